@@ -1,0 +1,63 @@
+"""The errors that Paribus raises on purpose.
+
+ParibusError            cause, place, next step; exit code of the command line
+|-- UserError           the study, an argument or the machine must be changed (exit 2)
+|   |-- StudyError      a study file says something that cannot be done
+|   `-- StoreError      a study directory cannot be used
+|-- LaunchError         one launch gave nothing usable; the study goes on
+|   `-- ParseError      what a program printed is not what success prints
+`-- DataError           the data cannot support any verdict (exit 4)
+"""
+
+from __future__ import annotations
+
+
+class ParibusError(Exception):
+    """An error a user can act on: what happened, where, and what to do about it."""
+
+    exit_code = 2
+
+    def __init__(self, cause: str, *, place: str = "", mend: str = "") -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.place = place
+        self.mend = mend
+
+    def __str__(self) -> str:
+        text = f"{self.place}: {self.cause}" if self.place else self.cause
+        return f"{text}\n  {self.mend}" if self.mend else text
+
+
+class UserError(ParibusError):
+    """The study, an argument or the machine must be changed first."""
+
+
+class StudyError(UserError):
+    """A study file says something that cannot be done; names file, key, value and mend."""
+
+
+class StoreError(UserError):
+    """A study directory cannot be used as it is."""
+
+
+class LaunchError(ParibusError):
+    """One launch gave nothing usable."""
+
+    exit_code = 4
+
+
+class ParseError(LaunchError):
+    """What a program printed is not what success prints.
+
+    `line` is the 1-based number of the offending line, 0 when no single line is to blame.
+    """
+
+    def __init__(self, cause: str, *, line: int = 0, place: str = "", mend: str = "") -> None:
+        super().__init__(cause, place=place, mend=mend)
+        self.line = line
+
+
+class DataError(ParibusError):
+    """The data that exist cannot support any verdict."""
+
+    exit_code = 4

@@ -1,0 +1,503 @@
+"""The values that Paribus hands from room to room: no I/O here, only dataclasses and Protocols.
+
+Vocabulary: docs/vocabulary.md. A launch is one start of the program and the experimental unit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, Protocol
+
+Direction = Literal["lower", "higher"]
+Scalar = str | int | float | bool
+
+
+# --- what a benchmark measures -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A named quantity with its unit, its better direction and its practical-equivalence margin.
+
+    `margin` is a share (0.02 is 2 %); `small_us`, for times in us, is the reference value below
+    which a difference must exceed `small_margin` instead (docs/statistics.md, "margin").
+    """
+
+    name: str
+    unit: str
+    better: Direction
+    margin: float = 0.02
+    small_us: float = 0.0
+    small_margin: float = 0.05
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Case:
+    """A parameter point of a benchmark, such as bytes=4096; sorts by its values."""
+
+    items: tuple[tuple[str, Scalar], ...] = ()
+
+    @classmethod
+    def of(cls, **parameters: Scalar) -> Case:
+        return cls(tuple(parameters.items()))
+
+    def get(self, key: str) -> Scalar | None:
+        return dict(self.items).get(key)
+
+    def to_json(self) -> str:
+        """Return the case as canonical JSON: the form in which stores and exports keep it."""
+        return json.dumps(dict(self.items), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Case:
+        return cls(tuple(json.loads(text).items()))
+
+    def __str__(self) -> str:
+        from paribus.units import format_bytes
+
+        def one(key: str, value: Scalar) -> str:
+            return (
+                format_bytes(value)
+                if key == "bytes" and isinstance(value, int)
+                else f"{key}={value}"
+            )
+
+        return ", ".join(one(k, v) for k, v in self.items) or "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The values that one launch recorded for one metric at one case, in the metric's unit.
+
+    Each value stands for `batch` iterations timed together. Refuses, with ValueError, no value
+    at all and any value that is NaN, infinite, or not above zero: no number is better than a
+    wrong one.
+    """
+
+    metric: str
+    case: Case
+    values: tuple[float, ...]
+    batch: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise ValueError(f"{self.metric} at {self.case}: no values")
+        if self.batch < 1:
+            raise ValueError(f"{self.metric} at {self.case}: a batch of {self.batch}")
+        for value in self.values:
+            if not (math.isfinite(value) and value > 0):
+                raise ValueError(f"{self.metric} at {self.case}: {value} is not a measurement")
+
+
+Facts = Mapping[str, Any]
+"""Dotted keys (`cpu.model`, `mpi.version`) to JSON values: what probes and kernels saw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a benchmark's output says: its samples, and the facts that only a rank can know."""
+
+    samples: tuple[Sample, ...]
+    facts: Facts = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to start for every rank. `argv[0]` is a path, or a name looked up on the PATH.
+
+    `kernel` names one of Paribus' own programs instead: the executor has it compiled with the
+    arm's MPI and puts the path of the executable in front of `argv`. With `libraries` of
+    (count, functions) it also has that many shared libraries of that many functions generated,
+    and appends `--libraries DIRECTORY`. `mpi` is False for a program that is started without a
+    launcher (then one process whatever the ranks).
+    """
+
+    argv: tuple[str, ...]
+    kernel: str | None = None
+    libraries: tuple[int, int] | None = None
+    mpi: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of a benchmark: checked parameters, and the ranks it must be seen to use."""
+
+    parameters: Mapping[str, Any]
+    ranks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter that a study may set on a benchmark: default, reader of its value, meaning.
+
+    `read` turns the TOML value into the value for `command`; it raises ValueError with the mend.
+    """
+
+    default: Any
+    read: Callable[[Any], Any]
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A program plus how to start it plus how to read it.
+
+    command(request) -> Program
+    parse(stdout, request) -> Parsed, or raises ParseError with the line; demands positive proof
+    (success marker, every requested case, parameters and ranks echoed as asked).
+    The first of `metrics` is the figure of merit: the one that decides.
+    """
+
+    name: str
+    layer: str
+    summary: str
+    metrics: tuple[Metric, ...]
+    command: Callable[[Request], Program]
+    parse: Callable[[str, Request], Parsed]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    ranks: int = 2
+
+
+# --- how a program is started ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An argv, what it adds to the environment, and files it needs in the scratch directory.
+
+    Launchers, containers and schedulers are pure functions from Command to Command; only
+    host.py carries one out.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the launcher puts ranks. Empty `hosts`: all on this machine.
+
+    `agent` is a launch agent to use instead of ssh (an executable taking `HOST COMMAND...`);
+    `network` is the address range (CIDR) or interface that MPI's TCP and control traffic takes;
+    `cores` are the cores that ranks 0, 1, ... are bound to, in order (empty: not bound by us).
+    """
+
+    hosts: tuple[tuple[str, int], ...] = ()
+    agent: str | None = None
+    network: str | None = None
+    cores: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mpi:
+    """An MPI installation: its family, version text, and the programs that belong together."""
+
+    family: Literal["openmpi", "mpich", "intelmpi"]
+    version: tuple[int, ...]
+    mpicxx: str
+    mpirun: str
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        names = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": "Intel MPI"}
+        return f"{names[self.family]} {'.'.join(map(str, self.version))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """How a process ended. `exit_code` is negative for a signal, as in subprocess."""
+
+    exit_code: int
+    wall_s: float
+    timed_out: bool = False
+
+
+class Host(Protocol):
+    """Where commands execute. Implementations live in host.py."""
+
+    def run(
+        self,
+        command: Command,
+        *,
+        stdout: str,
+        stderr: str,
+        timeout_s: float,
+        scratch: str,
+    ) -> Completed:
+        """Return how `command` ended, its output in the files `stdout` and `stderr`.
+
+        On time-out, and when the caller dies, everything that the command started is ended.
+        `scratch` is made before (as TMPDIR) and removed after.
+        """
+        ...
+
+
+# --- the study -----------------------------------------------------------------------------------
+
+Transport = Literal["auto", "shm", "tcp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container layer of an arm. `each` says what one container holds: a rank or a host."""
+
+    engine: Literal["namespace", "podman"]
+    network: Literal["bridge", "host"] = "bridge"
+    each: Literal["rank", "host"] = "host"
+    image: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """The platform at one level of the factor: a stack of layers around the program."""
+
+    name: str
+    mpi: str | None = None
+    transport: Transport = "auto"
+    hosts: tuple[str, ...] = ()
+    container: Container | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    before: tuple[tuple[str, ...], ...] = ()
+    after: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A benchmark as one study uses it; `label` is unique within the study."""
+
+    label: str
+    benchmark: str
+    ranks: int
+    parameters: Mapping[str, Any]
+    timeout_s: float
+    file: str | None = None
+    file_sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The [plan] table: everything about the design that is fixed before the first launch.
+
+    `margin` of None means the metric's own; `blocks` is the most blocks per benchmark.
+    """
+
+    margin: float | None = None
+    confidence: float = 0.95
+    blocks: int = 60
+    budget_s: float | None = None
+    seed: int = 0
+    bind: Literal["core", "none"] = "core"
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """One question: factor, arms (the first is the reference), benchmarks, plan."""
+
+    question: str
+    factor: str
+    arms: tuple[Arm, ...]
+    benchmarks: tuple[Selection, ...]
+    settings: Settings
+    explains: tuple[str, ...] = ()
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One planned start of a program. Block 0 is the warm-up: recorded, never counted."""
+
+    number: int
+    block: int
+    benchmark: str
+    arm: str
+    seed: int
+
+
+class State(StrEnum):
+    """What came of a launch."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a launch: stored in one transaction, before anything is computed from it.
+
+    `started` is seconds since the epoch. `error` is one sentence when `state` is not OK.
+    """
+
+    state: State
+    started: float
+    wall_s: float
+    exit_code: int | None
+    argv: tuple[str, ...]
+    samples: tuple[Sample, ...] = ()
+    facts: Facts = field(default_factory=dict)
+    error: str = ""
+
+
+# --- the judgement -------------------------------------------------------------------------------
+
+
+class Word(StrEnum):
+    """The seven things that a verdict can say of an arm against the reference."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    EQUIVALENT = "equivalent"
+    UNDECIDED = "undecided"
+    RELIABILITY = "reliability differs"
+    WITHHELD = "withheld"
+    NO_DATA = "no data"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Ratio of the arm's value to the reference's, with its interval.
+
+    `level` is the confidence level of [low, high]. The ends are 0 and inf while the blocks are
+    too few for an interval at this level.
+    """
+
+    blocks: int
+    ratio: float
+    low: float
+    high: float
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a comparison says against a margin, in one word, with the sentence that explains it."""
+
+    word: Word
+    reason: str
+    final: bool
+    blocks_needed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Launch medians of one arm at one case: how many, their median and their quartiles."""
+
+    launches: int
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One row of the report: an arm against the reference, for a headline or one case.
+
+    `case` is None for the headline of the benchmark (mean log ratio over its cases, per block);
+    then `reference_value` and `arm_value` are geometric means over the cases.
+    """
+
+    benchmark: str
+    arm: str
+    metric: Metric
+    case: Case | None
+    margin: float
+    comparison: Comparison | None
+    verdict: Verdict
+    reference_value: Spread | None
+    arm_value: Spread | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Launches of one benchmark in one arm, by what came of them (warm-up not counted)."""
+
+    benchmark: str
+    arm: str
+    counted: int
+    failed: int
+    timed_out: int
+    invalid: int
+    first_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One launch on the time axis of the report.
+
+    `level` is the geometric mean over cases of the launch median, divided by the reference's
+    typical one: 1.0 is the reference's usual level. None for a launch that gave no samples.
+    """
+
+    number: int
+    block: int
+    benchmark: str
+    arm: str
+    at_s: float
+    state: State
+    level: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One fact that differs between an arm and the reference."""
+
+    key: str
+    arm: str
+    reference_value: str
+    arm_value: str
+    kind: Literal["factor", "unexplained", "noted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a study has done so far, told before each launch and after each block.
+
+    `launch` is the one about to start, None at the end. `headlines` are the findings so far;
+    `left_s` is the time left if every undecided benchmark goes to its last block.
+    """
+
+    launch: Launch | None
+    blocks_done: Mapping[str, int]
+    blocks_most: int
+    launches_done: int
+    launches_most: int
+    elapsed_s: float
+    left_s: float | None
+    headlines: tuple[Finding, ...]
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Everything that a report shows, computed from a study directory and nothing else."""
+
+    study: Study
+    plan_sha256: str
+    directory: str
+    sentence: str
+    complete: bool
+    headlines: tuple[Finding, ...]
+    cases: tuple[Finding, ...]
+    tallies: tuple[Tally, ...]
+    points: tuple[Point, ...]
+    differences: tuple[Difference, ...]
+    facts: Mapping[str, Facts]
+    equal_facts: int
+    warnings: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    started: float | None = None
+    wall_s: float = 0.0
+
+    @property
+    def reference(self) -> str:
+        return self.study.arms[0].name
+
+    def of_benchmark(self, label: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        """Return the rows of `findings` that belong to the benchmark `label`, in order."""
+        return tuple(f for f in findings if f.benchmark == label)

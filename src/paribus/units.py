@@ -1,0 +1,142 @@
+"""Bytes, durations and figures, read from and written for people.
+
+Prefixes are explicit: KiB, MiB, GiB are powers of 1024; kB, MB, GB powers of 1000.
+A bare number of bytes is accepted; a bare number of seconds is not, because "2" says nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+_BYTES = {
+    "B": 1,
+    "KiB": 1024,
+    "MiB": 1024**2,
+    "GiB": 1024**3,
+    "TiB": 1024**4,
+    "kB": 1000,
+    "MB": 1000**2,
+    "GB": 1000**3,
+    "TB": 1000**4,
+}
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*")
+
+
+def _split(text: str, units: dict[str, float], what: str, example: str) -> tuple[float, str]:
+    match = _QUANTITY.fullmatch(text)
+    known = ", ".join(units)
+    if match is None or not math.isfinite(float(match[1])):
+        raise ValueError(f"{text!r} is not {what}; write for example {example!r}")
+    if match[2] not in units:
+        said = f"unit {match[2]!r} is unknown" if match[2] else "the unit is missing"
+        raise ValueError(f"{text!r}: {said}; use one of {known}, for example {example!r}")
+    return float(match[1]), match[2]
+
+
+def parse_bytes(text: str | int) -> int:
+    """Return the number of bytes that `text` names, such as "4 KiB" or 4096.
+
+    Raises ValueError for a missing or unknown unit, a negative or a fractional byte count.
+
+    >>> parse_bytes("4 KiB"), parse_bytes("1 MB"), parse_bytes(8)
+    (4096, 1000000, 8)
+    """
+    if isinstance(text, bool):
+        raise ValueError(f"{text!r} is not a number of bytes; write for example '4 KiB'")
+    if isinstance(text, int):
+        if text < 0:
+            raise ValueError(f"{text} is a negative number of bytes")
+        return text
+    number, unit = _split(text, {k: float(v) for k, v in _BYTES.items()}, "a size", "4 KiB")
+    size = number * _BYTES[unit]
+    if size != int(size):
+        raise ValueError(f"{text!r} is not a whole number of bytes")
+    return int(size)
+
+
+def parse_seconds(text: str) -> float:
+    """Return the duration that `text` names, in seconds.
+
+    Raises ValueError without a unit: a study never guesses between seconds and minutes.
+
+    >>> parse_seconds("30 min"), parse_seconds("250 ms")
+    (1800.0, 0.25)
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"{text!r} has no unit; write for example '{text} s'")
+    number, unit = _split(text, _SECONDS, "a duration", "2 s")
+    return number * _SECONDS[unit]
+
+
+def parse_share(text: str | float) -> float:
+    """Return a share such as a margin: "2 %" and 0.02 are both 0.02.
+
+    Raises ValueError outside 0 < share < 1, so that a bare 2 is never read as 200 %.
+
+    >>> parse_share("2 %"), parse_share(0.05)
+    (0.02, 0.05)
+    """
+    if isinstance(text, str):
+        match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*", text)
+        if match is None:
+            raise ValueError(f"{text!r} is not a share; write for example '2 %' or 0.02")
+        share = float(match[1]) / 100
+    elif isinstance(text, bool) or not isinstance(text, int | float):
+        raise ValueError(f"{text!r} is not a share; write for example '2 %' or 0.02")
+    else:
+        share = float(text)
+    if not 0 < share < 1:
+        raise ValueError(f"{text!r} is outside 0 to 100 %; write for example '2 %' or 0.02")
+    return share
+
+
+def format_bytes(size: int) -> str:
+    """Return `size` with the largest binary prefix that divides it.
+
+    >>> [format_bytes(n) for n in (0, 8, 4096, 1048576, 1000)]
+    ['0 B', '8 B', '4 KiB', '1 MiB', '1000 B']
+    """
+    for unit in ("TiB", "GiB", "MiB", "KiB"):
+        if size and size % _BYTES[unit] == 0:
+            return f"{size // _BYTES[unit]} {unit}"
+    return f"{size} B"
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a duration as people say it.
+
+    >>> [format_seconds(s) for s in (0.0000012, 0.25, 5.04, 75, 3720, 180000)]
+    ['1.2 us', '250 ms', '5.0 s', '1 min 15 s', '1 h 02 min', '2 d 2 h']
+    """
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.3g} us"
+    if seconds < 1:
+        return f"{seconds * 1e3:.3g} ms"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+def format_value(value: float) -> str:
+    """Return a figure with three significant digits and no exponent below a million.
+
+    >>> [format_value(v) for v in (0.1034, 5.872, 123.4, 15893.2, 2.5e7)]
+    ['0.103', '5.87', '123', '15,893', '2.5e+07']
+    """
+    if value == 0:
+        return "0"
+    if abs(value) >= 1e6:
+        return f"{value:.3g}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{digits}f}"
