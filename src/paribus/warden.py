@@ -1,0 +1,199 @@
+"""The process that starts launches, and outlives Paribus just long enough to end them.
+
+Started by host.py as `python -I -S warden.py`, it reads one JSON request per line on stdin and
+answers each with one line on stdout. Why a process of its own:
+
+- MPI launchers put every rank into a process group of its own, so ending the launcher's group
+  leaves ranks behind. The warden is a child subreaper: whatever a launch started becomes its
+  child when orphaned, and is found and ended, however often it forked or changed its session.
+- When Paribus is killed, even by SIGKILL, the warden's stdin closes: it ends the launch in
+  flight, removes its scratch directory and leaves.
+
+While a launch is measured it sleeps in one select() and uses no CPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+GRACE_S = 3.0
+CLOSING_GRACE_S = 0.5
+LINGER_S = 1.0
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _die_with_warden() -> None:
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _descendants() -> list[int]:
+    """Return the pids of all descendants, nearest first, from one reading of /proc."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with (
+                contextlib.suppress(OSError, ValueError, IndexError),
+                open(f"/proc/{name}/stat") as f,
+            ):
+                # The command name may hold anything, parentheses and spaces included.
+                children.setdefault(int(f.read().rpartition(")")[2].split()[1]), []).append(
+                    int(name)
+                )
+    found: list[int] = []
+    queue = [os.getpid()]
+    while queue:
+        offspring = children.get(queue.pop(), [])
+        found += offspring
+        queue += offspring
+    return found
+
+
+def _reap() -> bool:
+    """Reap every child that has ended; return True while some are left."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _end_all(term_s: float) -> None:
+    """End every descendant: TERM, `term_s` seconds to leave, then KILL until none is left."""
+    deadline = time.monotonic() + term_s
+    signalled: set[int] = set()
+    while _reap():
+        late = time.monotonic() >= deadline
+        for pid in _descendants():
+            if late or pid not in signalled:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
+                signalled.add(pid)
+        time.sleep(0.01)
+
+
+class Warden:
+    """Serves requests until stdin closes."""
+
+    def __init__(self) -> None:
+        self.buffer = b""
+        self.closed = False
+        self.wake_r, self.wake_w = os.pipe()
+
+    def start(self) -> None:
+        _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        os.set_blocking(self.wake_w, False)
+        os.set_blocking(self.wake_r, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self.wake_w, warn_on_full_buffer=False)
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # Only Paribus decides when a launch ends: by its deadline or by closing stdin.
+            signal.signal(name, signal.SIG_IGN)
+
+    def next_line(
+        self, timeout_s: float | None, child: subprocess.Popen[bytes] | None
+    ) -> str | None:
+        """Return the next request line; None at time-out, end of input, or when `child` ended."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while b"\n" not in self.buffer:
+            if child is not None and child.poll() is not None:
+                return None
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ready, _, _ = select.select([0, self.wake_r], [], [], left)
+            if self.wake_r in ready:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self.wake_r, 4096)
+            if 0 in ready:
+                data = os.read(0, 1 << 16)
+                if not data:
+                    self.closed = True
+                    return None
+                self.buffer += data
+            if not ready and left == 0.0:
+                return None
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        return line.decode()
+
+    def launch(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Carry out one request and return the answer; everything it started has ended by then."""
+        directories = [request["scratch"], *request["extra_scratch"]]
+        try:
+            for directory in directories:
+                os.makedirs(directory, mode=0o700, exist_ok=True)
+            for name, text in request["files"].items():
+                path = os.path.join(request["scratch"], name)
+                with open(path, "w") as f:
+                    f.write(text)
+                os.chmod(path, 0o700)
+            with open(request["stdout"], "wb") as out, open(request["stderr"], "wb") as err:
+                return self._watch(request, out, err)
+        except OSError as error:
+            return {"error": f"{error.strerror}: {error.filename}", "errno": error.errno}
+        finally:
+            for directory in directories:
+                shutil.rmtree(directory, ignore_errors=True)
+
+    def _watch(self, request: dict[str, Any], out: Any, err: Any) -> dict[str, Any]:
+        started = time.time()
+        begin = time.monotonic()
+        child = subprocess.Popen(
+            request["argv"],
+            env=request["env"],
+            cwd=request["scratch"],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+            preexec_fn=_die_with_warden,
+        )
+        self.next_line(request["timeout_s"], child)
+        wall_s = time.monotonic() - begin
+        timed_out = not self.closed and child.poll() is None
+        if self.closed or timed_out:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(CLOSING_GRACE_S if self.closed else GRACE_S)
+            if child.returncode is None:
+                child.returncode = -signal.SIGKILL  # _end_all is about to reap it
+            _end_all(0.0)
+        else:
+            _end_all(LINGER_S)
+        return {
+            "exit_code": child.returncode,
+            "started": started,
+            "wall_s": wall_s,
+            "timed_out": timed_out,
+        }
+
+    def serve(self) -> None:
+        """Answer requests until stdin closes."""
+        while (line := self.next_line(None, None)) is not None:
+            answer = self.launch(json.loads(line))
+            with contextlib.suppress(BrokenPipeError):
+                sys.stdout.write(json.dumps(answer) + "\n")
+                sys.stdout.flush()
+
+
+def main() -> None:
+    """Serve until Paribus is gone."""
+    warden = Warden()
+    warden.start()
+    warden.serve()
+
+
+if __name__ == "__main__":
+    main()
