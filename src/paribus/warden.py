@@ -101,7 +101,8 @@ class Warden:
         signal.set_wakeup_fd(self.wake_w, warn_on_full_buffer=False)
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             # Only Paribus decides when a launch ends: by its deadline or by closing stdin.
-            signal.signal(name, signal.SIG_IGN)
+            # A handler, not SIG_IGN: launches would inherit that and be deaf to TERM.
+            signal.signal(name, lambda *_: None)
 
     def next_line(
         self, timeout_s: float | None, child: subprocess.Popen[bytes] | None
