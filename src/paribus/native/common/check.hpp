@@ -1,0 +1,52 @@
+// Buffers, the data they carry, and the proof that it arrived.
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+
+namespace paribus {
+
+// Page-aligned memory, every page touched; `data` is null where there is none left.
+class Buffer {
+public:
+    explicit Buffer(std::size_t bytes) : size(bytes) {
+        void* memory = nullptr;
+        if (posix_memalign(&memory, 4096, bytes > 0 ? bytes : 1) != 0) return;
+        data = static_cast<unsigned char*>(memory);
+        std::memset(data, 0, bytes);
+    }
+    ~Buffer() { std::free(data); }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+
+    unsigned char* data = nullptr;
+    std::size_t size;
+};
+
+// Byte `i` of what `from` sends to `to` in round `salt`: differs by position within 256 bytes and
+// between blocks of 256, and by sender, receiver and round, so that a message that is shifted,
+// stale or from elsewhere is seen.
+inline unsigned char pattern(std::size_t i, int from, int to, unsigned salt) {
+    return static_cast<unsigned char>(i * 31 + (i >> 8) * 7 + static_cast<unsigned>(from) * 101 +
+                                      static_cast<unsigned>(to) * 57 + salt * 13 + 1);
+}
+
+inline void fill(unsigned char* data, std::size_t bytes, int from, int to, unsigned salt) {
+    for (std::size_t i = 0; i < bytes; ++i) data[i] = pattern(i, from, to, salt);
+}
+
+// Makes sure that no byte is right before the message comes.
+inline void poison(unsigned char* data, std::size_t bytes, int from, int to, unsigned salt) {
+    for (std::size_t i = 0; i < bytes; ++i)
+        data[i] = static_cast<unsigned char>(~pattern(i, from, to, salt));
+}
+
+// The first position that is wrong, or -1.
+inline long first_wrong(const unsigned char* data, std::size_t bytes, int from, int to,
+                        unsigned salt) {
+    for (std::size_t i = 0; i < bytes; ++i)
+        if (data[i] != pattern(i, from, to, salt)) return static_cast<long>(i);
+    return -1;
+}
+
+}  // namespace paribus

@@ -1,0 +1,279 @@
+// The frame that every kernel runs in: what it is asked, its first and last line, its way out.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arguments.hpp"
+#include "check.hpp"
+#include "clock.hpp"
+#include "json.hpp"
+#include "machine.hpp"
+#include "probe.hpp"
+#include "sync.hpp"
+
+namespace paribus {
+
+struct Delay {
+    std::uint64_t loops = 0;
+    void spend() const {
+        if (loops > 0) spin(loops);
+    }
+};
+
+// One metric of one case. `starts` are this rank's own clock readings, one per sample, kept until
+// the clocks can be compared; empty where ranks do not start together.
+struct Series {
+    std::string case_text;
+    std::string metric;
+    std::string unit;
+    long batch = 1;
+    std::vector<double> samples;
+    std::vector<std::int64_t> starts;
+};
+
+// From MPI_Init to MPI_Finalize. Lines are kept until the end: a launcher that forwards them would
+// need a core meanwhile. Every rank holds one and calls the same functions in the same order.
+class Session {
+public:
+    Session(const Spec& kernel, int argc, char** argv) : spec(kernel) {
+        const std::int64_t before = now_ns();
+        MPI_Init(&argc, &argv);
+        init_ms = 1e-6 * static_cast<double>(now_ns() - before);
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+        arguments = read_arguments(spec, argc, argv);
+        if (arguments.help) leave(0, usage(spec), stdout);
+        if (!arguments.error.empty()) refuse(arguments.error);
+        clock = examine_clock();
+        if (arguments.self_test) self_test();
+        refuse_wrong_ranks();
+        gather_places();
+        refuse_too_large();
+        probe(state_before_);
+        offset_start_ = measure_offset(rank, ranks);
+        usage_ = usage_so_far();
+        began_ = now_ns();
+    }
+
+    const Spec spec;
+    Arguments arguments;
+    Clock clock;
+    Delay delay;
+    int rank = 0;
+    int ranks = 1;
+    double init_ms = 0;
+
+    bool like(Like which) const { return arguments.like == which; }
+
+    // Ends every rank with exit code 2 and one sentence; nothing has been measured. Collective.
+    [[noreturn]] void refuse(const std::string& why) {
+        leave(2, std::string(spec.name) + ": " + why + "\n", stderr);
+    }
+
+    // Ends every rank with exit code 1 if `wrong` is not empty on any. Collective.
+    void give_up_if(const std::string& wrong) {
+        if (!wrong.empty()) {
+            std::fprintf(stderr, "%s: %s\n", spec.name, wrong.c_str());
+            std::fflush(stderr);
+        }
+        int mine = wrong.empty() ? 0 : 1, any = 0;
+        MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        if (any == 0) return;
+        MPI_Finalize();
+        std::exit(1);
+    }
+
+    // Counts `bytes` of received data as right, or gives up naming the `position` that is wrong.
+    void verify(const std::string& case_text, long position, std::size_t bytes) {
+        std::string wrong;
+        if (position >= 0)
+            wrong = "wrong data at " + case_text + ": rank " + std::to_string(rank) +
+                    ", position " + std::to_string(position) + " of " + std::to_string(bytes);
+        give_up_if(wrong);
+        checked_ += static_cast<double>(bytes);
+    }
+
+    // For the tests: damages one byte before it is checked, on the last rank.
+    void corrupt(unsigned char* data, std::size_t bytes) const {
+        if (arguments.corrupt && rank == ranks - 1 && bytes > 0) data[bytes / 2] ^= 0x10;
+    }
+
+    void keep(Series series) { series_.push_back(std::move(series)); }
+
+    // Prints everything and returns the exit code of main. Collective.
+    int finish() {
+        const double wall_s = 1e-9 * static_cast<double>(now_ns() - began_);
+        const Usage now = usage_so_far();
+        const Offset offset_end = measure_offset(rank, ranks);
+        State after;
+        probe(after);
+        std::string text = first_line();
+        for (const Series& series : series_) text += line_of(series, offset_end);
+        text += last_line(now, wall_s, after);
+        int status = 0;
+        if (rank == 0) {
+            const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+            if (std::fflush(stdout) != 0 || !written) {
+                std::fprintf(stderr, "%s: the output could not be written\n", spec.name);
+                status = 1;
+            }
+        }
+        MPI_Finalize();
+        return status;
+    }
+
+private:
+    [[noreturn]] void leave(int status, const std::string& text, std::FILE* where) {
+        if (rank == 0) {
+            std::fputs(text.c_str(), where);
+            std::fflush(where);
+        }
+        MPI_Finalize();
+        std::exit(status);
+    }
+
+    // What recording one sample costs beyond reading the clock, from the fastest of 20 rounds.
+    void self_test() {
+        constexpr long n = 20000;
+        double both = 1e9;
+        for (int round = 0; round < 20; ++round) {
+            Stamps stamps(n);
+            const std::int64_t start = now_ns();
+            for (long i = 0; i < n; ++i) stamps.record();
+            both = std::min(both, static_cast<double>(now_ns() - start) / n);
+        }
+        Object out;
+        out.add("self_test", true).add("tick_ns", clock.tick_ns).add("clock_ns", clock.cost_ns);
+        out.add("record_ns", std::max(0.0, both - clock.cost_ns)).add("spin_ns", clock.spin_ns);
+        leave(0, out.text() + "\n", stdout);
+    }
+
+    void refuse_wrong_ranks() {
+        const std::string have = std::to_string(ranks);
+        if (arguments.ranks > 0 && arguments.ranks != ranks)
+            refuse("MPI started " + have + " ranks, not the " + std::to_string(arguments.ranks) +
+                   " asked for; the launcher may belong to another MPI library");
+        if (spec.ranks == Ranks::two && ranks != 2) refuse("needs exactly 2 ranks, not " + have);
+        if (spec.ranks == Ranks::several && ranks < 2) refuse("needs 2 ranks or more, not " + have);
+        if (spec.ranks == Ranks::even && ranks % 2 != 0)
+            refuse("needs an even number of ranks, not " + have);
+    }
+
+    std::vector<std::string> gather(const std::string& mine) const {
+        constexpr int width = 256;
+        char own[width] = "";
+        std::snprintf(own, width, "%s", mine.c_str());
+        std::vector<char> all(static_cast<std::size_t>(width) * static_cast<std::size_t>(ranks));
+        MPI_Allgather(own, width, MPI_CHAR, all.data(), width, MPI_CHAR, MPI_COMM_WORLD);
+        std::vector<std::string> texts;
+        for (int r = 0; r < ranks; ++r) texts.emplace_back(&all[static_cast<std::size_t>(r) * width]);
+        return texts;
+    }
+
+    void gather_places() {
+        hosts_ = gather(host_name());
+        boots_ = gather(boot_hash());
+        affinity_ = gather(core_list(allowed_cores()));
+        std::vector<int> cores(static_cast<std::size_t>(ranks));
+        int here = sched_getcpu();
+        MPI_Allgather(&here, 1, MPI_INT, cores.data(), 1, MPI_INT, MPI_COMM_WORLD);
+        for (std::size_t r = 1; r < cores.size(); ++r)
+            if (boots_[r] == boots_[0]) cores_here_.push_back(cores[r]);
+    }
+
+    void refuse_too_large() {
+        long largest = 0, neighbours = 0;
+        for (const long size : arguments.bytes) largest = std::max(largest, size);
+        const double per_rank = static_cast<double>(largest) *
+                                static_cast<double>(spec.own_buffers + spec.rank_buffers * ranks);
+        for (const auto& boot : boots_) neighbours += boot == boots_[static_cast<std::size_t>(rank)];
+        int short_of = per_rank * static_cast<double>(neighbours) > 0.9 * available_bytes(), any = 0;
+        MPI_Allreduce(&short_of, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        if (any != 0)
+            refuse("buffers for " + std::to_string(largest) + " bytes do not fit in memory (" +
+                   std::to_string(static_cast<long>(per_rank * static_cast<double>(neighbours))) +
+                   " bytes on a machine with " + std::to_string(neighbours) + " of the ranks)");
+    }
+
+    void probe(State& state) {
+        const std::int64_t start = now_ns();
+        if (rank == 0) state = probe_state(cores_here_);
+        probe_ms_ += 1e-6 * static_cast<double>(now_ns() - start);
+        wait_quietly_for_rank_0(rank);
+    }
+
+    std::string first_line() const {
+        char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+        int length = 0;
+        MPI_Get_library_version(version, &length);
+        const std::string mpi(version, std::strcspn(version, "\n"));
+        Object limits, line;
+        limits.add("nofile", soft_limit(RLIMIT_NOFILE));
+        limits.add("memlock", soft_limit(RLIMIT_MEMLOCK)).add("stack", soft_limit(RLIMIT_STACK));
+        line.add("paribus_kernel", 1).add("kernel", spec.name).add("version", "1");
+        line.add("ranks", ranks).add("hosts", hosts_).add("boot", boots_);
+        line.add("mpi", mpi).add("mpi_build_id", build_id_of("PMPI_Init"));
+        line.add("affinity", affinity_).raw("limits", limits.text());
+        line.add("tick_ns", clock.tick_ns).add("clock_ns", clock.cost_ns);
+        line.add("like", name_of(arguments.like)).raw("args", echo(spec, arguments));
+        return line.text() + "\n";
+    }
+
+    std::string line_of(const Series& series, const Offset& offset_end) const {
+        Object line;
+        line.raw("case", series.case_text).add("metric", series.metric).add("unit", series.unit);
+        line.add("batch", series.batch).add("samples", series.samples);
+        if (!series.starts.empty()) {
+            std::int64_t origin = series.starts.front() - offset_start_.ahead_ns;
+            MPI_Bcast(&origin, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
+            const int n = static_cast<int>(series.starts.size());
+            std::vector<double> at, first(series.starts.size()), last(series.starts.size());
+            for (const auto t : series.starts) at.push_back(since(origin, t, offset_start_, offset_end));
+            MPI_Reduce(at.data(), first.data(), n, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
+            MPI_Reduce(at.data(), last.data(), n, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+            for (std::size_t i = 0; i < last.size(); ++i) last[i] = 1e-3 * (last[i] - first[i]);
+            line.add("skew_us", last);
+        }
+        return line.text() + "\n";
+    }
+
+    std::string last_line(const Usage& now, double wall_s, const State& after) const {
+        double cpu = now.cpu_s - usage_.cpu_s, steal = now.steal_s - usage_.steal_s, stolen = 0;
+        long involuntary = now.involuntary - usage_.involuntary;
+        double checked = 0;
+        std::vector<double> cpu_s(static_cast<std::size_t>(ranks));
+        std::vector<long> switches(static_cast<std::size_t>(ranks));
+        MPI_Gather(&cpu, 1, MPI_DOUBLE, cpu_s.data(), 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+        MPI_Gather(&involuntary, 1, MPI_LONG, switches.data(), 1, MPI_LONG, 0, MPI_COMM_WORLD);
+        MPI_Reduce(&steal, &stolen, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        MPI_Reduce(&checked_, &checked, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+        Object probes, line;
+        probes.raw("before", state_before_.text()).raw("after", after.text());
+        line.add("end", true).add("check", "passed").raw("checked", whole(checked));
+        line.add("cpu_s", cpu_s).add("wall_s", wall_s).add("involuntary", switches);
+        line.add("steal_s", stolen).raw("probe", probes.text()).add("probe_ms", probe_ms_);
+        return line.text() + "\n";
+    }
+
+    static std::string whole(double value) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.0f", value);
+        return text;
+    }
+
+    std::vector<std::string> hosts_, boots_, affinity_;
+    std::vector<int> cores_here_;
+    std::vector<Series> series_;
+    State state_before_;
+    Offset offset_start_;
+    Usage usage_;
+    std::int64_t began_ = 0;
+    double checked_ = 0;
+    double probe_ms_ = 0;
+};
+
+}  // namespace paribus

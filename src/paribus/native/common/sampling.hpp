@@ -1,0 +1,146 @@
+// How samples are taken: how long one must be, how many, and with which start.
+//
+// An operation is a callable `operation(n)` that carries out this rank's part of n operations.
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel.hpp"
+
+namespace paribus {
+
+// What one launch will do for a case; the same on all ranks, decided before measuring.
+struct Plan {
+    long batch = 1;    // operations timed together
+    long samples = 0;  // batches recorded
+    long warmup = 0;   // batches dropped before
+    double operation_ns = 0;
+};
+
+template <class Operation>
+double timed_ns(const Session& session, Operation& operation, long n) {
+    start_together(session.rank, session.ranks);
+    const std::int64_t start = now_ns();
+    operation(n);
+    double ns = static_cast<double>(now_ns() - start) - session.clock.cost_ns;
+    MPI_Bcast(&ns, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    return ns;
+}
+
+// The time of `n` operations as rank 0 sees it: least of five, or of one if that took long.
+template <class Operation>
+double least_ns(const Session& session, Operation& operation, long n) {
+    double least = timed_ns(session, operation, n);
+    for (int trial = 1; trial < 5 && least < 2e6; ++trial)
+        least = std::min(least, timed_ns(session, operation, n));
+    return std::max(least, 1.0);
+}
+
+// Decides batch and counts from a few trials. The first operation is not timed: it may open
+// connections and map memory. Sets the session's delay where one is asked for. Collective.
+template <class Operation>
+Plan plan_case(Session& session, Operation& operation, bool delays) {
+    const Arguments& asked = session.arguments;
+    session.delay.loops = 0;
+    operation(1);
+    Plan plan;
+    plan.batch = std::max(1L, asked.iterations);
+    double ns = least_ns(session, operation, plan.batch);
+    const double wanted = session.clock.least_sample_ns() + session.clock.cost_ns;
+    // A fifth more than needed, because a later sample may be faster than any trial.
+    while (asked.iterations == 0 && ns < 1.2 * wanted && plan.batch < 1 << 24) {
+        const double factor = std::min(16.0, std::max(1.2, 1.25 * wanted / ns));
+        plan.batch = static_cast<long>(std::ceil(static_cast<double>(plan.batch) * factor));
+        ns = least_ns(session, operation, plan.batch);
+    }
+    plan.operation_ns = ns / static_cast<double>(plan.batch);
+    double extra_ns = 1000 * asked.delay_us;
+    if (asked.delay_share > 0) {
+        std::vector<double> usual;
+        for (int trial = 0; trial < 31 && ns * trial < 5e7; ++trial)
+            usual.push_back(timed_ns(session, operation, plan.batch));
+        std::nth_element(usual.begin(), usual.begin() + static_cast<long>(usual.size() / 2),
+                         usual.end());
+        extra_ns += asked.delay_share * usual[usual.size() / 2] / static_cast<double>(plan.batch);
+    }
+    if (delays) session.delay.loops = static_cast<std::uint64_t>(extra_ns / session.clock.spin_ns);
+    const double sample_ns = ns + extra_ns * static_cast<double>(plan.batch);
+    const long fit = static_cast<long>(std::min(1e9, 1e9 * asked.max_case_s / sample_ns));
+    plan.samples = std::min(asked.samples, std::max(20L, fit));
+    plan.warmup = asked.warmup >= 0
+                      ? asked.warmup
+                      : std::max((plan.samples + 9) / 10, (9 + plan.batch) / plan.batch);
+    return plan;
+}
+
+// Nanoseconds per operation, refused where the clock cannot see a sample.
+inline std::vector<double> per_operation(Session& session, const std::vector<double>& spans_ns,
+                                         long batch, const std::string& case_text) {
+    std::vector<double> each;
+    std::string wrong;
+    for (const double span : spans_ns) {
+        each.push_back((span - session.clock.cost_ns) / static_cast<double>(batch));
+        if (each.back() <= 0 && wrong.empty())
+            wrong = "a sample at " + case_text + " is shorter than reading the clock; raise --iterations";
+    }
+    session.give_up_if(wrong);
+    return each;
+}
+
+// Samples back to back on rank 0's clock, which is what counts where one rank waits for the other.
+// Returns nanoseconds per operation (the same on all ranks only in length) and the batch.
+template <class Operation>
+Series sample_flow(Session& session, Operation operation, bool delays,
+                   const std::string& case_text) {
+    const Plan plan = plan_case(session, operation, delays);
+    Stamps stamps(plan.samples + 1);
+    start_together(session.rank, session.ranks);
+    operation(plan.warmup * plan.batch);
+    stamps.record();
+    for (long i = 0; i < plan.samples; ++i) {
+        operation(plan.batch);
+        stamps.record();
+    }
+    Series series;
+    series.case_text = case_text;
+    series.batch = plan.batch;
+    std::vector<double> spans;
+    for (long i = 0; i < plan.samples; ++i)
+        spans.push_back(session.rank == 0 ? static_cast<double>(stamps[i + 1] - stamps[i]) : 1e9);
+    series.samples = per_operation(session, spans, plan.batch, case_text);
+    return series;
+}
+
+// Samples that all ranks start together; the slowest rank's own time counts (Hoefler and Belli,
+// SC'15, rule 10). Returns nanoseconds per operation, on rank 0, and every rank's starts.
+template <class Operation>
+Series sample_together(Session& session, Operation operation, const std::string& case_text) {
+    const Plan plan = plan_case(session, operation, true);
+    Stamps stamps(2 * (plan.warmup + plan.samples));
+    for (long i = 0; i < plan.warmup + plan.samples; ++i) {
+        start_together(session.rank, session.ranks);
+        stamps.record();
+        operation(plan.batch);
+        stamps.record();
+    }
+    Series series;
+    series.case_text = case_text;
+    series.batch = plan.batch;
+    std::vector<double> own, slowest(static_cast<std::size_t>(plan.samples));
+    for (long i = plan.warmup; i < plan.warmup + plan.samples; ++i) {
+        own.push_back(static_cast<double>(stamps[2 * i + 1] - stamps[2 * i]));
+        series.starts.push_back(stamps[2 * i]);
+    }
+    MPI_Allreduce(own.data(), slowest.data(), static_cast<int>(own.size()), MPI_DOUBLE, MPI_MAX,
+                  MPI_COMM_WORLD);
+    series.samples = per_operation(session, slowest, plan.batch, case_text);
+    return series;
+}
+
+}  // namespace paribus
