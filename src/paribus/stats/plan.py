@@ -1,0 +1,73 @@
+"""The order of the arms in each block: drawn from a seed, the same on every machine and Python."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Randomiser:
+    """A stream of fair draws that `seed` and the name `stream` determine for good.
+
+    Draw i is the first 8 bytes, big-endian, of SHA-256 over "paribus/SEED/STREAM/i": written out
+    here because the methods of `random` may change their sequence between Python versions, and a
+    plan must come out the same when it is resumed or repeated years later.
+    """
+
+    def __init__(self, seed: int, stream: str) -> None:
+        self._name = f"paribus/{seed}/{stream}"
+        self._drawn = 0
+
+    def below(self, bound: int) -> int:
+        """Return a whole number from 0 to bound - 1, each exactly as likely as the others."""
+        if not 1 <= bound <= 2**64:
+            raise ValueError(f"no whole number from 0 to {bound - 1} can be drawn")
+        while True:
+            digest = hashlib.sha256(f"{self._name}/{self._drawn}".encode()).digest()
+            self._drawn += 1
+            word = int.from_bytes(digest[:8], "big")
+            # Words beyond the last whole multiple of `bound` would favour the low numbers.
+            if word < 2**64 - 2**64 % bound:
+                return word % bound
+
+    def shuffled(self, items: Sequence[T]) -> list[T]:
+        """Return `items` in random order (Fisher-Yates, from the end)."""
+        order = list(items)
+        for last in range(len(order) - 1, 0, -1):
+            other = self.below(last + 1)
+            order[last], order[other] = order[other], order[last]
+        return order
+
+
+def _latin_square(arms: Sequence[str], draw: Randomiser) -> list[tuple[str, ...]]:
+    """Return a Latin square: each arm once per row and once per column, all three permuted."""
+    count = len(arms)
+    symbols = draw.shuffled(arms)
+    rows = draw.shuffled(range(count))
+    columns = draw.shuffled(range(count))
+    return [tuple(symbols[(row + column) % count] for column in columns) for row in rows]
+
+
+def arm_orders(arms: Sequence[str], blocks: int, seed: int, stream: str) -> list[tuple[str, ...]]:
+    """Return, for each block, the order in which the arms are launched.
+
+    Two arms: a fair coin per block, which is all that the exactness of the interval rests on.
+    More: rows of random Latin squares, so that in each run of len(arms) blocks every arm takes
+    every place once. Raises ValueError for no arms, arms named twice, or negative `blocks`.
+    """
+    if not arms or len(set(arms)) != len(arms):
+        raise ValueError(f"arms {', '.join(arms) or '(none)'}: each must be named once")
+    if blocks < 0:
+        raise ValueError(f"{blocks} blocks")
+    draw = Randomiser(seed, stream)
+    first, *others = arms
+    if len(others) == 1:
+        either = ((first, others[0]), (others[0], first))
+        return [either[draw.below(2)] for _ in range(blocks)]
+    orders: list[tuple[str, ...]] = []
+    while len(orders) < blocks:
+        orders += _latin_square(arms, draw)
+    return orders[:blocks]

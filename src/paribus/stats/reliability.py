@@ -1,0 +1,56 @@
+"""Launches that failed: when they, and not the speed, are what differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+from paribus.model import Verdict, Word
+
+MOST_FAILING = 0.10
+"""Share of blocks in which an arm may fail before its speed alone says too little."""
+
+LEVEL = 0.05
+
+
+def failures_differ(only_reference: int, only_arm: int) -> float:
+    """Return the exact two-sided p of McNemar's test on blocks.
+
+    Of the blocks in which exactly one arm failed, each is a fair coin if both arms fail equally
+    often; blocks in which both or neither failed say nothing. (McNemar, Psychometrika 12 (1947)
+    153, with the binomial distribution for the normal one.)
+    """
+    if min(only_reference, only_arm) < 0:
+        raise ValueError(f"{min(only_reference, only_arm)} blocks")
+    n = only_reference + only_arm
+    tail: int = sum(math.comb(n, k) for k in range(min(only_reference, only_arm) + 1))
+    return min(1.0, 2 * tail / (1 << n))
+
+
+def reliability(
+    reference_failed: Collection[int], arm_failed: Collection[int], blocks: int
+) -> Verdict | None:
+    """Return the verdict "reliability differs", or None when failures do not stand in the way.
+
+    The collections hold the numbers of the blocks in which that arm's launch failed, timed out
+    or was invalid; `blocks` is how many blocks were attempted. An arm that fails in more than
+    10 % of them, or failures that differ between the arms (exact McNemar p < .05), leave no plain
+    word on speed. Final only if they differ: a share may still fall as blocks are added. Raises
+    ValueError when more blocks failed than were attempted.
+    """
+    reference, arm = set(reference_failed), set(arm_failed)
+    if len(reference | arm) > blocks:
+        raise ValueError(f"{len(reference | arm)} blocks failed of {blocks} attempted")
+    if not reference and not arm:
+        return None
+    p = failures_differ(len(reference - arm), len(arm - reference))
+    share = max(len(reference), len(arm)) / blocks
+    if p >= LEVEL and share <= MOST_FAILING:
+        return None
+    counts = f"{len(arm)} of {blocks} launches failed, {len(reference)} of the reference's"
+    why = (
+        f"more than chance explains (p = {p:.2g})"
+        if p < LEVEL
+        else f"above {MOST_FAILING:.0%} of them, too many to speak of speed alone"
+    )
+    return Verdict(Word.RELIABILITY, f"{counts}: {why}", final=p < LEVEL)
