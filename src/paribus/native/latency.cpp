@@ -1,4 +1,5 @@
 // Latency: half of a round trip of one message between two ranks.
+#include "common/likes.hpp"
 #include "common/sampling.hpp"
 
 using namespace paribus;
@@ -13,7 +14,7 @@ int main(int argc, char** argv) {
         const std::string where = Object().add("bytes", bytes).text();
         const auto size = static_cast<std::size_t>(bytes);
         const int count = static_cast<int>(bytes);
-        Buffer out(size), in(size);
+        Buffer out(size, session.like(Like::imb)), in(size, session.like(Like::imb));
         session.give_up_if(out.data && in.data ? "" : "no memory left at " + where);
 
         const auto send = [&] { MPI_Send(out.data, count, MPI_BYTE, other, 1, MPI_COMM_WORLD); };
@@ -44,7 +45,11 @@ int main(int argc, char** argv) {
         };
 
         prepare();
-        Series series = sample_flow(session, round_trips, session.rank == 0, where);
+        Series series =
+            session.like(Like::paribus)
+                ? sample_flow(session, round_trips, session.rank == 0, where)
+                : sample_flow_like(session, round_trips,
+                                   counts_of(session, bytes, {10000, 100}, {1000, 10}), where);
         check();
         prepare();
         round_trips(1);

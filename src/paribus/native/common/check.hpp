@@ -1,26 +1,41 @@
 // Buffers, the data they carry, and the proof that it arrived.
 #pragma once
 
+#include <mpi.h>
+
 #include <cstdlib>
 #include <cstring>
 
 namespace paribus {
 
-// Page-aligned memory, every page touched; `data` is null where there is none left.
+// Memory with every page touched: page-aligned, or from MPI_Alloc_mem, which some libraries serve
+// from memory that other ranks can read. `data` is null where there is none left.
 class Buffer {
 public:
-    explicit Buffer(std::size_t bytes) : size(bytes) {
+    explicit Buffer(std::size_t bytes, bool from_mpi = false) : size(bytes), from_mpi_(from_mpi) {
+        const std::size_t least = bytes > 0 ? bytes : 1;
         void* memory = nullptr;
-        if (posix_memalign(&memory, 4096, bytes > 0 ? bytes : 1) != 0) return;
+        if (from_mpi_) {
+            if (MPI_Alloc_mem(static_cast<MPI_Aint>(least), MPI_INFO_NULL, &memory) != MPI_SUCCESS)
+                return;
+        } else if (posix_memalign(&memory, 4096, least) != 0) {
+            return;
+        }
         data = static_cast<unsigned char*>(memory);
-        std::memset(data, 0, bytes);
+        if (data != nullptr) std::memset(data, 0, bytes);
     }
-    ~Buffer() { std::free(data); }
+    ~Buffer() {
+        if (data != nullptr && from_mpi_) MPI_Free_mem(data);
+        else std::free(data);
+    }
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
 
     unsigned char* data = nullptr;
     std::size_t size;
+
+private:
+    bool from_mpi_;
 };
 
 // Byte `i` of what `from` sends to `to` in round `salt`: differs by position within 256 bytes and
