@@ -1,0 +1,65 @@
+"""From a program to the command that starts it once per rank: pure builders of argv.
+
+A family is one module with one `launch` function; the table below is the whole registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from paribus.launchers import intelmpi, mpich, openmpi, serial
+from paribus.launchers.binding import bind
+from paribus.model import Command, Mpi, Placement, Transport
+
+__all__ = ["LAUNCHERS", "bind", "launch"]
+
+
+class Launcher(Protocol):
+    """What each family's module offers."""
+
+    def __call__(
+        self,
+        program: Command,
+        *,
+        ranks: int,
+        mpi: Mpi,
+        placement: Placement,
+        transport: Transport,
+        scratch: str,
+    ) -> Command: ...
+
+
+LAUNCHERS: Mapping[str, Launcher] = {
+    "openmpi": openmpi.launch,
+    "mpich": mpich.launch,
+    "intelmpi": intelmpi.launch,
+}
+
+
+def launch(
+    program: Command,
+    *,
+    ranks: int,
+    mpi: Mpi | None,
+    placement: Placement,
+    transport: Transport,
+    scratch: str,
+) -> Command:
+    """Return the command that starts `ranks` copies of `program` with the launcher of `mpi`.
+
+    `mpi` of None is a program that needs no launcher: then one process, whatever `ranks` says.
+    `scratch` is the launch's own directory; the launcher's state goes there, or where the host
+    removes it together with it. Ranks are not bound: `bind` does that, the same for every family.
+    Raises UserError for a placement that the family cannot carry out.
+    """
+    if mpi is None:
+        return serial.launch(program, placement=placement)
+    return LAUNCHERS[mpi.family](
+        program,
+        ranks=ranks,
+        mpi=mpi,
+        placement=placement,
+        transport=transport,
+        scratch=scratch,
+    )

@@ -1,0 +1,33 @@
+"""Intel MPI: its hydra's argv, and what makes the library take one transport."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from paribus.launchers.mpich import hydra
+from paribus.launchers.network import merged
+from paribus.model import Command, Mpi, Placement, Transport
+
+_TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {
+    "auto": {},
+    "shm": {"I_MPI_FABRICS": "shm"},
+    "tcp": {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp", "I_MPI_OFI_PROVIDER": "tcp"},
+}
+
+# Binding is Paribus' own (binding.py).
+_UNPINNED = {"I_MPI_PIN": "0"}
+
+
+def launch(
+    program: Command,
+    *,
+    ranks: int,
+    mpi: Mpi,
+    placement: Placement,
+    transport: Transport,
+    scratch: str,
+) -> Command:
+    """Return the mpiexec command line; see launchers.launch."""
+    env = merged(mpi.env, program.env, _UNPINNED, _TRANSPORTS[transport])
+    command = Command(program.argv, env, program.files)
+    return hydra(command, ("FI_TCP_IFACE",), ranks, mpi, placement)

