@@ -259,7 +259,6 @@ class Arm:
     name: str
     mpi: str | None = None
     transport: Transport = "auto"
-    hosts: tuple[str, ...] = ()
     container: Container | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     before: tuple[tuple[str, ...], ...] = ()
@@ -283,14 +282,15 @@ class Selection:
 class Settings:
     """The [plan] table: everything about the design that is fixed before the first launch.
 
-    `margin` of None means the metric's own; `blocks` is the most blocks per benchmark.
+    `margin` of None means the metric's own; `blocks` is the most blocks per benchmark; `seed` of
+    None means one drawn when the plan is frozen.
     """
 
     margin: float | None = None
     confidence: float = 0.95
     blocks: int = 60
     budget_s: float | None = None
-    seed: int = 0
+    seed: int | None = None
     bind: Literal["core", "none"] = "core"
 
 
@@ -475,7 +475,11 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Everything that a report shows, computed from a study directory and nothing else."""
+    """Everything that a report shows, computed from a study directory and nothing else.
+
+    `complete` is False while the study can be resumed; `looks` are the blocks at which verdicts
+    may fall and `level` is the confidence level of the interval at each of them.
+    """
 
     study: Study
     plan_sha256: str
@@ -493,6 +497,8 @@ class Judgement:
     versions: Mapping[str, str] = field(default_factory=dict)
     started: float | None = None
     wall_s: float = 0.0
+    looks: tuple[int, ...] = ()
+    level: float = 0.0
 
     @property
     def reference(self) -> str:

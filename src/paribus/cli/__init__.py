@@ -1,0 +1,73 @@
+"""The verbs: one file each, imported when called."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+VERBS = {
+    "run": "carry out a study: plan, launch, judge, report",
+    "report": "report on a study directory again: terminal, HTML, JSON, CSV, figures",
+    "list": "list the benchmarks and the studies that ship",
+}
+EPILOG = """\
+first steps:
+  paribus run container-network      what does bridged container networking cost MPI?
+  paribus run mpi-transport          shared memory against TCP; needs no privilege
+  paribus run my-study.toml --out my-study
+
+exit codes: 0 verdict reached (equivalent and undecided included), 2 user error,
+3 verdict withheld by the audit, 4 invalid data, 130 interrupted (resumable)
+"""
+
+
+def dispatch(words: Sequence[str]) -> int:
+    """Return the exit code of the verb that `words` name."""
+    from paribus.errors import ParibusError
+
+    arguments = _parser(words).parse_args(words)
+    if not hasattr(arguments, "carry_out"):
+        _parser([]).print_help()
+        return 2
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, _interrupt)
+    try:
+        return int(arguments.carry_out(arguments))
+    except ParibusError as error:
+        print(f"paribus: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has left: nothing is left to say, and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser; only the verb that `words` name is imported."""
+    parser = argparse.ArgumentParser(
+        prog="paribus",
+        description="Controlled comparisons of HPC and AI cluster platforms: one factor,"
+        " interleaved launches, an interval and a verdict.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and leave")
+    verbs = parser.add_subparsers(metavar="VERB", title="verbs")
+    for verb, summary in VERBS.items():
+        sub = verbs.add_parser(
+            verb, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        if verb in words[:1]:
+            importlib.import_module(f"paribus.cli.{verb}").add_arguments(sub)
+    return parser
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

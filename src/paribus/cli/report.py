@@ -1,0 +1,45 @@
+"""`paribus report DIR`: the report of a study directory, made again from what is stored."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from paribus.store import Store
+from paribus.study.conclude import conclude
+from paribus.study.plan import read_plan
+
+EXAMPLE = """\
+example:
+  paribus report container-network.study
+  paribus report container-network.study --svg --png     # figures for a paper
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = "Report on a study directory again, from what is stored in it."
+    parser.epilog = EXAMPLE
+    parser.add_argument("directory", metavar="DIR", type=Path, help="study directory")
+    parser.add_argument("--svg", action="store_true", help="write each figure as SVG")
+    parser.add_argument("--png", action="store_true", help="write each figure as PNG")
+    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    parser.set_defaults(carry_out=report)
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus report`."""
+    from paribus.cli import outputs
+    from paribus.report.figures import write_figures
+
+    directory: Path = arguments.directory
+    plan = read_plan(directory)
+    with Store(directory) as store:
+        judgement = conclude(plan, store)
+    if os.access(directory, os.W_OK):
+        outputs.write_files(judgement, directory)
+    formats = {name for name in ("svg", "png") if getattr(arguments, name)}
+    if formats:
+        write_figures(judgement, directory / "figures", formats)
+    return outputs.tell(judgement, as_json=arguments.json)

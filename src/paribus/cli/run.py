@@ -1,0 +1,100 @@
+"""`paribus run STUDY`: plan, launch, judge, report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from paribus.errors import StoreError, UserError
+from paribus.host import LocalHost
+from paribus.model import Study
+from paribus.store import Store
+from paribus.study import plan as plans
+from paribus.study.arms import make_ready
+from paribus.study.execute import execute
+from paribus.study.load import load_study
+
+EXAMPLE = """\
+example:
+  paribus run container-network --out network-study
+  paribus run container-network --out network-study --resume     # after an interruption
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = "Carry out a study: plan, launch, judge, report."
+    parser.epilog = EXAMPLE
+    parser.add_argument(
+        "study", metavar="STUDY", help="a study file, or the name of one that ships"
+    )
+    parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (NAME.study)")
+    parser.add_argument("--resume", action="store_true", help="continue the study in DIR")
+    parser.add_argument("--dry-run", action="store_true", help="show the plan, launch nothing")
+    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    parser.set_defaults(carry_out=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus run`."""
+    from paribus.cli import outputs, shipped
+
+    path = shipped.find_study(arguments.study)
+    study = load_study(path)
+    directory = arguments.out or Path(f"{path.stem}.study")
+    if arguments.dry_run:
+        return outputs.print_plan(plans.freeze(study, plans.software()))
+    _check_directory(directory, resume=arguments.resume)
+    ready = make_ready(study, _tell)
+    plan = _plan(study, directory, resume=arguments.resume)
+    try:
+        with Store(directory, write=True) as store, LocalHost() as host:
+            store.bind_plan(plan.sha256)
+            with outputs.display(quiet=arguments.json) as display:
+                execute(plan, store, host, ready, display.update)
+            judgement = outputs.conclude_and_write(plan, store)
+    except KeyboardInterrupt:
+        print(
+            f"\nInterrupted; every finished launch is kept. To continue:\n"
+            f"  paribus run {arguments.study} --out {directory} --resume",
+            file=sys.stderr,
+        )
+        raise
+    return outputs.tell(judgement, as_json=arguments.json)
+
+
+def _check_directory(directory: Path, *, resume: bool) -> None:
+    """Refuse to mix: a new study needs a new directory, a resumed one needs its plan."""
+    if resume:
+        plans.read_plan(directory)
+    elif directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise StoreError(
+            "exists already",
+            place=str(directory),
+            mend="continue it with --resume, or choose another directory with --out",
+        )
+
+
+def _plan(study: Study, directory: Path, *, resume: bool) -> plans.Plan:
+    """Return the plan to carry out: the one frozen in `directory`, or a new one frozen there."""
+    software = plans.software()
+    if resume:
+        frozen = plans.read_plan(directory)
+        plans.check_same(frozen, study, software)
+        return frozen
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"cannot be made: {error.strerror}",
+            place=str(directory),
+            mend="choose another directory with --out",
+        ) from error
+    frozen = plans.freeze(study, software)
+    plans.write_plan(frozen, directory)
+    return frozen
+
+
+def _tell(text: str) -> None:
+    print(f"preparing {text}", file=sys.stderr)

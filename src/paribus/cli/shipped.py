@@ -1,0 +1,42 @@
+"""The studies that ship with Paribus, by name."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from pathlib import Path
+
+from paribus.errors import UserError
+
+
+def find_study(text: str) -> Path:
+    """Return the study file that `text` is the path of, or the name of one that ships.
+
+    Raises UserError with the nearest name.
+    """
+    path = Path(text)
+    if path.exists() or path.suffix == ".toml":
+        return path
+    names = shipped_studies()
+    if text in names:
+        return names[text]
+    close = difflib.get_close_matches(text, names, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"those that ship: {', '.join(names)}"
+    raise UserError("no such study file, and none that ships", place=text, mend=hint)
+
+
+def shipped_studies() -> dict[str, Path]:
+    """Return the studies that ship, by name."""
+    return {path.stem: path for path in sorted(_folder().glob("*.toml"))}
+
+
+def question_of(path: Path) -> str:
+    """Return the question that a study file asks."""
+    return str(tomllib.loads(path.read_text()).get("question", ""))
+
+
+def _folder() -> Path:
+    """Return where the studies are: in the package once installed, beside src/ in a checkout."""
+    package = Path(__file__).parent.parent
+    inside = package / "studies"
+    return inside if inside.is_dir() else package.parent.parent / "studies"

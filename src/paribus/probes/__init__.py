@@ -1,0 +1,1 @@
+"""What a machine is: small readers of /proc and /sys that return facts."""

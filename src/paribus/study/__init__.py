@@ -1,0 +1,1 @@
+"""The study: load, plan, execute, audit, judge."""

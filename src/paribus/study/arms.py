@@ -1,0 +1,153 @@
+"""An arm made ready: its MPI found, its kernels compiled, its container engine checked.
+
+From then on a launch of it is pure composition: program, binding, container, launcher, container.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from paribus import containers, launchers, toolchain
+from paribus.errors import ParibusError, StudyError, UserError
+from paribus.host import capture
+from paribus.launchers.binding import bind
+from paribus.model import (
+    Arm,
+    Benchmark,
+    Command,
+    Mpi,
+    Placement,
+    Program,
+    Request,
+    Selection,
+    Study,
+)
+from paribus.probes.machine import cores
+from paribus.study.load import benchmark_of
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What the launches of one arm need and share. `kernels`: path and options by benchmark."""
+
+    arm: Arm
+    mpi: Mpi | None
+    cores: tuple[int, ...]
+    kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+def make_ready(study: Study, tell: Callable[[str], None]) -> dict[str, Ready]:
+    """Return every arm of `study`, ready; compiles what is not in the cache yet.
+
+    `tell` hears what takes time. Raises UserError with the mend for whatever is missing.
+    """
+    programs = {s.label: program(s, benchmark_of(s)) for s in study.benchmarks}
+    available = cores(allowed=frozenset(os.sched_getaffinity(0)))
+    _check_cores(study, programs, available)
+    return {arm.name: _arm(study, arm, programs, available, tell) for arm in study.arms}
+
+
+def program(selection: Selection, benchmark: Benchmark) -> Program:
+    """Return the program that `selection` asks for."""
+    return benchmark.command(Request(selection.parameters, selection.ranks))
+
+
+def compose(
+    ready: Ready, selection: Selection, benchmark: Benchmark, *, seed: int, scratch: str
+) -> Command:
+    """Return the whole command of one launch: pure, so that a dry run can print it."""
+    wanted = program(selection, benchmark)
+    ranks = selection.ranks if wanted.mpi else 1
+    container = ready.arm.container
+    chosen = ready.cores[:ranks]
+    where = Placement(cores=chosen)
+    if container:
+        where = containers.placement(container, ranks=ranks, cores=chosen, scratch=scratch)
+    label = selection.label
+    argv = (*ready.kernels.get(label, ()), *wanted.argv, *ready.libraries.get(label, ()))
+    command = Command(argv, env={**ready.arm.env, "PARIBUS_SEED": str(seed)})
+    if chosen:
+        command = bind(command, chosen)
+    if container and container.each == "rank":
+        command = containers.wrap_program(command, container, scratch=scratch)
+    if wanted.mpi:
+        if ready.mpi is None:
+            raise UserError("no MPI was found", place=ready.arm.name)
+        command = launchers.launch(
+            command,
+            ranks=ranks,
+            mpi=ready.mpi,
+            placement=where,
+            transport=ready.arm.transport,
+            scratch=scratch,
+        )
+    if container and container.each == "host":
+        command = containers.wrap_launcher(command, container, ranks=ranks, scratch=scratch)
+    return command
+
+
+def _arm(
+    study: Study,
+    arm: Arm,
+    programs: Mapping[str, Program],
+    available: tuple[int, ...],
+    tell: Callable[[str], None],
+) -> Ready:
+    if arm.container:
+        forbidden = containers.check(arm.container, capture)
+        if forbidden:
+            raise UserError(
+                forbidden,
+                place=f"{study.path}: arms.{arm.name}.container",
+                mend="or run `paribus run mpi-transport`: shared memory against TCP needs no"
+                " privilege",
+            )
+    mpi = toolchain.find_mpi(arm.mpi) if any(p.mpi for p in programs.values()) else None
+    ready = Ready(arm, mpi, available if study.settings.bind == "core" else ())
+    if mpi is None:
+        return ready
+    kernels: dict[str, tuple[str, ...]] = {}
+    libraries: dict[str, tuple[str, ...]] = {}
+    facts: dict[str, str] = {}
+    for label, wanted in programs.items():
+        if wanted.kernel:
+            tell(f"{arm.name}: {wanted.kernel} for {mpi}")
+            kernels[label] = (str(toolchain.kernel_path(wanted.kernel, mpi)),)
+            facts[label] = toolchain.kernel_identity(wanted.kernel, mpi)
+        if wanted.libraries:
+            count, functions = wanted.libraries
+            tell(f"{arm.name}: {count} libraries of {functions} functions")
+            path = toolchain.libraries_path(count, functions, mpi)
+            libraries[label] = ("--libraries", str(path))
+    return replace(ready, kernels=kernels, libraries=libraries, facts=facts)
+
+
+def _check_cores(study: Study, programs: Mapping[str, Program], available: Sequence[int]) -> None:
+    if study.settings.bind == "none":
+        return
+    for selection in study.benchmarks:
+        if programs[selection.label].mpi and selection.ranks > len(available):
+            raise StudyError(
+                f"{selection.label} asks for {selection.ranks} ranks and this machine lets Paribus"
+                f" use {len(available)} cores",
+                place=study.path,
+                mend='ask for fewer ranks, or set `bind = "none"` in [plan] to share cores'
+                " (latencies then show the scheduler, not the platform)",
+            )
+
+
+def run_commands(commands: Sequence[Sequence[str]], arm: str, what: str) -> None:
+    """Carry out an arm's `before` or `after` commands; raises ParibusError for one that fails."""
+    for argv in commands:
+        done = capture(argv, timeout_s=600.0)
+        if done.exit_code != 0:
+            last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+            raise ParibusError(
+                f"exit code {done.exit_code}{': ' + last[0] if last else ''}",
+                place=f"arms.{arm}.{what}: {' '.join(argv)}",
+                mend="mend the command, then continue with --resume",
+            )

@@ -1,0 +1,295 @@
+"""Study files: TOML in, a checked `Study` out; nothing is executed here.
+
+Every refusal names the file, the key, the value and the mend. The format is described in
+docs/study-file.md.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from paribus import benchmarks
+from paribus.errors import StudyError
+from paribus.model import Arm, Benchmark, Container, Selection, Settings, Study
+from paribus.units import parse_seconds, parse_share
+
+T = TypeVar("T")
+
+DEFAULT_TIMEOUT_S = 120.0
+MOST_LAUNCHES = 100_000
+"""A study beyond this is refused: at one launch a second it would last more than a day."""
+
+_STUDY_KEYS = ("question", "factor", "explains", "arms", "benchmarks", "plan")
+_ARM_KEYS = ("mpi", "transport", "container", "env", "before", "after")
+_LATER_KEYS = ("hosts", "ssh", "scheduler", "simulate")
+_CONTAINER_KEYS = ("engine", "network", "each", "image")
+_BENCHMARK_KEYS = ("name", "file", "label", "ranks", "timeout")
+_PLAN_KEYS = ("margin", "confidence", "blocks", "budget", "seed", "bind")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}")
+
+
+class _Place:
+    """A place in a study file: it refuses, reads keys, and knows its own name."""
+
+    def __init__(self, file: str, path: str, table: Any) -> None:
+        self.file = file
+        self.path = path
+        if not isinstance(table, dict):
+            self.refuse("", table, "is not a table", "write it as a table: [..] or { .. }")
+        self.table: dict[str, Any] = table
+
+    def refuse(self, key: str, value: Any, cause: str, mend: str) -> NoReturn:
+        where = ".".join(part for part in (self.path, key) if part)
+        shown = "" if value is None else f" = {value!r}"
+        raise StudyError(f"{where}{shown}: {cause}", place=self.file, mend=mend)
+
+    def only(self, known: Iterable[str]) -> None:
+        """Refuse the first key that is not known, with the nearest one that is."""
+        names = list(known)
+        for key in self.table:
+            if key not in names:
+                close = difflib.get_close_matches(key, names, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"
+                self.refuse(key, None, "unknown key", hint)
+
+    def read(self, key: str, reader: Callable[[Any], T], default: T) -> T:
+        return self.need(key, reader, "") if key in self.table else default
+
+    def need(self, key: str, reader: Callable[[Any], T], example: str) -> T:
+        if key not in self.table:
+            self.refuse(key, None, "is missing", f"add a line such as: {example}")
+        try:
+            return reader(self.table[key])
+        except ValueError as error:
+            self.refuse(key, self.table[key], "cannot be used", str(error))
+
+
+def load_study(path: Path) -> Study:
+    """Return the study that the TOML file `path` describes.
+
+    Raises StudyError for a file that cannot be read, an unknown key, or a value out of range.
+    """
+    file = str(path)
+    try:
+        table = tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise StudyError(
+            f"cannot be read: {error.strerror}",
+            place=file,
+            mend="give the path of a study file; `paribus list --studies` names those that ship",
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise StudyError(f"is not TOML: {error}", place=file, mend="mend that line") from error
+    top = _Place(file, "", table)
+    top.only(_STUDY_KEYS)
+    study = Study(
+        question=top.need("question", _text, 'question = "What does X cost?"'),
+        factor=top.need("factor", _text, 'factor = "network"'),
+        arms=_arms(top),
+        benchmarks=_selections(top, path.parent),
+        settings=_settings(top),
+        explains=top.read("explains", _texts, ()),
+        path=file,
+    )
+    _check_size(top, study)
+    return study
+
+
+def benchmark_of(selection: Selection) -> Benchmark:
+    """Return the benchmark that `selection` names; raises UserError if its file has changed."""
+    if selection.file is None:
+        return benchmarks.get(selection.benchmark)
+    if _sha256(Path(selection.file)) != selection.file_sha256:
+        raise StudyError(
+            "has changed since the plan was frozen",
+            place=selection.file,
+            mend="put the old file back, or start anew in another directory",
+        )
+    return benchmarks.load_file(Path(selection.file))
+
+
+def _arms(top: _Place) -> tuple[Arm, ...]:
+    tables = top.need("arms", _table, "[arms.host]")
+    if len(tables) < 2:
+        top.refuse("arms", None, f"{len(tables)} arm", "name two or more: [arms.a] and [arms.b]")
+    return tuple(_arm(top, name, table) for name, table in tables.items())
+
+
+def _arm(top: _Place, name: str, table: Any) -> Arm:
+    place = _Place(top.file, f"arms.{name}", table)
+    if not _NAME.fullmatch(name):
+        place.refuse("", None, "is not a usable name", "use letters, digits, '-', '_' and '.'")
+    for key in _LATER_KEYS:
+        if key in place.table:
+            place.refuse(key, None, "is not in this version yet", "leave it out")
+    place.only(_ARM_KEYS)
+    return Arm(
+        name=name,
+        mpi=place.read("mpi", _text, None),
+        transport=place.read("transport", _one_of("auto", "shm", "tcp"), "auto"),
+        container=_container(place) if "container" in place.table else None,
+        env=place.read("env", _env, {}),
+        before=place.read("before", _commands, ()),
+        after=place.read("after", _commands, ()),
+    )
+
+
+def _container(arm: _Place) -> Container:
+    place = _Place(arm.file, f"{arm.path}.container", arm.table["container"])
+    place.only(_CONTAINER_KEYS)
+    return Container(
+        engine=place.need("engine", _one_of("namespace", "podman"), 'engine = "namespace"'),
+        network=place.read("network", _one_of("bridge", "host"), "bridge"),
+        each=place.read("each", _one_of("rank", "host"), "host"),
+        image=place.read("image", _text, None),
+    )
+
+
+def _selections(top: _Place, folder: Path) -> tuple[Selection, ...]:
+    tables = top.need("benchmarks", _list, '[[benchmarks]]\n  name = "latency"')
+    if not tables:
+        top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
+    found: list[Selection] = []
+    for index, table in enumerate(tables):
+        selection = _selection(_Place(top.file, f"benchmarks[{index}]", table), folder)
+        if any(selection.label == other.label for other in found):
+            top.refuse(
+                f"benchmarks[{index}]",
+                None,
+                f"there are two called {selection.label!r}",
+                'give one of them another: label = "..."',
+            )
+        found.append(selection)
+    return tuple(found)
+
+
+def _selection(place: _Place, folder: Path) -> Selection:
+    file: Path | None = None
+    if "file" in place.table:
+        file = (folder / place.read("file", _text, "")).absolute()
+        benchmark = benchmarks.load_file(file)
+    else:
+        name = place.need("name", _text, 'name = "latency"')
+        if name not in benchmarks.BENCHMARKS:
+            close = difflib.get_close_matches(name, benchmarks.BENCHMARKS, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            place.refuse("name", name, "no such benchmark", f"{hint}`paribus list` names them all")
+        benchmark = benchmarks.get(name)
+    place.only((*_BENCHMARK_KEYS, *benchmark.parameters))
+    parameters = {
+        key: place.read(key, parameter.read, parameter.default)
+        for key, parameter in benchmark.parameters.items()
+    }
+    label = place.read("label", _text, benchmark.name)
+    if not _NAME.fullmatch(label):
+        place.refuse("label", label, "is not a usable name", "use letters, digits, '-', '_', '.'")
+    return Selection(
+        label=label,
+        benchmark=benchmark.name,
+        ranks=place.read("ranks", _whole(1, 1_000_000), benchmark.ranks),
+        parameters=parameters,
+        timeout_s=place.read("timeout", parse_seconds, DEFAULT_TIMEOUT_S),
+        file=str(file) if file else None,
+        file_sha256=_sha256(file) if file else None,
+    )
+
+
+def _settings(top: _Place) -> Settings:
+    place = _Place(top.file, "plan", top.table.get("plan", {}))
+    place.only(_PLAN_KEYS)
+    return Settings(
+        margin=place.read("margin", parse_share, None),
+        confidence=place.read("confidence", _confidence, 0.95),
+        blocks=place.read("blocks", _whole(8, 100_000_000), 60),
+        budget_s=place.read("budget", parse_seconds, None),
+        seed=place.read("seed", _whole(0, 2**63 - 1), None),
+        bind=place.read("bind", _one_of("core", "none"), "core"),
+    )
+
+
+def _check_size(top: _Place, study: Study) -> None:
+    launches = study.settings.blocks * len(study.arms) * len(study.benchmarks)
+    if launches > MOST_LAUNCHES:
+        top.refuse(
+            "plan.blocks",
+            study.settings.blocks,
+            f"this study would need up to {launches:,} launches",
+            f"lower blocks (60 is usual), arms or benchmarks to stay under {MOST_LAUNCHES:,}",
+        )
+
+
+# --- readers: a TOML value in, a checked value out, ValueError with the mend ---------------------
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError('write a text in quotes, such as "..."')
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(_text(item) for item in _list(value))
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError("write a list: [...]")
+    return value
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("write a table")
+    return value
+
+
+def _env(value: Any) -> Mapping[str, str]:
+    for key, text in _table(value).items():
+        if not isinstance(text, str):
+            raise ValueError(f'write the value of {key} as text: {key} = "{text}"')
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key) or "\0" in text:
+            raise ValueError(f"{key!r} cannot be an environment variable")
+    return dict(value)
+
+
+def _commands(value: Any) -> tuple[tuple[str, ...], ...]:
+    lines = [value] if isinstance(value, str) else _list(value)
+    commands = tuple(tuple(shlex.split(_text(line))) for line in lines)
+    if not all(commands):
+        raise ValueError("an empty command")
+    return commands
+
+
+def _confidence(value: Any) -> float:
+    if value not in (0.90, 0.95, 0.99):
+        raise ValueError("use 0.90, 0.95 or 0.99: the looks are calibrated for these")
+    return float(value)
+
+
+def _one_of(*words: Any) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if value not in words:
+            raise ValueError("use one of " + ", ".join(f'"{word}"' for word in words))
+        return value
+
+    return read
+
+
+def _whole(low: int, high: int) -> Callable[[Any], int]:
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(f"use a whole number from {low} to {high}")
+        return value
+
+    return read
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
