@@ -1,0 +1,1 @@
+"""What a Judgement looks like: terminal, HTML, figures, JSON, CSV. A function each."""

@@ -1,0 +1,219 @@
+"""What a study is doing now: a live region on a terminal, sparse lines in a pipe.
+
+Nothing is drawn outside `update()`: no thread, no timer, so that a launch is measured in peace.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from paribus.model import Finding, Launch, Progress, Word
+from paribus.report import wording
+from paribus.report.terminal import STYLES
+from paribus.report.wording import clean
+from paribus.units import format_seconds
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.console import Console, RenderableType
+    from rich.live import Live
+    from rich.text import Text
+
+QUIET_S = 30.0
+"""Seconds between two lines in a pipe, unless a verdict changed."""
+
+BAR = 21
+"""Characters of the bar that shows an interval against its margin; odd, so that 1 has a place."""
+
+
+class Display:
+    """Shows `Progress` values as they come; use as a context manager, end it before the report.
+
+    `console` is standard error unless given, so that standard output stays for results. `clock`
+    and `now` tell elapsed seconds and the time of day.
+    """
+
+    def __init__(
+        self,
+        console: Console | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], str] = lambda: time.strftime("%H:%M:%S"),
+    ) -> None:
+        self._console = console
+        self._clock = clock
+        self._now = now
+        self._live: Live | None = None
+        self._told_at = -math.inf
+        self._told: dict[tuple[str, str], Word] = {}
+        self._told_failures = 0
+
+    def __enter__(self) -> Display:
+        if self._console is None:
+            from rich.console import Console
+
+            self._console = Console(stderr=True)
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            from rich.live import Live
+
+            self._live = Live(
+                console=self._console, auto_refresh=False, transient=True, redirect_stdout=False
+            )
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def update(self, progress: Progress) -> None:
+        """Draw `progress` at once (terminal), or print a line when there is news (pipe)."""
+        if self._console is None:
+            raise RuntimeError("Display is a context manager: use it with `with`")
+        if self._live is not None:
+            rows = max(3, self._console.height - 6)
+            self._live.update(live_view(progress, self._now(), self._console, rows), refresh=True)
+        elif self._has_news(progress):
+            self._console.print(_plain(plain_line(progress)), soft_wrap=True)
+            self._told_at = self._clock()
+
+    def _has_news(self, progress: Progress) -> bool:
+        words = {(h.benchmark, h.arm): h.verdict.word for h in progress.headlines}
+        news = (
+            words != self._told
+            or progress.launch is None
+            or (progress.failures > 0 and self._told_failures == 0)
+            or self._clock() - self._told_at >= QUIET_S
+        )
+        self._told = words
+        self._told_failures = progress.failures
+        return news
+
+
+def plain_line(progress: Progress) -> str:
+    """Return `progress` as one line of plain text: where it is, time left, verdicts so far."""
+    parts = [_where(progress), _times(progress)]
+    if progress.failures:
+        parts.append(f"{progress.failures} failed")
+    said = [
+        f"{h.benchmark} {h.arm} {h.verdict.word.value} {wording.ratio_text(h.comparison.ratio)} "
+        f"{wording.interval_text(h.comparison)}"
+        for h in progress.headlines
+        if h.comparison is not None
+    ]
+    parts += [wording.listing(said, most=6)] if said else []
+    return clean("; ".join(parts))
+
+
+def live_view(progress: Progress, now: str, console: Console, most_rows: int) -> RenderableType:
+    """Return the live region: what runs, times, and a row per benchmark and arm.
+
+    Rows that do not fit into `most_rows` are counted in the last line, decided ones first.
+    """
+    from rich.console import Group
+
+    lines = [_plain(_where(progress), "bold"), _plain(_times(progress))]
+    if progress.launch is not None:
+        lines.append(_plain(f"now: {_launch_text(progress.launch)}, since {now}", "dim"))
+    if progress.failures:
+        lines.append(_plain(f"{wording.count(progress.failures, 'launch')} failed", "yellow"))
+    rows = sorted(progress.headlines, key=lambda h: h.verdict.final)
+    shown = [h for h in progress.headlines if h in rows[:most_rows]]
+    lines += _rows(progress, shown, ascii_only=not console.encoding.startswith("utf"))
+    if len(rows) > len(shown):
+        lines.append(_plain(f"and {len(rows) - len(shown)} more", "dim"))
+    for line in lines:
+        line.truncate(max(1, console.width - 1), overflow="ellipsis")
+        line.no_wrap = True
+    return Group(*lines)
+
+
+def _rows(progress: Progress, shown: list[Finding], *, ascii_only: bool) -> list[Text]:
+    several = len({h.arm for h in progress.headlines}) > 1
+    names = [clean(f"{h.benchmark} {h.arm}" if several else h.benchmark) for h in shown]
+    wide = min(24, max((len(n) for n in names), default=0))
+    lines = []
+    for name, head in zip(names, shown, strict=True):
+        blocks = f"{progress.blocks_done.get(head.benchmark, 0):>2}/{progress.blocks_most}"
+        line = _plain(f"{name[:wide]:<{wide}}  {blocks:>6}  ")
+        line.append(bar(head, ascii_only=ascii_only), "cyan" if head.verdict.final else "")
+        if head.comparison is not None:
+            line.append(f"  {wording.ratio_text(head.comparison.ratio):>5}")
+            line.append(f" {wording.interval_text(head.comparison)}", "dim")
+        word = head.verdict.word
+        said = word.value if head.verdict.final or word is not Word.UNDECIDED else "measuring"
+        line.append(f"  {said}", STYLES.get(word, "dim") if head.verdict.final else "dim")
+        lines.append(line)
+    return lines
+
+
+def bar(finding: Finding, *, ascii_only: bool = False) -> str:
+    """Return the interval drawn against the margin, in BAR characters.
+
+    The middle is a ratio of 1, the dotted marks are the margin, at three characters to either
+    side, nearer when the interval lies so far out that the scale must shrink.
+    """
+    edge, dash, dot, one = ":-o|" if ascii_only else "┊━●│"
+    middle = BAR // 2
+    unit = math.log1p(finding.margin) / 3
+    comparison = finding.comparison
+    known = comparison is not None and wording.has_interval(comparison)
+    if known and comparison is not None:
+        far = max(abs(math.log(v)) for v in (comparison.low, comparison.high))
+        unit = max(unit, far / middle)
+    cells = [" "] * BAR
+    side = max(1, round(math.log1p(finding.margin) / unit))
+    cells[middle - side] = cells[middle + side] = edge
+    cells[middle] = one
+    if known and comparison is not None:
+        low, at, high = (
+            middle + round(math.log(v) / unit)
+            for v in (comparison.low, comparison.ratio, comparison.high)
+        )
+        cells[low : high + 1] = dash * (high + 1 - low)
+        cells[at] = dot
+    return "".join(cells)
+
+
+def _where(progress: Progress) -> str:
+    done = list(progress.blocks_done.values())
+    blocks = f"{min(done)}" if done else "0"
+    if done and max(done) != min(done):
+        blocks = f"{min(done)} to {max(done)}"
+    return (
+        f"blocks {blocks} of at most {progress.blocks_most}, "
+        f"launches {progress.launches_done} of at most {progress.launches_most}"
+    )
+
+
+def _times(progress: Progress) -> str:
+    spent = _whole_seconds(progress.elapsed_s)
+    if progress.launch is None:
+        return f"{spent}, done"
+    left = progress.left_s
+    return f"{spent} so far" + ("" if left is None else f", at most {_whole_seconds(left)} left")
+
+
+def _whole_seconds(seconds: float) -> str:
+    return format_seconds(round(seconds)) if seconds >= 10 else f"{seconds:.0f} s"
+
+
+def _launch_text(launch: Launch) -> str:
+    block = "warm-up" if launch.block == wording.WARM_UP else f"block {launch.block}"
+    return f"launch {launch.number}, {block}, {launch.arm}, {launch.benchmark}"
+
+
+def _plain(text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(clean(text), style=style)
