@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
                                          : sums[i] == expected[i % 16];
                 if (!right) wrong = static_cast<long>(i);
             }
-            session.verify(where, wrong, size);
+            session.verify(where, wrong, elements);
         };
         measure_collective(session, where, bytes, call, prepare, check);
     }

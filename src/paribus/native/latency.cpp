@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
             session.like(Like::paribus)
                 ? sample_flow(session, round_trips, session.rank == 0, where)
                 : sample_flow_like(session, round_trips,
-                                   counts_of(session, bytes, {10000, 100}, {1000, 10}), where);
+                                   counts_of(session, bytes, {10000, 100}, {1000, 10}), 1, where);
         check();
         prepare();
         round_trips(1);

@@ -118,7 +118,8 @@ inline Arguments read_arguments(const Spec& spec, int argc, char** argv) {
     if (spec.bytes != nullptr) a.error = detail::read_sizes(spec, spec.bytes, a.bytes);
     for (int i = 1; i < argc && a.error.empty(); ++i) {
         const std::string key = argv[i];
-        if (key == "--corrupt" || key == "--self-test" || key == "--help") {
+        const bool damageable = spec.bytes != nullptr || spec.libraries;
+        if ((key == "--corrupt" && damageable) || key == "--self-test" || key == "--help") {
             (key == "--corrupt" ? a.corrupt : key == "--help" ? a.help : a.self_test) = true;
             continue;
         }

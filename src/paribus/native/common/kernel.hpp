@@ -87,14 +87,15 @@ public:
         std::exit(1);
     }
 
-    // Counts `bytes` of received data as right, or gives up naming the `position` that is wrong.
-    void verify(const std::string& case_text, long position, std::size_t bytes) {
+    // Counts `n` received bytes or elements as right, or gives up naming the one, at `position`,
+    // that is wrong (-1: none). Collective.
+    void verify(const std::string& case_text, long position, std::size_t n) {
         std::string wrong;
         if (position >= 0)
             wrong = "wrong data at " + case_text + ": rank " + std::to_string(rank) +
-                    ", position " + std::to_string(position) + " of " + std::to_string(bytes);
+                    ", position " + std::to_string(position) + " of " + std::to_string(n);
         give_up_if(wrong);
-        checked_ += static_cast<double>(bytes);
+        checked_ += static_cast<double>(n);
     }
 
     // For the tests: damages one byte before it is checked, on the last rank.
@@ -226,7 +227,8 @@ private:
     std::string line_of(const Series& series, const Offset& offset_end) const {
         Object line;
         line.raw("case", series.case_text).add("metric", series.metric).add("unit", series.unit);
-        line.add("batch", series.batch).add("samples", series.samples);
+        line.add("batch", series.batch).add("count", static_cast<long>(series.samples.size()));
+        line.add("samples", series.samples);
         if (!series.starts.empty()) {
             std::int64_t origin = series.starts.front() - offset_start_.ahead_ns;
             MPI_Bcast(&origin, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);

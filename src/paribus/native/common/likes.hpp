@@ -3,7 +3,7 @@
 //
 // OSU Micro-Benchmarks 7: the clock is read around every operation and the spans are added up;
 // collectives have a barrier between operations, and the mean over the ranks is printed.
-// Intel MPI Benchmarks 2021: PingPong reads the clock around the loop; collectives read it around
+// Intel MPI Benchmarks 2021: PingPong, Uniband and Biband read the clock around the loop; collectives read it around
 // every operation, with a barrier between, and print minimum, maximum and mean over the ranks (the
 // mean is taken here). With a fixed count, the whole loop is run once before the one that counts.
 #pragma once
@@ -65,17 +65,20 @@ inline void refuse_nothing(Session& session, const Series& series) {
                                : "");
 }
 
-// Between two ranks, on rank 0's clock. Returns nanoseconds per operation.
+// Messages between pairs of ranks, no barrier between operations: the mean over the ranks below
+// `senders` (OSU) or the slowest rank (IMB). Returns nanoseconds per operation.
 template <class Operation>
-Series sample_flow_like(Session& session, Operation operation, const Counts& counts,
+Series sample_flow_like(Session& session, Operation operation, const Counts& counts, int senders,
                         const std::string& case_text) {
     Series series = like_series(session, case_text, counts.iterations);
+    const bool osu = session.like(Like::osu);
     for (double& sample : series.samples) {
-        double spent_s = 0;
-        if (session.like(Like::osu)) {
+        double spent_s = 0, taken_s = 0;
+        if (osu) {
             MPI_Barrier(MPI_COMM_WORLD);
             operation(counts.warmup);
-            spent_s = sum_of_spans_s(operation, counts.iterations, [] {});
+            const double own = sum_of_spans_s(operation, counts.iterations, [] {});
+            spent_s = session.rank < senders ? own / senders : 0;
         } else {
             for (const long n : {counts.warmup, counts.iterations}) {
                 MPI_Barrier(MPI_COMM_WORLD);
@@ -85,7 +88,8 @@ Series sample_flow_like(Session& session, Operation operation, const Counts& cou
                 spent_s = MPI_Wtime() - start;
             }
         }
-        sample = 1e9 * spent_s / static_cast<double>(counts.iterations);
+        MPI_Allreduce(&spent_s, &taken_s, 1, MPI_DOUBLE, osu ? MPI_SUM : MPI_MAX, MPI_COMM_WORLD);
+        sample = 1e9 * taken_s / static_cast<double>(counts.iterations);
     }
     refuse_nothing(session, series);
     return series;
