@@ -6,7 +6,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from paribus.errors import LaunchError, ParseError

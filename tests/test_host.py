@@ -1,0 +1,183 @@
+"""Launches: deadlines, everything ended, nothing left behind. Real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paribus.errors import LaunchError
+from paribus.host import LocalHost, capture, shared_memory_scratch
+from paribus.model import Command, Completed
+
+
+@pytest.fixture
+def host() -> Iterator[LocalHost]:
+    with LocalHost() as host:
+        yield host
+
+
+def start(host: LocalHost, tmp_path: Path, script: str, timeout_s: float = 20.0) -> Completed:
+    return host.run(
+        Command(
+            ("/bin/sh", "-c", script),
+            env={"MARK": "kept"},
+            files={"tool": "#!/bin/sh\necho tool\n"},
+        ),
+        stdout=str(tmp_path / "out"),
+        stderr=str(tmp_path / "err"),
+        timeout_s=timeout_s,
+        scratch=str(tmp_path / "scratch"),
+    )
+
+
+def processes_with(mark: str) -> list[int]:
+    """Return the pids whose command line holds `mark`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                text = (entry / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            if mark in text:
+                found.append(int(entry.name))
+    return found
+
+
+def gone(mark: str, within_s: float = 10.0) -> bool:
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        if not processes_with(mark):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_output_is_kept_as_printed_and_apart(host: LocalHost, tmp_path: Path) -> None:
+    done = start(host, tmp_path, "printf 'a\\r\\n\\377'; echo b >&2; echo $MARK; exit 3")
+    assert done.exit_code == 3
+    assert not done.timed_out
+    assert (tmp_path / "out").read_bytes() == b"a\r\n\xffkept\n"
+    assert (tmp_path / "err").read_text() == "b\n"
+
+
+def test_scratch_is_tmpdir_holds_the_files_and_is_removed(host: LocalHost, tmp_path: Path) -> None:
+    start(host, tmp_path, 'echo "$TMPDIR"; ./tool; touch left; ls /dev/shm')
+    scratch = str(tmp_path / "scratch")
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert lines[:2] == [scratch, "tool"]
+    assert Path(shared_memory_scratch(scratch)).name in lines
+    assert not Path(scratch).exists()
+    assert not Path(shared_memory_scratch(scratch)).exists()
+
+
+def test_a_deadline_ends_every_descendant_whatever_its_group(
+    host: LocalHost, tmp_path: Path
+) -> None:
+    mark = f"31{os.getpid()}"
+    script = f"setsid sleep {mark} & (trap '' TERM; sleep {mark}; sleep {mark}) & sleep {mark}"
+    done = start(host, tmp_path, script, timeout_s=0.3)
+    assert done.timed_out
+    assert not processes_with(f"sleep\0{mark}")
+
+
+def test_what_a_finished_launch_left_running_is_ended(host: LocalHost, tmp_path: Path) -> None:
+    mark = f"32{os.getpid()}"
+    done = start(host, tmp_path, f"setsid sleep {mark} & exit 0")
+    assert done.exit_code == 0
+    assert not processes_with(f"sleep\0{mark}")
+
+
+def test_a_signal_is_told_as_a_negative_exit_code(host: LocalHost, tmp_path: Path) -> None:
+    assert start(host, tmp_path, "kill -SEGV $$").exit_code == -signal.SIGSEGV
+
+
+def test_what_cannot_be_started_says_so_and_the_next_launch_works(
+    host: LocalHost, tmp_path: Path
+) -> None:
+    with pytest.raises(LaunchError, match="could not be started"):
+        host.run(
+            Command(("/no/such/program",)),
+            stdout=str(tmp_path / "out"),
+            stderr=str(tmp_path / "err"),
+            timeout_s=5,
+            scratch=str(tmp_path / "scratch"),
+        )
+    assert start(host, tmp_path, "true").exit_code == 0
+
+
+def test_leaving_the_context_ends_the_launch_in_flight(tmp_path: Path) -> None:
+    """Ctrl-C in the middle of a launch: the context is left, nothing of it survives."""
+    mark = f"33{os.getpid()}"
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    old = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.4)
+        with pytest.raises(KeyboardInterrupt), LocalHost() as host:
+            start(host, tmp_path, f"setsid sleep {mark} & sleep {mark}")
+    finally:
+        signal.signal(signal.SIGALRM, old)
+    assert not processes_with(f"sleep\0{mark}")
+    assert not (tmp_path / "scratch").exists()
+
+
+@pytest.mark.parametrize("victim", ["paribus", "warden"])
+def test_sigkill_of_either_process_leaves_nothing(tmp_path: Path, victim: str) -> None:
+    mark = f"34{os.getpid()}"
+    code = f"""
+from paribus.host import LocalHost
+from paribus.model import Command
+with LocalHost() as host:
+    print(host._warden.pid, flush=True)
+    host.run(Command(("/bin/sh", "-c", "sleep {mark}; true")), stdout={str(tmp_path / "o")!r},
+             stderr={str(tmp_path / "e")!r}, timeout_s=60, scratch={str(tmp_path / "scratch")!r})
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as starter:
+        assert starter.stdout is not None
+        warden = int(starter.stdout.readline())
+        while not processes_with(f"sleep\0{mark}"):
+            time.sleep(0.01)
+        os.kill(starter.pid if victim == "paribus" else warden, signal.SIGKILL)
+        starter.wait(timeout=20)
+    if victim == "paribus":
+        assert gone(f"sleep\0{mark}")
+        assert gone("warden.py")
+        assert not (tmp_path / "scratch").exists()
+    else:
+        # Without its warden only the launch itself can be reached: it dies with its parent.
+        assert gone(f"sleep {mark}; true")
+        for pid in processes_with(f"sleep\0{mark}"):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_a_full_disk_is_an_error_of_the_launch(host: LocalHost, tmp_path: Path) -> None:
+    with pytest.raises(LaunchError, match=r"could not be started.*directory"):
+        host.run(
+            Command(("true",)),
+            stdout=str(tmp_path / "missing" / "out"),
+            stderr=str(tmp_path / "err"),
+            timeout_s=5,
+            scratch=str(tmp_path / "scratch"),
+        )
+
+
+def test_capture_never_raises() -> None:
+    assert capture(["/no/such"]).exit_code == 127
+    assert capture(["sleep", "5"], timeout_s=0.1).exit_code == 124
+    done = capture(["sh", "-c", 'echo "$A"; echo e >&2; exit 4'], env={"A": "b"})
+    assert (done.exit_code, done.stdout, done.stderr) == (4, "b\n", "e\n")

@@ -1,0 +1,188 @@
+"""The study directory: durable, whole, never double, never mixed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paribus.errors import StoreError
+from paribus.model import Case, Launch, Outcome, Sample, State
+from paribus.store import SCHEMA_VERSION, Store, pack, unpack
+
+LAUNCH = Launch(number=3, block=1, benchmark="latency", arm="host", seed=7)
+SAMPLES = (
+    Sample("latency", Case.of(bytes=8), (0.1, 0.2, 0.30000000000000004), batch=16),
+    Sample("latency", Case.of(bytes=4096, note='a "quoted" \u2126'), (5e-324, 1.7e308)),
+)
+
+
+def outcome(state: State = State.OK, samples: tuple[Sample, ...] = SAMPLES) -> Outcome:
+    return Outcome(state, 1e9, 0.5, 0, ("a", "b c"), samples, {"k": [1, "x"]}, "")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path, write=True) as store:
+        yield store
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
+def test_samples_are_kept_to_the_last_bit(values: list[float]) -> None:
+    assert unpack(pack(tuple(values))) == tuple(values)
+
+
+def test_what_is_stored_comes_back_equal(store: Store, tmp_path: Path) -> None:
+    store.append(LAUNCH, outcome())
+    with Store(tmp_path) as reader:
+        (found,) = reader.launches()
+    assert found.launch == LAUNCH
+    assert found.outcome == outcome()
+    assert found.void is None
+
+
+def test_a_launch_counts_at_most_once(store: Store) -> None:
+    store.append(LAUNCH, outcome())
+    with pytest.raises(StoreError):
+        store.append(LAUNCH, outcome())
+    assert len(list(store.launches())) == 1
+    store.void([LAUNCH.number], "because")
+    assert store.counting() == set()
+    store.append(LAUNCH, outcome(State.FAILED, ()))
+    everything = list(store.launches(void=True))
+    assert [(s.attempt, s.void) for s in everything] == [(0, "because"), (1, None)]
+    assert store.counting() == {LAUNCH.number}
+
+
+def test_a_launch_that_cannot_be_stored_whole_is_not_stored(store: Store) -> None:
+    twice = (SAMPLES[0], SAMPLES[0])
+    with pytest.raises(StoreError):
+        store.append(LAUNCH, outcome(samples=twice))
+    assert list(store.launches(void=True)) == []
+    store.append(LAUNCH, outcome())
+
+
+def test_full_sync_and_write_ahead_log_are_on(store: Store) -> None:
+    db = store._open()
+    assert db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    assert db.execute("PRAGMA synchronous").fetchone()[0] == 2
+
+
+def test_a_second_writer_is_refused(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="at work in this directory"):
+        Store(tmp_path, write=True).__enter__()
+
+
+def test_another_plan_is_refused(store: Store) -> None:
+    store.bind_plan("a" * 64)
+    store.bind_plan("a" * 64)
+    with pytest.raises(StoreError, match="of plan aaaaaaaaaaaa, not bbbbbbbbbbbb"):
+        store.bind_plan("b" * 64)
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_a_database_of_a_newer_version_is_refused(tmp_path: Path, write: bool) -> None:
+    with Store(tmp_path, write=True) as store:
+        store._open().execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    with pytest.raises(StoreError, match="update Paribus"):
+        Store(tmp_path, write=write).__enter__()
+
+
+def test_what_is_not_a_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "launches.db").write_text("not a database, by far not" * 50)
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store(tmp_path, write=True).__enter__()
+    with pytest.raises(StoreError, match="no launches are stored here"):
+        Store(tmp_path / "nowhere").__enter__()
+
+
+def in_mount_namespace(setup: str, directory: Path, code: str) -> list[str]:
+    """Return the lines that `code` prints after `setup` (sh, $1 is the directory) mounted things.
+
+    The namespace is this test's own, so its mounts are gone when it ends.
+    """
+    if os.getuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("mounting needs root and unshare")
+    script = f'{setup} && exec "$2" -c "$3"'
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", str(directory), sys.executable, code],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_full_disk_keeps_what_was_stored(tmp_path: Path) -> None:
+    code = f"""
+import os
+from pathlib import Path
+from paribus.errors import StoreError
+from paribus.model import *
+from paribus.store import Store
+directory = Path({str(tmp_path)!r})
+stored = 0
+with Store(directory, write=True) as store:
+    try:
+        for number in range(1, 1000):
+            values = tuple(float.fromhex(os.urandom(7).hex()) + 1 for _ in range(4000))
+            store.append(Launch(number, number, "b", "a", 0),
+                         Outcome(State.OK, 0.0, 0.0, 0, (), (Sample("m", Case(), values),)))
+            stored += 1
+    except StoreError as error:
+        print(error)
+with Store(directory, write=True) as store:
+    print(len(list(store.launches())) == stored > 0)
+"""
+    lines = in_mount_namespace('mount -t tmpfs -o size=2m none "$1"', tmp_path, code)
+    assert "no space is left" in lines[0]
+    assert "--resume" in lines[1]
+    assert lines[-1] == "True"
+
+
+def test_a_read_only_directory_can_be_read_and_not_written(tmp_path: Path) -> None:
+    with Store(tmp_path, write=True) as store:
+        store.append(LAUNCH, outcome())
+    code = f"""
+from pathlib import Path
+from paribus.errors import StoreError
+from paribus.store import Store
+with Store(Path({str(tmp_path)!r})) as reader:
+    print(len(list(reader.launches())))
+try:
+    Store(Path({str(tmp_path)!r}), write=True).__enter__()
+except StoreError as error:
+    print(error)
+"""
+    setup = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1"'
+    lines = in_mount_namespace(setup, tmp_path, code)
+    assert lines[0] == "1"
+    assert "cannot write here: Read-only file system" in lines[1]
+    assert "--out" in lines[2]
+
+
+def test_the_database_itself_says_one_attempt_counts(tmp_path: Path) -> None:
+    with Store(tmp_path, write=True) as store:
+        store.append(LAUNCH, outcome())
+    db = sqlite3.connect(tmp_path / "launches.db")
+    with pytest.raises(sqlite3.IntegrityError):
+        db.execute(
+            "INSERT INTO launches SELECT NULL, number, 9, block, benchmark, arm, seed, state,"
+            " started, wall_s, exit_code, argv, facts, error, NULL FROM launches"
+        )
+    db.close()
+
+
+def test_hostile_names_stay_inside_the_logs_folder(store: Store, tmp_path: Path) -> None:
+    out, err = store.log_paths(Launch(1, 0, "../../x", "a/b", 0))
+    assert out.parent == err.parent == tmp_path / "logs"
+    assert out.name == "0001-0-a_b-.._.._x.out"
