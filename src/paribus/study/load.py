@@ -18,6 +18,7 @@ from typing import Any, NoReturn, TypeVar
 from paribus import benchmarks
 from paribus.errors import StudyError
 from paribus.model import Arm, Benchmark, Container, Selection, Settings, Study
+from paribus.stats.looks import schedule
 from paribus.units import parse_seconds, parse_share
 
 T = TypeVar("T")
@@ -223,6 +224,10 @@ def _check_size(top: _Place, study: Study) -> None:
             f"this study would need up to {launches:,} launches",
             f"lower blocks (60 is usual), arms or benchmarks to stay under {MOST_LAUNCHES:,}",
         )
+    try:
+        schedule(study.settings.blocks, study.settings.confidence)
+    except ValueError as error:
+        top.refuse("plan.blocks", study.settings.blocks, str(error), "60 blocks are usual")
 
 
 # --- readers: a TOML value in, a checked value out, ValueError with the mend ---------------------

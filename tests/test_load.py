@@ -1,0 +1,143 @@
+"""Study files: what is refused, and that every refusal names file, key, value and mend."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paribus.errors import ParibusError, StudyError
+from paribus.study.load import load_study
+
+GOOD = """
+question = "Which?"
+factor = "network"
+[arms.a]
+[arms.b]
+env = { X = "1" }
+before = ["echo 'one word' two"]
+container = { engine = "namespace" }
+[[benchmarks]]
+name = "latency"
+bytes = ["8 B", "4 KiB"]
+timeout = "2 min"
+[plan]
+margin = "3 %"
+blocks = 12
+budget = "1 h"
+seed = 5
+"""
+
+
+def load(tmp_path: Path, text: str) -> object:
+    path = tmp_path / "study.toml"
+    path.write_text(text)
+    return load_study(path)
+
+
+def test_a_whole_study(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(GOOD)
+    study = load_study(path)
+    assert [arm.name for arm in study.arms] == ["a", "b"]
+    assert study.arms[1].before == (("echo", "one word", "two"),)
+    assert study.arms[1].env == {"X": "1"}
+    assert study.arms[1].container is not None
+    assert study.arms[1].container.network == "bridge"
+    assert list(study.benchmarks[0].parameters["bytes"]) == [8, 4096]
+    assert study.benchmarks[0].timeout_s == 120
+    settings = study.settings
+    assert (settings.margin, settings.blocks, settings.budget_s, settings.seed) == (
+        0.03,
+        12,
+        3600,
+        5,
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('question = "Which?"', "", ["question", "is missing"]),
+        ('factor = "network"', 'factor = ""', ["factor", "''"]),
+        ("[arms.b]", "[arms.b]\nmpii = 'x'", ["arms.b.mpii", "unknown key", "did you mean 'mpi'"]),
+        ("[plan]", "[plan]\nblock = 9", ["plan.block", "did you mean 'blocks'"]),
+        ("[plan]", "[plans]", ["plans", "did you mean 'plan'"]),
+        ('bytes = ["8 B"', 'byte = ["8 B"', ["benchmarks[0].byte", "did you mean 'bytes'"]),
+        ('"4 KiB"', '"4 KB"', ["benchmarks[0].bytes", "4 KB", "KiB"]),
+        ('name = "latency"', 'name = "latancy"', ["latancy", "did you mean 'latency'"]),
+        ('timeout = "2 min"', "timeout = 2", ["benchmarks[0].timeout = 2", "no unit"]),
+        ('margin = "3 %"', "margin = 3", ["plan.margin = 3", "2 %"]),
+        ("blocks = 12", "blocks = 7", ["plan.blocks = 7", "from 8"]),
+        ("blocks = 12", "blocks = 1000000", ["plan.blocks", "2,000,000 launches", "60 is usual"]),
+        ("seed = 5", "seed = -5", ["plan.seed = -5"]),
+        ("seed = 5", "bind = 'socket'", ["plan.bind = 'socket'", '"core"']),
+        ("seed = 5", "confidence = 0.5", ["plan.confidence", "0.95"]),
+        ('engine = "namespace"', 'engine = "dcoker"', ["arms.b.container.engine", "podman"]),
+        ('env = { X = "1" }', "env = { X = 1 }", ["arms.b.env", 'X = "1"']),
+        ('env = { X = "1" }', 'env = { "X=Y" = "1" }', ["X=Y", "environment variable"]),
+        ('env = { X = "1" }', "scheduler = 'slurm'", ["arms.b.scheduler", "not in this version"]),
+        ("[arms.a]\n", "", ["arms", "1 arm"]),
+        ("[arms.a]", '[arms."a/b"]', ["arms.a/b", "not a usable name"]),
+        ("[plan]", '[[benchmarks]]\nname = "latency"\n[plan]', ["two called 'latency'", "label"]),
+        ("[plan]", "[plan", ["is not TOML", "line"]),
+        ("before = [", "before = ['\"', ", ["arms.b.before", "cannot be used"]),
+        ("before = [", "before = ['', ", ["arms.b.before"]),
+    ],
+)
+def test_a_refusal_names_place_and_mend(
+    tmp_path: Path, old: str, new: str, told: list[str]
+) -> None:
+    assert GOOD.count(old) >= 1
+    with pytest.raises(StudyError) as refused:
+        load(tmp_path, GOOD.replace(old, new, 1))
+    message = str(refused.value)
+    assert "study.toml" in message
+    assert refused.value.mend
+    for part in told:
+        assert part in message, message
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="cannot be read: No such file"):
+        load_study(tmp_path / "none.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(StudyError, match="is not TOML"):
+        load_study(tmp_path / "binary.toml")
+
+
+def test_a_study_with_more_blocks_than_looks_are_planned_for(tmp_path: Path) -> None:
+    load(tmp_path, GOOD.replace("blocks = 12", "blocks = 1000"))
+    with pytest.raises(StudyError, match="at most 1000"):
+        load(tmp_path, GOOD.replace("blocks = 12", "blocks = 1001"))
+
+
+@given(
+    line=st.sampled_from(GOOD.strip().splitlines()),
+    value=st.one_of(
+        st.integers(-(2**63), 2**63 - 1).map(str),
+        st.sampled_from(["[]", "{}", '""', "true", "nan", "[[1]]", "1979-05-27", "{ a = 1 }"]),
+    ),
+)
+def test_any_value_in_any_place_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, line: str, value: str
+) -> None:
+    """Never anything but a study or an error of ours."""
+    key = line.partition("=")[0]
+    path = tmp_path_factory.mktemp("fuzz") / "study.toml"
+    path.write_text(GOOD.replace(line, f"{key}= {value}" if "=" in line else line + value, 1))
+    with contextlib.suppress(ParibusError):
+        assert load_study(path).arms
+
+
+def test_every_study_that_ships_loads() -> None:
+    from paribus.cli.shipped import shipped_studies
+
+    studies = shipped_studies()
+    assert {"container-network", "mpi-transport", "same"} <= set(studies)
+    for path in studies.values():
+        assert load_study(path).question.endswith("?")
+        assert sum(1 for line in path.read_text().splitlines() if line.strip()) <= 30

@@ -1,0 +1,118 @@
+"""The plan: pure, seeded, frozen, and never mixed with another."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paribus.errors import StoreError
+from paribus.model import Arm, Container, Selection, Settings, Study
+from paribus.study.plan import check_same, freeze, plan, read_plan, write_plan
+
+SOFTWARE = {"paribus": "1", "kernels": "abc"}
+
+
+def study(arms: int = 2, benchmarks: tuple[str, ...] = ("latency",), **settings: object) -> Study:
+    return Study(
+        question="Which?",
+        factor="network",
+        arms=tuple(
+            Arm(f"arm{i}", before=(("true",),), container=Container("namespace") if i else None)
+            for i in range(arms)
+        ),
+        benchmarks=tuple(
+            Selection(name, name, 2, {"bytes": [8], "samples": 10}, 60.0) for name in benchmarks
+        ),
+        settings=Settings(**{"seed": 1, "blocks": 12, **settings}),  # type: ignore[arg-type]
+        path="study.toml",
+    )
+
+
+@given(arms=st.integers(2, 5), seed=st.integers(0, 2**63 - 1), blocks=st.integers(8, 40))
+def test_every_block_holds_each_arm_once(arms: int, seed: int, blocks: int) -> None:
+    one = study(arms, ("latency", "allreduce"), seed=seed, blocks=blocks)
+    launches = plan(one)
+    assert len(launches) == (blocks + 1) * arms * 2
+    assert [launch.number for launch in launches] == list(range(1, len(launches) + 1))
+    counts = Counter((launch.block, launch.benchmark, launch.arm) for launch in launches)
+    assert set(counts.values()) == {1}
+    # A block is not interleaved with another: its launches are neighbours.
+    frozen = freeze(one, SOFTWARE)
+    assert all(len(block) == arms for block in frozen.blocks())
+    assert plan(one) == launches
+
+
+def test_another_seed_gives_another_order() -> None:
+    orders = {tuple(one.arm for one in plan(study(seed=seed, blocks=40))) for seed in range(20)}
+    assert len(orders) == 20
+
+
+def test_both_orders_of_two_arms_occur_and_no_arm_leads_always() -> None:
+    first = Counter(block[0].arm for block in freeze(study(seed=3, blocks=400), SOFTWARE).blocks())
+    assert 150 < first["arm0"] < 250
+
+
+def test_a_plan_survives_the_disk(tmp_path: Path) -> None:
+    frozen = freeze(study(3, ("latency", "allreduce")), SOFTWARE)
+    write_plan(frozen, tmp_path)
+    assert read_plan(tmp_path) == frozen
+    with pytest.raises(StoreError, match="--resume"):
+        write_plan(frozen, tmp_path)
+
+
+def test_a_seed_is_drawn_once_and_kept(tmp_path: Path) -> None:
+    one = study(seed=None)
+    frozen = freeze(one, SOFTWARE)
+    assert frozen.study.settings.seed is not None
+    assert freeze(one, SOFTWARE).study.settings.seed != frozen.study.settings.seed
+    check_same(frozen, one, SOFTWARE)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"factor": "other"}, "factor"),
+        ({"settings": Settings(seed=1, blocks=13)}, "settings"),
+        ({"settings": Settings(seed=2, blocks=12)}, "settings"),
+        ({"arms": (Arm("x"), Arm("y"))}, "arms"),
+    ],
+)
+def test_a_changed_study_is_never_continued(change: dict[str, object], told: str) -> None:
+    frozen = freeze(study(), SOFTWARE)
+    with pytest.raises(StoreError, match=f"`{told}` has changed"):
+        check_same(frozen, dataclasses.replace(study(), **change), SOFTWARE)  # type: ignore[arg-type]
+
+
+def test_changed_software_is_never_mixed() -> None:
+    frozen = freeze(study(), SOFTWARE)
+    with pytest.raises(StoreError, match="kernels was abc"):
+        check_same(frozen, study(), {**SOFTWARE, "kernels": "xyz"})
+
+
+@pytest.mark.parametrize("damage", ["seed", "order", "version", "cut", "list"])
+def test_a_damaged_plan_is_refused(tmp_path: Path, damage: str) -> None:
+    write_plan(freeze(study(), SOFTWARE), tmp_path)
+    path = tmp_path / "plan.json"
+    table = json.loads(path.read_text())
+    if damage == "seed":
+        table["study"]["settings"]["seed"] = 99
+    elif damage == "order":
+        table["launches"][0], table["launches"][1] = table["launches"][1], table["launches"][0]
+    elif damage == "version":
+        table["schema"] = "paribus.plan/2"
+    text = json.dumps([] if damage == "list" else table)
+    path.write_text(text[:-10] if damage == "cut" else text)
+    with pytest.raises(StoreError) as refused:
+        read_plan(tmp_path)
+    assert refused.value.mend
+
+
+def test_a_folder_without_a_plan(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is not a study directory"):
+        read_plan(tmp_path)
