@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 EXACT_UP_TO = 500
-"""Blocks up to which the distribution is exact; beyond, its Edgeworth expansion is used, which gives the same ranks there."""
+"""Blocks up to which the distribution is exact; beyond, its expansion gives the same ranks."""
 
 MOST_BLOCKS = 10_000
 """Blocks beyond which `compare` refuses: their Walsh averages would take over 400 MB."""

@@ -113,20 +113,20 @@ def judge(
     else:
         reason = f"{span}; the margin is {limit}"
     if needed is not None and needed > comparison.blocks:
-        reason += f"; about {needed} blocks would decide"
+        reason += f"; about {needed} blocks would settle it"
     return Verdict(Word.UNDECIDED, reason, final=last, blocks_needed=needed)
 
 
 def blocks_needed(
     log_ratios: Sequence[float], margin: float, confidence: float = TYPICAL_CONFIDENCE
 ) -> int | None:
-    """Return about how many blocks in all a word against `margin` takes, or None if unknowable.
+    """Return about how many blocks in all settle a study, or None from fewer than four ratios.
 
     n = 4 + 18 (sigma_d / Delta)^2, where sigma_d is 1.4826 times the median absolute deviation of
-    the log ratios and Delta the distance of their median Walsh average from the margin. 18 is
-    pi/3 (z + 1.645)^2 at the 98.7 % `confidence` of a look: the efficiency of the signed-rank
-    interval for heavy-tailed noise is taken as for the normal, and 1.645 asks for 95 % of studies
-    to be decided. Unknowable: fewer than four finite ratios, or an effect exactly at the margin.
+    the log ratios and Delta the distance of the Hodges-Lehmann estimate from the margin. 18 is
+    pi/3 (z + 1.645)^2 at the 98.7 % `confidence` of a look: pi/3 is the price of ranks under
+    normal noise, 1.645 asks for 95 % of studies to be decided. Delta counts as at least delta / 4:
+    by then the interval is so short that rule 3 of `judge` ends the study.
     """
     from paribus.stats.estimate import compare
 
@@ -135,9 +135,9 @@ def blocks_needed(
         return None
     middle = statistics.median(finite)
     sigma = 1.4826 * statistics.median(abs(d - middle) for d in finite)
-    distance = abs(math.log1p(margin) - abs(_log(compare(finite, confidence).ratio)))
-    if distance == 0:
-        return None
+    delta = math.log1p(margin)
+    effect = abs(_log(compare(finite, confidence).ratio))
+    distance = max(abs(delta - effect), delta / 4)
     z = statistics.NormalDist().inv_cdf((1 + confidence) / 2) + 1.645
     factor = math.ceil(math.pi / 3 * z**2)
     return max(8, math.ceil(4 + factor * (sigma / distance) ** 2))
