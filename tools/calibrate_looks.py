@@ -83,6 +83,8 @@ def check(draws: int, seed: int) -> None:
             schedule = looks.schedule(n, confidence)
             p = smallest_p(schedule.at, draws, seed)[:, -1]
             errors.append(((p <= schedule.level + 1e-12).mean(), n))
+            if n == looks.LOOKS[-1]:
+                print(f"{confidence:.0%}: the looks to {n} blocks err in {errors[-1][0]:.3%}")
         (least, at_least), (most, at_most) = min(errors), max(errors)
         print(
             f"{confidence:.0%}: {len(ends)} schedules err from {least:.3%} ({at_least} blocks)"

@@ -21,9 +21,9 @@ def _checked(values: Iterable[float], what: str) -> list[float]:
 def launch_median(values: Sequence[float]) -> float:
     """Return the median of the samples of one launch, in their unit.
 
-    The median, because a mean follows the few interrupted iterations: between launches of one
-    unchanged program it scatters 6 to 54 times wider. Raises ValueError for no values and for
-    NaN or infinity.
+    The median, because a mean follows the few interrupted iterations: on recorded launches of
+    MPI operations, intervals from means were 5 to 47 times wider (docs/statistics.md). Raises
+    ValueError for no values and for NaN or infinity.
     """
     return statistics.median(_checked(values, "median"))
 
