@@ -336,3 +336,8 @@ def tick_label(key: str, value: float) -> str:
     if key == "bytes":
         return format_bytes(int(value))
     return f"{value:g}"
+
+
+def report_command(judgement: Judgement) -> str:
+    """Return the command that makes the reports again from the study directory."""
+    return f"paribus report {_quoted(judgement.directory)}"

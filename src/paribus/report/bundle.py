@@ -1,0 +1,51 @@
+"""The JavaScript that draws the figures of the HTML report, made once and kept on disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+SNIPPET = "window.vegaEmbed = vegaEmbed;"
+END = "\n// end of bundle\n"
+"""The last line of a bundle that was written to its end."""
+
+
+def cache_directory() -> Path:
+    """Return where Paribus keeps what it can make again: $XDG_CACHE_HOME/paribus."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base else Path.home() / ".cache") / "paribus"
+
+
+def javascript(cache: Path | None = None) -> str:
+    """Return the bundle of Vega, Vega-Lite and Vega-Embed: about 0.9 MB of script.
+
+    Making it takes seconds; it is kept in `cache` (default: `cache_directory()`) under the
+    version of vl-convert. A cache that cannot be read or written only costs the time.
+    """
+    from importlib.metadata import version
+
+    import vl_convert
+
+    path = (cache or cache_directory()) / f"vega-{version('vl-convert-python')}.js"
+    try:
+        kept = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        kept = ""
+    if kept.endswith(END):
+        return kept
+    # "</script" inside a string of the bundle would end the page's script element.
+    made = vl_convert.javascript_bundle(SNIPPET).replace("</script", "<\\/script")
+    text = f"{made}{END}"
+    _keep(text, path)
+    return text
+
+
+def _keep(text: str, path: Path) -> None:
+    """Write the bundle in one step, so that no other process ever reads half of it."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)

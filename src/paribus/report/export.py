@@ -1,0 +1,180 @@
+"""The judgement for other programs: JSON of schema paribus.verdict/1, and two CSV tables.
+
+docs/verdict-schema.json is the schema, docs/report.md the description of both.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import StrEnum
+from typing import Any, TextIO
+
+from paribus.model import (
+    Case,
+    Comparison,
+    Finding,
+    Judgement,
+    Metric,
+    Scalar,
+    Spread,
+    Study,
+)
+
+SCHEMA = "paribus.verdict/1"
+
+CASE_COLUMNS = (
+    *("benchmark", "metric", "unit", "better", "arm", "reference", "case"),
+    *("reference_median", "reference_q1", "reference_q3", "reference_launches"),
+    *("arm_median", "arm_q1", "arm_q3", "arm_launches"),
+    *("ratio", "ratio_low", "ratio_high", "level", "blocks", "margin"),
+    *("verdict", "final", "blocks_needed"),
+)
+LAUNCH_COLUMNS = ("number", "block", "counted", "benchmark", "arm", "at_s", "state", "level")
+
+
+def to_json(judgement: Judgement) -> dict[str, Any]:
+    """Return the judgement as JSON values; every number is finite, an open end is null."""
+    return {
+        "schema": SCHEMA,
+        "sentence": judgement.sentence,
+        "complete": judgement.complete,
+        "directory": judgement.directory,
+        "plan_sha256": judgement.plan_sha256,
+        "started": judgement.started,
+        "wall_s": judgement.wall_s,
+        "versions": dict(judgement.versions),
+        "warnings": list(judgement.warnings),
+        "study": _study(judgement.study),
+        "headlines": [_finding(f) for f in judgement.headlines],
+        "cases": [_finding(f) for f in judgement.cases],
+        "tallies": [_plain(t) for t in judgement.tallies],
+        "launches": [_plain(p) for p in judgement.points],
+        "differences": [_plain(d) for d in judgement.differences],
+        "equal_facts": judgement.equal_facts,
+        "facts": {arm: _plain(facts) for arm, facts in judgement.facts.items()},
+    }
+
+
+def cases_csv(judgement: Judgement, file: TextIO) -> None:
+    """Write headlines and cases as CSV, a row per arm and case; `case` is empty in headlines.
+
+    Open the file with newline="". A figure that does not exist is an empty cell.
+    """
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(CASE_COLUMNS)
+    for finding in (*judgement.headlines, *judgement.cases):
+        writer.writerow([_cell(v) for v in _case_row(judgement, finding)])
+
+
+def launches_csv(judgement: Judgement, file: TextIO) -> None:
+    """Write every launch as CSV, warm-up and failed ones included.
+
+    Open the file with newline="". `level` is relative to the reference's usual level, `at_s` in
+    seconds since the first launch; both as in `model.Point`.
+    """
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(LAUNCH_COLUMNS)
+    for p in judgement.points:
+        row = (p.number, p.block, p.block > 0, p.benchmark, p.arm, p.at_s, p.state.value, p.level)
+        writer.writerow([_cell(v) for v in row])
+
+
+def _case_row(judgement: Judgement, f: Finding) -> list[Scalar | None]:
+    return [
+        *(f.benchmark, f.metric.name, f.metric.unit, f.metric.better, f.arm, judgement.reference),
+        None if f.case is None else f.case.to_json(),
+        *_spread_cells(f.reference_value),
+        *_spread_cells(f.arm_value),
+        *_comparison_cells(f.comparison),
+        *(f.margin, f.verdict.word.value, f.verdict.final, f.verdict.blocks_needed),
+    ]
+
+
+def _spread_cells(spread: Spread | None) -> list[Scalar | None]:
+    if spread is None:
+        return [None] * 4
+    return [spread.median, spread.low, spread.high, spread.launches]
+
+
+def _comparison_cells(comparison: Comparison | None) -> list[Scalar | None]:
+    if comparison is None:
+        return [None] * 5
+    ends = _comparison(comparison)
+    return [ends[key] for key in ("ratio", "low", "high", "level", "blocks")]
+
+
+def _cell(value: Scalar | None) -> str:
+    """Return a CSV cell that reads back exactly."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else ""
+    return str(value)
+
+
+def _finding(f: Finding) -> dict[str, Any]:
+    return {
+        "benchmark": f.benchmark,
+        "arm": f.arm,
+        "metric": _metric(f.metric),
+        "case": None if f.case is None else _case(f.case),
+        "margin": f.margin,
+        "reference_value": _plain(f.reference_value),
+        "arm_value": _plain(f.arm_value),
+        "comparison": None if f.comparison is None else _comparison(f.comparison),
+        "verdict": _plain(f.verdict),
+    }
+
+
+def _metric(metric: Metric) -> dict[str, Any]:
+    return {"name": metric.name, "unit": metric.unit, "better": metric.better}
+
+
+def _case(case: Case) -> dict[str, Scalar]:
+    return dict(case.items)
+
+
+def _comparison(c: Comparison) -> dict[str, Any]:
+    """Return ratio and interval; a low end of 0 and a high end of infinity mean none yet: null."""
+    return {
+        "ratio": c.ratio,
+        "low": c.low if c.low > 0 else None,
+        "high": c.high if math.isfinite(c.high) else None,
+        "level": c.level,
+        "blocks": c.blocks,
+    }
+
+
+def _study(study: Study) -> dict[str, Any]:
+    return {
+        "question": study.question,
+        "factor": study.factor,
+        "explains": list(study.explains),
+        "path": study.path,
+        "reference": study.arms[0].name,
+        "arms": [_plain(a) for a in study.arms],
+        "benchmarks": [_plain(s) for s in study.benchmarks],
+        "plan": _plain(study.settings),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return `value` with JSON types only: dataclasses as objects, an infinity as null."""
+    if is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(v) for v in value]
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)

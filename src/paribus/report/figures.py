@@ -1,0 +1,94 @@
+"""Every figure of a report as a file for a paper: SVG or PNG, drawn without a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Set
+from pathlib import Path
+from typing import Any
+
+from paribus.errors import UserError
+from paribus.model import Judgement
+from paribus.report import plots, wording
+
+WIDTH = 520
+PNG_SCALE = 2.0
+INK = "#1b1f24"
+FORMATS = ("svg", "png")
+
+CONFIG: dict[str, Any] = {
+    "background": "white",
+    "font": "sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "titleFontWeight": "normal",
+        "gridColor": "#dde1e6",
+        "domainColor": "#8a8f98",
+        "tickColor": "#8a8f98",
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+    },
+    "legend": {"labelColor": INK, "labelFontSize": 12, "symbolSize": 70},
+    "title": {"color": INK, "anchor": "start", "fontSize": 13},
+}
+
+
+def all_figures(judgement: Judgement) -> Iterator[tuple[str, plots.Spec]]:
+    """Yield (name, spec) of every figure of the report, in its order; names are unique."""
+    for better in ("lower", "higher"):
+        spec = plots.overview(judgement, better)
+        if spec is not None:
+            yield f"overview-{better}-is-better", spec
+    for number, benchmark in enumerate(wording.benchmarks(judgement)):
+        start = f"{number:02d}-{_plain(benchmark)}"
+        for index, panel in enumerate(plots.panels(judgement, benchmark)):
+            name = f"{start}-{index}" if index else start
+            if any(f.reference_value or f.arm_value for f in panel.cases):
+                yield f"{name}-absolute", plots.curves(judgement, panel)
+            if any(f.comparison for f in panel.cases):
+                yield f"{name}-ratio", plots.ratios(judgement, panel)
+        spec = plots.timeline(judgement, benchmark)
+        if spec is not None:
+            yield f"{start}-launches", spec
+
+
+def write_figures(
+    judgement: Judgement, directory: Path, formats: Set[str] = frozenset(FORMATS)
+) -> list[Path]:
+    """Write every figure into `directory` (made if missing) and return the paths.
+
+    Raises UserError for an unknown format, and when a file cannot be written.
+    """
+    import vl_convert
+
+    unknown = sorted(set(formats) - set(FORMATS))
+    if unknown:
+        raise UserError(f"no figures as {', '.join(unknown)}", mend="choose svg, png or both")
+    written = []
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, spec in all_figures(judgement):
+            text = json.dumps(spec | {"width": WIDTH, "config": CONFIG})
+            if "svg" in formats:
+                path = directory / f"{name}.svg"
+                path.write_text(vl_convert.vegalite_to_svg(text), encoding="utf-8")
+                written.append(path)
+            if "png" in formats:
+                path = directory / f"{name}.png"
+                path.write_bytes(vl_convert.vegalite_to_png(text, scale=PNG_SCALE))
+                written.append(path)
+    except OSError as error:
+        raise UserError(
+            f"figures cannot be written: {error.strerror}",
+            place=str(error.filename or directory),
+            mend="free space there, or make it writable",
+        ) from error
+    return written
+
+
+def _plain(label: str) -> str:
+    """Return a benchmark's label as part of a file name."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", label).strip("-").lower()[:40] or "benchmark"

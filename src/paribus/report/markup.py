@@ -1,0 +1,57 @@
+"""HTML as values: text becomes markup only through `escape`, so exactly once."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Collection, Sequence
+from typing import NewType
+
+from paribus.report.wording import clean
+
+Html = NewType("Html", str)
+"""Text that is safe to put between tags."""
+
+
+def escape(text: str) -> Html:
+    """Return text from anywhere as HTML."""
+    return Html(html.escape(clean(text), quote=False))
+
+
+def attribute(text: str) -> str:
+    """Return text from anywhere as the inside of a double-quoted attribute."""
+    return html.escape(clean(text), quote=True)
+
+
+def join(*parts: str) -> Html:
+    """Return the parts one after the other; they must be HTML already."""
+    return Html("".join(parts))
+
+
+def element(tag: str, *children: str, kind: str | None = None, **attributes: str) -> Html:
+    """Return an element; `children` are HTML already, attribute values are escaped here.
+
+    `kind` is its class; an underscore in an attribute's name becomes a hyphen.
+    """
+    named = {"class": kind, **{k.replace("_", "-"): v for k, v in attributes.items()}}
+    inside = "".join(f' {k}="{attribute(v)}"' for k, v in named.items() if v is not None)
+    return Html(f"<{tag}{inside}>{''.join(children)}</{tag}>")
+
+
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[Html]], caption: str, left: Collection[int] = (0,)
+) -> Html:
+    """Return a table that scrolls inside its own box; the columns in `left` are text."""
+    kinds = ["text" if i in left else "number" for i in range(len(head))]
+    top = [element("th", escape(h), kind=k, scope="col") for h, k in zip(head, kinds, strict=True)]
+    body = []
+    for row in rows:
+        first = element("th", row[0], kind=kinds[0], scope="row")
+        rest = [element("td", c, kind=k) for c, k in zip(row[1:], kinds[1:], strict=True)]
+        body.append(element("tr", first, *rest))
+    inner = element(
+        "table",
+        element("caption", escape(caption)),
+        element("thead", element("tr", *top)),
+        element("tbody", "\n".join(body)),
+    )
+    return element("div", inner, kind="scroll", tabindex="0", role="region", aria_label=caption)
