@@ -233,7 +233,7 @@ def kernel_path(name: str, mpi: Mpi, *, cache: Path | None = None) -> Path:
 def libraries_path(count: int, functions: int, mpi: Mpi, *, cache: Path | None = None) -> Path:
     """Return a directory of `count` shared libraries of `functions` functions each.
 
-    libparibus_0000.so and the following, generated as C and compiled with the compiler behind
+    libparibus_0000.so and the following, generated and compiled with the compiler behind
     `mpi`'s wrapper; what they hold is the contract of native/loader.cpp. Errors as kernel_path.
     """
     compiler, wrapped = _compiler(mpi.mpicxx, tuple(sorted(mpi.env.items())))
@@ -247,25 +247,25 @@ def libraries_path(count: int, functions: int, mpi: Mpi, *, cache: Path | None =
         draft.path.mkdir()
         with tempfile.TemporaryDirectory(dir=draft.path.parent) as work:
             for i in range(count):
-                source = Path(work) / f"libparibus_{i:04d}.c"
+                source = Path(work) / f"libparibus_{i:04d}.cpp"
                 source.write_text(_library_source(i, functions))
             names = [f"libparibus_{i:04d}" for i in range(count)]
             for some in (names[i : i + 64] for i in range(0, count, 64)):
-                sources = [f"{name}.c" for name in some]
-                draft.compile([plain, "-x", "c", "-O1", "-fPIC", "-c", *sources], mpi, cwd=work)
+                sources = [f"{name}.cpp" for name in some]
+                draft.compile([plain, "-O1", "-fPIC", "-c", *sources], mpi, cwd=work)
             for name in names:
                 library = str(draft.path / f"{name}.so")
                 draft.compile([plain, "-shared", f"{name}.o", "-o", library], mpi, cwd=work)
     return target
 
 
-def _library_source(index: int, functions: int) -> str:
-    """Return the C source of library `index`; see native/loader.cpp."""
-    lines = [
-        f"int paribus_{index:04d}_{f:04d}(int x) {{ return x + {f + 1}; }}"
+def _library_source(library: int, functions: int) -> str:
+    """Return the source of one library: functions whose value native/loader.cpp checks."""
+    name = f"paribus_{library:04d}"
+    return "".join(
+        f'extern "C" int {name}_{f:04d}(int x) {{ return x + {library * 1000 + f}; }}\n'
         for f in range(functions)
-    ]
-    return "\n".join(lines) + "\n"
+    )
 
 
 class _Draft:

@@ -1,0 +1,113 @@
+"""The benchmarks that Paribus knows: an explicit list, so that a comparison never changes with
+what else is installed. One from outside is a Python file that the study names (`load_file`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+
+from paribus.benchmarks import (
+    allgather,
+    allreduce,
+    alltoall,
+    bandwidth,
+    barrier,
+    bcast,
+    bibandwidth,
+    latency,
+    loader,
+    message_rate,
+    osu_allreduce,
+    osu_alltoall,
+    osu_bw,
+    osu_latency,
+    triad,
+)
+from paribus.errors import UserError
+from paribus.model import Benchmark
+
+_MODULES = (
+    latency,
+    bandwidth,
+    bibandwidth,
+    message_rate,
+    bcast,
+    allgather,
+    allreduce,
+    alltoall,
+    barrier,
+    triad,
+    loader,
+    osu_latency,
+    osu_bw,
+    osu_allreduce,
+    osu_alltoall,
+)
+
+BENCHMARKS: Mapping[str, Benchmark] = {m.BENCHMARK.name: m.BENCHMARK for m in _MODULES}
+
+
+def get(name: str) -> Benchmark:
+    """Return the benchmark called `name`; raises UserError with the nearest name that there is."""
+    if name in BENCHMARKS:
+        return BENCHMARKS[name]
+    close = difflib.get_close_matches(name, BENCHMARKS, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    raise UserError(
+        "no such benchmark", place=repr(name), mend=f"{hint}`paribus list` names them all"
+    )
+
+
+def load_file(path: Path) -> Benchmark:
+    """Return the BENCHMARK that the Python file at `path` defines.
+
+    Raises UserError when the file is missing, is not Python, fails when it is loaded, or defines
+    no BENCHMARK; the place is the file and, where there is one, its line.
+    """
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise UserError(
+            f"cannot be read: {error.strerror}",
+            place=str(path),
+            mend="give the path of a Python file, relative to the study file",
+        ) from error
+    name = f"paribus_benchmark_{hashlib.sha256(source).hexdigest()[:16]}"
+    spec = importlib.util.spec_from_loader(name, loader=None, origin=str(path))
+    if spec is None:
+        raise UserError("cannot be loaded", place=str(path))
+    module = importlib.util.module_from_spec(spec)
+    module.__file__ = str(path)
+    try:
+        exec(compile(source, str(path), "exec"), module.__dict__)
+    except SyntaxError as error:
+        raise UserError(
+            f"is not Python: {error.msg}", place=f"{path}, line {error.lineno}", mend="mend it"
+        ) from error
+    except Exception as error:
+        raise UserError(
+            f"fails when it is loaded: {type(error).__name__}: {error}",
+            place=_place(path, error),
+            mend="mend it: `python FILE` must work",
+        ) from error
+    benchmark = getattr(module, "BENCHMARK", None)
+    if not isinstance(benchmark, Benchmark):
+        said = "defines no BENCHMARK" if benchmark is None else "its BENCHMARK is not a Benchmark"
+        raise UserError(
+            said, place=str(path), mend="end it with BENCHMARK = Benchmark(...): CONTRIBUTING.md"
+        )
+    return benchmark
+
+
+def _place(path: Path, error: Exception) -> str:
+    """Return the file, with the last of its lines that led to `error`."""
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f"{path}, line {line}" if line else str(path)

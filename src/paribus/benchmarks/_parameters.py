@@ -1,0 +1,71 @@
+"""Readers of the parameters that a study sets on a benchmark: TOML value in, checked value out.
+
+All raise ValueError with the mend; the study loader adds file and key.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from paribus.units import parse_bytes
+
+
+def sizes(value: Any) -> list[int]:
+    """Return message sizes in bytes, each once, in the order given.
+
+    A list, or a range that doubles from its low end to its high end, both included.
+
+    >>> sizes(["8 B", "4 KiB"]), sizes("1 B : 6 B"), sizes(64)
+    ([8, 4096], [1, 2, 4, 6], [64])
+    """
+    if isinstance(value, str) and ":" in value:
+        low, _, high = value.partition(":")
+        found = _doubled(parse_bytes(low), parse_bytes(high), value)
+    else:
+        items = value if isinstance(value, list | tuple) else [value]
+        if not items or not all(isinstance(item, str | int) for item in items):
+            raise ValueError('write sizes such as ["8 B", "4 KiB"], or a range "1 B : 1 MiB"')
+        found = [parse_bytes(item) for item in items]
+    if len(set(found)) != len(found):
+        raise ValueError("a size is there twice")
+    if min(found) < 1 or max(found) >= 2**31:
+        raise ValueError("sizes go from 1 B to 2147483647 B, the most that MPI counts in one call")
+    return found
+
+
+def _doubled(low: int, high: int, text: str) -> list[int]:
+    if not 1 <= low <= high:
+        raise ValueError(f"{text!r}: a range goes from 1 B or more up, such as '1 B : 1 MiB'")
+    found = [low]
+    while found[-1] * 2 < high:
+        found.append(found[-1] * 2)
+    return found if found[-1] == high else [*found, high]
+
+
+def positive(value: Any) -> int:
+    """Return a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**31:
+        raise ValueError("use a whole number of at least 1")
+    return value
+
+
+def real(value: Any) -> float:
+    """Return a number that is not negative, such as a delay."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("use a number, such as 0.05")
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError("use a number that is not negative, such as 0.05")
+    return float(value)
+
+
+def one_of(*words: str) -> Callable[[Any], str]:
+    """Return a reader that takes one of `words`."""
+
+    def read(value: Any) -> str:
+        if value not in words:
+            raise ValueError("use one of " + ", ".join(f'"{word}"' for word in words))
+        return str(value)
+
+    return read

@@ -1,0 +1,13 @@
+"""osu_alltoall of the OSU Micro-Benchmarks, where the site has them built."""
+
+from paribus.benchmarks._osu import osu
+from paribus.model import Metric
+
+BENCHMARK = osu(
+    "osu_alltoall",
+    title="OSU MPI All-to-All Personalized Exchange Latency Test",
+    column="AvgLatency(us)",
+    layer="collective",
+    summary="OSU: a message from each rank to each rank, mean over ranks and iterations",
+    metric=Metric("time", "us", "lower", margin=0.05),
+)

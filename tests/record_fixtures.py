@@ -1,0 +1,93 @@
+"""Records tests/fixtures/<kernel>/good-*.out by really launching every native kernel.
+
+    python tests/record_fixtures.py [MPI]
+
+Needed after a change of what the kernels print. Host names become node0, node1, ...; the request
+stands beside the output, for the reader checks one against the other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from paribus.benchmarks import BENCHMARKS
+from paribus.launchers import bind, launch
+from paribus.model import Command, Placement, Request
+from paribus.toolchain import find_mpi, kernel_path, libraries_path
+
+FIXTURES = Path(__file__).parent / "fixtures"
+SMALL: dict[str, Any] = {"bytes": [8, 65536], "samples": 4}
+WANTED: dict[str, list[dict[str, Any]]] = {
+    "latency": [{}, {"like": "osu", "iterations": 50}, {"delay_us": 5.0}],
+    "allreduce": [{}, {"like": "imb", "iterations": 50}],
+    "triad": [{"bytes": [1 << 20]}],
+    "loader": [{"count": 3, "functions": 2}],
+}
+
+
+def record(name: str, parameters: dict[str, Any], wanted: str | None) -> str:
+    """Return what the kernel `name` prints when launched with `parameters` on two ranks."""
+    mpi = find_mpi(wanted)
+    program = BENCHMARKS[name].command(Request(parameters, 2))
+    argv = [str(kernel_path(name, mpi)), *program.argv]
+    if program.libraries:
+        argv += ["--libraries", str(libraries_path(*program.libraries, mpi))]
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    with tempfile.TemporaryDirectory() as scratch:
+        command = launch(
+            bind(Command(tuple(argv)), cores),
+            ranks=2,
+            mpi=mpi,
+            placement=Placement(cores=tuple(cores)),
+            transport="tcp" if name == "bcast" else "shm",
+            scratch=scratch,
+        )
+        environment = {**os.environ, **command.env, "TMPDIR": scratch}
+        segments = Path("/dev/shm") / Path(scratch).name
+        segments.mkdir()
+        try:
+            done = subprocess.run(
+                command.argv, env=environment, capture_output=True, text=True, check=True
+            )
+        finally:
+            segments.rmdir()
+    return done.stdout
+
+
+def scrubbed(output: str) -> str:
+    """Return `output` with host names as node0, node1 and directories removed."""
+    lines = output.splitlines(keepends=True)
+    header = json.loads(lines[0])
+    hosts = header["hosts"]
+    header["hosts"] = [f"node{hosts.index(host)}" for host in hosts]
+    if "libraries" in header["args"]:
+        header["args"]["libraries"] = "/libraries"
+    return "".join([json.dumps(header) + "\n", *lines[1:]])
+
+
+def main() -> None:
+    for name, benchmark in BENCHMARKS.items():
+        if name.startswith("osu_"):
+            continue
+        folder = FIXTURES / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, own in enumerate(WANTED.get(name, [{}])):
+            small = {k: v for k, v in SMALL.items() if k in benchmark.parameters}
+            defaults = {k: p.default for k, p in benchmark.parameters.items()}
+            parameters = {**defaults, **small, **own}
+            text = scrubbed(record(name, parameters, sys.argv[1] if sys.argv[1:] else None))
+            path = folder / f"good-{number}.out"
+            path.write_text(text)
+            request = {"ranks": 2, "parameters": parameters}
+            path.with_suffix(".json").write_text(json.dumps(request, indent=1) + "\n")
+            print(path)
+
+
+if __name__ == "__main__":
+    main()
