@@ -212,8 +212,9 @@ def test_censored_ratios_never_give_nan_and_only_widen(values, level):
         for i, d in enumerate(values)
     ]
     bounded = compare(spelled_out, level)
-    assert found.low <= bounded.low * (1 + 1e-12)
-    assert found.high >= bounded.high * (1 - 1e-12)
+    far = math.exp(20)  # averages with a censored launch lie beyond this, others within
+    assert found.low <= bounded.low * (1 + 1e-12) or bounded.low > far
+    assert found.high >= bounded.high * (1 - 1e-12) or bounded.high < 1 / far
 
 
 def test_an_arm_that_never_ended_is_infinitely_slower():

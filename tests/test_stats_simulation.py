@@ -24,6 +24,7 @@ from paribus.model import Comparison, Word
 from paribus.stats.estimate import hodges_lehmann
 from paribus.stats.looks import Looks, schedule
 from paribus.stats.plan import arm_orders
+from paribus.stats.reliability import failures_differ
 from paribus.stats.verdict import blocks_needed, judge
 
 BLOCKS = 60
@@ -283,6 +284,23 @@ def test_other_schedules_keep_their_error(blocks, confidence):
     assert any_look_error(intervals_of(ratios, looks)) <= error + 3 * math.sqrt(error / 20_000)
 
 
+def failures_called_different(share: float, studies: int) -> float:
+    """Return how often arms that fail equally often are called different, at any look."""
+    failed = np.random.default_rng(8).random((2, studies, BLOCKS)) < share
+    p = cache(failures_differ)
+    called = np.zeros(studies, dtype=bool)
+    for n in LOOKS.at:
+        reference, arm = failed[:, :, :n]
+        only = (reference & ~arm).sum(axis=1), (arm & ~reference).sum(axis=1)
+        called |= np.array([p(int(r), int(a)) < 0.05 for r, a in zip(*only, strict=True)])
+    return float(called.mean())
+
+
+@pytest.mark.parametrize("share", [0.02, 0.05, 0.10])
+def test_equally_flaky_arms_are_rarely_called_different(share):
+    assert failures_called_different(share, STUDIES) <= 0.05
+
+
 def three_arms(studies: int) -> Intervals:
     """Return the second of three identical arms against the first, under drift."""
     rng = np.random.default_rng(3)
@@ -387,6 +405,7 @@ def main() -> None:
     print(f"six looks at 5 % each, N1: {peeking:.4f}")
     wider = ", ".join(f"{ratio:.1f}" for ratio in mean_against_median(2000))
     print(f"means wider than medians, shm then tcp (8 B, 4 KiB, 1 MiB, allreduce, triad): {wider}")
+    print(f"arms that both fail in 10 %: {failures_called_different(0.10, studies):.4f}")
     print(f"three arms under drift: {any_look_error(three_arms(4000)):.4f}")
     print(f"ten cases (headline wrong, any case wrong, any excludes 1): {family(studies // 2)}")
     for sd, effect in PLANNED:
