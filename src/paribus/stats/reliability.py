@@ -41,7 +41,7 @@ def reliability(
     10 % of them, or failures that differ between the arms (exact McNemar p < .05), leave no plain
     word on speed. Final if they differ or no block will follow (`last`): a share may still fall as
     blocks are added. Looked at with the looks of 60 blocks, arms that both fail in 10 % of blocks
-    are called different in 3.5 % of studies. Raises ValueError when more blocks failed than were
+    are called different in 3.6 % of studies. Raises ValueError when more blocks failed than were
     attempted.
     """
     reference, arm = set(reference_failed), set(arm_failed)
