@@ -11,6 +11,7 @@ from typing import Any
 from paribus.errors import UserError
 from paribus.model import Judgement
 from paribus.report import plots, wording
+from paribus.report.axes import Spec, panels
 
 WIDTH = 520
 PNG_SCALE = 2.0
@@ -36,7 +37,7 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def all_figures(judgement: Judgement) -> Iterator[tuple[str, plots.Spec]]:
+def all_figures(judgement: Judgement) -> Iterator[tuple[str, Spec]]:
     """Yield (name, spec) of every figure of the report, in its order; names are unique."""
     for better in ("lower", "higher"):
         spec = plots.overview(judgement, better)
@@ -44,7 +45,7 @@ def all_figures(judgement: Judgement) -> Iterator[tuple[str, plots.Spec]]:
             yield f"overview-{better}-is-better", spec
     for number, benchmark in enumerate(wording.benchmarks(judgement)):
         start = f"{number:02d}-{_plain(benchmark)}"
-        for index, panel in enumerate(plots.panels(judgement, benchmark)):
+        for index, panel in enumerate(panels(judgement, benchmark)):
             name = f"{start}-{index}" if index else start
             if any(f.reference_value or f.arm_value for f in panel.cases):
                 yield f"{name}-absolute", plots.curves(judgement, panel)

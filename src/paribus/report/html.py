@@ -13,13 +13,14 @@ import json
 import time
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from paribus.errors import UserError
-from paribus.model import Finding, Judgement, Tally
+from paribus.model import Finding, Judgement
 from paribus.report import plots, wording
+from paribus.report.appendix import appendix
+from paribus.report.axes import Panel, Spec, panels
 from paribus.report.bundle import javascript
-from paribus.report.markup import Html, attribute, element, escape, join, table
+from paribus.report.markup import Html, attribute, element, escape, join, pairs, table
 from paribus.units import format_seconds
 
 
@@ -51,12 +52,7 @@ def page(judgement: Judgement, bundle: str) -> str:
         _steps(judgement),
         _summary(judgement, figures),
         *(_benchmark(judgement, b, i, figures) for i, b in _numbered(judgement)),
-        _audit(judgement),
-        _failures(judgement),
-        _plan(judgement),
-        _platforms(judgement),
-        _reproduce(judgement),
-        _how_to_read(judgement),
+        appendix(judgement),
     )
     draw = _asset("page.js")
     specs = json.dumps(figures.specs, separators=(",", ":"), allow_nan=False)
@@ -81,9 +77,9 @@ class Figures:
     """Collects the specs of a page; `add` returns the place where one will be drawn."""
 
     def __init__(self) -> None:
-        self.specs: list[plots.Spec] = []
+        self.specs: list[Spec] = []
 
-    def add(self, spec: plots.Spec, caption: str, wide: bool = False) -> Html:
+    def add(self, spec: Spec, caption: str, wide: bool = False) -> Html:
         """Return a figure element for `spec`; its title becomes the caption."""
         number = len(self.specs)
         shown = {k: v for k, v in spec.items() if k != "title"}
@@ -122,12 +118,11 @@ def _header(judgement: Judgement) -> Html:
         facts.append(("Took", format_seconds(judgement.wall_s)))
     if not judgement.complete:
         facts.append(("State", "unfinished"))
-    pairs = [join(element("dt", escape(k)), element("dd", escape(v))) for k, v in facts]
     return element(
         "header",
         element("p", escape(study.question), kind="question"),
         element("h1", escape(judgement.sentence)),
-        element("dl", *(element("div", p) for p in pairs), kind="facts"),
+        pairs(facts),
     )
 
 
@@ -170,7 +165,7 @@ def _summary(judgement: Judgement, figures: Figures) -> Html:
     return element(
         "section",
         element("h2", "Verdicts"),
-        table(head, rows, "Headline of every benchmark", left=(0, 1) if several else (0,)),
+        table(head, rows, "Headline of every benchmark", left=_text_columns(several)),
         element("div", *(figures.add(s, s["title"]) for s in shown), kind="figures"),
         aria_label="Verdicts",
     )
@@ -179,14 +174,14 @@ def _summary(judgement: Judgement, figures: Figures) -> Html:
 def _benchmark(judgement: Judgement, label: str, number: int, figures: Figures) -> Html:
     """Return the section of one benchmark: sentence, figures, table of cases."""
     heads = judgement.of_benchmark(label, judgement.headlines)
-    panels = plots.panels(judgement, label)
-    if not heads and not panels and not any(p.benchmark == label for p in judgement.points):
+    shown = panels(judgement, label)
+    if not heads and not shown and not any(p.benchmark == label for p in judgement.points):
         return Html("")
     parts = [element("h2", escape(label), id=f"benchmark-{number}")]
     for h in heads:
         reason = element("small", escape(h.verdict.reason))
         parts.append(element("p", escape(wording.headline_sentence(judgement, h)), reason))
-    for panel in panels:
+    for panel in shown:
         title = f"{panel.metric.name}{f', {panel.group}' if panel.group else ''}"
         drawn = []
         if any(f.reference_value or f.arm_value for f in panel.cases):
@@ -200,11 +195,11 @@ def _benchmark(judgement: Judgement, label: str, number: int, figures: Figures) 
     if track is not None:
         caption = "Every launch over time; cross: nothing usable; pale: warm-up, not counted"
         parts.append(figures.add(track, caption, wide=True))
-    parts += [_cases(judgement, label, panel) for panel in panels]
+    parts += [_cases(judgement, label, panel) for panel in shown]
     return element("section", *parts, aria_labelledby=f"benchmark-{number}")
 
 
-def _cases(judgement: Judgement, label: str, panel: plots.Panel) -> Html:
+def _cases(judgement: Judgement, label: str, panel: Panel) -> Html:
     several = len(judgement.study.arms) > 2
     head = ["Case", *(["Arm"] if several else []), *_value_heads(judgement, spread=True), "Blocks"]
     rows = []
@@ -216,7 +211,12 @@ def _cases(judgement: Judgement, label: str, panel: plots.Panel) -> Html:
     caption = f"{what}, {wording.direction(panel.metric)}"
     if panel.group:
         caption += f", {panel.group}"
-    return table(head, rows, caption, left=(0, 1) if several else (0,))
+    return table(head, rows, caption, left=_text_columns(several))
+
+
+def _text_columns(several: bool) -> tuple[int, ...]:
+    """Return the columns of a table of findings that hold text: names and the verdict."""
+    return (0, 1, 5) if several else (0, 4)
 
 
 def _value_heads(judgement: Judgement, *, spread: bool = False) -> list[str]:
@@ -257,163 +257,6 @@ def _chip(judgement: Judgement, f: Finding) -> Html:
     return element(
         "span", sign, escape(f" {word.value}"), kind=f"chip {kind}", title=f.verdict.reason
     )
-
-
-def _audit(judgement: Judgement) -> Html:
-    order = {"unexplained": "not explained", "factor": "the factor", "noted": "noted"}
-    rows = [
-        [
-            element("code", escape(d.key)),
-            escape(d.arm),
-            escape(d.reference_value),
-            escape(d.arm_value),
-            element("b", order[d.kind]) if d.kind == "unexplained" else escape(order[d.kind]),
-        ]
-        for d in sorted(judgement.differences, key=lambda d: list(order).index(d.kind))
-    ]
-    equal = f"{wording.count(judgement.equal_facts, 'other fact')} equal in all arms."
-    head = ["Fact", "Arm", f"In {judgement.reference}", "In the arm", "Explained by"]
-    shown = table(head, rows, "Facts that differ between the arms", left=range(5))
-    return element(
-        "section",
-        element("h2", "What was not held equal"),
-        shown if rows else Html(""),
-        element("p", escape(equal if judgement.facts else "No facts were recorded.")),
-    )
-
-
-def _failures(judgement: Judgement) -> Html:
-    if not judgement.tallies:
-        return Html("")
-    rows = [[escape(t.benchmark), escape(t.arm), *_tally_cells(t)] for t in judgement.tallies]
-    head = ["Benchmark", "Arm", "Counted", "Failed", "Timed out", "Invalid", "First error"]
-    return element(
-        "section",
-        element("h2", "Launches"),
-        table(head, rows, "Launches by what came of them, warm-up left out", left=(0, 1, 6)),
-    )
-
-
-def _tally_cells(t: Tally) -> list[Html]:
-    counts = [escape(str(n)) for n in (t.counted, t.failed, t.timed_out, t.invalid)]
-    return [*counts, escape(t.first_error)]
-
-
-def _plan(judgement: Judgement) -> Html:
-    s = judgement.study.settings
-    looks = _looks(s.blocks, s.confidence)
-    margin = "per metric" if s.margin is None else wording.percent(s.margin)
-    facts = [
-        ("Order", "each arm once per block, in random order"),
-        ("Seed", str(s.seed)),
-        ("Blocks at most", str(s.blocks)),
-        ("Looks", looks),
-        ("Confidence", f"{wording.percent(s.confidence)} over all looks"),
-        ("Margin", margin),
-        ("Core binding", s.bind),
-        ("Time budget", "none" if s.budget_s is None else format_seconds(s.budget_s)),
-        ("Plan hash (SHA-256)", judgement.plan_sha256),
-    ]
-    rows = [
-        [
-            escape(b.label),
-            escape(b.benchmark),
-            escape(str(b.ranks)),
-            escape(", ".join(f"{k} = {v}" for k, v in b.parameters.items())),
-            escape(format_seconds(b.timeout_s)),
-        ]
-        for b in judgement.study.benchmarks
-    ]
-    head = ["Label", "Benchmark", "Ranks", "Parameters", "Limit"]
-    return element(
-        "section",
-        element("h2", "Plan"),
-        _pairs(facts),
-        table(head, rows, "Benchmarks of the study", left=(0, 1, 3)),
-    )
-
-
-def _looks(blocks: int, confidence: float) -> str:
-    from paribus.stats.looks import schedule
-
-    try:
-        at = schedule(blocks, confidence).at
-    except ValueError as error:
-        return str(error)
-    return f"after {', '.join(map(str, at))} blocks"
-
-
-def _platforms(judgement: Judgement) -> Html:
-    if not judgement.facts:
-        return Html("")
-    folded = []
-    for arm, facts in judgement.facts.items():
-        rows = [[element("code", escape(k)), escape(_fact(v))] for k, v in sorted(facts.items())]
-        summary = element("summary", escape(f"{arm}: {wording.count(len(rows), 'fact')}"))
-        shown = table(["Fact", "Value"], rows, f"Platform of {arm}", left=(0, 1))
-        folded.append(element("details", summary, shown))
-    return element("section", element("h2", "Platforms"), *folded)
-
-
-def _fact(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str)
-
-
-def _reproduce(judgement: Judgement) -> Html:
-    versions = ", ".join(f"{k} {v}" for k, v in judgement.versions.items())
-    commands = [
-        (
-            "Measure the same plan again, into a new directory:",
-            wording.reproduce_command(judgement),
-        ),
-        ("Make this report again from what is stored:", wording.report_command(judgement)),
-    ]
-    parts = [
-        join(element("p", escape(text)), element("pre", escape(command), tabindex="0"))
-        for text, command in commands
-    ]
-    seed = judgement.study.settings.seed
-    note = (
-        f"With seed = {seed} under [plan] the order of the launches is the same. plan.json in the "
-        "study directory holds the study as it was, launches.db every sample, logs/ what every "
-        "launch printed."
-    )
-    made = element("p", escape(f"Made with {versions}."), kind="small") if versions else Html("")
-    return element(
-        "section", element("h2", "How to reproduce"), *parts, element("p", escape(note)), made
-    )
-
-
-def _how_to_read(judgement: Judgement) -> Html:
-    sure = wording.percent(judgement.study.settings.confidence)
-    text = [
-        (
-            "A launch is one start of the program; its value is the median of its samples. A block "
-            "holds one launch of every arm, close in time and in random order; the ratio compares "
-            "launches of the same block only, so that drift of the machine cancels."
-        ),
-        (
-            f"A ratio is the arm's value divided by the reference's. Its interval holds the true ratio "
-            f"with {sure} confidence, however often the data were looked at."
-        ),
-        (
-            "Faster and slower: the whole interval lies beyond the margin. Equivalent: the whole "
-            "interval lies inside the margin. Undecided: it reaches across the edge of the margin. "
-            "Withheld: the arms differ in something that the factor does not explain."
-        ),
-        (
-            "The headline of a benchmark is the geometric mean over its cases. A case is coloured only "
-            "when the headline is decided: among many cases, chance alone makes some stand out."
-        ),
-    ]
-    return element(
-        "section", element("h2", "How to read this"), *(element("p", escape(t)) for t in text)
-    )
-
-
-def _pairs(facts: list[tuple[str, str]]) -> Html:
-    pairs = [join(element("dt", escape(k)), element("dd", escape(v))) for k, v in facts]
-    return element("dl", *(element("div", p) for p in pairs), kind="facts")
 
 
 def _box(title: str, kind: str, content: Html) -> Html:

@@ -55,3 +55,9 @@ def table(
         element("tbody", "\n".join(body)),
     )
     return element("div", inner, kind="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def pairs(facts: Sequence[tuple[str, str]]) -> Html:
+    """Return names with their values, as a description list."""
+    listed = [join(element("dt", escape(k)), element("dd", escape(v))) for k, v in facts]
+    return element("dl", *(element("div", p) for p in listed), kind="facts")

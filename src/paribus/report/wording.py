@@ -190,9 +190,10 @@ def headline_sentence(judgement: Judgement, finding: Finding) -> str:
         return clean(f"{said}.")
     how_many = len(case_findings(judgement, finding))
     over = f" (geometric mean over {count(how_many, 'case')})" if how_many > 1 else ""
+    name = "" if finding.metric.name == finding.benchmark else f"{finding.metric.name} of "
     return clean(
-        f"{said}: {finding.metric.name} {versus(finding, reference)}{over}; "
-        f"ratio {ratio_text(finding.comparison.ratio)} {interval_text(finding.comparison)}, "
+        f"{said}. {name}{versus(finding, reference)}{over}; "
+        f"ratio {ratio_text(finding.comparison.ratio)} {interval_text(finding.comparison)}; "
         f"{direction(finding.metric)}."
     )
 

@@ -1,0 +1,200 @@
+"""What the figures share: panels, scales, ticks, and the colour and shape of each arm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paribus.model import Case, Finding, Judgement, Metric
+from paribus.report import wording
+from paribus.report.wording import clean
+
+Spec = dict[str, Any]
+
+COLOURS = ("#7d8794", "#2f7fc1", "#c0589c", "#8f7a1e", "#1f9277", "#c4622d", "#7d6fd0")
+SHAPES = ("circle", "diamond", "triangle-up", "square", "triangle-down", "triangle-right", "wedge")
+UNDECIDED = "#8a8f98"
+FAILED = "#d0432f"
+BAND = {"color": UNDECIDED, "opacity": 0.22}
+WARM_UP_OPACITY = 0.35
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The cases of one benchmark that share a figure: one metric, one sweep.
+
+    `key` is the numeric case parameter on the x axis, None when there is none; `group` names the
+    other parameters where they differ between panels ("" otherwise).
+    """
+
+    benchmark: str
+    metric: Metric
+    group: str
+    key: str | None
+    cases: tuple[Finding, ...]
+
+
+def panels(judgement: Judgement, benchmark: str) -> tuple[Panel, ...]:
+    """Return the panels of `benchmark` in the order of its cases: one or more per metric."""
+    cases = judgement.of_benchmark(benchmark, judgement.cases)
+    made = []
+    for metric in dict.fromkeys(f.metric for f in cases):
+        rows = [f for f in cases if f.metric == metric]
+        key = _axis(rows)
+        groups: dict[str, list[Finding]] = {}
+        for row in rows:
+            rest = Case(tuple(i for i in (row.case or Case()).items if i[0] != key))
+            groups.setdefault(str(rest) if key else "", []).append(row)
+        made += [
+            Panel(benchmark, metric, name if len(groups) > 1 else "", key, tuple(group))
+            for name, group in groups.items()
+        ]
+    return tuple(made)
+
+
+def _axis(rows: Sequence[Finding]) -> str | None:
+    """Return the numeric parameter with the most values: bytes where it is swept."""
+    values: dict[str, set[float]] = {}
+    for row in rows:
+        for key, value in (row.case or Case()).items:
+            if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+                values.setdefault(key, set()).add(value)
+    swept = {k: len(v) for k, v in values.items() if len(v) > 1}
+    everywhere = [k for k in swept if all((r.case or Case()).get(k) is not None for r in rows)]
+    if "bytes" in everywhere:
+        return "bytes"
+    return max(everywhere, key=lambda k: swept[k], default=None)
+
+
+def ratio_scale(rows: Iterable[Spec]) -> tuple[Spec, Spec]:
+    """Return scale and axis for ratios: logarithmic, with 1, the margin and all ends in view."""
+    listed = list(rows)
+    ends = [r[k] for r in listed for k in ("low", "high", "below", "above")]
+    domain = padded(min(1.0, *ends), max(1.0, *ends))
+    scale = {"type": "log", "domain": domain, "nice": False}
+    return scale, {"values": log_ticks(*domain), "format": "~g"}
+
+
+def new_spec(title: str, description: str) -> Spec:
+    return {
+        "title": clean(title),
+        "description": clean(description),
+        "padding": {"left": 2, "top": 4, "right": 14, "bottom": 2},
+    }
+
+
+def panel_title(panel: Panel) -> str:
+    return clean(f"{panel.benchmark} ({panel.group})" if panel.group else panel.benchmark)
+
+
+def layer(mark: Spec, position: Spec, channels: Spec) -> Spec:
+    return {"mark": mark, "encoding": {**position, **channels}}
+
+
+def arm_names(judgement: Judgement) -> list[str]:
+    return [clean(a.name) for a in judgement.study.arms]
+
+
+def arm_channels(judgement: Judgement, *, reference: bool = True) -> Spec:
+    """Return colour and shape by arm, the same in every figure of a report."""
+    names = arm_names(judgement)
+    first = 0 if reference else 1
+    legend = {"title": None, "orient": "top", "labelLimit": 150, "columns": 2, "symbolOpacity": 1}
+    return {
+        channel: {
+            "field": "arm",
+            "type": "nominal",
+            "scale": {
+                "domain": names[first:],
+                "range": [palette[i % len(palette)] for i in range(len(names))][first:],
+            },
+            "legend": legend,
+        }
+        for channel, palette in (("color", COLOURS), ("shape", SHAPES))
+    }
+
+
+def tooltip(**fields: str) -> Spec:
+    """Return the tooltip channel that shows these fields under these titles."""
+    return {
+        "tooltip": [{"field": f, "type": "nominal", "title": title} for f, title in fields.items()]
+    }
+
+
+def x_of(panel: Panel, finding: Finding) -> float | None:
+    if panel.key is None or finding.case is None:
+        return None
+    value = finding.case.get(panel.key)
+    number = float(value) if isinstance(value, int | float) else 0.0
+    return number if number > 0 else _place_of_zero(panel)
+
+
+def _sweep_values(panel: Panel) -> list[float]:
+    found = {f.case.get(panel.key) for f in panel.cases if f.case is not None and panel.key}
+    return sorted(float(v) for v in found if isinstance(v, int | float))
+
+
+def _place_of_zero(panel: Panel) -> float:
+    return min(v for v in _sweep_values(panel) if v > 0) / 2
+
+
+def sweep_axis(panel: Panel) -> Spec:
+    """Return the x axis of a sweep: logarithmic, ticks at measured points, names with units."""
+    assert panel.key is not None
+    key = panel.key
+    names = {(v if v > 0 else _place_of_zero(panel)): v for v in _sweep_values(panel)}
+    labels = ",".join(f"'{_digits(p)}':'{wording.tick_label(key, v)}'" for p, v in names.items())
+    low, high = min(names), max(names)
+    room = max(1.25, (high / low) ** 0.03)
+    return {
+        "field": "x",
+        "type": "quantitative",
+        "scale": {"type": "log", "base": 2, "domain": [low / room, high * room], "nice": False},
+        "axis": {
+            "title": "message size" if key == "bytes" else clean(key),
+            "values": list(names),
+            "labelExpr": f"{{{labels}}}[toString(datum.value)] || ''",
+            "labelOverlap": "greedy",
+            "labelSeparation": 6,
+            "grid": False,
+        },
+    }
+
+
+def _digits(number: float) -> str:
+    """Return a number as JavaScript writes it: the key by which an axis finds its label."""
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+def padded(low: float, high: float) -> tuple[float, float]:
+    """Return (low, high) with room on both sides of a logarithmic axis."""
+    room = max((high / low) ** 0.06, 1.004)
+    return low / room, high * room
+
+
+def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Return round numbers between `low` and `high`, evenly enough for a logarithmic axis.
+
+    >>> log_ticks(3, 4000)
+    [10.0, 100.0, 1000.0]
+    >>> log_ticks(0.97, 1.06)
+    [0.98, 1.0, 1.02, 1.04, 1.06]
+    """
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [s * 10.0**e for e in range(first, last + 1) for s in steps]
+        inside = [float(f"{t:.12g}") for t in ticks if low <= t <= high]
+        if 3 <= len(inside) <= most:
+            return inside
+        if len(inside) < 3:
+            return _even_ticks(low, high, most)
+    return inside[:: math.ceil(len(inside) / most)]
+
+
+def _even_ticks(low: float, high: float, most: int) -> list[float]:
+    size = 10.0 ** math.floor(math.log10((high - low) / most))
+    step = next(s * size for s in (1, 2, 5, 10, 20) if (high - low) / (s * size) <= most)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [float(f"{i * step:.12g}") for i in range(first, last + 1)]
