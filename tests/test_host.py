@@ -15,6 +15,7 @@ import pytest
 from paribus.errors import LaunchError
 from paribus.host import LocalHost, capture, shared_memory_scratch
 from paribus.model import Command, Completed
+from processes import ended, gone, processes_with
 
 
 @pytest.fixture
@@ -35,29 +36,6 @@ def start(host: LocalHost, tmp_path: Path, script: str, timeout_s: float = 20.0)
         timeout_s=timeout_s,
         scratch=str(tmp_path / "scratch"),
     )
-
-
-def processes_with(mark: str) -> list[int]:
-    """Return the pids whose command line holds `mark`."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                text = (entry / "cmdline").read_bytes().decode(errors="replace")
-            except OSError:
-                continue
-            if mark in text:
-                found.append(int(entry.name))
-    return found
-
-
-def gone(mark: str, within_s: float = 10.0) -> bool:
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        if not processes_with(mark):
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def test_output_is_kept_as_printed_and_apart(host: LocalHost, tmp_path: Path) -> None:
@@ -156,7 +134,7 @@ with LocalHost() as host:
         starter.wait(timeout=20)
     if victim == "paribus":
         assert gone(f"sleep\0{mark}")
-        assert gone("warden.py")
+        assert ended([warden])
         assert not (tmp_path / "scratch").exists()
     else:
         # Without its warden only the launch itself can be reached: it dies with its parent.

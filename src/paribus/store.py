@@ -252,7 +252,7 @@ class Store:
             db.execute("INSERT INTO meta VALUES ('plan', ?)", (plan_sha256,))
         elif row[0] != plan_sha256:
             raise StoreError(
-                f"the stored launches belong to plan {row[0][:12]}, plan.json is {plan_sha256[:12]}",
+                f"the launches stored here are of plan {row[0][:12]}, not {plan_sha256[:12]}",
                 place=str(self.directory),
                 mend="put the original plan.json back, or start anew in another directory",
             )

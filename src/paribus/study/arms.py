@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from paribus import containers, launchers, toolchain
 from paribus.errors import ParibusError, StudyError, UserError
 from paribus.host import capture
-from paribus.launchers.binding import bind
 from paribus.model import (
     Arm,
     Benchmark,
@@ -71,20 +70,17 @@ def compose(
     argv = (*ready.kernels.get(label, ()), *wanted.argv, *ready.libraries.get(label, ()))
     command = Command(argv, env={**ready.arm.env, "PARIBUS_SEED": str(seed)})
     if chosen:
-        command = bind(command, chosen)
+        command = launchers.bind(command, chosen)
     if container and container.each == "rank":
         command = containers.wrap_program(command, container, scratch=scratch)
-    if wanted.mpi:
-        if ready.mpi is None:
-            raise UserError("no MPI was found", place=ready.arm.name)
-        command = launchers.launch(
-            command,
-            ranks=ranks,
-            mpi=ready.mpi,
-            placement=where,
-            transport=ready.arm.transport,
-            scratch=scratch,
-        )
+    command = launchers.launch(
+        command,
+        ranks=ranks,
+        mpi=ready.mpi if wanted.mpi else None,
+        placement=where,
+        transport=ready.arm.transport,
+        scratch=scratch,
+    )
     if container and container.each == "host":
         command = containers.wrap_launcher(command, container, ranks=ranks, scratch=scratch)
     return command

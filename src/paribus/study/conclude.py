@@ -72,8 +72,7 @@ def sentence(found: Sequence[Finding]) -> str:
     for finding in found:
         groups.setdefault((finding.arm, finding.verdict.word), []).append(finding.benchmark)
     parts = [f"{arm} {_PHRASES[word]} {_listed(labels)}" for (arm, word), labels in groups.items()]
-    text = "; ".join(parts)
-    return text[:1].upper() + text[1:] + "." if text else "Nothing was compared."
+    return "; ".join(parts) + "." if parts else "Nothing was compared."
 
 
 _PHRASES: Mapping[Word, str] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from paribus.model import Comparison, Finding, Metric, Selection, Spread, State, Verdict, Word
 from paribus.stats.estimate import compare
@@ -40,7 +39,7 @@ def headline(
     margins = [_margin(plan, evidence, selection.label, metric, cell) for cell in cells]
     margin = headline_margin(margins) if margins else metric.margin
     verdict, comparison = _decide(plan, pooled, metric, margin, over=over)
-    unreliable = _reliability(plan, evidence, selection.label, arm)
+    unreliable = _reliability(plan, evidence, selection.label, arm, over=over)
     blocks = sorted(pooled)[: comparison.blocks] if comparison else []
     return Finding(
         benchmark=selection.label,
@@ -106,33 +105,36 @@ def _decide(
     ratios = [pooled[block] for block in sorted(pooled)]
     if not ratios:
         return _no_data("no block was completed by both arms"), None
+    level = plan.looks.confidence
     for look in plan.looks.at:
         if look > len(ratios):
             break
-        comparison = compare(ratios[:look], plan.looks.confidence)
-        last = look == plan.looks.at[-1]
-        verdict = judge(comparison, better=metric.better, margin=margin, last=last)
+        verdict = judge(
+            comparison := compare(ratios[:look], level),
+            better=metric.better,
+            margin=margin,
+            last=look == plan.looks.at[-1],
+            needed=blocks_needed(ratios[:look], margin, level),
+        )
         if verdict.final:
-            return _with_need(verdict, ratios[:look], margin), comparison
-    comparison = compare(ratios, plan.looks.confidence)
-    reason = f"{len(ratios)} blocks are in; the next look is after {_next_look(plan, len(ratios))}"
+            return verdict, comparison
+    needed = blocks_needed(ratios, margin, level)
     if over:
         # Failed blocks or the end of the time: no look was reached by design, so none is taken.
-        reason = f"the study ended after {len(ratios)} blocks without a final look"
-    return _with_need(Verdict(Word.UNDECIDED, reason, final=over), ratios, margin), comparison
+        reason = f"the study ended after {len(ratios)} blocks, between two looks"
+    else:
+        reason = f"{len(ratios)} blocks so far; the next look is after {_next_look(plan, ratios)}"
+    undecided = Verdict(Word.UNDECIDED, reason, final=over, blocks_needed=needed)
+    return undecided, compare(ratios, level)
 
 
-def _next_look(plan: Plan, blocks: int) -> int:
-    return next((look for look in plan.looks.at if look > blocks), plan.looks.at[-1])
+def _next_look(plan: Plan, ratios: Sequence[float]) -> int:
+    return next((look for look in plan.looks.at if look > len(ratios)), plan.looks.at[-1])
 
 
-def _with_need(verdict: Verdict, ratios: list[float], margin: float) -> Verdict:
-    if verdict.word is not Word.UNDECIDED or len(ratios) < 4:
-        return verdict
-    return replace(verdict, blocks_needed=blocks_needed(ratios, margin))
-
-
-def _reliability(plan: Plan, evidence: Evidence, label: str, arm: str) -> Verdict | None:
+def _reliability(
+    plan: Plan, evidence: Evidence, label: str, arm: str, *, over: bool
+) -> Verdict | None:
     reference = plan.study.arms[0].name
     failed: dict[str, list[int]] = {reference: [], arm: []}
     attempted = 0
@@ -142,7 +144,7 @@ def _reliability(plan: Plan, evidence: Evidence, label: str, arm: str) -> Verdic
             for name, blocks in failed.items():
                 if entries[name].state is not State.OK:
                     blocks.append(block)
-    return reliability(failed[reference], failed[arm], attempted)
+    return reliability(failed[reference], failed[arm], attempted, last=over)
 
 
 def _log_ratios(

@@ -1,0 +1,49 @@
+"""Which processes are there: by their command line, as `pgrep -f` would find them."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+
+def processes_with(mark: str) -> list[int]:
+    """Return the pids whose command line holds `mark`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                text = (entry / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            if mark in text:
+                found.append(int(entry.name))
+    return found
+
+
+def children(pid: int) -> list[int]:
+    """Return the pids of the children of `pid`."""
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def ended(pids: list[int], within_s: float = 10.0) -> bool:
+    """Return whether all of `pids` end in time."""
+    deadline = time.monotonic() + within_s
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def gone(mark: str, within_s: float = 10.0) -> bool:
+    """Return whether all processes with `mark` end in time."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        if not processes_with(mark):
+            return True
+        time.sleep(0.02)
+    return False

@@ -1,0 +1,72 @@
+"""Small real studies for tests: programs of a few milliseconds, started like any other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+STEADY = """
+from paribus.errors import ParseError
+from paribus.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Sample
+
+def command(request):
+    return Program(("/bin/sh", "-c", request.parameters["script"], "{mark}"), mpi=False)
+
+def parse(text, request):
+    lines = text.split()
+    if len(lines) != 1:
+        raise ParseError(f"expected one number, got {{text[:40]!r}}", line=1)
+    return Parsed((Sample("time", Case(), (float(lines[0]),)),))
+
+BENCHMARK = Benchmark(
+    "steady", "shell", "prints what its script prints", (Metric("time", "us", "lower"),),
+    command, parse,
+    {{"script": Parameter("echo 2.5", str, "what sh executes")}}, ranks=1,
+)
+"""
+"""A benchmark from outside; {mark} tells its processes from all others."""
+
+RANDOM = "sleep 0.01; echo $(($(od -An -N2 -tu2 /dev/urandom) + 1))"
+"""A script whose figures are so noisy that no look ever decides."""
+
+
+def write_study(
+    folder: Path,
+    *,
+    script: str = "echo 2.5",
+    arms: str = "[arms.a]\n[arms.b]\n",
+    plan: str = "",
+    mark: str = "steady",
+    more: str = "",
+) -> Path:
+    """Write a study of one `steady` benchmark into `folder` and return its path."""
+    (folder / "steady.py").write_text(STEADY.format(mark=mark))
+    path = folder / "study.toml"
+    path.write_text(
+        f'question = "Which?"\nfactor = "nothing"\n{arms}\n'
+        f'[[benchmarks]]\nfile = "steady.py"\nscript = """{script}"""\n{more}\n'
+        f"[plan]\nseed = 1\n{plan}\n"
+    )
+    return path
+
+
+def paribus(
+    *words: str | Path, cwd: Path, timeout_s: float = 250.0, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """Return how `paribus WORDS` ended, started as a user would, and what it printed."""
+    return subprocess.run(
+        command(*words),
+        cwd=cwd,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+def command(*words: str | Path) -> list[str]:
+    """Return the argv of `paribus WORDS` with this interpreter."""
+    return [sys.executable, "-m", "paribus", *map(str, words)]

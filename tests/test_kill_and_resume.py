@@ -1,0 +1,112 @@
+"""SIGKILL at any moment loses at most the launch in flight; resume continues the same schedule."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from paribus.model import State
+from paribus.store import Store
+from paribus.study.execute import UNFINISHED
+from paribus.study.plan import read_plan
+from processes import children, ended, gone, processes_with
+from studies import RANDOM, command, paribus, write_study
+
+KILLS = 50
+
+
+def complete_blocks(directory: Path) -> set[int]:
+    """Return the launches of the blocks that are stored whole and count."""
+    plan = read_plan(directory)
+    with Store(directory) as store:
+        stored = store.counting()
+    return {
+        launch.number
+        for block in plan.blocks()
+        if all(one.number in stored for one in block)
+        for launch in block
+    }
+
+
+def test_fifty_kills_end_with_exactly_the_planned_launches(tmp_path: Path) -> None:
+    mark = f"kill{os.getpid()}"
+    study = write_study(tmp_path, script=RANDOM, plan="blocks = 300", mark=mark)
+    out = tmp_path / "out"
+    moments = random.Random(20)
+    kept: set[int] = set()
+    in_flight = 0
+    for _ in range(KILLS):
+        words = ["run", study, "--out", out, *(["--resume"] if out.exists() else [])]
+        with subprocess.Popen(
+            command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as process:
+            time.sleep(moments.uniform(0.05, 0.8))
+            in_flight += bool(processes_with(mark))
+            wardens = children(process.pid)
+            process.kill()
+            process.communicate(timeout=30)
+        assert gone(mark), "a process of the killed launch is still there"
+        assert ended(wardens)
+        if (out / "launches.db").exists():
+            now = complete_blocks(out)
+            assert now >= kept, "a stored block was lost"
+            kept = now
+    assert in_flight >= 5, "the kills missed the launches: this machine needs other moments"
+    done = paribus("run", study, "--out", out, "--resume", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    plan = read_plan(out)
+    with Store(out) as store:
+        everything = list(store.launches(void=True))
+    counting = [one for one in everything if one.void is None]
+    assert Counter(one.launch.number for one in counting) == Counter(
+        launch.number for launch in plan.launches
+    )
+    assert [one.launch for one in sorted(counting, key=lambda one: one.launch.number)] == list(
+        plan.launches
+    )
+    assert all(one.outcome.state is State.OK for one in counting)
+    voided = [one for one in everything if one.void is not None]
+    assert {one.void for one in voided} <= {UNFINISHED}
+    assert len(voided) <= KILLS
+    assert not list(Path("/tmp").glob(f"paribus-{plan.sha256[:10]}-*"))
+    assert not list(Path("/dev/shm").glob(f"paribus-{plan.sha256[:10]}-*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interruption_says_how_to_continue(tmp_path: Path, number: signal.Signals) -> None:
+    mark = f"stop{os.getpid()}"
+    study = write_study(tmp_path, script="sleep 30; echo 1", mark=mark)
+    out = tmp_path / "out"
+    with subprocess.Popen(
+        command("run", study, "--out", out), stderr=subprocess.PIPE, text=True
+    ) as process:
+        while not processes_with(mark):
+            time.sleep(0.02)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "--resume" in said
+    assert str(out) in said
+    assert not processes_with(mark)
+    with Store(out) as store:
+        assert list(store.launches(void=True)) == []
+
+
+def test_resume_after_the_end_launches_nothing_and_reports_again(tmp_path: Path) -> None:
+    study = write_study(tmp_path)
+    first = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    with Store(tmp_path / "out") as store:
+        before = [one.launch.number for one in store.launches(void=True)]
+    again = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    with Store(tmp_path / "out") as store:
+        assert [one.launch.number for one in store.launches(void=True)] == before
+    assert again.stdout == first.stdout

@@ -1,0 +1,255 @@
+"""What Paribus itself costs, measured against plain loops, interleaved in one session.
+
+    ./dev bench [--write]
+
+Prints a table; --write puts it into docs/benchmarks-of-paribus.md. Every figure is a ratio or a
+difference of two things timed turn by turn, because the machines are shared and noisy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from paribus.host import LocalHost
+from paribus.model import (
+    Arm,
+    Case,
+    Launch,
+    Outcome,
+    Sample,
+    Selection,
+    Settings,
+    State,
+    Study,
+)
+from paribus.store import Store
+from paribus.study import plan as plans
+from paribus.study.arms import compose, make_ready
+from paribus.study.conclude import conclude
+from paribus.study.execute import execute
+from paribus.study.load import benchmark_of
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "benchmarks-of-paribus.md"
+OUTSIDE = """
+import re
+from paribus.model import *
+
+def command(request):
+    # A different figure each time, so that no look decides and all blocks are carried out.
+    return Program(("od", "-An", "-N2", "-tu2", "/dev/urandom"), mpi=False)
+
+def parse(text, request):
+    return Parsed((Sample("time", Case(), (float(text) + 1,)),))
+
+BENCHMARK = Benchmark("echo", "shell", "prints a constant", (Metric("time", "us", "lower"),),
+                      command, parse, ranks=1)
+"""
+
+
+def main() -> None:
+    """Measure, print, and write the page when asked."""
+    parser = argparse.ArgumentParser(description="What Paribus itself costs.")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    arguments = parser.parse_args()
+    rows = [*launch_cost(), *start_up(), *report_cost()]
+    width = max(len(row[0]) for row in rows)
+    for what, measured, bound in rows:
+        print(f"{what:{width}}  {measured:>24}  {bound}")
+    if arguments.write:
+        write_page(rows)
+
+
+def interleaved(
+    one: Callable[[], float], other: Callable[[], float], turns: int
+) -> tuple[list[float], list[float]]:
+    """Return the figures of two measurements taken in turns, the order drawn by coin."""
+    coin = random.Random(1)
+    ours: list[float] = []
+    theirs: list[float] = []
+    for _ in range(turns):
+        pair = [(one, ours), (other, theirs)]
+        if coin.random() < 0.5:
+            pair.reverse()
+        for measure, kept in pair:
+            kept.append(measure())
+    return ours, theirs
+
+
+def launch_cost() -> list[tuple[str, str, str]]:
+    """A study of 60 launches against a plain subprocess loop over the same command line."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "echo.py"
+        file.write_text(OUTSIDE)
+
+        def study() -> float:
+            one = _study(file, blocks=29)  # with the warm-up block 30 of two arms: 60 launches
+            frozen = plans.freeze(one, plans.software())
+            directory = Path(tempfile.mkdtemp(dir=folder))
+            ready = make_ready(one, lambda _: None)
+            with Store(directory, write=True) as store, LocalHost() as host:
+                begin = time.perf_counter()
+                execute(frozen, store, host, ready, lambda _: None)
+                seconds = time.perf_counter() - begin
+                done = len(list(store.launches(samples=False)))
+            if done != 60:
+                raise RuntimeError(f"{done} launches instead of 60")
+            return seconds / done
+
+        one = _study(file, blocks=29)
+        selection = one.benchmarks[0]
+        ready = make_ready(one, lambda _: None)["a"]
+        same = compose(ready, selection, benchmark_of(selection), seed=1, scratch=folder)
+
+        def plain() -> float:
+            begin = time.perf_counter()
+            for _ in range(60):
+                subprocess.run(
+                    same.argv, env={**os.environ, **same.env}, capture_output=True, check=True
+                )
+            return (time.perf_counter() - begin) / 60
+
+        ours, theirs = interleaved(study, plain, 5)
+    extra = statistics.median(a - b for a, b in zip(ours, theirs, strict=True))
+    return [
+        ("plain loop, per launch", f"{statistics.median(theirs) * 1e3:.2f} ms", ""),
+        ("Paribus, per launch", f"{statistics.median(ours) * 1e3:.2f} ms", ""),
+        ("harness cost per launch", f"{extra * 1e3:.2f} ms", "bound: 10 ms"),
+    ]
+
+
+def start_up() -> list[tuple[str, str, str]]:
+    """Start-up of the command line, beside a bare interpreter."""
+    rows = []
+    command = [sys.executable, "-m", "paribus"]
+    for flag, bound in (("--version", "bound: 100 ms"), ("--help", "bound: 150 ms")):
+        ours, bare = interleaved(
+            lambda flag=flag: _seconds([*command, flag]),  # type: ignore[misc]
+            lambda: _seconds([sys.executable, "-c", "pass"]),
+            15,
+        )
+        figure = f"{statistics.median(ours) * 1e3:.0f} ms"
+        rows.append((f"paribus {flag}", figure, bound))
+    rows.append(("bare interpreter", f"{statistics.median(bare) * 1e3:.0f} ms", ""))
+    return rows
+
+
+def report_cost() -> list[tuple[str, str, str]]:
+    """From the last launch to the finished report: 60 blocks x 10 benchmarks x 20 sizes."""
+    from paribus.cli.outputs import conclude_and_write
+
+    with tempfile.TemporaryDirectory() as folder:
+        directory = Path(folder)
+        frozen = _large(directory)
+        conclude_and_write(frozen, _opened(directory))  # fills the cache of the report's bundle
+        whole, analysis = [], []
+        for _ in range(3):
+            with Store(directory) as store:
+                begin = time.perf_counter()
+                conclude(frozen, store)
+                analysis.append(time.perf_counter() - begin)
+            with Store(directory) as store:
+                begin = time.perf_counter()
+                conclude_and_write(frozen, store)
+                whole.append(time.perf_counter() - begin)
+    return [
+        ("analysis of 60 x 10 x 20", f"{statistics.median(analysis):.2f} s", ""),
+        ("last launch to report", f"{statistics.median(whole):.2f} s", "bound: 3 s"),
+    ]
+
+
+def _opened(directory: Path) -> Store:
+    store = Store(directory)
+    store.__enter__()
+    return store
+
+
+def _large(directory: Path) -> plans.Plan:
+    """Fill `directory` with a study of 1,220 launches of 20 cases with 200 samples each."""
+    noise = random.Random(2)
+    sizes = [1 << i for i in range(20)]
+    selections = tuple(
+        Selection(f"latency{i}", "latency", 2, {"bytes": sizes}, 60.0) for i in range(10)
+    )
+    study = Study(
+        "How long?", "nothing", (Arm("a"), Arm("b")), selections, Settings(blocks=60, seed=1)
+    )
+    frozen = plans.freeze(study, plans.software())
+    plans.write_plan(frozen, directory)
+    with Store(directory, write=True) as store:
+        store._open().execute("PRAGMA synchronous=OFF")  # only filling it is not measured
+        for launch in frozen.launches:
+            store.append(launch, _made_up(launch, sizes, noise))
+    return frozen
+
+
+def _made_up(launch: Launch, sizes: list[int], noise: random.Random) -> Outcome:
+    level = noise.lognormvariate(0, 0.02)
+    samples = tuple(
+        Sample(
+            "latency",
+            Case.of(bytes=size),
+            tuple((1 + size / 1e4) * level * noise.lognormvariate(0, 0.05) for _ in range(200)),
+        )
+        for size in sizes
+    )
+    return Outcome(State.OK, float(launch.number), 0.1, 0, ("x",), samples, {"cpu.model": "x"})
+
+
+def _study(file: Path, blocks: int) -> Study:
+    import hashlib
+
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    selection = Selection("echo", "echo", 1, {}, 60.0, str(file), digest)
+    return Study(
+        "How long?", "nothing", (Arm("a"), Arm("b")), (selection,), Settings(blocks=blocks)
+    )
+
+
+def _seconds(argv: list[str]) -> float:
+    begin = time.perf_counter()
+    subprocess.run(argv, stdout=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - begin
+
+
+def write_page(rows: list[tuple[str, str, str]]) -> None:
+    """Write the page of figures, with machine, command and date."""
+    table = "\n".join(f"| {what} | {measured} | {bound} |" for what, measured, bound in rows)
+    load = os.getloadavg()[0]
+    PAGE.write_text(f"""# What Paribus itself costs
+
+Measured by `./dev bench --write` on {datetime.date.today().isoformat()}: {os.cpu_count()} cores,
+{_processor()}, Linux {platform.release()}, Python {platform.python_version()}, load average
+{load:.1f} at the end. Each pair of figures was taken in turns, in one session; medians.
+
+| what | measured | bound |
+|---|---|---|
+{table}
+
+The plain loop starts the same command line with `subprocess.run` and keeps its output in memory.
+The harness adds a scratch directory of its own, the raw output in files, facts of the machine, the
+parser and one fully synced SQLite transaction per launch. The report is of 60 blocks x 10
+benchmarks x 20 sizes x 200 samples, with its JavaScript bundle cached.
+""")
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+if __name__ == "__main__":
+    main()
