@@ -29,10 +29,11 @@ struct State {
 
 namespace detail {
 
-// One cache line that two threads write in turn; -1 ends the game.
+// One cache line that two threads write in turn. The end has a word of its own: a late answer may
+// overwrite `turn` at any time.
 struct alignas(128) Line {
     std::atomic<long> turn{0};
-    char apart[120];
+    std::atomic<bool> over{false};
 };
 struct Partner {
     Line* line;
@@ -48,9 +49,8 @@ inline void* answer(void* data) {
     }
     partner.state = 1;
     for (long expected = 1;; expected += 2) {
-        long seen;
-        while ((seen = partner.line->turn.load(std::memory_order_acquire)) != expected)
-            if (seen < 0) return nullptr;
+        while (partner.line->turn.load(std::memory_order_acquire) != expected)
+            if (partner.line->over.load(std::memory_order_relaxed)) return nullptr;
         partner.line->turn.store(expected + 1, std::memory_order_release);
     }
 }
@@ -86,7 +86,7 @@ inline double core_to_core(const std::vector<int>& candidates) {
             const double one_way = static_cast<double>(now_ns() - start) / (2.0 * trips);
             best = std::isnan(best) ? one_way : std::min(best, one_way);
         }
-        line.turn.store(-1, std::memory_order_release);
+        line.over = true;
         pthread_join(thread, nullptr);
         if (partner.state == 1) break;
     }
