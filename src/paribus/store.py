@@ -201,6 +201,11 @@ class Store:
         row = self._open().execute("SELECT count(*) FROM launches WHERE number = ?", (number,))
         return int(row.fetchone()[0])
 
+    def launches_s(self) -> float:
+        """Return the seconds spent in all stored launches, those that do not count included."""
+        row = self._open().execute("SELECT coalesce(sum(wall_s), 0) FROM launches").fetchone()
+        return float(row[0])
+
     def counting(self) -> set[int]:
         """Return the numbers of the launches that have an attempt that counts."""
         rows = self._open().execute("SELECT number FROM launches WHERE void IS NULL")

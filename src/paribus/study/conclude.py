@@ -22,6 +22,7 @@ from paribus.stats.summary import geometric_mean, launch_median
 from paribus.store import Store
 from paribus.study.audit import VOLATILE, audit, explained_by, matches, typical
 from paribus.study.evidence import Entry, Evidence, collect
+from paribus.study.execute import budget_used
 from paribus.study.judge import cases, given_up, headlines
 from paribus.study.plan import Plan
 
@@ -30,7 +31,8 @@ def conclude(plan: Plan, store: Store) -> Judgement:
     """Return the judgement of everything that `store` holds, whether the study is over or not."""
     evidence = collect(store)
     arms = [arm.name for arm in plan.study.arms]
-    over = {s.label: _over(plan, evidence, s.label, arms) for s in plan.study.benchmarks}
+    spent = budget_used(plan, store.launches_s())
+    over = {s.label: spent or _over(plan, evidence, s.label, arms) for s in plan.study.benchmarks}
     found = [
         finding
         for selection in plan.study.benchmarks

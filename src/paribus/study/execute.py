@@ -53,7 +53,7 @@ class _Session:
     machine: Facts
     benchmarks: Mapping[str, tuple[Selection, Benchmark]]
     begin: float
-    before_s: float
+    launches_s: float
     findings: dict[str, tuple[Finding, ...]]
 
 
@@ -77,7 +77,7 @@ def execute(
         machine=machine_facts(),
         benchmarks={s.label: (s, benchmark_of(s)) for s in plan.study.benchmarks},
         begin=time.monotonic(),
-        before_s=sum(stored.outcome.wall_s for stored in store.launches(samples=False)),
+        launches_s=store.launches_s(),
         findings={s.label: headlines(plan, evidence, s) for s in plan.study.benchmarks},
     )
     for block in plan.blocks():
@@ -155,6 +155,7 @@ def _do_launch(session: _Session, launch: Launch) -> Outcome:
         outcome = _outcome(command, done, started, facts, benchmark, request, out, err)
     session.store.append(launch, outcome)
     session.evidence.add(launch, outcome)
+    session.launches_s += outcome.wall_s
     return outcome
 
 
@@ -206,12 +207,13 @@ def _why(exit_code: int, out: Path, err: Path) -> str:
 
 
 def _out_of_time(session: _Session) -> bool:
-    budget = session.plan.study.settings.budget_s
-    return budget is not None and _elapsed(session) >= budget
+    return budget_used(session.plan, session.launches_s)
 
 
-def _elapsed(session: _Session) -> float:
-    return session.before_s + time.monotonic() - session.begin
+def budget_used(plan: Plan, launches_s: float) -> bool:
+    """Return whether `launches_s` seconds spent in launches use up the plan's budget."""
+    budget = plan.study.settings.budget_s
+    return budget is not None and launches_s >= budget
 
 
 def _progress(session: _Session, launch: Launch | None) -> Progress:
@@ -222,18 +224,17 @@ def _progress(session: _Session, launch: Launch | None) -> Progress:
     for label in session.benchmarks if launch else ():
         if not _settled(session, label):
             left += (plan.study.settings.blocks + 1) * len(arms) - len(evidence.entries(label))
-    elapsed = _elapsed(session)
-    left_s = left * elapsed / len(entries) if entries else None
+    left_s = left * session.launches_s / len(entries) if entries else None
     budget = plan.study.settings.budget_s
     if left_s is not None and budget is not None:
-        left_s = min(left_s, max(0.0, budget - elapsed))
+        left_s = min(left_s, max(0.0, budget - session.launches_s))
     return Progress(
         launch=launch,
         blocks_done={label: len(evidence.complete(label, arms)) for label in session.benchmarks},
         blocks_most=plan.study.settings.blocks,
         launches_done=len(entries),
         launches_most=len(entries) + left,
-        elapsed_s=elapsed,
+        elapsed_s=time.monotonic() - session.begin,
         left_s=left_s,
         headlines=tuple(
             finding for label in session.benchmarks for finding in session.findings[label]

@@ -101,29 +101,31 @@ def given_up(evidence: Evidence, label: str, arms: Sequence[str]) -> str:
 def _decide(
     plan: Plan, pooled: dict[int, float], metric: Metric, margin: float, *, over: bool
 ) -> tuple[Verdict, Comparison | None]:
-    """Replay the looks over the blocks in order; the first final verdict stands."""
+    """Replay the looks over the blocks in order; the first final verdict stands.
+
+    A study that ends between two looks stands by the last one that it reached.
+    """
     ratios = [pooled[block] for block in sorted(pooled)]
     if not ratios:
         return _no_data("no block was completed by both arms"), None
     level = plan.looks.confidence
-    for look in plan.looks.at:
-        if look > len(ratios):
-            break
+    reached = [look for look in plan.looks.at if look <= len(ratios)]
+    for look in reached:
+        comparison = compare(ratios[:look], level)
         verdict = judge(
-            comparison := compare(ratios[:look], level),
+            comparison,
             better=metric.better,
             margin=margin,
-            last=look == plan.looks.at[-1],
+            last=look == plan.looks.at[-1] or (over and look == reached[-1]),
             needed=blocks_needed(ratios[:look], margin, level),
         )
         if verdict.final:
             return verdict, comparison
-    needed = blocks_needed(ratios, margin, level)
     if over:
-        # Failed blocks or the end of the time: no look was reached by design, so none is taken.
-        reason = f"the study ended after {len(ratios)} blocks, between two looks"
+        reason = f"the study ended after {len(ratios)} blocks, before its first look"
     else:
         reason = f"{len(ratios)} blocks so far; the next look is after {_next_look(plan, ratios)}"
+    needed = blocks_needed(ratios, margin, level)
     undecided = Verdict(Word.UNDECIDED, reason, final=over, blocks_needed=needed)
     return undecided, compare(ratios, level)
 
