@@ -77,6 +77,8 @@ def test_a_whole_study(tmp_path: Path) -> None:
         ("seed = 5", "bind = 'socket'", ["plan.bind = 'socket'", '"core"']),
         ("seed = 5", "confidence = 0.5", ["plan.confidence", "0.95"]),
         ('engine = "namespace"', 'engine = "dcoker"', ["arms.b.container.engine", "podman"]),
+        ('engine = "namespace"', 'engine = "namespace", network = "host"', ["container", "bridge"]),
+        ('engine = "namespace"', 'engine = "namespace", image = "x"', ["no images", "podman"]),
         ('env = { X = "1" }', "env = { X = 1 }", ["arms.b.env", 'X = "1"']),
         ('env = { X = "1" }', 'env = { "X=Y" = "1" }', ["X=Y", "environment variable"]),
         ('env = { X = "1" }', "scheduler = 'slurm'", ["arms.b.scheduler", "not in this version"]),

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from paribus import benchmarks
+from paribus import benchmarks, containers
 from paribus.errors import StudyError
 from paribus.model import Arm, Benchmark, Container, Selection, Settings, Study
 from paribus.stats.looks import schedule
@@ -99,7 +99,7 @@ def load_study(path: Path) -> Study:
         explains=top.read("explains", _texts, ()),
         path=file,
     )
-    _check_size(top, study)
+    _check_whole(top, study)
     return study
 
 
@@ -215,7 +215,7 @@ def _settings(top: _Place) -> Settings:
     )
 
 
-def _check_size(top: _Place, study: Study) -> None:
+def _check_whole(top: _Place, study: Study) -> None:
     launches = study.settings.blocks * len(study.arms) * len(study.benchmarks)
     if launches > MOST_LAUNCHES:
         top.refuse(
@@ -224,6 +224,12 @@ def _check_size(top: _Place, study: Study) -> None:
             f"this study would need up to {launches:,} launches",
             f"lower blocks (60 is usual), arms or benchmarks to stay under {MOST_LAUNCHES:,}",
         )
+    for arm in study.arms:
+        for selection in study.benchmarks:
+            reason = arm.container and containers.refusal(arm.container, selection.ranks)
+            if reason:
+                cause, _, mend = reason.partition(": ")
+                top.refuse(f"arms.{arm.name}.container", None, cause, mend)
     try:
         schedule(study.settings.blocks, study.settings.confidence)
     except ValueError as error:
