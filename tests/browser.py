@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import select
@@ -55,15 +56,20 @@ class Browser:
         assert PROGRAM is not None
         there, self._write = os.pipe()
         self._read, back = os.pipe()
+
+        def place() -> None:
+            """Put the pipes where the browser looks for them: 3 to read, 4 to write."""
+            high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in (there, back)]
+            os.dup2(high[0], 3)
+            os.dup2(high[1], 4)
+
         self._process = subprocess.Popen(
-            [
-                "/bin/sh", "-c", f'exec "$@" 3<&{there} 4>&{back}', "sh",
-                PROGRAM, *FLAGS, f"--user-data-dir={self._profile}", "about:blank",
-            ],
-            pass_fds=(there, back),
+            [PROGRAM, *FLAGS, f"--user-data-dir={self._profile}", "about:blank"],
+            close_fds=False,
+            preexec_fn=place,  # noqa: PLW1509: no thread is running when a browser starts
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
         os.close(there)
         os.close(back)
         return self
@@ -87,15 +93,13 @@ class Browser:
         width: int = 1200,
         height: int = 900,
         dark: bool = False,
-        scripts: bool = True,
-        drawn: bool = True,
         ask: dict[str, str] | None = None,
         screenshot: Path | None = None,
         pdf: Path | None = None,
     ) -> Opened:
         """Return what happened on `page`; `ask` maps names to expressions evaluated at the end.
 
-        Waits until every figure is drawn, for at most 30 s, unless `drawn` is False.
+        Waits until the page says that every figure is drawn, for at most 30 s.
         """
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -111,18 +115,14 @@ class Browser:
         )  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         call("Emulation.setEmulatedMedia", media="screen", features=[scheme])
-        call("Emulation.setScriptExecutionDisabled", value=not scripts)
         self._events.clear()
         call("Page.navigate", url=page.as_uri())
         end = time.monotonic() + 30
-        wanted = "document.documentElement.dataset.drawn || ''" if drawn else "document.readyState"
-        while scripts and not self._value(call, wanted):
+        while not self._value(call, "document.documentElement.dataset.drawn || ''"):
             assert time.monotonic() < end, f"{page.name} is not drawn: {self._opened().complaints}"
             time.sleep(0.05)
         time.sleep(0.2)
-        opened = self._opened(
-            {k: self._value(call, v) for k, v in (ask or {}).items()} if scripts else {}
-        )
+        opened = self._opened({k: self._value(call, v) for k, v in (ask or {}).items()})
         if screenshot is not None:
             shot = call("Page.captureScreenshot", captureBeyondViewport=True, format="png")
             screenshot.write_bytes(base64.b64decode(shot["data"]))

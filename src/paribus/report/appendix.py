@@ -65,7 +65,7 @@ def _failures(judgement: Judgement) -> Html:
     if not judgement.tallies:
         return Html("")
     rows = [[escape(t.benchmark), escape(t.arm), *_tally_cells(t)] for t in judgement.tallies]
-    head = ["Benchmark", "Arm", "Counted", "Failed", "Timed out", "Invalid", "First error"]
+    head = ["Benchmark", "Arm", "Launches", "Failed", "Timed out", "Invalid", "First error"]
     return element(
         "section",
         element("h2", "Launches"),

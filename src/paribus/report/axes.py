@@ -74,7 +74,7 @@ def ratio_scale(rows: Iterable[Spec]) -> tuple[Spec, Spec]:
     ends = [r[k] for r in listed for k in ("low", "high", "below", "above")]
     domain = padded(min(1.0, *ends), max(1.0, *ends))
     scale = {"type": "log", "domain": domain, "nice": False}
-    return scale, {"values": log_ticks(*domain), "format": "~g"}
+    return scale, {"values": log_ticks(*domain), "format": ",~g"}
 
 
 def new_spec(title: str, description: str) -> Spec:
@@ -101,7 +101,14 @@ def arm_channels(judgement: Judgement, *, reference: bool = True) -> Spec:
     """Return colour and shape by arm, the same in every figure of a report."""
     names = arm_names(judgement)
     first = 0 if reference else 1
-    legend = {"title": None, "orient": "top", "labelLimit": 150, "columns": 2, "symbolOpacity": 1}
+    columns = 4 if max(map(len, names)) <= 8 else 2
+    legend = {
+        "title": None,
+        "orient": "top",
+        "labelLimit": 150,
+        "columns": columns,
+        "symbolOpacity": 1,
+    }
     return {
         channel: {
             "field": "arm",

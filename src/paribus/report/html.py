@@ -8,6 +8,7 @@ can be fetched.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import time
@@ -36,6 +37,8 @@ def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
         raise UserError(
             f"the report cannot be written: {error.strerror}",
             place=str(path),
@@ -216,19 +219,14 @@ def _cases(judgement: Judgement, label: str, panel: Panel) -> Html:
 
 def _text_columns(several: bool) -> tuple[int, ...]:
     """Return the columns of a table of findings that hold text: names and the verdict."""
-    return (0, 1, 5) if several else (0, 4)
+    return (0, 1, 2) if several else (0, 1)
 
 
 def _value_heads(judgement: Judgement, *, spread: bool = False) -> list[str]:
     others = judgement.study.arms[1:]
     arm = others[0].name if len(others) == 1 else "Value"
     quartiles = ", quartiles" if spread else ""
-    return [
-        f"{judgement.reference}{quartiles}",
-        f"{arm}{quartiles}",
-        "Ratio [interval]",
-        "Verdict",
-    ]
+    return ["Verdict", f"{judgement.reference}{quartiles}", f"{arm}{quartiles}", "Ratio [interval]"]
 
 
 def _value_cells(judgement: Judgement, f: Finding, *, spread: bool = False) -> list[Html]:
@@ -246,7 +244,7 @@ def _value_cells(judgement: Judgement, f: Finding, *, spread: bool = False) -> l
             element("small", escape(wording.change_text(f.comparison.ratio))),
         )
     under = element("small", escape(f"margin {wording.percent(f.margin)}"))
-    return [*values, ratio, join(_chip(judgement, f), under)]
+    return [join(_chip(judgement, f), under), *values, ratio]
 
 
 def _chip(judgement: Judgement, f: Finding) -> Html:

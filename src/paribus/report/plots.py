@@ -49,7 +49,7 @@ def curves(judgement: Judgement, panel: Panel) -> Spec:
     low, high = min(r["low"] for r in rows), max(r["high"] for r in rows)
     domain = padded(low, high)
     scale: Spec = {"type": "log", "domain": domain, "nice": False}
-    ticks: Spec = {"values": log_ticks(*domain), "title": clean(title), "format": "~g"}
+    ticks: Spec = {"values": log_ticks(*domain), "title": clean(title), "format": ",~g"}
     if panel.key is None:
         x = {"field": "value", "type": "quantitative", "scale": scale, "axis": ticks}
         y: Spec = {"field": "case", "type": "nominal", "title": None, "sort": None}
@@ -113,7 +113,7 @@ def ratios(judgement: Judgement, panel: Panel) -> Spec:
     rows = [r for f in panel.cases if (r := _ratio_row(judgement, f, x_of(panel, f)))]
     spec = _ratio_spec(judgement, rows, panel_title(panel), panel.metric)
     if panel.key is None:
-        return _sideways(judgement, spec, rows, "case")
+        return _sideways(judgement, spec, rows, "case", panel.metric)
     title = list(_ratio_title(judgement, panel.metric))
     scale, ticks = ratio_scale(rows)
     x = sweep_axis(panel)
@@ -140,7 +140,7 @@ def overview(judgement: Judgement, better: str) -> Spec | None:
     if not rows:
         return None
     spec = _ratio_spec(judgement, rows, f"Headlines where {better} is better", heads[0].metric)
-    return _sideways(judgement, spec, rows, "benchmark")
+    return _sideways(judgement, spec, rows, "benchmark", heads[0].metric)
 
 
 def _ratio_row(judgement: Judgement, finding: Finding, x: float | None) -> Spec | None:
@@ -183,11 +183,12 @@ def _ratio_title(judgement: Judgement, metric: Metric) -> tuple[str, str]:
     return f"ratio {arm} / {clean(judgement.reference)}", f"({side} 1: {arm} is better)"
 
 
-def _sideways(judgement: Judgement, spec: Spec, rows: list[Spec], field: str) -> Spec:
+def _sideways(
+    judgement: Judgement, spec: Spec, rows: list[Spec], field: str, metric: Metric
+) -> Spec:
     """Return a ratio figure with a line per case or benchmark instead of a numeric axis."""
     scale, ticks = ratio_scale(rows)
-    title = spec["description"].split(". ", 1)[0]
-    axis = {**ticks, "title": title, "titleLimit": 300}
+    axis = {**ticks, "title": list(_ratio_title(judgement, metric)), "titleLimit": 320}
     x = {"field": "ratio", "type": "quantitative", "scale": scale, "axis": axis}
     y = {"field": field, "type": "nominal", "title": None, "sort": None}
     offset = {"yOffset": {"field": "arm", "type": "nominal", "sort": arm_names(judgement)[1:]}}
@@ -272,10 +273,10 @@ def timeline(judgement: Judgement, benchmark: str) -> Spec | None:
         "scale": {"type": "log", "domain": domain, "nice": False},
         "axis": {
             "values": log_ticks(*domain),
-            "format": "~g",
+            "format": ",~g",
             "grid": True,
-            "title": f"level / usual level of {clean(judgement.reference)}",
-            "titleLimit": 200,
+            "title": ["level / usual level", f"of {clean(judgement.reference)}"],
+            "titleLimit": 170,
         },
     }
     tips = tooltip(launch="launch", block="block", arm="arm", shown="level", state="state")

@@ -44,7 +44,8 @@ class Display:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], str] = lambda: time.strftime("%H:%M:%S"),
     ) -> None:
-        self._console = console
+        self._given = console
+        self._console: Console | None = None
         self._clock = clock
         self._now = now
         self._live: Live | None = None
@@ -53,10 +54,9 @@ class Display:
         self._told_failures = 0
 
     def __enter__(self) -> Display:
-        if self._console is None:
-            from rich.console import Console
+        from rich.console import Console
 
-            self._console = Console(stderr=True)
+        self._console = self._given or Console(stderr=True)
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             from rich.live import Live
 
@@ -75,6 +75,7 @@ class Display:
         if self._live is not None:
             self._live.stop()
             self._live = None
+        self._console = None
 
     def update(self, progress: Progress) -> None:
         """Draw `progress` at once (terminal), or print a line when there is news (pipe)."""

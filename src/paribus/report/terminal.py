@@ -172,9 +172,8 @@ def _print_failures(judgement: Judgement, console: Console) -> None:
         return
     _heading(console, "Failures")
     for tally in broken:
-        total = tally.counted + wording.failures(tally)
         kinds = wording.failure_text(tally)
-        _item(console, f"{tally.benchmark}, {tally.arm}: {kinds} of {total}")
+        _item(console, f"{tally.benchmark}, {tally.arm}: {kinds} of {tally.counted}")
         if tally.first_error:
             _item(console, f"first: {tally.first_error}", style="dim")
 

@@ -190,9 +190,11 @@ def headline_sentence(judgement: Judgement, finding: Finding) -> str:
         return clean(f"{said}.")
     how_many = len(case_findings(judgement, finding))
     over = f" (geometric mean over {count(how_many, 'case')})" if how_many > 1 else ""
-    name = "" if finding.metric.name == finding.benchmark else f"{finding.metric.name} of "
+    name = "" if finding.metric.name == finding.benchmark else f"{finding.metric.name} "
+    arm = value_text(finding.arm_value, finding.metric)
+    against = value_text(finding.reference_value, finding.metric)
     return clean(
-        f"{said}. {name}{versus(finding, reference)}{over}; "
+        f"{said}: {name}{arm} against {against}{over}; "
         f"ratio {ratio_text(finding.comparison.ratio)} {interval_text(finding.comparison)}; "
         f"{direction(finding.metric)}."
     )
@@ -237,13 +239,9 @@ def failures(tally: Tally) -> int:
 
 
 def attempted(tallies: Iterable[Tally]) -> tuple[int, int]:
-    """Return (launches, failures among them) over some tallies.
-
-    `Tally.counted` are the launches that gave samples; failures come on top.
-    """
+    """Return (launches, failures among them) over some tallies, warm-up left out."""
     listed = list(tallies)
-    bad = sum(failures(t) for t in listed)
-    return sum(t.counted for t in listed) + bad, bad
+    return sum(t.counted for t in listed), sum(failures(t) for t in listed)
 
 
 def failure_text(tally: Tally) -> str:

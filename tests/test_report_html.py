@@ -1,0 +1,354 @@
+"""The HTML page in a real browser: quiet console, no request, every figure drawn, it fits."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import browser
+import judgements
+from paribus.errors import UserError
+from paribus.model import Case, Judgement
+from paribus.report import bundle, figures, plots, wording
+from paribus.report.axes import log_ticks, panels
+from paribus.report.html import write_html
+
+ASK = {
+    "drawn": "[...document.querySelectorAll('.plot')].filter(p => p.querySelector('svg')).length",
+    "figures": "document.querySelectorAll('.plot').length",
+    "overflow": "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+    "broken": "String(window.broken)",
+    "images": "document.images.length",
+    "background": "getComputedStyle(document.body).backgroundColor",
+    "ink": "getComputedStyle(document.querySelector('.plot svg text')).fill",
+    "empty": "[...document.querySelectorAll('.plot svg')].filter("
+    "s => s.querySelectorAll('.mark-symbol path').length === 0).length",
+}
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
+    if browser.PROGRAM is None:
+        pytest.skip("no chromium, chromium-browser or google-chrome on the PATH")
+    with browser.Browser(tmp_path_factory.mktemp("profile")) as one:
+        yield one
+
+
+def outside(opened: browser.Opened, page: Path) -> list[str]:
+    return [r for r in opened.requests if r != page.as_uri() and not r.startswith("data:")]
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "dark"),
+    [
+        *((name, 400, True) for name in judgements.ALL),
+        *((name, 1200, False) for name in judgements.ALL if name != "reliability"),
+        ("two_arms", 400, False),
+        ("two_arms", 1200, True),
+    ],
+)
+def test_opens_quietly(
+    chromium: browser.Browser, cache: Path, tmp_path: Path, name: str, width: int, dark: bool
+) -> None:
+    page = tmp_path / "report.html"
+    judgement = judgements.ALL[name]()
+    write_html(judgement, page, cache=cache)
+    opened = chromium.open(page, width=width, dark=dark, ask=ASK)
+    assert opened.complaints == []
+    assert outside(opened, page) == []
+    expected = len(list(figures.all_figures(judgement)))
+    assert opened.answers["figures"] == opened.answers["drawn"] == expected
+    assert opened.answers["overflow"] <= 0
+    assert opened.answers["broken"] == "undefined"
+    assert opened.answers["images"] == 0
+    assert opened.answers["empty"] == 0
+    assert opened.answers["background"] == ("rgb(20, 23, 27)" if dark else "rgb(255, 255, 255)")
+    if expected:
+        assert opened.answers["ink"] == ("rgb(232, 234, 237)" if dark else "rgb(27, 31, 36)")
+
+
+def test_the_browser_would_tell(chromium: browser.Browser, tmp_path: Path) -> None:
+    """The checks above can fail: an error, a request and an injected script are all seen."""
+    page = tmp_path / "bad.html"
+    page.write_text(
+        "<!doctype html><img src='http://example.invalid/x.png'>"
+        "<script>window.broken=1; document.documentElement.dataset.drawn='0'; nosuch()</script>"
+    )
+    opened = chromium.open(page, ask={"broken": "String(window.broken)"})
+    assert any("nosuch" in c for c in opened.complaints)
+    assert outside(opened, page) == ["http://example.invalid/x.png"]
+    assert opened.answers["broken"] == "1"
+
+
+def test_policy_stops_an_injected_script(
+    chromium: browser.Browser, cache: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "report.html"
+    write_html(judgements.two_arms(), page, cache=cache)
+    start, body, end = page.read_text().rpartition("</body>")
+    injected = "<script>window.broken=1;fetch('http://example.invalid/')</script>"
+    page.write_text(f"{start}{injected}{body}{end}")
+    opened = chromium.open(page, ask=ASK)
+    assert opened.answers["broken"] == "undefined"
+    assert outside(opened, page) == []
+    assert opened.complaints
+
+
+def test_prints_on_white_paper(chromium: browser.Browser, cache: Path, tmp_path: Path) -> None:
+    page, pdf = tmp_path / "report.html", tmp_path / "report.pdf"
+    write_html(judgements.two_arms(), page, cache=cache)
+    assert chromium.open(page, dark=True, pdf=pdf).complaints == []
+    assert pdf.read_bytes().startswith(b"%PDF")
+    pages = len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes()))
+    assert 3 <= pages <= 16
+
+
+class Cells(HTMLParser):
+    """Collects the text of a page, and what its tags and attributes are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self._script = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        self._script = tag in ("script", "style")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._script = False
+
+    def handle_data(self, data: str) -> None:
+        if not self._script:
+            self.text.append(data)
+
+
+def parsed(judgement: Judgement, cache: Path, tmp_path: Path) -> Cells:
+    page = tmp_path / "report.html"
+    write_html(judgement, page, cache=cache)
+    cells = Cells()
+    cells.feed(page.read_text(encoding="utf-8"))
+    return cells
+
+
+@pytest.mark.parametrize("name", judgements.ALL)
+def test_tables_hold_every_number(name: str, cache: Path, tmp_path: Path) -> None:
+    """Without JavaScript nothing is lost."""
+    judgement = judgements.ALL[name]()
+    text = " ".join(parsed(judgement, cache, tmp_path).text)
+    for f in (*judgement.headlines, *judgement.cases):
+        assert wording.clean(wording.value_text(f.reference_value, f.metric)) in text
+        assert wording.clean(wording.value_text(f.arm_value, f.metric)) in text
+        if f.comparison is not None:
+            assert wording.ratio_text(f.comparison.ratio) in text
+            assert wording.interval_text(f.comparison) in text
+        assert f.verdict.word.value in text
+    for said in (judgement.sentence, *judgement.warnings, judgement.plan_sha256):
+        assert wording.clean(said) in text
+    for tally in judgement.tallies:
+        assert wording.clean(tally.first_error) in text
+    for facts in judgement.facts.values():
+        assert all(wording.clean(key) in text for key in facts)
+
+
+def test_hostile_texts_stay_texts(cache: Path, tmp_path: Path) -> None:
+    cells = parsed(judgements.hostile(), cache, tmp_path)
+    assert "img" not in cells.tags
+    assert cells.tags.count("script") == 3
+    assert not [name for name, _ in cells.attributes if name.startswith("on")]
+    raw = (tmp_path / "report.html").read_text()
+    assert "\x1b" not in raw
+    assert "\u202e" not in raw
+
+
+def test_page_is_accessible(cache: Path, tmp_path: Path) -> None:
+    cells = parsed(judgements.two_arms(), cache, tmp_path)
+    raw = (tmp_path / "report.html").read_text()
+    assert '<html lang="en">' in raw
+    assert cells.tags.count("h1") == 1
+    assert cells.tags.count("caption") == cells.tags.count("table")
+    assert cells.tags.count("figcaption") == cells.tags.count("figure")
+    assert raw.count('role="img" aria-label="') == cells.tags.count("figure")
+    assert "http://" not in "".join(v or "" for _, v in cells.attributes)
+    assert not [v for k, v in cells.attributes if k in ("src", "srcset", "data")]
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    line = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * line[0] + 0.7152 * line[1] + 0.0722 * line[2]
+
+
+def contrast(a: str, b: str) -> float:
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast() -> None:
+    """WCAG 2.1: 4.5 for text, 3 for marks in figures, in both schemes."""
+    from paribus.report.axes import COLOURS, FAILED, UNDECIDED
+
+    css = (Path(plots.__file__).parent / "page.css").read_text()
+    schemes = [dict(re.findall(r"--([\w-]+): (#\w{6})", part)) for part in css.split("@media")[:2]]
+    assert len(schemes[0]) == len(schemes[1]) > 8
+    for scheme in schemes:
+        for name in ("ink", "soft", "link", "faster", "slower", "equivalent", "differs"):
+            assert contrast(scheme[name], scheme["page"]) >= 4.5, name
+        for colour in (*COLOURS, FAILED, UNDECIDED):
+            assert contrast(colour, scheme["page"]) >= 3, colour
+        for box in ("box", "warn"):
+            assert contrast(scheme["ink"], scheme[box]) >= 4.5
+
+
+def test_large_report_is_fast(cache: Path, tmp_path: Path) -> None:
+    """10 benchmarks x 20 sizes x 2 arms x 60 blocks in under 1 s, bundle cached."""
+    judgement = judgements.large()
+    bundle.javascript(cache)
+    begin = time.process_time()
+    write_html(judgement, tmp_path / "report.html", cache=cache)
+    assert time.process_time() - begin < 1
+    assert (tmp_path / "report.html").stat().st_size < 4_000_000
+
+
+def test_bundle_is_kept_and_a_torn_one_is_not_believed(tmp_path: Path) -> None:
+    made = bundle.javascript(tmp_path)
+    (kept,) = tmp_path.iterdir()
+    assert kept.read_text() == made
+    kept.write_text(made[: len(made) // 2])
+    assert bundle.javascript(tmp_path) == made
+    assert kept.read_text() == made
+
+
+def test_bundle_without_a_cache(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert bundle.javascript(tmp_path / "file" / "below").endswith(bundle.END)
+
+
+def test_cache_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert bundle.cache_directory() == Path("/somewhere/paribus")
+
+
+def test_unwritable_report_says_so(cache: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="the report cannot be written: No such file"):
+        write_html(judgements.two_arms(), tmp_path / "missing" / "report.html", cache=cache)
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(UserError, match="cannot be written"):
+        write_html(judgements.two_arms(), tmp_path / "taken", cache=cache)
+    assert [p.name for p in tmp_path.iterdir()] == ["taken"]
+
+
+def test_report_is_not_read_in_parts(cache: Path, tmp_path: Path) -> None:
+    """An old report stays whole until the new one is."""
+    page = tmp_path / "report.html"
+    write_html(judgements.two_arms(), page, cache=cache)
+    first = page.stat().st_ino
+    write_html(judgements.three_arms(), page, cache=cache)
+    assert page.stat().st_ino != first
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_figures_are_files(tmp_path: Path) -> None:
+    judgement = judgements.two_arms()
+    written = figures.write_figures(judgement, tmp_path / "figures")
+    assert len(written) == len({p.name for p in written}) == 2 * 17
+    assert sorted(p for p in (tmp_path / "figures").iterdir()) == sorted(written)
+    for path in written:
+        head = path.read_bytes()[:8]
+        assert head.startswith(b"<svg" if path.suffix == ".svg" else b"\x89PNG\r\n\x1a\n")
+    assert (tmp_path / "figures" / "00-latency-ratio.svg").exists()
+
+
+@pytest.mark.parametrize("name", judgements.ALL)
+def test_figures_of_every_judgement(name: str, tmp_path: Path) -> None:
+    written = figures.write_figures(judgements.ALL[name](), tmp_path, {"svg"})
+    assert all("NaN" not in p.read_text() for p in written)
+
+
+def test_unknown_figure_format(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no figures as pdf"):
+        figures.write_figures(judgements.two_arms(), tmp_path, {"pdf"})
+
+
+def test_figures_in_a_place_that_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "figures").touch()
+    with pytest.raises(UserError, match="figures cannot be written"):
+        figures.write_figures(judgements.two_arms(), tmp_path / "figures", {"svg"})
+
+
+def test_size_zero_has_a_place_and_its_name() -> None:
+    base = judgements.two_arms()
+    zero = replace(base.cases[0], case=Case.of(bytes=0))
+    judgement = replace(base, cases=(zero, *base.cases))
+    panel = panels(judgement, "latency")[0]
+    spec = plots.curves(judgement, panel)
+    rows = spec["data"]["values"]
+    assert {r["x"] for r in rows if r["case"] == "0 B"} == {4.0}
+    assert "'4':'0 B'" in spec["layer"][0]["encoding"]["x"]["axis"]["labelExpr"]
+
+
+def test_several_parameters_make_several_panels() -> None:
+    base = judgements.two_arms()
+    cases = tuple(
+        replace(c, case=Case.of(pairs=pairs, bytes=c.case.get("bytes")))
+        for pairs in (1, 4)
+        for c in base.of_benchmark("latency", base.cases)
+        if c.case is not None
+    )
+    judgement = replace(base, cases=cases)
+    made = panels(judgement, "latency")
+    assert [(p.key, p.group, len(p.cases)) for p in made] == [
+        ("bytes", "pairs=1", 10),
+        ("bytes", "pairs=4", 10),
+    ]
+    assert len({name for name, _ in figures.all_figures(judgement)}) == len(
+        list(figures.all_figures(judgement))
+    )
+
+
+def test_no_numeric_parameter_means_dots() -> None:
+    base = judgements.two_arms()
+    panel = panels(base, "triad")[0]
+    assert panel.key is None
+    assert plots.curves(base, panel)["layer"][0]["mark"]["type"] == "rule"
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.999, 1.001), (0.5, 2), (1, 1e9), (1e-9, 1), (3, 3.01), (7e5, 9e5)]
+)
+def test_axes_have_ticks_within(low: float, high: float) -> None:
+    ticks = log_ticks(low, high)
+    assert 2 <= len(ticks) <= 8
+    assert all(low * 0.9999 <= t <= high * 1.0001 for t in ticks)
+    assert ticks == sorted(set(ticks))
+
+
+def test_browser_leaves_nothing_behind(tmp_path: Path) -> None:
+    if browser.PROGRAM is None:
+        pytest.skip("no chromium, chromium-browser or google-chrome on the PATH")
+    with browser.Browser(tmp_path / "profile") as one:
+        one.call("Browser.getVersion")
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        listed = subprocess.run(
+            ["ps", "-eo", "args"], capture_output=True, text=True, check=True
+        ).stdout
+        if str(tmp_path / "profile") not in listed:
+            return
+        time.sleep(0.1)
+    pytest.fail("a browser process is left")

@@ -1,0 +1,119 @@
+"""The progress display: nothing between updates, sparse lines in a pipe."""
+
+from __future__ import annotations
+
+import io
+import threading
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+import judgements
+from paribus.model import Comparison
+from paribus.report.progress import BAR, Display, bar, live_view
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def view(progress: object, width: int = 80, rows: int = 20) -> str:
+    file = io.StringIO()
+    console = Console(file=file, width=width, height=24)
+    console.print(live_view(progress, "14:02:33", console, rows))  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def test_live_view_fits_and_tells_all() -> None:
+    text = view(judgements.progress(judgements.two_arms(), 12, 61.0))
+    assert max(map(len, text.splitlines())) < 80
+    for part in (
+        "blocks 12 of at most 60, launches 120 of at most 600",
+        "1 min 01 s so far, at most 3 min 03 s left",
+        "launch 120, block 13, bridged, latency, since 14:02:33",
+        "1 launch failed",
+        "1.187 [1.182, 1.192]  slower",
+    ):
+        assert part in text
+
+
+def test_live_view_in_a_small_window() -> None:
+    text = view(judgements.progress(judgements.two_arms(), 12, 61.0), width=40, rows=2)
+    assert max(map(len, text.splitlines())) < 40
+    assert "and 3 more" in text
+
+
+def test_terminal_draws_only_in_update() -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=80, height=24)
+    before = threading.active_count()
+    with Display(console) as display:
+        display.update(judgements.progress(judgements.two_arms(), 8, 40.0))
+        drawn = file.tell()
+        assert drawn > 0
+        assert threading.active_count() == before
+        display.update(judgements.progress(judgements.two_arms(), 9, 45.0))
+        assert file.tell() > drawn
+    assert file.getvalue().count("\x1b[?25l") == file.getvalue().count("\x1b[?25h") == 1
+
+
+def test_pipe_gets_a_line_per_news() -> None:
+    file, clock = io.StringIO(), Clock()
+    two, early = judgements.two_arms(), judgements.incomplete()
+    with Display(Console(file=file, width=80), clock=clock) as display:
+        for block in range(8):
+            clock.now = float(block)
+            display.update(judgements.progress(early, block, clock.now))
+        lines = file.getvalue().splitlines()
+        assert len(lines) == 2, "the start, and the first headlines"
+        display.update(judgements.progress(two, 8, 8.0))
+        assert len(file.getvalue().splitlines()) == 3, "verdicts changed"
+        clock.now = 20.0
+        display.update(judgements.progress(two, 9, 20.0))
+        assert len(file.getvalue().splitlines()) == 3
+        clock.now = 40.0
+        display.update(judgements.progress(two, 10, 40.0))
+        assert len(file.getvalue().splitlines()) == 4, "30 s are over"
+        display.update(judgements.progress(two, 12, 50.0, launch=False))
+    assert file.getvalue().splitlines()[-1].startswith("blocks 12 of at most 60")
+    assert "50 s, done" in file.getvalue()
+    assert "\x1b" not in file.getvalue()
+
+
+def test_hostile_names_stay_text() -> None:
+    text = view(judgements.progress(judgements.hostile(), 8, 40.0))
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+def test_update_outside_of_with_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="context manager"):
+        Display(Console(file=io.StringIO())).update(
+            judgements.progress(judgements.two_arms(), 1, 1.0)
+        )
+
+
+@pytest.mark.parametrize("ascii_only", [False, True])
+@pytest.mark.parametrize("ratio", [1e-6, 0.5, 0.98, 1.0, 1.02, 3.0, 1e9])
+def test_bar_always_fits(ratio: float, ascii_only: bool) -> None:
+    head = judgements.two_arms().headlines[0]
+    for half in (1e-9, 0.01, 0.9):
+        comparison = Comparison(8, ratio, ratio * (1 - half), ratio * (1 + half), 0.987)
+        drawn = bar(replace(head, comparison=comparison), ascii_only=ascii_only)
+        assert len(drawn) == BAR
+        assert ("o" if ascii_only else "●") in drawn
+        assert drawn.isascii() is ascii_only
+
+
+def test_bar_narrows() -> None:
+    head = judgements.two_arms().headlines[4]
+    wide = replace(head, comparison=Comparison(8, 1.002, 0.985, 1.02, 0.987))
+    assert bar(wide).count("━") > bar(head).count("━") > 0
+    unknown = replace(head, comparison=Comparison(3, 1.002, 0.0, float("inf"), 0.987))
+    assert "●" not in bar(unknown)
