@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paribus.errors import LaunchError, ParseError
@@ -153,6 +153,7 @@ def _do_launch(session: _Session, launch: Launch) -> Outcome:
             facts["kernel.build"] = ready.facts[launch.benchmark]
         request = Request(selection.parameters, selection.ranks)
         outcome = _outcome(command, done, started, facts, benchmark, request, out, err)
+        outcome = _checked_binding(outcome, ready.cores[: selection.ranks])
     session.store.append(launch, outcome)
     session.evidence.add(launch, outcome)
     session.launches_s += outcome.wall_s
@@ -193,6 +194,20 @@ def _outcome(
         facts={**facts, **parsed.facts},
         error=error,
     )
+
+
+def _checked_binding(outcome: Outcome, cores: Sequence[int]) -> Outcome:
+    """Return `outcome`, invalid if its ranks say that they were not bound as asked.
+
+    Launchers and containers rebind behind one's back; two ranks on one core wait for the
+    scheduler's tick, which is then what is measured.
+    """
+    seen = outcome.facts.get("rank.affinity")
+    asked = [str(core) for core in cores]
+    if outcome.state is not State.OK or not asked or seen is None or seen == asked:
+        return outcome
+    error = f"the ranks were bound to cores {seen}, not to {asked} as asked"
+    return replace(outcome, state=State.INVALID, samples=(), error=error)
 
 
 def _why(exit_code: int, out: Path, err: Path) -> str:
