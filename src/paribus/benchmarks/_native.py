@@ -43,7 +43,7 @@ def native(
         )
     if not libraries:
         parameters |= {
-            "samples": Parameter(None, positive, "samples per case, instead of at most 200"),
+            "samples": Parameter(None, positive, "samples per case at most, instead of 200"),
             "iterations": Parameter(
                 None, positive, "iterations per sample, instead of as many as the clock needs"
             ),

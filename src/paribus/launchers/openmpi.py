@@ -2,7 +2,8 @@
 
 Version 5 starts its processes with PRRTE, so settings of its daemons are --prtemca there; version
 4 takes them as --mca. Shared-memory segments lie in /dev/shm whatever TMPDIR says, and outlive an
-mpirun that is killed: they go to /dev/shm/NAME-OF-SCRATCH, which the host removes.
+mpirun that is killed: they go to /dev/shm/NAME-OF-SCRATCH, which the host removes. Session
+directories follow TMPDIR.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def launch(
     argv = [mpi.mpirun, "-n", str(ranks), "--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none"]
     if placement.hosts:
         argv += ["-H", hosts_option(placement.hosts)]
-    daemon, settings = _daemon(mpi, placement, scratch), _library(mpi, placement, transport)
+    daemon, settings = _daemon(mpi, placement), _library(mpi, placement, transport)
     settings[_segment_setting(mpi)] = segments
     if placement.cores:
         # Whether ranks that wait give up their core must not depend on how they were placed.
@@ -54,16 +55,14 @@ def launch(
     return Command((*argv, *program.argv), merged(env, ROOT), program.files)
 
 
-def _daemon(mpi: Mpi, placement: Placement, scratch: str) -> dict[str, str]:
-    """Return the settings of mpirun and its daemons: where they talk, start and keep state."""
+def _daemon(mpi: Mpi, placement: Placement) -> dict[str, str]:
+    """Return the settings of mpirun and its daemons: where they talk and how they start."""
     five = mpi.version[0] >= 5
     # Names are for the launch agent to resolve: without this, a name server that does not answer
     # holds every launch for seconds.
     settings = {"prte_do_not_resolve" if five else "if_base_do_not_resolve": "1"}
     if placement.agent:
-        # Agents lead to containers on this machine, which see the same scratch directory.
         settings["plm_ssh_agent" if five else "plm_rsh_agent"] = placement.agent
-        settings["prte_tmpdir_base" if five else "orte_tmpdir_base"] = scratch
     if placement.network:
         settings["prte_if_include" if five else "oob_tcp_if_include"] = placement.network
     return settings

@@ -1,0 +1,398 @@
+"""Launchers: argv as each MPI wants it, and real launches that prove what the argv promises."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpis import each_mpi
+from paribus.benchmarks import get
+from paribus.errors import UserError
+from paribus.host import LocalHost
+from paribus.launchers import bind, launch
+from paribus.launchers.network import on_network
+from paribus.model import Command, Mpi, Parsed, Placement, Request, Transport
+from paribus.toolchain import kernel_path
+
+PROGRAM = Command(("/bin/app", "-n", "8"), {"COLOUR": "green"}, {"input": "text"})
+FOUR = Mpi("openmpi", (4, 1, 4), "/o/bin/mpicxx", "/o/bin/mpirun")
+FIVE = replace(FOUR, version=(5, 0, 11))
+MPICH = Mpi("mpich", (5, 0, 2), "/m/bin/mpicxx", "/m/bin/mpirun")
+INTEL = Mpi("intelmpi", (2021, 18), "/i/bin/mpicxx", "/i/bin/mpiexec", {"I_MPI_ROOT": "/i"})
+ALL = (FOUR, FIVE, MPICH, INTEL)
+HOSTS = Placement((("c1", 1), ("c2", 1)), agent="/s/agent", network="10.77.0.0/16", cores=(0, 1))
+CORES = sorted(os.sched_getaffinity(0))
+
+
+HERE = Placement()
+
+
+def built(mpi: Mpi, placement: Placement = HERE, transport: Transport = "auto") -> Command:
+    return launch(
+        PROGRAM, ranks=2, mpi=mpi, placement=placement, transport=transport, scratch="/tmp/launch-7"
+    )
+
+
+def options(command: Command, flag: str) -> dict[str, str]:
+    """Return the settings given as `flag KEY VALUE`."""
+    argv = command.argv
+    return {argv[i + 1]: argv[i + 2] for i, word in enumerate(argv) if word == flag}
+
+
+# --- argv -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mpi", ALL, ids=str)
+@pytest.mark.parametrize("transport", ["auto", "shm", "tcp"])
+@pytest.mark.parametrize("placement", [Placement(), HOSTS], ids=["here", "hosts"])
+def test_the_program_stays_last_and_its_environment_and_files_stay(
+    mpi: Mpi, transport: Transport, placement: Placement
+) -> None:
+    command = built(mpi, placement, transport)
+    assert command.argv[-3:] == PROGRAM.argv
+    assert mpi.mpirun in command.argv
+    assert command.env["COLOUR"] == "green"
+    assert mpi.env.items() <= command.env.items()
+    assert command.files == PROGRAM.files
+    # Binding is Paribus' own, so every launcher is told to keep its hands off.
+    assert "none" in command.argv or command.env["I_MPI_PIN"] == "0"
+
+
+def test_open_mpi_4_and_5_take_their_daemons_settings_differently() -> None:
+    four, five = built(FOUR, HOSTS), built(FIVE, HOSTS)
+    assert options(four, "--mca")["plm_rsh_agent"] == "/s/agent"
+    assert options(four, "--mca")["oob_tcp_if_include"] == "10.77.0.0/16"
+    assert options(five, "--prtemca")["plm_ssh_agent"] == "/s/agent"
+    assert options(five, "--prtemca")["prte_if_include"] == "10.77.0.0/16"
+    for command in (four, five):
+        assert command.argv[command.argv.index("-H") + 1] == "c1:1,c2:1"
+        assert ("-x", "COLOUR") in zip(command.argv, command.argv[1:], strict=False)
+
+
+def test_open_mpi_takes_one_transport_and_nothing_else() -> None:
+    assert options(built(FIVE, transport="shm"), "--mca")["btl"] == "sm,self"
+    assert options(built(FOUR, transport="shm"), "--mca")["btl"] == "vader,self"
+    for mpi in (FOUR, FIVE):
+        here = options(built(mpi, transport="tcp"), "--mca")
+        assert (here["pml"], here["btl"]) == ("ob1", "tcp,self")
+        assert here["btl_tcp_if_include"] == "lo"
+        apart = options(built(mpi, HOSTS, "tcp"), "--mca")
+        assert apart["btl_tcp_if_include"] == "10.77.0.0/16"
+        assert "btl" not in options(built(mpi), "--mca")
+
+
+def test_open_mpi_keeps_its_segments_where_the_host_removes_them() -> None:
+    assert options(built(FIVE), "--mca")["btl_sm_backing_directory"] == "/dev/shm/launch-7"
+    assert options(built(FOUR), "--mca")["btl_vader_backing_directory"] == "/dev/shm/launch-7"
+    assert any("mkdir" in word for word in built(FIVE, HOSTS).argv)
+
+
+@pytest.mark.parametrize(("cores", "yields"), [((0, 1), "0"), ((0, 0), "1")])
+def test_open_mpi_waits_the_same_way_wherever_ranks_are(
+    cores: tuple[int, ...], yields: str
+) -> None:
+    for placement in (Placement(cores=cores), replace(HOSTS, cores=cores)):
+        assert options(built(FIVE, placement), "--mca")["mpi_yield_when_idle"] == yields
+
+
+def test_hydra_gets_ranks_per_host_and_an_agent_without_ssh_options() -> None:
+    for mpi in (MPICH, INTEL):
+        here = built(mpi).argv
+        assert here[here.index("-ppn") + 1] == "2"
+        apart = built(mpi, HOSTS).argv
+        assert apart[apart.index("-ppn") + 1] == "1"
+        assert apart[apart.index("-hosts") + 1] == "c1:1,c2:1"
+        assert apart[apart.index("-launcher") + 1] == "rsh"
+        assert apart[apart.index("-launcher-exec") + 1] == "/s/agent"
+        uneven = built(mpi, Placement((("c1", 1), ("c2", 3)))).argv
+        assert "-ppn" not in uneven
+
+
+def test_no_launcher_is_rank_0() -> None:
+    def serial(placement: Placement) -> Command:
+        return launch(
+            bind(PROGRAM, placement.cores),
+            ranks=4,
+            mpi=None,
+            placement=placement,
+            transport="auto",
+            scratch="/s",
+        )
+
+    assert serial(Placement()).argv == PROGRAM.argv
+    bound = serial(Placement(cores=tuple(CORES[:1])))
+    assert bound.argv[-3:] == PROGRAM.argv
+    agent, host, remote = serial(Placement((("c1", 1),), agent="/s/agent")).argv
+    assert (agent, host) == ("/s/agent", "c1")
+    assert shlex.split(remote) == ["env", "COLOUR=green", "PARIBUS_RANK=0", *PROGRAM.argv]
+
+
+def test_an_ipv6_range_is_refused_where_only_names_are_understood() -> None:
+    with pytest.raises(UserError, match="IPv4"):
+        built(MPICH, replace(HOSTS, network="fd00::/64"))
+
+
+# --- binding --------------------------------------------------------------------------------------
+
+
+def carried_out(command: Command, **rank: str) -> subprocess.CompletedProcess[str]:
+    clean = {k: v for k, v in os.environ.items() if not k.endswith(("RANK", "PROCID"))}
+    env = {**clean, **command.env, **rank}
+    return subprocess.run(command.argv, env=env, capture_output=True, text=True, check=False)
+
+
+ALLOWED = Command(("grep", "Cpus_allowed_list", "/proc/self/status"))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    cores=st.lists(st.sampled_from(CORES), min_size=1, max_size=6),
+    rank=st.integers(0, 7),
+    variable=st.sampled_from(
+        ["PARIBUS_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"]
+    ),
+)
+def test_rank_n_gets_the_nth_core(cores: list[int], rank: int, variable: str) -> None:
+    done = carried_out(bind(ALLOWED, cores), **{variable: str(rank)})
+    if rank < len(cores):
+        assert done.stdout.split() == ["Cpus_allowed_list:", str(cores[rank])]
+    else:
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"rank {rank} has no core" in done.stderr
+
+
+@pytest.mark.parametrize("rank", [{}, {"PMI_RANK": ""}, {"PMI_RANK": "-1"}, {"PMI_RANK": "x y"}])
+def test_no_rank_no_start(rank: dict[str, str]) -> None:
+    done = carried_out(bind(ALLOWED, [0]), **rank)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "rank variable" in done.stderr
+
+
+def test_a_core_that_is_not_there_is_an_error_not_another_core() -> None:
+    done = carried_out(bind(ALLOWED, [100_000]), PMI_RANK="0")
+    assert done.returncode != 0
+    assert done.stdout == ""
+
+
+def test_without_taskset_nothing_runs_unbound(tmp_path: Path) -> None:
+    done = carried_out(bind(ALLOWED, [0]), PMI_RANK="0", PATH=str(tmp_path))
+    assert done.returncode == 2
+    assert "install util-linux" in done.stderr
+
+
+def test_arguments_reach_the_program_as_they_are() -> None:
+    words = ("a b", "$HOME", "'", '"', "\\", "*", "", "--", "-n", "ü\n")
+    done = carried_out(bind(Command(("printf", "%s|", *words)), CORES[:1]), PMI_RANK="0")
+    assert done.stdout == "".join(f"{word}|" for word in words)
+
+
+def test_no_cores_no_binding() -> None:
+    assert bind(PROGRAM, ()) == PROGRAM
+
+
+# --- networks -------------------------------------------------------------------------------------
+
+SHOW = Command(("/bin/sh", "-c", 'echo "$A $B"'))
+
+
+def attached() -> list[tuple[str, str]]:
+    """Return interface and range of every attached IPv4 network, from ip(8)'s own file format."""
+    rows = [line.split() for line in Path("/proc/net/route").read_text().splitlines()[1:]]
+    found = []
+    for iface, dest, gateway, *_, mask in (row[:8] for row in rows):
+        if gateway == "00000000" and mask != "00000000":
+            octets = [str(b) for b in int(dest, 16).to_bytes(4, "little")]
+            found.append((iface, f"{'.'.join(octets)}/{int(mask, 16).bit_count()}"))
+    return found
+
+
+def test_a_range_becomes_the_interface_that_is_in_it() -> None:
+    for iface, network in attached():
+        done = carried_out(on_network(SHOW, network, ("A", "B")))
+        assert done.stdout.split() == [iface, iface], network
+    for loopback in ("127.0.0.0/8", "127.0.0.1", "lo"):
+        assert carried_out(on_network(SHOW, loopback, ("A", "B"))).stdout.split() == ["lo", "lo"]
+
+
+def test_a_range_that_no_interface_is_in_is_refused() -> None:
+    done = carried_out(on_network(SHOW, "203.0.113.0/24", ("A", "B")))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no interface in 203.0.113.0/24" in done.stderr
+
+
+# --- for real -------------------------------------------------------------------------------------
+
+
+def loopback_bytes() -> int:
+    lines = Path("/proc/net/dev").read_text().splitlines()
+    return int(
+        next(line for line in lines if line.strip().startswith("lo:")).split(":")[1].split()[0]
+    )
+
+
+def launched(
+    kernel: str,
+    parameters: dict[str, Any],
+    mpi: Mpi,
+    placement: Placement,
+    transport: Transport,
+    tmp_path: Path,
+) -> tuple[Parsed, int]:
+    """Return what a real launch on two ranks gave, and the bytes that crossed the loopback."""
+    benchmark = get(kernel)
+    defaults = {k: p.default for k, p in benchmark.parameters.items()}
+    request = Request({**defaults, **parameters}, 2)
+    program = benchmark.command(request)
+    command = Command((str(kernel_path(kernel, mpi)), *program.argv), {"COLOUR": "green"})
+    scratch = str(tmp_path / "scratch")
+    command = launch(
+        bind(command, placement.cores),
+        ranks=2,
+        mpi=mpi,
+        placement=placement,
+        transport=transport,
+        scratch=scratch,
+    )
+    out, err = tmp_path / "out", tmp_path / "err"
+    before = loopback_bytes()
+    with LocalHost() as host:
+        done = host.run(command, stdout=str(out), stderr=str(err), timeout_s=60, scratch=scratch)
+    crossed = loopback_bytes() - before
+    assert done.exit_code == 0, err.read_text()
+    return benchmark.parse(out.read_text(), request), crossed
+
+
+# Few and large messages: where others use the cores too, every message may wait for its turn.
+SIZE, SAMPLES, ITERATIONS = 1 << 20, 20, 5
+HEAVY = {"bytes": [SIZE], "samples": SAMPLES, "iterations": ITERATIONS}
+PAYLOAD = 2 * SIZE * SAMPLES * ITERATIONS
+
+needs_two_cores = pytest.mark.skipif(len(CORES) < 2, reason="needs 2 cores")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if "PARIBUS_CACHE" not in os.environ:
+            patch.setenv("PARIBUS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@needs_two_cores
+@pytest.mark.parametrize("mpi", each_mpi())
+@pytest.mark.parametrize("transport", ["auto", "shm", "tcp"])
+def test_ranks_cores_and_transport_are_as_asked(
+    mpi: Mpi, transport: Transport, tmp_path: Path
+) -> None:
+    # In the order that no default would give.
+    cores = (CORES[1], CORES[0])
+    placement = Placement(cores=cores)
+    parsed, crossed = launched("latency", HEAVY, mpi, placement, transport, tmp_path)
+    assert parsed.facts["rank.affinity"] == [str(core) for core in cores]
+    if transport == "tcp":
+        assert crossed >= PAYLOAD
+    if transport == "shm":
+        # Others may use the loopback meanwhile; a transport that does always does.
+        for again in range(5):
+            if crossed < PAYLOAD / 4:
+                break
+            folder = tmp_path / str(again)
+            folder.mkdir()
+            _, crossed = launched("latency", HEAVY, mpi, placement, transport, folder)
+        assert crossed < PAYLOAD / 4
+
+
+@needs_two_cores
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_collectives_take_tcp_too(mpi: Mpi, tmp_path: Path) -> None:
+    placement = Placement(cores=tuple(CORES[:2]))
+    _, crossed = launched("allreduce", HEAVY, mpi, placement, "tcp", tmp_path)
+    # Of two ranks, each needs the other's half at least.
+    assert crossed >= PAYLOAD / 2
+
+
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_two_ranks_on_one_core(mpi: Mpi, tmp_path: Path) -> None:
+    placement = Placement(cores=(CORES[0], CORES[0]))
+    small = {"bytes": [8], "samples": 3, "iterations": 1}
+    parsed, _ = launched("latency", small, mpi, placement, "shm", tmp_path)
+    assert parsed.facts["rank.affinity"] == [str(CORES[0])] * 2
+
+
+AGENT = """\
+#!/bin/sh
+# What ssh is between machines, on one: HOST COMMAND... Each host has its own name, for Open MPI
+# waits for ever when two hosts have the same.
+case $1 in
+a | b) ;;
+*) echo "agent: expected a host first, got $*" >&2; exit 255 ;;
+esac
+echo "$1" >>"${0%/*}/asked"
+name=$1
+shift
+exec @ENTER@ /bin/sh -c 'hostname "$1" && exec env -i PATH="$PATH" TMPDIR="$TMPDIR" HOME=/ \
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 /bin/sh -c "$2"' sh "$name" "$*"
+"""
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Placement:
+    """A placement on two hosts, a and b, that an agent finds to be this machine."""
+    enter = ["unshare", "--uts"] if os.geteuid() == 0 else ["unshare", "-r", "--uts"]
+    if subprocess.run([*enter, "hostname", "a"], capture_output=True, check=False).returncode:
+        pytest.skip(f"`{' '.join(enter)}` is forbidden here, so there is no second host name")
+    agent = tmp_path / "agent"
+    agent.write_text(AGENT.replace("@ENTER@", " ".join(enter)))
+    agent.chmod(0o755)
+    network = next((network for _, network in attached()), None)
+    return Placement((("a", 1), ("b", 1)), str(agent), network, tuple(CORES[:2]))
+
+
+@needs_two_cores
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_hosts_are_reached_through_the_agent(mpi: Mpi, apart: Placement, tmp_path: Path) -> None:
+    small = {"bytes": [8], "samples": 3}
+    parsed, _ = launched("latency", small, mpi, apart, "tcp", tmp_path)
+    assert parsed.facts["rank.affinity"] == [str(core) for core in apart.cores]
+    assert sorted((tmp_path / "asked").read_text().split()) == ["a", "b"]
+
+
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_the_environment_reaches_ranks_on_other_hosts(
+    mpi: Mpi, apart: Placement, tmp_path: Path
+) -> None:
+    scratch = str(tmp_path / "scratch")
+    command = launch(
+        Command(("/bin/sh", "-c", 'echo "saw $COLOUR"'), {"COLOUR": "green blue"}),
+        ranks=2,
+        mpi=mpi,
+        placement=apart,
+        transport="auto",
+        scratch=scratch,
+    )
+    out, err = tmp_path / "out", tmp_path / "err"
+    with LocalHost() as host:
+        host.run(command, stdout=str(out), stderr=str(err), timeout_s=60, scratch=scratch)
+    assert out.read_text().splitlines() == ["saw green blue"] * 2, err.read_text()
+
+
+def test_a_bound_serial_program_runs_on_its_core(tmp_path: Path) -> None:
+    command = launch(
+        bind(ALLOWED, CORES[:1]),
+        ranks=1,
+        mpi=None,
+        placement=Placement(cores=tuple(CORES[:1])),
+        transport="auto",
+        scratch=str(tmp_path),
+    )
+    assert json.loads(carried_out(command, PMI_RANK="5").stdout.split()[1]) == CORES[0]
