@@ -1,0 +1,63 @@
+"""What the engines share: names and addresses of the containers, and the scripts that make them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Protocol
+
+NETWORK = "10.77.0.0/16"
+"""The fabric's addresses. It has a network namespace to itself, so it can meet no other's."""
+
+FABRIC = "10.77.255.254"
+"""The launcher's own address in the fabric: the bridge."""
+
+MOST_HOSTS = 1000
+"""A Linux bridge has 1023 ports at most (BR_PORT_BITS is 10)."""
+
+
+class Output(Protocol):
+    """How a short command ended, and what it printed."""
+
+    @property
+    def exit_code(self) -> int: ...
+    @property
+    def stdout(self) -> str: ...
+    @property
+    def stderr(self) -> str: ...
+
+
+class Capture(Protocol):
+    """Carries out a short command; exit code 127 when the program is missing."""
+
+    def __call__(self, argv: Sequence[str], *, timeout_s: float = ...) -> Output: ...
+
+
+def host_names(count: int) -> tuple[str, ...]:
+    """Return the names of `count` containers: c1, c2, ..."""
+    return tuple(f"c{i}" for i in range(1, count + 1))
+
+
+def address(index: int) -> str:
+    """Return the address of container `index`, counted from 1."""
+    high, low = divmod(index - 1, 250)
+    return f"10.77.{high}.{low + 1}"
+
+
+def hosts_file(count: int) -> str:
+    """Return the /etc/hosts of the fabric: every container, and the launcher as `fabric`."""
+    lines = ["127.0.0.1 localhost", f"{FABRIC} fabric"]
+    lines += [f"{address(i)} {name}" for i, name in enumerate(host_names(count), 1)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def fstab_field(path: str) -> str:
+    """Return `path` as a field of fstab(5)."""
+    return path.replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011")
+
+
+@cache
+def script(name: str) -> str:
+    """Return the text of one of the shell scripts in sh/."""
+    return files("paribus.containers").joinpath("sh", name).read_text(encoding="utf-8")

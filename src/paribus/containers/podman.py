@@ -1,0 +1,173 @@
+"""Containers by podman: its own runtime, seccomp filter and bridge network, all inside a fabric.
+
+podman leaves much behind: cgroups, named network namespaces, firewall chains, locks, the books of
+its network plugins. Here it lives in namespaces that die with the launch, and makes no cgroups at
+all. docs/containers.md says what that changes.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from paribus.containers import namespace
+from paribus.containers.fabric import FABRIC, NETWORK, Capture, fstab_field, hosts_file, script
+from paribus.model import Command, Container
+
+_SHARED = {name: name for name in ("podman_ground.sh", "podman_run.sh", "podman_runc.sh")}
+_HOST = {
+    **_SHARED,
+    "start.sh": "start.sh",
+    "fabric.sh": "fabric.sh",
+    "engine.sh": "podman.sh",
+    "agent.sh": "podman_agent.sh",
+    "enter.sh": "enter.sh",
+}
+_RANK = {**_SHARED, "podman_rank.sh": "podman_rank.sh"}
+
+# Ranks in PID namespaces of their own may have equal pids, and a library that copies straight from
+# the memory of "pid 7" would then copy from the wrong process: off, in all libraries that do it.
+_NO_COPY_BY_PID = {
+    "OMPI_MCA_smsc": "^cma",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    "MPIR_CVAR_CH4_CMA_ENABLE": "0",
+    "I_MPI_SHM_CMA": "0",
+}
+
+
+def agent(scratch: str) -> str:
+    """Return the path of the launch agent, which starts the container of a name."""
+    return f"{scratch}/agent.sh"
+
+
+def wrap_program(command: Command, container: Container, *, scratch: str) -> Command:
+    """Return `command` in a podman container on the machine's network, IPC and /dev/shm."""
+    del container
+    here = fstab_field(scratch)
+    files = {
+        **{name: script(source) for name, source in _RANK.items()},
+        "rank.fstab": (
+            "rank-proc /proc proc\n"
+            "rank-run /run tmpfs mode=755\n"
+            f"rank-podman {here}/podman tmpfs X-mount.mkdir,mode=755\n"
+        ),
+        "containers.conf": _configuration(scratch),
+    }
+    return Command(
+        ("/bin/sh", f"{scratch}/podman_rank.sh", *command.argv),
+        env={**_NO_COPY_BY_PID, **command.env},
+        files={**command.files, **files},
+    )
+
+
+def wrap_launcher(command: Command, container: Container, *, ranks: int, scratch: str) -> Command:
+    """Return `command` inside a fabric in which the agent starts up to `ranks` containers."""
+    here = fstab_field(scratch)
+    files = {
+        **{name: script(source) for name, source in _HOST.items()},
+        "hosts": hosts_file(ranks),
+        "fabric.fstab": (
+            "fabric-proc /proc proc\n"
+            "fabric-sys /sys sysfs\n"
+            "fabric-run /run tmpfs mode=755\n"
+            f"fabric-podman {here}/podman tmpfs X-mount.mkdir,mode=755\n"
+            f"{here}/hosts /etc/hosts none bind\n"
+        ),
+        "bridge.ip": (
+            f"link set lo up\nlink add br0 type bridge\naddr add {FABRIC}/16 dev br0\n"
+            "link set br0 up\n"
+        ),
+        "containers.conf": _configuration(scratch),
+        "paribus.conflist": json.dumps(_CNI, indent=1),
+        "paribus.json": json.dumps(_NETAVARK, indent=1),
+    }
+    return Command(
+        ("/bin/sh", f"{scratch}/start.sh", *command.argv),
+        env=command.env,
+        files={**command.files, **files},
+    )
+
+
+def check(container: Container, capture: Capture) -> str | None:
+    """Return None, or the sentence that says what podman lacks here; see containers.check.
+
+    Writes the files of a trial launch into a temporary directory.
+    """
+    if forbidden := namespace.check(container, capture):
+        return forbidden
+    tools = "command -v podman >/dev/null || exit 3; command -v crun || command -v runc || exit 4"
+    match capture(["/bin/sh", "-c", tools], timeout_s=10).exit_code:
+        case 3:
+            return 'podman is not installed: install it, or use engine = "namespace"'
+        case 4:
+            return "podman has no runtime here: install crun or runc"
+    with tempfile.TemporaryDirectory(prefix="paribus-check-") as scratch:
+        if container.each == "host":
+            trial = Command((agent(scratch), "c1", "true"))
+            trial = wrap_launcher(trial, container, ranks=1, scratch=scratch)
+        else:
+            trial = wrap_program(Command(("true",)), container, scratch=scratch)
+        for name, text in trial.files.items():
+            path = Path(scratch, name)
+            path.write_text(text, encoding="utf-8")
+            path.chmod(0o700)
+        tried = capture(trial.argv, timeout_s=60)
+    if tried.exit_code == 0:
+        return None
+    said = [line for line in tried.stderr.splitlines() if line.strip()]
+    reason = said[-1].strip() if said else f"exit code {tried.exit_code}"
+    return f'podman starts no container here ({reason}): mend that, or use engine = "namespace"'
+
+
+def _configuration(scratch: str) -> str:
+    """Return containers.conf(5), read in place of the machine's and the user's."""
+    return f"""\
+[engine]
+cgroup_manager = "cgroupfs"
+events_logger = "none"
+lock_type = "file"
+runtime_supports_nocgroup = ["crun", "runc"]
+[engine.runtimes]
+runc = ["{scratch}/podman_runc.sh"]
+[network]
+network_config_dir = "{scratch}/podman/net"
+"""
+
+
+# The network as podman's own default one is, with our addresses, for either of podman's two
+# back ends: CNI plugins (podman 3 and 4) and netavark (podman 4 and 5).
+_CNI = {
+    "cniVersion": "0.4.0",
+    "name": "paribus",
+    "plugins": [
+        {
+            "type": "bridge",
+            "bridge": "br0",
+            "isGateway": True,
+            "ipMasq": True,
+            "hairpinMode": True,
+            "ipam": {
+                "type": "host-local",
+                "routes": [{"dst": "0.0.0.0/0"}],
+                "ranges": [[{"subnet": NETWORK, "gateway": FABRIC}]],
+            },
+            "capabilities": {"ips": True},
+        },
+        {"type": "portmap", "capabilities": {"portMappings": True}},
+        {"type": "firewall", "backend": ""},
+        {"type": "tuning"},
+    ],
+}
+_NETAVARK = {
+    "name": "paribus",
+    "id": "7061726962757300000000000000000000000000000000000000000000000000",
+    "driver": "bridge",
+    "network_interface": "br0",
+    "created": "2026-01-01T00:00:00Z",
+    "subnets": [{"subnet": NETWORK, "gateway": FABRIC}],
+    "ipv6_enabled": False,
+    "internal": False,
+    "dns_enabled": False,
+    "ipam_options": {"driver": "host-local"},
+}
