@@ -152,7 +152,8 @@ def report_cost() -> list[tuple[str, str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
         frozen = _large(directory)
-        conclude_and_write(frozen, _opened(directory))  # fills the cache of the report's bundle
+        with Store(directory) as store:
+            conclude_and_write(frozen, store)  # fills the cache of the report's bundle
         whole, analysis = [], []
         for _ in range(3):
             with Store(directory) as store:
@@ -167,12 +168,6 @@ def report_cost() -> list[tuple[str, str, str]]:
         ("analysis of 60 x 10 x 20", f"{statistics.median(analysis):.2f} s", ""),
         ("last launch to report", f"{statistics.median(whole):.2f} s", "bound: 3 s"),
     ]
-
-
-def _opened(directory: Path) -> Store:
-    store = Store(directory)
-    store.__enter__()
-    return store
 
 
 def _large(directory: Path) -> plans.Plan:
