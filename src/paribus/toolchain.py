@@ -12,6 +12,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -225,8 +226,8 @@ def kernel_path(name: str, mpi: Mpi, *, cache: Path | None = None) -> Path:
     target = (cache or cache_directory()) / "kernels" / f"{name}-{key}"
     if not target.exists():
         source = native_sources() / f"{name}.cpp"
-        with _Draft(target) as draft:
-            draft.compile([mpi.mpicxx, *FLAGS, str(source), "-o", str(draft.path), "-ldl"], mpi)
+        with _draft(target) as (draft, _):
+            _compile([mpi.mpicxx, *FLAGS, str(source), "-o", str(draft), "-ldl"], mpi, target)
     return target
 
 
@@ -243,19 +244,18 @@ def libraries_path(count: int, functions: int, mpi: Mpi, *, cache: Path | None =
     if target.exists():
         return target
     plain = wrapped.split()[0]
-    with _Draft(target) as draft:
-        draft.path.mkdir()
-        with tempfile.TemporaryDirectory(dir=draft.path.parent) as work:
-            for i in range(count):
-                source = Path(work) / f"libparibus_{i:04d}.cpp"
-                source.write_text(_library_source(i, functions))
-            names = [f"libparibus_{i:04d}" for i in range(count)]
-            for some in (names[i : i + 64] for i in range(0, count, 64)):
-                sources = [f"{name}.cpp" for name in some]
-                draft.compile([plain, "-O1", "-fPIC", "-c", *sources], mpi, cwd=work)
-            for name in names:
-                library = str(draft.path / f"{name}.so")
-                draft.compile([plain, "-shared", f"{name}.o", "-o", library], mpi, cwd=work)
+    names = [f"libparibus_{i:04d}" for i in range(count)]
+    with _draft(target) as (draft, work):
+        draft.mkdir()
+        for i, name in enumerate(names):
+            (work / f"{name}.cpp").write_text(_library_source(i, functions))
+        # Many sources in one command: starting the compiler's driver costs more than the source.
+        for some in (names[i : i + 64] for i in range(0, count, 64)):
+            sources = [f"{name}.cpp" for name in some]
+            _compile([plain, "-O1", "-fPIC", "-c", *sources], mpi, target, cwd=work)
+        for name in names:
+            library = str(draft / f"{name}.so")
+            _compile([plain, "-shared", f"{name}.o", "-o", library], mpi, target, cwd=work)
     return target
 
 
@@ -268,57 +268,43 @@ def _library_source(library: int, functions: int) -> str:
     )
 
 
-class _Draft:
-    """A file or directory that appears at `target` complete or not at all.
+@contextmanager
+def _draft(target: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield a path that becomes `target`, complete or not at all, and a directory to work in.
 
-    Two processes may compile the same thing at once: each has a draft of its own, the first
-    rename wins and the other's draft is dropped.
+    Two processes may make the same thing at once: each has a draft of its own, and it does not
+    matter whose stays. Raises UserError when the cache cannot be written.
     """
-
-    def __init__(self, target: Path) -> None:
-        self.target = target
-        self.path = target.with_name(f".{target.name}.{os.getpid()}")
-        self.log = target.with_name(f"{target.name}.log")
-
-    def __enter__(self) -> _Draft:
-        try:
-            self.target.parent.mkdir(parents=True, exist_ok=True)
-            self.path.touch()
-            self.path.unlink()
-        except OSError as error:
-            raise UserError(
-                f"the cache cannot be written: {error.strerror}",
-                place=str(self.target.parent),
-                mend="set PARIBUS_CACHE to a directory with space that you may write to",
-            ) from error
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        import shutil
-
-        if kind is None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".draft-", dir=target.parent) as work:
+            draft = Path(work) / "made"
+            yield draft, Path(work)
             try:
-                self.path.rename(self.target)
+                draft.rename(target)
             except OSError:
-                if not self.target.exists():
+                if not target.exists():
                     raise
-        if self.path.is_dir():
-            shutil.rmtree(self.path, ignore_errors=True)
-        else:
-            self.path.unlink(missing_ok=True)
-
-    def compile(self, argv: Sequence[str], mpi: Mpi, cwd: str | None = None) -> None:
-        """Carry out one compiler command; raises UserError with its first errors."""
-        answer = capture(argv, env=mpi.env, timeout_s=600, cwd=cwd)
-        if answer.exit_code == 0:
-            return
-        text = f"$ {' '.join(argv)}\n{answer.stdout}{answer.stderr}"
-        self.log.write_text(text)
+    except OSError as error:
         raise UserError(
-            f"does not compile with {mpi.mpicxx}: {_first_errors(answer)}",
-            place=self.target.name.partition("-")[0],
-            mend=f"the whole log is {self.log}",
-        )
+            f"the cache cannot be written: {error.strerror}",
+            place=str(target.parent),
+            mend="set PARIBUS_CACHE to a directory with space that you may write to",
+        ) from error
+
+
+def _compile(argv: Sequence[str], mpi: Mpi, target: Path, cwd: Path | None = None) -> None:
+    """Carry out one compiler command; raises UserError with its first errors."""
+    answer = capture(argv, env=mpi.env, timeout_s=600, cwd=cwd)
+    if answer.exit_code == 0:
+        return
+    log = target.with_name(f"{target.name}.log")
+    log.write_text(f"$ {' '.join(argv)}\n{answer.stdout}{answer.stderr}")
+    raise UserError(
+        f"does not compile with {mpi.mpicxx}: {_first_errors(answer)}",
+        place=target.name.partition("-")[0],
+        mend=f"the whole log is {log}",
+    )
 
 
 def _first_errors(answer: Captured) -> str:

