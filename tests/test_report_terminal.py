@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import doctest
 import io
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from rich.console import Console
 
 import judgements
 from paribus.model import Difference, Judgement, Word
-from paribus.report import wording
+from paribus.report import axes, wording
 from paribus.report.terminal import MOST_DIFFERENCES, print_report
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -130,15 +132,31 @@ def test_cases_are_not_supported_without_their_headline() -> None:
 
 def test_next_steps() -> None:
     steps = wording.next_steps(judgements.two_arms())
-    assert any("set blocks = 127 under [plan]" in s for s in steps)
+    assert any("about 7 more blocks needed; set blocks = 67 under [plan]" in s for s in steps)
     assert any("logs/0057-" in s for s in steps)
     assert any("cpu.governor" in s for s in wording.next_steps(judgements.withheld()))
     unfinished = wording.next_steps(judgements.incomplete())
     assert "--resume" in unfinished[0]
     assert not any("set blocks" in s for s in unfinished)
     assert not wording.next_steps(judgements.three_arms())
+    base = judgements.two_arms()
+    head = base.headlines[2]
+    for needed, said in ((None, "widen the margin"), (8, "widen"), (5000, "about 5,000 blocks")):
+        verdict = replace(head.verdict, blocks_needed=needed)
+        (step,) = wording.next_steps(
+            replace(base, headlines=(replace(head, verdict=verdict),), points=())
+        )
+        assert said in step
+        assert "set blocks" not in step
     hostile = wording.run_command(judgements.hostile())
     assert hostile.startswith("paribus run 'a'\"'\"'b ")
+
+
+@pytest.mark.parametrize("module", [wording, axes])
+def test_examples(module: ModuleType) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert found.failed == 0
 
 
 def test_long_texts_are_cut_and_say_so() -> None:

@@ -15,8 +15,10 @@ A launch is one start of the program; its value is the median of its samples. A 
 launch of every arm, close in time and in random order; the ratio compares launches of the same \
 block only, so that drift of the machine cancels.
 
-A ratio is the arm's value divided by the reference's. Its interval holds the true ratio with \
-{sure} confidence, however often the data were looked at.
+A ratio is the arm's value divided by the reference's, taken block by block, so it is not exactly \
+the quotient of the two medians that are shown beside it; it is the better estimate, because it \
+does not see the drift between blocks. Its interval holds the true ratio with {sure} confidence, \
+however often the data were looked at.
 
 Faster and slower: the whole interval lies beyond the margin. Equivalent: the whole interval lies \
 inside the margin. Undecided: it reaches across the edge of the margin. Withheld: the arms differ \
@@ -50,14 +52,13 @@ def _audit(judgement: Judgement) -> Html:
         ]
         for d in sorted(judgement.differences, key=lambda d: list(order).index(d.kind))
     ]
-    equal = f"{wording.count(judgement.equal_facts, 'other fact')} equal in all arms."
     head = ["Fact", "Arm", f"In {judgement.reference}", "In the arm", "Explained by"]
     shown = table(head, rows, "Facts that differ between the arms", left=range(5))
     return element(
         "section",
         element("h2", "What was not held equal"),
         shown if rows else Html(""),
-        element("p", escape(equal if judgement.facts else "No facts were recorded.")),
+        element("p", escape(wording.equal_text(judgement))),
     )
 
 
@@ -98,7 +99,7 @@ def _plan(judgement: Judgement) -> Html:
             escape(b.label),
             escape(b.benchmark),
             escape(str(b.ranks)),
-            escape(", ".join(f"{k} = {v}" for k, v in b.parameters.items())),
+            escape(wording.parameters_text(b.parameters)),
             escape(format_seconds(b.timeout_s)),
         ]
         for b in judgement.study.benchmarks

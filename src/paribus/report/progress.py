@@ -64,6 +64,8 @@ class Display:
                 console=self._console, auto_refresh=False, transient=True, redirect_stdout=False
             )
             self._live.start()
+            # Rich hides the cursor; a study that is killed would leave it hidden.
+            self._console.show_cursor(True)
         return self
 
     def __exit__(

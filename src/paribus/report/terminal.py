@@ -51,7 +51,8 @@ def print_report(judgement: Judgement, console: Console) -> None:
     if any(h.comparison for h in judgement.headlines):
         _line(
             console,
-            "Ratio: arm / reference, from the median of each launch. Intervals: "
+            "Ratio: arm / reference, launch by launch within each block, so not exactly the "
+            "quotient of the two medians shown. Intervals: "
             f"{wording.percent(judgement.study.settings.confidence)} confidence over all looks.",
             style="dim",
         )
@@ -196,8 +197,7 @@ def _print_differences(judgement: Judgement, console: Console) -> None:
         _item(console, text, style="bold" if d.kind == "unexplained" else "")
     if len(grouped) > MOST_DIFFERENCES:
         _item(console, f"and {len(grouped) - MOST_DIFFERENCES} more, all in the HTML report")
-    equal = f"{wording.count(judgement.equal_facts, 'other fact')} equal in all arms"
-    _item(console, equal if judgement.facts else "no facts were recorded", style="dim")
+    _item(console, wording.equal_text(judgement), style="dim")
 
 
 def _print_files(judgement: Judgement, console: Console) -> None:

@@ -6,7 +6,7 @@ Every function returns plain text; whoever prints it escapes it for the medium.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from paribus.model import Comparison, Finding, Judgement, Metric, Point, Spread, State, Tally, Word
 from paribus.units import format_bytes, format_value
@@ -24,6 +24,9 @@ SYMBOLS = {
     Word.NO_DATA: "–",
 }
 """One sign per verdict, so that colour is never the only carrier of meaning."""
+
+MOST_BLOCKS = 1000
+"""Blocks above which more of them is no advice (a study refuses them, stats/looks.py)."""
 
 LONGEST = 2000
 """Characters of one text from outside that a report shows; the logs keep the rest."""
@@ -82,10 +85,19 @@ def interval_text(comparison: Comparison) -> str:
 def percent(share: float) -> str:
     """Return a share in percent without needless digits.
 
-    >>> [percent(s) for s in (0.02, 0.005, 0.125)]
-    ['2 %', '0.5 %', '12.5 %']
+    >>> [percent(s) for s in (0.02, 0.005, 0.125, 0.03739)]
+    ['2 %', '0.5 %', '12.5 %', '3.74 %']
     """
-    return f"{share * 100:.4g} %"
+    return f"{share * 100:.3g} %"
+
+
+def equal_text(judgement: Judgement) -> str:
+    """Return how many facts were compared and found equal."""
+    if not judgement.facts:
+        return "No facts were recorded."
+    differ = "other " if judgement.differences else ""
+    none = "" if judgement.differences else "No fact differs: "
+    return f"{none}{count(judgement.equal_facts, f'{differ}fact')} equal in all arms."
 
 
 def change_text(ratio: float) -> str:
@@ -286,17 +298,20 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
 
 
 def _more_blocks(finding: Finding) -> str:
+    """Return the way out of an undecided verdict; `blocks_needed` counts blocks in all."""
     done = finding.comparison.blocks if finding.comparison else 0
-    who = f"{finding.benchmark}, {finding.arm}"
-    if finding.verdict.blocks_needed is None:
-        return (
-            f"Undecided ({who}): lengthen the measured region, quiet the machine or choose a wider "
-            "margin before the next study."
-        )
     needed = finding.verdict.blocks_needed
+    who = f"Undecided ({finding.benchmark}, {finding.arm})"
+    otherwise = "lengthen the measured region, quiet the machine or widen the margin"
+    if needed is None or needed <= done:
+        return f"{who}: {otherwise}, in a new study."
+    if needed > MOST_BLOCKS:
+        return (
+            f"{who}: about {needed:,} blocks would be needed; rather {otherwise}, in a new study."
+        )
     return (
-        f"Undecided ({who}): about {count(needed, 'more block')} "
-        f"needed; set blocks = {done + needed} under [plan] and run into a new directory."
+        f"{who}: about {count(needed - done, 'more block')} needed; set blocks = {needed} under "
+        "[plan] and run into a new directory."
     )
 
 
@@ -328,6 +343,23 @@ def _quoted(path: str) -> str:
 def case_text(finding: Finding) -> str:
     """Return the case of a row, or "all cases" for a headline."""
     return "all cases" if finding.case is None else clean(str(finding.case))
+
+
+def parameters_text(parameters: Mapping[str, object]) -> str:
+    """Return the parameters that are set, sizes with their unit.
+
+    >>> parameters_text({"bytes": (8, 4096), "samples": None, "like": "osu"})
+    'bytes = 8 B, 4 KiB; like = osu'
+    """
+
+    def one(key: str, value: object) -> str:
+        if isinstance(value, list | tuple):
+            return ", ".join(one(key, v) for v in value)
+        if key == "bytes" and isinstance(value, int) and not isinstance(value, bool):
+            return format_bytes(value)
+        return str(value)
+
+    return "; ".join(f"{k} = {one(k, v)}" for k, v in parameters.items() if v is not None)
 
 
 def tick_label(key: str, value: float) -> str:
