@@ -39,13 +39,14 @@ def write_study(
     arms: str = "[arms.a]\n[arms.b]\n",
     plan: str = "",
     mark: str = "steady",
+    factor: str = "env",
     more: str = "",
 ) -> Path:
     """Write a study of one `steady` benchmark into `folder` and return its path."""
     (folder / "steady.py").write_text(STEADY.format(mark=mark))
     path = folder / "study.toml"
     path.write_text(
-        f'question = "Which?"\nfactor = "nothing"\n{arms}\n'
+        f'question = "Which?"\nfactor = "{factor}"\n{arms}\n'
         f'[[benchmarks]]\nfile = "steady.py"\nscript = """{script}"""\n{more}\n'
         f"[plan]\nseed = 1\n{plan}\n"
     )

@@ -139,12 +139,22 @@ def test_a_difference_beyond_the_factor_withholds_the_verdict(tmp_path: Path) ->
     assert done.returncode == 3, done.stdout + done.stderr
     assert "withheld" in done.stdout
     assert "lib.blas" in done.stdout
-    explained = source.read_text().replace(
-        'factor = "nothing"', 'factor = "x"\nexplains = ["lib."]'
-    )
+    explained = source.read_text().replace('factor = "env"', 'factor = "env"\nexplains = ["lib."]')
     source.write_text(explained)
     done = paribus("run", source, "--out", "second", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_an_env_that_only_one_arm_sets_is_a_second_factor(tmp_path: Path) -> None:
+    study = write_study(tmp_path, script=SLOWER, arms=ARMS, factor="network")
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "env.FACTOR" in done.stdout
+    assert "`explains`" in " ".join((tmp_path / "out" / "verdict.json").read_text().split())
+    # The value stands in the study file; among facts, which are passed on, it may be a secret.
+    (difference,) = json.loads((tmp_path / "out" / "verdict.json").read_text())["differences"]
+    assert difference["key"] == "env.FACTOR"
+    assert "slow" not in str(difference["arm_value"])
 
 
 def test_a_budget_ends_the_study_at_a_block(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ From then on a launch of it is pure composition: program, binding, container, la
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -84,6 +85,23 @@ def compose(
     if container and container.each == "host":
         command = containers.wrap_launcher(command, container, ranks=ranks, scratch=scratch)
     return command
+
+
+_SHOWN = ("OMPI_", "PMIX_", "PRTE_", "MPIR_", "I_MPI_", "UCX_", "FI_", "NCCL_", "OMP_", "MKL_")
+"""Prefixes of variables whose values are facts; of all others only a hash is kept: they may be
+secret."""
+
+
+def asked_of(arm: Arm) -> dict[str, str]:
+    """Return what the study itself makes different about an arm, as facts."""
+    facts: dict[str, str] = {"mpi.transport": arm.transport}
+    if arm.container:
+        for key in ("engine", "network", "each"):
+            facts[f"container.{key}"] = getattr(arm.container, key)
+    for name, value in arm.env.items():
+        digest = hashlib.sha256(value.encode()).hexdigest()[:8]
+        facts[f"env.{name}"] = value if name.startswith(_SHOWN) else f"(hash {digest})"
+    return facts
 
 
 def _arm(

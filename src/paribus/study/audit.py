@@ -27,10 +27,11 @@ VOLATILE = (
 """Keys that differ from launch to launch on one unchanged machine."""
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
-    "network": ("rank.hosts", "net."),
+    "network": ("rank.hosts", "net.", "container."),
     "container": ("rank.hosts", "net.", "container."),
     "transport": ("mpi.transport",),
     "mpi": ("mpi.", "kernel.build"),
+    "env": ("env.",),
     "nothing": (),
 }
 """What each factor is expected to change. A study adds its own keys with `explains`."""

@@ -102,7 +102,10 @@ def _over(plan: Plan, evidence: Evidence, label: str, arms: Sequence[str]) -> bo
 def _withhold(finding: Finding) -> Finding:
     if finding.verdict.word is Word.NO_DATA:
         return finding
-    reason = "the arms differ in more than the factor; see what was not held equal"
+    reason = (
+        "the arms differ in more than the factor: make what is listed as unexplained equal, or"
+        " name it under `explains` in the study file if the factor causes it"
+    )
     return replace(finding, verdict=Verdict(Word.WITHHELD, reason, finding.verdict.final))
 
 

@@ -28,7 +28,7 @@ from paribus.model import (
 )
 from paribus.probes.machine import load_facts, machine_facts
 from paribus.store import Store
-from paribus.study.arms import Ready, compose, run_commands
+from paribus.study.arms import Ready, asked_of, compose, run_commands
 from paribus.study.evidence import Evidence, collect
 from paribus.study.judge import given_up, headlines
 from paribus.study.load import benchmark_of
@@ -131,7 +131,7 @@ def _do_launch(session: _Session, launch: Launch) -> Outcome:
     scratch = f"{_scratch_prefix(session.plan)}{launch.number}"
     command = compose(ready, selection, benchmark, seed=launch.seed, scratch=scratch)
     run_commands(ready.arm.before, launch.arm, "before")
-    facts = {**session.machine, **load_facts()}
+    facts = {**session.machine, **asked_of(ready.arm), **load_facts()}
     started = time.time()
     try:
         done = session.host.run(
