@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import importlib.util
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 
 from paribus.benchmarks import (
     allgather,
@@ -76,18 +77,15 @@ def load_file(path: Path) -> Benchmark:
             place=str(path),
             mend="give the path of a Python file, relative to the study file",
         ) from error
-    name = f"paribus_benchmark_{hashlib.sha256(source).hexdigest()[:16]}"
-    spec = importlib.util.spec_from_loader(name, loader=None, origin=str(path))
-    if spec is None:
-        raise UserError("cannot be loaded", place=str(path))
-    module = importlib.util.module_from_spec(spec)
+    # A name of its own per content: dataclasses and pickles look their module up by name.
+    module = ModuleType(f"paribus_benchmark_{hashlib.sha256(source).hexdigest()[:16]}")
     module.__file__ = str(path)
+    sys.modules[module.__name__] = module
     try:
         exec(compile(source, str(path), "exec"), module.__dict__)
     except SyntaxError as error:
-        raise UserError(
-            f"is not Python: {error.msg}", place=f"{path}, line {error.lineno}", mend="mend it"
-        ) from error
+        place = f"{path}, line {error.lineno}" if error.lineno else str(path)
+        raise UserError(f"is not Python: {error.msg}", place=place, mend="mend it") from error
     except Exception as error:
         raise UserError(
             f"fails when it is loaded: {type(error).__name__}: {error}",

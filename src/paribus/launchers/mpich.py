@@ -34,7 +34,11 @@ def launch(
     transport: Transport,
     scratch: str,
 ) -> Command:
-    """Return the mpiexec command line; see launchers.launch. Hydra keeps no state in files."""
+    """Return the mpiexec command line; see launchers.launch.
+
+    Hydra keeps no state in files. The library removes its segment, /dev/shm/mpich_shm_*, itself;
+    a launch that is killed leaves one of 1 MB behind, and MPICH has no setting to put it elsewhere.
+    """
     env = merged(mpi.env, program.env, _TRANSPORTS[transport])
     variables = (
         ("FI_TCP_IFACE",) if placement.network == "lo" else ("FI_TCP_IFACE", "UCX_NET_DEVICES")

@@ -1,0 +1,236 @@
+"""The list of benchmarks, those from outside, and the parameters that a study sets."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paribus.benchmarks import BENCHMARKS, get, load_file
+from paribus.benchmarks._parameters import positive, real, sizes
+from paribus.errors import ParseError, UserError
+from paribus.model import Case, Request
+from paribus.units import format_bytes
+
+DOCS = Path(__file__).parents[1] / "docs"
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+# --- names and files ------------------------------------------------------------------------------
+
+
+def test_an_unknown_name_gets_the_nearest_one() -> None:
+    assert get("latency") is BENCHMARKS["latency"]
+    with pytest.raises(UserError, match="no such benchmark") as caught:
+        get("allreduc")
+    assert "did you mean 'allreduce'?" in caught.value.mend
+
+
+def test_every_kernel_has_its_benchmark() -> None:
+    native = Path(__file__).parents[1] / "src" / "paribus" / "native"
+    kernels = {path.stem for path in native.glob("*.cpp")}
+    assert kernels == {name for name, b in BENCHMARKS.items() if not name.startswith("osu_")}
+
+
+def outside(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "own.py"
+    path.write_text(text)
+    return path
+
+
+def documented_example() -> str:
+    text = (DOCS / "add-a-benchmark.md").read_text()
+    found = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_the_documented_example_fits_its_title_and_works(tmp_path: Path) -> None:
+    source = documented_example()
+    assert len(source.splitlines()) <= 40
+    benchmark = load_file(outside(tmp_path, source))
+    assert benchmark.name == "sha256"
+    request = Request({}, 1)
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed")
+    argv = benchmark.command(request).argv
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+    samples = benchmark.parse(done.stdout, request).samples
+    assert [s.case for s in samples] == [Case.of(bytes=n) for n in (16, 64, 256, 1024, 8192, 16384)]
+    with pytest.raises(ParseError, match="got 2"):
+        benchmark.parse(done.stdout * 2, request)
+    with pytest.raises(ParseError, match="expected 6 figures"):
+        benchmark.parse(done.stdout.rpartition(" ")[0], request)
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "place"),
+    [
+        ("x = (", "is not Python", "own.py, line 1"),
+        ("x = 1", "defines no BENCHMARK", "own.py"),
+        ("BENCHMARK = 'latency'", "is not a Benchmark", "own.py"),
+        ("import os\nimport nothing_like_it", "ModuleNotFoundError", "own.py, line 2"),
+        ("def f():\n    return 1 / 0\nf()", "ZeroDivisionError", "own.py, line 2"),
+        ("\0", "is not Python|fails", "own.py"),
+    ],
+)
+def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, cause: str, place: str) -> None:
+    with pytest.raises(UserError, match=cause) as caught:
+        load_file(outside(tmp_path, text))
+    assert caught.value.place.endswith(place)
+    assert caught.value.mend
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No such file"):
+        load_file(tmp_path / "nothing.py")
+    with pytest.raises(UserError, match="directory"):
+        load_file(tmp_path)
+
+
+# --- parameters -----------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 2**31 - 1), min_size=1, max_size=20, unique=True))
+def test_sizes_survive_being_written_and_read(numbers: list[int]) -> None:
+    assert sizes([format_bytes(n) for n in numbers]) == numbers
+    assert sizes(numbers) == numbers
+    assert sizes(sizes(numbers)) == numbers
+
+
+@given(st.integers(1, 2**31 - 1), st.integers(1, 2**31 - 1))
+def test_a_range_doubles_and_holds_both_ends(one: int, other: int) -> None:
+    low, high = sorted((one, other))
+    found = sizes(f"{format_bytes(low)} : {format_bytes(high)}")
+    assert (found[0], found[-1]) == (low, high)
+    assert all(b == 2 * a for a, b in pairwise(found[:-1]))
+    if len(found) > 1:
+        assert found[-2] < found[-1] <= 2 * found[-2]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [],
+        ["8"],
+        ["4 KB"],
+        [8, 8],
+        ["1 KiB", 1024],
+        [0],
+        [-8],
+        [8.5],
+        [True],
+        "8 B : ",
+        "1 MiB : 1 B",
+        "0 B : 8 B",
+        "2 GiB",
+        None,
+        {"low": 8},
+    ],
+)
+def test_sizes_that_cannot_be_meant(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"\w{4}"):
+        sizes(value)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "3", True, None, 2**31])
+def test_counts_that_cannot_be_meant(value: Any) -> None:
+    with pytest.raises(ValueError, match="whole number"):
+        positive(value)
+
+
+@pytest.mark.parametrize("value", [-0.1, "0.1", True, None, float("nan"), float("inf")])
+def test_numbers_that_cannot_be_meant(value: Any) -> None:
+    with pytest.raises(ValueError, match="use a number"):
+        real(value)
+
+
+def test_osu_programs_refuse_sizes_that_they_would_not_measure() -> None:
+    read = BENCHMARKS["osu_latency"].parameters["bytes"].read
+    assert read("4 B : 32 B") == [4, 8, 16, 32]
+    for value in (["8 B", "4 KiB"], "4 B : 33 B"):
+        with pytest.raises(ValueError, match="double"):
+            read(value)
+
+
+# --- command lines and what kernels print ---------------------------------------------------------
+
+
+def request(name: str, **parameters: Any) -> Request:
+    benchmark = BENCHMARKS[name]
+    defaults = {k: p.default for k, p in benchmark.parameters.items()}
+    return Request({**defaults, **parameters}, 2)
+
+
+def test_only_what_was_set_reaches_the_command_line() -> None:
+    program = get("latency").command(request("latency", bytes=[8, 4096], delay_us=1.5))
+    assert program.kernel == "latency"
+    assert program.argv == (
+        *("--ranks", "2", "--bytes", "8,4096"),
+        *("--delay-us", "1.5", "--like", "paribus"),
+    )
+    assert get("loader").command(request("loader", count=3, functions=2)).libraries == (3, 2)
+    osu = get("osu_bw").command(request("osu_bw", bytes=[8, 16], iterations=7, program="/o/osu_bw"))
+    assert osu.argv == ("/o/osu_bw", "-m", "8:16", "-i", "7")
+
+
+def good(name: str) -> tuple[list[dict[str, Any]], Request]:
+    """Return the lines of a captured output, and the request that it answers."""
+    path = FIXTURES / name / "good-0.out"
+    table = json.loads(path.with_suffix(".json").read_text())
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return lines, Request(table["parameters"], table["ranks"])
+
+
+def test_facts_of_a_launch() -> None:
+    lines, asked = good("allreduce")
+    text = "\n".join(map(json.dumps, lines))
+    facts = get("allreduce").parse(text, asked).facts
+    header, end = lines[0], lines[-1]
+    assert facts["mpi.library"] == header["mpi"]
+    assert facts["rank.affinity"] == header["affinity"]
+    assert facts["limits.nofile"] == header["limits"]["nofile"]
+    assert facts["clock.cost_ns"] == header["clock_ns"]
+    assert facts["rank.involuntary"] == end["involuntary"]
+    assert facts["probe.after.triad_gbps"] == end["probe"]["after"]["triad_gbps"]
+    assert facts["kernel.skew_us.8 B"] > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (lambda lines: lines[0].update(ranks=1), "2 ranks were asked for, 1 were started"),
+        (lambda lines: lines[0].update(kernel="bcast"), "expected kernel 'allreduce'"),
+        (lambda lines: lines[0].update(paribus_kernel=2), "of contract 1, got 'allreduce' of 2"),
+        (lambda lines: lines[0].update(affinity=["0"]), "'affinity' does not name every rank"),
+        (lambda lines: lines[0].update(like="osu"), "like = 'paribus' was asked for"),
+        (lambda lines: lines[0]["args"].update(bytes=[8]), "bytes = .* was asked for"),
+        (lambda lines: lines[0]["args"].update(samples=5), "samples = 4 was asked for"),
+        (lambda lines: lines[1].update(unit="ms"), "time is in us, the line says 'ms'"),
+        (lambda lines: lines[1].update(metric="speed"), "unknown metric 'speed'"),
+        (lambda lines: lines[1].update(count=3), "3 samples were taken, 4 are on the line"),
+        (lambda lines: lines[1].update(skew_us=[0.1]), "4 samples, but 1 figures of skew"),
+        (lambda lines: lines[1].update(batch=1.5), "a batch of 1.5"),
+        (lambda lines: lines[1].update(samples=[0.1, 0.1, 0.1, 0.0]), "not a measurement"),
+        (lambda lines: lines[1].update(case={"bytes": 16}), "16 B is there but was not asked for"),
+        (lambda lines: lines[-1].update(check="failed"), "did not pass: 'failed'"),
+        (lambda lines: lines.pop(), "the last line is missing"),
+        (lambda lines: lines.pop(0), "the first line is missing"),
+        (lambda lines: lines.pop(1), "time at 8 B is missing"),
+        (lambda lines: lines.insert(2, lines[1]), "time at 8 B is there twice"),
+        (lambda lines: lines.clear(), "the kernel printed nothing"),
+    ],
+)
+def test_each_refusal_says_what_is_wrong(change: Any, cause: str) -> None:
+    lines, asked = good("allreduce")
+    change(lines)
+    with pytest.raises(ParseError, match=cause):
+        get("allreduce").parse("\n".join(map(json.dumps, lines)), asked)
