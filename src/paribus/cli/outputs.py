@@ -12,7 +12,6 @@ from paribus.model import Judgement, Progress, Word
 from paribus.store import Store
 from paribus.study.conclude import conclude
 from paribus.study.plan import Plan
-from paribus.units import format_seconds
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,31 +75,6 @@ def exit_code(judgement: Judgement) -> int:
     if Word.WITHHELD in words:
         return 3
     return 4 if Word.NO_DATA in words else 0
-
-
-def print_plan(plan: Plan) -> int:
-    """Print what a study would do, without a launch; returns exit code 0."""
-    study = plan.study
-    arms = ", ".join(arm.name for arm in study.arms)
-    most = len(plan.launches)
-    least = (plan.looks.at[0] + 1) * len(study.arms) * len(study.benchmarks)
-    print(study.question)
-    print(
-        f"factor {study.factor}; arms {arms} (the first is the reference); seed"
-        f" {study.settings.seed}"
-    )
-    for selection in study.benchmarks:
-        shown = ", ".join(f"{key} {value}" for key, value in selection.parameters.items())
-        print(
-            f"  {selection.label}: {selection.ranks} ranks, limit"
-            f" {format_seconds(selection.timeout_s)}; {shown}"
-        )
-    looks = ", ".join(map(str, plan.looks.at))
-    print(f"looks after {looks} blocks, each at {plan.looks.confidence:.2%} confidence")
-    print(f"{least} to {most} launches; the first ones:")
-    for launch in plan.launches[: 3 * len(study.arms)]:
-        print(f"  {launch.number:4d}  block {launch.block}  {launch.benchmark}  {launch.arm}")
-    return 0
 
 
 def _console(stream: Any) -> Console:

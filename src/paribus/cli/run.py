@@ -38,13 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus run`."""
-    from paribus.cli import outputs, shipped
+    from paribus.cli import dry_run, outputs, shipped
 
     path = shipped.find_study(arguments.study)
     study = load_study(path)
     directory = arguments.out or Path(f"{path.stem}.study")
     if arguments.dry_run:
-        return outputs.print_plan(plans.freeze(study, plans.software()))
+        ready = make_ready(study, lambda _: None, build=False)
+        return dry_run.show(plans.freeze(study, plans.software()), ready)
     _check_directory(directory, resume=arguments.resume)
     ready = make_ready(study, _tell)
     plan = _plan(study, directory, resume=arguments.resume)

@@ -40,15 +40,18 @@ class Ready:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-def make_ready(study: Study, tell: Callable[[str], None]) -> dict[str, Ready]:
+def make_ready(
+    study: Study, tell: Callable[[str], None], *, build: bool = True
+) -> dict[str, Ready]:
     """Return every arm of `study`, ready; compiles what is not in the cache yet.
 
-    `tell` hears what takes time. Raises UserError with the mend for whatever is missing.
+    `tell` hears what takes time. Without `build`, kernels are named and not compiled: enough to
+    show commands. Raises UserError with the mend for whatever is missing.
     """
     programs = {s.label: program(s, benchmark_of(s)) for s in study.benchmarks}
     available = cores(allowed=frozenset(os.sched_getaffinity(0)))
     _check_cores(study, programs, available)
-    return {arm.name: _arm(study, arm, programs, available, tell) for arm in study.arms}
+    return {arm.name: _arm(study, arm, programs, available, tell, build) for arm in study.arms}
 
 
 def program(selection: Selection, benchmark: Benchmark) -> Program:
@@ -110,6 +113,7 @@ def _arm(
     programs: Mapping[str, Program],
     available: tuple[int, ...],
     tell: Callable[[str], None],
+    build: bool,
 ) -> Ready:
     if arm.container:
         forbidden = containers.check(arm.container, capture)
@@ -124,6 +128,9 @@ def _arm(
     ready = Ready(arm, mpi, available if study.settings.bind == "core" else ())
     if mpi is None:
         return ready
+    if not build:
+        named = {label: (wanted.kernel,) for label, wanted in programs.items() if wanted.kernel}
+        return replace(ready, kernels=named)
     kernels: dict[str, tuple[str, ...]] = {}
     libraries: dict[str, tuple[str, ...]] = {}
     facts: dict[str, str] = {}
