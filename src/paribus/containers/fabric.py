@@ -13,6 +13,14 @@ NETWORK = "10.77.0.0/16"
 FABRIC = "10.77.255.254"
 """The launcher's own address in the fabric: the bridge."""
 
+BRIDGE = f"""\
+link set lo up
+link add br0 type bridge
+addr add {FABRIC}/16 dev br0
+link set br0 up
+"""
+"""The bridge, in the words of `ip -batch`."""
+
 MOST_HOSTS = 1000
 """A Linux bridge has 1023 ports at most (BR_PORT_BITS is 10)."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from paribus.containers.fabric import FABRIC, Capture, fstab_field, host_names, hosts_file, script
+from paribus.containers.fabric import BRIDGE, Capture, fstab_field, host_names, hosts_file, script
 from paribus.model import Command, Container
 
 _SCRIPTS = {
@@ -52,10 +52,7 @@ def wrap_launcher(command: Command, container: Container, *, ranks: int, scratch
             "host-shm /dev/shm tmpfs mode=1777\n"
             f"host-tmp {here}/tmp tmpfs X-mount.mkdir,mode=1777\n"
         ),
-        "bridge.ip": (
-            f"link set lo up\nlink add br0 type bridge\naddr add {FABRIC}/16 dev br0\n"
-            "link set br0 up\n"
-        ),
+        "bridge.ip": BRIDGE,
         "ports.ip": "".join(f"link set {name} master br0 up\n" for name in host_names(ranks)),
     }
     return Command(

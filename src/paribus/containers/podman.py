@@ -12,7 +12,15 @@ import tempfile
 from pathlib import Path
 
 from paribus.containers import namespace
-from paribus.containers.fabric import FABRIC, NETWORK, Capture, fstab_field, hosts_file, script
+from paribus.containers.fabric import (
+    BRIDGE,
+    FABRIC,
+    NETWORK,
+    Capture,
+    fstab_field,
+    hosts_file,
+    script,
+)
 from paribus.model import Command, Container
 
 _SHARED = {name: name for name in ("podman_ground.sh", "podman_run.sh", "podman_runc.sh")}
@@ -44,14 +52,9 @@ def agent(scratch: str) -> str:
 def wrap_program(command: Command, container: Container, *, scratch: str) -> Command:
     """Return `command` in a podman container on the machine's network, IPC and /dev/shm."""
     del container
-    here = fstab_field(scratch)
     files = {
         **{name: script(source) for name, source in _RANK.items()},
-        "rank.fstab": (
-            "rank-proc /proc proc\n"
-            "rank-run /run tmpfs mode=755\n"
-            f"rank-podman {here}/podman tmpfs X-mount.mkdir,mode=755\n"
-        ),
+        "rank.fstab": "rank-proc /proc proc\nrank-run /run tmpfs mode=755\n",
         "containers.conf": _configuration(scratch),
     }
     return Command(
@@ -71,13 +74,9 @@ def wrap_launcher(command: Command, container: Container, *, ranks: int, scratch
             "fabric-proc /proc proc\n"
             "fabric-sys /sys sysfs\n"
             "fabric-run /run tmpfs mode=755\n"
-            f"fabric-podman {here}/podman tmpfs X-mount.mkdir,mode=755\n"
             f"{here}/hosts /etc/hosts none bind\n"
         ),
-        "bridge.ip": (
-            f"link set lo up\nlink add br0 type bridge\naddr add {FABRIC}/16 dev br0\n"
-            "link set br0 up\n"
-        ),
+        "bridge.ip": BRIDGE,
         "containers.conf": _configuration(scratch),
         "paribus.conflist": json.dumps(_CNI, indent=1),
         "paribus.json": json.dumps(_NETAVARK, indent=1),
@@ -131,7 +130,7 @@ runtime_supports_nocgroup = ["crun", "runc"]
 [engine.runtimes]
 runc = ["{scratch}/podman_runc.sh"]
 [network]
-network_config_dir = "{scratch}/podman/net"
+network_config_dir = "/run/paribus/net"
 """
 
 

@@ -14,6 +14,7 @@ give_up() {
 }
 
 mount -a -T "$here/fabric.fstab" || give_up 'the fabric could not mount its own /proc and /sys'
+[ -r "$here/engine.sh" ] || give_up "TMPDIR lies in /run, which the fabric hides: set another"
 { echo fabric >/proc/sys/kernel/hostname; } 2>/dev/null || hostname fabric ||
     give_up 'the fabric could not be given a host name'
 # No router solicitations and no duplicate address detection while MPI is measured.

@@ -31,4 +31,4 @@ for file in "$here"/*; do
     [ -f "$file" ] && set -- "$@" -v "$file:$file"
 done
 . "$here/podman_run.sh"
-podman_run "$@" --rootfs "$here/podman/rootfs" /bin/sh "$here/enter.sh" "$PWD" "$here" "$command"
+podman_run "$@" --rootfs /run/paribus/rootfs /bin/sh "$here/enter.sh" "$PWD" "$here" "$command"

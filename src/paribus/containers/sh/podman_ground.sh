@@ -1,7 +1,7 @@
-# Prepares in $here/podman, a file system that dies with the namespaces, what podman needs. Needs
-# give_up; sets $work.
-work=$here/podman
-mkdir "$work/home" "$work/tmp" "$work/cgroup" "$work/net" "$work/pts" "$work/upper" \
+# Prepares in /run, a file system that dies with the namespaces, what podman needs. Uses give_up, sets
+# $work: a short path, for podman refuses a --runroot of more than 50 characters.
+work=/run/paribus
+mkdir "$work" "$work/home" "$work/tmp" "$work/cgroup" "$work/net" "$work/pts" "$work/upper" \
     "$work/upper/etc" "$work/upper/lib" "$work/work" "$work/work/etc" "$work/work/lib" "$work/rootfs" "$work/mqueue"
 
 # No cgroups: they would outlive a launch that is killed. runc insists on finding the hierarchies of

@@ -1,7 +1,7 @@
 # podman_run OPTIONS... ROOT COMMAND...: become a podman that carries out COMMAND in a container.
-# $here is the scratch directory, $here/podman a file system that dies with the namespaces.
+# $here is the scratch directory.
 podman_run() {
-    work=$here/podman
+    work=/run/paribus
     runtime=runc
     command -v crun >/dev/null && runtime=crun
     # Without CAP_SYS_RESOURCE podman's own limits, above the hard ones, are refused.
