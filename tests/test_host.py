@@ -73,6 +73,23 @@ def test_what_a_finished_launch_left_running_is_ended(host: LocalHost, tmp_path:
     assert not processes_with(f"sleep\0{mark}")
 
 
+def test_segments_that_killed_ranks_leave_are_removed_and_no_others(
+    host: LocalHost, tmp_path: Path
+) -> None:
+    ours = Path(f"/dev/shm/mpich_shm_test{os.getpid()}")
+    foreign = Path(f"/dev/shm/test{os.getpid()}")
+    try:
+        start(host, tmp_path, f"touch {ours} {foreign}; kill -9 $$")
+        assert not ours.exists()
+        assert foreign.exists()
+        ours.touch()
+        start(host, tmp_path, f"echo more >> {ours}")
+        assert ours.exists(), "it was there before the launch"
+    finally:
+        ours.unlink(missing_ok=True)
+        foreign.unlink(missing_ok=True)
+
+
 def test_a_signal_is_told_as_a_negative_exit_code(host: LocalHost, tmp_path: Path) -> None:
     assert start(host, tmp_path, "kill -SEGV $$").exit_code == -signal.SIGSEGV
 

@@ -31,6 +31,8 @@ PR_SET_CHILD_SUBREAPER = 36
 GRACE_S = 3.0
 CLOSING_GRACE_S = 0.5
 LINGER_S = 1.0
+SHARED_MEMORY = "/dev/shm"
+SEGMENTS = ("mpich_", "Intel_MPI_", "vader_segment.", "sm_segment.", "ucx_shm_")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -85,6 +87,35 @@ def _end_all(term_s: float) -> None:
         time.sleep(0.01)
 
 
+def _segments() -> set[str]:
+    """Return the shared-memory files of MPI libraries that are there now."""
+    with contextlib.suppress(OSError):
+        return {name for name in os.listdir(SHARED_MEMORY) if name.startswith(SEGMENTS)}
+    return set()
+
+
+def _remove_segments(before: set[str]) -> None:
+    """Remove the segments that were not there `before`, are ours, and that nobody maps.
+
+    Killed ranks leave theirs behind, and not every library lets them be put elsewhere.
+    """
+    new = _segments() - before
+    if not new:
+        return
+    mapped = set()
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/maps", errors="replace") as maps:
+                mapped |= {
+                    line.split("/dev/shm/")[1].split()[0] for line in maps if "/dev/shm/" in line
+                }
+    for name in new - mapped:
+        path = os.path.join(SHARED_MEMORY, name)
+        with contextlib.suppress(OSError):
+            if os.stat(path).st_uid == os.getuid():
+                os.unlink(path)
+
+
 class Warden:
     """Serves requests until stdin closes."""
 
@@ -131,6 +162,7 @@ class Warden:
     def launch(self, request: dict[str, Any]) -> dict[str, Any]:
         """Carry out one request and return the answer; everything it started has ended by then."""
         directories = [request["scratch"], *request["extra_scratch"]]
+        segments = _segments()
         try:
             for directory in directories:
                 os.makedirs(directory, mode=0o700, exist_ok=True)
@@ -146,6 +178,7 @@ class Warden:
         finally:
             for directory in directories:
                 shutil.rmtree(directory, ignore_errors=True)
+            _remove_segments(segments)
 
     def _watch(self, request: dict[str, Any], out: Any, err: Any) -> dict[str, Any]:
         started = time.time()
