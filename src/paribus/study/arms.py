@@ -134,14 +134,13 @@ def _arm(
     kernels: dict[str, tuple[str, ...]] = {}
     libraries: dict[str, tuple[str, ...]] = {}
     facts: dict[str, str] = {}
+    tell(f"{arm.name}: the programs to launch, with {mpi}")
     for label, wanted in programs.items():
         if wanted.kernel:
-            tell(f"{arm.name}: {wanted.kernel} for {mpi}")
             kernels[label] = (str(toolchain.kernel_path(wanted.kernel, mpi)),)
             facts[label] = toolchain.kernel_identity(wanted.kernel, mpi)
         if wanted.libraries:
             count, functions = wanted.libraries
-            tell(f"{arm.name}: {count} libraries of {functions} functions")
             path = toolchain.libraries_path(count, functions, mpi)
             libraries[label] = ("--libraries", str(path))
     return replace(ready, kernels=kernels, libraries=libraries, facts=facts)
