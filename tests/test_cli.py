@@ -113,6 +113,24 @@ def test_a_launch_that_hangs_is_ended_and_said(tmp_path: Path) -> None:
     assert "time limit" in " ".join(done.stdout.split())
 
 
+def test_without_a_limit_of_its_own_a_launch_has_twenty_times_the_warm_up(tmp_path: Path) -> None:
+    """One launch after the warm-up hangs: it is ended after 10 s, and its block done again."""
+    script = (
+        f"n=$(cat {tmp_path}/count 2>/dev/null || echo 0); n=$((n + 1)); echo $n > {tmp_path}/count;"
+        " [ $n -ne 5 ] || sleep 200; echo 2.5"
+    )
+    study = write_study(tmp_path, script=script)
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with Store(tmp_path / "out") as store:
+        void = [one for one in store.launches(void=True) if one.void]
+    assert [one.outcome.state for one in void if one.outcome.state is not State.OK] == [
+        State.TIMEOUT
+    ]
+    assert len(void) == 2
+    assert 9.5 < max(one.outcome.wall_s for one in void) < 60
+
+
 def test_an_arm_that_fails_at_times_differs_in_reliability(tmp_path: Path) -> None:
     """Every launch of the arm but the first two fails: speed alone says too little."""
     script = (

@@ -267,13 +267,16 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A benchmark as one study uses it; `label` is unique within the study."""
+    """A benchmark as one study uses it; `label` is unique within the study.
+
+    `timeout_s` is the limit of a launch; None means one drawn from the warm-up launches.
+    """
 
     label: str
     benchmark: str
     ranks: int
     parameters: Mapping[str, Any]
-    timeout_s: float
+    timeout_s: float | None = None
     file: str | None = None
     file_sha256: str | None = None
 

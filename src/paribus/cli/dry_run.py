@@ -28,7 +28,9 @@ def show(plan: Plan, ready: Mapping[str, Ready]) -> int:
         )
     )
     for selection in study.benchmarks:
-        said = [f"{selection.ranks} ranks", f"limit {format_seconds(selection.timeout_s)}"]
+        limit = selection.timeout_s
+        said = [f"{selection.ranks} ranks"]
+        said += [f"limit {format_seconds(limit)}"] if limit else []
         said += [f"{k} {_value(k, v)}" for k, v in selection.parameters.items() if v is not None]
         print(_wrapped(f"{selection.label}: {'; '.join(said)}", "  "))
     looks = ", ".join(map(str, plan.looks.at))

@@ -100,7 +100,7 @@ def _plan(judgement: Judgement) -> Html:
             escape(b.benchmark),
             escape(str(b.ranks)),
             escape(wording.parameters_text(b.parameters)),
-            escape(format_seconds(b.timeout_s)),
+            escape(format_seconds(b.timeout_s) if b.timeout_s else "20 x the warm-up"),
         ]
         for b in judgement.study.benchmarks
     ]

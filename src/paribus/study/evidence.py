@@ -15,11 +15,12 @@ Cell = tuple[str, Case]
 
 @dataclass(slots=True)
 class Entry:
-    """One counting launch: its place on the time axis, what came of it, its medians by cell."""
+    """One counting launch: what came of it, its place on the time axis, its medians by cell."""
 
     launch: Launch
     state: State
     started: float
+    wall_s: float
     error: str
     medians: dict[Cell, float]
 
@@ -33,7 +34,9 @@ class Evidence:
     def add(self, launch: Launch, outcome: Outcome) -> None:
         """Take in a launch that has been stored."""
         medians = {(s.metric, s.case): launch_median(s.values) for s in outcome.samples}
-        entry = Entry(launch, outcome.state, outcome.started, outcome.error, medians)
+        entry = Entry(
+            launch, outcome.state, outcome.started, outcome.wall_s, outcome.error, medians
+        )
         block = self.blocks.setdefault(launch.benchmark, {}).setdefault(launch.block, {})
         block[launch.arm] = entry
 

@@ -36,6 +36,9 @@ from paribus.study.plan import Plan
 
 Watch = Callable[[Progress], None]
 
+WARM_UP_LIMIT_S = 300.0
+"""Limit of a warm-up launch, of which nothing is known yet."""
+
 RETRY = "a launch of this block failed; the block was done again"
 UNFINISHED = "the study was interrupted inside this block"
 
@@ -138,7 +141,7 @@ def _do_launch(session: _Session, launch: Launch) -> Outcome:
             command,
             stdout=str(out),
             stderr=str(err),
-            timeout_s=selection.timeout_s,
+            timeout_s=_limit(session, selection),
             scratch=scratch,
         )
     except LaunchError as error:
@@ -158,6 +161,20 @@ def _do_launch(session: _Session, launch: Launch) -> Outcome:
     session.evidence.add(launch, outcome)
     session.launches_s += outcome.wall_s
     return outcome
+
+
+def _limit(session: _Session, selection: Selection) -> float:
+    """Return the time limit of a launch in seconds, the same for all arms.
+
+    Unless the study gives one: 20 times the slowest warm-up launch and at least 10 s. Far beyond
+    what any launch needs, so that it only ends those that hang; a limit that bites would censor.
+    """
+    if selection.timeout_s is not None:
+        return selection.timeout_s
+    warm_up = session.evidence.blocks.get(selection.label, {}).get(0, {})
+    if len(warm_up) < len(session.plan.study.arms):
+        return WARM_UP_LIMIT_S
+    return max(10.0, 20 * max(entry.wall_s for entry in warm_up.values()))
 
 
 def _outcome(

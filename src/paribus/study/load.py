@@ -23,7 +23,6 @@ from paribus.units import parse_seconds, parse_share
 
 T = TypeVar("T")
 
-DEFAULT_TIMEOUT_S = 120.0
 MOST_LAUNCHES = 100_000
 """A study beyond this is refused: at one launch a second it would last more than a day."""
 
@@ -196,7 +195,7 @@ def _selection(place: _Place, folder: Path) -> Selection:
         benchmark=benchmark.name,
         ranks=place.read("ranks", _whole(1, 1_000_000), benchmark.ranks),
         parameters=parameters,
-        timeout_s=place.read("timeout", parse_seconds, DEFAULT_TIMEOUT_S),
+        timeout_s=place.read("timeout", parse_seconds, None),
         file=str(file) if file else None,
         file_sha256=_sha256(file) if file else None,
     )

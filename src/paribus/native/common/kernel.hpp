@@ -51,6 +51,7 @@ public:
         clock = examine_clock();
         if (arguments.self_test) self_test();
         refuse_wrong_ranks();
+        agree_on_clock();
         gather_places();
         refuse_too_large();
         probe(state_before_);
@@ -66,6 +67,15 @@ public:
     int rank = 0;
     int ranks = 1;
     double init_ms = 0;
+
+    // All ranks plan with rank 0's clock: with their own, two ranks may come to different batches
+    // and then wait for each other for ever. How long a spin takes stays each rank's own.
+    void agree_on_clock() {
+        double figures[2] = {clock.tick_ns, clock.cost_ns};
+        MPI_Bcast(figures, 2, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+        clock.tick_ns = figures[0];
+        clock.cost_ns = figures[1];
+    }
 
     bool like(Like which) const { return arguments.like == which; }
 
