@@ -21,7 +21,6 @@ class Engine(Protocol):
     """What an engine module offers; the functions below say what each returns."""
 
     def agent(self, scratch: str) -> str: ...
-    def wrap_program(self, command: Command, container: Container, *, scratch: str) -> Command: ...
     def wrap_launcher(
         self, command: Command, container: Container, *, ranks: int, scratch: str
     ) -> Command: ...
@@ -57,7 +56,7 @@ def wrap_program(command: Command, container: Container, *, scratch: str) -> Com
     _refuse(container)
     if container.each != "rank":
         raise ValueError('each = "host": the container goes around the launcher, not the program')
-    return ENGINES[container.engine].wrap_program(command, container, scratch=scratch)
+    return namespace.wrap_program(command)
 
 
 def wrap_launcher(command: Command, container: Container, *, ranks: int, scratch: str) -> Command:
@@ -93,6 +92,12 @@ def refusal(container: Container, ranks: int = 1) -> str | None:
             'each = "rank" with network = "bridge": a rank that the launcher started on this'
             " machine would have another address than the launcher told the others: use"
             ' each = "host", or network = "host"'
+        )
+    if container.engine == "podman" and container.each == "rank":
+        return (
+            "podman gives every container its own process numbers, and ranks on one machine that"
+            ' have the same take each other for themselves: use each = "host", or engine ='
+            ' "namespace"'
         )
     if container.engine == "namespace" and container.image is not None:
         return 'the engine "namespace" has no images: use engine = "podman", or leave image out'

@@ -27,12 +27,11 @@ def agent(scratch: str) -> str:
     return f"{scratch}/agent.sh"
 
 
-def wrap_program(command: Command, container: Container, *, scratch: str) -> Command:
+def wrap_program(command: Command) -> Command:
     """Return `command` in mount and UTS namespaces of its own.
 
     The network, PIDs, IPC and /dev/shm stay the machine's: ranks share memory through them.
     """
-    del container, scratch
     return replace(command, argv=("/bin/sh", "-c", script("rank.sh"), "paribus", *command.argv))
 
 

@@ -23,52 +23,32 @@ from paribus.containers.fabric import (
 )
 from paribus.model import Command, Container
 
-_SHARED = {name: name for name in ("podman_ground.sh", "podman_run.sh", "podman_runc.sh")}
-_HOST = {
-    **_SHARED,
+_SCRIPTS = {
     "start.sh": "start.sh",
     "fabric.sh": "fabric.sh",
     "engine.sh": "podman.sh",
+    "runc.sh": "podman_runc.sh",
+    "host.sh": "podman_host.sh",
+    "environment.sh": "podman_environment.sh",
     "agent.sh": "podman_agent.sh",
     "enter.sh": "enter.sh",
-}
-_RANK = {**_SHARED, "podman_rank.sh": "podman_rank.sh"}
-
-# Ranks in PID namespaces of their own may have equal pids, and a library that copies straight from
-# the memory of "pid 7" would then copy from the wrong process: off, in all libraries that do it.
-_NO_COPY_BY_PID = {
-    "OMPI_MCA_smsc": "^cma",
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-    "MPIR_CVAR_CH4_CMA_ENABLE": "0",
-    "I_MPI_SHM_CMA": "0",
 }
 
 
 def agent(scratch: str) -> str:
-    """Return the path of the launch agent, which starts the container of a name."""
+    """Return the path of the launch agent, which has podman execute in the container of a name."""
     return f"{scratch}/agent.sh"
 
 
-def wrap_program(command: Command, container: Container, *, scratch: str) -> Command:
-    """Return `command` in a podman container on the machine's network, IPC and /dev/shm."""
-    del container
-    files = {
-        **{name: script(source) for name, source in _RANK.items()},
-        "rank.fstab": "rank-proc /proc proc\nrank-run /run tmpfs mode=755\n",
-        "containers.conf": _configuration(scratch),
-    }
-    return Command(
-        ("/bin/sh", f"{scratch}/podman_rank.sh", *command.argv),
-        env={**_NO_COPY_BY_PID, **command.env},
-        files={**command.files, **files},
-    )
-
-
 def wrap_launcher(command: Command, container: Container, *, ranks: int, scratch: str) -> Command:
-    """Return `command` inside a fabric in which the agent starts up to `ranks` containers."""
+    """Return `command` inside a fabric of `ranks` podman containers; as root and as a user.
+
+    Their files are the machine's own; or, with an image, that of podman's local store, and the
+    directories of the launcher, its program and other words that are paths outside /usr.
+    """
     here = fstab_field(scratch)
     files = {
-        **{name: script(source) for name, source in _HOST.items()},
+        **{name: script(source) for name, source in _SCRIPTS.items()},
         "hosts": hosts_file(ranks),
         "fabric.fstab": (
             "fabric-proc /proc proc\n"
@@ -81,6 +61,8 @@ def wrap_launcher(command: Command, container: Container, *, ranks: int, scratch
         "paribus.conflist": json.dumps(_CNI, indent=1),
         "paribus.json": json.dumps(_NETAVARK, indent=1),
     }
+    if container.image is not None:
+        files["image"] = f"{container.image}\n"
     return Command(
         ("/bin/sh", f"{scratch}/start.sh", *command.argv),
         env=command.env,
@@ -102,11 +84,8 @@ def check(container: Container, capture: Capture) -> str | None:
         case 4:
             return "podman has no runtime here: install crun or runc"
     with tempfile.TemporaryDirectory(prefix="paribus-check-") as scratch:
-        if container.each == "host":
-            trial = Command((agent(scratch), "c1", "true"))
-            trial = wrap_launcher(trial, container, ranks=1, scratch=scratch)
-        else:
-            trial = wrap_program(Command(("true",)), container, scratch=scratch)
+        trial = Command((agent(scratch), "c1", "true"))
+        trial = wrap_launcher(trial, container, ranks=1, scratch=scratch)
         for name, text in trial.files.items():
             path = Path(scratch, name)
             path.write_text(text, encoding="utf-8")
@@ -128,7 +107,7 @@ events_logger = "none"
 lock_type = "file"
 runtime_supports_nocgroup = ["crun", "runc"]
 [engine.runtimes]
-runc = ["{scratch}/podman_runc.sh"]
+runc = ["{scratch}/runc.sh"]
 [network]
 network_config_dir = "/run/paribus/net"
 """

@@ -35,5 +35,15 @@ unset IFS
 
 . "$here/engine.sh"
 
+# A port forwards, and the bridge sends, only after the kernel has acted on their carriers, which it
+# does a moment later; a first packet lost to that costs a second. Reading `carrier` makes recent
+# kernels act at once.
+for link in /sys/class/net/*/brport /sys/class/net/br0; do
+    [ "$link" = "${link%/brport}" ] ||
+        until read -r word <"$link/state" && [ "$word" = 3 ]; do read -r _ <"${link%/*}/carrier"; done
+    link=${link%/brport}
+    until read -r _ <"$link/carrier" && read -r word <"$link/operstate" && [ "$word" = up ]; do :; done
+done
+
 "$@" </dev/null 3>&- 9<&- &
 wait $!

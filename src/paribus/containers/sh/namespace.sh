@@ -21,11 +21,3 @@ while [ "$count" -gt 0 ]; do
     count=$((count - 1))
 done
 ip -batch "$here/ports.ip" || give_up 'the containers could not be joined to the bridge'
-
-# A port forwards, and the bridge sends, only after the kernel has acted on their carriers, which it
-# does a moment later; a first packet lost to that costs a second. Reading `carrier` makes recent
-# kernels act at once.
-for link in /sys/class/net/c* /sys/class/net/br0; do
-    until read -r _ <"$link/carrier" && read -r word <"$link/operstate" && [ "$word" = up ]; do :; done
-    [ ! -e "$link/brport" ] || until read -r word <"$link/brport/state" && [ "$word" = 3 ]; do :; done
-done
