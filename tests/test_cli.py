@@ -115,8 +115,9 @@ def test_a_launch_that_hangs_is_ended_and_said(tmp_path: Path) -> None:
 
 def test_without_a_limit_of_its_own_a_launch_has_twenty_times_the_warm_up(tmp_path: Path) -> None:
     """One launch after the warm-up hangs: it is ended after 10 s, and its block done again."""
+    count = f"{tmp_path}/count"
     script = (
-        f"n=$(cat {tmp_path}/count 2>/dev/null || echo 0); n=$((n + 1)); echo $n > {tmp_path}/count;"
+        f"n=$(cat {count} 2>/dev/null || echo 0); n=$((n + 1)); echo $n > {count};"
         " [ $n -ne 5 ] || sleep 200; echo 2.5"
     )
     study = write_study(tmp_path, script=script)
