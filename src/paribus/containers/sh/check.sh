@@ -22,7 +22,7 @@ while read -r key value; do
     [ "$key" = CapEff: ] && break
 done </proc/self/status
 if [ "$1" = rank ]; then
-    [ $((0x$value & 0x200000)) -ne 0 ] || user='--user --map-root-user'
+    [ $((0x$value & 0x200000)) -ne 0 ] || user='--user --map-current-user'
     # shellcheck disable=SC2086
     unshare $user --mount --uts --propagation private true || fail namespace
     exit 0

@@ -33,6 +33,7 @@ for line in $outer; do
 done
 unset IFS
 
+# shellcheck source=/dev/null
 . "$here/engine.sh"
 
 # A port forwards, and the bridge sends, only after the kernel has acted on their carriers, which it

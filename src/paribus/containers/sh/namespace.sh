@@ -1,4 +1,5 @@
 # Part of fabric.sh: makes the bridge and the containers, each a process that waits in host.sh.
+# shellcheck shell=sh disable=SC2154,SC2034
 mkfifo "$here/ready" || give_up 'the scratch directory takes no fifo'
 exec 3<>"$here/ready" 9</proc/self/ns/net
 count=0

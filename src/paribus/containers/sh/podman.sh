@@ -1,4 +1,5 @@
 # Part of fabric.sh: the containers, by podman, all of whose traces die with the fabric.
+# shellcheck shell=sh disable=SC2154,SC2034
 # A short path, for podman refuses a --runroot of more than 50 characters.
 work=/run/paribus
 mkdir "$work" "$work/home" "$work/tmp" "$work/cgroup" "$work/net" "$work/pts" "$work/upper" \

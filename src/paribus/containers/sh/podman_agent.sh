@@ -13,7 +13,8 @@ shift
 # As in any container, the environment is its own: hand over the launcher's.
 command="$(export -p)
 $*"
+# shellcheck source=/dev/null
 . "$here/environment.sh"
-# shellcheck disable=SC2086
+# shellcheck disable=SC2086,SC2154
 exec podman --root "$work/store" --runroot "$work/run" $storage --runtime "$runtime" \
     exec "$name" /bin/sh "$here/enter.sh" "$PWD" "$here" "$command"

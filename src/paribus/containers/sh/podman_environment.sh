@@ -1,4 +1,5 @@
 # How the podman of a fabric is called: `podman --root ... $storage --runtime $runtime`.
+# shellcheck shell=sh disable=SC2154,SC2034
 work=/run/paribus
 runtime=runc
 command -v crun >/dev/null && runtime=crun

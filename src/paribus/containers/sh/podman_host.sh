@@ -1,6 +1,7 @@
 #!/bin/sh
 # podman_host.sh DIRECTORY NAME ADDRESS SETTINGS: start the podman container that stands for a host.
 here=$1 name=$2 address=$3 settings=$4
+# shellcheck source=/dev/null
 . "$here/environment.sh"
 
 set -- --name "$name" --hostname "$name" --network paribus --ip "$address" --no-hosts \
@@ -24,6 +25,7 @@ done
 if [ -r "$here/image" ]; then
     read -r root <"$here/image"
     set -- "$@" --pull never --entrypoint ''
+    # shellcheck disable=SC2154
     while read -r place; do
         set -- "$@" -v "$place:$place"
     done <"$work/binds"
@@ -43,7 +45,7 @@ unlimited) processes=8192 ;;
 *) [ "$processes" -le 8192 ] || processes=8192 ;;
 esac
 [ "$files" -le 16384 ] || files=16384
-# shellcheck disable=SC2086
+# shellcheck disable=SC2086,SC2154
 exec podman --root "$work/store" --runroot "$work/run" $storage --runtime "$runtime" \
     run --detach --log-driver none --security-opt label=disable \
     --ulimit "nofile=$files:$files" --ulimit "nproc=$processes:$processes" \
