@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -179,7 +180,7 @@ class Launch:
             try:
                 out, err = process.communicate(timeout=90)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
+                self.end()
                 raise
         return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
@@ -205,6 +206,12 @@ class Launch:
             except OSError:
                 continue
         return found
+
+    def end(self) -> None:
+        """Kill what a failed test would leave."""
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def namespaces(process: Path) -> set[str]:
@@ -609,10 +616,17 @@ def test_nothing_is_left_however_it_ends(
     if how == "kill-starter":
         argv = ["/bin/sh", "-c", '"$@" & wait', "sh", *argv]
     process = launch.start(argv)
+    try:
+        end(how, launch, process, before)
+    finally:
+        launch.end()
+        process.communicate()
+
+
+def end(how: str, launch: Launch, process: subprocess.Popen[str], before: set[str]) -> None:
+    """Wait until `launch` is in its container, end it, and demand that nothing is left."""
     assert process.stdout is not None
     assert process.stdout.readline() == "inside\n", process.stderr and process.stderr.read()
-    if engine == "podman":
-        time.sleep(0.5)  # let the other container come as far as it likes
     running = launch.processes()
     seen = set().union(*running.values())
     assert len(seen - namespaces(Path("/proc/self"))) >= 5
@@ -627,9 +641,6 @@ def test_nothing_is_left_however_it_ends(
     assert time.monotonic() - begin < 3
     assert code in ((-signal.SIGTERM, 128 + signal.SIGTERM) if how == "term" else (-9,))
     nothing_left(launch, before, seen)
-    process.stdout.close()
-    assert process.stderr is not None
-    process.stderr.close()
 
 
 def test_starting_a_fabric_costs_little(identity: list[str], folder: Path) -> None:
