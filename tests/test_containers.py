@@ -554,6 +554,7 @@ set -e
 mount -t tmpfs tmpfs /run
 mount -t tmpfs tmpfs /dev/shm
 mount -t tmpfs tmpfs /var/lib
+[ ! -d /etc/cni ] || mount -t tmpfs tmpfs /etc/cni
 cd "$1"
 mkdir -p root/bin store
 for program in sh cat hostname env; do
