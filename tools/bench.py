@@ -21,10 +21,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from paribus.host import LocalHost
+from paribus import containers
+from paribus.host import LocalHost, capture
 from paribus.model import (
     Arm,
     Case,
+    Command,
+    Container,
     Launch,
     Outcome,
     Sample,
@@ -63,7 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What Paribus itself costs.")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     arguments = parser.parse_args()
-    rows = [*launch_cost(), *start_up(), *report_cost()]
+    rows = [*launch_cost(), *fabric_cost(), *start_up(), *report_cost()]
     width = max(len(row[0]) for row in rows)
     for what, measured, bound in rows:
         print(f"{what:{width}}  {measured:>24}  {bound}")
@@ -127,6 +130,35 @@ def launch_cost() -> list[tuple[str, str, str]]:
         ("Paribus, per launch", f"{statistics.median(ours) * 1e3:.2f} ms", ""),
         ("harness cost per launch", f"{extra * 1e3:.2f} ms", "bound: 10 ms"),
     ]
+
+
+def fabric_cost() -> list[tuple[str, str, str]]:
+    """What two bridged containers add to a launch of `true`."""
+    container = Container("namespace")
+    why = containers.check(container, capture)
+    if why:
+        return [("bridged containers", f"not here: {why}", "")]
+    with tempfile.TemporaryDirectory() as folder, LocalHost() as host:
+
+        def seconds(inside: bool) -> float:
+            scratch = f"{folder}/scratch"
+            command = Command(("true",))
+            if inside:
+                command = containers.wrap_launcher(command, container, ranks=2, scratch=scratch)
+            done = host.run(
+                command,
+                stdout=f"{folder}/out",
+                stderr=f"{folder}/err",
+                timeout_s=30,
+                scratch=scratch,
+            )
+            if done.exit_code != 0:
+                raise RuntimeError(Path(f"{folder}/err").read_text())
+            return done.wall_s
+
+        inside, bare = interleaved(lambda: seconds(True), lambda: seconds(False), 20)
+    extra = statistics.median(a - b for a, b in zip(inside, bare, strict=True))
+    return [("two bridged containers, per launch", f"{extra * 1e3:.0f} ms", "")]
 
 
 def start_up() -> list[tuple[str, str, str]]:
