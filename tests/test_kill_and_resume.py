@@ -85,7 +85,11 @@ def test_an_interruption_says_how_to_continue(tmp_path: Path, number: signal.Sig
     study = write_study(tmp_path, script="sleep 30; echo 1", mark=mark)
     out = tmp_path / "out"
     with subprocess.Popen(
-        command("run", study, "--out", out), stderr=subprocess.PIPE, text=True
+        command("run", study, "--out", out),
+        stderr=subprocess.PIPE,
+        text=True,
+        # Where the tests are a background job, SIGINT is ignored and would stay so.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     ) as process:
         while not processes_with(mark):
             time.sleep(0.02)
@@ -97,6 +101,21 @@ def test_an_interruption_says_how_to_continue(tmp_path: Path, number: signal.Sig
     assert not processes_with(mark)
     with Store(out) as store:
         assert list(store.launches(void=True)) == []
+
+
+def test_nohup_is_obeyed(tmp_path: Path) -> None:
+    mark = f"nohup{os.getpid()}"
+    study = write_study(tmp_path, script="sleep 0.1; echo 1", mark=mark, plan="blocks = 8")
+    with subprocess.Popen(
+        command("run", study, "--out", tmp_path / "out"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    ) as process:
+        while not processes_with(mark):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(timeout=60) == 0
 
 
 def test_resume_after_the_end_launches_nothing_and_reports_again(tmp_path: Path) -> None:

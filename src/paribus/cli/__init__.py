@@ -35,7 +35,8 @@ def dispatch(words: Sequence[str]) -> int:
         _parser([]).print_help()
         return 2
     for name in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, _interrupt)
+        if signal.getsignal(name) is not signal.SIG_IGN:  # nohup wants hang-ups ignored
+            signal.signal(name, _interrupt)
     try:
         return int(arguments.carry_out(arguments))
     except ParibusError as error:
