@@ -66,7 +66,7 @@ class Browser:
         self._process = subprocess.Popen(
             [PROGRAM, *FLAGS, f"--user-data-dir={self._profile}", "about:blank"],
             close_fds=False,
-            preexec_fn=place,  # noqa: PLW1509  no thread runs here
+            preexec_fn=place,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

@@ -140,3 +140,16 @@ def format_value(value: float) -> str:
         return f"{value:,.0f}"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
     return f"{value:.{digits}f}"
+
+
+def format_change(ratio: float) -> str:
+    """Return how far the arm's value lies from the reference's: "+18.7 %" or "3.21 times".
+
+    From a factor of two on, a percentage misleads more than it tells.
+
+    >>> [format_change(r) for r in (1.187, 0.968, 0.9999, 3.214, 0.25)]
+    ['+18.7 %', '-3.2 %', '+0.0 %', '3.21 times', '4.00 times less']
+    """
+    if 0.5 < ratio < 2:
+        return f"{(ratio - 1) * 100:+.1f} %".replace("-0.0 %", "+0.0 %")
+    return f"{format_value(ratio)} times" if ratio >= 2 else f"{format_value(1 / ratio)} times less"

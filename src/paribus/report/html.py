@@ -22,7 +22,7 @@ from paribus.report.appendix import appendix
 from paribus.report.axes import Panel, Spec, panels
 from paribus.report.bundle import javascript
 from paribus.report.markup import Html, attribute, element, escape, join, pairs, table
-from paribus.units import format_seconds
+from paribus.units import format_change, format_seconds
 
 
 def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -> None:
@@ -241,7 +241,7 @@ def _value_cells(judgement: Judgement, f: Finding, *, spread: bool = False) -> l
         ratio = join(
             element("b", escape(wording.ratio_text(f.comparison.ratio))),
             escape(f" {wording.interval_text(f.comparison)}"),
-            element("small", escape(wording.change_text(f.comparison.ratio))),
+            element("small", escape(format_change(f.comparison.ratio))),
         )
     under = element("small", escape(f"margin {wording.percent(f.margin)}"))
     return [join(_chip(judgement, f), under), *values, ratio]

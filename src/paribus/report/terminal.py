@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from paribus.model import Difference, Finding, Judgement, Word
 from paribus.report import wording
 from paribus.report.wording import clean
-from paribus.units import format_seconds
+from paribus.units import format_change, format_seconds
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -140,7 +140,7 @@ def _reading(judgement: Judgement, row: Finding) -> str:
     launches, bad = _launches(judgement, row)
     parts = [wording.direction(row.metric)]
     if row.comparison is not None:
-        parts.append(wording.change_text(row.comparison.ratio))
+        parts.append(format_change(row.comparison.ratio))
     parts.append(f"margin {wording.percent(row.margin)}")
     parts.append(f"{bad} of {launches} launches failed" if bad else "no failures")
     return ", ".join(parts)

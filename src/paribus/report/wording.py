@@ -100,19 +100,6 @@ def equal_text(judgement: Judgement) -> str:
     return f"{none}{count(judgement.equal_facts, f'{differ}fact')} equal in all arms."
 
 
-def change_text(ratio: float) -> str:
-    """Return how far the arm's value lies from the reference's: "+18.7 %" or "3.21 times".
-
-    From a factor of two on, a percentage misleads more than it tells.
-
-    >>> [change_text(r) for r in (1.187, 0.968, 0.9999, 3.214, 0.25)]
-    ['+18.7 %', '-3.2 %', '+0.0 %', '3.21 times', '4.00 times less']
-    """
-    if 0.5 < ratio < 2:
-        return f"{(ratio - 1) * 100:+.1f} %".replace("-0.0 %", "+0.0 %")
-    return f"{format_value(ratio)} times" if ratio >= 2 else f"{format_value(1 / ratio)} times less"
-
-
 def quantity(value: float, unit: str) -> str:
     """Return a value with its unit, such as "5.87 us"; a figure without unit stands alone."""
     return f"{format_value(value)} {unit}".rstrip()

@@ -25,6 +25,7 @@ from paribus.study.evidence import Entry, Evidence, collect
 from paribus.study.execute import budget_used
 from paribus.study.judge import cases, given_up, headlines
 from paribus.study.plan import Plan
+from paribus.units import format_change
 
 
 def conclude(plan: Plan, store: Store) -> Judgement:
@@ -69,10 +70,11 @@ def conclude(plan: Plan, store: Store) -> Judgement:
 
 
 def sentence(found: Sequence[Finding]) -> str:
-    """Return the verdict of the whole study in one sentence that names every benchmark once."""
+    """Return the verdict of the whole study in one sentence: every benchmark, and by how much."""
     groups: dict[tuple[str, Word], list[str]] = {}
     for finding in found:
-        groups.setdefault((finding.arm, finding.verdict.word), []).append(finding.benchmark)
+        labels = groups.setdefault((finding.arm, finding.verdict.word), [])
+        labels.append(f"{finding.benchmark}{_by_how_much(finding)}")
     parts = [f"{arm} {_PHRASES[word]} {_listed(labels)}" for (arm, word), labels in groups.items()]
     return "; ".join(parts) + "." if parts else "Nothing was compared."
 
@@ -86,6 +88,13 @@ _PHRASES: Mapping[Word, str] = {
     Word.WITHHELD: "has its verdict withheld in",
     Word.NO_DATA: "has no data in",
 }
+
+
+def _by_how_much(finding: Finding) -> str:
+    """Return the change of the arm's value against the reference's, where it is a finding."""
+    if finding.comparison is None or finding.verdict.word not in (Word.FASTER, Word.SLOWER):
+        return ""
+    return f" ({format_change(finding.comparison.ratio)})"
 
 
 def _listed(labels: Sequence[str]) -> str:
