@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import os
 import platform
 import random
@@ -21,7 +22,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from paribus import containers
+from paribus import containers, launchers, toolchain
 from paribus.host import LocalHost, capture
 from paribus.model import (
     Arm,
@@ -30,6 +31,7 @@ from paribus.model import (
     Container,
     Launch,
     Outcome,
+    Placement,
     Sample,
     Selection,
     Settings,
@@ -66,7 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What Paribus itself costs.")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     arguments = parser.parse_args()
-    rows = [*launch_cost(), *fabric_cost(), *start_up(), *report_cost()]
+    rows = [*launch_cost(), *fabric_cost(), *kernel_cost(), *start_up(), *report_cost()]
     width = max(len(row[0]) for row in rows)
     for what, measured, bound in rows:
         print(f"{what:{width}}  {measured:>24}  {bound}")
@@ -159,6 +161,35 @@ def fabric_cost() -> list[tuple[str, str, str]]:
         inside, bare = interleaved(lambda: seconds(True), lambda: seconds(False), 20)
     extra = statistics.median(a - b for a, b in zip(inside, bare, strict=True))
     return [("two bridged containers, per launch", f"{extra * 1e3:.0f} ms", "")]
+
+
+def kernel_cost() -> list[tuple[str, str, str]]:
+    """What recording one sample costs in a kernel, and the two probes of the machine's state."""
+    mpi = toolchain.find_mpi()
+    kernel = str(toolchain.kernel_path("latency", mpi))
+
+    def lines(*words: str) -> list[dict[str, float]]:
+        command = launchers.launch(
+            Command((kernel, *words)),
+            ranks=2,
+            mpi=mpi,
+            placement=Placement(),
+            transport="auto",
+            scratch="/tmp",
+        )
+        done = capture(command.argv, env=command.env)
+        return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+    recorded = [lines("--self-test")[0]["record_ns"] for _ in range(5)]
+    probed = [lines("--ranks", "2", "--bytes", "8")[-1]["probe_ms"] for _ in range(5)]
+    return [
+        ("recording a sample, clock reading included", _ns(recorded), "bound: 30 ns"),
+        ("both state probes", f"{statistics.median(probed):.0f} ms", "bound: 60 ms"),
+    ]
+
+
+def _ns(values: list[float]) -> str:
+    return f"{statistics.median(values):.1f} ns"
 
 
 def start_up() -> list[tuple[str, str, str]]:
