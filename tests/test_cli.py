@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -202,6 +203,25 @@ def test_before_and_after_surround_every_launch(tmp_path: Path) -> None:
             assert words[index + 1 : index + 3] == ["launch", "after"]
 
 
+def test_after_an_interruption_the_factor_is_switched_back(tmp_path: Path) -> None:
+    arms = (
+        f'[arms.a]\n[arms.b]\nbefore = "touch {tmp_path}/switched"\n'
+        f'after = "rm {tmp_path}/switched"\n'
+    )
+    script = f"[ ! -e {tmp_path}/switched ] || sleep 60; echo 2.5"
+    study = write_study(tmp_path, script=script, arms=arms)
+    with subprocess.Popen(
+        command("run", study, "--out", tmp_path / "out"), stderr=subprocess.PIPE, text=True
+    ) as process:
+        while not (tmp_path / "switched").exists():
+            time.sleep(0.02)
+        time.sleep(0.2)
+        process.terminate()
+        process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert not (tmp_path / "switched").exists()
+
+
 def test_a_before_command_that_fails_stops_the_study(tmp_path: Path) -> None:
     study = write_study(
         tmp_path, arms="[arms.a]\n[arms.b]\nbefore = \"sh -c 'echo no >&2; exit 9'\"\n"
@@ -273,7 +293,9 @@ def test_a_full_disk(tmp_path: Path) -> None:
     study = write_study(tmp_path, script=RANDOM, plan="blocks = 1000")
     small, kept = tmp_path / "small", tmp_path / "kept"
     small.mkdir()
-    script = f'mount -t tmpfs -o size=1m none {small} && "$@"; c=$?; cp -a {small} {kept}; exit $c'
+    script = (
+        f'mount -t tmpfs -o size=1200k none {small} && "$@"; c=$?; cp -a {small} {kept}; exit $c'
+    )
     done = mounted(script, ["run", str(study), "--out", "small/out"], tmp_path)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "space" in done.stderr

@@ -28,6 +28,9 @@ from paribus.errors import StoreError
 from paribus.model import Case, Launch, Outcome, Sample, State
 
 SCHEMA_VERSION = 1
+LEAST_SPACE = 512 * 1024
+"""Bytes that must be free before a launch: several times what a kernel prints."""
+
 _SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE launches(
@@ -183,6 +186,15 @@ class Store:
                 )
         except sqlite3.Error as error:
             raise _store_error(error, self.directory / "launches.db") from error
+
+    def check_space(self) -> None:
+        """Raise StoreError when the next launch's output may not fit on the disk.
+
+        Output that was cut off by a full disk would look like a failure of the arm.
+        """
+        disk = os.statvfs(self.directory)
+        if disk.f_bavail * disk.f_frsize < LEAST_SPACE:
+            raise _no_space(self.directory)
 
     def void(self, numbers: list[int], reason: str) -> None:
         """Make the counting attempts of these launches not count, keeping them on record."""
@@ -342,11 +354,7 @@ def _check_version(db: sqlite3.Connection, path: Path) -> None:
 def _store_error(error: sqlite3.Error, path: Path) -> StoreError:
     text = str(error)
     if "full" in text:
-        return StoreError(
-            "no space is left for the launches",
-            place=str(path.parent),
-            mend="free some space, then continue with --resume: every stored launch is kept",
-        )
+        return _no_space(path.parent)
     if "readonly" in text or "unable to open" in text:
         return StoreError(
             f"cannot be used: {text}",
@@ -355,6 +363,14 @@ def _store_error(error: sqlite3.Error, path: Path) -> StoreError:
         )
     return StoreError(
         f"cannot be used: {text}", place=str(path), mend="is it a Paribus study directory?"
+    )
+
+
+def _no_space(directory: Path) -> StoreError:
+    return StoreError(
+        "no space is left for the launches",
+        place=str(directory),
+        mend="free some space, then continue with --resume: every stored launch is kept",
     )
 
 

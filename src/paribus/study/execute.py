@@ -133,9 +133,11 @@ def _do_launch(session: _Session, launch: Launch) -> Outcome:
     out, err = session.store.log_paths(launch)
     scratch = f"{_scratch_prefix(session.plan)}{launch.number}"
     command = compose(ready, selection, benchmark, seed=launch.seed, scratch=scratch)
+    session.store.check_space()
     run_commands(ready.arm.before, launch.arm, "before")
     facts = {**session.machine, **asked_of(ready.arm), **load_facts()}
     started = time.time()
+    done, failure = None, ""
     try:
         done = session.host.run(
             command,
@@ -145,10 +147,10 @@ def _do_launch(session: _Session, launch: Launch) -> Outcome:
             scratch=scratch,
         )
     except LaunchError as error:
-        done, failure = None, str(error)
-    else:
-        failure = ""
-    run_commands(ready.arm.after, launch.arm, "after")
+        failure = str(error)
+    finally:
+        # Also after Ctrl-C: what `before` switched is switched back.
+        run_commands(ready.arm.after, launch.arm, "after")
     if done is None:
         outcome = Outcome(State.FAILED, started, 0.0, None, command.argv, error=failure)
     else:
