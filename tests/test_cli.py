@@ -390,3 +390,35 @@ def test_a_study_that_does_not_exist(tmp_path: Path) -> None:
     done = paribus("run", "container-netwrok", cwd=tmp_path)
     assert done.returncode == 2
     assert "did you mean 'container-network'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("paribus ", {"run", "report", "list"}),
+        ("paribus run --re", {"--resume"}),
+        ("paribus run mpi", {"mpi-transport"}),
+        ("paribus report --s", {"--svg"}),
+    ],
+)
+def test_completion(tmp_path: Path, line: str, expected: set[str]) -> None:
+    """What a shell asks and hears: the line in the environment, the answer on descriptor 8."""
+    pytest.importorskip("argcomplete")
+    env = {
+        **os.environ,
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_IFS": "\n",
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+        "COMP_TYPE": "9",
+    }
+    answer = tmp_path / "answer"
+    subprocess.run(
+        ["sh", "-c", 'exec "$@" 8>answer 9>/dev/null', "sh", *command()],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        check=False,
+    )
+    words = {word.strip() for word in answer.read_text().split("\n")}
+    assert expected <= words

@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """The command line: finds the verb, hands over, and turns errors into exit codes."""
 
 from __future__ import annotations

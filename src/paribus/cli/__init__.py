@@ -30,6 +30,8 @@ def dispatch(words: Sequence[str]) -> int:
     """Return the exit code of the verb that `words` name."""
     from paribus.errors import ParibusError
 
+    if "_ARGCOMPLETE" in os.environ:
+        _complete()
     arguments = _parser(words).parse_args(words)
     if not hasattr(arguments, "carry_out"):
         _parser([]).print_help()
@@ -68,6 +70,13 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         if verb in words[:1]:
             importlib.import_module(f"paribus.cli.{verb}").add_arguments(sub)
     return parser
+
+
+def _complete() -> None:
+    """Answer the shell that asks what may follow (docs/commands.md), and leave."""
+    import argcomplete
+
+    argcomplete.autocomplete(_parser(os.environ.get("COMP_LINE", "").split()[1:]))
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -26,9 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = "Carry out a study: plan, launch, judge, report."
     parser.epilog = EXAMPLE
-    parser.add_argument(
+    study = parser.add_argument(
         "study", metavar="STUDY", help="a study file, or the name of one that ships"
     )
+    study.completer = _studies  # type: ignore[attr-defined]  # argcomplete looks for it
     parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (NAME.study)")
     parser.add_argument("--resume", action="store_true", help="continue the study in DIR")
     parser.add_argument("--dry-run", action="store_true", help="show the plan, launch nothing")
@@ -63,6 +64,14 @@ def run(arguments: argparse.Namespace) -> int:
         )
         raise
     return outputs.tell(judgement, as_json=arguments.json)
+
+
+def _studies(prefix: str, **_: object) -> list[str]:
+    """Return what may stand for STUDY: the names of those that ship, and study files here."""
+    from paribus.cli.shipped import shipped_studies
+
+    files = [str(path) for path in Path().glob(f"{prefix}*.toml")]
+    return [name for name in shipped_studies() if name.startswith(prefix)] + files
 
 
 def _check_directory(directory: Path, *, resume: bool) -> None:
