@@ -177,6 +177,21 @@ def test_an_env_that_only_one_arm_sets_is_a_second_factor(tmp_path: Path) -> Non
     assert "slow" not in str(difference["arm_value"])
 
 
+def test_a_machine_with_two_states_is_told(tmp_path: Path) -> None:
+    """Seven launches in a row, of both arms, take three times as long, and then no longer do."""
+    script = (
+        f"n=$(cat {tmp_path}/n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > {tmp_path}/n;"
+        " noise=$(($(od -An -N1 -tu1 /dev/urandom) % 10));"
+        " if [ $n -gt 8 ] && [ $n -le 22 ]; then echo 6.0$noise; else echo 2.0$noise; fi"
+    )
+    study = write_study(tmp_path, script=script, plan="blocks = 18\nmargin = '1 %'")
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "steady: launches fell into two states" in said
+    assert "a 7 of 18, b 7 of 18" in said
+
+
 def test_a_budget_ends_the_study_at_a_block(tmp_path: Path) -> None:
     study = write_study(tmp_path, script=RANDOM, plan='budget = "1 s"\nblocks = 1000')
     done = paribus("run", study, "--out", "out", cwd=tmp_path)

@@ -18,6 +18,7 @@ from paribus.model import (
     Verdict,
     Word,
 )
+from paribus.stats.states import two_states
 from paribus.stats.summary import geometric_mean, launch_median
 from paribus.store import Store
 from paribus.study.audit import VOLATILE, audit, explained_by, matches, typical
@@ -60,7 +61,7 @@ def conclude(plan: Plan, store: Store) -> Judgement:
         differences=tuple(differences),
         facts={arm: _merged(facts, arm) for arm in arms},
         equal_facts=equal,
-        warnings=tuple(_warnings(plan, store, evidence, facts, arms)),
+        warnings=(*_warnings(plan, store, evidence, facts, arms), *_states(plan, points)),
         versions={**plan.software, "python": platform.python_version(), "reported by": __version__},
         started=started,
         wall_s=wall_s,
@@ -243,3 +244,27 @@ def _warnings(
             if changed:
                 found.append(f"{label}, {arm}: changed between launches: {', '.join(changed)}")
     return found
+
+
+def _states(plan: Plan, points: Sequence[Point]) -> list[str]:
+    """Return a sentence for each benchmark in which the launches of an arm fall into two states."""
+    sentences = []
+    for selection in plan.study.benchmarks:
+        told, apart = [], 0.0
+        for arm in plan.study.arms:
+            levels = [
+                p.level
+                for p in points
+                if (p.benchmark, p.arm) == (selection.label, arm.name) and p.block and p.level
+            ]
+            found = two_states(levels)
+            if found:
+                apart = max(apart, found.apart)
+                told.append(f"{arm.name} {found.higher} of {found.launches}")
+        if told:
+            sentences.append(
+                f"{selection.label}: launches fell into two states, {apart:.3g} times apart (in the"
+                f" higher: {', '.join(told)}). The ratio compares neighbours and stands; the"
+                " absolute figures depend on the state"
+            )
+    return sentences
