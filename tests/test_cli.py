@@ -184,7 +184,7 @@ def test_a_machine_with_two_states_is_told(tmp_path: Path) -> None:
         " noise=$(($(od -An -N1 -tu1 /dev/urandom) % 10));"
         " if [ $n -gt 8 ] && [ $n -le 22 ]; then echo 6.0$noise; else echo 2.0$noise; fi"
     )
-    study = write_study(tmp_path, script=script, plan="blocks = 18\nmargin = '1 %'")
+    study = write_study(tmp_path, script=script, plan="blocks = 18\nmargin = '0.1 %'")
     done = paribus("run", study, "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
