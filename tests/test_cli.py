@@ -189,7 +189,19 @@ def test_a_machine_with_two_states_is_told(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     assert "steady: launches fell into two states" in said
-    assert "a 7 of 18, b 7 of 18" in said
+    assert "a 7 of 18, b 7 of 18). All arms alike, so it is the machine" in said
+
+
+def test_a_state_that_only_one_arm_has_is_not_blamed_on_the_machine(tmp_path: Path) -> None:
+    script = (
+        "draw=$(od -An -N1 -tu1 /dev/urandom); noise=$((draw % 10));"
+        ' if [ "$FACTOR" = slow ] && [ $((draw / 10 % 2)) = 1 ]; then echo 6.0$noise;'
+        " else echo 2.0$noise; fi"
+    )
+    study = write_study(tmp_path, script=script, arms=ARMS, plan="blocks = 40\nmargin = '0.1 %'")
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    said = " ".join(done.stdout.split())
+    assert "Not all arms alike" in said, done.stdout + done.stderr
 
 
 def test_a_budget_ends_the_study_at_a_block(tmp_path: Path) -> None:

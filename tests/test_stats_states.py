@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from paribus.stats.states import two_states
+from paribus.stats.states import TwoStates, shares_differ, two_states
 
 
 def lognormal(draw: random.Random, sd: float, count: int) -> list[float]:
@@ -59,3 +59,13 @@ def test_exactly_repeated_values_in_both_states() -> None:
     found = two_states([1.0] * 10 + [3.0] * 10)
     assert found is not None
     assert math.isclose(found.apart, 3.0)
+
+
+@pytest.mark.parametrize(
+    "counts", [(7, 18, 7, 18), (0, 12, 9, 12), (3, 20, 11, 18), (18, 18, 1, 18), (5, 30, 6, 12)]
+)
+def test_fishers_test_is_scipys(counts: tuple[int, int, int, int]) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    a, n, b, m = counts
+    expected = stats.fisher_exact([[a, n - a], [b, m - b]])[1]
+    assert shares_differ(TwoStates(2, a, n), TwoStates(2, b, m)) == pytest.approx(expected)

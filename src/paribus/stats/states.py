@@ -46,6 +46,19 @@ def two_states(values: Sequence[float]) -> TwoStates | None:
     return TwoStates(math.exp(apart), len(high), n)
 
 
+def shares_differ(one: TwoStates, other: TwoStates) -> float:
+    """Return the two-sided p of Fisher's exact test: both arms as often in the higher state."""
+    n, higher = one.launches + other.launches, one.higher + other.higher
+
+    def chance(k: int) -> float:
+        ways = math.comb(one.launches, k) * math.comb(other.launches, higher - k)
+        return ways / math.comb(n, higher)
+
+    limit = chance(one.higher) * (1 + 1e-9)
+    possible = range(max(0, higher - other.launches), min(one.launches, higher) + 1)
+    return min(1.0, math.fsum(p for p in map(chance, possible) if p <= limit))
+
+
 def _spread(values: Sequence[float]) -> float:
     middle = statistics.median(values)
     return 1.4826 * statistics.median(abs(value - middle) for value in values)

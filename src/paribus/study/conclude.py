@@ -18,7 +18,7 @@ from paribus.model import (
     Verdict,
     Word,
 )
-from paribus.stats.states import two_states
+from paribus.stats.states import TwoStates, shares_differ, two_states
 from paribus.stats.summary import geometric_mean, launch_median
 from paribus.store import Store
 from paribus.study.audit import VOLATILE, audit, explained_by, matches, typical
@@ -250,21 +250,29 @@ def _states(plan: Plan, points: Sequence[Point]) -> list[str]:
     """Return a sentence for each benchmark in which the launches of an arm fall into two states."""
     sentences = []
     for selection in plan.study.benchmarks:
-        told, apart = [], 0.0
+        found: dict[str, TwoStates | None] = {}
         for arm in plan.study.arms:
-            levels = [
-                p.level
-                for p in points
-                if (p.benchmark, p.arm) == (selection.label, arm.name) and p.block and p.level
-            ]
-            found = two_states(levels)
-            if found:
-                apart = max(apart, found.apart)
-                told.append(f"{arm.name} {found.higher} of {found.launches}")
+            mine = [p for p in points if (p.benchmark, p.arm) == (selection.label, arm.name)]
+            found[arm.name] = two_states([p.level for p in mine if p.block and p.level])
+        told = {arm: states for arm, states in found.items() if states}
         if told:
+            counts = ", ".join(f"{arm} {s.higher} of {s.launches}" for arm, s in told.items())
+            apart = max(states.apart for states in told.values())
             sentences.append(
                 f"{selection.label}: launches fell into two states, {apart:.3g} times apart (in the"
-                f" higher: {', '.join(told)}). The ratio compares neighbours and stands; the"
-                " absolute figures depend on the state"
+                f" higher: {counts}). {_what_states_mean(list(found.values()))}"
             )
     return sentences
+
+
+def _what_states_mean(found: Sequence[TwoStates | None]) -> str:
+    reference, *others = found
+    alike = reference is not None and all(
+        other is not None and shares_differ(reference, other) >= 0.05 for other in others
+    )
+    if alike:
+        return (
+            "All arms alike, so it is the machine: the ratio compares neighbours and stands, the"
+            " absolute figures depend on the state"
+        )
+    return "Not all arms alike: how often an arm is in which state may be what differs"
