@@ -247,22 +247,25 @@ def _warnings(
 
 
 def _states(plan: Plan, points: Sequence[Point]) -> list[str]:
-    """Return a sentence for each benchmark in which the launches of an arm fall into two states."""
-    sentences = []
+    """Return what to say of benchmarks in which the launches of an arm fall into two states."""
+    told: dict[str, list[str]] = {}
     for selection in plan.study.benchmarks:
         found: dict[str, TwoStates | None] = {}
         for arm in plan.study.arms:
             mine = [p for p in points if (p.benchmark, p.arm) == (selection.label, arm.name)]
             found[arm.name] = two_states([p.level for p in mine if p.block and p.level])
-        told = {arm: states for arm, states in found.items() if states}
-        if told:
-            counts = ", ".join(f"{arm} {s.higher} of {s.launches}" for arm, s in told.items())
-            apart = max(states.apart for states in told.values())
-            sentences.append(
-                f"{selection.label}: launches fell into two states, {apart:.3g} times apart (in the"
-                f" higher: {counts}). {_what_states_mean(list(found.values()))}"
+        seen = {arm: states for arm, states in found.items() if states}
+        if seen:
+            counts = ", ".join(f"{arm} {s.higher} of {s.launches}" for arm, s in seen.items())
+            apart = max(states.apart for states in seen.values())
+            meaning = _what_states_mean(list(found.values()))
+            told.setdefault(meaning, []).append(
+                f"{selection.label} {apart:.3g} times apart ({counts} in the higher)"
             )
-    return sentences
+    return [
+        f"launches fell into two states: {'; '.join(benchmarks)}. {meaning}"
+        for meaning, benchmarks in told.items()
+    ]
 
 
 def _what_states_mean(found: Sequence[TwoStates | None]) -> str:
