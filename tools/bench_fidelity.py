@@ -33,6 +33,8 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "paribu
 SIZES = (8, 4096, 65536, 1048576)
 IMB = {
     "PingPong": "latency",
+    "Uniband": "bandwidth",
+    "Biband": "bibandwidth",
     "Bcast": "bcast",
     "Allgather": "allgather",
     "Allreduce": "allreduce",
@@ -46,14 +48,17 @@ OSU = {
     "osu_allreduce": "allreduce",
     "osu_alltoall": "alltoall",
 }
+WINDOWED = ("Uniband", "Biband", "osu_bw")  # an iteration is a window of 64 messages
 SECTIONS = 15
 PRINT_STEP = 0.01  # IMB and OSU print two decimals
 
 Figures = dict[int, float]
 
 
-def count_for(size: int) -> int:
+def count_for(program: str, size: int) -> int:
     """Return iterations that take about a millisecond: mostly less than between interruptions."""
+    if program in WINDOWED:
+        return 200 if size < 1024 else 64 if size < 16384 else 16 if size < 262144 else 4
     return 2000 if size < 1024 else 1000 if size < 16384 else 200 if size < 262144 else 40
 
 
@@ -111,9 +116,9 @@ def read_kernel(text: str) -> Figures:
 
 
 def read_imb(text: str, program: str) -> Figures:
-    """Return us by size, the median of the sections.
+    """Return us by size (MB/s of windows), the median of the sections.
 
-    PingPong is taken from Mbytes/sec, which has more digits, the others from t_avg.
+    PingPong is taken from Mbytes/sec, which has more digits, the collectives from t_avg.
     """
     seen: dict[int, list[float]] = {}
     for line in text.split("# Benchmarking", 1)[1].splitlines():
@@ -121,7 +126,11 @@ def read_imb(text: str, program: str) -> Figures:
             continue
         numbers = [float(text) for text in line.split()]
         size = int(numbers[0])
-        seen.setdefault(size, []).append(size / numbers[3] if program == "PingPong" else numbers[4])
+        if program in WINDOWED:
+            value = numbers[2]
+        else:
+            value = size / numbers[3] if program == "PingPong" else numbers[4]
+        seen.setdefault(size, []).append(value)
     return {size: statistics.median(values) for size, values in seen.items()}
 
 
@@ -154,7 +163,7 @@ def compare(
 
 
 def compare_imb(program: str, pairs: int, env: dict[str, str], folder: Path, size: int) -> Row:
-    count = str(count_for(size))
+    count = str(count_for(program, size))
     lengths = folder / "lengths"
     lengths.write_text(f"{size}\n")
     mpirun = ["mpirun", "-ppn", "2", "-n", "2"]
@@ -178,7 +187,7 @@ def compare_imb(program: str, pairs: int, env: dict[str, str], folder: Path, siz
 
 def compare_osu(program: Path, pairs: int, env: dict[str, str], folder: Path, size: int) -> Row:
     """`program` must have been built with the MPI library whose mpirun is first on the PATH."""
-    count = str(count_for(size) * 10 // (64 if program.name == "osu_bw" else 1))
+    count = str(count_for(program.name, size) * 10)
     warmup = str(int(count) // 10)
     mpirun = ["mpirun", "-ppn", "2", "-n", "2"]
 

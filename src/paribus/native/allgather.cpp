@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
         session.give_up_if(out.data && in.data ? "" : "no memory left at " + where);
         const auto call = [&](long) {
             MPI_Allgather(out.data, static_cast<int>(bytes), MPI_BYTE, in.data,
-                          static_cast<int>(bytes), MPI_BYTE, MPI_COMM_WORLD);
+                          static_cast<int>(bytes), MPI_BYTE, session.comm);
         };
         const auto block = [&](int r) { return in.data + static_cast<std::size_t>(r) * size; };
         const auto prepare = [&] {

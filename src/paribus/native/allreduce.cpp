@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
 
         const auto call = [&](long) {
             MPI_Allreduce(out.data, in.data, static_cast<int>(elements),
-                          chars ? MPI_CHAR : MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+                          chars ? MPI_CHAR : MPI_FLOAT, MPI_SUM, session.comm);
         };
         const auto prepare = [&] {
             ++salt;

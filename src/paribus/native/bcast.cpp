@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
         const auto call = [&](long i) {
             root = rotate ? static_cast<int>(i % session.ranks) : 0;
             MPI_Bcast(rank == root ? out.data : in.data, static_cast<int>(bytes), MPI_BYTE, root,
-                      MPI_COMM_WORLD);
+                      session.comm);
         };
         const auto prepare = [&] {
             ++salt;

@@ -17,9 +17,9 @@ int main(int argc, char** argv) {
         Buffer out(size, session.like(Like::imb)), in(size, session.like(Like::imb));
         session.give_up_if(out.data && in.data ? "" : "no memory left at " + where);
 
-        const auto send = [&] { MPI_Send(out.data, count, MPI_BYTE, other, 1, MPI_COMM_WORLD); };
+        const auto send = [&] { MPI_Send(out.data, count, MPI_BYTE, other, 1, session.comm); };
         const auto receive = [&] {
-            MPI_Recv(in.data, count, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(in.data, count, MPI_BYTE, other, 1, session.comm, MPI_STATUS_IGNORE);
         };
         const auto round_trips = [&](long n) {
             if (session.rank == 0)
