@@ -276,6 +276,14 @@ def test_an_existing_directory_is_refused_without_resume(tmp_path: Path) -> None
     assert (tmp_path / "other" / "thesis.tex").read_text() == "precious"
 
 
+def test_killed_before_the_plan_was_frozen_a_study_starts_again(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "plan.draft").write_text('{"half": ')
+    done = paribus("run", write_study(tmp_path), "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "out" / "plan.draft").exists()
+
+
 def test_resume_of_nothing(tmp_path: Path) -> None:
     done = paribus("run", write_study(tmp_path), "--out", "none", "--resume", cwd=tmp_path)
     assert done.returncode == 2

@@ -43,7 +43,13 @@ def test_fifty_kills_end_with_exactly_the_planned_launches(tmp_path: Path) -> No
     kept: set[int] = set()
     in_flight = 0
     for _ in range(KILLS):
-        words = ["run", study, "--out", out, *(["--resume"] if out.exists() else [])]
+        words = [
+            "run",
+            study,
+            "--out",
+            out,
+            *(["--resume"] if (out / "plan.json").exists() else []),
+        ]
         with subprocess.Popen(
             command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         ) as process:

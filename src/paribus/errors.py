@@ -4,9 +4,8 @@ ParibusError            cause, place, next step; exit code of the command line
 |-- UserError           the study, an argument or the machine must be changed (exit 2)
 |   |-- StudyError      a study file says something that cannot be done
 |   `-- StoreError      a study directory cannot be used
-|-- LaunchError         one launch gave nothing usable; the study goes on
-|   `-- ParseError      what a program printed is not what success prints
-`-- DataError           the data cannot support any verdict (exit 4)
+`-- LaunchError         one launch gave nothing usable; the study goes on
+    `-- ParseError      what a program printed is not what success prints
 """
 
 from __future__ import annotations
@@ -55,9 +54,3 @@ class ParseError(LaunchError):
     def __init__(self, cause: str, *, line: int = 0, place: str = "", mend: str = "") -> None:
         super().__init__(cause, place=place, mend=mend)
         self.line = line
-
-
-class DataError(ParibusError):
-    """The data that exist cannot support any verdict."""
-
-    exit_code = 4

@@ -78,12 +78,17 @@ def _check_directory(directory: Path, *, resume: bool) -> None:
     """Refuse to mix: a new study needs a new directory, a resumed one needs its plan."""
     if resume:
         plans.read_plan(directory)
-    elif directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+    elif directory.exists() and (not directory.is_dir() or _in_use(directory)):
         raise StoreError(
             "exists already",
             place=str(directory),
             mend="continue it with --resume, or choose another directory with --out",
         )
+
+
+def _in_use(directory: Path) -> bool:
+    """Return whether anything but a plan that was killed before it was frozen lies there."""
+    return any(path.name != plans.DRAFT for path in directory.iterdir())
 
 
 def _plan(study: Study, directory: Path, *, resume: bool) -> plans.Plan:

@@ -21,6 +21,7 @@ from paribus.stats.plan import Randomiser, arm_orders
 from paribus.study.load import benchmark_of
 
 SCHEMA = "paribus.plan/1"
+DRAFT = "plan.draft"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def write_plan(frozen: Plan, directory: Path) -> None:
     """Write plan.json, durably and at once; raises StoreError if it is there already."""
     path = directory / "plan.json"
     table = {"sha256": frozen.sha256, **_to_table(frozen)}
-    draft = path.with_suffix(".draft")
+    draft = directory / DRAFT
     try:
         with draft.open("w") as file:
             file.write(_layout(table))
