@@ -6,27 +6,20 @@ import math
 import random
 from dataclasses import replace
 
-from paribus.model import (
-    Arm,
-    Case,
+from paribus.judgement import (
     Comparison,
-    Container,
     Difference,
     Finding,
     Judgement,
-    Launch,
-    Metric,
+    Notice,
     Point,
     Progress,
-    Selection,
-    Settings,
     Spread,
-    State,
-    Study,
     Tally,
     Verdict,
     Word,
 )
+from paribus.model import Arm, Case, Container, Launch, Metric, Selection, Settings, State, Study
 
 LATENCY = Metric("latency", "us", "lower", margin=0.02, small_us=2.0)
 BANDWIDTH = Metric("bandwidth", "MB/s", "higher")
@@ -225,7 +218,13 @@ def two_arms() -> Judgement:
             for arm, mtu in (("host", 65536), ("bridged", 1500))
         },
         117,
-        ("allreduce: launches fall into two groups 25 % apart; the machine changed its state.",),
+        (
+            Notice(
+                "two states", "warning",
+                "allreduce: launches fall into two groups 25 % apart; the machine changed its "
+                "state.", ("allreduce",),
+            ),
+        ),
         {"paribus": "0.1.0", "python": "3.11.9", "numpy": "2.1.0"},
         1_763_683_200.0,
         212.4,
@@ -276,7 +275,7 @@ def three_arms() -> Judgement:
             for arm in ("tcp-loopback", "tcp-bridge")
         ),
         facts={arm.name: {"cpu.model": "AMD EPYC 7B13"} for arm in arms},
-        warnings=(),
+        notices=(),
     )
 
 
@@ -335,7 +334,7 @@ def no_data() -> Judgement:
         points=tuple(
             Point(n, 1 + n, "latency", "bridged", 2.0 * n, State.FAILED, None) for n in range(8)
         ),
-        warnings=(),
+        notices=(),
     )
 
 
@@ -384,7 +383,7 @@ def hostile() -> Judgement:
         points=points(label, {arms[0].name: 1.0, arms[1].name: 1.2}, broken=(3,)),
         differences=(Difference(HOSTILE, arms[1].name, HOSTILE, HOSTILE, "unexplained"),),
         facts={arms[0].name: {HOSTILE: HOSTILE}, arms[1].name: {HOSTILE: [HOSTILE]}},
-        warnings=(HOSTILE,),
+        notices=(Notice("two states", "warning", HOSTILE),),
         versions={HOSTILE: HOSTILE},
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 STEADY = """
 from paribus.errors import ParseError
-from paribus.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Sample
+from paribus.model import (Benchmark, Case, Metric, Parameter, Parsed, Program, Sample)
 
 def command(request):
     return Program(("/bin/sh", "-c", request.parameters["script"], "{mark}"), mpi=False)

@@ -131,7 +131,7 @@ def test_sigkill_of_either_process_leaves_nothing(tmp_path: Path, victim: str) -
     mark = f"34{os.getpid()}"
     code = f"""
 from paribus.host import LocalHost
-from paribus.model import Command
+from paribus.model import (Command)
 with LocalHost() as host:
     print(host._warden.pid, flush=True)
     host.run(Command(("/bin/sh", "-c", "sleep {mark}; true")), stdout={str(tmp_path / "o")!r},

@@ -15,7 +15,8 @@ import pytest
 import browser
 import judgements
 from paribus.errors import UserError
-from paribus.model import Case, Judgement
+from paribus.judgement import Judgement
+from paribus.model import Case
 from paribus.report import bundle, figures, plots, wording
 from paribus.report.axes import log_ticks, panels
 from paribus.report.html import write_html

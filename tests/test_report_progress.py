@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import judgements
-from paribus.model import Comparison
+from paribus.judgement import Comparison
 from paribus.report.progress import BAR, Display, bar, live_view
 
 

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 import judgements
-from paribus.model import Difference, Judgement, Word
+from paribus.judgement import Difference, Judgement, Word
 from paribus.report import axes, wording
 from paribus.report.terminal import MOST_DIFFERENCES, print_report
 

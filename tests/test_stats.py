@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, wilcoxon
 
-from paribus.model import Comparison, Metric, Word
+from paribus.judgement import Comparison, Word
+from paribus.model import Metric
 from paribus.stats import estimate
 from paribus.stats.estimate import compare, critical_rank, signed_rank_cdf
 from paribus.stats.looks import LEVELS, LONGER, LOOKS, schedule

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paribus.model import Comparison, Word
+from paribus.judgement import Comparison, Word
 from paribus.stats.estimate import hodges_lehmann
 from paribus.stats.looks import Looks, schedule
 from paribus.stats.plan import arm_orders

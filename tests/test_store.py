@@ -127,7 +127,7 @@ def test_a_full_disk_keeps_what_was_stored(tmp_path: Path) -> None:
 import os
 from pathlib import Path
 from paribus.errors import StoreError
-from paribus.model import *
+from paribus.model import (*)
 from paribus.store import Store
 directory = Path({str(tmp_path)!r})
 stored = 0

@@ -49,7 +49,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "benchmarks-of-paribus.md"
 OUTSIDE = """
 import re
-from paribus.model import *
+from paribus.model import (*)
 
 def command(request):
     # A different figure each time, so that no look decides and all blocks are carried out.

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
 Direction = Literal["lower", "higher"]
+Endpoint = Literal["median", "p99", "p25", "min"]
 Scalar = str | int | float | bool
 
 
@@ -25,6 +26,10 @@ class Metric:
 
     `margin` is a share (0.02 is 2 %); `small_us`, for times in us, is the reference value below
     which a difference must exceed `small_margin` instead (docs/statistics.md, "margin").
+
+    `endpoint` is the one figure that a launch contributes: the median of its samples, or the
+    p99, p25 or min counted from the good end (for bandwidths p99 is the slow end as well).
+    `sampled` is the name under which the samples were recorded, if it is not `name`.
     """
 
     name: str
@@ -33,6 +38,8 @@ class Metric:
     margin: float = 0.02
     small_us: float = 0.0
     small_margin: float = 0.05
+    endpoint: Endpoint = "median"
+    sampled: str = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -269,7 +276,8 @@ class Arm:
 class Selection:
     """A benchmark as one study uses it; `label` is unique within the study.
 
-    `timeout_s` is the limit of a launch; None means one drawn from the warm-up launches.
+    `timeout_s` is the limit of a launch; None means one drawn from the warm-up launches. The
+    first of `endpoints` decides; the others are reported beside it, each on its own.
     """
 
     label: str
@@ -279,6 +287,7 @@ class Selection:
     timeout_s: float | None = None
     file: str | None = None
     file_sha256: str | None = None
+    endpoints: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +296,12 @@ class Settings:
 
     `margin` of None means the metric's own; `blocks` is the most blocks per benchmark; `seed` of
     None means one drawn when the plan is frozen.
+
+    `unit` "session": the factor is expensive to switch, so a block is a pair (or more) of
+    sessions of `launches` launches each, and the median of a session is what counts. `layout`
+    "duet": the arms of a block are launched at the same time, each on its half of the cores.
+    `decides`: a benchmark goes on until its headline is decided, or until its cases are as well.
+    `monitor`: open-ended; judged by a confidence sequence that is valid at any moment.
     """
 
     margin: float | None = None
@@ -295,6 +310,12 @@ class Settings:
     budget_s: float | None = None
     seed: int | None = None
     bind: Literal["core", "none"] = "core"
+    unit: Literal["launch", "session"] = "launch"
+    launches: int = 5
+    layout: Literal["pairs", "duet"] = "pairs"
+    decides: Literal["headline", "cases"] = "headline"
+    monitor: bool = False
+    every_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,13 +333,18 @@ class Study:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One planned start of a program. Block 0 is the warm-up: recorded, never counted."""
+    """One planned start of a program. Block 0 is the warm-up: recorded, never counted.
+
+    `place` counts the launches of one arm within the block. It is 0 but in sessions, where 0 is
+    the warm-up launch of the session (never counted) and 1, 2, ... are its replicates.
+    """
 
     number: int
     block: int
     benchmark: str
     arm: str
     seed: int
+    place: int = 0
 
 
 class State(StrEnum):
@@ -345,168 +371,3 @@ class Outcome:
     samples: tuple[Sample, ...] = ()
     facts: Facts = field(default_factory=dict)
     error: str = ""
-
-
-# --- the judgement -------------------------------------------------------------------------------
-
-
-class Word(StrEnum):
-    """The seven things that a verdict can say of an arm against the reference."""
-
-    FASTER = "faster"
-    SLOWER = "slower"
-    EQUIVALENT = "equivalent"
-    UNDECIDED = "undecided"
-    RELIABILITY = "reliability differs"
-    WITHHELD = "withheld"
-    NO_DATA = "no data"
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Ratio of the arm's value to the reference's, with its interval.
-
-    `level` is the confidence level of [low, high]. The ends are 0 and inf while the blocks are
-    too few for an interval at this level.
-    """
-
-    blocks: int
-    ratio: float
-    low: float
-    high: float
-    level: float
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a comparison says against a margin, in one word, with the sentence that explains it."""
-
-    word: Word
-    reason: str
-    final: bool
-    blocks_needed: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Launch medians of one arm at one case: how many, their median and their quartiles."""
-
-    launches: int
-    median: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One row of the report: an arm against the reference, for a headline or one case.
-
-    `case` is None for the headline of the benchmark (mean log ratio over its cases, per block);
-    then `reference_value` and `arm_value` are geometric means over the cases.
-    """
-
-    benchmark: str
-    arm: str
-    metric: Metric
-    case: Case | None
-    margin: float
-    comparison: Comparison | None
-    verdict: Verdict
-    reference_value: Spread | None
-    arm_value: Spread | None
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Launches of one benchmark in one arm, by what came of them (warm-up not counted)."""
-
-    benchmark: str
-    arm: str
-    counted: int
-    failed: int
-    timed_out: int
-    invalid: int
-    first_error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One launch on the time axis of the report.
-
-    `level` is the geometric mean over cases of the launch median, divided by the reference's
-    typical one: 1.0 is the reference's usual level. None for a launch that gave no samples.
-    """
-
-    number: int
-    block: int
-    benchmark: str
-    arm: str
-    at_s: float
-    state: State
-    level: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One fact that differs between an arm and the reference."""
-
-    key: str
-    arm: str
-    reference_value: str
-    arm_value: str
-    kind: Literal["factor", "unexplained", "noted"]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What a study has done so far, told before each launch and after each block.
-
-    `launch` is the one about to start, None at the end. `headlines` are the findings so far;
-    `left_s` is the time left if every undecided benchmark goes to its last block.
-    """
-
-    launch: Launch | None
-    blocks_done: Mapping[str, int]
-    blocks_most: int
-    launches_done: int
-    launches_most: int
-    elapsed_s: float
-    left_s: float | None
-    headlines: tuple[Finding, ...]
-    failures: int
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """Everything that a report shows, computed from a study directory and nothing else.
-
-    `complete` is False while the study can be resumed; `looks` are the blocks at which verdicts
-    may fall and `level` is the confidence level of the interval at each of them.
-    """
-
-    study: Study
-    plan_sha256: str
-    directory: str
-    sentence: str
-    complete: bool
-    headlines: tuple[Finding, ...]
-    cases: tuple[Finding, ...]
-    tallies: tuple[Tally, ...]
-    points: tuple[Point, ...]
-    differences: tuple[Difference, ...]
-    facts: Mapping[str, Facts]
-    equal_facts: int
-    warnings: tuple[str, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=dict)
-    started: float | None = None
-    wall_s: float = 0.0
-    looks: tuple[int, ...] = ()
-    level: float = 0.0
-
-    @property
-    def reference(self) -> str:
-        return self.study.arms[0].name
-
-    def of_benchmark(self, label: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
-        """Return the rows of `findings` that belong to the benchmark `label`, in order."""
-        return tuple(f for f in findings if f.benchmark == label)

@@ -27,7 +27,7 @@ from types import TracebackType
 from paribus.errors import StoreError
 from paribus.model import Case, Launch, Outcome, Sample, State
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 LEAST_SPACE = 512 * 1024
 """Bytes that must be free before a launch: several times what a kernel prints."""
 
@@ -40,6 +40,7 @@ CREATE TABLE launches(
   block INTEGER NOT NULL,
   benchmark TEXT NOT NULL,
   arm TEXT NOT NULL,
+  place INTEGER NOT NULL,
   seed INTEGER NOT NULL,
   state TEXT NOT NULL,
   started REAL NOT NULL,
@@ -151,15 +152,16 @@ class Store:
             with _transaction(db):
                 attempt = self.attempts(launch.number)
                 cursor = db.execute(
-                    "INSERT INTO launches(number, attempt, block, benchmark, arm, seed, state,"
-                    " started, wall_s, exit_code, argv, facts, error)"
-                    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                    "INSERT INTO launches(number, attempt, block, benchmark, arm, place, seed,"
+                    " state, started, wall_s, exit_code, argv, facts, error)"
+                    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                     (
                         launch.number,
                         attempt,
                         launch.block,
                         launch.benchmark,
                         launch.arm,
+                        launch.place,
                         launch.seed,
                         outcome.state.value,
                         outcome.started,
@@ -231,8 +233,8 @@ class Store:
         db = self._open()
         where = "" if void else "WHERE void IS NULL"
         rows = db.execute(
-            "SELECT id, number, attempt, block, benchmark, arm, seed, state, started, wall_s,"
-            f" exit_code, argv, facts, error, void FROM launches {where} ORDER BY id"
+            "SELECT id, number, attempt, block, benchmark, arm, place, seed, state, started,"
+            f" wall_s, exit_code, argv, facts, error, void FROM launches {where} ORDER BY id"
         )
         for row in rows:
             found: tuple[Sample, ...] = ()
@@ -246,19 +248,19 @@ class Store:
                     )
                 )
             yield Stored(
-                Launch(row[1], row[3], row[4], row[5], row[6]),
+                Launch(row[1], row[3], row[4], row[5], row[7], row[6]),
                 row[2],
                 Outcome(
-                    State(row[7]),
-                    row[8],
+                    State(row[8]),
                     row[9],
                     row[10],
-                    tuple(json.loads(row[11])),
+                    row[11],
+                    tuple(json.loads(row[12])),
                     found,
-                    json.loads(row[12]),
-                    row[13],
+                    json.loads(row[13]),
+                    row[14],
                 ),
-                row[14],
+                row[15],
             )
 
     def bind_plan(self, plan_sha256: str) -> None:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from paribus.model import Judgement, Progress, Word
+from paribus.judgement import Judgement, Progress, Word
 from paribus.store import Store
 from paribus.study.conclude import conclude
 from paribus.study.plan import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from paribus.model import Judgement, Tally
+from paribus.judgement import Judgement, Tally
 from paribus.report import wording
 from paribus.report.markup import Html, element, escape, join, pairs, table
 from paribus.units import format_seconds

@@ -12,16 +12,8 @@ from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from typing import Any, TextIO
 
-from paribus.model import (
-    Case,
-    Comparison,
-    Finding,
-    Judgement,
-    Metric,
-    Scalar,
-    Spread,
-    Study,
-)
+from paribus.judgement import Comparison, Finding, Judgement, Spread
+from paribus.model import Case, Metric, Scalar, Study
 
 SCHEMA = "paribus.verdict/1"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.errors import UserError
-from paribus.model import Judgement
+from paribus.judgement import Judgement
 from paribus.report import plots, wording
 from paribus.report.axes import Spec, panels
 

@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from paribus.errors import UserError
-from paribus.model import Finding, Judgement
+from paribus.judgement import Finding, Judgement
 from paribus.report import plots, wording
 from paribus.report.appendix import appendix
 from paribus.report.axes import Panel, Spec, panels

@@ -7,7 +7,8 @@ and each arm has a shape of its own.
 
 from __future__ import annotations
 
-from paribus.model import Finding, Judgement, Metric, Point, Spread
+from paribus.judgement import Finding, Judgement, Point, Spread
+from paribus.model import Metric
 from paribus.report import wording
 from paribus.report.axes import (
     BAND,

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from paribus.model import Finding, Launch, Progress, Word
+from paribus.judgement import Finding, Progress, Word
+from paribus.model import Launch
 from paribus.report import wording
 from paribus.report.terminal import STYLES
 from paribus.report.wording import clean

@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus.model import Difference, Finding, Judgement, Word
+from paribus.judgement import Difference, Finding, Judgement, Word
 from paribus.report import wording
 from paribus.report.wording import clean
 from paribus.units import format_change, format_seconds

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from paribus.model import Comparison, Finding, Judgement, Metric, Point, Spread, State, Tally, Word
+from paribus.judgement import Comparison, Finding, Judgement, Point, Spread, Tally, Word
+from paribus.model import Metric, State
 from paribus.units import format_bytes, format_value
 
 WARM_UP = 0

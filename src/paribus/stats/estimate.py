@@ -14,7 +14,7 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from paribus.model import Comparison
+from paribus.judgement import Comparison
 
 if TYPE_CHECKING:
     import numpy as np

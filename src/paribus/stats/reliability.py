@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from paribus.model import Verdict, Word
+from paribus.judgement import Verdict, Word
 
 MOST_FAILING = 0.10
 """Share of blocks in which an arm may fail before its speed alone says too little."""

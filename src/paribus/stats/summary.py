@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 
-from paribus.model import Spread
+from paribus.judgement import Spread
 
 
 def _checked(values: Iterable[float], what: str) -> list[float]:

@@ -6,7 +6,8 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from paribus.model import Comparison, Direction, Verdict, Word
+from paribus.judgement import Comparison, Verdict, Word
+from paribus.model import Direction
 
 TYPICAL_CONFIDENCE = 0.987
 """The confidence at each look of the standard schedule (looks.schedule(60))."""

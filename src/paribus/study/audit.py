@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from paribus.model import Difference, Facts, Study
+from paribus.judgement import Difference
+from paribus.model import Facts, Study
 
 VOLATILE = (
     "probe.",

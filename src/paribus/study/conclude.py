@@ -7,17 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from paribus import __version__
-from paribus.model import (
-    Difference,
-    Facts,
-    Finding,
-    Judgement,
-    Point,
-    State,
-    Tally,
-    Verdict,
-    Word,
-)
+from paribus.judgement import Difference, Finding, Judgement, Notice, Point, Tally, Verdict, Word
+from paribus.model import Facts, State
 from paribus.stats.states import TwoStates, shares_differ, two_states
 from paribus.stats.summary import geometric_mean, launch_median
 from paribus.store import Store
@@ -61,7 +52,10 @@ def conclude(plan: Plan, store: Store) -> Judgement:
         differences=tuple(differences),
         facts={arm: _merged(facts, arm) for arm in arms},
         equal_facts=equal,
-        warnings=(*_warnings(plan, store, evidence, facts, arms), *_states(plan, points)),
+        notices=tuple(
+            Notice("machine", "warning", text)
+            for text in (*_warnings(plan, store, evidence, facts, arms), *_states(plan, points))
+        ),
         versions={**plan.software, "python": platform.python_version(), "reported by": __version__},
         started=started,
         wall_s=wall_s,

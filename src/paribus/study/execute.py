@@ -10,21 +10,19 @@ from pathlib import Path
 
 from paribus.errors import LaunchError, ParseError
 from paribus.host import remove_scratch
+from paribus.judgement import Finding, Progress, Word
 from paribus.model import (
     Benchmark,
     Command,
     Completed,
     Facts,
-    Finding,
     Host,
     Launch,
     Outcome,
     Parsed,
-    Progress,
     Request,
     Selection,
     State,
-    Word,
 )
 from paribus.probes.machine import load_facts, machine_facts
 from paribus.store import Store

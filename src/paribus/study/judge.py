@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paribus.model import Comparison, Finding, Metric, Selection, Spread, State, Verdict, Word
+from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
+from paribus.model import Metric, Selection, State
 from paribus.stats.estimate import compare
 from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.pairs import block_log_ratios, headline_log_ratios

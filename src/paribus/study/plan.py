@@ -191,7 +191,7 @@ def _to_table(frozen: Plan) -> dict[str, Any]:
             label: [dataclasses.asdict(metric) for metric in metrics]
             for label, metrics in frozen.metrics.items()
         },
-        "columns": ["number", "block", "benchmark", "arm", "seed"],
+        "columns": [field.name for field in dataclasses.fields(Launch)],
         "launches": [dataclasses.astuple(launch) for launch in frozen.launches],
     }
     normal: dict[str, Any] = json.loads(json.dumps(table))

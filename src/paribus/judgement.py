@@ -1,0 +1,217 @@
+"""What a study comes to: the values that the judging rooms hand to the reports. No I/O here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+from paribus.model import Case, Facts, Launch, Metric, State, Study
+
+
+class Word(StrEnum):
+    """The seven things that a verdict can say of an arm against the reference."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    EQUIVALENT = "equivalent"
+    UNDECIDED = "undecided"
+    RELIABILITY = "reliability differs"
+    WITHHELD = "withheld"
+    NO_DATA = "no data"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Ratio of the arm's value to the reference's, with its interval.
+
+    `level` is the confidence level of [low, high]. The ends are 0 and inf while the blocks are
+    too few for an interval at this level.
+    """
+
+    blocks: int
+    ratio: float
+    low: float
+    high: float
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a comparison says against a margin, in one word, with the sentence that explains it.
+
+    With `size_known` False only the word stands, not the ratio: too many launches were cut off
+    by the time limit for "by how much".
+    """
+
+    word: Word
+    reason: str
+    final: bool
+    blocks_needed: int | None = None
+    size_known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Launch medians of one arm at one case: how many, their median and their quartiles."""
+
+    launches: int
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One row of the report: an arm against the reference, for a headline or one case.
+
+    `case` is None for the headline of the benchmark (mean log ratio over its cases, per block);
+    then `reference_value` and `arm_value` are geometric means over the cases. In the headline of
+    a layer `benchmark` is the layer's name and there are no values: the ratio is one of times,
+    rates entering as their inverse. In the findings of `Judgement.pairs` the comparison is with
+    the arm `reference`; everywhere else that is "" and the study's first arm is meant.
+    """
+
+    benchmark: str
+    arm: str
+    metric: Metric
+    case: Case | None
+    margin: float
+    comparison: Comparison | None
+    verdict: Verdict
+    reference_value: Spread | None
+    arm_value: Spread | None
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What else a reader of the figures must know, beside the verdicts: a named finding.
+
+    `name` is one of those that docs/statistics.md lists ("two states", "drift", "order effect",
+    ...); `benchmarks` are those it speaks of (none: the whole study). `text` is a sentence for
+    the user, `mend` what can be done about it. A "warning" changes how the verdicts are to be
+    read and stands on top of a report; a "note" is for the section on the data. `figures` are
+    what was computed, for machines: names to numbers, texts, or lists of them.
+    """
+
+    name: str
+    level: Literal["warning", "note"]
+    text: str
+    benchmarks: tuple[str, ...] = ()
+    mend: str = ""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Launches of one benchmark in one arm, by what came of them (warm-up not counted)."""
+
+    benchmark: str
+    arm: str
+    counted: int
+    failed: int
+    timed_out: int
+    invalid: int
+    first_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One launch on the time axis of the report.
+
+    `level` is the geometric mean over cases of the launch median, divided by the reference's
+    typical one: 1.0 is the reference's usual level. None for a launch that gave no samples.
+    `flag` says what is unusual about the launch ("" if nothing is); it counts nevertheless.
+    """
+
+    number: int
+    block: int
+    benchmark: str
+    arm: str
+    at_s: float
+    state: State
+    level: float | None
+    flag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One fact that differs between an arm and the reference."""
+
+    key: str
+    arm: str
+    reference_value: str
+    arm_value: str
+    kind: Literal["factor", "unexplained", "noted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a study has done so far, told before each launch and after each block.
+
+    `launch` is the one about to start, None at the end. `headlines` are the findings so far;
+    `left_s` is the time left if every undecided benchmark goes to its last block.
+    """
+
+    launch: Launch | None
+    blocks_done: Mapping[str, int]
+    blocks_most: int
+    launches_done: int
+    launches_most: int
+    elapsed_s: float
+    left_s: float | None
+    headlines: tuple[Finding, ...]
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Everything that a report shows, computed from a study directory and nothing else.
+
+    `complete` is False while the study can be resumed; `looks` are the blocks at which verdicts
+    may fall and `level` is the confidence level of the interval at each of them.
+
+    `headlines` decide, one for each benchmark and arm. Beside them stand `layers` (layers with
+    two or more benchmarks), `endpoints` (headlines of the endpoints that do not decide), and,
+    with more than two arms, `pairs`: each arm against each other, for the ranking. `cases` are
+    corrected for their number: a word other than "undecided" is supported by the family.
+    `design` says in one sentence how the figures came about and what that controls.
+    """
+
+    study: Study
+    plan_sha256: str
+    directory: str
+    sentence: str
+    complete: bool
+    headlines: tuple[Finding, ...]
+    cases: tuple[Finding, ...]
+    tallies: tuple[Tally, ...]
+    points: tuple[Point, ...]
+    differences: tuple[Difference, ...]
+    facts: Mapping[str, Facts]
+    equal_facts: int
+    notices: tuple[Notice, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    started: float | None = None
+    wall_s: float = 0.0
+    looks: tuple[int, ...] = ()
+    level: float = 0.0
+    layers: tuple[Finding, ...] = ()
+    endpoints: tuple[Finding, ...] = ()
+    pairs: tuple[Finding, ...] = ()
+    design: str = ""
+
+    @property
+    def reference(self) -> str:
+        return self.study.arms[0].name
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The sentences of the notices that change how the verdicts are to be read."""
+        return tuple(f"{n.text} {n.mend}".strip() for n in self.notices if n.level == "warning")
+
+    def of_benchmark(self, label: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        """Return the rows of `findings` that belong to the benchmark `label`, in order."""
+        return tuple(f for f in findings if f.benchmark == label)
