@@ -102,6 +102,8 @@ def test_json_follows_the_schema(name: str) -> None:
         (("schema",), "paribus.verdict/2"),
         (("differences", 0, "kind"), "unknown"),
         (("study", "arms"), []),
+        (("notices", 0, "level"), "error"),
+        (("headlines", 0, "metric", "endpoint"), "mean"),
     ],
 )
 def test_schema_refuses_what_is_wrong(path: tuple[Any, ...], bad: Any) -> None:
@@ -131,13 +133,23 @@ def read(write: Any, judgement: Any) -> list[dict[str, str]]:
 def test_cases_read_back(name: str) -> None:
     judgement = judgements.ALL[name]()
     rows = read(cases_csv, judgement)
-    findings = (*judgement.headlines, *judgement.cases)
-    assert len(rows) == len(findings)
+    kinds = (
+        ("headline", judgement.headlines),
+        ("layer", judgement.layers),
+        ("endpoint", judgement.endpoints),
+        ("pair", judgement.pairs),
+        ("case", judgement.cases),
+    )
+    findings = [f for _, found in kinds for f in found]
+    assert [r["kind"] for r in rows] == [kind for kind, found in kinds for _ in found]
     for row, f in zip(rows, findings, strict=True):
         assert tuple(row) == CASE_COLUMNS
         assert (row["benchmark"], row["arm"], row["unit"]) == (f.benchmark, f.arm, f.metric.unit)
         assert (Case.from_json(row["case"]) if row["case"] else None) == f.case
         assert row["verdict"] == f.verdict.word.value
+        assert row["reference"] == (f.reference or judgement.reference)
+        assert row["endpoint"] == f.metric.endpoint
+        assert row["size_known"] == ("true" if f.verdict.size_known else "false")
         if f.comparison is None:
             assert row["ratio"] == row["ratio_low"] == row["blocks"] == ""
         else:
@@ -164,6 +176,7 @@ def test_launches_read_back(name: str) -> None:
         assert row["counted"] == ("true" if p.block else "false")
         assert float(row["at_s"]) == p.at_s
         assert (float(row["level"]) if row["level"] else None) == p.level
+        assert row["flag"] == p.flag
 
 
 def test_every_column_is_documented() -> None:

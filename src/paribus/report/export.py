@@ -12,19 +12,21 @@ from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from typing import Any, TextIO
 
-from paribus.judgement import Comparison, Finding, Judgement, Spread
+from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread
 from paribus.model import Case, Metric, Scalar, Study
 
 SCHEMA = "paribus.verdict/1"
 
 CASE_COLUMNS = (
-    *("benchmark", "metric", "unit", "better", "arm", "reference", "case"),
+    *("kind", "benchmark", "metric", "endpoint", "unit", "better", "arm", "reference", "case"),
     *("reference_median", "reference_q1", "reference_q3", "reference_launches"),
     *("arm_median", "arm_q1", "arm_q3", "arm_launches"),
     *("ratio", "ratio_low", "ratio_high", "level", "blocks", "margin"),
-    *("verdict", "final", "blocks_needed"),
+    *("verdict", "final", "size_known", "blocks_needed"),
 )
-LAUNCH_COLUMNS = ("number", "block", "counted", "benchmark", "arm", "at_s", "state", "level")
+LAUNCH_COLUMNS = (
+    *("number", "block", "counted", "benchmark", "arm", "at_s", "state", "level", "flag"),
+)
 
 
 def to_json(judgement: Judgement) -> dict[str, Any]:
@@ -38,10 +40,12 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         "started": judgement.started,
         "wall_s": judgement.wall_s,
         "versions": dict(judgement.versions),
-        "warnings": list(judgement.warnings),
+        "design": judgement.design,
+        "looks": list(judgement.looks),
+        "level": judgement.level,
+        "notices": [_notice(n) for n in judgement.notices],
         "study": _study(judgement.study),
-        "headlines": [_finding(f) for f in judgement.headlines],
-        "cases": [_finding(f) for f in judgement.cases],
+        **{key: [_finding(judgement, f) for f in found] for key, found in _findings(judgement)},
         "tallies": [_plain(t) for t in judgement.tallies],
         "launches": [_plain(p) for p in judgement.points],
         "differences": [_plain(d) for d in judgement.differences],
@@ -50,15 +54,28 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
     }
 
 
+def _findings(judgement: Judgement) -> tuple[tuple[str, tuple[Finding, ...]], ...]:
+    """Return every kind of finding under its key in the JSON, in the order of the exports."""
+    return (
+        ("headlines", judgement.headlines),
+        ("layers", judgement.layers),
+        ("endpoints", judgement.endpoints),
+        ("pairs", judgement.pairs),
+        ("cases", judgement.cases),
+    )
+
+
 def cases_csv(judgement: Judgement, file: TextIO) -> None:
-    """Write headlines and cases as CSV, a row per arm and case; `case` is empty in headlines.
+    """Write every finding as CSV, a row each, the cases last; only they have a `case`.
 
     Open the file with newline="". A figure that does not exist is an empty cell.
     """
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(CASE_COLUMNS)
-    for finding in (*judgement.headlines, *judgement.cases):
-        writer.writerow([_cell(v) for v in _case_row(judgement, finding)])
+    for key, found in _findings(judgement):
+        for finding in found:
+            row = (key.removesuffix("s"), *_case_row(judgement, finding))
+            writer.writerow([_cell(v) for v in row])
 
 
 def launches_csv(judgement: Judgement, file: TextIO) -> None:
@@ -71,17 +88,19 @@ def launches_csv(judgement: Judgement, file: TextIO) -> None:
     writer.writerow(LAUNCH_COLUMNS)
     for p in judgement.points:
         row = (p.number, p.block, p.block > 0, p.benchmark, p.arm, p.at_s, p.state.value, p.level)
-        writer.writerow([_cell(v) for v in row])
+        writer.writerow([*(_cell(v) for v in row), p.flag])
 
 
 def _case_row(judgement: Judgement, f: Finding) -> list[Scalar | None]:
     return [
-        *(f.benchmark, f.metric.name, f.metric.unit, f.metric.better, f.arm, judgement.reference),
+        *(f.benchmark, f.metric.name, f.metric.endpoint, f.metric.unit, f.metric.better),
+        *(f.arm, f.reference or judgement.reference),
         None if f.case is None else f.case.to_json(),
         *_spread_cells(f.reference_value),
         *_spread_cells(f.arm_value),
         *_comparison_cells(f.comparison),
-        *(f.margin, f.verdict.word.value, f.verdict.final, f.verdict.blocks_needed),
+        *(f.margin, f.verdict.word.value, f.verdict.final, f.verdict.size_known),
+        f.verdict.blocks_needed,
     ]
 
 
@@ -109,10 +128,11 @@ def _cell(value: Scalar | None) -> str:
     return str(value)
 
 
-def _finding(f: Finding) -> dict[str, Any]:
+def _finding(judgement: Judgement, f: Finding) -> dict[str, Any]:
     return {
         "benchmark": f.benchmark,
         "arm": f.arm,
+        "reference": f.reference or judgement.reference,
         "metric": _metric(f.metric),
         "case": None if f.case is None else _case(f.case),
         "margin": f.margin,
@@ -123,8 +143,19 @@ def _finding(f: Finding) -> dict[str, Any]:
     }
 
 
+def _notice(n: Notice) -> dict[str, Any]:
+    return {
+        "name": n.name,
+        "level": n.level,
+        "benchmarks": list(n.benchmarks),
+        "text": n.text,
+        "mend": n.mend,
+        "figures": _plain(n.figures),
+    }
+
+
 def _metric(metric: Metric) -> dict[str, Any]:
-    return {"name": metric.name, "unit": metric.unit, "better": metric.better}
+    return {k: getattr(metric, k) for k in ("name", "unit", "better", "endpoint")}
 
 
 def _case(case: Case) -> dict[str, Scalar]:
