@@ -1,25 +1,33 @@
-"""Print the level of each look (paribus.stats.looks.LEVELS), and check every schedule.
+"""Print the levels of the looks and the table of first crossings, and check every schedule.
 
-    python tools/calibrate_looks.py            # about a minute
-    python tools/calibrate_looks.py --check    # the levels in the code, and every other end
+    python tools/calibrate_looks.py             # paribus.stats.looks.LEVELS; about a minute
+    python tools/calibrate_looks.py --crossings # paribus.stats.crossings; about ten minutes
+    python tools/calibrate_looks.py --check     # the levels in the code, and every other end;
+                                                # and any_look_p against plain counting
 
 With iid symmetric data without ties, signs are fair coins independent of the ranks, so the
 signed-rank p values at all looks of a study have one joint distribution, whatever the data's.
 It is drawn here: 62 random bits stand for |d|, one for its sign, and a sort gives W. The level
 of a schedule is the largest multiple of 0.0001 at which the share of draws whose smallest p
 over the looks is at or below it, plus two standard errors, stays at or below 1 - confidence.
+
+For errors far below 1 % counting resolves nothing. There the chance of a first crossing at look j,
+P(p at j <= a and at no earlier look), is P(p at j <= a), which is exact, times the share of
+"no earlier look" among draws that do cross at j. Such draws are made by rejection: rank r gets
+its sign with the odds exp(-s r), W <= k is kept with chance exp(-s (k - W)).
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import textwrap
 import time
 
 import numpy as np
 
 from paribus.stats import looks
-from paribus.stats.estimate import signed_rank_cdf
+from paribus.stats.estimate import critical_rank, signed_rank_cdf
 
 CONFIDENCES = (0.90, 0.95, 0.99)
 CHUNK = 10_000
@@ -74,6 +82,93 @@ def calibrate(draws: int, seed: int) -> None:
         print(f"    {confidence}: {tuple(column[i] for column in columns)},")
 
 
+def signs_that_cross(rng: np.random.Generator, draws: int, n: int, k: int) -> np.ndarray:
+    """Return signs by rank (draw, rank), fair coins on condition that their W is at most k."""
+    ranks = np.arange(1, n + 1)
+    low, high = 0.0, 50.0
+    for _ in range(60):
+        slope = (low + high) / 2
+        mean = (ranks / (1 + np.exp(np.minimum(slope * ranks, 700)))).sum()
+        low, high = (slope, high) if mean > k else (low, slope)
+    chance = (1 / (1 + np.exp(np.minimum(high * ranks, 700)))).astype(np.float32)
+    kept: list[np.ndarray] = []
+    while sum(map(len, kept)) < draws:
+        signs = rng.random((max(200, 2_000_000 // n), n), dtype=np.float32) < chance
+        w = signs @ ranks
+        keep = (w <= k) & (rng.random(len(w)) < np.exp(-high * np.maximum(k - w, 0)))
+        kept.append(signs[keep])
+    return np.concatenate(kept)[:draws]
+
+
+def none_earlier(rng: np.random.Generator, at: tuple[int, ...], a: float, draws: int) -> float:
+    """Return P(no p <= a at at[:-1] | p <= a at at[-1]), two standard errors on the safe side."""
+    n = at[-1]
+    k = critical_rank(n, a)
+    if k < 0 or len(at) == 1:
+        return 1.0
+    critical = {m: critical_rank(m, a) for m in at[:-1]}
+    none = drawn = 0
+    while drawn < draws:
+        rows = min(draws - drawn, max(200, 4_000_000 // n))
+        signs = signs_that_cross(rng, rows, n, k)
+        # Which rank came when is independent of the signs: a random order of the ranks.
+        when = np.argsort(rng.random((rows, n), dtype=np.float32), axis=1)
+        crossed = np.zeros(rows, dtype=bool)
+        for m in at[:-1]:
+            if critical[m] >= 0:
+                here = when < m
+                w = (np.cumsum(here, axis=1, dtype=np.int32) * (here & signs)).sum(axis=1)
+                crossed |= (w <= critical[m]) | (w >= m * (m + 1) // 2 - critical[m])
+        none += int((~crossed).sum())
+        drawn += rows
+    share = none / draws
+    return min(1.0, share + 2 * math.sqrt(max(share * (1 - share), 1 / draws) / draws))
+
+
+def grid() -> list[float]:
+    """Return the levels of the table: where the first looks gain a rank, and a scale between."""
+    gains = [
+        2 * float(p) for n in looks.LOOKS[:3] for p in signed_rank_cdf(n)[: 9 if n == 8 else 6]
+    ]
+    scale = [10 ** (e / 6) for e in range(-36, -1)]
+    return sorted(a for a in {*gains, *scale} if 1e-6 <= a <= 0.5)
+
+
+def crossings(draws: int, seed: int) -> None:
+    """Print the module paribus.stats.crossings."""
+    every = looks.LOOKS + looks.LONGER
+    levels = grid()
+    print("# fmt: off\nGRID = (")
+    print(textwrap.indent(textwrap.fill(", ".join(f"{a:.10g}" for a in levels) + ",", 96), "    "))
+    print(")\n\nNONE_EARLIER = (", flush=True)
+    for count in range(1, len(every) + 1):
+        rng = np.random.Generator(np.random.PCG64([seed, count]))
+        at = every[:count]
+        of_look = draws if at[-1] <= looks.LOOKS[-1] else draws // 5
+        row = [math.ceil(1000 * none_earlier(rng, at, a, of_look)) for a in levels]
+        text = textwrap.fill(", ".join(map(str, row)) + ",", 92)
+        print(f"    (  # {at[-1]}\n{textwrap.indent(text, ' ' * 8)}\n    ),", flush=True)
+    print(")\n# fmt: on")
+
+
+def check_any_look(draws: int, seed: int) -> None:
+    """Print how far any_look_p lies above the counted shares, over levels, ends and gaps."""
+    schedules = [looks.schedule(n).at for n in (10, 12, 14, 18, 21, 27, 33, 40, 50, 60, 90, 200)]
+    schedules += [(7, 11, 16, 25, 38, 58), (8, 10, 15, 23, 36), tuple(range(8, 30, 3))]
+    for at in schedules:
+        smallest = smallest_p(at, draws, seed)[:, -1]
+        ratios = []
+        for a in np.geomspace(2e-4, 0.3, 60):
+            share = (smallest <= a + 1e-12).mean()
+            error = math.sqrt(max(share, 1 / draws) / draws)
+            ratios.append(((share - 3 * error) / looks.any_look_p(a, at), share, a))
+        worst, share, a = max(ratios)
+        typical = sorted(r[1] / looks.any_look_p(r[2], at) for r in ratios)[len(ratios) // 2]
+        print(
+            f"{at}: typically {typical:.3f} of any_look_p; most {worst:.3f} at {a:.5f}", flush=True
+        )
+
+
 def check(draws: int, seed: int) -> None:
     """Print the error of every schedule to 60 blocks and of some longer, with their levels."""
     ends = [*range(8, 61), 61, 75, 90, 91, 100, 120, 135, 136, 150, 200, 201, 300]
@@ -98,10 +193,14 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=4_000_000)
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--check", action="store_true", help="check the levels in the code")
+    parser.add_argument("--crossings", action="store_true", help="print the table of any_look_p")
     arguments = parser.parse_args()
     start = time.perf_counter()
-    if arguments.check:
+    if arguments.crossings:
+        crossings(arguments.draws // 40, arguments.seed)
+    elif arguments.check:
         check(arguments.draws // 8, arguments.seed + 2)
+        check_any_look(arguments.draws // 8, arguments.seed + 3)
     else:
         calibrate(arguments.draws, arguments.seed)
     print(f"{time.perf_counter() - start:.0f} s")

@@ -3,11 +3,21 @@
 Looking six times at 5 % each would find "a difference" between identical arms in 16 % of
 studies. Every look of a schedule uses the same smaller level instead (Pocock, Biometrika 64
 (1977) 191), chosen so that all looks together err in 1 - confidence of them.
+
+For errors other than the usual three, and for a p value found at one of the looks,
+`any_look_p` gives what all looks together do, and `nominal_level` its inverse. Signed ranks make
+that possible: without a difference and without ties their p values at the looks have one joint
+distribution whatever the data's, so it can be tabulated once (tools/calibrate_looks.py).
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+
+from paribus.stats.crossings import GRID, NONE_EARLIER
 
 LOOKS = (8, 12, 18, 27, 40, 60)
 """Complete blocks after which the evidence is weighed, each about half as many again."""
@@ -48,13 +58,16 @@ class Looks:
         return 1 - self.level
 
 
-def schedule(blocks: int, confidence: float = 0.95) -> Looks:
+def schedule(blocks: int, confidence: float = 0.95, comparisons: int = 1) -> Looks:
     """Return the looks of a study of at most `blocks` blocks, the last at `blocks` itself.
 
+    With several `comparisons` (arms against one reference) the error is divided among them
+    (Bonferroni), so that any of them errs at any look in at most 1 - confidence of studies.
     A study that ends between two looks uses the level of the one that ends at the later of them
     and so errs less, if anything (checked by tools/calibrate_looks.py --check). Raises ValueError
-    for fewer than 8 blocks, with which no verdict is possible, for more than 1000, and for a
-    confidence that has no tabulated levels.
+    for fewer than 8 blocks, with which no verdict is possible, for more than 1000, for a
+    confidence that has no tabulated levels, for fewer than 1 comparison, and for blocks that can
+    never decide that many comparisons.
     """
     every = LOOKS + LONGER
     if blocks < every[0]:
@@ -67,5 +80,111 @@ def schedule(blocks: int, confidence: float = 0.95) -> Looks:
     if confidence not in LEVELS:
         allowed = ", ".join(f"{c:.2f}" for c in LEVELS)
         raise ValueError(f"confidence {confidence}: looks are calibrated for {allowed}")
+    if comparisons < 1:
+        raise ValueError(f"{comparisons} comparisons")
     at = (*(n for n in every if n < blocks), blocks)
-    return Looks(at, LEVELS[confidence][len(at) - 1])
+    if comparisons == 1:
+        return Looks(at, LEVELS[confidence][len(at) - 1])
+    level = nominal_level(round(1 - confidence, 12) / comparisons, at)
+    if level < 2.0 ** (1 - blocks):
+        raise ValueError(
+            f"{blocks} blocks: too few for {comparisons} comparisons at {confidence:.0%} "
+            "confidence; allow more blocks or compare fewer arms"
+        )
+    return Looks(at, level)
+
+
+def any_look_p(p: float, at: Sequence[int]) -> float:
+    """Return P(the two-sided p is at or below `p` at any of the looks `at`), without a difference.
+
+    This is what a p found at whichever look a study stopped at is worth: the event that it is as
+    small there lies within the event that it is anywhere, whatever the rule that stopped the study
+    looked at. Valid (a share a of studies at most has it at or below a) and never below `p`.
+
+    `at` are the numbers of log ratios at the looks, in order: all that were planned, those not
+    reached included. Exact at the first look and at the levels of LEVELS; else the sum over looks of the chance of a first
+    crossing, from tabulated shares that are two standard errors high and taken from the worse
+    end of their interval. For looks closer together than the standard ones that is still more on
+    the safe side. Below 1e-6 the looks are simply added up. Raises ValueError for `p` outside
+    0 ... 1 and for no looks.
+    """
+    if not 0 <= p <= 1:
+        raise ValueError(f"a p of {p}")
+    if not at:
+        raise ValueError("no looks")
+    at = tuple(at)
+    cell = bisect_right(GRID, p) - 1
+    below = _at_grid(at)[cell] if cell >= 0 else 0.0
+    together = max(p, below, _crossing(p, at, cell))
+    return min([1.0, together, *_calibrated(p, at)])
+
+
+def _calibrated(p: float, at: tuple[int, ...]) -> list[float]:
+    """Return the errors that LEVELS promises of standard looks `at` for `p` and all above it."""
+    every = LOOKS + LONGER
+    last = len(at) - 1
+    if last >= len(every) or at[:-1] != every[:last] or at[-1] > every[last]:
+        return []
+    return [round(1 - c, 12) for c, levels in LEVELS.items() if p <= levels[last]]
+
+
+@lru_cache(maxsize=1024)
+def nominal_level(error: float, at: tuple[int, ...]) -> float:
+    """Return the largest level at which looks `at` together err in at most `error`.
+
+    The inverse of `any_look_p`, to 1e-15 of itself from below. Raises ValueError for an `error`
+    outside 0 < error < 1.
+    """
+    if not 0 < error < 1:
+        raise ValueError(f"an error of {error}")
+    if any_look_p(error, at) <= error:
+        return error
+    low, high = 0.0, error
+    while high - low > 1e-15 * high:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if any_look_p(middle, at) <= error else (low, middle)
+    return low
+
+
+@lru_cache(maxsize=256)
+def _at_grid(at: tuple[int, ...]) -> tuple[float, ...]:
+    """Return the largest chance of a crossing up to each level of the grid, so it only rises."""
+    rising: list[float] = []
+    for cell, level in enumerate(GRID):
+        rising.append(max(_crossing(level, at, cell), rising[-1] if rising else 0.0))
+    return tuple(rising)
+
+
+def _crossing(p: float, at: tuple[int, ...], cell: int) -> float:
+    """Return the sum over looks of P(crosses `p` there) P(at no earlier look | crosses there)."""
+    total, reachable = 0.0, False
+    for look, n in enumerate(at):
+        crosses = chance_at_most(n, p)
+        # Before the first look that can cross at all, "no earlier look" is certain.
+        total += crosses * (_none_earlier(look, cell) if reachable else 1.0)
+        reachable = reachable or crosses > 0
+    return total
+
+
+def _none_earlier(look: int, cell: int) -> float:
+    row = NONE_EARLIER[min(look, len(NONE_EARLIER) - 1)]
+    if cell < 0:
+        return 1.0
+    return max(row[cell : cell + 2]) / 1000
+
+
+def chance_at_most(n: int, p: float) -> float:
+    """Return the chance that `n` log ratios give a two-sided p at or below `p`: at most `p`.
+
+    From 91 log ratios on the steps of the distribution are too fine to matter: `p` itself.
+    """
+    from paribus.stats.estimate import signed_rank_cdf
+
+    if n > 90:
+        return p
+    # The slack is that of estimate.critical_rank.
+    cdf = signed_rank_cdf(n)
+    k = int(cdf.searchsorted(p / 2 * (1 + 1e-12), side="right")) - 1
+    return min(p, 2 * float(cdf[k])) if k >= 0 else 0.0

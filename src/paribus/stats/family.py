@@ -1,0 +1,274 @@
+"""Which cases of a benchmark the family supports: words said of many cases, with error control.
+
+Among ten cases of identical arms some interval excludes 1 in a third of studies. So each case gets
+a p value, at which it would just have its word; the p is corrected for the looks (looks.any_look_p)
+and then for the family: from 8 cases on by Benjamini & Hochberg (J. R. Stat. Soc. B 57 (1995)
+289), which keeps the share of wrong words among the words said; below, where a share means little,
+by a closed test that keeps the chance of any wrong word.
+
+When to stop may be decided by anything that the looks show, the headline above all, and cases are
+then judged where it stopped: "p is small at the look where we stopped" lies within "p is small at
+some look", and that is what `any_look_p` gives the chance of. What is not allowed is to judge at a
+number of blocks that is not one of the looks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from paribus.stats.looks import LOOKS, Looks, any_look_p, nominal_level
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+LEAST_FOR_SHARE = 8
+"""Cases from which on the share of wrong words is controlled rather than the chance of any."""
+
+FLIPS = 4000
+"""Draws of the signs: they place a chance of 5 % to within 0.35 % (one standard error)."""
+
+FLIPPED_BLOCKS = 200
+"""Blocks that the dependence between cases is taken from: the first so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What the family says of one case.
+
+    `p` is `word_p` of its log ratios; `adjusted` the same after the looks and the family: a word
+    is `supported` if it is at or below the error asked for. `level` is the confidence level of
+    the interval to print: if supported, one at which every supported case's interval gives its
+    word, and at which all these intervals together miss the truth as rarely as one alone would
+    (false coverage rate; Benjamini & Yekutieli, J. Am. Stat. Assoc. 100 (2005) 71); otherwise
+    that of a case on its own.
+    """
+
+    p: float
+    adjusted: float
+    supported: bool
+    level: float
+
+
+def word_p(log_ratios: Sequence[float], margin: float) -> float:
+    """Return the smallest two-sided error at which the interval of `log_ratios` gives a word.
+
+    The interval of estimate.compare at level 1 - a lies wholly above ln(1 + margin), wholly below
+    its negative, or wholly between the two, if and only if a is at least this p. For "above" that
+    is 2 P(W <= c), c the number of Walsh averages at or below ln(1 + margin); for "between" the
+    larger of the two one-sided ones, doubled. A wrong word takes a rejection at one of the two
+    limits, so at most a share a of studies gives one with p <= a. With margin 0 it is the p of
+    "differs"; it is 1 for no log ratios and while nothing can be said. +-inf stands for a launch
+    cut off by a limit. Raises ValueError for NaN and for a negative margin.
+    """
+    import numpy as np
+
+    values = np.sort(np.asarray(log_ratios, dtype=np.float64))
+    if np.isnan(values).any():
+        raise ValueError("a log ratio is NaN")
+    if not margin >= 0:
+        raise ValueError(f"a margin of {margin}")
+    if not len(values):
+        return 1.0
+    delta = math.log1p(margin)
+    above, above_low = _at_or_below(values, delta), _at_or_below(values, -delta)
+    mirrored = -values[::-1]
+    below, below_high = _at_or_below(mirrored, delta), _at_or_below(mirrored, -delta)
+    return _two_sided(len(values), min(above, below, max(above_low, below_high)))
+
+
+def _at_or_below(values: Floats, limit: float) -> int:
+    """Return how many Walsh averages of sorted `values` are at or below `limit`.
+
+    The average of +inf and -inf is unknown and counts as such.
+    """
+    import numpy as np
+
+    # x + y <= 2 limit, counted over ordered pairs; those of a value with itself occur once.
+    partners = np.searchsorted(values, 2 * limit - values, side="right")
+    return (int(partners.sum()) + int((values <= limit).sum()) + 1) // 2
+
+
+def _two_sided(n: int, w: int) -> float:
+    """Return 2 P(W <= w), at most 1: the smallest error at which critical_rank(n, error) >= w."""
+    from paribus.stats.estimate import EXACT_UP_TO, critical_rank, signed_rank_cdf
+
+    if n <= EXACT_UP_TO:
+        return min(1.0, 2 * float(signed_rank_cdf(n)[w]))
+    low, high = -300.0, 0.0
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        low, high = (low, middle) if critical_rank(n, 10**middle) >= w else (middle, high)
+    return float(10**high)
+
+
+def claims(
+    series: Sequence[Mapping[int, float]],
+    margins: Sequence[float],
+    looks: Looks,
+    *,
+    seed: int,
+    error: float = 0.05,
+) -> tuple[Claim, ...]:
+    """Return, for each case, whether the family supports a word on it.
+
+    `series` holds the log ratios of a case by block, up to the look at which the benchmark stands;
+    `margins` belong to them. A case may lack blocks, for reasons that have nothing to do with its
+    values. Cases with fewer than 8 blocks are not supported and do not count as members. `looks`
+    are all looks planned, `seed` is that of the flips of fewer than 8 cases, and `error` the share
+    of wrong words among words (8 or more) or the chance of any wrong word (fewer).
+
+    Raises ValueError for as many margins as there are not series, and what `word_p` raises.
+    """
+    if len(series) != len(margins):
+        raise ValueError(f"{len(series)} cases and {len(margins)} margins")
+    p = [word_p(list(one.values()), m) for one, m in zip(series, margins, strict=True)]
+    at = _counts_at_looks(series, looks)
+    members = [i for i, one in enumerate(series) if len(one) >= LOOKS[0]]
+    any_look = {i: any_look_p(p[i], at[i]) for i in members}
+    alone = [any_look[i] for i in members]
+    if len(members) >= LEAST_FOR_SHARE:
+        corrected = benjamini_hochberg(alone)
+    else:
+        corrected = _closed_test([series[i] for i in members], alone, seed)
+    adjusted = dict(zip(members, corrected, strict=True))
+    supported = [i for i in members if adjusted[i] <= error]
+    # Dependence may support a case beyond the false coverage rate; its interval must show it.
+    together = max(
+        [error * len(supported) / max(1, len(members)), *(any_look[i] for i in supported)]
+    )
+    return tuple(
+        Claim(
+            p=p[i],
+            adjusted=adjusted.get(i, 1.0),
+            supported=i in supported,
+            level=_level(p[i], together, at[i]) if i in supported else looks.confidence,
+        )
+        for i in range(len(series))
+    )
+
+
+def _counts_at_looks(series: Sequence[Mapping[int, float]], looks: Looks) -> list[tuple[int, ...]]:
+    """Return how many log ratios each case had, or will have, at each look."""
+    blocks = sorted(set().union(*series))
+    found = []
+    for one in series:
+        missing = [block not in one for block in blocks]
+        found.append(tuple(n - sum(missing[:n]) for n in looks.at))
+    return found
+
+
+def _level(p: float, error: float, at: tuple[int, ...]) -> float:
+    """Return the confidence level at which the interval shows a word of `p`; see Claim."""
+    level = max(p, nominal_level(error, at))
+    # compare() rounds the error to 12 digits, which must not take it below p.
+    return 1 - math.ceil(level * 1e12) / 1e12
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """Return the p values adjusted for the share of false ones among those called.
+
+    The share is kept for independent p values and those that depend positively, as cases of one
+    launch do (Benjamini & Yekutieli, Ann. Statist. 29 (2001) 1165).
+    """
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i], reverse=True)
+    adjusted = [1.0] * len(p_values)
+    least = 1.0
+    for place, i in enumerate(order):
+        least = min(least, p_values[i] * len(p_values) / (len(p_values) - place))
+        adjusted[i] = least
+    return adjusted
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return the p values adjusted for the chance of any false one, however they depend.
+
+    Holm, Scand. J. Statist. 6 (1979) 65; for the ranking of more than two arms.
+    """
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    adjusted = [1.0] * len(p_values)
+    most = 0.0
+    for place, i in enumerate(order):
+        most = max(most, min(1.0, p_values[i] * (len(p_values) - place)))
+        adjusted[i] = most
+    return adjusted
+
+
+def _closed_test(
+    series: Sequence[Mapping[int, float]], alone: Sequence[float], seed: int
+) -> list[float]:
+    """Return the p values adjusted for the chance of any false one, given the dependence.
+
+    Closed testing (Marcus, Peritz & Gabriel, Biometrika 63 (1976) 655): a case is called only if
+    every set of cases that it belongs to differs. A set is tested by Simes' statistic, the least
+    of (size / place) p over its p values in order (Biometrika 73 (1986) 751). That is a valid p
+    itself for independent and positively dependent cases; where flipping the signs of whole
+    blocks shows that the cases vary together, the share of flips with a smaller one is less.
+    """
+    import numpy as np
+
+    count = len(alone)
+    if count < 2:
+        return list(alone)
+    flipped = _flipped_p(series, seed)
+    p = np.array(alone)
+    adjusted = p.copy()
+    for size in range(2, count + 1):
+        weights = size / np.arange(1, size + 1)
+        for members in map(list, itertools.combinations(range(count), size)):
+            seen = float((np.sort(p[members]) * weights).min())
+            chance = (np.sort(flipped[:, members], axis=1) * weights).min(axis=1)
+            share = (1 + int((chance <= seen).sum())) / (1 + len(chance))
+            adjusted[members] = np.maximum(adjusted[members], min(seen, share))
+    return [min(1.0, float(p)) for p in adjusted]
+
+
+def _flipped_p(series: Sequence[Mapping[int, float]], seed: int) -> Floats:
+    """Return the signed-rank p of each case (column) under flips of whole blocks (row).
+
+    The log ratios are centred at their Hodges-Lehmann estimate; a flip turns all cases of a block
+    at once, so what the cases have in common stays. Each column by itself is uniform: a p is
+    drawn from the step of the exact distribution that it stands for.
+    """
+    import numpy as np
+
+    from paribus.stats.estimate import signed_rank_cdf
+
+    blocks = sorted(set().union(*series))[:FLIPPED_BLOCKS]
+    rng = np.random.Generator(np.random.PCG64(seed))
+    flips = rng.integers(0, 2, (FLIPS, len(blocks))).astype(np.float32)
+    found = np.ones((FLIPS, len(series)))
+    for column, one in enumerate(series):
+        here = [place for place, block in enumerate(blocks) if block in one]
+        n = len(here)
+        if not n:
+            continue
+        centred = _centred(np.array([one[blocks[place]] for place in here]))
+        ranks = np.empty(n)
+        ranks[np.argsort(np.abs(centred), kind="stable")] = np.arange(1, n + 1)
+        up = centred > 0
+        # W is the sum of the ranks whose sign, after the flip, is up.
+        signed = np.where(up, -ranks, ranks).astype(np.float32)
+        w = np.rint(flips[:, here] @ signed + ranks[up].sum()).astype(np.int64)
+        tail = np.minimum(w, n * (n + 1) // 2 - w)
+        cdf = np.concatenate([[0.0], signed_rank_cdf(n)])
+        step = cdf[tail + 1] - cdf[tail]
+        found[:, column] = 2 * (cdf[tail] + rng.random(FLIPS) * step)
+    return found
+
+
+def _centred(values: Floats) -> Floats:
+    """Return the values less their Hodges-Lehmann estimate, which infinite ones stay out of."""
+    import numpy as np
+
+    from paribus.stats.estimate import hodges_lehmann
+
+    finite = values[np.isfinite(values)]
+    centred: Floats = values - (hodges_lehmann(finite, 0.5)[0] if len(finite) else 0.0)
+    return centred
