@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from paribus.stats.estimate import compare
 
 LEAST_LAUNCHES = 12
 LEAST_IN_STATE = 3
@@ -16,6 +19,11 @@ In normal noise that happens in 1 % of 12 launches and less of more (tests/test_
 with 3, as often proposed, in 5 %.
 """
 
+LEAST_APART = math.log(1.1)
+"""States nearer to each other than 10 % are not told: a drifting clock looks like that."""
+
+LEVEL = 0.05
+
 
 @dataclass(frozen=True, slots=True)
 class TwoStates:
@@ -25,6 +33,37 @@ class TwoStates:
     higher: int
     launches: int
 
+    @property
+    def share(self) -> float:
+        """The share of the launches in the higher state."""
+        return self.higher / self.launches
+
+
+@dataclass(frozen=True, slots=True)
+class StateRatios:
+    """An arm against the reference, state by state.
+
+    `lower` and `higher` are the ratios arm / reference of the `lower_blocks` and `higher_blocks`
+    in which both were in that state (None for no such block); in `mixed` blocks they were not.
+    `reference` and `arm` say how often each was in the higher state (an arm
+    that was always in one has states 1.0 apart), `p` (Fisher's exact test)
+    how likely shares so different are by chance. With `shares_differ` the share is the finding:
+    how often an arm is in which state may be all that the factor changes.
+    """
+
+    lower: float | None
+    higher: float | None
+    lower_blocks: int
+    higher_blocks: int
+    mixed: int
+    reference: TwoStates
+    arm: TwoStates
+    p: float
+
+    @property
+    def shares_differ(self) -> bool:
+        return self.p < LEVEL
+
 
 def two_states(values: Sequence[float]) -> TwoStates | None:
     """Return the two states that the launch medians of one arm fall into, or None.
@@ -33,17 +72,140 @@ def two_states(values: Sequence[float]) -> TwoStates | None:
     side, is compared with the spread inside the two clusters (1.4826 times the median absolute
     deviation, pooled). Fewer than 12 launches, and states less than 10 % apart, are never told.
     """
-    n = len(values)
-    if n < LEAST_LAUNCHES:
+    cut = _cut(values)
+    return None if cut is None else _described(values, cut)
+
+
+def higher_sides(values: Sequence[float]) -> tuple[bool, ...] | None:
+    """Return for each launch median of one arm whether it is in the higher state; None for one."""
+    cut = _cut(values)
+    return None if cut is None else tuple(math.log(value) > cut for value in values)
+
+
+def widest_gap(logs: Sequence[float], least: int, most: int) -> float | None:
+    """Return the middle of the gap between two states, or None where there is but one.
+
+    `logs` are in ascending order; at least `least` and at most `most` of them shall lie below.
+    """
+    if not 0 < least <= most < len(logs):
         return None
-    logs = sorted(map(math.log, values))
-    cut = max(range(LEAST_IN_STATE, n - LEAST_IN_STATE + 1), key=lambda i: logs[i] - logs[i - 1])
+    cut = max(range(least, most + 1), key=lambda i: logs[i] - logs[i - 1])
     low, high = logs[:cut], logs[cut:]
-    inside = math.sqrt((len(low) * _spread(low) ** 2 + len(high) * _spread(high) ** 2) / n)
+    inside = math.sqrt((len(low) * _spread(low) ** 2 + len(high) * _spread(high) ** 2) / len(logs))
     apart = statistics.median(high) - statistics.median(low)
-    if logs[cut] - logs[cut - 1] <= GAP * inside or apart < math.log(1.1):
+    if logs[cut] - logs[cut - 1] <= GAP * inside or apart < LEAST_APART:
         return None
-    return TwoStates(math.exp(apart), len(high), n)
+    return (logs[cut] + logs[cut - 1]) / 2
+
+
+def ratio_per_state(reference: Mapping[int, float], arm: Mapping[int, float]) -> StateRatios | None:
+    """Return shares and ratios of two arms in each of two states, or None without two states.
+
+    Both map a block's number to the launch median in one unit. Each arm's own gap says which of
+    its launches are in the higher state, for the factor may move both states; an arm without a
+    gap is sorted by that of the other. The ratios are Hodges-Lehmann estimates. Raises ValueError
+    for values that are not finite and above zero.
+    """
+    for value in (*reference.values(), *arm.values()):
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"{value} is in no state")
+    own = _cut(list(reference.values())), _cut(list(arm.values()))
+    cuts = [cut for cut in own if cut is not None]
+    if not cuts or not reference or not arm:
+        return None
+    ratios: dict[bool, list[float]] = {False: [], True: []}
+    both = sorted(reference.keys() & arm.keys())
+    for block in both:
+        theirs, ours = math.log(reference[block]), math.log(arm[block])
+        higher = ours > cuts[-1]
+        if higher == (theirs > cuts[0]):
+            ratios[higher].append(ours - theirs)
+    told = (
+        _described(list(reference.values()), cuts[0]),
+        _described(list(arm.values()), cuts[-1]),
+    )
+    return StateRatios(
+        lower=_ratio(ratios[False]),
+        higher=_ratio(ratios[True]),
+        lower_blocks=len(ratios[False]),
+        higher_blocks=len(ratios[True]),
+        mixed=len(both) - len(ratios[False]) - len(ratios[True]),
+        reference=told[0],
+        arm=told[1],
+        p=shares_differ(*told),
+    )
+
+
+def shares_differ(self) -> bool:
+    return self.p < LEVEL
+
+
+def two_states(values: Sequence[float]) -> TwoStates | None:
+    """Return the two states that the launch medians of one arm fall into, or None.
+
+    The largest gap between neighbours, on the log scale and with at least three launches on each
+    side, is compared with the spread inside the two clusters (1.4826 times the median absolute
+    deviation, pooled). Fewer than 12 launches, and states less than 10 % apart, are never told.
+    """
+    cut = _cut(values)
+    return None if cut is None else _described(values, cut)
+
+
+def higher_sides(values: Sequence[float]) -> tuple[bool, ...] | None:
+    """Return for each launch median of one arm whether it is in the higher state; None for one."""
+    cut = _cut(values)
+    return None if cut is None else tuple(math.log(value) > cut for value in values)
+
+
+def widest_gap(logs: Sequence[float], least: int, most: int) -> float | None:
+    """Return the middle of the gap between two states, or None where there is but one.
+
+    `logs` are in ascending order; at least `least` and at most `most` of them shall lie below.
+    """
+    if not 0 < least <= most < len(logs):
+        return None
+    cut = max(range(least, most + 1), key=lambda i: logs[i] - logs[i - 1])
+    low, high = logs[:cut], logs[cut:]
+    inside = math.sqrt((len(low) * _spread(low) ** 2 + len(high) * _spread(high) ** 2) / len(logs))
+    apart = statistics.median(high) - statistics.median(low)
+    if logs[cut] - logs[cut - 1] <= GAP * inside or apart < LEAST_APART:
+        return None
+    return (logs[cut] + logs[cut - 1]) / 2
+
+
+def ratio_per_state(reference: Mapping[int, float], arm: Mapping[int, float]) -> StateRatios | None:
+    """Return shares and ratios of two arms in each of two states, or None without two states.
+
+    Both map a block's number to the launch median in one unit. Each arm's own gap says which of
+    its launches are in the higher state, for the factor may move both states; an arm without a
+    gap is sorted by that of the other. The ratios are Hodges-Lehmann estimates. Raises ValueError
+    for values that are not finite and above zero.
+    """
+    for value in (*reference.values(), *arm.values()):
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"{value} is in no state")
+    cuts = [_cut(reference.values()), _cut(arm.values())]
+    if cuts == [None, None]:
+        return None
+    ours, theirs = ({b: math.log(v) for b, v in side.items()} for side in (reference, arm))
+    mine = {b: v > _first(*cuts) for b, v in ours.items()}
+    its = {b: v > _first(*reversed(cuts)) for b, v in theirs.items()}
+    both = sorted(ours.keys() & theirs.keys())
+    ratios: dict[bool, list[float]] = {False: [], True: []}
+    for block in both:
+        if mine[block] == its[block]:
+            ratios[mine[block]].append(theirs[block] - ours[block])
+    told = _described(ours, mine), _described(theirs, its)
+    return StateRatios(
+        lower=_ratio(ratios[False]),
+        higher=_ratio(ratios[True]),
+        lower_blocks=len(ratios[False]),
+        higher_blocks=len(ratios[True]),
+        mixed=len(both) - len(ratios[False]) - len(ratios[True]),
+        reference=told[0],
+        arm=told[1],
+        p=shares_differ(*told),
+    )
 
 
 def shares_differ(one: TwoStates, other: TwoStates) -> float:
@@ -57,6 +219,26 @@ def shares_differ(one: TwoStates, other: TwoStates) -> float:
     limit = chance(one.higher) * (1 + 1e-9)
     possible = range(max(0, higher - other.launches), min(one.launches, higher) + 1)
     return min(1.0, math.fsum(p for p in map(chance, possible) if p <= limit))
+
+
+def _cut(values: Sequence[float]) -> float | None:
+    """Return the log between the two states of launch medians, or None where there is but one."""
+    n = len(values)
+    if n < LEAST_LAUNCHES:
+        return None
+    return widest_gap(sorted(map(math.log, values)), LEAST_IN_STATE, n - LEAST_IN_STATE)
+
+
+def _described(values: Sequence[float], cut: float) -> TwoStates:
+    logs = sorted(map(math.log, values))
+    first = bisect_left(logs, cut)
+    low, high = logs[:first], logs[first:]
+    apart = statistics.median(high) - statistics.median(low) if low and high else 0.0
+    return TwoStates(math.exp(apart), len(high), len(logs))
+
+
+def _ratio(log_ratios: Sequence[float]) -> float | None:
+    return compare(log_ratios, 0.95).ratio if log_ratios else None
 
 
 def _spread(values: Sequence[float]) -> float:

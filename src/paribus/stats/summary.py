@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from paribus.judgement import Spread
+from paribus.model import Direction, Endpoint
+
+SHARES: Mapping[Endpoint, float] = {"median": 0.50, "p99": 0.99, "p25": 0.25, "min": 0.0}
+"""The share of a launch's samples that are better than the endpoint."""
+
+LEAST_SAMPLES: Mapping[Endpoint, int] = {"median": 1, "p99": 100, "p25": 4, "min": 1}
+"""Samples below which an endpoint would be the name of another: p99 of 50 is the worst but one."""
+
+INTERFERENCE = 5.0
+"""An iteration this many times the median of its launch was interrupted by something else."""
 
 
 def _checked(values: Iterable[float], what: str) -> list[float]:
@@ -26,6 +36,44 @@ def launch_median(values: Sequence[float]) -> float:
     ValueError for no values and for NaN or infinity.
     """
     return statistics.median(_checked(values, "median"))
+
+
+def endpoint(values: Sequence[float], which: Endpoint, better: Direction) -> float:
+    """Return the endpoint `which` of the samples of one launch, in their unit.
+
+    Counted from the good end: for rates (`better` "higher") p99 is the 1st percentile, p25 the
+    75th and "min" the maximum. Interpolates linearly between order statistics (type 7 of Hyndman
+    & Fan, 1996). Raises ValueError for no values, NaN or infinity, fewer than 100 values for p99
+    and fewer than 4 for p25.
+    """
+    ordered = sorted(_checked(values, which))
+    n = len(ordered)
+    if n < LEAST_SAMPLES[which]:
+        raise ValueError(f"{which} of {n} samples; it takes {LEAST_SAMPLES[which]}")
+    share = SHARES[which] if better == "lower" else 1 - SHARES[which]
+    # Rounded, because 0.99 * 200 is not whole, and the neighbour would be weighed in by 1e-14.
+    place = round((n - 1) * share, 9)
+    below = int(place)
+    part = place - below
+    if not part:
+        return ordered[below]
+    return ordered[below] * (1 - part) + ordered[below + 1] * part
+
+
+def interference(samples: Sequence[float], better: Direction = "lower") -> float:
+    """Return the share of the samples of one launch that are over five times worse than its median.
+
+    Such iterations were interrupted; the median absorbs them, and a report names their share.
+    Raises ValueError for no samples.
+    """
+    if not samples:
+        raise ValueError("interference of no values")
+    middle = statistics.median(samples)
+    if better == "lower":
+        limit = INTERFERENCE * middle
+        return sum([value > limit for value in samples]) / len(samples)
+    limit = middle / INTERFERENCE
+    return sum([value < limit for value in samples]) / len(samples)
 
 
 def spread(medians: Sequence[float]) -> Spread:
