@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "paribus"
 # Each layer may import those before it. Rooms that share a layer never import each other.
 LAYERS = (
     {"errors", "units", "model", "judgement", "__init__"},
-    {"benchmarks", "launchers", "schedulers", "containers", "probes", "stats", "warden"},
+    {"benchmarks", "launchers", "schedulers", "containers", "probes", "stats", "tables", "warden"},
     {"host", "store"},
     {"toolchain"},
     {"study", "cluster"},
@@ -23,7 +23,7 @@ LAYERS = (
     {"cli"},
     {"__main__"},
 )
-LAZY_ONLY = {"numpy", "rich", "vl_convert", "scipy"}
+LAZY_ONLY = {"numpy", "pyarrow", "rich", "vl_convert", "scipy"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 

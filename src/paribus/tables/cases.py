@@ -1,0 +1,61 @@
+"""Cases as a table writes them: "bytes=4096", "bytes=8, ranks=2", JSON, or any text."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from paribus.model import Case, Scalar
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)")
+_PAIR = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*=\s*(.*?)\s*")
+
+
+def read_case(text: str) -> Case:
+    """Return the case that a cell names.
+
+    "bytes=4096, ranks=2" and {"bytes": 4096, "ranks": 2} give parameters with their values;
+    anything else is kept whole, as the parameter `case`. Parameters are sorted by name, so that
+    their order in a cell makes no second case of one.
+
+    >>> read_case("bytes=8"), read_case("large"), read_case("")
+    (Case(items=(('bytes', 8),)), Case(items=(('case', 'large'),)), Case(items=()))
+    """
+    if not text.strip():
+        return Case()
+    found = _from_json(text) if text.lstrip().startswith("{") else _from_pairs(text)
+    return Case(tuple(sorted((found or {"case": _scalar(text)}).items())))
+
+
+def _from_pairs(text: str) -> dict[str, Scalar] | None:
+    matches = [_PAIR.fullmatch(part) for part in re.split("[,;]", text)]
+    if not all(matches):
+        return None
+    found = {match[1]: _scalar(match[2]) for match in matches if match}
+    return found if len(found) == len(matches) else None
+
+
+def _from_json(text: str) -> dict[str, Scalar] | None:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    scalar = isinstance(found, dict) and all(
+        isinstance(value, str | int | float | bool) for value in found.values()
+    )
+    return found if scalar else None
+
+
+def _scalar(text: str) -> Scalar:
+    """Return whole numbers as int; every other text stays as it is."""
+    return int(text) if _NUMBER.fullmatch(text) and len(text) < 19 else text
+
+
+def case_key(case: Case) -> tuple[tuple[str, bool, float, str], ...]:
+    """Return a key that sorts cases by their parameters, numbers by size and before texts."""
+    return tuple(
+        (name, False, float(value), "")
+        if isinstance(value, int | float)
+        else (name, True, 0.0, value)
+        for name, value in case.items
+    )

@@ -1,0 +1,269 @@
+"""Files to columns: CSV, Parquet and JSON Lines, told apart by what they begin with."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from paribus.errors import UserError
+from paribus.tables import faults
+from paribus.tables.table import ALSO_CALLED, COLUMNS, Source, shown
+
+SCANNED_LINES = 1000
+"""Lines of JSON from which the columns and the types of their values are known."""
+
+_NAMES = ("arm", "benchmark", "metric", "unit", "better")
+
+
+def read(path: Path, arm: str = "") -> Source:
+    """Return the columns of the table at `path`; `arm` names its arm if no column does.
+
+    Raises UserError for a file that cannot be read, is none of the three formats, or is damaged,
+    with the row and line at fault where there is one.
+    """
+    start = _start(path)
+    if start.startswith(b"PAR1"):
+        return _parquet(path, arm)
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    for magic, what, mend in _OTHERS:
+        if start.startswith(magic):
+            raise UserError(f"is {what}", place=faults.name(path), mend=mend)
+    if path.suffix.lower() in (".parquet", ".pq"):
+        raise UserError(
+            "is not Parquet: it does not begin with PAR1", place=faults.name(path), mend=_FORMATS
+        )
+    if text.startswith(b"["):
+        raise UserError(
+            "is one JSON array",
+            place=faults.name(path),
+            mend="write JSON Lines instead: one object per line, no commas between them",
+        )
+    return _json_lines(path, arm) if text.startswith(b"{") else _csv(path, arm)
+
+
+_FORMATS = "give a table as CSV, Parquet or JSON Lines"
+_OTHERS = (
+    (b"\x1f\x8b", "compressed", "unpack it first: gunzip"),
+    (b"\x28\xb5\x2f\xfd", "compressed", "unpack it first: unzstd"),
+    (b"PK\x03\x04", "a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
+    (b"\xff\xfe", "not UTF-8 but UTF-16", "save it as UTF-8"),
+    (b"\xfe\xff", "not UTF-8 but UTF-16", "save it as UTF-8"),
+)
+
+
+def _start(path: Path) -> bytes:
+    """Return the first bytes of a file, without leading blank lines taken away."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(65536)
+    except OSError as error:
+        raise UserError(
+            f"cannot be read: {error.strerror}", place=faults.name(path), mend=_FORMATS
+        ) from error
+    if not start.strip():
+        raise UserError("is empty", place=faults.name(path), mend=_FORMATS)
+    return start
+
+
+def _known(names: Sequence[str], path: Path) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the columns that mean something, by their name in the file, and all others."""
+    known: dict[str, str] = {}
+    for name in names:
+        column = ALSO_CALLED.get(name, name)
+        if column not in COLUMNS:
+            continue
+        if name in known or column in known.values():
+            raise UserError(
+                f"has two columns {column!r}", place=faults.name(path), mend="take one out"
+            )
+        known[name] = column
+    return known, tuple(name for name in names if name not in known)
+
+
+def _source(
+    path: Path,
+    arm: str,
+    known: Mapping[str, str],
+    ignored: Sequence[str],
+    table: Any,
+    place: Any,
+) -> Source:
+    """Return the source of an Arrow table; columns without any value are as good as absent."""
+    columns = {
+        column: table.column(name)
+        for name, column in known.items()
+        if name in table.column_names
+        and (column == "value" or table.column(name).null_count < max(1, table.num_rows))
+    }
+    return Source(faults.name(path), arm, columns, place, tuple(ignored))
+
+
+# --- CSV ---
+
+
+def _csv(path: Path, arm: str) -> Source:
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+
+    header, delimiter = _header(path)
+    known, ignored = _known(header, path)
+    text = pa.dictionary(pa.int32(), pa.string())
+    types = dict.fromkeys(known, text) | {
+        name: kind
+        for name, column in known.items()
+        if (kind := {"value": pa.float64(), "time": pa.string()}.get(column))
+    }
+
+    def place(row: int) -> str:
+        return faults.csv_place(path, delimiter, row)
+
+    if "value" not in known.values():
+        return Source(faults.name(path), arm, dict.fromkeys(known.values(), ()), place, ignored)
+    try:
+        table = arrow_csv.read_csv(
+            path,
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=_has_quotes(path)
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=types,
+                include_columns=list(known),
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        raise faults.of_csv(path, delimiter, header, known, str(error)) from error
+    return _source(path, arm, known, ignored, table, place)
+
+
+def _header(path: Path) -> tuple[list[str], str]:
+    """Return the column names of a CSV file, and the separator that yields the most we know."""
+    with path.open("rb") as file:
+        line = b""
+        while not line.strip():
+            line = file.readline(1 << 20)
+    try:
+        text = line.decode("utf-8-sig").strip("\r\n")
+    except UnicodeDecodeError as error:
+        raise faults.not_utf8(path, "line 1") from error
+    found = [(next(csv.reader([text], delimiter=d)), d) for d in ",\t;"]
+    names = {*COLUMNS, *ALSO_CALLED}
+    header, delimiter = max(found, key=lambda one: len(names & set(one[0])))
+    if not names & set(header):
+        raise UserError(
+            f"has no header that Paribus knows; its first line is {shown(text)}",
+            place=faults.name(path),
+            mend=f"begin it with a line of column names: {', '.join(COLUMNS)}",
+        )
+    return header, delimiter
+
+
+def _has_quotes(path: Path) -> bool:
+    """Return whether a cell may hold a line break: only then must rows be found one by one."""
+    with path.open("rb") as file:
+        while block := file.read(1 << 22):
+            if b'"' in block:
+                return True
+    return False
+
+
+# --- Parquet ---
+
+
+def _parquet(path: Path, arm: str) -> Source:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    def place(row: int) -> str:
+        return f"{faults.name(path)}, row {row + 1}"
+
+    try:
+        file = parquet.ParquetFile(path)
+        known, ignored = _known(file.schema_arrow.names, path)
+        table = file.read(columns=list(known))
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(
+            f"is a damaged or truncated Parquet file: {faults.one_line(str(error))}",
+            place=faults.name(path),
+            mend="copy or write it again",
+        ) from error
+    for name, column in known.items():
+        if column == "value":
+            kind = table.column(name).type
+            number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+            if not number and not pa.types.is_decimal(kind):
+                raise UserError(
+                    f"holds {kind}, not numbers",
+                    place=f"{place(0)}, column value",
+                    mend="write the column as numbers",
+                )
+            table = table.set_column(
+                table.column_names.index(name), name, table.column(name).cast(pa.float64())
+            )
+    return _source(path, arm, known, ignored, table, place)
+
+
+# --- JSON Lines ---
+
+
+def _json_lines(path: Path, arm: str) -> Source:
+    import pyarrow as pa
+    import pyarrow.json as arrow_json
+
+    first = _scan(path)
+    names = list(dict.fromkeys(name for record in first for name in record))
+    known, ignored = _known(names, path)
+    schema, nested = [], False
+    for name in dict.fromkeys((*known, *COLUMNS, *ALSO_CALLED)):
+        column = ALSO_CALLED.get(name, name)
+        example = next((r[name] for r in first if r.get(name) is not None), None)
+        if column == "case" and isinstance(example, dict):
+            nested = True
+            continue
+        number = isinstance(example, int | float) and not isinstance(example, bool)
+        whole = number and all(isinstance(r.get(name), int | None) for r in first)
+        kind = pa.int64() if whole else pa.float64() if number else pa.string()
+        kind = pa.float64() if column in ("value", "time") and number else kind
+        if column in ("value", *_NAMES):
+            kind = pa.float64() if column == "value" else pa.string()
+        schema.append((name, kind))
+
+    def place(row: int) -> str:
+        return faults.json_place(path, row)
+
+    try:
+        table = arrow_json.read_json(
+            path,
+            parse_options=arrow_json.ParseOptions(
+                explicit_schema=pa.schema(schema),
+                unexpected_field_behavior="infer" if nested else "ignore",
+            ),
+        )
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise faults.of_json(path, known, str(error)) from error
+    late = [n for n in table.column_names if n not in known and _is_late(n, table, known)]
+    known |= {name: ALSO_CALLED.get(name, name) for name in late}
+    return _source(path, arm, known, ignored, table, place)
+
+
+def _is_late(name: str, table: Any, known: Mapping[str, str]) -> bool:
+    """Return whether a column that the first lines did not have has values further down."""
+    column = ALSO_CALLED.get(name, name)
+    filled = table.column(name).null_count < table.num_rows
+    return column in COLUMNS and column not in known.values() and filled
+
+
+def _scan(path: Path) -> list[dict[str, Any]]:
+    """Return the first records; raises UserError at a line that is not a JSON object."""
+    found: list[dict[str, Any]] = []
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            found.append(faults.record(path, line, number, len(found) + 1))
+            if len(found) == SCANNED_LINES:
+                break
+    return found
