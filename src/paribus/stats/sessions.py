@@ -80,9 +80,10 @@ def components(values: Sequence[Sequence[float]]) -> tuple[float, float]:
     `values` holds, for each session of one arm, the logs of its launches. Both are medians of
     absolute differences of pairs, scaled to the normal distribution (0.9539 sd): they bear 29 %
     of outliers, and need no centre, which few launches give badly. What the launches explain of
-    the scatter of the session medians (`_share_of_median`) is taken off. NaN where nothing can be told: the
-    first for fewer than two sessions, the second where no session has two launches. Raises
-    ValueError for sessions without launches and values that are not finite.
+    the scatter of the session medians (`_share_of_median`) is taken off the first; drift between
+    sessions is in it. NaN where nothing can be told: the first for fewer than two sessions, the
+    second where no session has two launches. Raises ValueError for sessions without launches and
+    values that are not finite.
     """
     for launches in values:
         if not launches or not all(map(math.isfinite, launches)):

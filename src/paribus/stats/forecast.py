@@ -1,0 +1,137 @@
+"""How long a study will take: before its first launch, and from what it has so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Seconds that a study spends before its first block (`first_s`) and on each (`block_s`)."""
+
+    first_s: float
+    block_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far one benchmark has come: `done` complete blocks of `block_s` seconds each.
+
+    `needed` is what `verdict.blocks_needed` said at the last look, the largest over the arms;
+    None if nothing is planned yet. `decided`: it will not be launched again.
+    """
+
+    done: int
+    block_s: float
+    needed: int | None = None
+    decided: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Seconds left: as planned, and if each benchmark ends at its next or at its last look.
+
+    `blocks` holds for each benchmark the block after which it is expected to end. `fits_budget`
+    says whether `left_s` does.
+    """
+
+    left_s: float
+    best_s: float
+    worst_s: float
+    blocks: Mapping[str, int]
+    fits_budget: bool
+
+
+def forecast(
+    standings: Mapping[str, Standing],
+    looks: Sequence[int],
+    *,
+    shared_s: float = 0.0,
+    budget_left_s: float | None = None,
+) -> Forecast:
+    """Return the time left of a study that decides at `looks`, blocks in ascending order.
+
+    A benchmark ends at a look, so `needed` is rounded up to the next one still to come, at most
+    the last. Before the first look nothing is known of the scatter, and the last is expected.
+    `shared_s` are the seconds of a block that do not depend on how many benchmarks it has (the
+    switches of sessions). Raises ValueError for no looks.
+    """
+    if not looks:
+        raise ValueError("no looks, no end to forecast")
+    planned = {label: _end(standing, looks) for label, standing in standings.items()}
+    soonest = {label: _next(standing.done, looks) for label, standing in standings.items()}
+
+    def seconds(ends: Mapping[str, int]) -> float:
+        left = {
+            label: 0 if standing.decided else max(0, ends[label] - standing.done)
+            for label, standing in standings.items()
+        }
+        own = math.fsum(left[label] * standing.block_s for label, standing in standings.items())
+        return own + shared_s * max(left.values(), default=0)
+
+    left_s = seconds(planned)
+    return Forecast(
+        left_s=left_s,
+        best_s=seconds(soonest),
+        worst_s=seconds(dict.fromkeys(standings, looks[-1])),
+        blocks=planned,
+        fits_budget=budget_left_s is None or left_s <= budget_left_s,
+    )
+
+
+def cost(
+    launch_s: Mapping[str, Mapping[str, float]],
+    *,
+    replicates: int = 0,
+    switch_s: float = 0.0,
+    together: bool = False,
+) -> Cost:
+    """Return what blocks cost, from the seconds of a launch by benchmark and arm (a pilot).
+
+    Launches by themselves: one warm-up for each benchmark and arm, then one of each in a block.
+    `replicates` above 0: sessions of a warm-up and so many more launches of each benchmark, with
+    a switch of `switch_s` before each session, except where neighbouring blocks meet in the same
+    arm, which is one time in as many as there are arms. `together`: the arms of a block are
+    launched at the same time (duet), and the slower one counts.
+    """
+    each = sum if not together else max
+    launches = math.fsum(each(arms.values()) for arms in launch_s.values() if arms)
+    if not replicates:
+        return Cost(first_s=launches, block_s=launches)
+    arms = max((len(arms) for arms in launch_s.values()), default=0)
+    switches = arms - 1 / arms if arms else 0.0
+    return Cost(first_s=0.0, block_s=(replicates + 1) * launches + switches * switch_s)
+
+
+def duration(each: Cost, least: int, most: int) -> tuple[float, float]:
+    """Return the best and the worst seconds of a study of `least` to `most` blocks.
+
+    The best is that every benchmark is decided at its first look, the worst that all go on to the
+    last block. Blocks that are repeated after a failure are not in it.
+    """
+    return each.first_s + least * each.block_s, each.first_s + most * each.block_s
+
+
+def blocks_affordable(each: Cost, budget_s: float) -> int:
+    """Return how many blocks fit in `budget_s` seconds if all benchmarks go on; maybe 0.
+
+    What a plan does with it is to make this the last look (`looks.schedule`) before the first
+    launch: a budget that is known beforehand costs no confidence.
+    """
+    if each.block_s <= 0:
+        raise ValueError(f"a block of {each.block_s} s")
+    return max(0, math.floor((budget_s - each.first_s) / each.block_s))
+
+
+def _next(done: int, looks: Sequence[int]) -> int:
+    return next((look for look in looks if look > done), looks[-1])
+
+
+def _end(standing: Standing, looks: Sequence[int]) -> int:
+    if standing.decided:
+        return standing.done
+    if standing.needed is None or standing.done < looks[0]:
+        return looks[-1]
+    return _next(max(standing.done, standing.needed - 1), looks)
