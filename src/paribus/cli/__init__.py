@@ -12,6 +12,7 @@ from types import FrameType
 
 VERBS = {
     "run": "carry out a study: plan, launch, judge, report",
+    "compare": "compare numbers from elsewhere: a table as CSV, Parquet or JSON Lines",
     "report": "report on a study directory again: terminal, HTML, JSON, CSV, figures",
     "list": "list the benchmarks and the studies that ship",
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 from paribus.errors import UserError
 from paribus.tables import faults
-from paribus.tables.table import ALSO_CALLED, COLUMNS, Source, shown
+from paribus.tables.table import ALSO_CALLED, COLUMNS, Source, Table, build, shown
 
 SCANNED_LINES = 1000
 """Lines of JSON from which the columns and the types of their values are known."""
@@ -41,6 +41,18 @@ def read(path: Path, arm: str = "") -> Source:
             mend="write JSON Lines instead: one object per line, no commas between them",
         )
     return _json_lines(path, arm) if text.startswith(b"{") else _csv(path, arm)
+
+
+def read_tables(paths: Sequence[Path]) -> Table:
+    """Return one checked table of all files; with several, a file without arms is an arm.
+
+    Such an arm is called what its file is, without folder and ending where that is unique.
+    Raises UserError as `read` and `table.build` do.
+    """
+    stems = [path.stem for path in paths]
+    names = [s if stems.count(s) == 1 else str(p) for s, p in zip(stems, paths, strict=True)]
+    sources = [read(path, arm) for path, arm in zip(paths, names, strict=True)]
+    return build(sources)
 
 
 _FORMATS = "give a table as CSV, Parquet or JSON Lines"

@@ -25,7 +25,7 @@ def number(columns: Sequence[tuple[Any, int]]) -> tuple[Ints, Ints]:
     import numpy as np
 
     (codes, size), *others = columns
-    key = np.asarray(codes, dtype=np.int64)
+    key: Any = np.asarray(codes, dtype=np.int64)
     for codes, bound in others:
         if size * bound >= 1 << 62:
             unique, key = np.unique(key, return_inverse=True)

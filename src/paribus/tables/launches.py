@@ -224,7 +224,7 @@ def _group(
     launch = arm.astype(np.int64) * shape[1] + block
     counts = np.bincount(launch, minlength=shape[0] * shape[1]).reshape(shape)
     whole = counts == len(cells)
-    kept = np.flatnonzero(whole[0] & whole[1:].any(axis=0))
+    kept = np.flatnonzero(whole.all(axis=0))
     column = np.full(shape[1], -1)
     column[kept] = np.arange(len(kept))
     take = whole[arm, block] & (column[block] >= 0)

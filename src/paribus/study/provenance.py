@@ -1,0 +1,201 @@
+"""What a table tells of how its numbers came about: what the design controls, and what not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from paribus.judgement import Notice
+from paribus.tables.launches import Arrangement, Group
+from paribus.tables.table import Table, shown
+from paribus.units import format_seconds
+
+NEED_TIMES = ("drift", "order effect")
+"""Notices that say nothing where the order of launches is not known."""
+
+FEWEST_BLOCKS = 6
+"""Blocks from which on an interval at 95 % exists: 2 / 2^6 is below 5 %."""
+
+ONE_EACH = "one launch each: no interval can be given, and nothing tells a difference from noise"
+
+
+def why_withheld(found: Arrangement) -> str:
+    """Return why no verdict can rest on these numbers, "" if one can."""
+    if _one_each(found):
+        return ONE_EACH
+    if found.kind == "apart":
+        return (
+            "the arms do not alternate in time, so drift of the machine cannot be told from a"
+            " difference between them; launch them in turns"
+        )
+    if found.kind == "unordered":
+        return (
+            "nothing pairs the values and their order is unknown, so drift of the machine cannot"
+            " be told from a difference; add a column block, or time"
+        )
+    return ""
+
+
+def design(table: Table, found: Arrangement) -> str:
+    """Return in one sentence how the figures came about, as far as the table tells."""
+    source = f"Numbers from {listed(table.sources)}"
+    value = _what_a_value_is(found)
+    if _one_each(found):
+        return f"{source}: one launch for each arm{value}; nothing was controlled."
+    if found.kind == "blocks":
+        return f"{source}: the arms paired by block{value}; one look. {_order(table, found)}"
+    if found.kind == "neighbours":
+        return (
+            f"{source}: launches paired with their neighbours in time, about"
+            f" {format_seconds(found.gap_s)} apart{value}; one look. {_order(table, found)}"
+        )
+    if found.kind == "apart":
+        return (
+            f"{source}: unpaired, because the arms do not alternate in time{value}. Neither drift"
+            " nor the order of the arms was controlled."
+        )
+    return (
+        f"{source}: unpaired, order unknown{value}. Neither drift nor the order of the arms was"
+        " controlled, as far as the table tells."
+    )
+
+
+def notices(table: Table, found: Arrangement) -> tuple[Notice, ...]:
+    """Return what a reader must know about where the numbers come from, warnings first."""
+    return (
+        *_order_notices(found),
+        *_stopping(found),
+        *_few(found),
+        *_left_out(found),
+        *_unpaired(found),
+        *_ignored(table),
+    )
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return texts joined for a sentence: "a, b and c"."""
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _what_a_value_is(found: Arrangement) -> str:
+    of_launch = "its samples" if found.sampled else ""
+    if found.several:
+        inner = ", each the median of its samples" if found.sampled else ""
+        return f", each value the median of an arm's launches in the block{inner}"
+    return f", each value the median of {of_launch}" if of_launch else ""
+
+
+def _one_each(found: Arrangement) -> bool:
+    if found.kind in ("blocks", "neighbours"):
+        return all(len(group.names) < 2 for group in found.groups)
+    return all(len(values) < 2 for group in found.groups for cell in group.piles for values in cell)
+
+
+def _firsts(group: Group) -> list[int]:
+    """Return in how many blocks each arm came first, by the times."""
+    if group.times is None:
+        return []
+    counts = [0] * len(group.times)
+    for arm in group.times.argmin(axis=0).tolist():
+        counts[arm] += 1
+    return counts
+
+
+def _order(table: Table, found: Arrangement) -> str:
+    if table.times is None:
+        return "The order within blocks is not known to be random."
+    counts = [sum(column) for column in zip(*map(_firsts, found.groups), strict=True)]
+    told = listed([f"{arm} {n}" for arm, n in zip(found.arms, counts, strict=True)])
+    return f"Came first in blocks: {told}; whether a coin decided that is not known."
+
+
+def _order_notices(found: Arrangement) -> Iterable[Notice]:
+    if found.kind not in ("blocks", "neighbours") or _one_each(found):
+        return
+    if found.groups[0].times is None:
+        yield Notice(
+            "order unknown",
+            "warning",
+            "The order within blocks is not known to be random: if one arm always came first,"
+            " what the first launch does to the second is part of the ratio.",
+            mend="A column time would show the order.",
+        )
+        return
+    always = [g for g in found.groups if len(g.names) > 1 and max(_firsts(g)) == len(g.names)]
+    for arm in found.arms:
+        index = found.arms.index(arm)
+        mine = [g for g in always if _firsts(g)[index]]
+        if mine:
+            yield Notice(
+                "order fixed",
+                "warning",
+                f"{arm} came first in every block of {listed([g.benchmark for g in mine])}: what"
+                " the first launch does to the second is part of the ratio.",
+                tuple(g.benchmark for g in mine),
+                "Draw the order of each block by a coin.",
+            )
+
+
+def _stopping(found: Arrangement) -> Iterable[Notice]:
+    if found.kind in ("blocks", "neighbours") and not _one_each(found):
+        yield Notice(
+            "stopping not planned",
+            "warning",
+            "The table does not tell whether the number of blocks was fixed beforehand: if"
+            " measuring ended because the figures looked good, the error rate is not controlled.",
+        )
+
+
+def _few(found: Arrangement) -> Iterable[Notice]:
+    few = [g for g in found.groups if 1 < len(g.names) < FEWEST_BLOCKS]
+    if few:
+        yield Notice(
+            "too few blocks",
+            "warning",
+            f"{listed([f'{g.benchmark} has {len(g.names)} blocks' for g in few])}; an interval at"
+            f" 95 % takes {FEWEST_BLOCKS} or more.",
+            tuple(g.benchmark for g in few),
+        )
+
+
+def _left_out(found: Arrangement) -> Iterable[Notice]:
+    for group in found.groups:
+        if group.left_out:
+            first = "; ".join(f"block {name} lacks {what}" for name, what in group.left_out[:5])
+            more = len(group.left_out) - 5
+            yield Notice(
+                "blocks left out",
+                "warning",
+                f"{len(group.left_out)} of {group.attempted} blocks of {group.benchmark} are not"
+                f" whole and left out: {first}{f'; and {more} more' if more > 0 else ''}.",
+                (group.benchmark,),
+                figures={
+                    "blocks": [name for name, _ in group.left_out[:1000]],
+                    "left_out": len(group.left_out),
+                    "of": group.attempted,
+                },
+            )
+
+
+def _unpaired(found: Arrangement) -> Iterable[Notice]:
+    if found.unpaired:
+        yield Notice(
+            "launches left out",
+            "note",
+            f"{found.unpaired} launches have no neighbour of the other arm in time and are left"
+            " out; which ones, the times alone decided.",
+            figures={"launches": found.unpaired},
+        )
+
+
+def _ignored(table: Table) -> Iterable[Notice]:
+    if table.ignored:
+        names = [shown(name) for name in table.ignored[:10]]
+        more = len(table.ignored) - 10
+        yield Notice(
+            "columns ignored",
+            "note",
+            f"Columns that are not used: {', '.join(names)}"
+            f"{f' and {more} more' if more > 0 else ''}.",
+            figures={"columns": list(table.ignored[:1000])},
+        )
