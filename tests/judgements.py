@@ -26,6 +26,8 @@ BANDWIDTH = Metric("bandwidth", "MB/s", "higher")
 TIME = Metric("time", "us", "lower", margin=0.05)
 RATE = Metric("rate", "1/s", "higher")
 TRIAD = Metric("triad", "GB/s", "higher")
+COST = Metric("relative cost", "", "lower")
+LOOKS = (8, 12, 18, 27, 40, 60)
 
 SIZES = tuple(2**k for k in range(3, 23, 2))
 HOSTILE = (
@@ -108,6 +110,29 @@ def swept(
     return head, tuple(cases)
 
 
+def layer(name: str, arm: str, ratio: float, half: float = 0.01) -> Finding:
+    """Return the headline of a layer: relative cost, no values."""
+    found = finding(name, arm, COST, None, 1.0, ratio, half=half)
+    return replace(found, reference_value=None, arm_value=None)
+
+
+def beside(
+    head: Finding, ratios: tuple[float, float, float], half: float = 0.012
+) -> tuple[Finding, ...]:
+    """Return the endpoints p99, p25 and min beside the headline `head`."""
+    assert head.reference_value is not None
+    found = []
+    for endpoint, ratio, scale in zip(("p99", "p25", "min"), ratios, (1.4, 0.96, 0.9), strict=True):
+        margin = 0.1 if endpoint == "p99" else head.metric.margin
+        metric = replace(
+            head.metric, name=f"{head.metric.name}.{endpoint}", endpoint=endpoint, margin=margin,
+            sampled=head.metric.name,
+        )  # fmt: skip
+        value = head.reference_value.median * scale
+        found.append(finding(head.benchmark, head.arm, metric, None, value, ratio, half=half))
+    return tuple(found)
+
+
 def points(
     label: str,
     arms: dict[str, float],
@@ -128,10 +153,12 @@ def points(
             slow = 1.25 if 0.45 < block / blocks < 0.6 else 1.0
             level = arms[arm] * slow * math.exp(rng.gauss(0, 0.015))
             state = State.FAILED if len(made) in broken else State.OK
+            odd = len(made) == 9
             made.append(
                 Point(
                     number, block, label, arm, start + step * len(made), state,
-                    level if state is State.OK else None,
+                    level * (1.4 if odd else 1) if state is State.OK else None,
+                    "outlying" if odd else "",
                 )
             )  # fmt: skip
     return tuple(made)
@@ -224,10 +251,30 @@ def two_arms() -> Judgement:
                 "allreduce: launches fall into two groups 25 % apart; the machine changed its "
                 "state.", ("allreduce",),
             ),
+            Notice(
+                "drift", "note",
+                "launches of the same arm resemble their neighbours (rank autocorrelation 0.61); "
+                "pairs cancel it.", ("latency",), "",
+                {"autocorrelation": 0.61, "lags": [(1, 0.011), (2, 0.013), (4, 0.017)]},
+            ),
+            Notice(
+                "order effect", "note",
+                "the second launch of a block took 0.8 % longer than the first in bandwidth.",
+                ("bandwidth",), "The order is balanced, so the ratio stands.",
+            ),
         ),
         {"paribus": "0.1.0", "python": "3.11.9", "numpy": "2.1.0"},
         1_763_683_200.0,
         212.4,
+        LOOKS,
+        0.987,
+        (
+            layer("network", "bridged", 1.142),
+            layer("memory", "bridged", 0.998, half=0.006),
+        ),
+        beside(latency, (1.312, 1.181, 1.174)) + beside(allreduce, (1.2, 1.03, 1.02), half=0.06),
+        (),
+        "Randomised pairs of launches, back to back; drift of the machine cancels.",
     )  # fmt: skip
 
 
@@ -276,6 +323,22 @@ def three_arms() -> Judgement:
         ),
         facts={arm.name: {"cpu.model": "AMD EPYC 7B13"} for arm in arms},
         notices=(),
+        layers=(
+            layer("network", "tcp-loopback", 13.1),
+            layer("network", "tcp-bridge", 17.5),
+        ),
+        endpoints=tuple(e for h in heads for e in beside(h, (1.3, 1.02, 1.0))),
+        pairs=(
+            *(replace(h, reference="shared-memory") for h in heads),
+            replace(
+                finding("latency", "tcp-bridge", LATENCY, None, 318.0, 1.528, half=0.01),
+                reference="tcp-loopback",
+            ),
+            replace(
+                finding("message_rate", "tcp-bridge", RATE, None, 14.8, 0.975, half=0.03),
+                reference="tcp-loopback",
+            ),
+        ),
     )
 
 
@@ -335,6 +398,8 @@ def no_data() -> Judgement:
             Point(n, 1 + n, "latency", "bridged", 2.0 * n, State.FAILED, None) for n in range(8)
         ),
         notices=(),
+        layers=(),
+        endpoints=(),
     )
 
 
@@ -355,6 +420,122 @@ def incomplete() -> Judgement:
         headlines=tuple(early(h) for h in base.headlines),
         cases=tuple(early(c) for c in base.cases),
     )
+
+
+def censored() -> Judgement:
+    """Return a study in which so many launches were cut off that only the word stands."""
+    base = two_arms()
+    said = Verdict(Word.SLOWER, "7 % of the launches hit their limit", True, None, False)
+    inf = Spread(60, math.inf, 23.0, math.inf)
+
+    def cut(row: Finding) -> Finding:
+        if row.benchmark != "allreduce":
+            return row
+        open_end = Comparison(60, 1.31, 1.06, math.inf, 0.987)
+        return replace(row, comparison=open_end, verdict=said, arm_value=inf)
+
+    one_sided = Comparison(12, 1.187, 1.15, math.inf, 0.987)
+    first = replace(base.headlines[0], comparison=one_sided)
+    return replace(
+        base,
+        sentence="bridged is slower than host.",
+        headlines=tuple(cut(h) for h in (first, *base.headlines[1:])),
+        cases=tuple(cut(c) for c in base.cases),
+    )
+
+
+def monitor() -> Judgement:
+    """Return a study that watches without an end: no looks, words as of now."""
+    base = two_arms()
+
+    def now(row: Finding) -> Finding:
+        return replace(row, verdict=replace(row.verdict, final=False))
+
+    return replace(
+        base,
+        study=replace(base.study, settings=replace(base.study.settings, monitor=True)),
+        sentence="As of now bridged is slower than host in latency, bandwidth and barrier.",
+        complete=False,
+        headlines=tuple(now(h) for h in base.headlines),
+        cases=tuple(now(c) for c in base.cases),
+        layers=(),
+        looks=(),
+        level=0.95,
+        design="Randomised pairs of launches, judged by a confidence sequence, valid at any time.",
+    )
+
+
+def sessions() -> Judgement:
+    """Return a study by session that is decided by the p99, with many notes on its data."""
+    base = two_arms()
+    settings = replace(base.study.settings, unit="session", launches=5, seed=7)
+    tail = beside(base.headlines[0], (1.4, 1.19, 1.18))
+    median = replace(base.headlines[0], metric=replace(base.headlines[0].metric, margin=0.02))
+    head = replace(
+        tail[0],
+        arm_value=Spread(8, 41.2, 40.0, 44.0),
+        reference_value=Spread(8, 31.4, 30.9, 31.6),
+    )
+    return replace(
+        base,
+        study=replace(
+            study(("latency",), ARMS, question="What does the other BIOS setting cost?"),
+            settings=settings,
+        ),
+        sentence="bridged is slower in latency (+31.2 %); one installation each.",
+        headlines=(head,),
+        cases=base.of_benchmark("latency", base.cases)[:3],
+        points=points("latency", {"host": 1.0, "bridged": 1.3}, blocks=8),
+        tallies=tuple(Tally("latency", arm, 40, 0, 0, 0) for arm in ("host", "bridged")),
+        layers=(),
+        endpoints=(median, *tail[1:]),
+        notices=(
+            Notice(
+                "few switches", "warning",
+                "the factor was switched 4 times per direction: one installation each, not "
+                "attributable to the factor.", (), "Add pairs of sessions.",
+            ),
+            *(
+                Notice(
+                    f"finding {n}", "note",
+                    "something about the data that takes a rather long sentence to be told, longer "
+                    "than two lines of a narrow terminal, because it names every case of the "
+                    "benchmark by its size in bytes: 8, 32, 128, 512, 2048, 8192 and so on.",
+                    ("latency",),
+                )
+                for n in range(11)
+            ),
+        ),
+        design="Randomised pairs of sessions; the median of a session is what counts.",
+    )  # fmt: skip
+
+
+def imported() -> Judgement:
+    """Return what a table of numbers comes to: no facts, no seed, no launches, unpaired."""
+    reason = (
+        "the numbers are not paired, so drift between the arms cannot be told from a difference"
+    )
+    latency, latencies = swept("latency", "new", LATENCY, 1.04, sizes=(8, 1024))
+    said = Verdict(Word.WITHHELD, reason, True)
+
+    def bare(row: Finding) -> Finding:
+        return replace(row, verdict=said)
+
+    return Judgement(
+        Study(
+            "old against new", "not stated", (Arm("old"), Arm("new")),
+            (Selection("latency", "", 0, {}),), Settings(), path="numbers.csv",
+        ),
+        "", "", "new has its verdict withheld in latency.", True,
+        (bare(latency),), tuple(bare(c) for c in latencies), (), (), (), {}, 0,
+        (
+            Notice(
+                "unpaired", "warning", "The table has no column block or time: the order of the "
+                "measurements is unknown.", (), "Add a column block.",
+            ),
+        ),
+        design="Unpaired values of unknown order; nothing was randomised.",
+    )  # fmt: skip
 
 
 def empty() -> Judgement:
@@ -380,10 +561,20 @@ def hostile() -> Judgement:
         headlines=(head,),
         cases=(*cases, replace(cases[0], case=Case.of(**{HOSTILE: HOSTILE}))),
         tallies=(Tally(label, arms[1].name, 12, 1, 0, 0, HOSTILE),),
-        points=points(label, {arms[0].name: 1.0, arms[1].name: 1.2}, broken=(3,)),
+        points=tuple(
+            replace(p, flag=HOSTILE if p.flag else "")
+            for p in points(label, {arms[0].name: 1.0, arms[1].name: 1.2}, broken=(3,))
+        ),
         differences=(Difference(HOSTILE, arms[1].name, HOSTILE, HOSTILE, "unexplained"),),
         facts={arms[0].name: {HOSTILE: HOSTILE}, arms[1].name: {HOSTILE: [HOSTILE]}},
-        notices=(Notice("two states", "warning", HOSTILE),),
+        notices=(
+            Notice("two states" + HOSTILE, "warning", HOSTILE, (HOSTILE,), HOSTILE),
+            Notice("drift", "note", HOSTILE, (HOSTILE,), HOSTILE, {HOSTILE: [(1, 0.1)]}),
+        ),
+        layers=(layer(HOSTILE, arms[1].name, 1.2),),
+        endpoints=(replace(head, metric=replace(metric, endpoint="p99")),),
+        pairs=(replace(head, reference=arms[0].name),),
+        design=HOSTILE,
         versions={HOSTILE: HOSTILE},
     )
 
@@ -434,6 +625,10 @@ ALL = {
     "reliability": reliability,
     "no_data": no_data,
     "incomplete": incomplete,
+    "censored": censored,
+    "monitor": monitor,
+    "sessions": sessions,
+    "imported": imported,
     "empty": empty,
     "hostile": hostile,
 }

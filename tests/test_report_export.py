@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,23 @@ def test_an_open_interval_is_null() -> None:
     assert value["headlines"][0]["comparison"]["ratio"] == pytest.approx(1.187)
 
 
+def test_the_reference_of_every_finding_is_named() -> None:
+    value = to_json(judgements.three_arms())
+    assert {f["reference"] for f in value["headlines"]} == {"shared-memory"}
+    assert {(f["arm"], f["reference"]) for f in value["pairs"]} == {
+        ("tcp-loopback", "shared-memory"),
+        ("tcp-bridge", "shared-memory"),
+        ("tcp-bridge", "tcp-loopback"),
+    }
+    assert {f["metric"]["endpoint"] for f in value["endpoints"]} == {"p99", "p25", "min"}
+
+
+def test_notices_keep_their_figures() -> None:
+    notice = to_json(judgements.two_arms())["notices"][1]
+    assert (notice["name"], notice["level"]) == ("drift", "note")
+    assert notice["figures"]["lags"] == [[1, 0.011], [2, 0.013], [4, 0.017]]
+
+
 def read(write: Any, judgement: Any) -> list[dict[str, str]]:
     file = io.StringIO(newline="")
     write(judgement, file)
@@ -154,13 +172,17 @@ def test_cases_read_back(name: str) -> None:
             assert row["ratio"] == row["ratio_low"] == row["blocks"] == ""
         else:
             assert float(row["ratio"]) == f.comparison.ratio
-            if f.comparison.low > 0:
-                assert float(row["ratio_low"]) == f.comparison.low
-                assert float(row["ratio_high"]) == f.comparison.high
-            else:
-                assert row["ratio_low"] == row["ratio_high"] == ""
+            ends = zip(
+                ("ratio_low", "ratio_high"), (f.comparison.low, f.comparison.high), strict=True
+            )
+            for column, end in ends:
+                known = 0 < end < math.inf
+                assert (float(row[column]) == end) if known else (row[column] == "")
         if f.arm_value is not None:
-            assert float(row["arm_median"]) == f.arm_value.median
+            if math.isfinite(f.arm_value.median):
+                assert float(row["arm_median"]) == f.arm_value.median
+            else:
+                assert row["arm_median"] == ""
             assert int(row["arm_launches"]) == f.arm_value.launches
 
 

@@ -152,19 +152,71 @@ def test_tables_hold_every_number(name: str, cache: Path, tmp_path: Path) -> Non
     """Without JavaScript nothing is lost."""
     judgement = judgements.ALL[name]()
     text = " ".join(parsed(judgement, cache, tmp_path).text)
-    for f in (*judgement.headlines, *judgement.cases):
-        assert wording.clean(wording.value_text(f.reference_value, f.metric)) in text
-        assert wording.clean(wording.value_text(f.arm_value, f.metric)) in text
-        if f.comparison is not None:
+    beside = (*judgement.layers, *judgement.endpoints, *judgement.pairs)
+    for f in (*judgement.headlines, *judgement.cases, *beside):
+        if f not in judgement.layers:
+            assert wording.clean(wording.value_text(f.reference_value, f.metric)) in text
+            assert wording.clean(wording.value_text(f.arm_value, f.metric)) in text
+        if f.comparison is not None and f.verdict.size_known:
             assert wording.ratio_text(f.comparison.ratio) in text
             assert wording.interval_text(f.comparison) in text
         assert f.verdict.word.value in text
-    for said in (judgement.sentence, *judgement.warnings, judgement.plan_sha256):
+    told = [t for n in judgement.notices for t in (n.name, n.text, n.mend)]
+    for said in (judgement.sentence, judgement.design, *told):
         assert wording.clean(said) in text
+    for point in judgement.points:
+        assert wording.clean(point.flag) in text
     for tally in judgement.tallies:
         assert wording.clean(tally.first_error) in text
     for facts in judgement.facts.values():
         assert all(wording.clean(key) in text for key in facts)
+
+
+def section(text: str, start: str, end: str) -> str:
+    return text.partition(start)[2].partition(end)[0]
+
+
+def test_data_section_lists_lags_and_unusual_launches(cache: Path, tmp_path: Path) -> None:
+    text = " ".join(parsed(judgements.two_arms(), cache, tmp_path).text)
+    data = section(text, "About the data", "What was not held equal")
+    for part in ("drift: ", "lag 1", "lag 4", "1.1 %", "1.7 %", "5 unusual launches"):
+        assert part in data, part
+    assert "logs/0009-*" in data
+    assert "two states" not in data
+
+
+def test_many_notes_are_folded(cache: Path, tmp_path: Path) -> None:
+    parsed(judgements.sessions(), cache, tmp_path)
+    raw = (tmp_path / "report.html").read_text()
+    assert "<summary>11 notes: finding 0" in raw
+    parsed(judgements.two_arms(), cache, tmp_path)
+    assert "notes:" not in (tmp_path / "report.html").read_text().partition("figures")[0]
+
+
+def test_imported_numbers_have_no_plan(cache: Path, tmp_path: Path) -> None:
+    text = " ".join(parsed(judgements.imported(), cache, tmp_path).text)
+    assert "Plan" not in text
+    assert "seed" not in text
+    assert "paribus compare numbers.csv" in text
+    assert "24 values from elsewhere" in text
+
+
+def test_sizes_that_are_withheld_are_not_drawn() -> None:
+    base = judgements.censored()
+    (panel,) = panels(base, "allreduce")
+    assert not plots.has_ratios(panel.cases)
+    overview = plots.overview(base, "lower")
+    assert overview is not None
+    rows = overview["data"]["values"]
+    assert [r["benchmark"] for r in rows] == ["latency", "barrier"]
+    assert (rows[0]["low"], rows[0]["high"]) == (1.15, 1.187)
+
+
+def test_unusual_launches_have_a_ring() -> None:
+    spec = plots.timeline(judgements.two_arms(), "latency")
+    assert spec is not None
+    (ring,) = [x for x in spec["layer"] if x["mark"].get("strokeWidth") == 2]
+    assert [r["launch"] for r in ring["data"]["values"]] == [9]
 
 
 def test_hostile_texts_stay_texts(cache: Path, tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ import pytest
 from rich.console import Console
 
 import judgements
-from paribus.judgement import Difference, Judgement, Word
-from paribus.report import axes, wording
-from paribus.report.terminal import MOST_DIFFERENCES, print_report
+from paribus.judgement import Difference, Finding, Judgement, Notice, Verdict, Word
+from paribus.report import advice, axes, sentences, wording
+from paribus.report.ranking import place_text, ranking
+from paribus.report.terminal import MOST_DIFFERENCES, MOST_NOTES, print_report
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -54,7 +55,7 @@ def test_ascii_pipe() -> None:
     printed(judgements.two_arms()).encode("ascii")
 
 
-def test_colour_only_where_the_family_supports_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colour_only_where_a_word_claims_something(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     coloured = printed(judgements.two_arms(), force_terminal=True, color_system="standard")
     assert "\x1b[1;33mslower" in coloured
@@ -101,12 +102,12 @@ def test_many_differences_are_cut_but_not_the_unexplained() -> None:
 
 def test_sentences_name_both_values() -> None:
     base = judgements.two_arms()
-    said = wording.headline_sentence(base, base.headlines[0])
+    said = sentences.headline_sentence(base, base.headlines[0])
     assert said == (
         "latency: bridged is slower than host: 26.6 us against 22.4 us (geometric mean over "
         "10 cases); ratio 1.187 [1.182, 1.192]; lower is better."
     )
-    undecided = wording.headline_sentence(base, base.headlines[2])
+    undecided = sentences.headline_sentence(base, base.headlines[2])
     assert "undecided whether bridged differs from host by more than 5 %" in undecided
 
 
@@ -115,40 +116,182 @@ def test_every_word_has_a_sentence_and_a_sign(word: Word) -> None:
     base = judgements.two_arms()
     head = base.headlines[0]
     verdict = replace(head.verdict, word=word)
-    said = wording.headline_sentence(base, replace(head, verdict=verdict))
+    said = sentences.headline_sentence(base, replace(head, verdict=verdict))
     assert said.startswith("latency: ")
     assert wording.SYMBOLS[word]
 
 
-def test_cases_are_not_supported_without_their_headline() -> None:
+def relabelled(row: Finding, word: Word, reference: str = "") -> Finding:
+    return replace(row, verdict=replace(row.verdict, word=word), reference=reference)
+
+
+def test_size_withheld_stands_where_the_size_stood() -> None:
+    text = printed(judgements.censored())
+    (line,) = [part for part in text.splitlines() if part.startswith("allreduce ")]
+    assert "size withheld" in line
+    assert "slower" in line
+    assert "cut off" in line
+    assert "1.310" not in text
+    assert "1.187 [1.150, inf]" in text
+    base = judgements.censored()
+    said = sentences.headline_sentence(base, base.headlines[2])
+    assert "bridged is slower than host" in said
+    assert "size withheld" in said
+    assert "1.310" not in said
+
+
+def test_monitor_says_that_nothing_is_final() -> None:
+    text = printed(judgements.monitor(), 500)
+    assert "open-ended, the words are as of now" in text
+    assert "95 % confidence, valid at any time" in text
+    assert "over all looks" not in text
+    assert text.count("margin 2 %, as of now") == 3
+    (step, *_) = advice.next_steps(judgements.monitor())
+    assert "--resume goes on watching" in step
+    base = judgements.monitor()
+    assert "slower than host as of now" in sentences.headline_sentence(base, base.headlines[0])
+
+
+def test_sessions_are_counted_as_sessions() -> None:
+    text = printed(judgements.sessions(), 500)
+    assert "80 launches in 8 pairs of sessions" in text
+    head = next(line for line in text.splitlines() if line.startswith("benchmark "))
+    assert head.split()[-1] == "sessions"
+    assert next(line for line in text.splitlines() if line.startswith("latency ")).endswith(" 16")
+    assert "decided by the p99" in text
+    assert "session by session" in text
+
+
+def test_duet_says_at_the_same_time() -> None:
     base = judgements.two_arms()
-    case = base.cases[0]
-    assert case.verdict.word is Word.SLOWER
-    assert wording.supported(base, case)
-    open_verdict = replace(base.headlines[0].verdict, word=Word.UNDECIDED)
-    doubtful = replace(base, headlines=(replace(base.headlines[0], verdict=open_verdict),))
-    assert not wording.supported(doubtful, case)
+    duet = replace(base.study, settings=replace(base.study.settings, layout="duet"))
+    assert "ran at the same time" in printed(replace(base, study=duet), 500)
+
+
+def test_imported_numbers_are_not_called_launches() -> None:
+    text = printed(judgements.imported(), 500)
+    assert "launch" not in text
+    assert "Files" not in text
+    assert "24 values from elsewhere" in text
+    assert "Withheld (latency): the numbers are not paired" in text
+    ((_, command),) = advice.reproduce_commands(judgements.imported())
+    assert command == "paribus compare numbers.csv"
+
+
+def test_layers_and_endpoints_stand_below_what_decides() -> None:
+    lines = printed(judgements.two_arms()).splitlines()
+    titles = ("benchmark ", "Layers ", "Other endpoints (not what decides)", "About the data")
+    places = [next(i for i, x in enumerate(lines) if x.startswith(t)) for t in titles]
+    assert places == sorted(places)
+    assert "  network  1.142 [1.131, 1.153]  slower         2 %" in lines
+    assert "    p99     31.4 us  41.2 us  1.312 [1.296, 1.328]  slower       10 %" in lines
+
+
+def test_notes_are_short_and_few_and_warnings_are_whole() -> None:
+    base = judgements.sessions()
+    text = printed(base)
+    notes = [n for n in base.notices if n.level == "note"]
+    assert f"and {len(notes) - MOST_NOTES} more, in the HTML report" in text
+    assert text.count(" ...\n") == MOST_NOTES
+    assert "Add pairs of\n         sessions." in text
+
+
+def test_a_notice_names_its_benchmarks_once() -> None:
+    named = Notice("drift", "note", "latency wanders", ("latency",))
+    assert wording.notice_text(named) == "latency wanders"
+    assert wording.notice_text(replace(named, text="it wanders")) == "latency: it wanders"
+
+
+def test_flagged_launches_are_listed() -> None:
+    text = printed(judgements.two_arms(), 500)
+    assert "flagged: 5 launches, unusual but counted: 9 (latency, host: outlying), 35 (" in text
+
+
+def test_only_supported_orders_are_drawn() -> None:
+    base = judgements.three_arms()
+    clear, open_end = ranking(base, "latency"), ranking(base, "message_rate")
+    assert clear is not None
+    assert open_end is not None
+    assert [(p.arm, place_text(p)) for p in clear.places] == [
+        ("shared-memory", "1"), ("tcp-loopback", "2"), ("tcp-bridge", "3"),
+    ]  # fmt: skip
+    assert [place_text(p) for p in open_end.places] == ["1", "2 to 3", "2 to 3"]
+    assert open_end.open == (("tcp-loopback", "tcp-bridge"),)
+    text = printed(base, 500)
+    assert "Not supported: tcp-loopback or tcp-bridge." in text
+    assert "tcp-loopback before tcp-bridge" in text.partition("message_rate, higher")[0]
+    assert "tcp-loopback before tcp-bridge" not in text.partition("message_rate, higher")[2]
+    assert ranking(judgements.two_arms(), "latency") is None
+
+
+def test_a_ranking_turns_pairs_round() -> None:
+    """The same order comes out whichever arm of a pair was the reference."""
+    base = judgements.three_arms()
+    last = base.pairs[-2]
+    assert last.comparison is not None
+    turned = replace(
+        last,
+        arm=last.reference,
+        reference=last.arm,
+        verdict=replace(last.verdict, word=Word.FASTER),
+        comparison=replace(last.comparison, ratio=1 / 1.528, low=1 / 1.543, high=1 / 1.513),
+        arm_value=last.reference_value,
+        reference_value=last.arm_value,
+    )
+    before = ranking(base, "latency")
+    after = ranking(replace(base, pairs=(*base.pairs[:-2], turned, base.pairs[-1])), "latency")
+    assert before is not None
+    assert after is not None
+    assert [(p.arm, p.best, p.worst) for p in after.places] == [
+        (p.arm, p.best, p.worst) for p in before.places
+    ]
+    assert after.before == before.before
+    assert wording.estimate_text(after.places[2].above) == "1.528 [1.513, 1.543]"
+
+
+def test_equivalent_arms_share_their_places() -> None:
+    base = judgements.three_arms()
+    pairs = tuple(
+        relabelled(p, Word.EQUIVALENT, p.reference)
+        for p in base.of_benchmark("latency", base.pairs)
+    )
+    ranked = ranking(replace(base, pairs=pairs), "latency")
+    assert ranked is not None
+    assert [place_text(p) for p in ranked.places] == ["1 to 3"] * 3
+    assert not ranked.before
+    assert sentences.ranking_sentence(ranked) == (
+        "Equivalent: shared-memory and tcp-loopback and tcp-bridge, tcp-loopback and tcp-bridge."
+    )
+
+
+def test_withheld_for_another_reason_than_the_audit() -> None:
+    base = judgements.two_arms()
+    said = Verdict(Word.WITHHELD, "a fifth of the differences are exactly 0: too few ticks", True)
+    tied = replace(base.headlines[0], verdict=said)
+    steps = advice.next_steps(replace(base, headlines=(tied, *base.headlines[1:]), points=()))
+    assert "Withheld (latency): a fifth of the differences are exactly 0: too few ticks." in steps
+    assert not any("explains" in s for s in steps)
 
 
 def test_next_steps() -> None:
-    steps = wording.next_steps(judgements.two_arms())
+    steps = advice.next_steps(judgements.two_arms())
     assert any("about 7 more blocks needed; set blocks = 67 under [plan]" in s for s in steps)
     assert any("logs/0057-" in s for s in steps)
-    assert any("cpu.governor" in s for s in wording.next_steps(judgements.withheld()))
-    unfinished = wording.next_steps(judgements.incomplete())
+    assert any("cpu.governor" in s for s in advice.next_steps(judgements.withheld()))
+    unfinished = advice.next_steps(judgements.incomplete())
     assert "--resume" in unfinished[0]
     assert not any("set blocks" in s for s in unfinished)
-    assert not wording.next_steps(judgements.three_arms())
+    assert not advice.next_steps(judgements.three_arms())
     base = judgements.two_arms()
     head = base.headlines[2]
     for needed, said in ((None, "widen the margin"), (8, "widen"), (5000, "about 5,000 blocks")):
         verdict = replace(head.verdict, blocks_needed=needed)
-        (step,) = wording.next_steps(
+        (step,) = advice.next_steps(
             replace(base, headlines=(replace(head, verdict=verdict),), points=())
         )
         assert said in step
         assert "set blocks" not in step
-    hostile = wording.run_command(judgements.hostile())
+    hostile = advice.run_command(judgements.hostile())
     assert hostile.startswith("paribus run 'a'\"'\"'b ")
 
 

@@ -3,34 +3,52 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
-from paribus.judgement import Judgement, Tally
-from paribus.report import wording
+from paribus.judgement import Judgement, Notice, Point, Tally
+from paribus.report import lookup, sentences, wording
+from paribus.report.advice import reproduce_commands
 from paribus.report.markup import Html, element, escape, join, pairs, table
 from paribus.units import format_seconds
 
 HOW_TO_READ = """\
-A launch is one start of the program; its value is the median of its samples. A block holds one \
-launch of every arm, close in time and in random order; the ratio compares launches of the same \
-block only, so that drift of the machine cancels.
+{unit}
 
-A ratio is the arm's value divided by the reference's, taken block by block, so it is not exactly \
-the quotient of the two medians that are shown beside it; it is the better estimate, because it \
-does not see the drift between blocks. Its interval holds the true ratio with {sure} confidence, \
-however often the data were looked at.
+A ratio is the arm's value divided by the reference's. It is not exactly the quotient of the two \
+medians that are shown beside it; where launches are compared within a block it is the better \
+estimate, because it does not see the drift between blocks. Its interval holds the true ratio \
+with {sure} confidence, {when}.
 
 Faster and slower: the whole interval lies beyond the margin. Equivalent: the whole interval lies \
-inside the margin. Undecided: it reaches across the edge of the margin. Withheld: the arms differ \
-in something that the factor does not explain.
+inside the margin. Undecided: it reaches across the edge of the margin. Withheld: the figures are \
+there, but a verdict on them would not be justified, for the reason beside it. Size withheld: the \
+word stands, but too many launches were cut off by their time limit to say by how much.
 
-The headline of a benchmark is the geometric mean over its cases. A case is coloured only when \
-the headline is decided: among many cases, chance alone makes some stand out."""
+The headline of a benchmark is the geometric mean over its cases. Words of cases and of pairs of \
+arms are corrected for their number, since among many, chance alone makes some stand out."""
+
+UNITS = {
+    "launch": "A launch is one start of the program; its value is the median of its samples{which}."
+    " A block holds one launch of every arm, {order}; the ratio compares launches of the same block"
+    " only, so that drift of the machine cancels.",
+    "session": "A session lies between two switches of the factor. Its value is the median of its"
+    " launches{which}; the launches inside are repetitions, not evidence of their own. A block"
+    " holds one session of every arm, in random order; the ratio compares sessions of the same"
+    " block only.",
+    "value": "The values were measured elsewhere. Paribus knows of them what the table says, and"
+    " claims no more than their design supports.",
+}
+
+MOST_FLAGGED = 50
+MOST_NOTES = 4
+"""Notes beyond which they are folded."""
 
 
 def appendix(judgement: Judgement) -> Html:
-    """Return what was not held equal, launches, plan, platforms, commands, and how to read it."""
+    """Return the data, what was not held equal, launches, plan, platforms, commands, reading."""
     return join(
+        _data(judgement),
         _audit(judgement),
         _failures(judgement),
         _plan(judgement),
@@ -38,6 +56,75 @@ def appendix(judgement: Judgement) -> Html:
         _reproduce(judgement),
         _how_to_read(judgement),
     )
+
+
+def _data(judgement: Judgement) -> Html:
+    """Return the notes on the data, folded when they are many, and the unusual launches."""
+    notes = [n for n in judgement.notices if n.level == "note"]
+    flagged = lookup.flagged(judgement)
+    if not notes and not flagged:
+        return Html("")
+    listed = element("ul", *(_note(n) for n in notes)) if notes else Html("")
+    if len(notes) > MOST_NOTES:
+        names = wording.listing(list(dict.fromkeys(n.name for n in notes)), most=10)
+        summary = element("summary", escape(f"{wording.count(len(notes), 'note')}: {names}"))
+        listed = element("details", summary, listed)
+    return element("section", element("h2", "About the data"), listed, _flagged(flagged))
+
+
+def _note(notice: Notice) -> Html:
+    said = f"{wording.notice_text(notice)} {notice.mend}".strip()
+    lags = _lags(notice) if notice.name == "drift" else Html("")
+    return element("li", element("b", escape(f"{notice.name}: ")), escape(said), lags)
+
+
+def _lags(notice: Notice) -> Html:
+    """Return how far launches lie apart by their distance, for each series in the figures."""
+    series = {
+        name: dict(value)
+        for name, value in notice.figures.items()
+        if isinstance(value, list | tuple) and value and all(_is_pair(v) for v in value)
+    }
+    if not series:
+        return Html("")
+    lags = sorted({lag for found in series.values() for lag in found})
+    rows = [
+        [
+            escape(name),
+            *(escape(wording.percent(found[lag]) if lag in found else "") for lag in lags),
+        ]
+        for name, found in series.items()
+    ]
+    caption = "Typical difference of two launches by how many launches lie between (lag)"
+    return table(["Series", *(f"lag {lag}" for lag in lags)], rows, caption)
+
+
+def _is_pair(value: Any) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and len(value) == 2
+        and all(isinstance(v, int | float) for v in value)
+    )
+
+
+def _flagged(points: Sequence[Point]) -> Html:
+    if not points:
+        return Html("")
+    rows = [
+        [
+            escape(str(p.number)),
+            escape(p.benchmark),
+            escape(p.arm),
+            escape(p.flag),
+            element("code", escape(f"logs/{p.number:04d}-*")),
+        ]
+        for p in points[:MOST_FLAGGED]
+    ]
+    caption = f"{wording.count(len(points), 'unusual launch')}; all of them count"
+    if len(points) > MOST_FLAGGED:
+        caption += f"; the first {MOST_FLAGGED}, all are in launches.csv"
+    head = ["Launch", "Benchmark", "Arm", "What is unusual", "As printed"]
+    return table(head, rows, caption, left=(1, 2, 3, 4))
 
 
 def _audit(judgement: Judgement) -> Html:
@@ -58,7 +145,7 @@ def _audit(judgement: Judgement) -> Html:
         "section",
         element("h2", "What was not held equal"),
         shown if rows else Html(""),
-        element("p", escape(wording.equal_text(judgement))),
+        element("p", escape(sentences.equal_text(judgement))),
     )
 
 
@@ -80,47 +167,55 @@ def _tally_cells(t: Tally) -> list[Html]:
 
 
 def _plan(judgement: Judgement) -> Html:
-    s = judgement.study.settings
-    looks = _looks(s.blocks, s.confidence)
-    margin = "per metric" if s.margin is None else wording.percent(s.margin)
-    facts = [
-        ("Order", "each arm once per block, in random order"),
-        ("Seed", str(s.seed)),
-        ("Blocks at most", str(s.blocks)),
-        ("Looks", looks),
-        ("Confidence", f"{wording.percent(s.confidence)} over all looks"),
-        ("Margin", margin),
-        ("Core binding", s.bind),
-        ("Time budget", "none" if s.budget_s is None else format_seconds(s.budget_s)),
-        ("Plan hash (SHA-256)", judgement.plan_sha256),
-    ]
+    head = ["Label", "Benchmark", "Ranks", "Decides", "Parameters", "Limit"]
     rows = [
         [
             escape(b.label),
             escape(b.benchmark),
             escape(str(b.ranks)),
+            escape(b.endpoints[0] if b.endpoints else ""),
             escape(wording.parameters_text(b.parameters)),
-            escape(format_seconds(b.timeout_s) if b.timeout_s else "20 x the warm-up"),
+            escape(format_seconds(b.timeout_s) if b.timeout_s else "from the warm-up"),
         ]
         for b in judgement.study.benchmarks
     ]
-    head = ["Label", "Benchmark", "Ranks", "Parameters", "Limit"]
+    if not lookup.measured(judgement):
+        return Html("")
     return element(
         "section",
         element("h2", "Plan"),
-        pairs(facts),
-        table(head, rows, "Benchmarks of the study", left=(0, 1, 3)),
+        pairs(_settings(judgement)),
+        table(head, rows, "Benchmarks of the study", left=(0, 1, 3, 4)),
     )
 
 
-def _looks(blocks: int, confidence: float) -> str:
-    from paribus.stats.looks import schedule
-
-    try:
-        at = schedule(blocks, confidence).at
-    except ValueError as error:
-        return str(error)
-    return f"after {', '.join(map(str, at))} blocks"
+def _settings(judgement: Judgement) -> list[tuple[str, str]]:
+    s = judgement.study.settings
+    looks = f"after {', '.join(map(str, judgement.looks))} blocks" if judgement.looks else ""
+    if s.monitor:
+        looks = "at any time (confidence sequence)"
+    orders = {
+        "launch": "each arm once per block, in random order",
+        "session": f"sessions of {s.launches} launches, each arm once per block, in random order",
+    }
+    order = orders[s.unit]
+    if s.layout == "duet":
+        order = "the arms of a block at the same time, each on its half of the cores"
+    alone = f", {wording.percent(judgement.level)} at each" if judgement.looks else ""
+    sure = wording.percent(s.confidence)
+    facts = [
+        ("Order", order),
+        ("Seed", str(s.seed)),
+        ("Blocks at most", "no limit" if s.monitor else str(s.blocks)),
+        ("Looks", looks),
+        ("Confidence", sure if s.monitor else f"{sure} over all looks{alone}"),
+        ("Margin", "per metric" if s.margin is None else wording.percent(s.margin)),
+        ("Goes on until", f"the {s.decides.rstrip('s')}s are decided"),
+        ("Core binding", s.bind),
+        ("Time budget", "none" if s.budget_s is None else format_seconds(s.budget_s)),
+        ("Plan hash (SHA-256)", judgement.plan_sha256),
+    ]
+    return [(name, value) for name, value in facts if value]
 
 
 def _platforms(judgement: Judgement) -> Html:
@@ -141,16 +236,9 @@ def _fact(value: Any) -> str:
 
 def _reproduce(judgement: Judgement) -> Html:
     versions = ", ".join(f"{k} {v}" for k, v in judgement.versions.items())
-    commands = [
-        (
-            "Measure the same plan again, into a new directory:",
-            wording.reproduce_command(judgement),
-        ),
-        ("Make this report again from what is stored:", wording.report_command(judgement)),
-    ]
     parts = [
         join(element("p", escape(text)), element("pre", escape(command), tabindex="0"))
-        for text, command in commands
+        for text, command in reproduce_commands(judgement)
     ]
     seed = judgement.study.settings.seed
     note = (
@@ -158,13 +246,23 @@ def _reproduce(judgement: Judgement) -> Html:
         "study directory holds the study as it was, launches.db every sample, logs/ what every "
         "launch printed."
     )
+    if lookup.measured(judgement):
+        parts.append(element("p", escape(note)))
     made = element("p", escape(f"Made with {versions}."), kind="small") if versions else Html("")
-    return element(
-        "section", element("h2", "How to reproduce"), *parts, element("p", escape(note)), made
-    )
+    return element("section", element("h2", "How to reproduce"), *parts, made)
 
 
 def _how_to_read(judgement: Judgement) -> Html:
-    sure = wording.percent(judgement.study.settings.confidence)
-    told = (element("p", escape(text)) for text in HOW_TO_READ.format(sure=sure).split("\n\n"))
+    settings = judgement.study.settings
+    endpoints = {h.metric.endpoint for h in judgement.headlines} - {"median"}
+    which = f" (or their {' or '.join(sorted(endpoints))}, where that decides)" if endpoints else ""
+    order = "close in time and in random order"
+    if settings.layout == "duet":
+        order = "at the same time, each on its half of the cores"
+    text = HOW_TO_READ.format(
+        unit=UNITS[lookup.unit(judgement)].format(which=which, order=order),
+        sure=wording.percent(settings.confidence),
+        when="at any time" if settings.monitor else "however often the data were looked at",
+    )
+    told = (element("p", escape(part)) for part in text.split("\n\n"))
     return element("section", element("h2", "How to read this"), *told)

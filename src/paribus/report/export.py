@@ -165,7 +165,7 @@ def _case(case: Case) -> dict[str, Scalar]:
 def _comparison(c: Comparison) -> dict[str, Any]:
     """Return ratio and interval; a low end of 0 and a high end of infinity mean none yet: null."""
     return {
-        "ratio": c.ratio,
+        "ratio": c.ratio if c.ratio > 0 and math.isfinite(c.ratio) else None,
         "low": c.low if c.low > 0 else None,
         "high": c.high if math.isfinite(c.high) else None,
         "level": c.level,

@@ -10,7 +10,7 @@ from typing import Any
 
 from paribus.errors import UserError
 from paribus.judgement import Judgement
-from paribus.report import plots, wording
+from paribus.report import lookup, plots
 from paribus.report.axes import Spec, panels
 
 WIDTH = 520
@@ -43,13 +43,13 @@ def all_figures(judgement: Judgement) -> Iterator[tuple[str, Spec]]:
         spec = plots.overview(judgement, better)
         if spec is not None:
             yield f"overview-{better}-is-better", spec
-    for number, benchmark in enumerate(wording.benchmarks(judgement)):
+    for number, benchmark in enumerate(lookup.benchmarks(judgement)):
         start = f"{number:02d}-{_plain(benchmark)}"
         for index, panel in enumerate(panels(judgement, benchmark)):
             name = f"{start}-{index}" if index else start
-            if any(f.reference_value or f.arm_value for f in panel.cases):
+            if plots.has_values(panel.cases):
                 yield f"{name}-absolute", plots.curves(judgement, panel)
-            if any(f.comparison for f in panel.cases):
+            if plots.has_ratios(panel.cases):
                 yield f"{name}-ratio", plots.ratios(judgement, panel)
         spec = plots.timeline(judgement, benchmark)
         if spec is not None:

@@ -7,9 +7,12 @@ and each arm has a shape of its own.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from paribus.judgement import Finding, Judgement, Point, Spread
 from paribus.model import Metric
-from paribus.report import wording
+from paribus.report import lookup, sentences, wording
 from paribus.report.axes import (
     BAND,
     FAILED,
@@ -31,6 +34,27 @@ from paribus.report.axes import (
 )
 from paribus.report.wording import clean
 from paribus.units import format_value
+
+
+def has_values(cases: Sequence[Finding]) -> bool:
+    """Return whether any case has an absolute value to draw."""
+    return any(_finite(v) for f in cases for v in (f.reference_value, f.arm_value))
+
+
+def has_ratios(cases: Sequence[Finding]) -> bool:
+    """Return whether any case has a ratio to draw: one that its verdict stands by."""
+    return any(_drawable(f) for f in cases)
+
+
+def _finite(spread: Spread | None) -> bool:
+    """Return whether a value can be drawn: a launch that was cut off has none."""
+    return spread is not None and math.isfinite(spread.low + spread.median + spread.high)
+
+
+def _drawable(f: Finding) -> bool:
+    ratio = f.comparison.ratio if f.comparison is not None and f.verdict.size_known else 0.0
+    return ratio > 0 and math.isfinite(ratio)
+
 
 # --- absolute values ---------------------------------------------------------------------------
 
@@ -84,13 +108,13 @@ def _absolute_rows(judgement: Judgement, panel: Panel) -> list[Spec]:
             (judgement.reference, finding.reference_value),
             (finding.arm, finding.arm_value),
         ):
-            if spread is not None and (arm, finding.case) not in seen:
+            if spread is not None and _finite(spread) and (arm, finding.case) not in seen:
                 seen.add((arm, finding.case))
-                rows.append(_absolute_row(panel, finding, arm, spread))
+                rows.append(_absolute_row(panel, finding, arm, spread, lookup.unit(judgement)))
     return rows
 
 
-def _absolute_row(panel: Panel, finding: Finding, arm: str, spread: Spread) -> Spec:
+def _absolute_row(panel: Panel, finding: Finding, arm: str, spread: Spread, unit: str) -> Spec:
     return {
         "arm": clean(arm),
         "case": wording.case_text(finding),
@@ -99,7 +123,7 @@ def _absolute_row(panel: Panel, finding: Finding, arm: str, spread: Spread) -> S
         "low": spread.low,
         "high": spread.high,
         "shown": clean(wording.value_text(spread, panel.metric)),
-        "quartiles": f"{wording.spread_text(spread)}, {wording.count(spread.launches, 'launch')}",
+        "quartiles": f"{wording.spread_text(spread)}, {wording.count(spread.launches, unit)}",
     }
 
 
@@ -109,7 +133,7 @@ def _absolute_row(panel: Panel, finding: Finding, arm: str, spread: Spread) -> S
 def ratios(judgement: Judgement, panel: Panel) -> Spec:
     """Return the ratio of every arm to the reference by case: intervals, and the margin shaded.
 
-    Points whose verdict is open, or which their family does not support, are grey and hollow.
+    Points whose verdict claims nothing are grey and hollow; where no size is known, none is drawn.
     """
     rows = [r for f in panel.cases if (r := _ratio_row(judgement, f, x_of(panel, f)))]
     spec = _ratio_spec(judgement, rows, panel_title(panel), panel.metric)
@@ -146,24 +170,23 @@ def overview(judgement: Judgement, better: str) -> Spec | None:
 
 def _ratio_row(judgement: Judgement, finding: Finding, x: float | None) -> Spec | None:
     comparison = finding.comparison
-    if comparison is None:
+    if comparison is None or not _drawable(finding):
         return None
     known = wording.has_interval(comparison)
     low, high = wording.band(finding.margin)
-    head = wording.ratio_text(comparison.ratio)
     return {
         "benchmark": clean(finding.benchmark),
         "arm": clean(finding.arm),
         "case": wording.case_text(finding),
         "x": x,
         "ratio": comparison.ratio,
-        "low": comparison.low if known else comparison.ratio,
-        "high": comparison.high if known else comparison.ratio,
+        "low": comparison.low if comparison.low > 0 else comparison.ratio,
+        "high": comparison.high if math.isfinite(comparison.high) else comparison.ratio,
         "below": low,
         "above": high,
-        "supported": wording.supported(judgement, finding) and known,
-        "shown": f"{head} {wording.interval_text(comparison)}",
-        "values": clean(wording.versus(finding, judgement.reference)),
+        "supported": finding.verdict.word in wording.DECIDED and known,
+        "shown": wording.estimate_text(finding),
+        "values": clean(sentences.versus(finding, judgement.reference)),
         "verdict": finding.verdict.word.value,
     }
 
@@ -252,7 +275,8 @@ def _one(channel: str, axis: Spec) -> Spec:
 def timeline(judgement: Judgement, benchmark: str) -> Spec | None:
     """Return every launch of `benchmark` over time, relative to the reference; None without any.
 
-    A launch that gave nothing is a cross at the bottom edge; warm-up launches are pale.
+    A launch that gave nothing is a cross at the bottom edge; warm-up launches are pale; one with
+    a flag has a ring around it.
     """
     points = [p for p in judgement.points if p.benchmark == benchmark]
     if not points:
@@ -280,7 +304,9 @@ def timeline(judgement: Judgement, benchmark: str) -> Spec | None:
             "titleLimit": 170,
         },
     }
-    tips = tooltip(launch="launch", block="block", arm="arm", shown="level", state="state")
+    tips = tooltip(
+        launch="launch", block="block", arm="arm", shown="level", state="state", flag="unusual"
+    )
     pale = {"opacity": {"condition": {"test": "datum.warm", "value": WARM_UP_OPACITY}, "value": 1}}
     good = layer(
         {"type": "point", "filled": True, "size": 38},
@@ -294,11 +320,19 @@ def timeline(judgement: Judgement, benchmark: str) -> Spec | None:
         tips,
     )
     broken = [r for r in rows if r["level"] is None]
-    told = f"{wording.count(len(points), 'launch')} over time, {len(broken)} without usable output"
+    told = (
+        f"{wording.count(len(points), 'launch')} over time, {len(broken)} without usable output, "
+        f"{sum(bool(p.flag) for p in points)} unusual"
+    )
     usable = [r for r in rows if r["level"] is not None]
     layers = [_one("y", y)]
     if usable:
         layers.append(good | {"data": {"values": usable}})
+    ringed = [r for r in usable if r["flag"]]
+    if ringed:
+        mark = {"type": "point", "filled": False, "size": 150, "strokeWidth": 2, "opacity": 1}
+        ring = layer(mark | {"color": FAILED}, {"x": x, "y": y}, tips)
+        layers.append(ring | {"data": {"values": ringed}})
     if broken:
         layers.append(bad | {"data": {"values": broken}})
     title = f"{clean(benchmark)}: every launch over time"
@@ -316,6 +350,7 @@ def _point_row(point: Point, divisor: float) -> Spec:
         "warm": warm,
         "shown": "none" if point.level is None else format_value(point.level),
         "state": point.state.value,
+        "flag": clean(point.flag),
     }
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.judgement import Difference, Finding, Judgement, Word
-from paribus.report import wording
+from paribus.report import lookup, sentences, wording
+from paribus.report.advice import next_steps
+from paribus.report.printing import Row, heading, item, line, print_rows, raw
+from paribus.report.ranking import Ranking, place_text, ranking
 from paribus.report.wording import clean
-from paribus.units import format_change, format_seconds
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,9 +22,10 @@ STYLES = {
     Word.EQUIVALENT: "bold",
     Word.RELIABILITY: "bold magenta",
 }
-"""Styles of supported verdicts; every other verdict is dim. The word itself is always there."""
+"""Styles of the words that claim something; every other is dim. The word itself is always there."""
 
 MOST_DIFFERENCES = 12
+MOST_NOTES = 8
 LONGEST_ARM = 11
 """Columns that an arm's name may take above its figures; longer ones are named in the title."""
 
@@ -40,147 +42,237 @@ def print_report(judgement: Judgement, console: Console) -> None:
 
     Order: what needs attention first (verdict, warnings), then the figures, then the rest.
     """
-    _line(console, judgement.sentence, style="bold")
-    _line(console, _what(judgement), style="dim")
-    for warning in judgement.warnings:
-        _line(console, f"Warning: {warning}", style="yellow", hang=9)
-    for arm in judgement.study.arms[1:]:
-        rows = [h for h in judgement.headlines if h.arm == arm.name]
-        if rows:
-            _print_table(judgement, rows, console)
-    if any(h.comparison for h in judgement.headlines):
-        _line(
-            console,
-            "Ratio: arm / reference, launch by launch within each block, so not exactly the "
-            "quotient of the two medians shown. Intervals: "
-            f"{wording.percent(judgement.study.settings.confidence)} confidence over all looks.",
-            style="dim",
-        )
+    line(console, judgement.sentence, style="bold")
+    line(console, _what(judgement), style="dim")
+    if judgement.design:
+        line(console, judgement.design, style="dim")
+    for notice in judgement.notices:
+        if notice.level == "warning":
+            said = f"{wording.notice_text(notice)} {notice.mend}".strip()
+            line(console, said, style="yellow", hang=9, name=f"Warning, {notice.name}")
+    _print_verdicts(judgement, console)
+    _print_layers(judgement, console)
+    _print_rankings(judgement, console)
     _print_cases(judgement, console)
+    _print_endpoints(judgement, console)
+    _print_notes(judgement, console)
     _print_failures(judgement, console)
     _print_differences(judgement, console)
-    steps = wording.next_steps(judgement)
+    steps = next_steps(judgement)
     if steps:
-        _heading(console, "What to do next")
+        heading(console, "What to do next")
         for step in steps:
-            _item(console, step)
+            item(console, step)
     _print_files(judgement, console)
 
 
 def _what(judgement: Judgement) -> str:
     arms = ", ".join(a.name for a in judgement.study.arms[1:])
-    launches, bad = wording.attempted(judgement.tallies)
-    took = f" in {format_seconds(judgement.wall_s)}" if judgement.wall_s else ""
     state = "" if judgement.complete else "; unfinished"
+    if judgement.study.settings.monitor:
+        state = "; open-ended, the words are as of now"
     return (
         f"Factor: {judgement.study.factor} ({arms} against the reference {judgement.reference}). "
-        f"{wording.count(launches, 'launch')}{took}, {bad} failed{state}."
+        f"{sentences.launches_text(judgement)}{state}."
     )
 
 
-def _print_table(judgement: Judgement, rows: list[Finding], console: Console) -> None:
+def _print_verdicts(judgement: Judgement, console: Console) -> None:
+    for arm in judgement.study.arms[1:]:
+        rows = [h for h in judgement.headlines if h.arm == arm.name]
+        if rows:
+            _print_table(judgement, rows, console)
+    if any(h.comparison for h in judgement.headlines):
+        line(console, sentences.ratio_note(judgement), style="dim")
+
+
+def _print_table(judgement: Judgement, rows: Sequence[Finding], console: Console) -> None:
     """Print the headlines of one arm; a second line per row says how to read the first."""
-    from rich.cells import cell_len
-    from rich.text import Text
-
-    reference, arm = clean(judgement.reference), clean(rows[0].arm)
-    fits = cell_len(reference) <= LONGEST_ARM and cell_len(arm) <= LONGEST_ARM
-    names = (reference, arm) if fits else ("reference", "arm")
-    table = [
-        ["benchmark", *names, "ratio [interval]", "verdict", "launches"],
-        *(_cells(judgement, row) for row in rows),
-    ]
-    widths = [max(cell_len(line[i]) for line in table) for i in range(6)]
-    gap = 2 if sum(widths) + 10 <= console.width else 1
-    stacked = sum(widths) + 5 * gap > console.width
-
-    if fits:
-        console.print()
+    names = _arm_heads(judgement.reference, rows[0].arm)
+    if "reference" in names:
+        heading(console, f"{clean(rows[0].arm)} against the reference {clean(judgement.reference)}")
     else:
-        _heading(console, f"{arm} against the reference {reference}")
-    for index, line in enumerate(table):
-        style = _style(judgement, rows[index - 1]) if index else "bold"
-        text = Text()
-        for i, cell in enumerate(line):
-            if i == 0 and stacked:
-                text.append(f"{cell}\n  ", "bold" if index == 0 else "")
-                continue
-            pad = " " * (widths[i] - cell_len(cell))
-            right = i in (1, 2, 5)
-            text.append(pad if right else "")
-            text.append(cell, style if index == 0 or i == 4 else "")
-            text.append("" if right else pad)
-            text.append(" " * gap if i < 5 else "")
-        console.print(text, soft_wrap=True)
-        if index:
-            _item(console, _reading(judgement, rows[index - 1]), style="dim")
-
-
-def _cells(judgement: Judgement, row: Finding) -> list[str]:
-    ratio = "none"
-    if row.comparison is not None:
-        interval = wording.interval_text(row.comparison)
-        ratio = f"{wording.ratio_text(row.comparison.ratio)} {interval}"
-    launches, _ = _launches(judgement, row)
-    return [
-        clean(cell)
-        for cell in (
-            row.benchmark,
-            wording.value_text(row.reference_value, row.metric),
-            wording.value_text(row.arm_value, row.metric),
-            ratio,
-            row.verdict.word.value,
-            f"{launches}",
+        console.print()
+    lines = [
+        Row(
+            [
+                row.benchmark,
+                *_figures(row),
+                row.verdict.word.value,
+                str(lookup.launches_of(judgement, row)[0]),
+            ],
+            _style(row),
+            _reading(judgement, row),
         )
+        for row in rows
+    ]
+    units = wording.plural(lookup.unit(judgement))
+    head = ["benchmark", *names, "ratio [interval]", "verdict", units]
+    print_rows(console, head, lines, right=(1, 2, 5), verdict=4)
+
+
+def _arm_heads(reference: str, arm: str) -> tuple[str, str]:
+    """Return what stands above the values of two arms: their names where these fit."""
+    from rich.cells import cell_len
+
+    names = clean(reference), clean(arm)
+    return names if all(cell_len(n) <= LONGEST_ARM for n in names) else ("reference", "arm")
+
+
+def _figures(row: Finding) -> list[str]:
+    return [
+        wording.value_text(row.reference_value, row.metric),
+        wording.value_text(row.arm_value, row.metric),
+        wording.estimate_text(row),
     ]
 
 
 def _reading(judgement: Judgement, row: Finding) -> str:
-    """Return the second line of a row: direction, change, margin, failures."""
-    launches, bad = _launches(judgement, row)
-    parts = [wording.direction(row.metric)]
-    if row.comparison is not None:
-        parts.append(format_change(row.comparison.ratio))
-    parts.append(f"margin {wording.percent(row.margin)}")
-    parts.append(f"{bad} of {launches} launches failed" if bad else "no failures")
-    return ", ".join(parts)
-
-
-def _launches(judgement: Judgement, row: Finding) -> tuple[int, int]:
-    return wording.attempted(
-        wording.tally_of(judgement, row.benchmark, arm) for arm in (judgement.reference, row.arm)
+    """Return the second line of a row: direction, change, margin, failures, what decided."""
+    launches, bad = lookup.attempted(
+        lookup.tally_of(judgement, row.benchmark, arm) for arm in (judgement.reference, row.arm)
     )
+    decides = lookup.decided_by(judgement, row.benchmark)
+    parts = [
+        wording.direction(row.metric),
+        wording.change_text(row),
+        f"margin {wording.percent(row.margin)}",
+        f"decided by the {decides}" if decides else "",
+        "as of now" if wording.provisional(row.verdict) else "",
+    ]
+    if launches:
+        parts.append(f"{bad} of {launches} launches failed" if bad else "no failures")
+    return ", ".join(p for p in parts if p)
 
 
-def _style(judgement: Judgement, row: Finding) -> str:
-    return STYLES.get(row.verdict.word, "dim") if wording.supported(judgement, row) else "dim"
+def _style(row: Finding) -> str:
+    return STYLES.get(row.verdict.word, "dim")
+
+
+def _print_layers(judgement: Judgement, console: Console) -> None:
+    if not judgement.layers:
+        return
+    heading(console, "Layers (mean over their benchmarks, as times: above 1 takes longer)")
+    several = len(judgement.study.arms) > 2
+    rows = [
+        Row(
+            [
+                f.benchmark,
+                *([f.arm] if several else []),
+                wording.estimate_text(f),
+                f.verdict.word.value,
+                wording.percent(f.margin),
+            ],
+            _style(f),
+        )
+        for f in judgement.layers
+    ]
+    head = ["layer", *(["arm"] if several else []), "ratio [interval]", "verdict", "margin"]
+    last = len(head) - 1
+    print_rows(console, head, rows, right=(last,), verdict=last - 1, indent=2)
+
+
+def _print_rankings(judgement: Judgement, console: Console) -> None:
+    found = [r for b in lookup.benchmarks(judgement) if (r := ranking(judgement, b))]
+    if not found:
+        return
+    heading(console, "Ranking (a place is as narrow as the supported orders make it)")
+    for ranked in found:
+        _print_ranking(ranked, console)
+
+
+def _print_ranking(ranked: Ranking, console: Console) -> None:
+    metric = ranked.pairs[0].metric
+    item(console, f"{ranked.benchmark}, {wording.direction(metric)}", style="bold")
+    rows = [
+        Row(
+            [
+                place_text(place),
+                place.arm,
+                wording.value_text(place.value, metric),
+                wording.estimate_text(place.above) if place.above else "",
+                place.above.verdict.word.value if place.above else "",
+            ],
+            _style(place.above) if place.above else "",
+        )
+        for place in ranked.places
+    ]
+    head = ["place", "arm", "value", "against the line above", ""]
+    print_rows(console, head, rows, right=(2,), verdict=4, indent=4)
+    item(console, sentences.ranking_sentence(ranked), style="dim", indent=4)
 
 
 def _print_cases(judgement: Judgement, console: Console) -> None:
-    heads = [h for h in judgement.headlines if len(wording.case_findings(judgement, h)) > 1]
+    heads = [h for h in judgement.headlines if len(lookup.case_findings(judgement, h)) > 1]
     if not heads:
         return
-    _heading(console, "Cases (the figures above are geometric means over them)")
+    heading(console, "Cases (the figures above are geometric means over them)")
     several = len(judgement.study.arms) > 2
     for head in heads:
         who = f"{head.benchmark}, {head.arm}" if several else head.benchmark
-        _item(console, f"{who}: {wording.cases_sentence(judgement, head)}")
+        item(console, f"{who}: {sentences.cases_sentence(judgement, head)}")
+    note = sentences.cases_note(judgement, judgement.cases)
+    if note:
+        item(console, note, style="dim")
+
+
+def _print_endpoints(judgement: Judgement, console: Console) -> None:
+    if not judgement.endpoints:
+        return
+    heading(console, "Other endpoints (not what decides)")
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for f in judgement.endpoints:
+        groups.setdefault((f.benchmark, f.arm), []).append(f)
+    several = len(judgement.study.arms) > 2
+    rows = []
+    for (benchmark, arm), found in groups.items():
+        rows.append(Row([f"{benchmark}, {arm}" if several else benchmark]))
+        rows += [
+            Row(
+                (
+                    *(f"  {f.metric.endpoint}", *_figures(f)),
+                    *(f.verdict.word.value, wording.percent(f.margin)),
+                ),
+                _style(f),
+            )
+            for f in found
+        ]
+    arms = [a.name for a in judgement.study.arms]
+    names = ("reference", "arm") if several else _arm_heads(*arms)
+    head = ["endpoint", *names, "ratio [interval]", "verdict", "margin"]
+    print_rows(console, head, rows, right=(1, 2, 5), verdict=4, indent=2)
+    item(console, sentences.endpoints_note(judgement), style="dim")
+
+
+def _print_notes(judgement: Judgement, console: Console) -> None:
+    notes = [n for n in judgement.notices if n.level == "note"]
+    flagged = sentences.flagged_text(judgement)
+    if not notes and not flagged:
+        return
+    heading(console, "About the data")
+    for note in notes[:MOST_NOTES]:
+        said = wording.notice_text(note)
+        line(console, said, indent=2, hang=2, name=note.name, most=2)
+    if len(notes) > MOST_NOTES:
+        item(console, f"and {len(notes) - MOST_NOTES} more, in the HTML report", style="dim")
+    if flagged:
+        item(console, flagged, name="flagged")
 
 
 def _print_failures(judgement: Judgement, console: Console) -> None:
-    broken = [t for t in judgement.tallies if wording.failures(t)]
+    broken = [t for t in judgement.tallies if lookup.failures(t)]
     if not broken:
         return
-    _heading(console, "Failures")
+    heading(console, "Failures")
     for tally in broken:
-        kinds = wording.failure_text(tally)
-        _item(console, f"{tally.benchmark}, {tally.arm}: {kinds} of {tally.counted}")
+        kinds = sentences.failure_text(tally)
+        item(console, f"{tally.benchmark}, {tally.arm}: {kinds} of {tally.counted}")
         if tally.first_error:
-            _item(console, f"first: {tally.first_error}", style="dim")
+            item(console, f"first: {tally.first_error}", style="dim")
 
 
 def _print_differences(judgement: Judgement, console: Console) -> None:
-    _heading(console, "Not held equal")
+    heading(console, "Not held equal")
     means = {
         "unexplained": "NOT EXPLAINED by the factor",
         "factor": "the factor",
@@ -194,19 +286,21 @@ def _print_differences(judgement: Judgement, console: Console) -> None:
     for d, arms in list(grouped.items())[:MOST_DIFFERENCES]:
         who = f"; {', '.join(arms)}" if several else ""
         text = f"{d.key}: {d.reference_value} -> {d.arm_value} ({means[d.kind]}{who})"
-        _item(console, text, style="bold" if d.kind == "unexplained" else "")
+        item(console, text, style="bold" if d.kind == "unexplained" else "")
     if len(grouped) > MOST_DIFFERENCES:
-        _item(console, f"and {len(grouped) - MOST_DIFFERENCES} more, all in the HTML report")
-    _item(console, wording.equal_text(judgement), style="dim")
+        item(console, f"and {len(grouped) - MOST_DIFFERENCES} more, all in the HTML report")
+    item(console, sentences.equal_text(judgement), style="dim")
 
 
 def _print_files(judgement: Judgement, console: Console) -> None:
     """Print one path per line, never wrapped, so that it can be copied."""
-    _heading(console, "Files")
+    if not judgement.directory:
+        return
+    heading(console, "Files")
     directory = Path(judgement.directory)
     found = [(what, directory / name) for what, name in FILES if _exists(directory / name)]
     for what, path in found or [("directory", directory)]:
-        _raw(console, f"  {what + ':':<12}{clean(str(path))}")
+        raw(console, f"  {what + ':':<12}{clean(str(path))}")
 
 
 def _exists(path: Path) -> bool:
@@ -214,32 +308,3 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except (OSError, ValueError):
         return False
-
-
-def _heading(console: Console, text: str) -> None:
-    console.print()
-    _line(console, text, style="bold")
-
-
-def _item(console: Console, text: str, style: str = "") -> None:
-    _line(console, text, style=style, indent=2, hang=2)
-
-
-def _line(console: Console, text: str, *, style: str = "", indent: int = 0, hang: int = 0) -> None:
-    """Print one paragraph, wrapped between words; a figure stays with its unit, a path whole."""
-    glued = re.sub(r"(?<=\d) (?=[A-Za-z%])", "\u00a0", clean(text))
-    lines = textwrap.wrap(
-        glued,
-        max(20, console.width),
-        initial_indent=" " * indent,
-        subsequent_indent=" " * (indent + hang),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    _raw(console, "\n".join(lines).replace("\u00a0", " "), style)
-
-
-def _raw(console: Console, text: str, style: str = "") -> None:
-    from rich.text import Text
-
-    console.print(Text(text, style=style), soft_wrap=True)

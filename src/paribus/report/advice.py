@@ -1,0 +1,102 @@
+"""What the reader can do next, and the commands that do it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from paribus.judgement import Finding, Judgement, Point, Word
+from paribus.model import State
+from paribus.report import lookup
+from paribus.report.wording import clean, count, listing
+
+MOST_BLOCKS = 1000
+"""Blocks above which more of them is no advice (a study refuses them, stats/looks.py)."""
+
+
+def next_steps(judgement: Judgement) -> tuple[str, ...]:
+    """Return what the user can do now, most pressing first; empty when nothing is open."""
+    steps = []
+    if lookup.measured(judgement) and not judgement.complete:
+        goes_on = "goes on with the same schedule"
+        if judgement.study.settings.monitor:
+            goes_on = "goes on watching, at any time; the interval stays valid"
+        begun = "Open-ended" if judgement.study.settings.monitor else "Unfinished"
+        steps.append(f"{begun}: {run_command(judgement)} --resume {goes_on}.")
+    steps += _withheld(judgement)
+    if judgement.complete:
+        steps += [
+            _more_blocks(judgement, h)
+            for h in judgement.headlines
+            if h.verdict.word is Word.UNDECIDED
+        ]
+    broken = [p for p in judgement.points if p.state is not State.OK]
+    if broken:
+        steps.append(_read_logs(broken))
+    return tuple(clean(s) for s in steps)
+
+
+def _withheld(judgement: Judgement) -> list[str]:
+    """Return why verdicts are withheld, once for every reason, with the facts that differ."""
+    reasons: dict[str, list[Finding]] = {}
+    for head in judgement.headlines:
+        if head.verdict.word is Word.WITHHELD:
+            reasons.setdefault(head.verdict.reason, []).append(head)
+    steps = []
+    for reason, heads in reasons.items():
+        labels = listing(list(dict.fromkeys(h.benchmark for h in heads)))
+        arms = {h.arm for h in heads}
+        keys = {d.key for d in judgement.differences if d.kind == "unexplained" and d.arm in arms}
+        named = f" Not explained: {listing(sorted(keys))}." if keys else ""
+        steps.append(f"Withheld ({labels}): {reason.rstrip('.')}.{named}")
+    return steps
+
+
+def _more_blocks(judgement: Judgement, finding: Finding) -> str:
+    """Return the way out of an undecided verdict; `blocks_needed` counts blocks in all."""
+    done = finding.comparison.blocks if finding.comparison else 0
+    needed = finding.verdict.blocks_needed
+    who = f"Undecided ({finding.benchmark}, {finding.arm})"
+    otherwise = "lengthen the measured region, quiet the machine or widen the margin"
+    if needed is None or needed <= done:
+        return f"{who}: {otherwise}, in a new study."
+    if needed > MOST_BLOCKS:
+        return (
+            f"{who}: about {needed:,} blocks would be needed; rather {otherwise}, in a new study."
+        )
+    if not lookup.measured(judgement):
+        return f"{who}: about {needed} blocks in all would be needed."
+    return (
+        f"{who}: about {count(needed - done, 'more block')} needed; set blocks = {needed} under "
+        "[plan] and run into a new directory."
+    )
+
+
+def _read_logs(broken: Sequence[Point]) -> str:
+    first = broken[0]
+    return (
+        f"{count(len(broken), 'launch')} gave nothing usable; what they printed is in "
+        f"logs/NNNN-*.err and .out, first logs/{first.number:04d}-*."
+    )
+
+
+def run_command(judgement: Judgement) -> str:
+    """Return the command that continues this very study directory."""
+    return f"paribus run {_quoted(judgement.study.path)} --out {_quoted(judgement.directory)}"
+
+
+def reproduce_commands(judgement: Judgement) -> tuple[tuple[str, str], ...]:
+    """Return (what it does, command) for measuring or reading the same again."""
+    if not lookup.measured(judgement):
+        again = f"paribus compare {_quoted(judgement.study.path, 'TABLE')}"
+        return (("Compare the same numbers again:", again),)
+    path, directory = judgement.study.path, judgement.directory
+    again = f"paribus run {_quoted(path)} --out {_quoted(directory.rstrip('/') + '-again')}"
+    return (
+        ("Measure the same plan again, into a new directory:", again),
+        ("Make this report again from what is stored:", f"paribus report {_quoted(directory)}"),
+    )
+
+
+def _quoted(path: str, unknown: str = "STUDY.toml") -> str:
+    return shlex.quote(clean(path)) if path else unknown

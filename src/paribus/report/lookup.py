@@ -1,0 +1,80 @@
+"""What belongs together in a judgement: cases of a headline, launches of a row, places of arms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from paribus.judgement import Finding, Judgement, Point, Tally
+from paribus.report import wording
+
+
+def measured(judgement: Judgement) -> bool:
+    """Return whether Paribus launched this itself: a frozen plan has a seed, a table has none."""
+    return judgement.study.settings.seed is not None
+
+
+def unit(judgement: Judgement) -> str:
+    """Return what one value of an arm stands for: "launch", "session", or "value" of a table."""
+    return judgement.study.settings.unit if measured(judgement) else "value"
+
+
+def case_findings(judgement: Judgement, headline: Finding) -> tuple[Finding, ...]:
+    """Return the cases that a headline summarises: its benchmark, arm and metric."""
+    return tuple(
+        f
+        for f in judgement.of_benchmark(headline.benchmark, judgement.cases)
+        if f.arm == headline.arm and f.metric.name == headline.metric.name
+    )
+
+
+def tally_of(judgement: Judgement, benchmark: str, arm: str) -> Tally:
+    """Return the tally of a benchmark in an arm; all zero where none was made."""
+    for tally in judgement.tallies:
+        if (tally.benchmark, tally.arm) == (benchmark, arm):
+            return tally
+    return Tally(benchmark, arm, counted=0, failed=0, timed_out=0, invalid=0)
+
+
+def failures(tally: Tally) -> int:
+    """Return the launches of a tally that gave nothing usable."""
+    return tally.failed + tally.timed_out + tally.invalid
+
+
+def attempted(tallies: Iterable[Tally]) -> tuple[int, int]:
+    """Return (launches, failures among them) over some tallies, warm-up left out."""
+    listed = list(tallies)
+    return sum(t.counted for t in listed), sum(failures(t) for t in listed)
+
+
+def benchmarks(judgement: Judgement) -> tuple[str, ...]:
+    """Return the labels of the study's benchmarks, in its order, then any others found."""
+    found = [s.label for s in judgement.study.benchmarks]
+    for finding in (*judgement.headlines, *judgement.cases):
+        if finding.benchmark not in found:
+            found.append(finding.benchmark)
+    return tuple(found)
+
+
+def decided_by(judgement: Judgement, benchmark: str) -> str:
+    """Return the endpoint that decides a benchmark, if it is not the median; "" otherwise."""
+    heads = judgement.of_benchmark(benchmark, judgement.headlines)
+    return next(
+        (wording.ENDPOINTS[h.metric.endpoint] for h in heads if h.metric.endpoint != "median"), ""
+    )
+
+
+def launches_of(judgement: Judgement, row: Finding) -> tuple[int, int]:
+    """Return (units of evidence, launches that failed) behind a row, both arms together.
+
+    Units are launches; in a study by session they are sessions, in a table its values.
+    """
+    arms = (row.reference or judgement.reference, row.arm)
+    launches, bad = attempted(tally_of(judgement, row.benchmark, arm) for arm in arms)
+    if unit(judgement) == "launch":
+        return launches, bad
+    return sum(v.launches for v in (row.reference_value, row.arm_value) if v), bad
+
+
+def flagged(judgement: Judgement) -> tuple[Point, ...]:
+    """Return the launches of which something unusual is known; they count nevertheless."""
+    return tuple(p for p in judgement.points if p.flag)

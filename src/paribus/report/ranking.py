@@ -1,0 +1,130 @@
+"""More than two arms in order: which orders the pairs support, and the places that leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from paribus.judgement import Comparison, Finding, Judgement, Spread, Word
+
+_TURNED = {Word.FASTER: Word.SLOWER, Word.SLOWER: Word.FASTER}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An arm in a ranking: every place from `best` to `worst` is open to it.
+
+    `above` is the finding of this arm against the arm in the line above (None in the first).
+    """
+
+    arm: str
+    value: Spread | None
+    best: int
+    worst: int
+    above: Finding | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The arms of one benchmark by geometric mean, as far as the supported orders allow.
+
+    `before` holds (better, worse) arms whose order is supported, `alike` those that are
+    equivalent, `open` the other pairs. The words of the pairs are controlled as a family, so the
+    places of all arms hold together.
+    """
+
+    benchmark: str
+    places: tuple[Place, ...]
+    before: tuple[tuple[str, str], ...]
+    alike: tuple[tuple[str, str], ...]
+    open: tuple[tuple[str, str], ...]
+    pairs: tuple[Finding, ...]
+
+
+def ranking(judgement: Judgement, benchmark: str) -> Ranking | None:
+    """Return the ranking of the arms in `benchmark`, or None where no pairs were compared."""
+    found = judgement.of_benchmark(benchmark, judgement.pairs)
+    if not found:
+        return None
+    pairs = {(f.arm, f.reference): f for f in found}
+    pairs |= {(f.reference, f.arm): _turned(f) for f in found}
+    arms = [a.name for a in judgement.study.arms]
+    beaten_by = {
+        arm: [a for a in arms if _word(pairs.get((a, arm))) is Word.FASTER] for arm in arms
+    }
+    beats = {arm: [a for a in arms if arm in beaten_by[a]] for arm in arms}
+    values = _values(judgement, benchmark, pairs)
+    better_low = found[0].metric.better == "lower"
+
+    def order(arm: str) -> tuple[int, int, float]:
+        value = values[arm]
+        size = value.median if value else float("inf") if better_low else 0.0
+        return len(beaten_by[arm]), -len(beats[arm]), size if better_low else -size
+
+    arms.sort(key=order)
+    places = tuple(
+        Place(
+            arm,
+            values[arm],
+            1 + len(beaten_by[arm]),
+            len(arms) - len(beats[arm]),
+            pairs.get((arm, arms[i - 1])) if i else None,
+        )
+        for i, arm in enumerate(arms)
+    )
+    each = [(a, b) for i, a in enumerate(arms) for b in arms[i + 1 :] if (a, b) in pairs]
+    before = tuple(pair for pair in each if _word(pairs[pair]) is Word.FASTER)
+    before += tuple((b, a) for a, b in each if _word(pairs[a, b]) is Word.SLOWER)
+    alike = tuple(pair for pair in each if _word(pairs[pair]) is Word.EQUIVALENT)
+    decided = {*before, *((b, a) for a, b in before), *alike}
+    return Ranking(
+        benchmark, places, before, alike, tuple(p for p in each if p not in decided), found
+    )
+
+
+def place_text(place: Place) -> str:
+    """Return the places that are open to an arm: "1", or "2 to 3"."""
+    return f"{place.best}" if place.best == place.worst else f"{place.best} to {place.worst}"
+
+
+def _word(finding: Finding | None) -> Word | None:
+    return None if finding is None else finding.verdict.word
+
+
+def _values(
+    judgement: Judgement, benchmark: str, pairs: dict[tuple[str, str], Finding]
+) -> dict[str, Spread | None]:
+    """Return the absolute value of every arm, from the headlines where they have one."""
+    values: dict[str, Spread | None] = {a.name: None for a in judgement.study.arms}
+    rows: Sequence[Finding] = (
+        *judgement.of_benchmark(benchmark, judgement.headlines),
+        *pairs.values(),
+    )
+    for f in rows:
+        for arm, value in (
+            (f.reference or judgement.reference, f.reference_value),
+            (f.arm, f.arm_value),
+        ):
+            values[arm] = values[arm] or value
+    return values
+
+
+def _turned(f: Finding) -> Finding:
+    """Return the same finding with arm and reference exchanged."""
+    word = _TURNED.get(f.verdict.word, f.verdict.word)
+    return replace(
+        f,
+        arm=f.reference,
+        reference=f.arm,
+        comparison=None if f.comparison is None else _inverse(f.comparison),
+        verdict=replace(f.verdict, word=word, reason=""),
+        reference_value=f.arm_value,
+        arm_value=f.reference_value,
+    )
+
+
+def _inverse(c: Comparison) -> Comparison:
+    def one(ratio: float) -> float:
+        return 1 / ratio if ratio > 0 else float("inf")
+
+    return replace(c, ratio=one(c.ratio), low=one(c.high), high=one(c.low))

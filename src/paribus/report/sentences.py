@@ -1,0 +1,219 @@
+"""Sentences about a judgement that its reports share: pure text, nothing escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paribus.judgement import Finding, Judgement, Tally, Word
+from paribus.report import lookup
+from paribus.report.ranking import Ranking
+from paribus.report.wording import (
+    DECIDED,
+    SIZE_WITHHELD,
+    WARM_UP,
+    clean,
+    count,
+    direction,
+    estimate_text,
+    has_size,
+    listing,
+    percent,
+    provisional,
+    ratio_text,
+    value_text,
+)
+from paribus.units import format_seconds
+
+
+def launches_text(judgement: Judgement) -> str:
+    """Return how much was measured: "200 launches in 3 min, 2 failed", or what a table held."""
+    if not lookup.measured(judgement):
+        used = sum(lookup.launches_of(judgement, h)[0] for h in judgement.headlines)
+        return f"{count(used, 'value')} from elsewhere"
+    launches, bad = lookup.attempted(judgement.tallies)
+    said = count(launches, "launch")
+    if judgement.study.settings.unit == "session":
+        pairs = len({p.block for p in judgement.points if p.block != WARM_UP})
+        said += f" in {counted_blocks(judgement, pairs)}"
+    took = f" in {format_seconds(judgement.wall_s)}" if judgement.wall_s else ""
+    return f"{said}{took}, {bad} failed"
+
+
+def counted_blocks(judgement: Judgement, blocks: int) -> str:
+    """Return a number of blocks by what they are: "8 blocks", "8 pairs of sessions"."""
+    if judgement.study.settings.unit != "session":
+        return count(blocks, "block")
+    several = "pair" if len(judgement.study.arms) == 2 else "round"
+    return f"{count(blocks, several)} of sessions"
+
+
+def ratio_note(judgement: Judgement) -> str:
+    """Return what a ratio divides, and what its interval promises."""
+    settings = judgement.study.settings
+    sure = f"{percent(settings.confidence)} confidence"
+    if settings.monitor:
+        promise = f"Intervals: {sure}, valid at any time; the words are as of now."
+    else:
+        promise = f"Intervals: {sure}{' over all looks' if len(judgement.looks) > 1 else ''}."
+    if not lookup.measured(judgement):
+        return f"Ratio: arm / reference. {promise}"
+    how = "launch by launch within each block"
+    if settings.unit == "session":
+        how = "session by session within each pair, a session being the median of its launches"
+    elif settings.layout == "duet":
+        how = "between launches that ran at the same time"
+    return (
+        f"Ratio: arm / reference, {how}, so not exactly the quotient of the two medians shown. "
+        f"{promise}"
+    )
+
+
+def cases_note(judgement: Judgement, cases: Sequence[Finding]) -> str:
+    """Return how the words of single cases are controlled; "" where none was to be decided."""
+    if len(cases) < 2 or not {f.verdict.word for f in cases} & {*DECIDED, Word.UNDECIDED}:
+        return ""
+    share = percent(1 - judgement.study.settings.confidence)
+    return (
+        f"Words of cases are corrected for their number (Benjamini-Hochberg at {share}; fewer "
+        "than 8 cases: block sign-flip maxT); what is not supported stays undecided."
+    )
+
+
+def levels_text(cases: Sequence[Finding]) -> str:
+    """Return the confidence of the intervals of cases: one level, or the span of several."""
+    levels = sorted({f.comparison.level for f in cases if f.comparison})
+    if not levels:
+        return ""
+    if len(levels) == 1:
+        return f"each interval alone at {percent(levels[0])}"
+    span = f"{percent(levels[0])} to {percent(levels[-1])}"
+    return f"each interval at its own level, {span}, adjusted for being selected (FCR)"
+
+
+def endpoints_note(judgement: Judgement) -> str:
+    """Return what the other endpoints are, and that none replaces the one that decides."""
+    shown = {f.metric.endpoint for f in judgement.endpoints}
+    meanings = {
+        "median": "median: the typical sample",
+        "p99": "p99: the slow tail",
+        "p25": "p25: interference-free",
+        "min": "min: the best sample",
+    }
+    told = "; ".join(said for endpoint, said in meanings.items() if endpoint in shown)
+    return f"{told}. Each is judged on its own and changes nothing above."
+
+
+def equal_text(judgement: Judgement) -> str:
+    """Return how many facts were compared and found equal."""
+    if not judgement.facts:
+        return "No facts were recorded: what else differs is not known."
+    differ = "other " if judgement.differences else ""
+    none = "" if judgement.differences else "No fact differs: "
+    return f"{none}{count(judgement.equal_facts, f'{differ}fact')} equal in all arms."
+
+
+def versus(finding: Finding, reference: str) -> str:
+    """Return the two absolute values: "bridged 24.1 us, host 20.3 us"."""
+    return (
+        f"{finding.arm} {value_text(finding.arm_value, finding.metric)}, "
+        f"{reference} {value_text(finding.reference_value, finding.metric)}"
+    )
+
+
+def headline_sentence(judgement: Judgement, finding: Finding) -> str:
+    """Return one sentence that cannot be read the wrong way round.
+
+    It names both arms, both absolute values with unit, the ratio with its interval, and which
+    direction is better.
+    """
+    reference, word = judgement.reference, finding.verdict.word
+    now = " as of now" if provisional(finding.verdict) else ""
+    claims = {
+        Word.FASTER: f"{finding.arm} is faster than {reference}{now}",
+        Word.SLOWER: f"{finding.arm} is slower than {reference}{now}",
+        Word.EQUIVALENT: f"{finding.arm} and {reference} are equivalent "
+        f"within {percent(finding.margin)}{now}",
+        Word.UNDECIDED: f"undecided whether {finding.arm} differs from {reference} "
+        f"by more than {percent(finding.margin)}",
+        Word.RELIABILITY: f"{finding.arm} and {reference} do not fail equally often",
+        Word.WITHHELD: f"no verdict on {finding.arm} against {reference}",
+        Word.NO_DATA: f"no usable launches to compare {finding.arm} with {reference}",
+    }
+    said = f"{finding.benchmark}: {claims[word]}"
+    if finding.comparison is None:
+        return clean(f"{said}.")
+    how_many = len(lookup.case_findings(judgement, finding))
+    over = f" (geometric mean over {count(how_many, 'case')})" if how_many > 1 else ""
+    name = "" if finding.metric.name == finding.benchmark else f"{finding.metric.name} "
+    arm = value_text(finding.arm_value, finding.metric)
+    against = value_text(finding.reference_value, finding.metric)
+    size = f"ratio {estimate_text(finding)}" if has_size(finding) else SIZE_WITHHELD
+    return clean(
+        f"{said}: {name}{arm} against {against}{over}; {size}; {direction(finding.metric)}."
+    )
+
+
+def cases_sentence(judgement: Judgement, headline: Finding) -> str:
+    """Return what the single cases say: counts by verdict, and the two ends of the ratios."""
+    cases = lookup.case_findings(judgement, headline)
+    words = [f.verdict.word for f in cases]
+    counts = ", ".join(f"{words.count(w)} {w.value}" for w in Word if w in words)
+    found = sorted(
+        ((f.comparison.ratio, str(f.case)) for f in cases if f.comparison and f.verdict.size_known),
+        key=lambda x: x[0],
+    )
+    if len(found) < 2:
+        return clean(counts)
+    (low, at_low), (high, at_high) = found[0], found[-1]
+    return clean(
+        f"{counts}; ratio from {ratio_text(low)} ({at_low}) to {ratio_text(high)} ({at_high})"
+    )
+
+
+def failure_text(tally: Tally) -> str:
+    """Return the failures of a tally by kind: "2 failed, 1 timed out", or "none"."""
+    kinds = (
+        (tally.failed, "failed"),
+        (tally.timed_out, "timed out"),
+        (tally.invalid, "invalid output"),
+    )
+    return ", ".join(f"{n} {word}" for n, word in kinds if n) or "none"
+
+
+def flagged_text(judgement: Judgement, most: int = 4) -> str:
+    """Return which launches are flagged, in one sentence; "" if none is."""
+    found = lookup.flagged(judgement)
+    if not found:
+        return ""
+    listed = [f"{p.number} ({p.benchmark}, {p.arm}: {p.flag})" for p in found]
+    return clean(
+        f"{count(len(found), 'launch')}, unusual but counted: {listing(listed, most)}; what they "
+        "printed is in logs/NNNN-*"
+    )
+
+
+def ranking_sentence(ranked: Ranking) -> str:
+    """Return which orders of two arms are supported, which pairs are alike, and what is open."""
+    parts = [
+        f"{what}: {listing(_grouped(found, sign), most=8)}"
+        for what, sign, found in (
+            ("Supported", "before", ranked.before),
+            ("Equivalent", "and", ranked.alike),
+            ("Not supported", "or", ranked.open),
+        )
+        if found
+    ]
+    return clean(". ".join(parts) + ".") if parts else ""
+
+
+def _grouped(found: Sequence[tuple[str, str]], sign: str) -> list[str]:
+    """Return "a before b and c" for the pairs (a, b), (a, c): one text for each first arm."""
+    others: dict[str, list[str]] = {}
+    for first, second in found:
+        others.setdefault(first, []).append(second)
+    return [
+        f"{first} {sign} {f' {sign} '.join(rest)}"
+        if sign != "before"
+        else f"{first} before {' and '.join(rest)}"
+        for first, rest in others.items()
+    ]

@@ -1,0 +1,211 @@
+"""The tables of findings in the HTML report: headlines, layers, rankings, endpoints, cases."""
+
+from __future__ import annotations
+
+from paribus.judgement import Finding, Judgement, Verdict
+from paribus.report import lookup, sentences, wording
+from paribus.report.axes import Panel
+from paribus.report.markup import Html, element, escape, join, table
+from paribus.report.ranking import Ranking, place_text, ranking
+
+
+def anchor(judgement: Judgement, benchmark: str) -> str:
+    """Return the id of a benchmark's section in the page."""
+    return f"benchmark-{lookup.benchmarks(judgement).index(benchmark)}"
+
+
+def headlines(judgement: Judgement) -> Html:
+    """Return the table of what decides: a row per benchmark and arm."""
+    several = len(judgement.study.arms) > 2
+    units = wording.plural(lookup.unit(judgement)).capitalize()
+    head = ["Benchmark", *(["Arm"] if several else []), *_value_heads(judgement), units]
+    rows = []
+    for h in judgement.headlines:
+        used, bad = lookup.launches_of(judgement, h)
+        name = element("a", escape(h.benchmark), href=f"#{anchor(judgement, h.benchmark)}")
+        decides = lookup.decided_by(judgement, h.benchmark)
+        under = f"{h.metric.name}, {wording.direction(h.metric)}"
+        under += f", decided by the {decides}" if decides else ""
+        failed = element("small", escape(f"{bad} failed")) if bad else Html("")
+        rows.append(
+            [
+                join(name, element("small", escape(under))),
+                *([escape(h.arm)] if several else []),
+                *_value_cells(h),
+                join(escape(str(used)), failed),
+            ]
+        )
+    return table(head, rows, "Headline of every benchmark", left=_text_columns(several))
+
+
+def layers(judgement: Judgement) -> Html:
+    """Return the table of layers, empty where there are none."""
+    if not judgement.layers:
+        return Html("")
+    several = len(judgement.study.arms) > 2
+    head = ["Layer", *(["Arm"] if several else []), "Verdict", "Ratio [interval]", "Blocks"]
+    rows = [
+        [
+            escape(f.benchmark),
+            *([escape(f.arm)] if several else []),
+            _verdict_cell(f),
+            _ratio_cell(f),
+            _blocks_cell(f),
+        ]
+        for f in judgement.layers
+    ]
+    caption = "Layers: means over their benchmarks, as times"
+    return table(head, rows, caption, left=_text_columns(several))
+
+
+def rankings(judgement: Judgement) -> Html:
+    """Return the section that puts more than two arms in order, empty for two."""
+    found = [r for b in lookup.benchmarks(judgement) if (r := ranking(judgement, b))]
+    if not found:
+        return Html("")
+    told = (
+        "Every arm against every other, the words controlled for the number of pairs. An arm's "
+        "place is as narrow as the supported orders make it: \u201c2 to 3\u201d means that the "
+        "launches do not say which of these places it has."
+    )
+    return element(
+        "section",
+        element("h2", "Ranking"),
+        element("p", escape(told)),
+        *(_ranking(r) for r in found),
+    )
+
+
+def _ranking(ranked: Ranking) -> Html:
+    metric = ranked.pairs[0].metric
+    rows = []
+    for place in ranked.places:
+        above = place.above
+        rows.append(
+            [
+                escape(place_text(place)),
+                escape(place.arm),
+                escape(wording.value_text(place.value, metric)),
+                _verdict_cell(above) if above else Html(""),
+                _ratio_cell(above) if above else Html(""),
+            ]
+        )
+    caption = f"{ranked.benchmark}: {metric.name}, {wording.direction(metric)}"
+    head = ["Place", "Arm", "Value", "Against the line above", "Ratio [interval]"]
+    pairs = [
+        [escape(f.arm), escape(f.reference), _verdict_cell(f), _ratio_cell(f), _blocks_cell(f)]
+        for f in ranked.pairs
+    ]
+    every = table(
+        ["Arm", "Against", "Verdict", "Ratio [interval]", "Blocks"],
+        pairs,
+        f"{ranked.benchmark}: all pairs of arms",
+        left=(0, 1, 2),
+    )
+    summary = element("summary", escape(f"{ranked.benchmark}: all {len(pairs)} pairs"))
+    return join(
+        table(head, rows, caption, left=(0, 1, 3)),
+        element("p", escape(sentences.ranking_sentence(ranked))),
+        element("details", summary, every),
+    )
+
+
+def endpoints(judgement: Judgement, benchmark: str) -> Html:
+    """Return the table of the endpoints of a benchmark that do not decide, or nothing."""
+    found = judgement.of_benchmark(benchmark, judgement.endpoints)
+    if not found:
+        return Html("")
+    several = len(judgement.study.arms) > 2
+    head = ["Endpoint", *(["Arm"] if several else []), *_value_heads(judgement), "Blocks"]
+    rows = [
+        [
+            escape(wording.ENDPOINTS[f.metric.endpoint]),
+            *([escape(f.arm)] if several else []),
+            *_value_cells(f),
+            _blocks_cell(f),
+        ]
+        for f in found
+    ]
+    decides = lookup.decided_by(judgement, benchmark) or wording.ENDPOINTS["median"]
+    caption = (
+        f"{benchmark}: other endpoints, not what decides (the {decides} does); each judged on its "
+        "own, geometric mean over the cases"
+    )
+    return table(head, rows, caption, left=_text_columns(several))
+
+
+def cases(judgement: Judgement, benchmark: str, panel: Panel) -> Html:
+    """Return the table of the cases of one panel."""
+    several = len(judgement.study.arms) > 2
+    head = ["Case", *(["Arm"] if several else []), *_value_heads(judgement, spread=True), "Blocks"]
+    rows = [
+        [
+            escape(wording.case_text(f)),
+            *([escape(f.arm)] if several else []),
+            *_value_cells(f, spread=True),
+            _blocks_cell(f),
+        ]
+        for f in panel.cases
+    ]
+    caption = f"{benchmark}: {panel.metric.name} in {panel.metric.unit}".removesuffix(" in ")
+    caption += f", {wording.direction(panel.metric)}"
+    caption += f", {panel.group}" if panel.group else ""
+    levels = sentences.levels_text(panel.cases)
+    shown = table(head, rows, caption, left=_text_columns(several))
+    note = sentences.cases_note(judgement, panel.cases)
+    if not note:
+        return shown
+    return join(shown, element("p", escape(f"{note} Intervals: {levels}."), kind="small"))
+
+
+def _text_columns(several: bool) -> tuple[int, ...]:
+    """Return the columns of a table of findings that hold text: names and the verdict."""
+    return (0, 1, 2) if several else (0, 1)
+
+
+def _value_heads(judgement: Judgement, *, spread: bool = False) -> list[str]:
+    others = judgement.study.arms[1:]
+    arm = others[0].name if len(others) == 1 else "Value"
+    quartiles = ", quartiles" if spread else ""
+    return ["Verdict", f"{judgement.reference}{quartiles}", f"{arm}{quartiles}", "Ratio [interval]"]
+
+
+def _value_cells(f: Finding, *, spread: bool = False) -> list[Html]:
+    values = []
+    for value in (f.reference_value, f.arm_value):
+        text = escape(wording.value_text(value, f.metric))
+        if spread and value is not None:
+            text = join(text, element("small", escape(wording.spread_text(value))))
+        values.append(text)
+    return [_verdict_cell(f), *values, _ratio_cell(f)]
+
+
+def _ratio_cell(f: Finding) -> Html:
+    if f.comparison is None or not wording.has_size(f):
+        return escape(wording.estimate_text(f))
+    return join(
+        element("b", escape(wording.ratio_text(f.comparison.ratio))),
+        escape(f" {wording.interval_text(f.comparison)}"),
+        element("small", escape(wording.change_text(f))),
+    )
+
+
+def _blocks_cell(f: Finding) -> Html:
+    return escape("" if f.comparison is None else str(f.comparison.blocks))
+
+
+def _verdict_cell(f: Finding) -> Html:
+    now = "as of now, " if wording.provisional(f.verdict) else ""
+    return join(
+        _chip(f.verdict), element("small", escape(f"{now}margin {wording.percent(f.margin)}"))
+    )
+
+
+def _chip(verdict: Verdict) -> Html:
+    """Return the verdict as a word with a sign; in colour only where it claims something."""
+    word = verdict.word
+    kind = word.name.lower() if word in wording.DECIDED else "open"
+    sign = element("span", escape(wording.SYMBOLS[word]), aria_hidden="true")
+    return element(
+        "span", sign, escape(f" {word.value}"), kind=f"chip {kind}", title=verdict.reason
+    )
