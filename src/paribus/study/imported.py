@@ -75,6 +75,7 @@ def judge_table(table: Table, answers: Answers, *, directory: str = "") -> Judge
         headlines=heads,
         cases=_withheld(judgement.cases, held),
         pairs=_withheld(judgement.pairs, held),
+        tallies=(),  # how many launches failed, a table does not tell
         design=provenance.design(table, found),
         notices=(*provenance.notices(table, found), *judgement.notices),
         versions={"python": platform.python_version(), "reported by": __version__},
@@ -213,7 +214,6 @@ def _merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         headlines=together("headlines"),
         cases=together("cases"),
         pairs=together("pairs"),
-        tallies=tuple(tally for part in parts for tally in part.tallies),
         points=tuple(replace(point, number=i + 1) for i, point in enumerate(points)),
         notices=tuple(dict.fromkeys(notice for part in parts for notice in part.notices)),
         started=begin,

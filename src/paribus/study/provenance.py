@@ -103,7 +103,7 @@ def _firsts(group: Group) -> list[int]:
 
 def _order(table: Table, found: Arrangement) -> str:
     if table.times is None:
-        return "The order within blocks is not known to be random."
+        return "Their order within it is not known to be random."
     counts = [sum(column) for column in zip(*map(_firsts, found.groups), strict=True)]
     told = listed([f"{arm} {n}" for arm, n in zip(found.arms, counts, strict=True)])
     return f"Came first in blocks: {told}; whether a coin decided that is not known."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -150,6 +151,12 @@ def of_json(path: Path, known: Mapping[str, str], said: str) -> UserError:
             column, kind = known.get(key), _kind(value)
             if column == "value" and kind != "a number" and value is not None:
                 return _not_a_number(value, place)
+            if column == "value" and kind == "a number" and not _is_finite(value):
+                return UserError(
+                    "an infinite value is not a measurement",
+                    place=f"{place}, column value",
+                    mend="take the row out",
+                )
             if column is None or value is None:
                 continue
             before, where = kinds.setdefault(column, (kind, index))
@@ -163,6 +170,13 @@ def of_json(path: Path, known: Mapping[str, str], said: str) -> UserError:
                     mend="write the column in one way in all rows",
                 )
     return UserError(f"cannot be read: {one_line(said)}", place=name(path), mend="write it again")
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond any float
+        return False
 
 
 _TEXTS = ("arm", "benchmark", "metric", "unit", "better")

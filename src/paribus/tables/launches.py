@@ -139,14 +139,18 @@ def _check_whole(table: Table, arms: Sequence[str]) -> None:
         return
     cell, arm = missing[np.argmin(first[missing[:, 0]])].tolist()
     row = int(first[cell])
-    mine = table.benchmark.codes[first] == table.benchmark.codes[row]
-    benchmark = shown(table.benchmark.names[table.benchmark.codes[row]])
-    if not present[mine, arm].any():
-        what, column = f"benchmark {benchmark}", "benchmark"
-    else:
-        metric = shown(table.metric.names[table.metric.codes[row]])
+    of_benchmark = table.benchmark.codes[first] == table.benchmark.codes[row]
+    of_metric = of_benchmark & (table.metric.codes[first] == table.metric.codes[row])
+    what, column = (
+        f"benchmark {shown(table.benchmark.names[table.benchmark.codes[row]])}",
+        "benchmark",
+    )
+    if present[of_benchmark, arm].any():
+        of = what.removeprefix("benchmark ")
+        what, column = f"{shown(table.metric.names[table.metric.codes[row]])} of {of}", "metric"
+    if present[of_metric, arm].any():
         case = table.case.names[table.case.codes[row]]
-        what, column = f"{metric} of {benchmark} at {shown(case)}", "case"
+        what, column = f"{what} at {shown(case)}", "case"
     other = shown(arms[int(np.argmax(present[cell]))])
     raise UserError(
         f"{what} is in arm {other}, but nowhere in arm {shown(arms[arm])}",

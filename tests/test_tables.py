@@ -1,0 +1,498 @@
+"""Tables from elsewhere: what is read, how it is paired, and what every damaged one is told."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from paribus.errors import UserError
+from paribus.model import Case
+from paribus.tables.cases import read_case
+from paribus.tables.files import read_tables
+from paribus.tables.groups import medians, number, repeated
+from paribus.tables.launches import Arrangement, arrange
+
+Row = dict[str, Any]
+COLUMNS = ("arm", "block", "benchmark", "case", "metric", "unit", "better", "value")
+
+
+def rows_of(
+    blocks: int = 3, arms: Sequence[str] = ("host", "bridged"), cases: Sequence[str] = ("bytes=8",)
+) -> list[Row]:
+    """Return a small table: every value says where it stands."""
+    return [
+        {
+            "arm": arm,
+            "block": block,
+            "benchmark": "ping",
+            "case": case,
+            "metric": "latency",
+            "unit": "us",
+            "better": "lower",
+            "value": 1 + block + 0.1 * index + 0.01 * place,
+        }
+        for block in range(1, blocks + 1)
+        for index, arm in enumerate(arms)
+        for place, case in enumerate(cases)
+    ]
+
+
+def as_csv(rows: Iterable[Mapping[str, Any]], delimiter: str = ",") -> str:
+    listed = list(rows)
+    columns = list(dict.fromkeys(name for row in listed for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, delimiter=delimiter, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(listed)
+    return text.getvalue()
+
+
+def as_json(rows: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def written(folder: Path, content: str | bytes, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def arranged(*paths: Path, reference: str = "") -> Arrangement:
+    return arrange(read_tables(paths), reference)
+
+
+def refusal(*paths: Path, reference: str = "") -> str:
+    with pytest.raises(UserError) as caught:
+        arranged(*paths, reference=reference)
+    assert caught.value.mend, "an error says what to do"
+    return str(caught.value)
+
+
+def changed(rows: list[Row], index: int, **cells: Any) -> list[Row]:
+    return [{**row, **cells} if i == index else row for i, row in enumerate(rows)]
+
+
+# --- formats --------------------------------------------------------------------------------
+
+
+def write_parquet(folder: Path, rows: Sequence[Row]) -> Path:
+    path = folder / "t.parquet"
+    parquet.write_table(pa.Table.from_pylist(list(rows)), path)
+    return path
+
+
+FORMATS: Mapping[str, Callable[[Path, list[Row]], Path]] = {
+    "comma": lambda folder, rows: written(folder, as_csv(rows)),
+    "tab": lambda folder, rows: written(folder, as_csv(rows, "\t")),
+    "semicolon": lambda folder, rows: written(folder, as_csv(rows, ";")),
+    "byte order mark": lambda folder, rows: written(
+        folder, b"\xef\xbb\xbf" + as_csv(rows).encode()
+    ),
+    "carriage returns": lambda folder, rows: written(folder, as_csv(rows).replace("\n", "\r\n")),
+    "no line end": lambda folder, rows: written(folder, as_csv(rows).rstrip("\n")),
+    "quoted": lambda folder, rows: written(
+        folder, as_csv(rows).replace("ping", '"ping"').replace("block", '"block"')
+    ),
+    "json lines": lambda folder, rows: written(folder, as_json(rows), "t.jsonl"),
+    "json lines, wrong ending": lambda folder, rows: written(folder, as_json(rows), "t.csv"),
+    "json lines, blank lines": lambda folder, rows: written(
+        folder, "\n" + as_json(rows).replace("\n", "\n\n"), "t.json"
+    ),
+    "parquet": write_parquet,
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_gives_the_same_launches(tmp_path: Path, name: str) -> None:
+    rows = rows_of(cases=("bytes=8", "bytes=1024"))
+    found = arranged(FORMATS[name](tmp_path, rows))
+    assert (found.kind, found.arms) == ("blocks", ("host", "bridged"))
+    (group,) = found.groups
+    assert group.benchmark == "ping"
+    assert group.cells == (("latency", Case.of(bytes=8)), ("latency", Case.of(bytes=1024)))
+    assert group.names == ("1", "2", "3")
+    assert group.values is not None
+    expected = [
+        [[1 + b + 0.1 * arm + 0.01 * case for case in range(2)] for b in (1, 2, 3)]
+        for arm in range(2)
+    ]
+    assert group.values.tolist() == expected
+
+
+def test_two_files_are_two_arms_named_after_them(tmp_path: Path) -> None:
+    rows = [{k: v for k, v in row.items() if k != "arm"} for row in rows_of(arms=("x",))]
+    host = written(tmp_path, as_csv(rows), "host.csv")
+    bridged = written(tmp_path, as_json(rows), "bridged.jsonl")
+    assert arranged(host, bridged).arms == ("host", "bridged")
+    assert arranged(bridged, host).arms == ("bridged", "host")
+    assert arranged(host, bridged, reference="bridged").arms == ("bridged", "host")
+    (tmp_path / "old").mkdir()
+    old = written(tmp_path / "old", as_csv(rows), "host.csv")
+    assert arranged(host, old).arms == (str(host), str(old))
+
+
+def test_a_parquet_category_that_no_row_has_is_no_arm(tmp_path: Path) -> None:
+    arms = pa.DictionaryArray.from_arrays(
+        pa.array([2, 1] * 3, pa.int8()), pa.array(["unused", "bridged", "host"])
+    )
+    table = pa.Table.from_pylist(rows_of()).set_column(0, "arm", arms)
+    parquet.write_table(table, tmp_path / "t.parquet")
+    assert arranged(tmp_path / "t.parquet").arms == ("host", "bridged")
+
+
+def test_nested_cases_of_json_are_parameters(tmp_path: Path) -> None:
+    rows = [{**row, "case": {"ranks": 2, "bytes": 8}} for row in rows_of()]
+    found = arranged(written(tmp_path, as_json(rows), "t.jsonl"))
+    assert found.groups[0].cells == (("latency", Case.of(bytes=8, ranks=2)),)
+
+
+@pytest.mark.parametrize(
+    ("text", "case"),
+    [
+        ("", Case()),
+        ("bytes=8", Case.of(bytes=8)),
+        ("ranks = 2; bytes=8", Case.of(bytes=8, ranks=2)),
+        ('{"bytes": 8}', Case.of(bytes=8)),
+        ("large", Case.of(case="large")),
+        ("4096", Case.of(case=4096)),
+        ("=", Case.of(case="=")),
+        ("{not json", Case.of(case="{not json")),
+        ("9" * 40, Case.of(case="9" * 40)),
+    ],
+)
+def test_cases_are_read_as_they_are_written(text: str, case: Case) -> None:
+    assert read_case(text) == case
+
+
+def test_blocks_are_in_the_order_of_their_numbers_or_times(tmp_path: Path) -> None:
+    rows = rows_of(blocks=11)
+    random.Random(1).shuffle(rows)
+    assert arranged(written(tmp_path, as_csv(rows))).groups[0].names[-2:] == ("10", "11")
+    timed = [{**row, "time": -row["block"]} for row in rows]
+    assert arranged(written(tmp_path, as_csv(timed))).groups[0].names[:2] == ("11", "10")
+
+
+def test_samples_count_by_their_median_and_launches_by_theirs(tmp_path: Path) -> None:
+    rows = [
+        {**row, "launch": launch, "iteration": i, "value": row["value"] * launch * (1 + i**2)}
+        for row in rows_of()
+        for launch in (1, 2, 3)
+        for i in range(3)
+    ]
+    found = arranged(written(tmp_path, as_csv(rows)))
+    assert found.several
+    assert found.sampled
+    values = found.groups[0].values
+    assert values is not None
+    assert values[:, :, 0] == pytest.approx(
+        np.array([[2.0, 3.0, 4.0], [2.1, 3.1, 4.1]]) * 2 * 2, rel=1e-12
+    )
+
+
+# --- what pairs -----------------------------------------------------------------------------
+
+
+def timed(order: str, *, at: Callable[[int], Any] = float) -> list[Row]:
+    """Return one launch for each letter of `order`, a second apart."""
+    return [
+        {
+            "arm": letter,
+            "time": at(i),
+            "benchmark": "ping",
+            "metric": "latency",
+            "unit": "us",
+            "better": "lower",
+            "value": 1.0 + i,
+        }
+        for i, letter in enumerate(order)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("order", "pairs", "unpaired"),
+    [
+        ("ABABABAB", 4, 0),
+        ("ABBABAAB", 4, 0),
+        ("AABBAABB", 3, 2),
+        ("ABABBAB", 3, 1),
+        ("BCACABABC", 3, 0),
+    ],
+)
+def test_launches_that_alternate_are_paired_with_their_neighbours(
+    tmp_path: Path, order: str, pairs: int, unpaired: int
+) -> None:
+    rows = timed(order)
+    random.Random(2).shuffle(rows)
+    found = arranged(written(tmp_path, as_csv(rows)), reference="A")
+    assert (found.kind, found.unpaired) == ("neighbours", unpaired)
+    assert len(found.groups[0].names) == pairs
+    assert found.groups[0].times is not None
+    spans = np.ptp(found.groups[0].times, axis=0)
+    assert (spans == len(found.arms) - 1).all()
+    assert found.gap_s == 1.0
+
+
+@pytest.mark.parametrize("order", ["AAAABBBB", "AAAAABBBBBAAAAABBBBB", "AAAAAAB"])
+def test_launches_in_a_row_are_not_paired(tmp_path: Path, order: str) -> None:
+    assert arranged(written(tmp_path, as_csv(timed(order)))).kind == "apart"
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        float,
+        lambda i: f"2026-11-21T08:00:{i:02d}Z",
+        lambda i: f"2026-11-21T09:00:{i:02d}+01:00",
+        lambda i: f"2026-11-21 08:00:{i:02d}",
+    ],
+)
+def test_times_are_seconds_or_dates(tmp_path: Path, at: Callable[[int], Any]) -> None:
+    for path in (
+        written(tmp_path, as_csv(timed("ABBA", at=at))),
+        written(tmp_path, as_json(timed("ABBA", at=at)), "t.jsonl"),
+    ):
+        assert arranged(path).gap_s == 1.0
+
+
+def test_without_blocks_and_times_rows_are_launches_of_unknown_order(tmp_path: Path) -> None:
+    rows = [{k: v for k, v in row.items() if k != "block"} for row in rows_of()]
+    found = arranged(written(tmp_path, as_csv(rows)))
+    assert found.kind == "unordered"
+    assert [values.tolist() for values in found.groups[0].piles[0]] == [
+        pytest.approx([2.0, 3.0, 4.0]),
+        pytest.approx([2.1, 3.1, 4.1]),
+    ]
+
+
+def test_a_block_that_is_not_whole_is_left_out_and_named(tmp_path: Path) -> None:
+    rows = rows_of(blocks=4, cases=("bytes=8", "bytes=16"))
+    del rows[-1]  # one case of bridged in block 4
+    rows = [row for row in rows if (row["arm"], row["block"]) != ("host", 2)]
+    (group,) = arranged(written(tmp_path, as_csv(rows))).groups
+    assert group.names == ("1", "3")
+    assert group.left_out == (("2", "arm 'host'"), ("4", "1 of 2 cases of 'bridged'"))
+    assert (group.attempted, group.lacking) == (4, ((2,), (4,)))
+
+
+# --- what is refused ------------------------------------------------------------------------
+
+GOOD = rows_of()
+CELLS: Mapping[str, tuple[list[Row], str]] = {
+    "text": (
+        changed(GOOD, 2, value="fast"),
+        "row 3 (line 4), column value: 'fast' is not a number",
+    ),
+    "decimal comma": (changed(GOOD, 1, value="5,1"), "row 2 (line 3), column value: '5,1' is not"),
+    "unit in the cell": (changed(GOOD, 1, value="5 us"), "column value: '5 us' is not a number"),
+    "empty": (changed(GOOD, 4, value=""), "row 5 (line 6), column value: is empty"),
+    "nan": (changed(GOOD, 3, value="nan"), "row 4 (line 5), column value: NaN is not"),
+    "infinity": (changed(GOOD, 0, value="inf"), "row 1 (line 2), column value: an infinite value"),
+    "huge": (changed(GOOD, 0, value="1e999"), "row 1 (line 2), column value: an infinite value"),
+    "zero": (changed(GOOD, 5, value=0), "row 6 (line 7), column value: 0 is not above zero"),
+    "negative": (changed(GOOD, 5, value=-2.5), "row 6 (line 7), column value: -2.5 is not above"),
+    "mixed units": (
+        changed(GOOD, 3, unit="ms"),
+        "row 4 (line 5), column unit: 'ms', but 'ping latency' has 'us' in row 1 (line 2)",
+    ),
+    "mixed directions": (changed(GOOD, 1, better="higher"), "column better: 'higher', but"),
+    "unknown direction": (
+        changed(GOOD, 1, better="Lower"),
+        "row 2 (line 3), column better: 'Lower' is no direction\n  did you mean 'lower'?",
+    ),
+    "duplicate key": (
+        [*GOOD, GOOD[1]],
+        "row 7 (line 8): has the same arm, block, benchmark, case, metric as",
+    ),
+    "empty arm": (changed(GOOD, 1, arm=""), "row 2 (line 3), column arm: is empty"),
+    "empty block": (changed(GOOD, 1, block=""), "row 2 (line 3), column block: is empty"),
+    "one arm only": (changed(rows_of(arms=("host",)), 0), "has one arm only, 'host'"),
+    "a case of one arm only": (
+        changed(GOOD, 3, case="bytes=16"),
+        "row 4 (line 5), column case: 'latency' of 'ping' at '16 B' is in arm 'bridged', but no",
+    ),
+    "a benchmark of one arm only": (
+        changed(GOOD, 3, benchmark="pong"),
+        "column benchmark: benchmark 'pong' is in arm 'bridged', but nowhere in arm 'host'",
+    ),
+    "a metric of one arm only": (
+        changed(GOOD, 3, metric="cost"),
+        "column metric: 'cost' of 'ping' is",
+    ),
+    "no common block": (
+        [{**row, "block": f"{row['arm']} {row['block']}"} for row in GOOD],
+        "no block of benchmark 'ping' is whole in two arms: block 'bridged 1' lacks arm 'host'",
+    ),
+    "a time like no other": (
+        changed(timed("ABBA"), 2, time="noon"),
+        "row 3 (line 4), column time: 'noon' is not a time like those of the other rows",
+    ),
+    "an escape sequence": (changed(GOOD, 1, value="\x1b[31m9"), r"'\x1b[31m9' is not a number"),
+    "many arms": (
+        [{**row, "arm": f"run {i}"} for i, row in enumerate(rows_of(blocks=40))],
+        "has 80 arms",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_bad_cell_is_named_by_row_and_column(tmp_path: Path, name: str) -> None:
+    rows, expected = CELLS[name]
+    told = refusal(written(tmp_path, as_csv(rows)))
+    assert expected in told
+    assert str(tmp_path / "t.csv") in told
+    assert "\x1b" not in told
+
+
+@pytest.mark.parametrize("name", ["text", "zero", "negative", "mixed units", "duplicate key"])
+def test_json_lines_name_row_and_line_too(tmp_path: Path, name: str) -> None:
+    rows, expected = CELLS[name]
+    path = written(tmp_path, "\n" + as_json(rows), "t.jsonl")
+    words = [w for w in expected.split(":")[0].split(", ") if w.startswith("row") and "line" in w]
+    told = refusal(path)
+    assert expected.rpartition(": ")[2].partition(" in row")[0] in told
+    assert all(word in told for word in words)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", "is empty"),
+        ("\n \n", "is empty"),
+        ("arm,value\n", "has no column 'benchmark'"),
+        (as_csv(GOOD).splitlines()[0] + "\n", "has no rows"),
+        (as_csv(GOOD).replace("benchmark", "benchmrk"), "did you mean 'benchmrk'?"),
+        (as_csv(GOOD).replace("value", "Value"), "did you mean 'Value'?"),
+        (as_csv(GOOD).replace("unit", "block"), "has two columns 'block'"),
+        ("hello\nworld\n", "has no header that Paribus knows"),
+        (as_csv(GOOD) + "host,1\n", "row 7 (line 8): has 2 cells, but the header has 8"),
+        (as_csv(GOOD) + ",".join("x" * 9) + "\n", "row 7 (line 8): has 9 cells"),
+        (as_csv(GOOD) + '"host,1\n', "row 7 (line 8): has 1 cells"),
+        (as_csv(GOOD).encode() + b"\xff,1,p,,m,u,lower,1\n", "line 8: is not UTF-8 text"),
+        (as_csv(GOOD).encode("utf-16"), "is not UTF-8 but UTF-16"),
+        (b"\x1f\x8b\x08", "is compressed"),
+        (b"PK\x03\x04", "is a zip archive or a spreadsheet"),
+        (json.dumps(GOOD), "is one JSON array"),
+        (as_json(GOOD)[:-20], "row 6 (line 6): is not JSON"),
+        (as_json(GOOD) + "[1]\n", "row 7 (line 7): holds a list, not an object"),
+        (as_json(GOOD) + '{"value": NaN}\n', "value"),
+        (as_json(GOOD).replace("2.0}", '"2.0"}'), "row 1 (line 1), column value: '2.0' is not a"),
+        (as_json(GOOD).replace("2.0}", "true}"), "column value: 'True' is not a number"),
+        (as_json(GOOD).replace("2.0}", "1e999}"), "(line 1), column value: an infinite value is"),
+        (as_json(GOOD).replace("2.0}", "9" * 400 + "}"), "column value: an infinite value"),
+        (as_json(GOOD).replace('"block": 2', '"block": "x"', 1), "'x' is a text, but row 1 has a"),
+        (as_json(GOOD).replace('"us"', "5", 1), "column unit: '5' is a number"),
+        (as_json(GOOD).replace(', "value": 2.0', ""), "row 1 (line 1), column value: is empty"),
+        (b"PAR1" + b"\x00" * 100, "is a damaged or truncated Parquet file"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_table_says_why(
+    tmp_path: Path, content: str | bytes, expected: str
+) -> None:
+    told = refusal(written(tmp_path, content))
+    assert expected in told
+    assert "Traceback" not in told
+
+
+def test_every_truncation_of_a_parquet_file_is_refused(tmp_path: Path) -> None:
+    whole = write_parquet(tmp_path, GOOD).read_bytes()
+    for length in range(4, len(whole) - 1, 97):
+        assert "damaged or truncated" in refusal(written(tmp_path, whole[:length], "cut.parquet"))
+    assert "does not begin with PAR1" in refusal(written(tmp_path, whole[1:], "cut.parquet"))
+    text = [{**row, "value": str(row["value"])} for row in GOOD]
+    assert "row 1, column value: holds string, not numbers" in refusal(
+        write_parquet(tmp_path, text)
+    )
+
+
+def test_a_directory_and_a_missing_file_are_refused(tmp_path: Path) -> None:
+    assert "cannot be read: Is a directory" in refusal(tmp_path)
+    assert "cannot be read: No such file" in refusal(tmp_path / "none.csv")
+
+
+def test_files_of_arms_must_agree(tmp_path: Path) -> None:
+    bare = [{k: v for k, v in row.items() if k != "arm"} for row in rows_of(arms=("x",))]
+    one = written(tmp_path, as_csv(bare), "one.csv")
+    no_block = [{k: v for k, v in row.items() if k != "block"} for row in bare]
+    other = written(tmp_path, as_csv(no_block), "other.csv")
+    assert "has no column 'block', but" in refusal(one, other)
+    assert "has a column 'block', but" in refusal(other, one)
+    header = written(tmp_path, as_csv(bare).splitlines()[0] + "\n", "other.csv")
+    assert f"{header}: has no rows" in refusal(one, header)
+    milli = written(tmp_path, as_csv([{**row, "unit": "ms"} for row in bare]), "other.csv")
+    assert f"{milli}, row 1 (line 2), column unit: 'ms', but 'ping latency'" in refusal(one, milli)
+    same = written(tmp_path, as_csv(rows_of(arms=("host",))), "same.csv")
+    assert "has one arm only" in refusal(
+        same, written(tmp_path, as_csv(rows_of(1, ("host",), ("bytes=9",))), "b.csv")
+    )
+    assert "has no arm 'c'" in refusal(one, written(tmp_path, as_csv(bare), "b.csv"), reference="c")
+    assert "has no column 'arm'" in refusal(one)
+
+
+def test_line_numbers_follow_quoted_line_breaks(tmp_path: Path) -> None:
+    rows = [{"note": "two\nlines", **row} for row in changed(GOOD, 3, value=-1)]
+    told = refusal(written(tmp_path, as_csv(rows)))
+    assert "row 4 (line 8), column value: -1 is not above zero" in told
+
+
+# --- properties -----------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data(), blocks=st.integers(1, 5), cases=st.integers(1, 3), arms=st.integers(2, 4))
+def test_the_order_of_rows_changes_nothing(
+    tmp_path_factory: pytest.TempPathFactory,
+    data: st.DataObject,
+    blocks: int,
+    cases: int,
+    arms: int,
+) -> None:
+    folder = tmp_path_factory.mktemp("rows")
+    rows = rows_of(blocks, [f"arm {i}" for i in range(arms)], [f"bytes={i}" for i in range(cases)])
+    mixed = data.draw(st.permutations(rows))
+    one = arranged(written(folder, as_csv(rows)), reference="arm 1")
+    other = arranged(written(folder, as_csv(mixed)), reference="arm 1")
+    assert one.arms[0] == other.arms[0] == "arm 1"
+    for name in one.arms:
+        mine = one.groups[0].values, other.groups[0].values
+        assert mine[0] is not None
+        assert mine[1] is not None
+        places = one.arms.index(name), other.arms.index(name)
+        assert mine[0][places[0]].tolist() == mine[1][places[1]].tolist()
+    assert one.groups[0].cells == other.groups[0].cells
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    codes=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=40),
+    wide=st.booleans(),
+)
+def test_groups_are_those_of_a_dictionary(codes: list[tuple[int, int]], wide: bool) -> None:
+    # With wide bounds the groups are found by sorting instead of by an array.
+    bounds = (1 << 40, 1 << 40) if wide else (4, 3)
+    columns = [(np.array([c[i] for c in codes]), bounds[i]) for i in range(2)]
+    groups, first = number(columns)
+    names = sorted(set(codes))
+    assert groups.tolist() == [names.index(c) for c in codes]
+    assert first.tolist() == [codes.index(name) for name in names]
+    values = np.arange(len(codes), dtype=float) * 7 % 11 + 1
+    expected = [np.median([v for c, v in zip(codes, values, strict=True) if c == n]) for n in names]
+    assert medians(groups, len(first), values).tolist() == expected
+    twice = repeated(groups, len(first))
+    later = next((i for i, c in enumerate(codes) if c in codes[:i]), None)
+    assert (twice is None) == (later is None)
+    if twice is not None:
+        assert twice[0] == later
+        assert codes[twice[1]] == codes[twice[0]]
+        assert twice[1] < twice[0]
