@@ -1,45 +1,76 @@
-"""`paribus run --dry-run`: what a study would do, without a launch."""
+"""`paribus run --dry-run`: what a study would do, and how long that takes."""
 
 from __future__ import annotations
 
 import shlex
+import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from itertools import islice
 from typing import Any
 
-from paribus.study.arms import Ready, compose
+from paribus.host import LocalHost
+from paribus.study.arms import Ready, compose, make_ready
 from paribus.study.load import benchmark_of
+from paribus.study.pilot import Pilot, durations, pilot, refusal
 from paribus.study.plan import Plan
 from paribus.units import format_bytes, format_seconds
 
 
-def show(plan: Plan, ready: Mapping[str, Ready]) -> int:
-    """Print the plan, its first launches and the command of each arm; returns exit code 0."""
-    study = plan.study
+def show(plan: Plan, *, tell: Callable[[str], None], launch: bool) -> int:
+    """Print the plan, its first launches, commands, and durations; returns exit code 0.
+
+    The durations come from a pilot, launched (with `launch`) and thrown away; never for a study
+    that switches its platform.
+    """
+    why_not = refusal(plan) if launch else "none was asked for"
+    ready = make_ready(plan.study, tell, build=not why_not)
+    _print_study(plan)
+    _print_commands(plan, ready)
+    if why_not:
+        print(f"\nno durations: they take pilot launches, and {why_not}")
+        return 0
+    print("\na few pilot launches, which are not kept ...", file=sys.stderr)
+    hosts_needed = len(plan.study.arms) if plan.study.settings.layout == "duet" else 1
+    with ExitStack() as stack:
+        hosts = [stack.enter_context(LocalHost()) for _ in range(hosts_needed)]
+        seen = pilot(plan, hosts, ready, lambda _: None)
+    _print_durations(plan, seen)
+    return 0
+
+
+def _print_study(plan: Plan) -> None:
+    study, settings = plan.study, plan.study.settings
     arms = ", ".join(arm.name for arm in study.arms)
     print(study.question)
     print(f"factor {study.factor}; arms {arms} (the first is the reference);")
-    print(
-        f"seed {study.settings.seed}"
-        + (
-            ""
-            if study.settings.budget_s is None
-            else f"; budget {format_seconds(study.settings.budget_s)} of launches"
-        )
-    )
+    budget = "" if settings.budget_s is None else f"; budget {format_seconds(settings.budget_s)}"
+    print(f"seed {settings.seed}{budget}")
     for selection in study.benchmarks:
         limit = selection.timeout_s
-        said = [f"{selection.ranks} ranks"]
+        said = [f"{selection.ranks} ranks", f"{plan.metrics[selection.label][0].name} decides"]
         said += [f"limit {format_seconds(limit)}"] if limit else []
         said += [f"{k} {_value(k, v)}" for k, v in selection.parameters.items() if v is not None]
         print(_wrapped(f"{selection.label}: {'; '.join(said)}", "  "))
-    looks = ", ".join(map(str, plan.looks.at))
-    least = (plan.looks.at[0] + 1) * len(study.arms) * len(study.benchmarks)
-    print(f"looks after {looks} blocks, at {plan.looks.confidence:.1%} confidence each")
-    print(f"{least} to {len(plan.launches)} launches; the first ones:")
-    for launch in plan.launches[: 3 * len(study.arms)]:
+    if settings.monitor:
+        print("monitored: no last block; the interval is valid whenever it is looked at")
+    else:
+        looks = ", ".join(map(str, plan.looks.at))
+        print(f"looks after {looks} blocks, at {plan.looks.confidence:.1%} confidence each")
+    if plan.session:
+        print(f"sessions of {plan.session} launches and one to warm up; the session is the unit")
+    if settings.decides == "cases":
+        print("a benchmark goes on until nine in ten of its cases are decided as well")
+    print("the first launches:")
+    for launch in islice(
+        (launch for block in plan.blocks() for launch in block), 3 * len(study.arms)
+    ):
         print(f"  {launch.number:4d}  block {launch.block}  {launch.benchmark}  {launch.arm}")
-    first = study.benchmarks[0]
+
+
+def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:
+    first = plan.study.benchmarks[0]
     print(f"\ncommands of {first.label}, with SCRATCH for the launch's own directory:")
     for arm in ready.values():
         command = compose(arm, first, benchmark_of(first), seed=0, scratch="SCRATCH")
@@ -48,7 +79,26 @@ def show(plan: Plan, ready: Mapping[str, Ready]) -> int:
         print(_wrapped(f"{arm.arm.name}: {' '.join(words)}", "  "))
         for name in sorted(command.files):
             print(f"      SCRATCH/{name}: {len(command.files[name].splitlines())} lines")
-    return 0
+
+
+def _print_durations(plan: Plan, seen: Pilot) -> None:
+    """Print what the pilot took, best and worst duration of the study, and advice."""
+    print("pilot, seconds per launch:")
+    for selection in plan.study.benchmarks:
+        label = selection.label
+        told = ", ".join(
+            f"{arm.name} {seen.seconds[label, arm.name]:.2f}"
+            for arm in plan.study.arms
+            if (label, arm.name) in seen.seconds
+        )
+        print(f"  {label}: {told}")
+        for arm in plan.study.arms:
+            if (label, arm.name) in seen.failed:
+                print(_wrapped(f"{arm.name} failed: {seen.failed[label, arm.name]}", "    "))
+        if label in seen.advice:
+            print(_wrapped(seen.advice[label].reason, "    "))
+    for line in durations(plan, seen):
+        print(_wrapped(line, ""))
 
 
 def _value(key: str, value: Any) -> str:

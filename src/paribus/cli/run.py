@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 from paribus.errors import StoreError, UserError
@@ -13,7 +14,7 @@ from paribus.store import Store
 from paribus.study import plan as plans
 from paribus.study.arms import make_ready
 from paribus.study.execute import execute
-from paribus.study.load import load_study
+from paribus.study.load import load_study, monitored
 
 EXAMPLE = """\
 example:
@@ -32,7 +33,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     study.completer = _studies  # type: ignore[attr-defined]  # argcomplete looks for it
     parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (NAME.study)")
     parser.add_argument("--resume", action="store_true", help="continue the study in DIR")
-    parser.add_argument("--dry-run", action="store_true", help="show the plan, launch nothing")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="show the plan, and how long it takes by a few pilot launches that are not kept",
+    )
+    parser.add_argument("--no-pilot", action="store_true", help="with --dry-run: launch nothing")
+    parser.add_argument(
+        "--monitor",
+        action="store_true",
+        help="go on without end, judged by an interval that is valid at any moment",
+    )
+    parser.add_argument(
+        "--every", metavar="TIME", type=_seconds, help='with --monitor: a round each "10 min"'
+    )
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     parser.set_defaults(carry_out=run)
 
@@ -43,20 +57,26 @@ def run(arguments: argparse.Namespace) -> int:
 
     path = shipped.find_study(arguments.study)
     study = load_study(path)
+    if arguments.monitor or arguments.every is not None:
+        study = monitored(study, arguments.every)
     directory = arguments.out or Path(f"{path.stem}.study")
     if arguments.dry_run:
-        ready = make_ready(study, lambda _: None, build=False)
-        return dry_run.show(plans.freeze(study, plans.software()), ready)
+        plan = plans.freeze(study, plans.software())
+        return dry_run.show(plan, tell=_tell, launch=not arguments.no_pilot)
     _check_directory(directory, resume=arguments.resume)
     ready = make_ready(study, _tell)
     plan = _plan(study, directory, resume=arguments.resume)
     try:
-        with Store(directory, write=True) as store, LocalHost() as host:
+        with Store(directory, write=True) as store, ExitStack() as stack:
+            hosts = [stack.enter_context(LocalHost()) for _ in range(_at_once(study))]
             store.bind_plan(plan.sha256)
             with outputs.display(quiet=arguments.json) as display:
-                execute(plan, store, host, ready, display.update)
+                execute(plan, store, hosts, ready, display.update)
             judgement = outputs.conclude_and_write(plan, store)
     except KeyboardInterrupt:
+        if plan.study.settings.monitor:
+            with Store(directory) as store:
+                outputs.tell(outputs.conclude_and_write(plan, store), as_json=arguments.json)
         print(
             f"\nInterrupted; every finished launch is kept. To continue:\n"
             f"  paribus run {arguments.study} --out {directory} --resume",
@@ -64,6 +84,20 @@ def run(arguments: argparse.Namespace) -> int:
         )
         raise
     return outputs.tell(judgement, as_json=arguments.json)
+
+
+def _at_once(study: Study) -> int:
+    """Return how many launches are started at the same time."""
+    return len(study.arms) if study.settings.layout == "duet" else 1
+
+
+def _seconds(text: str) -> float:
+    from paribus.units import parse_seconds
+
+    try:
+        return parse_seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _studies(prefix: str, **_: object) -> list[str]:
@@ -96,6 +130,8 @@ def _plan(study: Study, directory: Path, *, resume: bool) -> plans.Plan:
     software = plans.software()
     if resume:
         frozen = plans.read_plan(directory)
+        if frozen.study.settings.monitor:
+            study = monitored(study, frozen.study.settings.every_s)
         plans.check_same(frozen, study, software)
         return frozen
     try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -51,23 +52,27 @@ def _latin_square(arms: Sequence[str], draw: Randomiser) -> list[tuple[str, ...]
     return [tuple(symbols[(row + column) % count] for column in columns) for row in rows]
 
 
-def arm_orders(arms: Sequence[str], blocks: int, seed: int, stream: str) -> list[tuple[str, ...]]:
-    """Return, for each block, the order in which the arms are launched.
+def orders(arms: Sequence[str], seed: int, stream: str) -> Iterator[tuple[str, ...]]:
+    """Yield, block after block without end, the order in which the arms are launched.
 
     Two arms: a fair coin per block, which is all that the exactness of the interval rests on.
     More: rows of random Latin squares, so that in each run of len(arms) blocks every arm takes
-    every place once. Raises ValueError for no arms, arms named twice, or negative `blocks`.
+    every place once. Raises ValueError for no arms and for arms named twice.
     """
     if not arms or len(set(arms)) != len(arms):
         raise ValueError(f"arms {', '.join(arms) or '(none)'}: each must be named once")
-    if blocks < 0:
-        raise ValueError(f"{blocks} blocks")
     draw = Randomiser(seed, stream)
     first, *others = arms
     if len(others) == 1:
         either = ((first, others[0]), (others[0], first))
-        return [either[draw.below(2)] for _ in range(blocks)]
-    orders: list[tuple[str, ...]] = []
-    while len(orders) < blocks:
-        orders += _latin_square(arms, draw)
-    return orders[:blocks]
+        while True:
+            yield either[draw.below(2)]
+    while True:
+        yield from _latin_square(arms, draw)
+
+
+def arm_orders(arms: Sequence[str], blocks: int, seed: int, stream: str) -> list[tuple[str, ...]]:
+    """Return the first `blocks` of `orders`; raises ValueError for a negative number of them."""
+    if blocks < 0:
+        raise ValueError(f"{blocks} blocks")
+    return list(islice(orders(arms, seed, stream), blocks))

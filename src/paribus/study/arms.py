@@ -149,14 +149,22 @@ def _arm(
 def _check_cores(study: Study, programs: Mapping[str, Program], available: Sequence[int]) -> None:
     if study.settings.bind == "none":
         return
+    parts = len(study.arms) if study.settings.layout == "duet" else 1
+    each = len(available) // parts
     for selection in study.benchmarks:
-        if programs[selection.label].mpi and selection.ranks > len(available):
+        if programs[selection.label].mpi and selection.ranks > each:
+            share = f", {each} for each arm of a duet" if parts > 1 else ""
+            mend = (
+                "ask for fewer ranks"
+                if parts > 1
+                else 'ask for fewer ranks, or set `bind = "none"` in [plan] to share cores'
+                " (latencies then show the scheduler, not the platform)"
+            )
             raise StudyError(
                 f"{selection.label} asks for {selection.ranks} ranks and this machine lets Paribus"
-                f" use {len(available)} cores",
+                f" use {len(available)} cores{share}",
                 place=study.path,
-                mend='ask for fewer ranks, or set `bind = "none"` in [plan] to share cores'
-                " (latencies then show the scheduler, not the platform)",
+                mend=mend,
             )
 
 

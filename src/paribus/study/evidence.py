@@ -1,74 +1,133 @@
-"""What the stored launches say so far: one median per launch and case, by block and arm."""
+"""What the stored launches say so far: a figure per launch, cell and endpoint, by block and arm."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from paribus.model import Case, Launch, Outcome, State
-from paribus.stats.summary import launch_median
+from paribus.model import Case, Facts, Launch, Metric, Outcome, Sample, State
+from paribus.stats.probes import ProbeOfLaunch
+from paribus.stats.summary import endpoint, interference
 from paribus.store import Store
 
 Cell = tuple[str, Case]
 """A metric's name and a case."""
 
+COUNTED = (State.OK, State.TIMEOUT)
+"""States of launches that enter a ratio; a launch that was cut off ranks as slower than all."""
 
-@dataclass(slots=True)
+PROBE = "probe."
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """One counting launch: what came of it, its place on the time axis, its medians by cell."""
+    """One counting launch: what came of it, its place on the time axis, its figures by cell.
+
+    `probe` holds the figures of the state probe that the launch carried, `interference` the share
+    of its iterations that took over five times the median.
+    """
 
     launch: Launch
     state: State
     started: float
     wall_s: float
     error: str
-    medians: dict[Cell, float]
+    medians: Mapping[Cell, float]
+    probe: Mapping[str, float] = field(default_factory=dict)
+    interference: float = 0.0
 
 
 @dataclass(slots=True)
 class Evidence:
-    """The counting launches of a study: benchmark -> block -> arm -> launch."""
+    """The counting launches of a study: benchmark -> block -> arm -> what counts.
 
+    What counts is the launch; with `session` launches in a session, the whole session: the median
+    of its launches. `metrics` are the plan's: what each launch contributes. `probes` are what
+    the state probes of all launches said, of those that do not count as well.
+    """
+
+    metrics: Mapping[str, Sequence[Metric]]
+    session: int = 0
     blocks: dict[str, dict[int, dict[str, Entry]]] = field(default_factory=dict)
+    launches: dict[str, dict[int, dict[str, list[Entry]]]] = field(default_factory=dict)
+    probes: list[ProbeOfLaunch] = field(default_factory=list)
 
     def add(self, launch: Launch, outcome: Outcome) -> None:
         """Take in a launch that has been stored."""
-        medians = {(s.metric, s.case): launch_median(s.values) for s in outcome.samples}
-        entry = Entry(
-            launch, outcome.state, outcome.started, outcome.wall_s, outcome.error, medians
+        self.add_entry(
+            Entry(
+                launch,
+                outcome.state,
+                outcome.started,
+                outcome.wall_s,
+                outcome.error,
+                figures(outcome.samples, self.metrics[launch.benchmark]),
+                _probe(outcome.facts),
+                _interference(outcome.samples, self.metrics[launch.benchmark]),
+            )
         )
-        block = self.blocks.setdefault(launch.benchmark, {}).setdefault(launch.block, {})
-        block[launch.arm] = entry
+        self.see(launch, outcome.facts)
+
+    def see(self, launch: Launch, facts: Facts) -> None:
+        """Keep what the state probe of a launch said, also of one that does not count."""
+        if probe := _probe(facts):
+            block = (launch.benchmark, launch.block, launch.place)
+            self.probes.append(ProbeOfLaunch(block, launch.arm, probe))
+
+    def add_entry(self, entry: Entry) -> None:
+        """Take in a launch whose figures are known."""
+        launch = entry.launch
+        block = self.launches.setdefault(launch.benchmark, {}).setdefault(launch.block, {})
+        mine = block.setdefault(launch.arm, [])
+        mine.append(entry)
+        units = self.blocks.setdefault(launch.benchmark, {}).setdefault(launch.block, {})
+        if not self.session:
+            units[launch.arm] = entry
+        elif len(counting := [one for one in mine if one.launch.place]) == self.session:
+            units[launch.arm] = _session(counting)
 
     def drop(self, launches: Iterable[Launch]) -> None:
         """Forget launches whose stored attempts no longer count."""
         for launch in launches:
-            self.blocks.get(launch.benchmark, {}).get(launch.block, {}).pop(launch.arm, None)
+            for blocks in (self.blocks, self.launches):
+                blocks.get(launch.benchmark, {}).get(launch.block, {}).pop(launch.arm, None)
 
     def entries(self, benchmark: str) -> list[Entry]:
         """Return the launches of `benchmark` by block, warm-up included."""
-        blocks = self.blocks.get(benchmark, {})
-        return [entry for block in sorted(blocks) for entry in blocks[block].values()]
+        blocks = self.launches.get(benchmark, {})
+        return [
+            entry for block in sorted(blocks) for mine in blocks[block].values() for entry in mine
+        ]
+
+    def counted(self, launch: Launch) -> bool:
+        """Return whether a launch counts: it is no warm-up of the study or of its session."""
+        return bool(launch.place) if self.session else launch.block > 0
 
     def complete(self, benchmark: str, arms: Iterable[str]) -> list[int]:
-        """Return the counted blocks of `benchmark` in which each of `arms` has a good launch."""
+        """Return the counted blocks of `benchmark` in which each of `arms` gives a figure.
+
+        At most one of them was cut off by the time limit: of two nothing can be said.
+        """
         names = list(arms)
         return sorted(
             block
-            for block, entries in self.blocks.get(benchmark, {}).items()
+            for block, units in self.blocks.get(benchmark, {}).items()
             if block > 0
-            and all(name in entries and entries[name].state is State.OK for name in names)
+            and all(name in units and units[name].state in COUNTED for name in names)
+            and any(units[name].state is State.OK for name in names)
         )
 
     def cells(self, benchmark: str) -> list[Cell]:
         """Return the cells that any good launch of `benchmark` has, in the order they appeared."""
         found: dict[Cell, None] = {}
-        for entry in self.entries(benchmark):
-            found.update(dict.fromkeys(entry.medians))
+        for units in self.blocks.get(benchmark, {}).values():
+            for unit in units.values():
+                found.update(dict.fromkeys(unit.medians))
         return list(found)
 
     def series(self, benchmark: str, arm: str, cell: Cell) -> dict[int, float]:
-        """Return the launch medians of one cell by block, warm-up (block 0) included."""
+        """Return the figures of one cell by block, warm-up (block 0) included."""
         blocks = self.blocks.get(benchmark, {})
         return {
             block: blocks[block][arm].medians[cell]
@@ -76,10 +135,74 @@ class Evidence:
             if arm in blocks[block] and cell in blocks[block][arm].medians
         }
 
+    def cut_off(self, benchmark: str, arm: str) -> list[int]:
+        """Return the counted blocks in which the time limit cut the arm off."""
+        return sorted(
+            block
+            for block, units in self.blocks.get(benchmark, {}).items()
+            if block > 0 and arm in units and units[arm].state is State.TIMEOUT
+        )
 
-def collect(store: Store) -> Evidence:
+
+def figures(samples: Sequence[Sample], metrics: Sequence[Metric]) -> dict[Cell, float]:
+    """Return what a launch contributes: the endpoint of each metric's samples, by cell.
+
+    A cell with too few samples for its endpoint is left out.
+    """
+    found = {}
+    for metric in metrics:
+        for sample in samples:
+            if sample.metric == (metric.sampled or metric.name):
+                try:
+                    value = endpoint(sample.values, metric.endpoint, metric.better)
+                except ValueError:
+                    continue
+                found[(metric.name, sample.case)] = value
+    return found
+
+
+def collect(store: Store, metrics: Mapping[str, Sequence[Metric]], session: int = 0) -> Evidence:
     """Return the evidence of everything that `store` holds and that counts."""
-    evidence = Evidence()
-    for stored in store.launches():
-        evidence.add(stored.launch, stored.outcome)
+    evidence = Evidence(metrics, session)
+    for stored in store.launches(void=True):
+        if stored.void is None:
+            evidence.add(stored.launch, stored.outcome)
+        else:
+            evidence.see(stored.launch, stored.outcome.facts)
     return evidence
+
+
+def _session(launches: Sequence[Entry]) -> Entry:
+    """Return what a session contributes: per cell the median over its good launches.
+
+    It is good when most of its launches are; otherwise it is what most of the others were.
+    """
+    good = [one for one in launches if one.state is State.OK]
+    states = [one.state for one in launches]
+    if 2 * len(good) <= len(launches):
+        worst = max(set(states) - {State.OK}, key=states.count)
+        return replace(next(one for one in launches if one.state is worst), medians={})
+    cells = set.intersection(*(set(one.medians) for one in good))
+    medians = {
+        cell: statistics.median(one.medians[cell] for one in good)
+        for cell in good[0].medians
+        if cell in cells
+    }
+    return replace(good[0], medians=medians)
+
+
+def _probe(facts: Facts) -> dict[str, float]:
+    return {
+        key.removeprefix(PROBE): float(value)
+        for key, value in facts.items()
+        if key.startswith(PROBE) and isinstance(value, int | float)
+    }
+
+
+def _interference(samples: Sequence[Sample], metrics: Sequence[Metric]) -> float:
+    """Return the share of all samples of a launch that were interrupted (stats/summary.py)."""
+    better = {metric.sampled or metric.name: metric.better for metric in metrics}
+    several = [s for s in samples if len(s.values) > 1 and s.metric in better]
+    count = sum(len(s.values) for s in several)
+    slow = sum(interference(s.values, better[s.metric]) * len(s.values) for s in several)
+    return slow / count if count else 0.0

@@ -5,32 +5,22 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
-from paribus.errors import LaunchError, ParseError
 from paribus.host import remove_scratch
 from paribus.judgement import Finding, Progress, Word
-from paribus.model import (
-    Benchmark,
-    Command,
-    Completed,
-    Facts,
-    Host,
-    Launch,
-    Outcome,
-    Parsed,
-    Request,
-    Selection,
-    State,
-)
+from paribus.model import Benchmark, Facts, Host, Launch, Outcome, Selection, State
 from paribus.probes.machine import load_facts, machine_facts
+from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Store
 from paribus.study.arms import Ready, asked_of, compose, run_commands
+from paribus.study.cases import cases_settled
 from paribus.study.evidence import Evidence, collect
 from paribus.study.judge import given_up, headlines
+from paribus.study.launching import Ended, Prepared, outcome_of, start, start_together
 from paribus.study.load import benchmark_of
 from paribus.study.plan import Plan
+from paribus.study.progress import progress
 
 Watch = Callable[[Progress], None]
 
@@ -38,16 +28,20 @@ WARM_UP_LIMIT_S = 300.0
 """Limit of a warm-up launch, of which nothing is known yet."""
 
 RETRY = "a launch of this block failed; the block was done again"
+STATES = "the machine changed its state inside this block; the block was done again"
 UNFINISHED = "the study was interrupted inside this block"
 
 
 @dataclass(slots=True)
-class _Session:
-    """What one sitting of a study works with."""
+class _Sitting:
+    """What one sitting of a study works with. `arm` is the one that sessions are switched to.
+
+    A monitored study starts round `round` + 1 when `due` has come.
+    """
 
     plan: Plan
     store: Store
-    host: Host
+    hosts: Sequence[Host]
     ready: Mapping[str, Ready]
     watch: Watch
     evidence: Evidence
@@ -56,22 +50,27 @@ class _Session:
     begin: float
     launches_s: float
     findings: dict[str, tuple[Finding, ...]]
+    redone: dict[str, int] = field(default_factory=dict)
+    arm: str = ""
+    round: int = 0
+    due: float = 0.0
 
 
 def execute(
-    plan: Plan, store: Store, host: Host, ready: Mapping[str, Ready], watch: Watch
+    plan: Plan, store: Store, hosts: Sequence[Host], ready: Mapping[str, Ready], watch: Watch
 ) -> Evidence:
     """Carry out what is left of `plan` and return the evidence of all its counting launches.
 
     Ends when every benchmark has final headlines, its last block, or the budget is used up.
-    Launches of a block that an earlier session left unfinished are voided and done again.
+    Launches of a block that an earlier sitting left unfinished are voided and done again.
+    `hosts` are as many as launches at the same time: one, or one for each arm of a duet.
     """
-    remove_scratch(_scratch_prefix(plan))
+    remove_scratch(scratch_prefix(plan))
     evidence = _resume(plan, store)
-    session = _Session(
+    sitting = _Sitting(
         plan=plan,
         store=store,
-        host=host,
+        hosts=hosts,
         ready=ready,
         watch=watch,
         evidence=evidence,
@@ -80,166 +79,220 @@ def execute(
         begin=time.monotonic(),
         launches_s=store.launches_s(),
         findings={s.label: headlines(plan, evidence, s) for s in plan.study.benchmarks},
+        redone=_redone(store),
     )
-    for block in plan.blocks():
-        label = block[0].benchmark
-        if _out_of_time(session):
-            break
-        if block[0].block in evidence.blocks.get(label, {}) or _settled(session, label):
-            continue
-        _do_block(session, block)
-        session.findings[label] = headlines(plan, evidence, session.benchmarks[label][0])
-    watch(_progress(session, None))
+    try:
+        _do_blocks(sitting)
+    finally:
+        # Also after Ctrl-C: what a session switched is switched back.
+        _switch(sitting, "")
+    watch(_progress(sitting, None))
     return evidence
 
 
+def _do_blocks(sitting: _Sitting) -> None:
+    for block in sitting.plan.blocks():
+        labels = {launch.benchmark for launch in block}
+        wanted = {label for label in labels if not _done(sitting, label, block[0].block)}
+        if budget_used(sitting.plan, sitting.launches_s):
+            return
+        if not wanted:
+            if all(_settled(sitting, label) for label in sitting.benchmarks):
+                return
+            continue
+        _wait_for_round(sitting, block[0].block)
+        _do_block(sitting, [launch for launch in block if launch.benchmark in wanted])
+        for label in wanted:
+            selection = sitting.benchmarks[label][0]
+            sitting.findings[label] = headlines(sitting.plan, sitting.evidence, selection)
+
+
+def _wait_for_round(sitting: _Sitting, number: int) -> None:
+    """Wait until the round `number` of a monitored study is due."""
+    every = sitting.plan.study.settings.every_s
+    if every and number != sitting.round:
+        now = time.monotonic()
+        time.sleep(max(0.0, sitting.due - now))
+        sitting.round, sitting.due = number, max(sitting.due, now) + every
+
+
 def _resume(plan: Plan, store: Store) -> Evidence:
-    """Return the evidence of earlier sessions, unfinished blocks voided first."""
+    """Return the evidence of earlier sittings, unfinished blocks voided first."""
     stored = store.counting()
+    most = max(stored, default=0)
     for block in plan.blocks():
-        numbers = [launch.number for launch in block if launch.number in stored]
-        if numbers and len(numbers) < len(block):
-            store.void(numbers, UNFINISHED)
-    return collect(store)
+        if block[0].number > most:
+            break
+        for label in {launch.benchmark for launch in block}:
+            mine = [launch.number for launch in block if launch.benchmark == label]
+            numbers = [number for number in mine if number in stored]
+            if numbers and len(numbers) < len(mine):
+                store.void(numbers, UNFINISHED)
+    return collect(store, plan.metrics, plan.session)
 
 
-def _settled(session: _Session, label: str) -> bool:
+def _redone(store: Store) -> dict[str, int]:
+    """Return in how many blocks of each benchmark the machine's state led to a second try."""
+    blocks = {
+        (one.launch.benchmark, one.launch.block)
+        for one in store.launches(samples=False, void=True)
+        if one.void == STATES
+    }
+    labels = [label for label, _ in blocks]
+    return {label: labels.count(label) for label in labels}
+
+
+def _done(sitting: _Sitting, label: str, block: int) -> bool:
+    return block in sitting.evidence.blocks.get(label, {}) or _settled(sitting, label)
+
+
+def _settled(sitting: _Sitting, label: str) -> bool:
     """Return whether more blocks of a benchmark would change nothing: decided, or given up."""
-    arms = [arm.name for arm in session.plan.study.arms]
-    if given_up(session.evidence, label, arms):
+    arms = [arm.name for arm in sitting.plan.study.arms]
+    if given_up(sitting.evidence, label, arms):
         return True
+    if sitting.plan.study.settings.monitor:
+        return False
     return all(
-        finding.verdict.final and finding.verdict.word is not Word.NO_DATA
-        for finding in session.findings[label]
+        finding.verdict.final
+        and finding.verdict.word is not Word.NO_DATA
+        and (
+            sitting.plan.study.settings.decides == "headline"
+            or cases_settled(sitting.plan, sitting.evidence, finding)
+        )
+        for finding in sitting.findings[label]
     )
 
 
-def _do_block(session: _Session, block: tuple[Launch, ...]) -> None:
-    """Carry out one block; a block with a failed launch is done again, whole, once."""
+def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
+    """Carry out one block; one that must be done again is, whole, once.
+
+    A session is too long for that: a launch that fails there leaves the median to the others.
+    """
+    settings = sitting.plan.study.settings
+    if settings.unit == "session":
+        for launch in block:
+            _switch(sitting, launch.arm)
+            _do_launches(sitting, [launch])
+        return
     for attempt in range(2):
-        outcomes = [_do_launch(session, launch) for launch in block]
-        if attempt == 1 or all(outcome.state is State.OK for outcome in outcomes):
+        if settings.layout == "duet":
+            outcomes = _do_launches(sitting, block)
+        else:
+            outcomes = [_do_launches(sitting, [launch])[0] for launch in block]
+        reason = _why_again(sitting, block, outcomes)
+        if attempt == 1 or not reason:
             return
-        session.store.void([launch.number for launch in block], RETRY)
-        session.evidence.drop(block)
+        if reason == STATES:
+            sitting.redone[block[0].benchmark] = sitting.redone.get(block[0].benchmark, 0) + 1
+        sitting.store.void([launch.number for launch in block], reason)
+        sitting.evidence.drop(block)
 
 
-def _do_launch(session: _Session, launch: Launch) -> Outcome:
-    session.watch(_progress(session, launch))
-    selection, benchmark = session.benchmarks[launch.benchmark]
-    ready = session.ready[launch.arm]
-    out, err = session.store.log_paths(launch)
-    scratch = f"{_scratch_prefix(session.plan)}{launch.number}"
-    command = compose(ready, selection, benchmark, seed=launch.seed, scratch=scratch)
-    session.store.check_space()
-    run_commands(ready.arm.before, launch.arm, "before")
-    facts = {**session.machine, **asked_of(ready.arm), **load_facts()}
-    started = time.time()
-    done, failure = None, ""
+def _why_again(sitting: _Sitting, block: Sequence[Launch], outcomes: Sequence[Outcome]) -> str:
+    """Return why a block is to be done again ("" if it stands): never for what it measured.
+
+    A launch that the time limit cut off is not repeated: the slow would be weeded out.
+    """
+    if any(outcome.state in (State.FAILED, State.INVALID) for outcome in outcomes):
+        return RETRY
+    label, number = block[0].benchmark, block[0].block
+    if sitting.redone.get(label, 0) + 1 > REDO_MOST * number:
+        return ""
+    probes = [
+        ProbeOfLaunch((entry.launch.benchmark, entry.launch.block), arm, entry.probe)
+        for benchmark in sitting.evidence.blocks.values()
+        for units in benchmark.values()
+        for arm, entry in units.items()
+        if entry.probe
+    ]
+    return STATES if (label, number) in discordant_blocks(probes) else ""
+
+
+def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]:
+    """Carry out launches, several at the same time, and store each."""
+    sitting.watch(_progress(sitting, launches[0]))
+    sitting.store.check_space()
+    arms = [sitting.ready[launch.arm].arm for launch in launches]
+    per_launch = sitting.plan.study.settings.unit == "launch"
+    for arm in arms if per_launch else ():
+        run_commands(arm.before, arm.name, "before")
     try:
-        done = session.host.run(
-            command,
-            stdout=str(out),
-            stderr=str(err),
-            timeout_s=_limit(session, selection),
-            scratch=scratch,
-        )
-    except LaunchError as error:
-        failure = str(error)
+        prepared = [_prepare(sitting, launch, i) for i, launch in enumerate(launches)]
+        if len(launches) == 1:
+            several = [Ended()]
+            start(sitting.hosts[0], prepared[0], several[0])
+        else:
+            several = start_together(sitting.hosts[: len(launches)], prepared)
     finally:
         # Also after Ctrl-C: what `before` switched is switched back.
-        run_commands(ready.arm.after, launch.arm, "after")
-    if done is None:
-        outcome = Outcome(State.FAILED, started, 0.0, None, command.argv, error=failure)
-    else:
-        if launch.benchmark in ready.facts:
-            facts["kernel.build"] = ready.facts[launch.benchmark]
-        request = Request(selection.parameters, selection.ranks)
-        outcome = _outcome(command, done, started, facts, benchmark, request, out, err)
-        outcome = _checked_binding(outcome, ready.cores[: selection.ranks])
-    session.store.append(launch, outcome)
-    session.evidence.add(launch, outcome)
-    session.launches_s += outcome.wall_s
-    return outcome
+        for arm in arms if per_launch else ():
+            run_commands(arm.after, arm.name, "after")
+    outcomes = [outcome_of(one, ended) for one, ended in zip(prepared, several, strict=True)]
+    for launch, outcome in zip(launches, outcomes, strict=True):
+        sitting.store.append(launch, outcome)
+        sitting.evidence.add(launch, outcome)
+        sitting.launches_s += outcome.wall_s
+    return outcomes
 
 
-def _limit(session: _Session, selection: Selection) -> float:
+def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
+    """Return a launch ready to start; in a duet, `part` says which share of the cores is its."""
+    selection, benchmark = sitting.benchmarks[launch.benchmark]
+    ready = sitting.ready[launch.arm]
+    if sitting.plan.study.settings.layout == "duet":
+        ready = replace(ready, cores=shares(ready.cores, len(sitting.ready))[part])
+    out, err = sitting.store.log_paths(launch)
+    scratch = f"{scratch_prefix(sitting.plan)}{launch.number}"
+    facts = {**sitting.machine, **asked_of(ready.arm), **load_facts()}
+    if launch.benchmark in ready.facts:
+        facts["kernel.build"] = ready.facts[launch.benchmark]
+    return Prepared(
+        command=compose(ready, selection, benchmark, seed=launch.seed, scratch=scratch),
+        selection=selection,
+        benchmark=benchmark,
+        cores=ready.cores[: selection.ranks],
+        facts=facts,
+        out=out,
+        err=err,
+        scratch=scratch,
+        timeout_s=_limit(sitting, selection),
+    )
+
+
+def shares(cores: Sequence[int], parts: int) -> list[tuple[int, ...]]:
+    """Return `cores` in `parts` equal shares of neighbours; what does not divide is left out."""
+    ordered, each = sorted(cores), len(cores) // parts
+    return [tuple(ordered[part * each : (part + 1) * each]) for part in range(parts)]
+
+
+def _switch(sitting: _Sitting, arm: str) -> None:
+    """Switch the factor to `arm` ("" for none), if sessions need that."""
+    if sitting.plan.study.settings.unit != "session" or arm == sitting.arm:
+        return
+    if sitting.arm:
+        left, sitting.arm = sitting.arm, ""
+        run_commands(sitting.ready[left].arm.after, left, "after")
+    if arm:
+        run_commands(sitting.ready[arm].arm.before, arm, "before")
+        sitting.arm = arm
+
+
+def _limit(sitting: _Sitting, selection: Selection) -> float:
     """Return the time limit of a launch in seconds, the same for all arms.
 
-    Unless the study gives one: 20 times the slowest warm-up launch and at least 10 s. Far beyond
-    what any launch needs, so that it only ends those that hang; a limit that bites would censor.
+    Unless the study gives one: 20 times the slowest first launch of an arm and at least 10 s. Far
+    beyond what any launch needs, so that it only ends those that hang; a limit that bites censors.
     """
     if selection.timeout_s is not None:
         return selection.timeout_s
-    warm_up = session.evidence.blocks.get(selection.label, {}).get(0, {})
-    if len(warm_up) < len(session.plan.study.arms):
+    first: dict[str, float] = {}
+    for entry in sitting.evidence.entries(selection.label):
+        if not sitting.evidence.counted(entry.launch):
+            first.setdefault(entry.launch.arm, entry.wall_s)
+    if len(first) < len(sitting.plan.study.arms):
         return WARM_UP_LIMIT_S
-    return max(10.0, 20 * max(entry.wall_s for entry in warm_up.values()))
-
-
-def _outcome(
-    command: Command,
-    done: Completed,
-    started: float,
-    facts: Facts,
-    benchmark: Benchmark,
-    request: Request,
-    out: Path,
-    err: Path,
-) -> Outcome:
-    """Return what came of a process that has ended: exit code 0 alone proves nothing."""
-    state, parsed, error = State.OK, Parsed(()), ""
-    if done.timed_out:
-        state, error = State.TIMEOUT, f"still busy after {done.wall_s:.0f} s, the time limit"
-    elif done.exit_code != 0:
-        state, error = State.FAILED, _why(done.exit_code, out, err)
-    else:
-        try:
-            parsed = benchmark.parse(out.read_text(errors="replace"), request)
-        except (ParseError, ValueError) as problem:
-            line = (
-                f", line {problem.line}" if isinstance(problem, ParseError) and problem.line else ""
-            )
-            state, error = State.INVALID, f"{problem} (logs/{out.name}{line})"
-    return Outcome(
-        state=state,
-        started=started,
-        wall_s=done.wall_s,
-        exit_code=done.exit_code,
-        argv=command.argv,
-        samples=parsed.samples,
-        facts={**facts, **parsed.facts},
-        error=error,
-    )
-
-
-def _checked_binding(outcome: Outcome, cores: Sequence[int]) -> Outcome:
-    """Return `outcome`, invalid if its ranks say that they were not bound as asked.
-
-    Launchers and containers rebind behind one's back; two ranks on one core wait for the
-    scheduler's tick, which is then what is measured.
-    """
-    seen = outcome.facts.get("rank.affinity")
-    asked = [str(core) for core in cores]
-    if outcome.state is not State.OK or not asked or seen is None or seen == asked:
-        return outcome
-    error = f"the ranks were bound to cores {seen}, not to {asked} as asked"
-    return replace(outcome, state=State.INVALID, samples=(), error=error)
-
-
-def _why(exit_code: int, out: Path, err: Path) -> str:
-    """Return one sentence on a failed launch: the last thing it said, and where all of it is."""
-    ended = f"ended by signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
-    for path in (err, out):
-        lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
-        telling = [line for line in lines if any(c.isalnum() for c in line)]
-        if telling:
-            return f"{ended}: {telling[0][:200]} (logs/{path.name})"
-    return f"{ended}, and nothing was printed (logs/{out.name})"
-
-
-def _out_of_time(session: _Session) -> bool:
-    return budget_used(session.plan, session.launches_s)
+    return max(10.0, 20 * max(first.values()))
 
 
 def budget_used(plan: Plan, launches_s: float) -> bool:
@@ -248,33 +301,22 @@ def budget_used(plan: Plan, launches_s: float) -> bool:
     return budget is not None and launches_s >= budget
 
 
-def _progress(session: _Session, launch: Launch | None) -> Progress:
-    plan, evidence = session.plan, session.evidence
-    arms = [arm.name for arm in plan.study.arms]
-    entries = [entry for label in evidence.blocks for entry in evidence.entries(label)]
-    left = 0
-    for label in session.benchmarks if launch else ():
-        if not _settled(session, label):
-            left += (plan.study.settings.blocks + 1) * len(arms) - len(evidence.entries(label))
-    left_s = left * session.launches_s / len(entries) if entries else None
-    budget = plan.study.settings.budget_s
-    if left_s is not None and budget is not None:
-        left_s = min(left_s, max(0.0, budget - session.launches_s))
-    return Progress(
-        launch=launch,
-        blocks_done={label: len(evidence.complete(label, arms)) for label in session.benchmarks},
-        blocks_most=plan.study.settings.blocks,
-        launches_done=len(entries),
-        launches_most=len(entries) + left,
-        elapsed_s=time.monotonic() - session.begin,
-        left_s=left_s,
-        headlines=tuple(
-            finding for label in session.benchmarks for finding in session.findings[label]
-        ),
-        failures=sum(entry.state is not State.OK for entry in entries),
-    )
+def scratch_prefix(plan: Plan) -> str:
+    """Return how the paths of all scratch directories of a study begin.
 
-
-def _scratch_prefix(plan: Plan) -> str:
-    # Short: Open MPI makes Unix sockets below it, whose paths may have 107 characters.
+    Short: Open MPI makes Unix sockets below it, whose paths may have 107 characters.
+    """
     return f"{tempfile.gettempdir()}/paribus-{plan.sha256[:10]}-"
+
+
+def _progress(sitting: _Sitting, launch: Launch | None) -> Progress:
+    open_ = [label for label in sitting.benchmarks if launch and not _settled(sitting, label)]
+    return progress(
+        sitting.plan,
+        sitting.evidence,
+        launch,
+        undecided=open_,
+        findings=sitting.findings,
+        elapsed_s=time.monotonic() - sitting.begin,
+        launches_s=sitting.launches_s,
+    )

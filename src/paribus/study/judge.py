@@ -1,12 +1,17 @@
-"""From evidence to findings: the headline of each benchmark and its cases, at the plan's looks."""
+"""From evidence to findings: headlines of benchmarks, endpoints and layers, at the plan's looks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
-from paribus.model import Metric, Selection, State
+from paribus.model import Direction, Metric, Selection, State
+from paribus.stats.betting import monitor
+from paribus.stats.censoring import MOST_CENSORED, censored_share
 from paribus.stats.estimate import compare
+from paribus.stats.family import holm, word_p
+from paribus.stats.looks import any_look_p, nominal_level
 from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.pairs import block_log_ratios, headline_log_ratios
 from paribus.stats.reliability import reliability
@@ -14,6 +19,9 @@ from paribus.stats.summary import geometric_mean, spread
 from paribus.stats.verdict import blocks_needed, judge
 from paribus.study.evidence import Cell, Evidence
 from paribus.study.plan import Plan
+
+COST = Metric("cost", "", "lower")
+"""What a layer's headline is about: the time of its benchmarks, rates as their inverse."""
 
 
 def headlines(
@@ -24,64 +32,122 @@ def headlines(
     A verdict is final from the first look at which it was final; `over` says that no further
     launch will come, so what is undecided stays so.
     """
+    merit = plan.metrics[selection.label][0]
     return tuple(
-        headline(plan, evidence, selection, arm.name, over=over) for arm in plan.study.arms[1:]
+        headline(plan, evidence, selection.label, arm.name, merit, over=over)
+        for arm in plan.study.arms[1:]
     )
 
 
 def headline(
-    plan: Plan, evidence: Evidence, selection: Selection, arm: str, *, over: bool = False
+    plan: Plan, evidence: Evidence, label: str, arm: str, metric: Metric, *, over: bool = False
 ) -> Finding:
-    """Return the headline of one benchmark for one arm: mean log ratio over cases, per block."""
-    metric = plan.metrics[selection.label][0]
-    cells = [cell for cell in evidence.cells(selection.label) if cell[0] == metric.name]
-    series = _log_ratios(plan, evidence, selection.label, arm, cells)
-    pooled = headline_log_ratios(list(series.values()))
-    margins = [_margin(plan, evidence, selection.label, metric, cell) for cell in cells]
-    margin = headline_margin(margins) if margins else metric.margin
-    verdict, comparison = _decide(plan, pooled, metric, margin, over=over)
-    unreliable = _reliability(plan, evidence, selection.label, arm, over=over)
+    """Return the headline of one metric for one arm: mean log ratio over cases, per block."""
+    reference = plan.study.arms[0].name
+    cells = [cell for cell in evidence.cells(label) if cell[0] == metric.name]
+    pooled = pooled_ratios(evidence, label, reference, arm, metric)
+    margin = margin_of(plan, evidence, label, metric)
+    cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
+    verdict, comparison = _decide(plan, pooled, metric.better, margin, cut, over=over)
+    unreliable = _reliability(plan, evidence, label, arm, over=over)
     blocks = sorted(pooled)[: comparison.blocks] if comparison else []
     return Finding(
-        benchmark=selection.label,
+        benchmark=label,
         arm=arm,
         metric=metric,
         case=None,
         margin=margin,
         comparison=comparison,
         verdict=unreliable or verdict,
-        reference_value=_level(evidence, selection.label, plan.study.arms[0].name, cells, blocks),
-        arm_value=_level(evidence, selection.label, arm, cells, blocks),
+        reference_value=_level(evidence, label, reference, cells, blocks),
+        arm_value=_level(evidence, label, arm, cells, blocks),
     )
 
 
-def cases(plan: Plan, evidence: Evidence, headline_of: Finding) -> tuple[Finding, ...]:
-    """Return the findings of every cell of a headline's benchmark, over the headline's blocks."""
-    label, arm = headline_of.benchmark, headline_of.arm
-    reference = plan.study.arms[0].name
-    blocks = headline_of.comparison.blocks if headline_of.comparison else 0
+def endpoints(
+    plan: Plan, evidence: Evidence, label: str, *, over: bool = False
+) -> tuple[Finding, ...]:
+    """Return the headlines of the endpoints that do not decide, where launches have them."""
+    merit, *others = plan.metrics[label]
+    recorded = {cell[0] for cell in evidence.cells(label)}
+    return tuple(
+        headline(plan, evidence, label, arm.name, metric, over=over)
+        for metric in others
+        if metric.endpoint != merit.endpoint and metric.name in recorded
+        for arm in plan.study.arms[1:]
+    )
+
+
+def layers(plan: Plan, evidence: Evidence, *, over: bool = False) -> tuple[Finding, ...]:
+    """Return the headline of each layer with two benchmarks or more, for each arm.
+
+    Its ratio is the mean over the benchmarks of the layer, block by block, as times: a rate
+    enters as its inverse. It takes the blocks that all of them have, and holds none of them up.
+    """
+    members: dict[str, list[str]] = {}
+    for label, layer in plan.layers.items():
+        members.setdefault(layer, []).append(label)
     found = []
-    for cell in evidence.cells(label):
-        metric = next(m for m in plan.metrics[label] if m.name == cell[0])
-        ratios = _log_ratios(plan, evidence, label, arm, [cell])[cell]
-        counted = dict(list(ratios.items())[:blocks]) if blocks else ratios
-        margin = _margin(plan, evidence, label, metric, cell)
-        comparison = compare(list(counted.values()), plan.looks.confidence) if counted else None
-        found.append(
-            Finding(
-                benchmark=label,
-                arm=arm,
-                metric=metric,
-                case=cell[1],
-                margin=margin,
-                comparison=comparison,
-                verdict=judge(comparison, better=metric.better, margin=margin, last=True)
-                if comparison
-                else _no_data("no block has this case in both arms"),
-                reference_value=_spread(evidence, label, reference, cell, counted),
-                arm_value=_spread(evidence, label, arm, cell, counted),
-            )
-        )
+    for layer, labels in members.items():
+        for arm in plan.study.arms[1:] if layer and len(labels) > 1 else ():
+            found.append(_layer(plan, evidence, layer, labels, arm.name, over=over))
+    return tuple(found)
+
+
+def _layer(
+    plan: Plan, evidence: Evidence, layer: str, labels: Sequence[str], arm: str, *, over: bool
+) -> Finding:
+    reference = plan.study.arms[0].name
+    series, margins = [], []
+    cut: dict[str, list[int]] = {reference: [], arm: []}
+    for label in labels:
+        metric = plan.metrics[label][0]
+        pooled = pooled_ratios(evidence, label, reference, arm, metric)
+        sign = 1 if metric.better == "lower" else -1
+        series.append({block: sign * ratio for block, ratio in pooled.items()})
+        margins.append(margin_of(plan, evidence, label, metric))
+        for name in cut:
+            cut[name] += evidence.cut_off(label, name)
+    margin = headline_margin(margins)
+    pooled = headline_log_ratios(series)
+    verdict, comparison = _decide(plan, pooled, COST.better, margin, cut, over=over)
+    return Finding(layer, arm, COST, None, margin, comparison, verdict, None, None)
+
+
+def pairs(plan: Plan, evidence: Evidence, label: str) -> tuple[Finding, ...]:
+    """Return each arm against each other, if there are more than two: what a ranking rests on.
+
+    The words hold together at the study's confidence (Holm over the pairs, adjusted for the
+    looks). Intervals are at the level of the pair's step, so that each agrees with its word.
+    """
+    names = [arm.name for arm in plan.study.arms]
+    if len(names) < 3 or plan.study.settings.monitor:
+        return ()
+    metric = plan.metrics[label][0]
+    margin = margin_of(plan, evidence, label, metric)
+    ratios = {
+        (one, other): list(pooled_ratios(evidence, label, one, other, metric).values())
+        for i, one in enumerate(names)
+        for other in names[i + 1 :]
+    }
+    measured = {pair: values for pair, values in ratios.items() if values}
+    p = {
+        pair: any_look_p(word_p(values, margin), plan.looks.at) for pair, values in measured.items()
+    }
+    error = 1 - plan.study.settings.confidence
+    adjusted = dict(zip(p, holm(list(p.values())), strict=True))
+    ranked = sorted(p, key=lambda pair: (adjusted[pair], p[pair]))
+    supported = sum(value <= error for value in adjusted.values())
+    found = []
+    for pair, values in measured.items():
+        step = min(ranked.index(pair), supported, len(p) - 1)
+        level = 1 - nominal_level(error / (len(p) - step), plan.looks.at)
+        comparison = compare(values, level)
+        verdict = judge(comparison, better=metric.better, margin=margin, last=True)
+        if adjusted[pair] > error and verdict.word is not Word.UNDECIDED:
+            verdict = Verdict(Word.UNDECIDED, "not supported among all pairs of arms", True)
+        finding = Finding(label, pair[1], metric, None, margin, comparison, verdict, None, None)
+        found.append(replace(finding, reference=pair[0]))
     return tuple(found)
 
 
@@ -99,8 +165,84 @@ def given_up(evidence: Evidence, label: str, arms: Sequence[str]) -> str:
     return ""
 
 
+def pooled_ratios(
+    evidence: Evidence, label: str, reference: str, arm: str, metric: Metric
+) -> dict[int, float]:
+    """Return the mean log ratio over the cells of `metric`, per block that both arms completed."""
+    cells = [cell for cell in evidence.cells(label) if cell[0] == metric.name]
+    return headline_log_ratios(
+        list(log_ratios(evidence, label, reference, arm, metric.better, cells).values())
+    )
+
+
+def log_ratios(
+    evidence: Evidence,
+    label: str,
+    reference: str,
+    arm: str,
+    better: Direction,
+    cells: Sequence[Cell],
+) -> dict[Cell, dict[int, float]]:
+    """Return the log ratios of each cell over the blocks that both arms completed.
+
+    A launch that the time limit cut off is infinitely slow: +-inf, on the side of the slow.
+    """
+    complete = set(evidence.complete(label, [reference, arm]))
+    slow = float("inf") if better == "lower" else float("-inf")
+    limits = dict.fromkeys(evidence.cut_off(label, arm), slow)
+    limits |= dict.fromkeys(evidence.cut_off(label, reference), -slow)
+    found = {}
+    for cell in cells:
+        ratios = block_log_ratios(
+            evidence.series(label, reference, cell), evidence.series(label, arm, cell)
+        )
+        ratios |= limits
+        found[cell] = {block: ratios[block] for block in sorted(ratios) if block in complete}
+    return found
+
+
+def margin_of(plan: Plan, evidence: Evidence, label: str, metric: Metric) -> float:
+    """Return the margin of a metric's headline: the mean of its cases', on the log scale."""
+    cells = [cell for cell in evidence.cells(label) if cell[0] == metric.name]
+    margins = [cell_margin(plan, evidence, label, metric, cell) for cell in cells]
+    return headline_margin(margins) if margins else metric.margin
+
+
+def cell_margin(plan: Plan, evidence: Evidence, label: str, metric: Metric, cell: Cell) -> float:
+    """Return the margin of a cell: the study's, or the metric's rule at the first reference value.
+
+    The first is the warm-up's: known before any launch that counts. The study's margin is for
+    what decides; a p99 beside it keeps its own, wider one.
+    """
+    beside = metric.endpoint != plan.metrics[label][0].endpoint
+    if plan.study.settings.margin is not None and not (beside and metric.endpoint == "p99"):
+        return plan.study.settings.margin
+    series = evidence.series(label, plan.study.arms[0].name, cell)
+    return case_margin(metric, series[min(series)]) if series else metric.margin
+
+
+def case_spread(
+    evidence: Evidence, label: str, arm: str, cell: Cell, blocks: Sequence[int] | dict[int, float]
+) -> Spread | None:
+    """Return the spread of a cell over the launches of `blocks`."""
+    series = evidence.series(label, arm, cell)
+    values = [series[block] for block in blocks if block in series]
+    return spread(values) if values else None
+
+
+def no_data(reason: str) -> Verdict:
+    """Return the verdict of a comparison that has nothing to compare."""
+    return Verdict(Word.NO_DATA, reason, final=True)
+
+
 def _decide(
-    plan: Plan, pooled: dict[int, float], metric: Metric, margin: float, *, over: bool
+    plan: Plan,
+    pooled: Mapping[int, float],
+    better: Direction,
+    margin: float,
+    cut: Mapping[str, Sequence[int]],
+    *,
+    over: bool,
 ) -> tuple[Verdict, Comparison | None]:
     """Replay the looks over the blocks in order; the first final verdict stands.
 
@@ -108,17 +250,24 @@ def _decide(
     """
     ratios = [pooled[block] for block in sorted(pooled)]
     if not ratios:
-        return _no_data("no block was completed by both arms"), None
+        return no_data("no block was completed by both arms"), None
     level = plan.looks.confidence
+    if plan.study.settings.monitor:
+        comparison = monitor(ratios, level)
+        verdict = judge(comparison, better=better, margin=margin, last=False)
+        return replace(verdict, final=False), comparison
     reached = [look for look in plan.looks.at if look <= len(ratios)]
     for look in reached:
         comparison = compare(ratios[:look], level)
+        last_block = sorted(pooled)[look - 1]
+        shares = [censored_share(sum(b <= last_block for b in cuts), look) for cuts in cut.values()]
         verdict = judge(
             comparison,
-            better=metric.better,
+            better=better,
             margin=margin,
             last=look == plan.looks.at[-1] or (over and look == reached[-1]),
             needed=blocks_needed(ratios[:look], margin, level),
+            size_known=max(shares) <= MOST_CENSORED,
         )
         if verdict.final:
             return verdict, comparison
@@ -150,40 +299,6 @@ def _reliability(
     return reliability(failed[reference], failed[arm], attempted, last=over)
 
 
-def _log_ratios(
-    plan: Plan, evidence: Evidence, label: str, arm: str, cells: Sequence[Cell]
-) -> dict[Cell, dict[int, float]]:
-    """Return the log ratios of each cell over the blocks that every arm completed."""
-    reference = plan.study.arms[0].name
-    complete = set(evidence.complete(label, [reference, arm]))
-    found = {}
-    for cell in cells:
-        ratios = block_log_ratios(
-            evidence.series(label, reference, cell), evidence.series(label, arm, cell)
-        )
-        found[cell] = {block: ratio for block, ratio in ratios.items() if block in complete}
-    return found
-
-
-def _margin(plan: Plan, evidence: Evidence, label: str, metric: Metric, cell: Cell) -> float:
-    """Return the margin of a cell: the study's, or the metric's rule at the first reference value.
-
-    The first is the warm-up's: known before any launch that counts.
-    """
-    if plan.study.settings.margin is not None:
-        return plan.study.settings.margin
-    series = evidence.series(label, plan.study.arms[0].name, cell)
-    return case_margin(metric, series[min(series)]) if series else metric.margin
-
-
-def _spread(
-    evidence: Evidence, label: str, arm: str, cell: Cell, blocks: Sequence[int] | dict[int, float]
-) -> Spread | None:
-    series = evidence.series(label, arm, cell)
-    values = [series[block] for block in blocks if block in series]
-    return spread(values) if values else None
-
-
 def _level(
     evidence: Evidence, label: str, arm: str, cells: Sequence[Cell], blocks: Sequence[int]
 ) -> Spread | None:
@@ -195,7 +310,3 @@ def _level(
         if series and all(block in one for one in series)
     ]
     return spread(values) if values else None
-
-
-def _no_data(reason: str) -> Verdict:
-    return Verdict(Word.NO_DATA, reason, final=True)

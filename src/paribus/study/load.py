@@ -12,26 +12,34 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from paribus import benchmarks, containers
 from paribus.errors import StudyError
-from paribus.model import Arm, Benchmark, Container, Selection, Settings, Study
+from paribus.model import Arm, Benchmark, Container, Endpoint, Selection, Settings, Study
 from paribus.stats.looks import schedule
 from paribus.units import parse_seconds, parse_share
 
 T = TypeVar("T")
 
+ENDPOINTS: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")
 MOST_LAUNCHES = 100_000
 """A study beyond this is refused: at one launch a second it would last more than a day."""
+
+MONITORED_BLOCKS = 10_000
+"""The last block of a study without end: two months of one every ten minutes."""
 
 _STUDY_KEYS = ("question", "factor", "explains", "arms", "benchmarks", "plan")
 _ARM_KEYS = ("mpi", "transport", "container", "env", "before", "after")
 _LATER_KEYS = ("hosts", "ssh", "scheduler", "simulate")
 _CONTAINER_KEYS = ("engine", "network", "each", "image")
-_BENCHMARK_KEYS = ("name", "file", "label", "ranks", "timeout")
-_PLAN_KEYS = ("margin", "confidence", "blocks", "budget", "seed", "bind")
+_BENCHMARK_KEYS = ("name", "file", "label", "ranks", "timeout", "endpoints")
+_PLAN_KEYS = (
+    *("margin", "confidence", "blocks", "budget", "seed", "bind"),
+    *("unit", "launches", "layout", "decides", "monitor", "every"),
+)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}")
 
 
@@ -99,7 +107,24 @@ def load_study(path: Path) -> Study:
         path=file,
     )
     _check_whole(top, study)
-    return study
+    return monitored(study) if study.settings.monitor else study
+
+
+def monitored(study: Study, every_s: float | None = None) -> Study:
+    """Return `study` as one without end, a round every `every_s` seconds (default: the study's).
+
+    Raises StudyError where only a study with an end makes sense.
+    """
+    settings = study.settings
+    if settings.unit == "session" or settings.decides == "cases":
+        raise StudyError(
+            "a monitored study is one of launches, judged by its headlines",
+            place=study.path,
+            mend='drop unit = "session" and decides = "cases", or do not monitor',
+        )
+    every = settings.every_s if every_s is None else every_s
+    settings = replace(settings, monitor=True, every_s=every, blocks=MONITORED_BLOCKS)
+    return replace(study, settings=settings)
 
 
 def benchmark_of(selection: Selection) -> Benchmark:
@@ -198,6 +223,7 @@ def _selection(place: _Place, folder: Path) -> Selection:
         timeout_s=place.read("timeout", parse_seconds, None),
         file=str(file) if file else None,
         file_sha256=_sha256(file) if file else None,
+        endpoints=place.read("endpoints", _endpoints, ENDPOINTS),
     )
 
 
@@ -211,15 +237,24 @@ def _settings(top: _Place) -> Settings:
         budget_s=place.read("budget", parse_seconds, None),
         seed=place.read("seed", _whole(0, 2**63 - 1), None),
         bind=place.read("bind", _one_of("core", "none"), "core"),
+        unit=place.read("unit", _one_of("launch", "session"), "launch"),
+        launches=place.read("launches", _whole(1, 1000), 5),
+        layout=place.read("layout", _one_of("pairs", "duet"), "pairs"),
+        decides=place.read("decides", _one_of("headline", "cases"), "headline"),
+        monitor=place.read("monitor", _one_of(True, False), False),
+        every_s=place.read("every", parse_seconds, 0.0),
     )
 
 
 def _check_whole(top: _Place, study: Study) -> None:
-    launches = study.settings.blocks * len(study.arms) * len(study.benchmarks)
-    if launches > MOST_LAUNCHES:
+    settings = study.settings
+    _check_layout(top, study)
+    each = settings.launches + 1 if settings.unit == "session" else 1
+    launches = settings.blocks * each * len(study.arms) * len(study.benchmarks)
+    if launches > MOST_LAUNCHES and not settings.monitor:
         top.refuse(
             "plan.blocks",
-            study.settings.blocks,
+            settings.blocks,
             f"this study would need up to {launches:,} launches",
             f"lower blocks (60 is usual), arms or benchmarks to stay under {MOST_LAUNCHES:,}",
         )
@@ -230,9 +265,22 @@ def _check_whole(top: _Place, study: Study) -> None:
                 cause, _, mend = reason.partition(": ")
                 top.refuse(f"arms.{arm.name}.container", None, cause, mend)
     try:
-        schedule(study.settings.blocks, study.settings.confidence)
+        schedule(settings.blocks, settings.confidence, comparisons=len(study.arms) - 1)
     except ValueError as error:
-        top.refuse("plan.blocks", study.settings.blocks, str(error), "60 blocks are usual")
+        top.refuse("plan.blocks", settings.blocks, str(error), "60 blocks are usual")
+
+
+def _check_layout(top: _Place, study: Study) -> None:
+    """Refuse settings of the plan that contradict each other."""
+    settings = study.settings
+    if settings.layout == "duet" and settings.unit == "session":
+        top.refuse("plan.layout", "duet", "sessions cannot be duets", "drop one of the two")
+    if settings.layout == "duet" and settings.bind == "none":
+        top.refuse("plan.bind", "none", "the arms of a duet need cores of their own", 'drop "bind"')
+    if settings.every_s and not settings.monitor:
+        top.refuse("plan.every", None, "is for monitor = true", "add it, or drop `every`")
+    if "launches" in top.table.get("plan", {}) and settings.unit != "session":
+        top.refuse("plan.launches", None, "counts launches per session", 'add unit = "session"')
 
 
 # --- readers: a TOML value in, a checked value out, ValueError with the mend ---------------------
@@ -246,6 +294,13 @@ def _text(value: Any) -> str:
 
 def _texts(value: Any) -> tuple[str, ...]:
     return tuple(_text(item) for item in _list(value))
+
+
+def _endpoints(value: Any) -> tuple[Endpoint, ...]:
+    names = _texts([value] if isinstance(value, str) else value)
+    if not names or len(set(names)) < len(names) or not set(names) <= set(ENDPOINTS):
+        raise ValueError(f"list some of {', '.join(ENDPOINTS)}; the first decides")
+    return names  # type: ignore[return-value]
 
 
 def _list(value: Any) -> list[Any]:

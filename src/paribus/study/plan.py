@@ -7,30 +7,31 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from paribus import __version__
 from paribus.errors import StoreError, StudyError
-from paribus.model import Arm, Container, Launch, Metric, Selection, Settings, Study
+from paribus.model import Arm, Container, Endpoint, Launch, Metric, Selection, Settings, Study
 from paribus.stats.looks import Looks, schedule
-from paribus.stats.plan import Randomiser, arm_orders
+from paribus.stats.plan import Randomiser, orders
 from paribus.study.load import benchmark_of
 
 SCHEMA = "paribus.plan/1"
 DRAFT = "plan.draft"
+P99_MARGIN = 0.10
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A study with everything that is decided before its first launch.
 
-    `metrics` of each benchmark, its figure of merit first; `software` says what would make
-    launches of two sessions incomparable if it changed. The blocks of one benchmark carry the
-    numbers 0 (warm-up) to `study.settings.blocks`.
+    `metrics` of each benchmark at the endpoints asked for, what decides first, and its layer;
+    `software` says what would make launches of two sittings incomparable if it changed. The
+    blocks of one benchmark carry the numbers 0 (warm-up) to `study.settings.blocks`.
     """
 
     study: Study
@@ -38,11 +39,26 @@ class Plan:
     launches: tuple[Launch, ...]
     metrics: Mapping[str, tuple[Metric, ...]]
     software: Mapping[str, str]
+    layers: Mapping[str, str] = field(default_factory=dict)
     sha256: str = ""
 
+    @property
+    def session(self) -> int:
+        """The launches that make a session, 0 where the launch itself is the unit."""
+        settings = self.study.settings
+        return settings.launches if settings.unit == "session" else 0
+
     def blocks(self) -> Iterator[tuple[Launch, ...]]:
-        """Yield the launches block by block, in the order in which they are to be started."""
-        for _, block in groupby(self.launches, key=lambda one: (one.block, one.benchmark)):
+        """Yield the launches block by block, in the order in which they are to be started.
+
+        A block holds one benchmark in all arms; in a study of sessions it holds one session of
+        every arm, all benchmarks in each.
+        """
+        sessions = self.study.settings.unit == "session"
+        launches = self.launches or schedule_of(self.study)
+        for _, block in groupby(
+            launches, key=lambda one: (one.block, "" if sessions else one.benchmark)
+        ):
             yield tuple(block)
 
 
@@ -52,20 +68,80 @@ def plan(study: Study) -> list[Launch]:
     Round after round, each benchmark once in random order; within it each arm once, by coin flip
     for two arms and by rows of random Latin squares for more. Raises StudyError without a seed.
     """
-    seed = study.settings.seed
-    if seed is None:
+    return list(schedule_of(study))
+
+
+def schedule_of(study: Study) -> Iterator[Launch]:
+    """Yield what `plan` returns, one launch after the other: for studies without an end."""
+    settings = study.settings
+    if settings.seed is None:
         raise StudyError("has no seed", place=study.path, mend="freeze it first, or set plan.seed")
     arms = [arm.name for arm in study.arms]
     labels = [selection.label for selection in study.benchmarks]
-    rounds = study.settings.blocks + 1
-    orders = {label: arm_orders(arms, rounds, seed, f"arms of {label}") for label in labels}
-    launches: list[Launch] = []
-    for block in range(rounds):
+    places = _sessions if settings.unit == "session" else _rounds
+    for index, (block, label, arm, place) in enumerate(
+        places(arms, labels, settings, settings.seed)
+    ):
+        number = index + 1
+        yield Launch(number, block, label, arm, _launch_seed(settings.seed, number), place)
+
+
+Place = tuple[int, str, str, int]
+"""Block, benchmark, arm, and place of the launch in its session."""
+
+
+def _rounds(
+    arms: Sequence[str], labels: Sequence[str], settings: Settings, seed: int
+) -> Iterator[Place]:
+    order = {label: orders(arms, seed, f"arms of {label}") for label in labels}
+    for block in range(settings.blocks + 1):
         for label in Randomiser(seed, f"benchmarks of round {block}").shuffled(labels):
-            for arm in orders[label][block]:
-                number = len(launches) + 1
-                launches.append(Launch(number, block, label, arm, _launch_seed(seed, number)))
-    return launches
+            for arm in next(order[label]):
+                yield block, label, arm, 0
+
+
+def _sessions(
+    arms: Sequence[str], labels: Sequence[str], settings: Settings, seed: int
+) -> Iterator[Place]:
+    """Yield the places of sessions: in each, a warm-up launch and then all others by rounds."""
+    order = orders(arms, seed, "sessions")
+    for block in range(1, settings.blocks + 1):
+        for arm in next(order):
+            draw = Randomiser(seed, f"benchmarks of session {block} of {arm}")
+            for place in range(settings.launches + 1):
+                for label in draw.shuffled(labels):
+                    yield block, label, arm, place
+
+
+def metrics_of(selection: Selection) -> tuple[Metric, ...]:
+    """Return what each launch of a benchmark contributes, what decides first.
+
+    Every metric at the endpoint that decides; the figure of merit at the other endpoints too.
+    """
+    merit, *others = benchmark_of(selection).metrics
+    first, *beside = selection.endpoints
+    return (
+        *(at_endpoint(metric, first) for metric in (merit, *others)),
+        *(at_endpoint(merit, endpoint) for endpoint in beside),
+    )
+
+
+def at_endpoint(metric: Metric, endpoint: Endpoint) -> Metric:
+    """Return `metric` as the figure of a launch is taken at `endpoint`.
+
+    The margin of a p99 is at least 10 %: tails vary more, and matter later.
+    """
+    if endpoint == "median":
+        return metric
+    wide = endpoint == "p99"
+    return dataclasses.replace(
+        metric,
+        name=f"{metric.name} {endpoint}",
+        sampled=metric.name,
+        endpoint=endpoint,
+        margin=max(metric.margin, P99_MARGIN) if wide else metric.margin,
+        small_margin=max(metric.small_margin, P99_MARGIN) if wide else metric.small_margin,
+    )
 
 
 def freeze(study: Study, software: Mapping[str, str]) -> Plan:
@@ -75,12 +151,22 @@ def freeze(study: Study, software: Mapping[str, str]) -> Plan:
         study = dataclasses.replace(study, settings=settings)
     frozen = Plan(
         study=study,
-        looks=schedule(study.settings.blocks, study.settings.confidence),
-        launches=tuple(plan(study)),
-        metrics={s.label: benchmark_of(s).metrics for s in study.benchmarks},
+        looks=looks_of(study),
+        # A monitored study has no end: its launches follow from the seed as they are needed.
+        launches=() if study.settings.monitor else tuple(plan(study)),
+        metrics={s.label: metrics_of(s) for s in study.benchmarks},
         software=dict(software),
+        layers={s.label: benchmark_of(s).layer for s in study.benchmarks},
     )
     return dataclasses.replace(frozen, sha256=_digest(_to_table(frozen)))
+
+
+def looks_of(study: Study) -> Looks:
+    """Return the looks of a study; the error is shared by all arms against the reference."""
+    settings = study.settings
+    if settings.monitor:
+        return Looks((), (1 - settings.confidence) / (len(study.arms) - 1))
+    return schedule(settings.blocks, settings.confidence, comparisons=len(study.arms) - 1)
 
 
 def write_plan(frozen: Plan, directory: Path) -> None:
@@ -191,7 +277,8 @@ def _to_table(frozen: Plan) -> dict[str, Any]:
             label: [dataclasses.asdict(metric) for metric in metrics]
             for label, metrics in frozen.metrics.items()
         },
-        "columns": [field.name for field in dataclasses.fields(Launch)],
+        "layers": dict(frozen.layers),
+        "columns": [column.name for column in dataclasses.fields(Launch)],
         "launches": [dataclasses.astuple(launch) for launch in frozen.launches],
     }
     normal: dict[str, Any] = json.loads(json.dumps(table))
@@ -205,7 +292,7 @@ def _from_table(table: dict[str, Any], digest: str) -> Plan:
             question=study["question"],
             factor=study["factor"],
             arms=tuple(_arm(arm) for arm in study["arms"]),
-            benchmarks=tuple(Selection(**selection) for selection in study["benchmarks"]),
+            benchmarks=tuple(_selection(selection) for selection in study["benchmarks"]),
             settings=Settings(**study["settings"]),
             explains=tuple(study["explains"]),
             path=study["path"],
@@ -217,8 +304,13 @@ def _from_table(table: dict[str, Any], digest: str) -> Plan:
             for label, metrics in table["metrics"].items()
         },
         software=table["software"],
+        layers=table["layers"],
         sha256=digest,
     )
+
+
+def _selection(table: dict[str, Any]) -> Selection:
+    return Selection(**{**table, "endpoints": tuple(table["endpoints"])})
 
 
 def _arm(table: dict[str, Any]) -> Arm:

@@ -1,0 +1,118 @@
+"""The cases below a headline: judged together, so that what is said of each can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from paribus.judgement import Comparison, Finding, Verdict, Word
+from paribus.model import Metric
+from paribus.stats.betting import monitor
+from paribus.stats.estimate import compare
+from paribus.stats.family import claims
+from paribus.stats.verdict import judge
+from paribus.study.evidence import Cell, Evidence
+from paribus.study.judge import case_spread, cell_margin, log_ratios, no_data
+from paribus.study.plan import Plan
+
+DECIDED_SHARE = 0.9
+"""With decides = "cases" a benchmark is done when so many of its cases are decided: the noisiest
+few would hold up all others."""
+
+
+def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, ...]:
+    """Return the findings of every cell of a headline's benchmark, over the headline's blocks.
+
+    Cases are a family: what is said of them is corrected for their number and for the looks
+    (stats/family.py). One that cannot be decided says "undecided".
+    """
+    label, arm = headline.benchmark, headline.arm
+    reference = plan.study.arms[0].name
+    merit = plan.metrics[label][0]
+    metrics = {m.name: m for m in plan.metrics[label] if m.endpoint == merit.endpoint}
+    cells = [cell for cell in evidence.cells(label) if cell[0] in metrics]
+    counted = _counted(plan, evidence, headline)
+    ratios: dict[Cell, dict[int, float]] = {}
+    for cell in cells:
+        better = metrics[cell[0]].better
+        found = log_ratios(evidence, label, reference, arm, better, [cell])[cell]
+        ratios[cell] = {block: ratio for block, ratio in found.items() if block in counted}
+    margins = {cell: cell_margin(plan, evidence, label, metrics[cell[0]], cell) for cell in cells}
+    measured = [cell for cell in cells if ratios[cell]]
+    judged = _judged(
+        plan,
+        [ratios[cell] for cell in measured],
+        [metrics[cell[0]] for cell in measured],
+        [margins[cell] for cell in measured],
+    )
+    found_of = dict(zip(measured, judged, strict=True))
+    missing = no_data("no block has this case in both arms")
+    return tuple(
+        Finding(
+            benchmark=label,
+            arm=arm,
+            metric=metrics[cell[0]],
+            case=cell[1],
+            margin=margins[cell],
+            comparison=found_of[cell][0] if cell in found_of else None,
+            verdict=found_of[cell][1] if cell in found_of else missing,
+            reference_value=case_spread(evidence, label, reference, cell, ratios[cell]),
+            arm_value=case_spread(evidence, label, arm, cell, ratios[cell]),
+        )
+        for cell in cells
+    )
+
+
+def _judged(
+    plan: Plan,
+    series: Sequence[Mapping[int, float]],
+    metrics: Sequence[Metric],
+    margins: Sequence[float],
+) -> list[tuple[Comparison, Verdict]]:
+    """Return interval and verdict of each case, as the family of all of them supports it."""
+    error = (1 - plan.study.settings.confidence) / (len(plan.study.arms) - 1)
+    found = []
+    if plan.study.settings.monitor:
+        for ratios, metric, margin in zip(series, metrics, margins, strict=True):
+            comparison = monitor(list(ratios.values()), 1 - error / len(series))
+            verdict = judge(comparison, better=metric.better, margin=margin, last=False)
+            found.append((comparison, replace(verdict, final=False)))
+        return found
+    seed = plan.study.settings.seed or 0
+    supported = claims(series, margins, plan.looks, seed=seed, error=error)
+    for ratios, metric, margin, claim in zip(series, metrics, margins, supported, strict=True):
+        comparison = compare(list(ratios.values()), claim.level)
+        verdict = judge(comparison, better=metric.better, margin=margin, last=True)
+        if not claim.supported and verdict.word is not Word.UNDECIDED:
+            reason = f"{verdict.reason}; not supported among {len(series)} cases"
+            verdict = Verdict(Word.UNDECIDED, reason, final=True)
+        found.append((comparison, verdict))
+    return found
+
+
+def _counted(plan: Plan, evidence: Evidence, headline: Finding) -> set[int]:
+    """Return the blocks that the cases are judged by: those of the look that ended the benchmark.
+
+    That is the headline's look, or, where cases decide, the last one that was reached. Blocks
+    beyond a look are left out, because the correction is for looks at these moments only.
+    """
+    arms = [plan.study.arms[0].name, headline.arm]
+    complete = evidence.complete(headline.benchmark, arms)
+    reached = [look for look in plan.looks.at if look <= len(complete)]
+    if plan.study.settings.decides == "cases" and reached:
+        return set(complete[: reached[-1]])
+    return set(complete[: headline.comparison.blocks]) if headline.comparison else set()
+
+
+def cases_settled(plan: Plan, evidence: Evidence, headline: Finding) -> bool:
+    """Return whether enough of the cases of a headline are decided to end its benchmark.
+
+    Asked after every block, answered at looks only.
+    """
+    arms = [plan.study.arms[0].name, headline.arm]
+    done = len(evidence.complete(headline.benchmark, arms))
+    if done not in plan.looks.at:
+        return False
+    rows = cases(plan, evidence, headline)
+    decided = sum(row.verdict.word is not Word.UNDECIDED for row in rows)
+    return done == plan.looks.at[-1] or (bool(rows) and decided >= DECIDED_SHARE * len(rows))

@@ -1,0 +1,53 @@
+"""Which figures are too coarse to judge: clock ticks and printed digits against the margin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from paribus.judgement import Finding
+from paribus.model import Case
+from paribus.stats.ties import ties
+from paribus.study.evidence import Evidence
+from paribus.study.plan import Plan
+
+
+def coarse(
+    plan: Plan, evidence: Evidence, cases: Sequence[Finding]
+) -> dict[tuple[str, str, Case | None], str]:
+    """Return why cases are too coarse to judge, by benchmark, arm and case.
+
+    A headline (case None) is too coarse when half of its cases are.
+    """
+    reference = plan.study.arms[0].name
+    reasons: dict[tuple[str, str, Case | None], str] = {}
+    counts: dict[tuple[str, str], list[bool]] = {}
+    for finding in cases:
+        label, arm, metric = finding.benchmark, finding.arm, finding.metric
+        if finding.case is None:
+            continue
+        complete = set(evidence.complete(label, [reference, arm]))
+        ours, theirs = (
+            evidence.series(label, name, (metric.name, finding.case)) for name in (reference, arm)
+        )
+        blocks = sorted(ours.keys() & theirs.keys() & complete)
+        if len(blocks) < plan.looks.at[0] if plan.looks.at else not blocks:
+            continue
+        ratios = [math.log(theirs[b] / ours[b]) for b in blocks]
+        values = [side[b] for side in (ours, theirs) for b in blocks]
+        told = ties(ratios, finding.margin, values)
+        if metric == plan.metrics[label][0]:
+            counts.setdefault((label, arm), []).append(told.too_coarse)
+        if told.too_coarse:
+            step = "not to be told" if math.isinf(told.quantum) else f"{told.quantum:.2g} of it"
+            reasons[(label, arm, finding.case)] = (
+                f"{told.share:.0%} of the blocks give the same ratio to within one step of the"
+                f" values ({step}): clock or printout are too coarse for the margin; time more"
+                " iterations together, or print more digits"
+            )
+    for (label, arm), several in counts.items():
+        if 2 * sum(several) >= len(several):
+            first = next(r for (la, ar, _), r in reasons.items() if (la, ar) == (label, arm))
+            many = f"in {sum(several)} of {len(several)} cases, " if len(several) > 1 else ""
+            reasons[(label, arm, None)] = many + first
+    return reasons

@@ -1,0 +1,148 @@
+"""One launch: made ready, started, and what came of it. Exit code 0 alone proves nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from paribus.errors import LaunchError, ParibusError, ParseError
+from paribus.model import (
+    Benchmark,
+    Command,
+    Completed,
+    Facts,
+    Host,
+    Outcome,
+    Parsed,
+    Request,
+    Selection,
+    State,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A launch about to start: its command, where its output goes, and its time limit."""
+
+    command: Command
+    selection: Selection
+    benchmark: Benchmark
+    cores: tuple[int, ...]
+    facts: Facts
+    out: Path
+    err: Path
+    scratch: str
+    timeout_s: float
+
+
+@dataclass(slots=True)
+class Ended:
+    """How a launch ended: `done` is None, and `failure` a sentence, if it could not start."""
+
+    started: float = 0.0
+    done: Completed | None = None
+    failure: str = ""
+    broken: BaseException | None = None
+
+
+def start(host: Host, launch: Prepared, ended: Ended) -> None:
+    """Carry out `launch` on `host` and fill in how it ended."""
+    ended.started = time.time()
+    try:
+        ended.done = host.run(
+            launch.command,
+            stdout=str(launch.out),
+            stderr=str(launch.err),
+            timeout_s=launch.timeout_s,
+            scratch=launch.scratch,
+        )
+    except LaunchError as error:
+        ended.failure = str(error)
+
+
+def start_together(hosts: Sequence[Host], launches: Sequence[Prepared]) -> list[Ended]:
+    """Carry out `launches` at the same time, one on each host, and return how they ended."""
+    several = [Ended() for _ in launches]
+
+    def one(host: Host, launch: Prepared, ended: Ended) -> None:
+        try:
+            start(host, launch, ended)
+        except BaseException as error:
+            ended.broken = error
+
+    threads = [
+        # Daemons: after Ctrl-C the hosts are closed, which ends launch and thread.
+        threading.Thread(target=one, args=triple, daemon=True)
+        for triple in zip(hosts, launches, several, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for ended in several:
+        if ended.broken is not None:
+            raise ParibusError(f"a launch of the duet broke off: {ended.broken}") from ended.broken
+    return several
+
+
+def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
+    """Return what came of a launch that has ended."""
+    if ended.done is None:
+        argv = launch.command.argv
+        return Outcome(State.FAILED, ended.started, 0.0, None, argv, error=ended.failure)
+    return _checked_binding(_read(launch, ended.done, ended.started), launch.cores)
+
+
+def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
+    state, parsed, error = State.OK, Parsed(()), ""
+    if done.timed_out:
+        state, error = State.TIMEOUT, f"still busy after {done.wall_s:.0f} s, the time limit"
+    elif done.exit_code != 0:
+        state, error = State.FAILED, _why(done.exit_code, launch.out, launch.err)
+    else:
+        request = Request(launch.selection.parameters, launch.selection.ranks)
+        try:
+            parsed = launch.benchmark.parse(launch.out.read_text(errors="replace"), request)
+        except (ParseError, ValueError) as problem:
+            line = (
+                f", line {problem.line}" if isinstance(problem, ParseError) and problem.line else ""
+            )
+            state, error = State.INVALID, f"{problem} (logs/{launch.out.name}{line})"
+    return Outcome(
+        state=state,
+        started=started,
+        wall_s=done.wall_s,
+        exit_code=done.exit_code,
+        argv=launch.command.argv,
+        samples=parsed.samples,
+        facts={**launch.facts, **parsed.facts},
+        error=error,
+    )
+
+
+def _checked_binding(outcome: Outcome, cores: Sequence[int]) -> Outcome:
+    """Return `outcome`, invalid if its ranks say that they were not bound as asked.
+
+    Launchers and containers rebind behind one's back; two ranks on one core wait for the
+    scheduler's tick, which is then what is measured.
+    """
+    seen = outcome.facts.get("rank.affinity")
+    asked = [str(core) for core in cores]
+    if outcome.state is not State.OK or not asked or seen is None or seen == asked:
+        return outcome
+    error = f"the ranks were bound to cores {seen}, not to {asked} as asked"
+    return replace(outcome, state=State.INVALID, samples=(), error=error)
+
+
+def _why(exit_code: int, out: Path, err: Path) -> str:
+    """Return one sentence on a failed launch: the last thing it said, and where all of it is."""
+    ended = f"ended by signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
+    for path in (err, out):
+        lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
+        telling = [line for line in lines if any(c.isalnum() for c in line)]
+        if telling:
+            return f"{ended}: {telling[0][:200]} (logs/{path.name})"
+    return f"{ended}, and nothing was printed (logs/{out.name})"

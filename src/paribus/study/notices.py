@@ -1,0 +1,320 @@
+"""What else a reader of the figures must know: named findings on the data of a study."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from paribus.judgement import Finding, Notice, Point
+from paribus.model import State
+from paribus.stats.betting import confidence_sequence
+from paribus.stats.censoring import MOST_CENSORED, censored_share
+from paribus.stats.drift import drift
+from paribus.stats.order import bias, order_effect
+from paribus.stats.probes import arms_differ
+from paribus.stats.states import TwoStates, ratio_per_state, shares_differ, two_states
+from paribus.store import Stored
+from paribus.study.evidence import Evidence
+from paribus.study.judge import given_up, pooled_ratios
+from paribus.study.plan import Plan
+from paribus.study.sessions import sessions
+
+NOTABLE_INTERFERENCE = 0.001
+"""Share of a launch's samples beyond five times the median from which it is worth a word."""
+
+
+def notices(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> tuple[Notice, ...]:
+    """Return the notices of a study, those that change how its verdicts are read first."""
+    found = [
+        *_given_up(plan, evidence),
+        *sessions(plan, evidence),
+        *_moved(plan, evidence),
+        *_cut_off(plan, evidence),
+        *_states(plan, points),
+        *_probes(plan, evidence),
+        *_order(plan, evidence, points),
+        *_drift(plan, points),
+        *_outlying(points),
+        *_interference(plan, evidence),
+    ]
+    return tuple(sorted(found, key=lambda notice: notice.level != "warning"))
+
+
+def voided(launches: Sequence[Stored]) -> list[Notice]:
+    """Return what to say of launches that do not count, by the reason for it."""
+    found = []
+    for reason in dict.fromkeys(one.void for one in launches):
+        mine = [one for one in launches if one.void == reason]
+        blocks = {(one.launch.benchmark, one.launch.block) for one in mine}
+        found.append(
+            Notice(
+                "blocks done again",
+                "note",
+                f"{len(mine)} launches in {len(blocks)} blocks do not count: {reason}.",
+                tuple(dict.fromkeys(one.launch.benchmark for one in mine)),
+                figures={"launches": len(mine), "blocks": len(blocks)},
+            )
+        )
+    return found
+
+
+def changed(facts: Mapping[tuple[str, str], Sequence[str]]) -> list[Notice]:
+    """Return what to say of facts that changed between the launches of one arm."""
+    return [
+        Notice(
+            "changed facts",
+            "warning",
+            f"{label}, {arm}: changed between launches: {', '.join(keys)}.",
+            (label,),
+            figures={"keys": list(keys)},
+        )
+        for (label, arm), keys in facts.items()
+    ]
+
+
+def budget(plan: Plan, *, spent: bool, found: Sequence[Finding]) -> list[Notice]:
+    """Return what to say when the time budget, and not the evidence, ended the study."""
+    undecided = [f.benchmark for f in found if f.verdict.blocks_needed]
+    if not spent or not undecided:
+        return []
+    return [
+        Notice(
+            "budget used",
+            "note",
+            "The time budget ended the study; verdicts stand at the last look that was reached.",
+            tuple(dict.fromkeys(undecided)),
+        )
+    ]
+
+
+def _given_up(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
+    arms = [arm.name for arm in plan.study.arms]
+    for selection in plan.study.benchmarks:
+        why = given_up(evidence, selection.label, arms)
+        if why:
+            yield Notice(
+                "given up",
+                "warning",
+                f"{selection.label} was given up: {why}",
+                (selection.label,),
+            )
+
+
+def _moved(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
+    """Say in a monitored study when no one ratio agrees with all blocks any more."""
+    reference = plan.study.arms[0].name
+    for label in plan.metrics if plan.study.settings.monitor else ():
+        for arm in plan.study.arms[1:]:
+            ratios = pooled_ratios(evidence, label, reference, arm.name, plan.metrics[label][0])
+            if not ratios:
+                continue
+            found = confidence_sequence(list(ratios.values()), plan.looks.confidence)
+            if found.moved is not None:
+                yield Notice(
+                    "the ratio moved",
+                    "warning",
+                    f"{label}, {arm.name}: since about block {list(ratios)[found.moved - 1]} no"
+                    " one ratio agrees with all blocks: the effect itself has changed.",
+                    (label,),
+                    mend="The interval shown is the last one before; watch on in a new directory.",
+                    figures={"block": found.moved},
+                )
+
+
+def _cut_off(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
+    for selection in plan.study.benchmarks:
+        label = selection.label
+        told = []
+        worst = 0.0
+        for arm in plan.study.arms:
+            cut = len(evidence.cut_off(label, arm.name))
+            blocks = sum(block > 0 for block in evidence.blocks.get(label, {}))
+            if cut:
+                told.append(f"{arm.name} {cut} of {blocks}")
+                worst = max(worst, censored_share(cut, blocks))
+        if told:
+            bites = worst > MOST_CENSORED
+            yield Notice(
+                "time-outs",
+                "warning" if bites else "note",
+                f"{label}: the time limit cut off launches ({', '.join(told)}); they count as"
+                " slower than all others."
+                + (" So many that by how much the arms differ is withheld." if bites else ""),
+                (label,),
+                mend="Give the benchmark a longer timeout." if bites else "",
+                figures={"share": worst},
+            )
+
+
+def _states(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
+    """Say in which benchmarks the launches of an arm fall into two states."""
+    told: dict[str, list[str]] = {}
+    labels: dict[str, list[str]] = {}
+    figures: dict[str, dict[str, Any]] = {}
+    for selection in plan.study.benchmarks:
+        label = selection.label
+        values = {
+            arm.name: {
+                p.block: p.level
+                for p in points
+                if (p.benchmark, p.arm) == (label, arm.name) and p.block and p.level
+            }
+            for arm in plan.study.arms
+        }
+        found = {arm: two_states(list(mine.values())) for arm, mine in values.items()}
+        seen = {arm: states for arm, states in found.items() if states}
+        if not seen:
+            continue
+        counts = ", ".join(f"{arm} {s.higher} of {s.launches}" for arm, s in seen.items())
+        apart = max(states.apart for states in seen.values())
+        text = f"{label} {apart:.3g} times apart ({counts} in the higher)"
+        reference, *others = values
+        per_state = {
+            arm: ratio_per_state(values[reference], values[arm])
+            for arm in others
+            if found[reference] and found[arm]
+        }
+        told_ratios = [
+            f"{arm} / {reference} is {r.lower:.3f} in the lower and {r.higher:.3f} in the higher"
+            for arm, r in per_state.items()
+            if r is not None and r.lower and r.higher
+        ]
+        text += f"; {', '.join(told_ratios)}" if told_ratios else ""
+        meaning = _what_states_mean(list(found.values()))
+        told.setdefault(meaning, []).append(text)
+        labels.setdefault(meaning, []).append(label)
+        figures.setdefault(meaning, {})[label] = {
+            arm: {"apart": s.apart, "higher": s.higher, "launches": s.launches}
+            for arm, s in seen.items()
+        }
+    for meaning, texts in told.items():
+        yield Notice(
+            "two states",
+            "warning",
+            f"Launches fell into two states: {'; '.join(texts)}. {meaning}.",
+            tuple(labels[meaning]),
+            figures=figures[meaning],
+        )
+
+
+def _what_states_mean(found: Sequence[TwoStates | None]) -> str:
+    reference, *others = found
+    alike = reference is not None and all(
+        other is not None and shares_differ(reference, other) >= 0.05 for other in others
+    )
+    if alike:
+        return (
+            "All arms alike, so it is the machine: the ratio compares neighbours and stands, the"
+            " absolute figures depend on the state"
+        )
+    return "Not all arms alike: how often an arm is in which state may be what differs"
+
+
+def _probes(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
+    """Say in which figures of the state probe an arm differs from the reference."""
+    reference = plan.study.arms[0].name
+    for found in arms_differ(evidence.probes, reference):
+        if found.kind == "level":
+            text = (
+                f"The state probe itself differs: {found.figure} of {found.arm} is"
+                f" {found.ratio:.3f} times that of {reference} in the same block"
+                f" ({found.low:.3f} to {found.high:.3f})."
+            )
+        else:
+            text = (
+                f"The machine was not in the same state as often: by {found.figure}, {found.arm}"
+                f" alone was in the higher state in {found.only_arm} blocks, {reference} alone in"
+                f" {found.only_reference} (p = {found.p:.2g})."
+            )
+        yield Notice(
+            "state probe",
+            "warning",
+            text,
+            mend="What the probe measures is not part of any benchmark: look at the cores,"
+            " frequencies and neighbours that this arm gets.",
+            figures={"figure": found.figure, "arm": found.arm, "ratio": found.ratio, "p": found.p},
+        )
+
+
+def _order(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[Notice]:
+    """Say in which benchmarks the launch that comes second differs from the one before it."""
+    for selection in plan.study.benchmarks:
+        label, reference = selection.label, plan.study.arms[0].name
+        for arm in plan.study.arms[1:]:
+            at = {(p.block, p.arm): p.at_s for p in points if p.benchmark == label and p.block}
+            ratios = pooled_ratios(evidence, label, reference, arm.name, plan.metrics[label][0])
+            later, first = [], 0
+            for block, ratio in ratios.items():
+                if not math.isfinite(ratio) or (block, reference) not in at:
+                    continue
+                arm_second = at[(block, arm.name)] > at[(block, reference)]
+                later.append(ratio if arm_second else -ratio)
+                first += not arm_second
+            effect = order_effect(later)
+            if effect is not None and effect.found:
+                moved = bias(effect, first, len(later) - first)
+                yield Notice(
+                    "order effect",
+                    "warning",
+                    f"{label}: the second launch of a pair gives {effect.ratio:.4f} times the"
+                    f" first ({effect.low:.4f} to {effect.high:.4f}). {arm.name} came first in"
+                    f" {first} of {len(later)} blocks, which moves the ratio by {moved:+.2%}.",
+                    (label,),
+                    mend="A pause or a warm-up command between launches (`before`) helps.",
+                    figures={"ratio": effect.ratio, "bias": moved},
+                )
+
+
+def _drift(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
+    """Say how the machine drifted: what the pairs had to cancel."""
+    for selection in plan.study.benchmarks:
+        mine = [p for p in points if p.benchmark == selection.label and p.block and p.level]
+        reference = plan.study.arms[0].name
+        found = drift([p.level for p in mine if p.arm == reference and p.level])
+        if found is None or not found.drifting:
+            continue
+        near, far = found.lags[0], found.lags[-1]
+        yield Notice(
+            "drift",
+            "note",
+            f"{selection.label}: launches of {reference} drift (rank autocorrelation"
+            f" {found.lag1:.2f}): neighbours differ by {near[1]:.1%}, launches {far[0]} apart by"
+            f" {far[1]:.1%}. Pairs cancel it; launches of one arm in a row would not.",
+            (selection.label,),
+            figures={"lag1": found.lag1, "lag5": found.lag5, "lags": [list(x) for x in found.lags]},
+        )
+
+
+def _outlying(points: Sequence[Point]) -> Iterable[Notice]:
+    flagged = [point for point in points if point.flag]
+    if flagged:
+        first = flagged[0]
+        yield Notice(
+            "outlying launches",
+            "note",
+            f"{len(flagged)} launches lie far from the others of their arm; they count all the"
+            f" same. First: launch {first.number} ({first.benchmark}, {first.arm}):"
+            f" {first.flag}; what it printed is in logs/{first.number:04d}-*.",
+            tuple(dict.fromkeys(point.benchmark for point in flagged)),
+            figures={"numbers": [point.number for point in flagged]},
+        )
+
+
+def _interference(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
+    shares: dict[str, float] = {}
+    for selection in plan.study.benchmarks:
+        good = [e for e in evidence.entries(selection.label) if e.state is State.OK]
+        worst = max((entry.interference for entry in good), default=0.0)
+        if worst > NOTABLE_INTERFERENCE:
+            shares[selection.label] = worst
+    if shares:
+        told = ", ".join(f"{label} {share:.1%}" for label, share in shares.items())
+        yield Notice(
+            "interference",
+            "note",
+            "Single samples took over five times their launch's median; the most in one launch:"
+            f" {told}. Medians absorb that, p99 shows it.",
+            tuple(shares),
+            figures=shares,
+        )

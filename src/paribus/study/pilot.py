@@ -1,0 +1,139 @@
+"""A few launches that are not kept: how long a study will take, and how long a launch should."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from paribus.judgement import Progress
+from paribus.model import Host, State
+from paribus.stats.forecast import blocks_affordable, cost, duration
+from paribus.stats.iterations import Iterations, advise, sample_seconds
+from paribus.stats.summary import launch_median
+from paribus.store import Store, Stored
+from paribus.study.arms import Ready
+from paribus.study.execute import execute
+from paribus.study.plan import Plan
+from paribus.units import format_seconds
+
+ROUNDS = 4
+"""Rounds of a pilot, the first of which warms up: three launches tell between from within."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """What a pilot saw: seconds per launch, and the advice on iterations, by benchmark and arm.
+
+    `failed` holds what went wrong, by the same keys.
+    """
+
+    seconds: Mapping[tuple[str, str], float]
+    advice: Mapping[str, Iterations]
+    failed: Mapping[tuple[str, str], str]
+
+
+def refusal(plan: Plan) -> str:
+    """Return why no pilot is launched ("" if nothing speaks against it)."""
+    if plan.study.settings.unit == "session" or any(
+        arm.before or arm.after for arm in plan.study.arms
+    ):
+        return "an arm has commands that switch the platform, and a dry run switches nothing"
+    return ""
+
+
+def pilot(
+    plan: Plan,
+    hosts: Sequence[Host],
+    ready: Mapping[str, Ready],
+    watch: Callable[[Progress], None],
+) -> Pilot:
+    """Return what the first rounds of `plan` show; nothing of them is kept."""
+    rounds = list(islice(plan.blocks(), ROUNDS * len(plan.study.benchmarks)))
+    launches = tuple(launch for block in rounds for launch in block)
+    settings = replace(plan.study.settings, monitor=False, every_s=0.0)
+    short = replace(plan, study=replace(plan.study, settings=settings), launches=launches)
+    with (
+        tempfile.TemporaryDirectory(prefix="paribus-pilot-") as folder,
+        Store(Path(folder), write=True) as store,
+    ):
+        execute(short, store, hosts, ready, watch)
+        stored = list(store.launches())
+    seconds: dict[tuple[str, str], float] = {}
+    failed: dict[tuple[str, str], str] = {}
+    for key in {(one.launch.benchmark, one.launch.arm) for one in stored}:
+        mine = [one for one in stored if (one.launch.benchmark, one.launch.arm) == key]
+        seconds[key] = sum(one.outcome.wall_s for one in mine) / len(mine)
+        errors = [one.outcome.error for one in mine if one.outcome.state is not State.OK]
+        if errors:
+            failed[key] = errors[0]
+    advice = {}
+    for selection in plan.study.benchmarks:
+        found = _advice(plan, [one for one in stored if one.launch.benchmark == selection.label])
+        if found is not None:
+            advice[selection.label] = found
+    return Pilot(seconds, advice, failed)
+
+
+def durations(plan: Plan, seen: Pilot) -> list[str]:
+    """Return in sentences how long the study will take, at best and at worst."""
+    by_arm = {
+        selection.label: {
+            arm: seconds
+            for (label, arm), seconds in seen.seconds.items()
+            if label == selection.label
+        }
+        for selection in plan.study.benchmarks
+    }
+    settings = plan.study.settings
+    each = cost(by_arm, together=settings.layout == "duet")
+    if settings.monitor:
+        pause = f", a round every {format_seconds(settings.every_s)}" if settings.every_s else ""
+        return [f"a round takes {format_seconds(each.block_s)}{pause}; it goes on until stopped"]
+    best, worst = duration(each, plan.looks.at[0], plan.looks.at[-1])
+    sentence = (
+        f"the study takes {format_seconds(best)} if every benchmark is decided at its first look,"
+        f" {format_seconds(worst)} if all go on to their last block"
+    )
+    lines = [sentence]
+    if settings.budget_s is not None and worst > settings.budget_s:
+        blocks = blocks_affordable(each, settings.budget_s)
+        known = [look for look in plan.looks.at if look <= blocks]
+        lines.append(
+            f"the budget of {format_seconds(settings.budget_s)} buys about {blocks} blocks of all"
+            " benchmarks"
+            + (f": looks after {', '.join(map(str, known))}" if known else ", too few for a look")
+            + f"; set blocks = {blocks} to have a look at that very block"
+            * (blocks >= plan.looks.at[0] and blocks not in known)
+        )
+    return lines
+
+
+def _advice(plan: Plan, stored: Sequence[Stored]) -> Iterations | None:
+    """Return the advice for the case of a benchmark that asks for most iterations."""
+    reference = plan.study.arms[0].name
+    mine = [
+        one
+        for one in stored
+        if one.launch.arm == reference and one.launch.block and one.outcome.state is State.OK
+    ]
+    if not mine:
+        return None
+    merit = plan.metrics[mine[0].launch.benchmark][0]
+    name = merit.sampled or merit.name
+    found = []
+    for case in dict.fromkeys(s.case for s in mine[0].outcome.samples if s.metric == name):
+        samples = [
+            (sample, one.outcome.wall_s)
+            for one in mine
+            for sample in one.outcome.samples
+            if (sample.metric, sample.case) == (name, case)
+        ]
+        first = samples[0][0]
+        each_s = sample_seconds(launch_median(first.values), merit.unit, first.batch)
+        if each_s and len(samples) > 1 and min(len(s.values) for s, _ in samples) > 1:
+            values = [sample.values for sample, _ in samples]
+            found.append(advise(values, [wall_s for _, wall_s in samples], each_s))
+    return max(found, key=lambda one: one.n, default=None)

@@ -1,0 +1,77 @@
+"""What a study of sessions allows to say: switches enough, and where its scatter comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from paribus.judgement import Notice
+from paribus.stats.sessions import LEAST_SWITCHES, attributable, components, switches
+from paribus.stats.summary import geometric_mean
+from paribus.study.evidence import Evidence
+from paribus.study.plan import Plan
+
+
+def sessions(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
+    """Return the notices of a study of sessions; none for any other."""
+    if not plan.session:
+        return
+    begun = {
+        (entry.launch.block, entry.launch.arm): entry.started
+        for label in plan.metrics
+        for entry in reversed(evidence.entries(label))
+    }
+    blocks = sorted({block for block, _ in begun})
+    orders = [
+        [arm for _, arm in sorted((at, arm) for (b, arm), at in begun.items() if b == block)]
+        for block in blocks
+    ]
+    if not attributable(orders, [arm.name for arm in plan.study.arms]):
+        counts = {f"{one} to {other}": n for (one, other), n in switches(orders).items()}
+        told = ", ".join(f"{way} {n} times" for way, n in counts.items()) or "never"
+        yield Notice(
+            "one installation each",
+            "warning",
+            f"The factor was switched too seldom ({told}; {LEAST_SWITCHES} times to each arm is"
+            " the least): what is seen may belong to these installations and is not attributable"
+            " to the factor.",
+            mend="Plan more blocks of sessions.",
+            figures=counts,
+        )
+    for label in plan.metrics:
+        yield from _nested(plan, evidence, label)
+
+
+def _nested(plan: Plan, evidence: Evidence, label: str) -> Iterable[Notice]:
+    """Say how sessions and their launches scatter: which of them more would help."""
+    merit = plan.metrics[label][0].name
+    reference = plan.study.arms[0].name
+    cells = [cell for cell in evidence.cells(label) if cell[0] == merit]
+    values = [
+        [
+            geometric_mean([entry.medians[cell] for cell in cells])
+            for entry in units[reference]
+            if entry.launch.place and all(cell in entry.medians for cell in cells)
+        ]
+        for units in evidence.launches.get(label, {}).values()
+        if reference in units
+    ]
+    logs = [[math.log(value) for value in several] for several in values if several]
+    if not cells or len(logs) < 2:
+        return
+    sd_session, sd_launch = components(logs)
+    if math.isnan(sd_session) or math.isnan(sd_launch):
+        return
+    yield Notice(
+        "sessions",
+        "note",
+        f"{label}: sessions of {reference} scatter by {sd_session:.2%}, the launches within one by"
+        f" {sd_launch:.2%}; "
+        + (
+            "more sessions sharpen the answer, more launches in each would not."
+            if sd_session > sd_launch / math.sqrt(plan.session)
+            else "more launches in each session would sharpen the answer too."
+        ),
+        (label,),
+        figures={"sd_session": sd_session, "sd_launch": sd_launch},
+    )

@@ -1,0 +1,90 @@
+"""The launches of a study on the time axis, and how many came to what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paribus.judgement import Point, Tally
+from paribus.model import State
+from paribus.stats.outliers import outlying
+from paribus.stats.summary import geometric_mean, launch_median
+from paribus.study.evidence import Entry, Evidence
+from paribus.study.plan import Plan
+
+
+def tallies(plan: Plan, evidence: Evidence) -> tuple[Tally, ...]:
+    """Return what came of the launches of each benchmark in each arm."""
+    found = []
+    for selection in plan.study.benchmarks:
+        for arm in plan.study.arms:
+            mine = [e for e in evidence.entries(selection.label) if e.launch.arm == arm.name]
+            states = [e.state for e in mine if evidence.counted(e.launch)]
+            found.append(
+                Tally(
+                    benchmark=selection.label,
+                    arm=arm.name,
+                    counted=len(states),
+                    failed=states.count(State.FAILED),
+                    timed_out=states.count(State.TIMEOUT),
+                    invalid=states.count(State.INVALID),
+                    first_error=next((e.error for e in mine if e.error), ""),
+                )
+            )
+    return tuple(found)
+
+
+def points(plan: Plan, evidence: Evidence) -> tuple[tuple[Point, ...], float | None, float]:
+    """Return every launch on the time axis, when the first began, and the time they span."""
+    entries = [e for s in plan.study.benchmarks for e in evidence.entries(s.label)]
+    if not entries:
+        return (), None, 0.0
+    begin = min(entry.started for entry in entries)
+    levels: dict[int, float] = {}
+    flags: dict[int, str] = {}
+    for selection in plan.study.benchmarks:
+        mine = evidence.entries(selection.label)
+        levels |= relative(plan, mine)
+        for arm in plan.study.arms:
+            flags |= _flags([e for e in mine if e.launch.arm == arm.name], levels)
+    found = tuple(
+        Point(
+            number=entry.launch.number,
+            block=entry.launch.block if evidence.counted(entry.launch) else 0,
+            benchmark=entry.launch.benchmark,
+            arm=entry.launch.arm,
+            at_s=entry.started - begin,
+            state=entry.state,
+            level=levels.get(entry.launch.number),
+            flag=flags.get(entry.launch.number, ""),
+        )
+        for entry in sorted(entries, key=lambda e: e.started)
+    )
+    return found, begin, found[-1].at_s
+
+
+def relative(plan: Plan, entries: Sequence[Entry]) -> dict[int, float]:
+    """Return each good launch's level, over the cases that all of them have, 1 = reference."""
+    good = [entry for entry in entries if entry.medians]
+    if not good:
+        return {}
+    merit = plan.metrics[good[0].launch.benchmark][0].name
+    common = set.intersection(*(set(entry.medians) for entry in good))
+    cells = [cell for cell in good[0].medians if cell in common and cell[0] == merit]
+    if not cells:
+        return {}
+    level = {e.launch.number: geometric_mean([e.medians[c] for c in cells]) for e in good}
+    reference = plan.study.arms[0].name
+    theirs = [level[e.launch.number] for e in good if e.launch.arm == reference]
+    usual = launch_median(theirs or list(level.values()))
+    return {number: value / usual for number, value in level.items()}
+
+
+def _flags(entries: Sequence[Entry], levels: dict[int, float]) -> dict[int, str]:
+    """Return what is unusual about the launches of one arm, by number; they count nevertheless."""
+    numbers = [e.launch.number for e in entries if e.launch.block and e.launch.number in levels]
+    values = [levels[number] for number in numbers]
+    usual = launch_median(values) if values else 1.0
+    return {
+        numbers[i]: f"outlying: {values[i] / usual:.3g} times this arm's usual level"
+        for i in outlying(values)
+    }
