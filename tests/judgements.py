@@ -158,7 +158,7 @@ def points(
                 Point(
                     number, block, label, arm, start + step * len(made), state,
                     level * (1.4 if odd else 1) if state is State.OK else None,
-                    "outlying" if odd else "",
+                    "outlying: 1.4 times this arm's usual level" if odd else "",
                 )
             )  # fmt: skip
     return tuple(made)

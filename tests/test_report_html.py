@@ -197,7 +197,7 @@ def test_imported_numbers_have_no_plan(cache: Path, tmp_path: Path) -> None:
     text = " ".join(parsed(judgements.imported(), cache, tmp_path).text)
     assert "Plan" not in text
     assert "seed" not in text
-    assert "paribus compare numbers.csv" in text
+    assert "paribus run" not in text
     assert "24 values from elsewhere" in text
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 import judgements
 from paribus.judgement import Comparison
-from paribus.report.progress import BAR, Display, bar, live_view
+from paribus.report.progress import BAR, Display, bar, live_view, plain_line
 
 
 class Clock:
@@ -118,3 +118,12 @@ def test_bar_narrows() -> None:
     assert bar(wide).count("━") > bar(head).count("━") > 0
     unknown = replace(head, comparison=Comparison(3, 1.002, 0.0, float("inf"), 0.987))
     assert "●" not in bar(unknown)
+
+
+def test_a_study_without_an_end_has_no_most() -> None:
+    watching = replace(
+        judgements.progress(judgements.monitor(), 30, 60.0), blocks_most=10_000, left_s=None
+    )
+    said = plain_line(watching)
+    assert "blocks 30, launches 300; 1 min 00 s so far; 1 failed" in said
+    assert "at most" not in said

@@ -174,8 +174,8 @@ def test_imported_numbers_are_not_called_launches() -> None:
     assert "Files" not in text
     assert "24 values from elsewhere" in text
     assert "Withheld (latency): the numbers are not paired" in text
-    ((_, command),) = advice.reproduce_commands(judgements.imported())
-    assert command == "paribus compare numbers.csv"
+    assert advice.reproduce_commands(judgements.imported()) == ()
+    assert "no failures" not in text
 
 
 def test_layers_and_endpoints_stand_below_what_decides() -> None:
@@ -200,11 +200,6 @@ def test_a_notice_names_its_benchmarks_once() -> None:
     named = Notice("drift", "note", "latency wanders", ("latency",))
     assert wording.notice_text(named) == "latency wanders"
     assert wording.notice_text(replace(named, text="it wanders")) == "latency: it wanders"
-
-
-def test_flagged_launches_are_listed() -> None:
-    text = printed(judgements.two_arms(), 500)
-    assert "flagged: 5 launches, unusual but counted: 9 (latency, host: outlying), 35 (" in text
 
 
 def test_only_supported_orders_are_drawn() -> None:

@@ -86,10 +86,12 @@ def run_command(judgement: Judgement) -> str:
 
 
 def reproduce_commands(judgement: Judgement) -> tuple[tuple[str, str], ...]:
-    """Return (what it does, command) for measuring or reading the same again."""
+    """Return (what it does, command) for measuring or reading the same again; none for a table.
+
+    Its options are not kept, and without them the command might not do the same.
+    """
     if not lookup.measured(judgement):
-        again = f"paribus compare {_quoted(judgement.study.path, 'TABLE')}"
-        return (("Compare the same numbers again:", again),)
+        return ()
     path, directory = judgement.study.path, judgement.directory
     again = f"paribus run {_quoted(path)} --out {_quoted(directory.rstrip('/') + '-again')}"
     return (
@@ -98,5 +100,5 @@ def reproduce_commands(judgement: Judgement) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _quoted(path: str, unknown: str = "STUDY.toml") -> str:
-    return shlex.quote(clean(path)) if path else unknown
+def _quoted(path: str) -> str:
+    return shlex.quote(clean(path)) if path else "STUDY.toml"

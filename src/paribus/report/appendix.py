@@ -69,22 +69,28 @@ def _data(judgement: Judgement) -> Html:
         names = wording.listing(list(dict.fromkeys(n.name for n in notes)), most=10)
         summary = element("summary", escape(f"{wording.count(len(notes), 'note')}: {names}"))
         listed = element("details", summary, listed)
-    return element("section", element("h2", "About the data"), listed, _flagged(flagged))
+    return element(
+        "section",
+        element("h2", "About the data"),
+        listed,
+        _lags([n for n in notes if n.name == "drift"]),
+        _flagged(judgement, flagged),
+    )
 
 
 def _note(notice: Notice) -> Html:
     said = f"{wording.notice_text(notice)} {notice.mend}".strip()
-    lags = _lags(notice) if notice.name == "drift" else Html("")
-    return element("li", element("b", escape(f"{notice.name}: ")), escape(said), lags)
+    return element("li", element("b", escape(f"{notice.name}: ")), escape(said))
 
 
-def _lags(notice: Notice) -> Html:
-    """Return how far launches lie apart by their distance, for each series in the figures."""
-    series = {
-        name: dict(value)
-        for name, value in notice.figures.items()
-        if isinstance(value, list | tuple) and value and all(_is_pair(v) for v in value)
-    }
+def _lags(notices: Sequence[Notice]) -> Html:
+    """Return how far launches lie apart by their distance, a row for each series of pairs."""
+    series = {}
+    for n in notices:
+        for name, value in n.figures.items():
+            if isinstance(value, list | tuple) and value and all(_is_pair(v) for v in value):
+                which = "" if name == "lags" else f", {name}"
+                series[f"{wording.listing(n.benchmarks) or 'all'}{which}"] = dict(value)
     if not series:
         return Html("")
     lags = sorted({lag for found in series.values() for lag in found})
@@ -95,8 +101,8 @@ def _lags(notice: Notice) -> Html:
         ]
         for name, found in series.items()
     ]
-    caption = "Typical difference of two launches by how many launches lie between (lag)"
-    return table(["Series", *(f"lag {lag}" for lag in lags)], rows, caption)
+    caption = "Drift: typical difference of two launches of an arm that are so many apart (lag)"
+    return table(["Benchmark", *(f"lag {lag:g}" for lag in lags)], rows, caption)
 
 
 def _is_pair(value: Any) -> bool:
@@ -107,23 +113,24 @@ def _is_pair(value: Any) -> bool:
     )
 
 
-def _flagged(points: Sequence[Point]) -> Html:
+def _flagged(judgement: Judgement, points: Sequence[Point]) -> Html:
     if not points:
         return Html("")
+    logged = lookup.measured(judgement)
     rows = [
         [
             escape(str(p.number)),
             escape(p.benchmark),
             escape(p.arm),
             escape(p.flag),
-            element("code", escape(f"logs/{p.number:04d}-*")),
+            *([element("code", escape(f"logs/{p.number:04d}-*"))] if logged else []),
         ]
         for p in points[:MOST_FLAGGED]
     ]
     caption = f"{wording.count(len(points), 'unusual launch')}; all of them count"
     if len(points) > MOST_FLAGGED:
         caption += f"; the first {MOST_FLAGGED}, all are in launches.csv"
-    head = ["Launch", "Benchmark", "Arm", "What is unusual", "As printed"]
+    head = ["Launch", "Benchmark", "Arm", "What is unusual", *(["As printed"] if logged else [])]
     return table(head, rows, caption, left=(1, 2, 3, 4))
 
 
@@ -236,9 +243,10 @@ def _fact(value: Any) -> str:
 
 def _reproduce(judgement: Judgement) -> Html:
     versions = ", ".join(f"{k} {v}" for k, v in judgement.versions.items())
+    commands = reproduce_commands(judgement)
     parts = [
         join(element("p", escape(text)), element("pre", escape(command), tabindex="0"))
-        for text, command in reproduce_commands(judgement)
+        for text, command in commands
     ]
     seed = judgement.study.settings.seed
     note = (
@@ -246,8 +254,9 @@ def _reproduce(judgement: Judgement) -> Html:
         "study directory holds the study as it was, launches.db every sample, logs/ what every "
         "launch printed."
     )
-    if lookup.measured(judgement):
-        parts.append(element("p", escape(note)))
+    if not commands:
+        note = "paribus compare, given the same tables and options, says the same."
+    parts.append(element("p", escape(note)))
     made = element("p", escape(f"Made with {versions}."), kind="small") if versions else Html("")
     return element("section", element("h2", "How to reproduce"), *parts, made)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from paribus.judgement import Finding, Progress, Word
 from paribus.model import Launch
 from paribus.report import wording
+from paribus.report.advice import MOST_BLOCKS
 from paribus.report.terminal import STYLES
 from paribus.report.wording import clean
 from paribus.units import format_seconds
@@ -148,7 +149,8 @@ def _rows(progress: Progress, shown: list[Finding], *, ascii_only: bool) -> list
     wide = min(24, max((len(n) for n in names), default=0))
     lines = []
     for name, head in zip(names, shown, strict=True):
-        blocks = f"{progress.blocks_done.get(head.benchmark, 0):>2}/{progress.blocks_most}"
+        blocks = f"{progress.blocks_done.get(head.benchmark, 0):>2}"
+        blocks += "" if progress.blocks_most > MOST_BLOCKS else f"/{progress.blocks_most}"
         line = _plain(f"{name[:wide]:<{wide}}  {blocks:>6}  ")
         line.append(bar(head, ascii_only=ascii_only), "cyan" if head.verdict.final else "")
         if head.comparison is not None:
@@ -189,14 +191,19 @@ def bar(finding: Finding, *, ascii_only: bool = False) -> str:
     return "".join(cells)
 
 
+def _most(progress: Progress, number: int) -> str:
+    """Return " of at most N"; nothing for a study that watches without an end."""
+    return "" if progress.blocks_most > MOST_BLOCKS else f" of at most {number}"
+
+
 def _where(progress: Progress) -> str:
     done = list(progress.blocks_done.values())
     blocks = f"{min(done)}" if done else "0"
     if done and max(done) != min(done):
         blocks = f"{min(done)} to {max(done)}"
     return (
-        f"blocks {blocks} of at most {progress.blocks_most}, "
-        f"launches {progress.launches_done} of at most {progress.launches_most}"
+        f"blocks {blocks}{_most(progress, progress.blocks_most)}, "
+        f"launches {progress.launches_done}{_most(progress, progress.launches_most)}"
     )
 
 

@@ -54,7 +54,10 @@ def ratio_note(judgement: Judgement) -> str:
     if settings.monitor:
         promise = f"Intervals: {sure}, valid at any time; the words are as of now."
     else:
-        promise = f"Intervals: {sure}{' over all looks' if len(judgement.looks) > 1 else ''}."
+        looks = ["all looks"] if len(judgement.looks) > 1 else []
+        arms = ["all arms"] if len(judgement.study.arms) > 2 else []
+        over = f" over {' and '.join(looks + arms)}" if looks + arms else ""
+        promise = f"Intervals: {sure}{over}."
     if not lookup.measured(judgement):
         return f"Ratio: arm / reference. {promise}"
     how = "launch by launch within each block"
@@ -72,7 +75,10 @@ def cases_note(judgement: Judgement, cases: Sequence[Finding]) -> str:
     """Return how the words of single cases are controlled; "" where none was to be decided."""
     if len(cases) < 2 or not {f.verdict.word for f in cases} & {*DECIDED, Word.UNDECIDED}:
         return ""
-    share = percent(1 - judgement.study.settings.confidence)
+    settings, arms = judgement.study.settings, len(judgement.study.arms) - 1
+    if settings.monitor:
+        return "Intervals of cases are widened for the number of cases (Bonferroni)."
+    share = percent((1 - settings.confidence) / arms) + (" for each arm" if arms > 1 else "")
     return (
         f"Words of cases are corrected for their number (Benjamini-Hochberg at {share}; fewer "
         "than 8 cases: block sign-flip maxT); what is not supported stays undecided."
@@ -178,18 +184,6 @@ def failure_text(tally: Tally) -> str:
         (tally.invalid, "invalid output"),
     )
     return ", ".join(f"{n} {word}" for n, word in kinds if n) or "none"
-
-
-def flagged_text(judgement: Judgement, most: int = 4) -> str:
-    """Return which launches are flagged, in one sentence; "" if none is."""
-    found = lookup.flagged(judgement)
-    if not found:
-        return ""
-    listed = [f"{p.number} ({p.benchmark}, {p.arm}: {p.flag})" for p in found]
-    return clean(
-        f"{count(len(found), 'launch')}, unusual but counted: {listing(listed, most)}; what they "
-        "printed is in logs/NNNN-*"
-    )
 
 
 def ranking_sentence(ranked: Ranking) -> str:

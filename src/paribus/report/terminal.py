@@ -140,7 +140,7 @@ def _reading(judgement: Judgement, row: Finding) -> str:
         f"decided by the {decides}" if decides else "",
         "as of now" if wording.provisional(row.verdict) else "",
     ]
-    if launches:
+    if launches and lookup.measured(judgement):
         parts.append(f"{bad} of {launches} launches failed" if bad else "no failures")
     return ", ".join(p for p in parts if p)
 
@@ -246,8 +246,7 @@ def _print_endpoints(judgement: Judgement, console: Console) -> None:
 
 def _print_notes(judgement: Judgement, console: Console) -> None:
     notes = [n for n in judgement.notices if n.level == "note"]
-    flagged = sentences.flagged_text(judgement)
-    if not notes and not flagged:
+    if not notes:
         return
     heading(console, "About the data")
     for note in notes[:MOST_NOTES]:
@@ -255,8 +254,6 @@ def _print_notes(judgement: Judgement, console: Console) -> None:
         line(console, said, indent=2, hang=2, name=note.name, most=2)
     if len(notes) > MOST_NOTES:
         item(console, f"and {len(notes) - MOST_NOTES} more, in the HTML report", style="dim")
-    if flagged:
-        item(console, flagged, name="flagged")
 
 
 def _print_failures(judgement: Judgement, console: Console) -> None:

@@ -93,9 +93,12 @@ def has_interval(comparison: Comparison | None) -> bool:
 
 
 def interval_text(comparison: Comparison) -> str:
-    """Return "[low, high]", or "[no interval yet]" while the blocks are too few."""
+    """Return "[low, high]", or "[no interval yet]" while the blocks are too few.
+
+    Without blocks there will never be one: "[no interval]".
+    """
     if not has_interval(comparison):
-        return "[no interval yet]"
+        return "[no interval yet]" if comparison.blocks else "[no interval]"
     low = ratio_text(comparison.low, like=comparison.ratio) if comparison.low > 0 else "0"
     return f"[{low}, {ratio_text(comparison.high, like=comparison.ratio)}]"
 
