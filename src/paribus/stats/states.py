@@ -82,20 +82,23 @@ def higher_sides(values: Sequence[float]) -> tuple[bool, ...] | None:
     return None if cut is None else tuple(math.log(value) > cut for value in values)
 
 
-def widest_gap(logs: Sequence[float], least: int, most: int) -> float | None:
+def widest_gap(logs: Sequence[float], least: int, most: int, between: int = 0) -> float | None:
     """Return the middle of the gap between two states, or None where there is but one.
 
-    `logs` are in ascending order; at least `least` and at most `most` of them shall lie below.
+    `logs` are in ascending order; at least `least` of them shall lie below the gap, at most `most`
+    not above it, and `between` strays are allowed inside.
     """
-    if not 0 < least <= most < len(logs):
+    edges = range(least, most - between + 1)
+    if not edges or least < 1 or most >= len(logs):
         return None
-    cut = max(range(least, most + 1), key=lambda i: logs[i] - logs[i - 1])
+    first = max(edges, key=lambda i: logs[i + between] - logs[i - 1])
+    below, above = logs[first - 1], logs[first + between]
+    middle = (below + above) / 2
+    cut = bisect_left(logs, middle, first, first + between)
     low, high = logs[:cut], logs[cut:]
     inside = math.sqrt((len(low) * _spread(low) ** 2 + len(high) * _spread(high) ** 2) / len(logs))
     apart = statistics.median(high) - statistics.median(low)
-    if logs[cut] - logs[cut - 1] <= GAP * inside or apart < LEAST_APART:
-        return None
-    return (logs[cut] + logs[cut - 1]) / 2
+    return None if above - below <= GAP * inside or apart < LEAST_APART else middle
 
 
 def ratio_per_state(reference: Mapping[int, float], arm: Mapping[int, float]) -> StateRatios | None:

@@ -62,7 +62,7 @@ def ties(log_ratios: Sequence[float], margin: float, values: Sequence[float] = (
     they scatter by less than about one quantum. A smaller quantum leaves the ratio right to a
     quarter of the margin; more scatter smears the steps out. Simulated with steps of 1/8 of the
     margin to 8 times the margin, and scatter from none to 4 quanta: verdicts that this lets pass
-    are wrong by a quarter of the margin or more in at most 2 % of studies, without it in up to
+    are wrong by a quarter of the margin or more in at most 3 % of studies, without it in up to
     87 % (tests/test_stats_awkward.py). The share of exact ties cannot be the rule: `tied_share`.
 
     `values` are the launch medians of both arms at the one case that the ratios are of, in any
