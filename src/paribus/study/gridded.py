@@ -37,13 +37,20 @@ class GriddedEvidence(Evidence):
     merit, which is what the time axis shows.
     """
 
-    def __init__(self, metrics: Mapping[str, Sequence[Metric]], grids: Mapping[str, Grid]) -> None:
+    def __init__(
+        self,
+        metrics: Mapping[str, Sequence[Metric]],
+        grids: Mapping[str, Grid],
+        *,
+        before: int = 0,
+    ) -> None:
+        """Make the evidence of `grids`; its launches are numbered from `before` + 1 on."""
         super().__init__(metrics)
         self._grids = grids
         self._columns = {
             label: {cell: i for i, cell in enumerate(grid.cells)} for label, grid in grids.items()
         }
-        number = 0
+        number = before
         for label, grid in grids.items():
             for entry in _entries(label, grid, metrics[label][0].name, number):
                 self.add_entry(entry)
@@ -54,6 +61,9 @@ class GriddedEvidence(Evidence):
 
     def cells(self, benchmark: str) -> list[Cell]:
         return list(self._grids[benchmark].cells)
+
+    def cells_of(self, benchmark: str, metric: str) -> list[Cell]:
+        return [cell for cell in self._grids[benchmark].cells if cell[0] == metric]
 
     def series(self, benchmark: str, arm: str, cell: Cell) -> dict[int, float]:
         grid = self._grids[benchmark]

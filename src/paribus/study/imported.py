@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from paribus import __version__
 from paribus.benchmarks import BENCHMARKS
 from paribus.errors import UserError
-from paribus.judgement import Comparison, Finding, Judgement, Spread, Verdict, Word
+from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread, Verdict, Word
 from paribus.model import Arm, Direction, Metric, Selection, Settings, Study
 from paribus.stats.looks import Looks
 from paribus.stats.margin import case_margin, headline_margin
@@ -61,6 +61,7 @@ def judge_table(table: Table, answers: Answers, *, directory: str = "") -> Judge
         judgement = _with_times(_paired(found, study, metrics, directory), table)
     else:
         judgement = _apart(found, study, metrics, directory)
+    told = provenance.notices(table, found)
     reason = provenance.why_withheld(found)
     held = {
         (group.benchmark, arm): why
@@ -77,7 +78,7 @@ def judge_table(table: Table, answers: Answers, *, directory: str = "") -> Judge
         pairs=_withheld(judgement.pairs, held),
         tallies=(),  # how many launches failed, a table does not tell
         design=provenance.design(table, found),
-        notices=(*provenance.notices(table, found), *judgement.notices),
+        notices=(*told, *provenance.without_confounded(judgement.notices, told)),
         versions={"python": platform.python_version(), "reported by": __version__},
     )
 
@@ -168,7 +169,8 @@ def _paired(
     for group in found.groups:
         groups.setdefault(len(group.names), []).append(group)
     error = (1 - CONFIDENCE) / (len(found.arms) - 1)
-    parts = []
+    parts: list[Judgement] = []
+    before = 0
     for blocks, mine in groups.items():
         grids = {group.benchmark: _grid(group, found.arms) for group in mine}
         plan = Plan(
@@ -178,7 +180,8 @@ def _paired(
             metrics={label: metrics[label] for label in grids},
             software={},
         )
-        evidence = GriddedEvidence(plan.metrics, grids)
+        evidence = GriddedEvidence(plan.metrics, grids, before=before)
+        before += sum(grid.values.shape[0] * grid.values.shape[1] for grid in grids.values())
         over = dict.fromkeys(grids, True)
         parts.append(judgement_of(plan, evidence, directory=directory, over=over))
     return _merged(parts, study)
@@ -214,8 +217,8 @@ def _merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         headlines=together("headlines"),
         cases=together("cases"),
         pairs=together("pairs"),
-        points=tuple(replace(point, number=i + 1) for i, point in enumerate(points)),
-        notices=tuple(dict.fromkeys(notice for part in parts for notice in part.notices)),
+        points=tuple(points),
+        notices=tuple({n.text: n for part in parts for n in part.notices}.values()),
         started=begin,
         wall_s=points[-1].at_s,
         looks=tuple(sorted({look for part in parts for look in part.looks})),
@@ -224,10 +227,27 @@ def _merged(parts: Sequence[Judgement], study: Study) -> Judgement:
 
 def _with_times(judgement: Judgement, table: Table) -> Judgement:
     """Return the judgement without a time axis, and what rests on one, if there are no times."""
+    judgement = replace(
+        judgement, notices=tuple(_outlying(judgement, n) for n in judgement.notices)
+    )
     if table.times is not None:
         return replace(judgement, started=judgement.started if table.dated else None)
     kept = tuple(n for n in judgement.notices if n.name not in provenance.NEED_TIMES)
     return replace(judgement, points=(), started=None, wall_s=0.0, notices=kept)
+
+
+def _outlying(judgement: Judgement, notice: Notice) -> Notice:
+    """Return the notice of outlying launches by block: a table has no logs to look into."""
+    flagged = [point for point in judgement.points if point.flag]
+    if notice.name != "outlying launches" or not flagged:
+        return notice
+    first = flagged[0]
+    told = "1 launch lies" if len(flagged) == 1 else f"{len(flagged)} launches lie"
+    return replace(
+        notice,
+        text=f"{told} far from the others of their arm and benchmark; nothing is left out for that."
+        f" First: {first.benchmark}, {first.arm}, block {first.block}: {first.flag}.",
+    )
 
 
 def _too_many_missing(group: Group, arms: Sequence[str], arm: int) -> str:

@@ -71,6 +71,12 @@ def notices(table: Table, found: Arrangement) -> tuple[Notice, ...]:
     )
 
 
+def without_confounded(others: Iterable[Notice], told: Sequence[Notice]) -> tuple[Notice, ...]:
+    """Return `others` less order effects where the order is fixed: those are the ratio."""
+    fixed = {label for n in told if n.name == "order fixed" for label in n.benchmarks}
+    return tuple(n for n in others if n.name != "order effect" or not fixed & set(n.benchmarks))
+
+
 def listed(texts: Sequence[str]) -> str:
     """Return texts joined for a sentence: "a, b and c"."""
     *first, last = texts

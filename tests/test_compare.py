@@ -1,0 +1,400 @@
+"""`paribus compare` as a user meets it: real tables, the real command, words and exit codes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import random
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paribus.judgement import Judgement, Word
+from paribus.study.imported import Answers, judge_table
+from paribus.tables.files import read_tables
+from studies import paribus
+
+ROOT = Path(__file__).parent.parent
+DATA = Path(__file__).parent / "data" / "tables"
+PAGE = ROOT / "docs" / "compare.md"
+
+Row = dict[str, Any]
+
+
+def table(
+    effect: float = 1.05,
+    blocks: int = 20,
+    *,
+    noise: float = 0.01,
+    better: str = "lower",
+    cases: Sequence[str] = ("bytes=8", "bytes=1024"),
+    seed: int = 1,
+) -> list[Row]:
+    """Return a table of blocks whose second arm has `effect` times the first's values."""
+    draw = random.Random(seed)
+    return [
+        {
+            "arm": arm,
+            "block": block,
+            "benchmark": "ping",
+            "case": case,
+            "metric": "latency" if better == "lower" else "bandwidth",
+            "unit": "us" if better == "lower" else "MB/s",
+            "better": better,
+            "value": factor * (5 + place) * draw.lognormvariate(0, noise),
+        }
+        for block in range(1, blocks + 1)
+        for arm, factor in (("host", 1.0), ("bridged", effect))
+        for place, case in enumerate(cases)
+    ]
+
+
+def without(rows: list[Row], *columns: str) -> list[Row]:
+    return [{k: v for k, v in row.items() if k not in columns} for row in rows]
+
+
+def write(folder: Path, rows: Sequence[Row], name: str = "t.csv") -> Path:
+    path = folder / name
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def judged(folder: Path, rows: Sequence[Row], **answers: Any) -> Judgement:
+    return judge_table(read_tables([write(folder, rows)]), Answers(**answers))
+
+
+def words_of(judgement: Judgement) -> list[str]:
+    return [finding.verdict.word.value for finding in judgement.headlines]
+
+
+def names_of(judgement: Judgement) -> set[str]:
+    return {notice.name for notice in judgement.notices}
+
+
+# --- the command ----------------------------------------------------------------------------
+
+
+def test_a_table_in_blocks_gets_the_report_of_a_study(tmp_path: Path) -> None:
+    write(tmp_path, table())
+    done = paribus("compare", "t.csv", "--out", "out", "--factor", "network", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "bridged is slower in ping (+5." in done.stdout
+    assert "Factor: network" in done.stdout
+    flat = " ".join(done.stdout.split())
+    assert "Numbers from t.csv: the arms paired by block; one look." in flat
+    assert "The order within blocks is not known to be random" in flat
+    assert "whether the number of blocks was fixed beforehand" in flat
+    assert "failure" not in done.stdout, "of failures a table tells nothing"
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"verdict.json", "report.html", "cases.csv", "launches.csv"}
+    verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
+    (head,) = verdict["headlines"]
+    assert head["verdict"]["word"] == "slower"
+    assert head["comparison"]["level"] == 0.95
+    assert head["comparison"]["low"] < 1.05 < head["comparison"]["high"]
+    assert head["comparison"]["blocks"] == 20
+    assert verdict["looks"] == [20]
+    assert verdict["started"] is None
+    again = paribus("compare", "t.csv", "--out", "out", cwd=tmp_path)
+    assert (again.returncode, "exists already" in again.stderr) == (2, True)
+
+
+def test_without_blocks_every_verdict_is_withheld(tmp_path: Path) -> None:
+    write(tmp_path, without(table(2.0), "block"))
+    done = paribus("compare", "t.csv", "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (3, "")
+    told = json.loads(done.stdout)
+    (head,) = told["headlines"]
+    assert head["verdict"]["word"] == "withheld"
+    assert "order is unknown" in head["verdict"]["reason"]
+    assert head["comparison"]["ratio"] == pytest.approx(2, rel=0.02)
+    assert (head["comparison"]["low"], head["comparison"]["high"]) == (None, None)
+    assert head["reference_value"]["launches"] == 20
+    assert "unpaired, order unknown" in told["design"]
+    assert {case["verdict"]["word"] for case in told["cases"]} == {"withheld"}
+
+
+def test_two_files_are_two_arms(tmp_path: Path) -> None:
+    rows = table(1.3, better="higher")
+    for arm in ("host", "bridged"):
+        mine = [row for row in rows if row["arm"] == arm]
+        write(tmp_path, without(mine, "arm"), f"{arm}.csv")
+    done = paribus("compare", "host.csv", "bridged.csv", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "bridged is faster in ping (+2" in done.stdout or "(+3" in done.stdout
+    done = paribus("compare", "host.csv", "bridged.csv", "--reference", "bridged", cwd=tmp_path)
+    assert "host is slower in ping (-2" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "expected"),
+    [
+        (lambda rows: [{**rows[0], "value": "x"}, *rows[1:]], [], "row 1 (line 2), column value"),
+        (lambda rows: rows, ["--reference", "c"], "has no arm 'c'"),
+        (lambda rows: rows, ["--unit", "us"], "has a column 'unit', and --unit says 'us' too"),
+        (lambda rows: rows, ["--margin", "2"], "--margin: 2"),
+        (lambda rows: without(rows, "unit", "better"), [], "does not say the unit of 'latency'"),
+        (lambda rows: without(rows, "unit"), [], "--unit us --better lower"),
+    ],
+)
+def test_what_is_missing_is_asked_for(
+    tmp_path: Path, change: Callable[[list[Row]], list[Row]], words: list[str], expected: str
+) -> None:
+    write(tmp_path, change(table(blocks=8)))
+    done = paribus("compare", "t.csv", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert expected.replace("--margin: 2", "--margin: ") in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_hostile_cells_and_names_are_data(tmp_path: Path) -> None:
+    hostile = "\x1b[31m<script>alert(1)</script>\u202e"
+    rows = [{**row, "benchmark": hostile, hostile: "x"} for row in table(blocks=8)]
+    rows = [{**row, "arm": row["arm"] + hostile, "case": hostile} for row in rows[::2]]
+    path = write(tmp_path, rows, f"{hostile.replace('/', '')}.csv")
+    done = paribus("compare", path, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    for text in (done.stdout, page):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    assert "<script>alert" not in page
+    rows[3]["value"] = hostile
+    done = paribus("compare", write(tmp_path, rows), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "\x1b" not in done.stderr
+
+
+def test_the_page_shows_what_the_command_prints(tmp_path: Path) -> None:
+    """Every example of docs/compare.md is carried out, and prints what stands there."""
+    for path in DATA.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    blocks = re.findall(
+        r"```console\n\$ (paribus compare [^\n]*)\n(.*?)```", PAGE.read_text(), re.S
+    )
+    assert len(blocks) >= 2
+    for line, printed in blocks:
+        done = paribus(*shlex.split(line)[1:], cwd=tmp_path)
+        assert (done.stdout + done.stderr).strip() == printed.strip(), line
+
+
+def test_the_help_names_every_column_and_an_example(tmp_path: Path) -> None:
+    done = paribus("compare", "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "paribus compare measured.csv" in done.stdout
+    page = PAGE.read_text()
+    for option in re.findall(r"--[a-z]+", done.stdout):
+        assert f"`{option}" in page or option in ("--help", "--json"), option
+
+
+# --- designs --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("effect", "better", "word"),
+    [
+        (1.05, "lower", "slower"),
+        (0.95, "lower", "faster"),
+        (1.05, "higher", "faster"),
+        (0.95, "higher", "slower"),
+        (1.0, "lower", "equivalent"),
+    ],
+)
+def test_known_effects_get_their_word(
+    tmp_path: Path, effect: float, better: str, word: str
+) -> None:
+    found = judged(tmp_path, table(effect, 30, better=better))
+    assert words_of(found) == [word]
+    assert {case.verdict.word.value for case in found.cases} == {word}
+
+
+@pytest.mark.parametrize("blocks", [2, 5])
+def test_too_few_blocks_stay_undecided(tmp_path: Path, blocks: int) -> None:
+    found = judged(tmp_path, table(3.0, blocks))
+    assert words_of(found) == ["undecided"]
+    assert "too few blocks" in names_of(found)
+    assert words_of(judged(tmp_path, table(3.0, 6, cases=("",)))) == ["slower"]
+
+
+def test_one_launch_each_allows_no_claim(tmp_path: Path) -> None:
+    for rows in (table(3.0, 1), without(table(3.0, 1), "block")):
+        found = judged(tmp_path, rows)
+        assert words_of(found) == ["withheld"]
+        reason = found.headlines[0].verdict.reason
+        assert reason.startswith("one launch each: no interval can be given")
+        assert "one launch for each arm" in found.design
+    samples = [
+        {**row, "sample": i, "value": row["value"] + i}
+        for row in without(table(3.0, 1), "block")
+        for i in range(100)
+    ]
+    assert words_of(judged(tmp_path, samples)) == ["withheld"], "samples are not launches"
+
+
+def in_time(order: str, effect: float = 1.05, drift: float = 0.0) -> list[Row]:
+    draw = random.Random(3)
+    return [
+        {
+            "arm": {"A": "host", "B": "bridged"}[letter],
+            "time": 100.0 * place,
+            "benchmark": "ping",
+            "metric": "latency",
+            "unit": "us",
+            "better": "lower",
+            "value": (effect if letter == "B" else 1.0)
+            * (1 + drift * place)
+            * draw.lognormvariate(0, 0.01),
+        }
+        for place, letter in enumerate(order)
+    ]
+
+
+def test_launches_in_turns_are_paired_by_their_times(tmp_path: Path) -> None:
+    found = judged(tmp_path, in_time("ABBABAAB" * 3, drift=0.01))
+    assert words_of(found) == ["slower"]
+    assert "about 1 min 40 s apart" in found.design
+    assert "host 6 and bridged 6" in found.design
+    assert len(found.points) == 24
+    assert (found.started, found.wall_s) == (None, 2300.0)
+    assert not {"order unknown", "order fixed"} & names_of(found)
+    fixed = judged(tmp_path, in_time("AB" * 12))
+    assert "order fixed" in names_of(fixed)
+    assert words_of(fixed) == ["slower"]
+
+
+def test_one_arm_after_the_other_is_not_paired(tmp_path: Path) -> None:
+    """All of A, then all of B, on a machine that drifts: a difference that there is not."""
+    found = judged(tmp_path, in_time("A" * 20 + "B" * 20, effect=1.0, drift=0.01))
+    (head,) = found.headlines
+    assert head.comparison is not None
+    assert head.comparison.ratio > 1.1
+    assert head.verdict.word is Word.WITHHELD
+    assert "drift" in head.verdict.reason
+
+
+def test_missing_blocks_are_told_and_left_out(tmp_path: Path) -> None:
+    rows = [row for row in table(blocks=40) if (row["arm"], row["block"]) != ("host", 7)]
+    found = judged(tmp_path, rows)
+    assert words_of(found) == ["slower"]
+    notice = next(n for n in found.notices if n.name == "blocks left out")
+    assert notice.text.startswith("1 of 40 blocks of ping")
+    assert "block 7 lacks arm 'host'" in notice.text
+    assert found.headlines[0].comparison is not None
+    assert found.headlines[0].comparison.blocks == 39
+
+
+def test_too_many_missing_launches_withhold_the_verdict(tmp_path: Path) -> None:
+    rows = [row for row in table(blocks=40) if row["arm"] == "host" or row["block"] > 10]
+    found = judged(tmp_path, rows)
+    assert words_of(found) == ["withheld"]
+    assert "10 of 40 blocks lack bridged and 0 lack host" in found.headlines[0].verdict.reason
+
+
+def test_benchmarks_with_unlike_numbers_of_blocks_have_a_look_each(tmp_path: Path) -> None:
+    rows = table(blocks=12) + [{**row, "benchmark": "pong"} for row in table(blocks=20)]
+    found = judged(tmp_path, rows)
+    assert found.looks == (12, 20)
+    assert [f.comparison.blocks for f in found.headlines if f.comparison] == [12, 20]
+    assert {f.comparison.level for f in found.headlines if f.comparison} == {0.95}
+    alone = judged(tmp_path, rows[: len(table(blocks=12))])
+    assert alone.headlines[0].comparison == found.headlines[0].comparison
+
+
+def test_three_arms_share_the_error(tmp_path: Path) -> None:
+    rows = table(1.05) + [{**r, "arm": "podman"} for r in table(1.2, seed=4) if r["arm"] != "host"]
+    found = judged(tmp_path, rows)
+    assert [f.arm for f in found.headlines] == ["bridged", "podman"]
+    assert {f.comparison.level for f in found.headlines if f.comparison} == {0.975}
+    assert len(found.pairs) == 3
+
+
+def test_known_benchmarks_bring_unit_direction_and_margin(tmp_path: Path) -> None:
+    rows = without(table(), "unit", "better")
+    found = judged(tmp_path, [{**row, "benchmark": "latency"} for row in rows])
+    (head,) = found.headlines
+    assert (head.metric.unit, head.metric.better) == ("us", "lower")
+    told = judged(tmp_path, rows, unit="ms", better="lower", margin=0.1)
+    assert words_of(told) == ["equivalent"]
+    assert told.headlines[0].metric.unit == "ms"
+
+
+def test_ignored_columns_are_named(tmp_path: Path) -> None:
+    found = judged(tmp_path, [{**row, "host": "n1", "user": "me"} for row in table()])
+    notice = next(n for n in found.notices if n.name == "columns ignored")
+    assert notice.text == "Columns that are not used: 'host', 'user'."
+
+
+def test_too_many_blocks_for_an_interval_are_refused(tmp_path: Path) -> None:
+    rows = without(table(blocks=10_001, cases=("",)), "block")
+    rows = [{**row, "block": i // 2} for i, row in enumerate(rows)]
+    done = paribus("compare", write(tmp_path, rows), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "has more than 10,000 blocks" in done.stderr
+
+
+def test_fifty_thousand_rows_are_judged_at_once(tmp_path: Path) -> None:
+    cases = [f"bytes={8 * i}" for i in range(1, 51)]
+    rows = [
+        {**row, "sample": i, "value": row["value"] * (1 + i % 3 / 100)}
+        for row in table(blocks=20, cases=cases)
+        for i in range(25)
+    ]
+    assert len(rows) == 50_000
+    found = judged(tmp_path, rows)
+    assert words_of(found) == ["slower"]
+    assert "each value the median of its samples" in found.design
+
+
+# --- properties -----------------------------------------------------------------------------
+
+
+def essence(judgement: Judgement) -> list[tuple[Any, ...]]:
+    return sorted(
+        (f.benchmark, f.arm, str(f.case), f.verdict.word.value, f.comparison)
+        for f in (*judgement.headlines, *judgement.cases)
+    )
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32), effect=st.floats(0.8, 1.25), blocks=st.integers(1, 14))
+def test_the_order_of_rows_changes_no_verdict(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, effect: float, blocks: int
+) -> None:
+    folder = tmp_path_factory.mktemp("rows")
+    rows = table(effect, blocks, seed=seed)
+    mixed = random.Random(seed).sample(rows, len(rows))
+    one = judged(folder, rows, reference="host")
+    other = judged(folder, mixed, reference="host")
+    assert essence(one) == essence(other)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32), effect=st.floats(0.8, 1.25), blocks=st.integers(1, 14))
+def test_swapping_the_arms_mirrors_the_verdict(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, effect: float, blocks: int
+) -> None:
+    folder = tmp_path_factory.mktemp("arms")
+    rows = table(effect, blocks, seed=seed)
+    mirror = {"faster": "slower", "slower": "faster"}
+    one = judged(folder, rows, reference="host")
+    other = judged(folder, rows, reference="bridged")
+    for mine, theirs in zip(one.headlines, other.headlines, strict=True):
+        assert mirror.get(mine.verdict.word.value, mine.verdict.word.value) == theirs.verdict.word
+        assert mine.comparison is not None
+        assert theirs.comparison is not None
+        ours, others = mine.comparison, theirs.comparison
+        assert math.log(ours.ratio) == pytest.approx(-math.log(others.ratio), abs=1e-12)
+        low = math.inf if ours.low == 0 else 1 / ours.low
+        assert np.isclose(low, others.high, rtol=1e-12)
