@@ -24,7 +24,7 @@ from paribus.stats.pairs import block_log_ratios, headline_log_ratios
 from paribus.stats.plan import Randomiser, arm_orders
 from paribus.stats.reliability import failures_differ, reliability
 from paribus.stats.summary import geometric_mean, launch_median, spread
-from paribus.stats.verdict import blocks_needed, judge
+from paribus.stats.verdict import judge
 
 INF = math.inf
 ratios = st.lists(st.floats(-3, 3), min_size=1, max_size=40)
@@ -345,31 +345,6 @@ def test_verdicts_mirror_and_never_contradict_the_interval(logs, margin, last):
         assert high < delta + slack
     if last and low > delta + slack:
         assert words["lower"] is Word.SLOWER
-
-
-def test_blocks_needed_is_the_planning_formula():
-    half = [0.01, 0.02, 0.03, 0.04]
-    d = [-x for x in half] + half
-    sigma = 1.4826 * 0.025
-    expected = math.ceil(4 + 18 * (sigma / math.log(1.1)) ** 2)
-    assert blocks_needed(d, 0.10) == max(8, expected)
-    assert blocks_needed(d, 0.02) == math.ceil(4 + 18 * (sigma / math.log(1.02)) ** 2)
-    shifted = [x + 0.05 for x in d]
-    expected = 4 + 18 * (sigma / (0.05 - math.log(1.02))) ** 2
-    assert blocks_needed(shifted, 0.02) == math.ceil(expected)
-
-
-def test_blocks_needed_may_be_unknowable():
-    assert blocks_needed([0.1, 0.2, 0.3], 0.02) is None
-    assert blocks_needed([INF] * 10, 0.02) is None
-    assert blocks_needed([0.0] * 10, 0.02) == 8
-
-
-def test_blocks_needed_at_the_margin_is_what_ends_the_study_there():
-    d = [math.log(1.02) + x for x in (-0.04, -0.03, -0.02, -0.01, 0.01, 0.02, 0.03, 0.04)]
-    expected = 4 + 18 * (1.4826 * 0.025 / (math.log(1.02) / 4)) ** 2
-    assert blocks_needed(d, 0.02) == math.ceil(expected)
-    assert blocks_needed([0.0] * 10 + [INF], 0.02) == 8
 
 
 # --- reliability -------------------------------------------------------------------------------

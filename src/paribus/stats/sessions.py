@@ -13,6 +13,8 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
+from paribus.stats.scatter import sd_of, sd_within
+
 LEAST_SWITCHES = 6
 """Switches in each direction from which a difference may be called the factor's.
 
@@ -25,9 +27,6 @@ LEAST_LAUNCHES = 3
 
 MOST_LAUNCHES = 50
 """Launches of a session beyond which the median of a quiet session gains nothing worth having."""
-
-_MEDIAN_OF_DIFFERENCES = math.sqrt(2) * statistics.NormalDist().inv_cdf(0.75)
-"""Median of |x - y| for two independent values of a normal distribution with sd 1."""
 
 
 def switches(orders: Sequence[Sequence[str]]) -> dict[tuple[str, str], int]:
@@ -77,21 +76,17 @@ def session_value(launches: Sequence[float]) -> float:
 def components(values: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Return the standard deviations between sessions and between the launches of a session.
 
-    `values` holds, for each session of one arm, the logs of its launches. Both are medians of
-    absolute differences of pairs, scaled to the normal distribution (0.9539 sd): they bear 29 %
-    of outliers, and need no centre, which few launches give badly. What the launches explain of
-    the scatter of the session medians (`_share_of_median`) is taken off the first; drift between
-    sessions is in it. NaN where nothing can be told: the first for fewer than two sessions, the
-    second where no session has two launches. Raises ValueError for sessions without launches and
-    values that are not finite.
+    `values` holds, for each session of one arm, the logs of its launches. Both are robust
+    (`scatter`). What the launches explain of the scatter of the session medians
+    (`_share_of_median`) is taken off the first; drift between sessions is in it. NaN where
+    nothing can be told: the first for fewer than two sessions, the second where no session has
+    two launches. Raises ValueError for sessions without launches and values not finite.
     """
     for launches in values:
         if not launches or not all(map(math.isfinite, launches)):
             raise ValueError("a session without a finite value")
-    within = [abs(x - y) for launches in values for x, y in itertools.combinations(launches, 2)]
-    sd_launch = _spread(within)
-    medians = [statistics.median(launches) for launches in values]
-    total = _spread([abs(x - y) for x, y in itertools.combinations(medians, 2)])
+    sd_launch = sd_within(values)
+    total = sd_of([statistics.median(launches) for launches in values])
     if math.isnan(total):
         return total, sd_launch
     share = statistics.fmean(_share_of_median(len(launches)) for launches in values)
@@ -127,10 +122,3 @@ def _share_of_median(n: int) -> float:
     It tends to pi / 2n; the constants make it agree from n = 1 on (even n average two values).
     """
     return math.pi / (2 * n + (math.pi - 2 if n % 2 else 2.6))
-
-
-def _spread(differences: Sequence[float]) -> float:
-    """Return the standard deviation behind absolute differences of pairs; NaN without any."""
-    if not differences:
-        return math.nan
-    return statistics.median(differences) / _MEDIAN_OF_DIFFERENCES
