@@ -22,6 +22,7 @@ from paribus.report.wording import (
     ratio_text,
     value_text,
 )
+from paribus.stats.summary import LEAST_SAMPLES
 from paribus.units import format_seconds
 
 
@@ -96,17 +97,17 @@ def levels_text(cases: Sequence[Finding]) -> str:
     return f"each interval at its own level, {span}, adjusted for being selected (FCR)"
 
 
-def endpoints_note(judgement: Judgement) -> str:
+def endpoints_note(found: Sequence[Finding]) -> str:
     """Return what the other endpoints are, and that none replaces the one that decides."""
-    shown = {f.metric.endpoint for f in judgement.endpoints}
+    shown = {f.metric.endpoint for f in found}
     meanings = {
         "median": "median: the typical sample",
-        "p99": "p99: the slow tail",
+        "p99": f"p99: the slow tail, over the cases with {LEAST_SAMPLES['p99']} samples or more",
         "p25": "p25: interference-free",
         "min": "min: the best sample",
     }
     told = "; ".join(said for endpoint, said in meanings.items() if endpoint in shown)
-    return f"{told}. Each is judged on its own and changes nothing above."
+    return f"{told}. Each is judged on its own and changes no headline."
 
 
 def equal_text(judgement: Judgement) -> str:

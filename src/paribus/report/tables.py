@@ -127,11 +127,11 @@ def endpoints(judgement: Judgement, benchmark: str) -> Html:
         for f in found
     ]
     decides = lookup.decided_by(judgement, benchmark) or wording.ENDPOINTS["median"]
-    caption = (
-        f"{benchmark}: other endpoints, not what decides (the {decides} does); each judged on its "
-        "own, geometric mean over the cases"
+    caption = f"{benchmark}: other endpoints; the {decides} is what decides"
+    return join(
+        table(head, rows, caption, left=_text_columns(several)),
+        element("p", escape(sentences.endpoints_note(found)), kind="small"),
     )
-    return table(head, rows, caption, left=_text_columns(several))
 
 
 def cases(judgement: Judgement, benchmark: str, panel: Panel) -> Html:

@@ -241,7 +241,7 @@ def _print_endpoints(judgement: Judgement, console: Console) -> None:
     names = ("reference", "arm") if several else _arm_heads(*arms)
     head = ["endpoint", *names, "ratio [interval]", "verdict", "margin"]
     print_rows(console, head, rows, right=(1, 2, 5), verdict=4, indent=2)
-    item(console, sentences.endpoints_note(judgement), style="dim")
+    item(console, sentences.endpoints_note(judgement.endpoints), style="dim")
 
 
 def _print_notes(judgement: Judgement, console: Console) -> None:

@@ -131,9 +131,10 @@ def provisional(verdict: Verdict) -> bool:
 
 
 def notice_text(notice: Notice) -> str:
-    """Return the sentence of a notice, with the benchmarks that it speaks of but does not name."""
-    silent = [b for b in notice.benchmarks if b not in notice.text]
-    return f"{listing(silent)}: {notice.text}" if silent else notice.text
+    """Return the sentence of a notice, after its benchmarks if it names none of them."""
+    if not notice.benchmarks or any(b in notice.text for b in notice.benchmarks):
+        return notice.text
+    return f"{listing(notice.benchmarks)}: {notice.text}"
 
 
 def percent(share: float) -> str:
