@@ -67,11 +67,23 @@ def critical_rank(n: int, alpha: float) -> int:
     return math.floor(mean + math.sqrt(variance) * z - 0.5)
 
 
+@lru_cache(maxsize=64)
+def _pairs(n: int) -> tuple[Any, Any]:
+    """Return the indices of all pairs of `n` values: one addition of 1275 instead of 50 of 25."""
+    import numpy as np
+
+    return np.triu_indices(n)
+
+
 def _walsh_sums(values: Floats) -> Floats:
     """Return the sums of all pairs along the last axis, each value with itself included."""
     import numpy as np
 
     n = values.shape[-1]
+    if values.ndim == 1 and n <= EXACT_UP_TO:
+        one, other = _pairs(n)
+        row: Floats = values[one] + values[other]
+        return row
     sums = np.empty((*values.shape[:-1], n * (n + 1) // 2))
     start = 0
     for i in range(n):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from paribus.model import Case, Facts, Launch, Metric, Outcome, Sample, State
+from paribus.stats.pairs import block_log_ratios
 from paribus.stats.probes import ProbeOfLaunch
 from paribus.stats.summary import endpoint, interference
 from paribus.store import Store
@@ -134,6 +135,12 @@ class Evidence:
             for block in sorted(blocks)
             if arm in blocks[block] and cell in blocks[block][arm].medians
         }
+
+    def log_ratios(self, benchmark: str, reference: str, arm: str, cell: Cell) -> dict[int, float]:
+        """Return ln(arm / reference) of one cell by block, warm-up included."""
+        return block_log_ratios(
+            self.series(benchmark, reference, cell), self.series(benchmark, arm, cell)
+        )
 
     def cut_off(self, benchmark: str, arm: str) -> list[int]:
         """Return the counted blocks in which the time limit cut the arm off."""

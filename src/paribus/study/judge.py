@@ -13,7 +13,7 @@ from paribus.stats.estimate import compare
 from paribus.stats.family import holm, word_p
 from paribus.stats.looks import any_look_p, nominal_level
 from paribus.stats.margin import case_margin, headline_margin
-from paribus.stats.pairs import block_log_ratios, headline_log_ratios
+from paribus.stats.pairs import headline_log_ratios
 from paribus.stats.reliability import reliability
 from paribus.stats.summary import geometric_mean, spread
 from paribus.stats.verdict import blocks_needed, judge
@@ -193,10 +193,7 @@ def log_ratios(
     limits |= dict.fromkeys(evidence.cut_off(label, reference), -slow)
     found = {}
     for cell in cells:
-        ratios = block_log_ratios(
-            evidence.series(label, reference, cell), evidence.series(label, arm, cell)
-        )
-        ratios |= limits
+        ratios = evidence.log_ratios(label, reference, arm, cell) | limits
         found[cell] = {block: ratios[block] for block in sorted(ratios) if block in complete}
     return found
 
