@@ -101,7 +101,7 @@ def _lags(notices: Sequence[Notice]) -> Html:
         ]
         for name, found in series.items()
     ]
-    caption = "Drift: typical difference of two launches of an arm that are so many apart (lag)"
+    caption = "Drift: typical difference of launches by how far they are apart (lag)"
     return table(["Benchmark", *(f"lag {lag:g}" for lag in lags)], rows, caption)
 
 

@@ -92,9 +92,9 @@ def levels_text(cases: Sequence[Finding]) -> str:
     if not levels:
         return ""
     if len(levels) == 1:
-        return f"each interval alone at {percent(levels[0])}"
+        return f"each at {percent(levels[0])}"
     span = f"{percent(levels[0])} to {percent(levels[-1])}"
-    return f"each interval at its own level, {span}, adjusted for being selected (FCR)"
+    return f"each at its own level, {span}, adjusted for being selected (FCR)"
 
 
 def endpoints_note(found: Sequence[Finding]) -> str:
