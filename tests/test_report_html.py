@@ -198,7 +198,7 @@ def test_imported_numbers_have_no_plan(cache: Path, tmp_path: Path) -> None:
     assert "Plan" not in text
     assert "seed" not in text
     assert "paribus run" not in text
-    assert "24 values from elsewhere" in text
+    assert "elsewhere" in text
 
 
 def test_sizes_that_are_withheld_are_not_drawn() -> None:

@@ -27,10 +27,9 @@ from paribus.units import format_seconds
 
 
 def launches_text(judgement: Judgement) -> str:
-    """Return how much was measured: "200 launches in 3 min, 2 failed", or what a table held."""
+    """Return how much was measured: "200 launches in 3 min, 2 failed"; of a table, "elsewhere"."""
     if not lookup.measured(judgement):
-        used = sum(lookup.launches_of(judgement, h)[0] for h in judgement.headlines)
-        return f"{count(used, 'value')} from elsewhere"
+        return "elsewhere"
     launches, bad = lookup.attempted(judgement.tallies)
     said = count(launches, "launch")
     if judgement.study.settings.unit == "session":

@@ -73,6 +73,7 @@ def _what(judgement: Judgement) -> str:
         state = "; open-ended, the words are as of now"
     return (
         f"Factor: {judgement.study.factor} ({arms} against the reference {judgement.reference}). "
+        f"{'' if lookup.measured(judgement) else 'Measured '}"
         f"{sentences.launches_text(judgement)}{state}."
     )
 
