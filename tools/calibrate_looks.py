@@ -127,25 +127,37 @@ def none_earlier(rng: np.random.Generator, at: tuple[int, ...], a: float, draws:
 
 def grid() -> list[float]:
     """Return the levels of the table: where the first looks gain a rank, and a scale between."""
-    gains = [
-        2 * float(p) for n in looks.LOOKS[:3] for p in signed_rank_cdf(n)[: 9 if n == 8 else 6]
-    ]
-    scale = [10 ** (e / 6) for e in range(-36, -1)]
-    return sorted(a for a in {*gains, *scale} if 1e-6 <= a <= 0.5)
+    gains = {
+        2 * float(p)
+        for n, most in ((8, 0.5), (12, 0.1), (18, 3e-4))
+        for p in signed_rank_cdf(n)
+        if 2 * p <= most
+    }
+    return sorted(
+        {a for a in gains if a >= 1e-6} | {float(f"{10 ** (e / 6):.3g}") for e in range(-36, -1)}
+    )
 
 
 def crossings(draws: int, seed: int) -> None:
-    """Print the module paribus.stats.crossings."""
+    """Print the body of paribus.stats.crossings.
+
+    Within a cell of the grid the share rises where look j gains a rank and falls where an earlier
+    one does; the table has the larger of its values at the start and just before the end.
+    """
     every = looks.LOOKS + looks.LONGER
     levels = grid()
+    ends = [*levels[1:], 1.0]
     print("# fmt: off\nGRID = (")
-    print(textwrap.indent(textwrap.fill(", ".join(f"{a:.10g}" for a in levels) + ",", 96), "    "))
+    print(textwrap.indent(textwrap.fill(", ".join(f"{a!r}" for a in levels) + ",", 96), "    "))
     print(")\n\nNONE_EARLIER = (", flush=True)
     for count in range(1, len(every) + 1):
         rng = np.random.Generator(np.random.PCG64([seed, count]))
         at = every[:count]
         of_look = draws if at[-1] <= looks.LOOKS[-1] else draws // 5
-        row = [math.ceil(1000 * none_earlier(rng, at, a, of_look)) for a in levels]
+        row = [
+            math.ceil(1000 * max(none_earlier(rng, at, x, of_look) for x in (a, b * (1 - 1e-9))))
+            for a, b in zip(levels, ends, strict=True)
+        ]
         text = textwrap.fill(", ".join(map(str, row)) + ",", 92)
         print(f"    (  # {at[-1]}\n{textwrap.indent(text, ' ' * 8)}\n    ),", flush=True)
     print(")\n# fmt: on")

@@ -181,7 +181,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     adjusted = [1.0] * len(p_values)
     least = 1.0
     for place, i in enumerate(order):
-        least = min(least, p_values[i] * len(p_values) / (len(p_values) - place))
+        least = min(least, p_values[i] * (len(p_values) / (len(p_values) - place)))
         adjusted[i] = least
     return adjusted
 
@@ -206,35 +206,59 @@ def _closed_test(
     """Return the p values adjusted for the chance of any false one, given the dependence.
 
     Closed testing (Marcus, Peritz & Gabriel, Biometrika 63 (1976) 655): a case is called only if
-    every set of cases that it belongs to differs. A set is tested by Simes' statistic, the least
-    of (size / place) p over its p values in order (Biometrika 73 (1986) 751). That is a valid p
-    itself for independent and positively dependent cases; where flipping the signs of whole
-    blocks shows that the cases vary together, the share of flips with a smaller one is less.
+    every set of cases that it belongs to differs. A set differs if its smallest p is rarely so
+    small (what the largest statistic tells, good for one case among many that vary together), or
+    if many of its p are small by Simes' inequality (Biometrika 73 (1986) 751; good for cases that
+    all say the same). How often chance brings about either is counted among flips of the signs of
+    whole blocks, in which the cases vary together as they do in the data.
     """
     import numpy as np
 
     count = len(alone)
     if count < 2:
         return list(alone)
-    flipped = _flipped_p(series, seed)
     p = np.array(alone)
+    flipped = _flipped_p(series, seed)
+    order = np.argsort(flipped, axis=0)
+    ranked = np.take_along_axis(flipped, order, axis=0)
     adjusted = p.copy()
-    for size in range(2, count + 1):
-        weights = size / np.arange(1, size + 1)
-        for members in map(list, itertools.combinations(range(count), size)):
-            seen = float((np.sort(p[members]) * weights).min())
-            chance = (np.sort(flipped[:, members], axis=1) * weights).min(axis=1)
-            share = (1 + int((chance <= seen).sum())) / (1 + len(chance))
-            adjusted[members] = np.maximum(adjusted[members], min(seen, share))
-    return [min(1.0, float(p)) for p in adjusted]
+    for chosen in itertools.product((False, True), repeat=count):
+        members = np.array(chosen)
+        if members.sum() > 1:
+            chance = _set_p(np.sort(p[members]), ranked, members[order])
+            adjusted[members] = np.maximum(adjusted[members], chance)
+    return [min(1.0, float(x)) for x in adjusted]
+
+
+def _set_p(p: Floats, ranked: Floats, member: NDArray[np.bool_]) -> float:
+    """Return the chance of the sorted p values `p` of a set, or of worse, among the flips.
+
+    `ranked` are the p values of the flips (place, flip), `member` says which belong to the set.
+    """
+    import numpy as np
+
+    size, flips = len(p), ranked.shape[1]
+    theirs = np.where(member, ranked, np.inf)
+    smallest = theirs.min(axis=0)
+    simes = size * (theirs / np.maximum(1, np.cumsum(member, axis=0, dtype=np.int8))).min(axis=0)
+    as_small = float(p[0])
+    share = float((smallest <= as_small).mean())
+    of_simes = float((p * size / np.arange(1, size + 1)).min())
+    if of_simes < share:
+        # The smallest p that is as rare among the flips as Simes' statistic is by his inequality.
+        share = of_simes
+        place = max(0, math.floor(share * flips) - 1)
+        as_small = float(np.partition(smallest, place)[place])
+    either = (smallest <= as_small) | (simes <= share)
+    return float((1 + either.sum()) / (1 + flips))
 
 
 def _flipped_p(series: Sequence[Mapping[int, float]], seed: int) -> Floats:
-    """Return the signed-rank p of each case (column) under flips of whole blocks (row).
+    """Return the signed-rank p of each case (row) under flips of whole blocks (column).
 
     The log ratios are centred at their Hodges-Lehmann estimate; a flip turns all cases of a block
-    at once, so what the cases have in common stays. Each column by itself is uniform: a p is
-    drawn from the step of the exact distribution that it stands for.
+    at once, so what the cases have in common stays. Each row by itself is uniform: a p is drawn
+    from the step of the exact distribution that it stands for.
     """
     import numpy as np
 
@@ -243,8 +267,8 @@ def _flipped_p(series: Sequence[Mapping[int, float]], seed: int) -> Floats:
     blocks = sorted(set().union(*series))[:FLIPPED_BLOCKS]
     rng = np.random.Generator(np.random.PCG64(seed))
     flips = rng.integers(0, 2, (FLIPS, len(blocks))).astype(np.float32)
-    found = np.ones((FLIPS, len(series)))
-    for column, one in enumerate(series):
+    found = np.ones((len(series), FLIPS))
+    for row, one in enumerate(series):
         here = [place for place, block in enumerate(blocks) if block in one]
         n = len(here)
         if not n:
@@ -259,7 +283,7 @@ def _flipped_p(series: Sequence[Mapping[int, float]], seed: int) -> Floats:
         tail = np.minimum(w, n * (n + 1) // 2 - w)
         cdf = np.concatenate([[0.0], signed_rank_cdf(n)])
         step = cdf[tail + 1] - cdf[tail]
-        found[:, column] = 2 * (cdf[tail] + rng.random(FLIPS) * step)
+        found[row] = 2 * (cdf[tail] + rng.random(FLIPS) * step)
     return found
 
 
