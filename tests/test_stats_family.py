@@ -170,8 +170,9 @@ def test_any_look_p_agrees_with_the_tabulated_levels(confidence):
 
 
 def test_one_look_needs_no_correction():
-    assert any_look_p(0.02, (27,)) == 0.02
-    assert nominal_level(0.02, (27,)) == 0.02
+    for p in (1e-7, 0.02, 0.3):
+        assert any_look_p(p, (27,)) == p
+        assert nominal_level(p, (27,)) == p
 
 
 @given(st.integers(8, 1000), st.sampled_from([0.9, 0.95, 0.99]), st.integers(2, 8))

@@ -110,13 +110,15 @@ def any_look_p(p: float, at: Sequence[int]) -> float:
     reached included. Returned is the sum over looks of the chance of a first crossing, its exact
     part times a tabulated share that is two standard errors high (at the levels of LEVELS, what
     these were calibrated to); 0 to 3 % above the truth for the standard looks, more for others.
-    Below 1e-6 the looks are simply added up. Raises ValueError for `p` outside
-    0 ... 1 and for no looks.
+    Below 1e-6 the looks are simply added up. Raises ValueError for `p` outside 0 ... 1 and for no
+    looks.
     """
     if not 0 <= p <= 1:
         raise ValueError(f"a p of {p}")
     if not at:
         raise ValueError("no looks")
+    if len(at) == 1:
+        return p
     at = tuple(at)
     cell = bisect_right(GRID, p) - 1
     together = max(_at_grid(at)[cell] if cell >= 0 else 0.0, _crossing(p, at, cell))
