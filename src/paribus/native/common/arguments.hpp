@@ -110,12 +110,32 @@ inline std::string read_sizes(const Spec& spec, const std::string& text, std::ve
     return "";
 }
 
+// A known answer for one arm only: its environment may carry the delay, and an argument that is
+// given as well counts instead.
+inline std::string read_delays(const Spec& spec, Arguments& a) {
+    const struct {
+        const char* name;
+        double& into;
+    } known[] = {{"PARIBUS_DELAY_US", a.delay_us}, {"PARIBUS_DELAY_SHARE", a.delay_share}};
+    for (const auto& one : known) {
+        const char* value = std::getenv(one.name);
+        if (value == nullptr) continue;
+        const std::string name = one.name;
+        if (spec.libraries) return name + " is set, and this kernel has no operation to delay";
+        if (!read_double(value, one.into))
+            return name + "=" + value + " is not a number of at least 0";
+    }
+    return "";
+}
+
 }  // namespace detail
 
-// Reads argv; `error` holds the sentence for the user when something cannot be used.
+// Reads the environment, then argv; `error` holds the sentence for the user when something cannot
+// be used.
 inline Arguments read_arguments(const Spec& spec, int argc, char** argv) {
     Arguments a;
     if (spec.bytes != nullptr) a.error = detail::read_sizes(spec, spec.bytes, a.bytes);
+    if (a.error.empty()) a.error = detail::read_delays(spec, a);
     for (int i = 1; i < argc && a.error.empty(); ++i) {
         const std::string key = argv[i];
         const bool damageable = spec.bytes != nullptr || spec.libraries;
@@ -169,7 +189,9 @@ inline Arguments read_arguments(const Spec& spec, int argc, char** argv) {
         ++i;
     }
     if (a.error.empty() && a.like != Like::paribus && a.delay_us + a.delay_share > 0)
-        a.error = "--delay-us and --delay-share do not go with --like";
+        a.error =
+            "--delay-us and --delay-share do not go with --like, nor do PARIBUS_DELAY_US and "
+            "PARIBUS_DELAY_SHARE";
     if (a.error.empty() && spec.libraries && !a.help && !a.self_test &&
         (a.libraries.empty() || a.count == 0 || a.functions == 0))
         a.error = "--libraries, --count and --functions are needed";
@@ -195,7 +217,8 @@ inline std::string usage(const Spec& spec) {
             "  --warmup N             samples dropped before (default a tenth, 10 iterations or more)\n"
             "  --iterations N         iterations per sample, instead of as many as the clock needs\n"
             "  --delay-us X           wait X us in every operation: a known answer\n"
-            "  --delay-share X        wait the share X of the operation's own time in every operation\n";
+            "  --delay-share X        wait the share X of the operation's own time in every operation\n"
+            "                         (PARIBUS_DELAY_US and PARIBUS_DELAY_SHARE do the same for one arm)\n";
     if (spec.likes)
         text += "  --like osu|imb         measure as the OSU or Intel MPI benchmarks define it\n";
     text +=

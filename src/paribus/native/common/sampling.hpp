@@ -42,6 +42,29 @@ double least_ns(const Session& session, Operation& operation, long n) {
     return std::max(least, 1.0);
 }
 
+// The usual time of one operation, in batches that follow each other as samples do: the median of
+// 31, or of as many as 50 ms allow, after a tenth as warm-up. With a start of its own each would
+// be longer, and a delay in proportion to it too. The same on all ranks.
+template <class Operation>
+double usual_ns(const Session& session, Operation& operation, long batch, double batch_ns) {
+    const long batches = std::clamp(static_cast<long>(5e7 / batch_ns), 1L, 31L);
+    Stamps stamps(batches + 1);
+    start_together(session.rank, session.ranks);
+    operation((batches + 9) / 10 * batch);
+    stamps.record();
+    for (long i = 0; i < batches; ++i) {
+        operation(batch);
+        stamps.record();
+    }
+    std::vector<double> spans;
+    for (long i = 0; i < batches; ++i)
+        spans.push_back(static_cast<double>(stamps[i + 1] - stamps[i]) - session.clock.cost_ns);
+    std::nth_element(spans.begin(), spans.begin() + batches / 2, spans.end());
+    double each = spans[static_cast<std::size_t>(batches / 2)] / static_cast<double>(batch);
+    MPI_Bcast(&each, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    return std::max(each, 0.0);
+}
+
 // Decides batch and counts from a few trials. The first operation is not timed: it may open
 // connections and map memory. Sets the session's delay where one is asked for. Collective.
 template <class Operation>
@@ -61,14 +84,8 @@ Plan plan_case(Session& session, Operation& operation, bool delays) {
     }
     plan.operation_ns = ns / static_cast<double>(plan.batch);
     double extra_ns = 1000 * asked.delay_us;
-    if (asked.delay_share > 0) {
-        std::vector<double> usual;
-        for (int trial = 0; trial < 31 && ns * trial < 5e7; ++trial)
-            usual.push_back(timed_ns(session, operation, plan.batch));
-        std::nth_element(usual.begin(), usual.begin() + static_cast<long>(usual.size() / 2),
-                         usual.end());
-        extra_ns += asked.delay_share * usual[usual.size() / 2] / static_cast<double>(plan.batch);
-    }
+    if (asked.delay_share > 0)
+        extra_ns += asked.delay_share * usual_ns(session, operation, plan.batch, ns);
     if (delays) session.delay.loops = static_cast<std::uint64_t>(extra_ns / session.clock.spin_ns);
     const double sample_ns = ns + extra_ns * static_cast<double>(plan.batch);
     const long fit = static_cast<long>(std::min(1e9, 1e9 * asked.max_case_s / sample_ns));
