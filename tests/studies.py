@@ -23,7 +23,7 @@ def parse(text, request):
 BENCHMARK = Benchmark(
     "steady", "shell", "prints what its script prints", (Metric("time", "us", "lower"),),
     command, parse,
-    {{"script": Parameter("echo 2.5", str, "what sh executes")}}, ranks=1,
+    {{"script": Parameter("echo 2.50013", str, "what sh executes")}}, ranks=1,
 )
 """
 """A benchmark from outside; {mark} tells its processes from all others."""
@@ -35,7 +35,7 @@ RANDOM = "sleep 0.01; echo $(($(od -An -N2 -tu2 /dev/urandom) + 1))"
 def write_study(
     folder: Path,
     *,
-    script: str = "echo 2.5",
+    script: str = "echo 2.50013",
     arms: str = "[arms.a]\n[arms.b]\n",
     plan: str = "",
     mark: str = "steady",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -18,7 +19,7 @@ from paribus.model import State
 from paribus.store import Store
 from studies import RANDOM, command, paribus, write_study
 
-SLOWER = """if [ "$FACTOR" = slow ]; then echo 3.5; else echo 2.5; fi"""
+SLOWER = """if [ "$FACTOR" = slow ]; then echo 3.5; else echo 2.50013; fi"""
 READ_ONLY = 'mount --bind {0} {0} && mount -o remount,ro,bind {0} && "$@"'
 ARMS = '[arms.plain]\n[arms.slow]\nenv = { FACTOR = "slow" }\n'
 
@@ -84,9 +85,9 @@ def test_report_makes_the_same_report_again_also_elsewhere(tmp_path: Path) -> No
         ("echo nan", State.INVALID, "nan is not a measurement"),
         ("echo 0", State.INVALID, "0.0 is not a measurement"),
         ("printf 2.5e", State.INVALID, "2.5e"),
-        ("echo 2.5; echo oops", State.INVALID, "expected one number"),
-        ("echo 2.5; echo boom >&2; exit 7", State.FAILED, "exit code 7: boom"),
-        ("echo 2.5; kill -SEGV $$", State.FAILED, "signal 11"),
+        ("echo 2.50013; echo oops", State.INVALID, "expected one number"),
+        ("echo 2.50013; echo boom >&2; exit 7", State.FAILED, "exit code 7: boom"),
+        ("echo 2.50013; kill -SEGV $$", State.FAILED, "signal 11"),
     ],
 )
 def test_a_launch_without_proof_is_no_data(
@@ -119,7 +120,7 @@ def test_without_a_limit_of_its_own_a_launch_has_twenty_times_the_warm_up(tmp_pa
     count = f"{tmp_path}/count"
     script = (
         f"n=$(cat {count} 2>/dev/null || echo 0); n=$((n + 1)); echo $n > {count};"
-        " [ $n -ne 5 ] || sleep 200; echo 2.5"
+        " [ $n -ne 5 ] || sleep 200; echo 2.50013"
     )
     study = write_study(tmp_path, script=script)
     done = paribus("run", study, "--out", "out", cwd=tmp_path)
@@ -137,7 +138,7 @@ def test_an_arm_that_fails_at_times_differs_in_reliability(tmp_path: Path) -> No
     """Every launch of the arm but the first two fails: speed alone says too little."""
     script = (
         'if [ "$FACTOR" = slow ]; then n=$(cat count 2>/dev/null || echo 0); n=$((n + 1));'
-        f' echo $n > {tmp_path}/count; fi; echo 2.5; [ "$FACTOR" != slow ] || [ $n -le 2 ]'
+        f' echo $n > {tmp_path}/count; fi; echo 2.50013; [ "$FACTOR" != slow ] || [ $n -le 2 ]'
     ).replace("cat count", f"cat {tmp_path}/count")
     study = write_study(tmp_path, script=script, arms=ARMS, plan="blocks = 8")
     done = paribus("run", study, "--out", "out", cwd=tmp_path)
@@ -188,8 +189,8 @@ def test_a_machine_with_two_states_is_told(tmp_path: Path) -> None:
     done = paribus("run", study, "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert "launches fell into two states: steady" in said
-    assert "a 7 of 18, b 7 of 18 in the higher). All arms alike, so it is the machine" in said
+    assert "Launches fell into two states: steady" in said
+    assert "a 7 of 18, b 7 of 18 in the higher; b / a " in said
 
 
 def test_a_state_that_only_one_arm_has_is_not_blamed_on_the_machine(tmp_path: Path) -> None:
@@ -221,7 +222,7 @@ def test_before_and_after_surround_every_launch(tmp_path: Path) -> None:
         f"[arms.a]\n[arms.b]\nbefore = [\"sh -c 'echo before >> {trace}'\"]\n"
         f"after = [\"sh -c 'echo after >> {trace}'\"]\n"
     )
-    study = write_study(tmp_path, script=f"echo launch >> {trace}; echo 2.5", arms=arms)
+    study = write_study(tmp_path, script=f"echo launch >> {trace}; echo 2.50013", arms=arms)
     assert paribus("run", study, "--out", "out", cwd=tmp_path).returncode == 0
     words = trace.read_text().split()
     assert words.count("before") == words.count("after") == 9
@@ -235,7 +236,7 @@ def test_after_an_interruption_the_factor_is_switched_back(tmp_path: Path) -> No
         f'[arms.a]\n[arms.b]\nbefore = "touch {tmp_path}/switched"\n'
         f'after = "rm {tmp_path}/switched"\n'
     )
-    script = f"[ ! -e {tmp_path}/switched ] || sleep 60; echo 2.5"
+    script = f"[ ! -e {tmp_path}/switched ] || sleep 60; echo 2.50013"
     study = write_study(tmp_path, script=script, arms=arms)
     with subprocess.Popen(
         command("run", study, "--out", tmp_path / "out"), stderr=subprocess.PIPE, text=True
@@ -385,11 +386,34 @@ def test_without_an_mpi_compiler(tmp_path: Path) -> None:
 
 def test_dry_run_shows_the_plan_and_launches_nothing(tmp_path: Path) -> None:
     study = write_study(tmp_path, script=f"touch {tmp_path}/launched; echo 1")
-    done = paribus("run", study, "--dry-run", cwd=tmp_path)
+    done = paribus("run", study, "--dry-run", "--no-pilot", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "looks after 8, 12, 18, 27, 40, 60 blocks" in done.stdout
     assert not (tmp_path / "launched").exists()
     assert not list(tmp_path.glob("*.study"))
+
+
+def test_dry_run_tells_durations_from_a_pilot_and_keeps_nothing(tmp_path: Path) -> None:
+    study = write_study(tmp_path, script="sleep 0.05; echo 1.00017", plan='budget = "3 s"')
+    done = paribus("run", study, "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert re.search(r"steady: a 0\.0[5-9]\d*, b 0\.0[5-9]", said), said
+    assert "if every benchmark is decided at its first look" in said
+    assert re.search(r"the budget of 3 s buys about \d+ blocks", said), said
+    assert sorted(path.name for path in tmp_path.iterdir() if "cache" not in path.name) == [
+        "steady.py",
+        "study.toml",
+    ]
+
+
+def test_a_dry_run_switches_no_platform(tmp_path: Path) -> None:
+    mark = tmp_path / "switched"
+    study = write_study(tmp_path, arms=f'[arms.a]\nbefore = "touch {mark}"\n[arms.b]\n')
+    done = paribus("run", study, "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "a dry run switches nothing" in " ".join(done.stdout.split())
+    assert not mark.exists()
 
 
 def test_no_verb_and_an_unknown_one(tmp_path: Path) -> None:
@@ -407,7 +431,7 @@ def test_every_verb_has_help_with_an_example_and_a_page(verb: str, tmp_path: Pat
     assert done.returncode == 0
     assert f"paribus {verb}" in done.stdout.split("example:")[1]
     page = (Path(__file__).parent.parent / "docs" / "commands.md").read_text()
-    options = {word.strip("[],") for word in done.stdout.split() if word.startswith(("--", "[--"))}
+    options = {word.strip("[],:;") for word in done.stdout.split() if word.startswith(("--", "[--"))}
     for option in options - {"--help"}:
         assert option in page, f"docs/commands.md does not know {verb} {option}"
 

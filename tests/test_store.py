@@ -127,7 +127,7 @@ def test_a_full_disk_keeps_what_was_stored(tmp_path: Path) -> None:
 import os
 from pathlib import Path
 from paribus.errors import StoreError
-from paribus.model import (*)
+from paribus.model import *
 from paribus.store import Store
 directory = Path({str(tmp_path)!r})
 stored = 0
@@ -176,7 +176,7 @@ def test_the_database_itself_says_one_attempt_counts(tmp_path: Path) -> None:
     db = sqlite3.connect(tmp_path / "launches.db")
     with pytest.raises(sqlite3.IntegrityError):
         db.execute(
-            "INSERT INTO launches SELECT NULL, number, 9, block, benchmark, arm, seed, state,"
+            "INSERT INTO launches SELECT NULL, number, 9, block, benchmark, arm, place, seed, state,"
             " started, wall_s, exit_code, argv, facts, error, NULL FROM launches"
         )
     db.close()

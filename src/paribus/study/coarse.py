@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from paribus.judgement import Finding
 from paribus.model import Case
 from paribus.stats.ties import ties
+from paribus.stats.verdict import judge
 from paribus.study.evidence import Evidence
 from paribus.study.plan import Plan
 
@@ -17,7 +19,8 @@ def coarse(
 ) -> dict[tuple[str, str, Case | None], str]:
     """Return why cases are too coarse to judge, by benchmark, arm and case.
 
-    A headline (case None) is too coarse when half of its cases are.
+    A headline (case None) is too coarse when half of its cases are. Words that would hold even if
+    every ratio were off by one step of the values are let stand.
     """
     reference = plan.study.arms[0].name
     reasons: dict[tuple[str, str, Case | None], str] = {}
@@ -36,9 +39,10 @@ def coarse(
         ratios = [math.log(theirs[b] / ours[b]) for b in blocks]
         values = [side[b] for side in (ours, theirs) for b in blocks]
         told = ties(ratios, finding.margin, values)
+        coarse = told.too_coarse and not _stands(finding, told.quantum)
         if metric == plan.metrics[label][0]:
-            counts.setdefault((label, arm), []).append(told.too_coarse)
-        if told.too_coarse:
+            counts.setdefault((label, arm), []).append(coarse)
+        if coarse:
             step = "not to be told" if math.isinf(told.quantum) else f"{told.quantum:.2g} of it"
             reasons[(label, arm, finding.case)] = (
                 f"{told.share:.0%} of the blocks give the same ratio to within one step of the"
@@ -51,3 +55,13 @@ def coarse(
             many = f"in {sum(several)} of {len(several)} cases, " if len(several) > 1 else ""
             reasons[(label, arm, None)] = many + first
     return reasons
+
+
+def _stands(finding: Finding, quantum: float) -> bool:
+    """Return whether the word of a case holds even if every ratio is off by a whole quantum."""
+    found = finding.comparison
+    if found is None or math.isinf(quantum) or found.low <= 0 or math.isinf(found.high):
+        return False
+    wider = replace(found, low=found.low / (1 + quantum), high=found.high * (1 + quantum))
+    verdict = judge(wider, better=finding.metric.better, margin=finding.margin, last=True)
+    return verdict.word is finding.verdict.word

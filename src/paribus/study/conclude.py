@@ -65,10 +65,15 @@ def judgement_of(
         for selection in plan.study.benchmarks
         for finding in headlines(plan, evidence, selection, over=over[selection.label])
     ]
+    ended = {f.benchmark for f in found if over[f.benchmark]} | {
+        label
+        for label in plan.metrics
+        if all(f.verdict.final for f in found if f.benchmark == label)
+    }
     beside = [
         finding
         for selection in plan.study.benchmarks
-        for finding in endpoints(plan, evidence, selection.label, over=over[selection.label])
+        for finding in endpoints(plan, evidence, selection.label, over=selection.label in ended)
     ]
     rows = [case for finding in found for case in cases(plan, evidence, finding)]
     of_layers = layers(plan, evidence, over=all(f.verdict.final for f in found))

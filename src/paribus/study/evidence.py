@@ -19,6 +19,8 @@ COUNTED = (State.OK, State.TIMEOUT)
 """States of launches that enter a ratio; a launch that was cut off ranks as slower than all."""
 
 PROBE = "probe."
+LEAST_FOR_ENDPOINT = 4
+"""Samples below which p25, p99 and min of a launch are nothing but its median again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Evidence:
 
     What counts is the launch; with `session` launches in a session, the whole session: the median
     of its launches. `metrics` are the plan's: what each launch contributes. `probes` are what
-    the state probes of all launches said, of those that do not count as well.
+    the state probes of all launches said, and `failed` the launches (benchmark, block, arm) of
+    which some attempt failed: both also of attempts that do not count.
     """
 
     metrics: Mapping[str, Sequence[Metric]]
@@ -53,6 +56,7 @@ class Evidence:
     blocks: dict[str, dict[int, dict[str, Entry]]] = field(default_factory=dict)
     launches: dict[str, dict[int, dict[str, list[Entry]]]] = field(default_factory=dict)
     probes: list[ProbeOfLaunch] = field(default_factory=list)
+    failed: set[tuple[str, int, str]] = field(default_factory=set)
 
     def add(self, launch: Launch, outcome: Outcome) -> None:
         """Take in a launch that has been stored."""
@@ -68,11 +72,13 @@ class Evidence:
                 _interference(outcome.samples, self.metrics[launch.benchmark]),
             )
         )
-        self.see(launch, outcome.facts)
+        self.see(launch, outcome)
 
-    def see(self, launch: Launch, facts: Facts) -> None:
-        """Keep what the state probe of a launch said, also of one that does not count."""
-        if probe := _probe(facts):
+    def see(self, launch: Launch, outcome: Outcome) -> None:
+        """Keep what is to be known of every attempt, also of one that does not count."""
+        if outcome.state is not State.OK:
+            self.failed.add((launch.benchmark, launch.block, launch.arm))
+        if probe := _probe(outcome.facts):
             block = (launch.benchmark, launch.block, launch.place)
             self.probes.append(ProbeOfLaunch(block, launch.arm, probe))
 
@@ -127,6 +133,23 @@ class Evidence:
                 found.update(dict.fromkeys(unit.medians))
         return list(found)
 
+    def cells_of(self, benchmark: str, metric: str) -> list[Cell]:
+        """Return the cells of `metric` that every good launch of `benchmark` has.
+
+        A launch too slow for the 100 samples of a p99 must not drop out: that would select.
+        """
+        good = [
+            unit
+            for units in self.blocks.get(benchmark, {}).values()
+            for unit in units.values()
+            if unit.state is State.OK
+        ]
+        return [
+            cell
+            for cell in self.cells(benchmark)
+            if cell[0] == metric and all(cell in unit.medians for unit in good)
+        ]
+
     def series(self, benchmark: str, arm: str, cell: Cell) -> dict[int, float]:
         """Return the figures of one cell by block, warm-up (block 0) included."""
         blocks = self.blocks.get(benchmark, {})
@@ -159,6 +182,8 @@ def figures(samples: Sequence[Sample], metrics: Sequence[Metric]) -> dict[Cell, 
     found = {}
     for metric in metrics:
         for sample in samples:
+            if metric.endpoint != "median" and len(sample.values) < LEAST_FOR_ENDPOINT:
+                continue
             if sample.metric == (metric.sampled or metric.name):
                 try:
                     value = endpoint(sample.values, metric.endpoint, metric.better)
@@ -175,7 +200,7 @@ def collect(store: Store, metrics: Mapping[str, Sequence[Metric]], session: int 
         if stored.void is None:
             evidence.add(stored.launch, stored.outcome)
         else:
-            evidence.see(stored.launch, stored.outcome.facts)
+            evidence.see(stored.launch, stored.outcome)
     return evidence
 
 

@@ -192,17 +192,19 @@ def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
 def _why_again(sitting: _Sitting, block: Sequence[Launch], outcomes: Sequence[Outcome]) -> str:
     """Return why a block is to be done again ("" if it stands): never for what it measured.
 
-    A launch that the time limit cut off is not repeated: the slow would be weeded out.
+    A launch that the study's own time limit cut off is not repeated: the slow would be weeded
+    out. One that ran into the limit that we drew, far beyond any launch so far, hung.
     """
-    if any(outcome.state in (State.FAILED, State.INVALID) for outcome in outcomes):
-        return RETRY
     label, number = block[0].benchmark, block[0].block
+    drawn = sitting.benchmarks[label][0].timeout_s is None
+    bad = (State.FAILED, State.INVALID, *((State.TIMEOUT,) if drawn else ()))
+    if any(outcome.state in bad for outcome in outcomes):
+        return RETRY
     if sitting.redone.get(label, 0) + 1 > REDO_MOST * number:
         return ""
     probes = [
         ProbeOfLaunch((entry.launch.benchmark, entry.launch.block), arm, entry.probe)
-        for benchmark in sitting.evidence.blocks.values()
-        for units in benchmark.values()
+        for units in sitting.evidence.blocks[label].values()
         for arm, entry in units.items()
         if entry.probe
     ]

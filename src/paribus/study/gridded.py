@@ -45,8 +45,14 @@ class GriddedEvidence(Evidence):
         before: int = 0,
     ) -> None:
         """Make the evidence of `grids`; its launches are numbered from `before` + 1 on."""
+        import numpy as np
+
         super().__init__(metrics)
         self._grids = grids
+        self._by_cell = {
+            label: grid.values.transpose(0, 2, 1).copy() for label, grid in grids.items()
+        }
+        self._logs = {label: np.log(values) for label, values in self._by_cell.items()}
         self._columns = {
             label: {cell: i for i, cell in enumerate(grid.cells)} for label, grid in grids.items()
         }
@@ -68,8 +74,15 @@ class GriddedEvidence(Evidence):
     def series(self, benchmark: str, arm: str, cell: Cell) -> dict[int, float]:
         grid = self._grids[benchmark]
         column = self._columns[benchmark][cell]
-        values = grid.values[grid.arms.index(arm), :, column]
+        values = self._by_cell[benchmark][grid.arms.index(arm), column]
         return dict(zip(grid.blocks, values.tolist(), strict=True))
+
+    def log_ratios(self, benchmark: str, reference: str, arm: str, cell: Cell) -> dict[int, float]:
+        grid = self._grids[benchmark]
+        column = self._columns[benchmark][cell]
+        logs = self._logs[benchmark]
+        ratios = logs[grid.arms.index(arm), column] - logs[grid.arms.index(reference), column]
+        return dict(zip(grid.blocks, ratios.tolist(), strict=True))
 
     def cut_off(self, benchmark: str, arm: str) -> list[int]:
         return []

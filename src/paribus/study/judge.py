@@ -44,11 +44,13 @@ def headline(
 ) -> Finding:
     """Return the headline of one metric for one arm: mean log ratio over cases, per block."""
     reference = plan.study.arms[0].name
-    cells = [cell for cell in evidence.cells(label) if cell[0] == metric.name]
+    cells = evidence.cells_of(label, metric.name)
     pooled = pooled_ratios(evidence, label, reference, arm, metric)
     margin = margin_of(plan, evidence, label, metric)
     cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
     verdict, comparison = _decide(plan, pooled, metric.better, margin, cut, over=over)
+    if not cells and evidence.complete(label, [reference, arm]):
+        verdict = no_data(f"launches do not record enough samples for their {metric.endpoint}")
     unreliable = _reliability(plan, evidence, label, arm, over=over)
     blocks = sorted(pooled)[: comparison.blocks] if comparison else []
     return Finding(
@@ -69,11 +71,10 @@ def endpoints(
 ) -> tuple[Finding, ...]:
     """Return the headlines of the endpoints that do not decide, where launches have them."""
     merit, *others = plan.metrics[label]
-    recorded = {cell[0] for cell in evidence.cells(label)}
     return tuple(
         headline(plan, evidence, label, arm.name, metric, over=over)
         for metric in others
-        if metric.endpoint != merit.endpoint and metric.name in recorded
+        if metric.endpoint != merit.endpoint and evidence.cells_of(label, metric.name)
         for arm in plan.study.arms[1:]
     )
 
@@ -169,7 +170,7 @@ def pooled_ratios(
     evidence: Evidence, label: str, reference: str, arm: str, metric: Metric
 ) -> dict[int, float]:
     """Return the mean log ratio over the cells of `metric`, per block that both arms completed."""
-    cells = [cell for cell in evidence.cells(label) if cell[0] == metric.name]
+    cells = evidence.cells_of(label, metric.name)
     return headline_log_ratios(
         list(log_ratios(evidence, label, reference, arm, metric.better, cells).values())
     )
@@ -200,7 +201,7 @@ def log_ratios(
 
 def margin_of(plan: Plan, evidence: Evidence, label: str, metric: Metric) -> float:
     """Return the margin of a metric's headline: the mean of its cases', on the log scale."""
-    cells = [cell for cell in evidence.cells(label) if cell[0] == metric.name]
+    cells = evidence.cells_of(label, metric.name)
     margins = [cell_margin(plan, evidence, label, metric, cell) for cell in cells]
     return headline_margin(margins) if margins else metric.margin
 
@@ -284,16 +285,27 @@ def _next_look(plan: Plan, ratios: Sequence[float]) -> int:
 def _reliability(
     plan: Plan, evidence: Evidence, label: str, arm: str, *, over: bool
 ) -> Verdict | None:
+    """Return the verdict on failures, if they leave no word on speed.
+
+    A block that was done again after a failure counts as failed in that arm: the second attempt
+    gives its speed, and must not hide how often the first one does not come through.
+    """
     reference = plan.study.arms[0].name
-    failed: dict[str, list[int]] = {reference: [], arm: []}
-    attempted = 0
-    for block, entries in evidence.blocks.get(label, {}).items():
-        if block > 0 and reference in entries and arm in entries:
-            attempted += 1
-            for name, blocks in failed.items():
-                if entries[name].state is not State.OK:
-                    blocks.append(block)
-    return reliability(failed[reference], failed[arm], attempted, last=over)
+    attempted = [
+        block
+        for block, units in evidence.blocks.get(label, {}).items()
+        if block > 0 and reference in units and arm in units
+    ]
+    failed = {
+        name: [
+            block
+            for block in attempted
+            if (label, block, name) in evidence.failed
+            and (not evidence.session or evidence.blocks[label][block][name].state != State.OK)
+        ]
+        for name in (reference, arm)
+    }
+    return reliability(failed[reference], failed[arm], len(attempted), last=over)
 
 
 def _level(

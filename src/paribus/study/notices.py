@@ -13,7 +13,7 @@ from paribus.stats.censoring import MOST_CENSORED, censored_share
 from paribus.stats.drift import drift
 from paribus.stats.order import bias, order_effect
 from paribus.stats.probes import arms_differ
-from paribus.stats.states import TwoStates, ratio_per_state, shares_differ, two_states
+from paribus.stats.states import StateRatios, ratio_per_state
 from paribus.store import Stored
 from paribus.study.evidence import Evidence
 from paribus.study.judge import given_up, pooled_ratios
@@ -148,67 +148,67 @@ def _cut_off(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
 
 
 def _states(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
-    """Say in which benchmarks the launches of an arm fall into two states."""
-    told: dict[str, list[str]] = {}
-    labels: dict[str, list[str]] = {}
-    figures: dict[str, dict[str, Any]] = {}
-    for selection in plan.study.benchmarks:
-        label = selection.label
+    """Say in which benchmarks the launches of an arm fall into two states.
+
+    Benchmarks of which the same is to be said are told in one notice.
+    """
+    alike: dict[bool, dict[str, tuple[str, dict[str, Any]]]] = {}
+    reference, *others = (arm.name for arm in plan.study.arms)
+    for label in plan.metrics:
         values = {
-            arm.name: {
+            arm: {
                 p.block: p.level
                 for p in points
-                if (p.benchmark, p.arm) == (label, arm.name) and p.block and p.level
+                if (p.benchmark, p.arm) == (label, arm) and p.block and p.level
             }
-            for arm in plan.study.arms
+            for arm in (reference, *others)
         }
-        found = {arm: two_states(list(mine.values())) for arm, mine in values.items()}
-        seen = {arm: states for arm, states in found.items() if states}
-        if not seen:
-            continue
-        counts = ", ".join(f"{arm} {s.higher} of {s.launches}" for arm, s in seen.items())
-        apart = max(states.apart for states in seen.values())
-        text = f"{label} {apart:.3g} times apart ({counts} in the higher)"
-        reference, *others = values
-        per_state = {
-            arm: ratio_per_state(values[reference], values[arm])
-            for arm in others
-            if found[reference] and found[arm]
-        }
-        told_ratios = [
-            f"{arm} / {reference} is {r.lower:.3f} in the lower and {r.higher:.3f} in the higher"
-            for arm, r in per_state.items()
-            if r is not None and r.lower and r.higher
-        ]
-        text += f"; {', '.join(told_ratios)}" if told_ratios else ""
-        meaning = _what_states_mean(list(found.values()))
-        told.setdefault(meaning, []).append(text)
-        labels.setdefault(meaning, []).append(label)
-        figures.setdefault(meaning, {})[label] = {
-            arm: {"apart": s.apart, "higher": s.higher, "launches": s.launches}
-            for arm, s in seen.items()
-        }
-    for meaning, texts in told.items():
+        found = {arm: ratio_per_state(values[reference], values[arm]) for arm in others}
+        seen = {arm: ratios for arm, ratios in found.items() if ratios is not None}
+        if seen:
+            same = not any(ratios.shares_differ for ratios in seen.values())
+            alike.setdefault(same, {})[label] = _told_states(label, reference, seen)
+    for same, several in alike.items():
         yield Notice(
             "two states",
             "warning",
-            f"Launches fell into two states: {'; '.join(texts)}. {meaning}.",
-            tuple(labels[meaning]),
-            figures=figures[meaning],
+            f"Launches fell into two states: {'; '.join(text for text, _ in several.values())}. "
+            + STATES_OF_MACHINE * same
+            + STATES_OF_ARM * (not same),
+            tuple(several),
+            figures={label: figures for label, (_, figures) in several.items()},
         )
 
 
-def _what_states_mean(found: Sequence[TwoStates | None]) -> str:
-    reference, *others = found
-    alike = reference is not None and all(
-        other is not None and shares_differ(reference, other) >= 0.05 for other in others
-    )
-    if alike:
-        return (
-            "All arms alike, so it is the machine: the ratio compares neighbours and stands, the"
-            " absolute figures depend on the state"
-        )
-    return "Not all arms alike: how often an arm is in which state may be what differs"
+STATES_OF_MACHINE = (
+    "All arms alike, so it is the machine: the ratio compares neighbours and stands, the absolute"
+    " figures depend on the state."
+)
+STATES_OF_ARM = (
+    "Not all arms alike: how often an arm is in which state may be what differs, more than the"
+    " ratio."
+)
+
+
+def _told_states(
+    label: str, reference: str, seen: Mapping[str, StateRatios]
+) -> tuple[str, dict[str, Any]]:
+    """Return what to say of the states of one benchmark, and the figures of each arm."""
+    first = next(iter(seen.values())).reference
+    counts = [(reference, first), *((arm, ratios.arm) for arm, ratios in seen.items())]
+    apart = max(states.apart for _, states in counts)
+    shares = ", ".join(f"{arm} {states.higher} of {states.launches}" for arm, states in counts)
+    text = f"{label} {apart:.3g} times apart ({shares} in the higher"
+    for arm, ratios in seen.items():
+        both = [(ratios.lower, "lower"), (ratios.higher, "higher")]
+        known = [f"{ratio:.3f} in the {state}" for ratio, state in both if ratio is not None]
+        if len(known) == 2:
+            text += f"; {arm} / {reference} {', '.join(known)}"
+    figures: dict[str, Any] = {
+        arm: {"apart": states.apart, "higher": states.higher, "launches": states.launches}
+        for arm, states in counts
+    }
+    return f"{text})", figures
 
 
 def _probes(plan: Plan, evidence: Evidence) -> Iterable[Notice]:

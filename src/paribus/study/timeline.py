@@ -45,7 +45,8 @@ def points(plan: Plan, evidence: Evidence) -> tuple[tuple[Point, ...], float | N
         mine = evidence.entries(selection.label)
         levels |= relative(plan, mine)
         for arm in plan.study.arms:
-            flags |= _flags([e for e in mine if e.launch.arm == arm.name], levels)
+            counted = [e for e in mine if e.launch.arm == arm.name and evidence.counted(e.launch)]
+            flags |= _flags(counted, levels)
     found = tuple(
         Point(
             number=entry.launch.number,
@@ -81,7 +82,7 @@ def relative(plan: Plan, entries: Sequence[Entry]) -> dict[int, float]:
 
 def _flags(entries: Sequence[Entry], levels: dict[int, float]) -> dict[int, str]:
     """Return what is unusual about the launches of one arm, by number; they count nevertheless."""
-    numbers = [e.launch.number for e in entries if e.launch.block and e.launch.number in levels]
+    numbers = [e.launch.number for e in entries if e.launch.number in levels]
     values = [levels[number] for number in numbers]
     usual = launch_median(values) if values else 1.0
     return {

@@ -1,0 +1,448 @@
+"""Sessions, duets, monitoring, endpoints, layers, rankings and what a machine does to a study:
+whole studies of programs that take milliseconds, started like any other."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from paribus.errors import ParibusError
+from paribus.model import State
+from paribus.store import Store
+from paribus.study.plan import read_plan
+from studies import command, paribus
+
+SPOKEN = """
+import json
+from paribus.errors import ParseError
+from paribus.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Sample
+
+def command(request):
+    return Program(("/bin/sh", "-c", request.parameters["script"]), mpi=False)
+
+def parse(text, request):
+    said = json.loads(text)
+    samples = [
+        Sample("time", Case.of(n=int(case)), tuple(values))
+        for case, values in said["time"].items()
+    ]
+    return Parsed(tuple(samples), said.get("facts", {}))
+
+BENCHMARK = Benchmark(
+    "spoken", "shell", "prints what awk draws", (Metric("time", "us", "lower"),),
+    command, parse, {"script": Parameter("", str, "what sh executes")}, ranks=1,
+)
+"""
+
+ARMS = '[arms.fast]\n[arms.slow]\nenv = { FACTOR = "1.1" }\n'
+TWINS = "[arms.one]\n[arms.two]\n"
+
+
+def awk(body: str) -> str:
+    """Return a script whose awk program is `body`; f is the arm's factor, g() a normal draw."""
+    return (
+        "awk -v s=$((PARIBUS_SEED % 2147483647)) -v f=${FACTOR:-1} '"
+        "function g() { return sqrt(-2 * log(1 - rand())) * cos(6.2831853 * rand()) } "
+        "BEGIN { srand(s); for (i = 0; i < 9; i++) rand(); " + body + " }'"
+    )
+
+
+ONE = awk(r'printf "{\"time\": {\"1\": [%.9f]}}", 5 * f * exp(0.005 * g())')
+"""One sample of one case, scattering by 0.5 %."""
+
+
+def write(folder: Path, scripts: dict[str, str], *, arms: str = TWINS, plan: str = "") -> Path:
+    (folder / "spoken.py").write_text(SPOKEN)
+    benchmarks = "".join(
+        f"[[benchmarks]]\nfile = \"spoken.py\"\nlabel = \"{label}\"\nscript = '''{script}'''\n"
+        for label, script in scripts.items()
+    )
+    path = folder / "study.toml"
+    path.write_text(
+        f'question = "Which?"\nfactor = "env"\n{arms}\n{benchmarks}\n[plan]\nseed = 3\n{plan}\n'
+    )
+    return path
+
+
+def carried_out(folder: Path, study: Path, *options: str) -> tuple[str, dict]:
+    """Return what a study printed, on one line, and its verdict.json."""
+    done = paribus("run", study, "--out", "out", *options, cwd=folder)
+    assert done.returncode in (0, 3), done.stderr
+    verdict = json.loads((folder / "out" / "verdict.json").read_text())
+    return " ".join(done.stdout.split()), verdict
+
+
+def notices(verdict: dict, name: str) -> list[dict]:
+    return [notice for notice in verdict["notices"] if notice["name"] == name]
+
+
+# --- sessions ------------------------------------------------------------------------------------
+
+
+def session_arms(trace: Path) -> str:
+    return "".join(
+        f"[arms.{arm}]\nbefore = [\"sh -c 'echo on-{arm} >> {trace}'\"]\n"
+        f'after = ["sh -c \'echo off-{arm} >> {trace}\'"]\nenv = {{ FACTOR = "{factor}" }}\n'
+        for arm, factor in (("fast", 1), ("slow", 1.1))
+    )
+
+
+def test_a_session_switches_once_and_its_median_counts_once(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    study = write(
+        tmp_path,
+        {"work": f"echo launch >> {trace}; {ONE}"},
+        arms=session_arms(trace),
+        plan='unit = "session"\nlaunches = 3\nblocks = 8',
+    )
+    _, verdict = carried_out(tmp_path, study)
+    head = verdict["headlines"][0]
+    assert head["verdict"]["word"] == "slower"
+    assert head["comparison"]["blocks"] == 8
+    said = trace.read_text().split()
+    # A session of 1 warm-up and 3 launches; two of the same arm in a row are not switched between.
+    parts = re.findall(r"on-(\w+)((?: launch)+) off-\1", " ".join(said))
+    assert " ".join(f"on-{arm}{launches} off-{arm}" for arm, launches in parts) == " ".join(said)
+    assert {len(launches.split()) % 4 for _, launches in parts} == {0}
+    assert sum(len(launches.split()) for _, launches in parts) == 2 * 8 * 4
+    assert all(one != other for (one, _), (other, _) in itertools.pairwise(parts))
+    assert [t["counted"] for t in verdict["tallies"]] == [24, 24]
+
+
+def test_too_few_switches_are_not_attributable(tmp_path: Path) -> None:
+    """Seed 3 of 8 blocks switches 5 times to one arm; with 20 blocks it is often enough."""
+    told = {}
+    for blocks in (8, 20):
+        folder = tmp_path / str(blocks)
+        folder.mkdir()
+        plan = f'unit = "session"\nlaunches = 1\nblocks = {blocks}\nmargin = "0.01 %"'
+        study = write(folder, {"work": ONE}, arms=session_arms(folder / "trace"), plan=plan)
+        said, verdict = carried_out(folder, study)
+        switched = (folder / "trace").read_text().split()
+        least = min(switched.count("on-fast"), switched.count("on-slow"))
+        found = notices(verdict, "one installation each")
+        # The very first session is no switch: nobody knows what came before.
+        first = switched[0].removeprefix("on-")
+        least = min(switched.count(f"on-{arm}") - (arm == first) for arm in ("fast", "slow"))
+        assert bool(found) == (least < 6)
+        assert ("not attributable to the factor" in said) == bool(found)
+        told[blocks] = bool(found)
+    assert not told[20]
+
+
+def test_killed_sessions_go_on(tmp_path: Path) -> None:
+    study = write(
+        tmp_path,
+        {"work": f"sleep 0.02; {ONE}"},
+        plan='unit = "session"\nlaunches = 2\nblocks = 8\nmargin = "0.01 %"',
+    )
+    for kill in range(3):
+        options = ["--resume"] if kill else []
+        with subprocess.Popen(
+            command("run", study, "--out", "out", *options), cwd=tmp_path, stderr=subprocess.DEVNULL
+        ) as process:
+            time.sleep(0.7)
+            process.kill()
+    _, verdict = carried_out(tmp_path, study, "--resume")
+    assert verdict["complete"]
+    assert [t["counted"] for t in verdict["tallies"]] == [16, 16]
+    with Store(tmp_path / "out") as store:
+        numbers = sorted(one.launch.number for one in store.launches())
+    assert numbers == [launch.number for launch in read_plan(tmp_path / "out").launches]
+
+
+# --- duet ----------------------------------------------------------------------------------------
+
+
+def test_the_arms_of_a_duet_run_at_the_same_time_on_cores_of_their_own(tmp_path: Path) -> None:
+    script = f"echo $(date +%s%N) $(taskset -cp $$) >> {tmp_path}/when-$FACTOR; sleep 0.1; {ONE}"
+    arms = ARMS.replace("[arms.fast]", '[arms.fast]\nenv = { FACTOR = "1" }')
+    study = write(tmp_path, {"work": script}, arms=arms, plan='layout = "duet"\nblocks = 12')
+    said, verdict = carried_out(tmp_path, study)
+    assert verdict["headlines"][0]["verdict"]["word"] == "slower"
+    assert "same time" in said
+    fast, slow = ((tmp_path / f"when-{factor}").read_text().splitlines() for factor in ("1", "1.1"))
+    apart = [abs(int(a.split()[0]) - int(b.split()[0])) for a, b in zip(fast, slow, strict=True)]
+    assert sorted(apart)[len(apart) // 2] < 80e6, "launches of a pair began after one another"
+    cores = [(a.split()[-1], b.split()[-1]) for a, b in zip(fast, slow, strict=True)]
+    assert all(a != b for a, b in cores)
+    assert len({a for a, _ in cores}) > 1, "the arms never swapped their cores"
+    assert not [d for d in verdict["differences"] if d["kind"] == "unexplained"]
+
+
+def test_a_duet_without_cores_for_all_is_refused(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'question = "?"\nfactor = "nothing"\n[arms.a]\n[arms.b]\n[[benchmarks]]\nname = "latency"\n'
+        'ranks = 4096\n[plan]\nlayout = "duet"\n'
+    )
+    done = paribus("run", study, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "each arm of a duet" in done.stderr
+
+
+# --- monitoring ----------------------------------------------------------------------------------
+
+
+def wait_for_launches(directory: Path, least: int) -> None:
+    """Wait until the study in `directory` has stored so many launches."""
+    for _ in range(600):
+        time.sleep(0.1)
+        if (directory / "launches.db").exists():
+            try:
+                with Store(directory) as store:
+                    if len(store.counting()) >= least:
+                        return
+            except ParibusError:
+                pass
+    raise AssertionError(f"{least} launches never came")
+
+
+def test_a_monitored_study_goes_on_until_stopped_and_is_valid_at_any_moment(
+    tmp_path: Path,
+) -> None:
+    study = write(tmp_path, {"work": f"sleep 0.01; {ONE}"}, arms=ARMS)
+    counts = []
+    for options in (["--monitor"], ["--resume"]):
+        with subprocess.Popen(
+            command("run", study, "--out", "out", *options),
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            wait_for_launches(tmp_path / "out", 40 * (len(counts) + 1))
+            process.send_signal(signal.SIGINT)
+            printed, _ = process.communicate(timeout=60)
+        assert process.returncode == 130
+        verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
+        head = verdict["headlines"][0]
+        assert head["verdict"]["word"] == "slower", printed
+        assert not head["verdict"]["final"]
+        assert head["comparison"]["low"] < 1.1 < head["comparison"]["high"]
+        counts.append(head["comparison"]["blocks"])
+    assert counts[1] > counts[0] > 12
+    assert json.loads((tmp_path / "out" / "plan.json").read_text())["launches"] == []
+
+
+def test_rounds_of_a_monitored_study_keep_their_interval(tmp_path: Path) -> None:
+    plan = 'monitor = true\nevery = "1 s"\nbudget = "0.7 s"'
+    study = write(tmp_path, {"work": f"sleep 0.1; {ONE}"}, plan=plan)
+    begin = time.monotonic()
+    _, verdict = carried_out(tmp_path, study)
+    rounds = max(launch["block"] for launch in verdict["launches"])
+    assert rounds >= 2
+    assert time.monotonic() - begin > rounds - 1.5
+
+
+def test_monitoring_refuses_what_needs_an_end(tmp_path: Path) -> None:
+    study = write(tmp_path, {"work": ONE}, plan='unit = "session"')
+    done = paribus("run", study, "--monitor", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "monitor" in done.stderr
+
+
+# --- what decides --------------------------------------------------------------------------------
+
+TAIL = awk(
+    r'printf "{\"time\": {\"1\": ["; for (i = 0; i < 200; i++) { '
+    r"slow = (f > 1 && i % 25 == 0) ? 2 : 1; "
+    r'printf "%s%.9f", (i ? "," : ""), 5 * slow * exp(0.02 * g()) } printf "]}}"'
+)
+"""200 samples; in the slow arm 4 % of them take twice as long."""
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "word"), [("", "equivalent"), ('endpoints = ["p99", "median"]', "slower")]
+)
+def test_a_tail_is_found_only_where_it_was_said_beforehand_that_it_decides(
+    endpoints: str, word: str, tmp_path: Path
+) -> None:
+    study = write(tmp_path, {"work": TAIL}, arms=ARMS, plan="blocks = 12")
+    study.write_text(study.read_text().replace('label = "work"', f'label = "work"\n{endpoints}'))
+    said, verdict = carried_out(tmp_path, study)
+    head = verdict["headlines"][0]
+    assert head["verdict"]["word"] == word
+    beside = {f["metric"]["name"]: f for f in verdict["endpoints"]}
+    if word == "equivalent":
+        assert beside["time p99"]["verdict"]["word"] == "slower"
+        assert beside["time p99"]["margin"] == pytest.approx(0.10)
+        assert "Other endpoints" in said
+    else:
+        assert head["metric"]["name"] == "time p99"
+        assert beside["time"]["verdict"]["word"] == "equivalent"
+    plan = json.loads((tmp_path / "out" / "plan.json").read_text())
+    assert plan["metrics"]["work"][0]["name"] == head["metric"]["name"]
+
+
+def test_too_few_samples_have_no_p99(tmp_path: Path) -> None:
+    study = write(tmp_path, {"work": ONE}, plan="blocks = 8")
+    _, verdict = carried_out(tmp_path, study)
+    assert verdict["endpoints"] == []
+    study.write_text(
+        study.read_text().replace('label = "work"', 'label = "work"\nendpoints = "p99"')
+    )
+    done = paribus("run", study, "--out", "again", cwd=tmp_path)
+    assert done.returncode == 4
+    assert "enough samples for their p99" in (tmp_path / "again" / "verdict.json").read_text()
+
+
+def test_a_layer_has_a_headline_and_a_lone_benchmark_has_none(tmp_path: Path) -> None:
+    study = write(tmp_path, {"one": ONE, "other": ONE}, arms=ARMS, plan="blocks = 12")
+    _, verdict = carried_out(tmp_path, study)
+    (layer,) = verdict["layers"]
+    assert (layer["benchmark"], layer["verdict"]["word"]) == ("shell", "slower")
+    assert layer["comparison"]["low"] < 1.1 < layer["comparison"]["high"]
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    _, verdict = carried_out(alone, write(alone, {"one": ONE}, arms=ARMS, plan="blocks = 8"))
+    assert verdict["layers"] == []
+
+
+MANY = awk(
+    r'printf "{\"time\": {"; for (c = 1; c <= 10; c++) { '
+    r"sd = (c == 10) ? 0.12 : 0.005; "
+    r'printf "%s\"%d\": [%.9f]", (c > 1 ? "," : ""), c, 5 * c * (c % 2 ? f : 1) * exp(sd * g()) } '
+    r'printf "}}"'
+)
+"""Ten cases: the odd ones slower in the slow arm, the tenth so noisy that it is never decided."""
+
+
+def test_cases_are_judged_as_a_family_and_a_noisy_one_holds_nothing_up(tmp_path: Path) -> None:
+    study = write(tmp_path, {"work": MANY}, arms=ARMS, plan='decides = "cases"\nblocks = 40')
+    _, verdict = carried_out(tmp_path, study)
+    words = {case["case"]["n"]: case["verdict"]["word"] for case in verdict["cases"]}
+    assert [words[n] for n in range(1, 10)] == ["slower", "equivalent"] * 4 + ["slower"]
+    assert words[10] == "undecided"
+    blocks = {case["comparison"]["blocks"] for case in verdict["cases"]}
+    assert blocks < {8, 12, 18, 27}, "cases are judged at a look, before the last block"
+
+
+def test_three_arms_are_ranked_as_far_as_it_goes(tmp_path: Path) -> None:
+    arms = "".join(
+        f'[arms.{name}]\nenv = {{ FACTOR = "{factor}" }}\n'
+        for name, factor in (("a", 1), ("b", 1.1), ("c", 1.1))
+    )
+    noisy = ONE.replace("0.005", "0.02")
+    study = write(tmp_path, {"work": noisy}, arms=arms, plan="blocks = 40\nmargin = '3 %'")
+    said, verdict = carried_out(tmp_path, study)
+    words = {(p["reference"], p["arm"]): p["verdict"]["word"] for p in verdict["pairs"]}
+    assert words == {("a", "b"): "slower", ("a", "c"): "slower", ("b", "c"): "equivalent"}
+    assert [h["verdict"]["word"] for h in verdict["headlines"]] == ["slower", "slower"]
+    # Two arms share the error of 5 %: each interval is at a higher level than one alone would be.
+    assert verdict["headlines"][0]["comparison"]["level"] > 0.98
+    assert "a" in said.split("anking")[1]
+
+
+# --- what a machine does to a study --------------------------------------------------------------
+
+PROBED = awk(
+    r'getline n < "COUNT"; n++; print n > "COUNT"; close("COUNT"); '
+    r"state = (n >= 30 && n <= 30 + LENGTH) ? 3 : 1; "
+    r'printf "{\"time\": {\"1\": [%.9f]}, \"facts\": {\"probe.before.core_to_core_ns\": %.6f, '
+    r'\"probe.after.core_to_core_ns\": %.6f}}", 5 * state * exp(0.03 * g()), '
+    r"50 * state * exp(0.01 * g()), 50 * state * exp(0.01 * g())"
+)
+"""From the 30th launch on the machine is three times slower, and its probe says so."""
+
+
+def test_a_block_in_two_states_is_done_again_whole_and_counted(tmp_path: Path) -> None:
+    script = PROBED.replace("COUNT", f"{tmp_path}/count").replace("LENGTH", "41")
+    study = write(tmp_path, {"work": script}, plan='blocks = 60\nmargin = "0.2 %"')
+    said, verdict = carried_out(tmp_path, study)
+    with Store(tmp_path / "out") as store:
+        void = [one for one in store.launches(void=True) if one.void]
+    assert {one.void for one in void} == {
+        "the machine changed its state inside this block; the block was done again"
+    }
+    blocks = {one.launch.block for one in void}
+    assert 1 <= len(blocks) <= 2
+    assert len(void) == 2 * len(blocks)
+    (told,) = notices(verdict, "blocks done again")
+    assert told["figures"]["blocks"] == len(blocks)
+    assert "Launches fell into two states" in said
+
+
+def test_no_more_than_a_fifth_of_the_blocks_is_done_again(tmp_path: Path) -> None:
+    """Every third launch finds the other state: more blocks than may be repeated."""
+    script = awk(
+        r'state = (rand() < 0.4) ? 3 : 1; printf "{\"time\": {\"1\": [%.9f]}, \"facts\": '
+        r'{\"probe.before.core_to_core_ns\": %.6f}}", 5 * exp(0.03 * g()), '
+        r"50 * state * exp(0.01 * g())"
+    )
+    study = write(tmp_path, {"work": script}, plan='blocks = 40\nmargin = "0.1 %"')
+    carried_out(tmp_path, study)
+    with Store(tmp_path / "out") as store:
+        void = {one.launch.block for one in store.launches(void=True) if one.void}
+    assert 3 <= len(void) <= 8
+
+
+def test_launches_cut_off_by_the_limit_count_as_slowest_and_withhold_the_size(
+    tmp_path: Path,
+) -> None:
+    """A third of the slow arm's launches run into the study's own limit."""
+    script = 'if [ -n "$FACTOR" ] && [ $((PARIBUS_SEED % 3)) = 0 ]; then sleep 20; fi; ' + ONE
+    study = write(tmp_path, {"work": script}, arms=ARMS, plan="blocks = 12")
+    study.write_text(
+        study.read_text()
+        .replace('label = "work"', 'label = "work"\ntimeout = "0.3 s"')
+        .replace("seed = 3", "seed = 4")
+    )
+    _, verdict = carried_out(tmp_path, study)
+    with Store(tmp_path / "out") as store:
+        stored = list(store.launches(void=True))
+    cut = [one for one in stored if one.outcome.state is State.TIMEOUT and one.launch.block]
+    assert len(cut) >= 2
+    assert not any(one.void for one in stored), "slow launches are not weeded out"
+    (told,) = notices(verdict, "time-outs")
+    assert told["level"] == "warning"
+    assert "withheld" in told["text"]
+    word = verdict["headlines"][0]["verdict"]
+    assert word["word"] == "reliability differs" or not word["size_known"]
+
+
+def test_constants_that_were_printed_too_coarsely_are_withheld(tmp_path: Path) -> None:
+    study = write(tmp_path, {"work": """echo '{"time": {"1": [2.5]}}'"""}, plan="blocks = 8")
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "too coarse for the margin" in " ".join(done.stdout.split())
+
+
+def test_an_outlying_launch_is_flagged_and_kept(tmp_path: Path) -> None:
+    script = (
+        f"n=$(cat {tmp_path}/n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > {tmp_path}/n; "
+        f"[ $n -ne 15 ] || export FACTOR=4; {ONE}"
+    )
+    study = write(tmp_path, {"work": script}, plan='blocks = 12\nmargin = "0.1 %"')
+    _, verdict = carried_out(tmp_path, study)
+    flagged = [launch for launch in verdict["launches"] if launch["flag"]]
+    assert 15 in {launch["number"] for launch in flagged}
+    assert len(flagged) <= 3
+    assert notices(verdict, "outlying launches")
+    assert sum(t["counted"] for t in verdict["tallies"]) == 24
+
+
+def test_drift_and_the_order_within_pairs_are_told(tmp_path: Path) -> None:
+    """Each launch is a little slower than the one before, and a pair's second by 3 % more."""
+    script = (
+        f"n=$(cat {tmp_path}/n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > {tmp_path}/n; "
+        + awk(
+            r'printf "{\"time\": {\"1\": [%.9f]}}", '
+            r"5 * exp(0.002 * n + 0.03 * (n % 2 == 0) + 0.004 * g())"
+        ).replace("-v f", "-v n=$n -v f")
+    )
+    study = write(tmp_path, {"work": script}, plan='blocks = 40\nmargin = "0.1 %"')
+    _, verdict = carried_out(tmp_path, study)
+    (drift,) = notices(verdict, "drift")
+    assert drift["figures"]["lag1"] > 0.5
+    lags = dict(drift["figures"]["lags"])
+    assert lags[16] > 2 * lags[1]
+    (order,) = notices(verdict, "order effect")
+    assert order["figures"]["ratio"] == pytest.approx(1.032, abs=0.008)
