@@ -291,6 +291,23 @@ def test_next_steps() -> None:
     assert hostile.startswith("paribus run 'a'\"'\"'b ")
 
 
+@pytest.mark.parametrize(
+    ("blocks", "budget_s", "said"),
+    [
+        (60, None, "set blocks = 67 under [plan]"),
+        (90, 60.0, "raise the budget under [plan]"),
+        (61, 60.0, "set blocks = 67 and raise the budget under [plan]"),
+    ],
+)
+def test_more_blocks_may_take_a_larger_budget(
+    blocks: int, budget_s: float | None, said: str
+) -> None:
+    base = judgements.two_arms()
+    settings = replace(base.study.settings, blocks=blocks, budget_s=budget_s)
+    changed = replace(base, study=replace(base.study, settings=settings))
+    assert any(said in step for step in advice.next_steps(changed))
+
+
 @pytest.mark.parametrize("module", [wording, axes])
 def test_examples(module: ModuleType) -> None:
     found = doctest.testmod(module)

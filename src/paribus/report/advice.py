@@ -66,9 +66,13 @@ def _more_blocks(judgement: Judgement, finding: Finding) -> str:
         )
     if not lookup.measured(judgement):
         return f"{who}: about {needed} blocks in all would be needed."
+    settings = judgement.study.settings
+    ways = [f"set blocks = {needed}"] if needed > settings.blocks else []
+    ways += ["raise the budget"] if settings.budget_s and done < settings.blocks else []
     return (
-        f"{who}: about {count(needed - done, 'more block')} needed; set blocks = {needed} under "
-        "[plan] and run into a new directory."
+        f"{who}: about {count(needed - done, 'more block')} needed; "
+        f"{' and '.join(ways) or f'set blocks = {needed}'} under [plan] and run into a new "
+        "directory."
     )
 
 
