@@ -113,6 +113,25 @@ class Parsed:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """What the output of a tool says by itself, without knowing what was asked for.
+
+    `parameters` are those that the output echoes and that two outputs must share to be compared
+    (sizes and other points of a sweep are cases, not parameters); `ranks` are as the output counts
+    them, None if it does not. `guards` are sentences on contamination that the output carries,
+    such as a CPU time far below the wall time.
+    """
+
+    benchmark: str
+    version: str
+    parameters: Mapping[str, Scalar]
+    ranks: int | None
+    samples: tuple[Sample, ...]
+    facts: Facts = field(default_factory=dict)
+    guards: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """What to start for every rank. `argv[0]` is a path, or a name looked up on the PATH.
 
@@ -157,6 +176,11 @@ class Benchmark:
     parse(stdout, request) -> Parsed, or raises ParseError with the line; demands positive proof
     (success marker, every requested case, parameters and ranks echoed as asked).
     The first of `metrics` is the figure of merit: the one that decides.
+
+    Of tools that others made: read(text) -> Reading, raises ParseError as parse does;
+    recognise(text) says whether a text is this tool's output at all; `program` is what it is
+    called on the PATH, `get` how to come by it, `versions` which are understood, `proof` what an
+    output must show to be believed, and `means` what its figures mean and what they do not.
     """
 
     name: str
