@@ -15,6 +15,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from paribus.judgement import Comparison
+from paribus.stats.walsh import ordered_sums
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 EXACT_UP_TO = 500
 """Blocks up to which the distribution is exact; beyond, its expansion gives the same ranks."""
+
+ALL_SUMS_UP_TO = 150
+"""Blocks up to which making and ordering all sums is quicker than finding the few that count."""
 
 MOST_BLOCKS = 10_000
 """Blocks beyond which `compare` refuses: their Walsh averages would take over 400 MB."""
@@ -80,7 +84,7 @@ def _walsh_sums(values: Floats) -> Floats:
     import numpy as np
 
     n = values.shape[-1]
-    if values.ndim == 1 and n <= EXACT_UP_TO:
+    if values.ndim == 1 and n <= ALL_SUMS_UP_TO:
         one, other = _pairs(n)
         row: Floats = values[one] + values[other]
         return row
@@ -100,10 +104,14 @@ def hodges_lehmann(values: Floats, alpha: float) -> tuple[Any, Any, Any]:
     import numpy as np
 
     n = values.shape[-1]
-    sums = _walsh_sums(values)
-    m = sums.shape[-1]
+    m = n * (n + 1) // 2
     k = critical_rank(n, alpha)
     middle = ((m - 1) // 2, m // 2)
+    if values.ndim == 1 and n > ALL_SUMS_UP_TO:
+        low, one, other, high = ordered_sums(values, (max(k, 0), *middle, m - 1 - max(k, 0)))
+        ends = (low / 2, high / 2) if k >= 0 else (-math.inf, math.inf)
+        return np.array((one + other) / 4), np.array(ends[0]), np.array(ends[1])
+    sums = _walsh_sums(values)
     sums.partition(sorted({*middle, max(k, 0), m - 1 - max(k, 0)}), axis=-1)
     estimate = (sums[..., middle[0]] + sums[..., middle[1]]) / 4
     if k < 0:
