@@ -348,6 +348,33 @@ def test_verdicts_mirror_and_never_contradict_the_interval(logs, margin, last):
         assert words["lower"] is Word.SLOWER
 
 
+AT_THE_MARGIN = "the effect sits at the margin of 2 %; more blocks would not help"
+
+
+@pytest.mark.parametrize(
+    ("interval", "word", "reason"),
+    [
+        ((1.30, 1.28, 1.32), "slower", "by more than the margin of 2 %"),
+        ((0.70, 0.68, 0.72), "faster", "by more than the margin of 2 %"),
+        ((1.00, 0.99, 1.01), "equivalent", "within the margin of 2 %"),
+        ((1.01, 1.005, 1.015), "equivalent", "real, but within the margin of 2 %"),
+        ((1.02, 1.018, 1.022), "undecided", AT_THE_MARGIN),
+        ((1.05, 0.99, 1.09), "undecided", "the margin is 2 %"),
+        ((1.30, 1.10, INF), "undecided", "the margin is 2 %"),
+    ],
+)  # fmt: skip
+def test_a_size_that_the_time_limit_hides_is_withheld_and_the_word_stays(interval, word, reason):
+    comparison = Comparison(12, *interval, 0.987)
+    known = judge(comparison, better="lower", margin=0.02, last=False, needed=9)
+    found = judge(comparison, better="lower", margin=0.02, last=False, needed=9, size_known=False)
+    assert (found.word, found.size_known, known.size_known) == (word, False, True)
+    assert (found.word, found.final, found.blocks_needed) == (
+        known.word, known.final, known.blocks_needed,
+    )  # fmt: skip
+    why = "the size is withheld because the time limit cut off more than 2 % of the launches"
+    assert found.reason == f"{reason}; {why}"
+
+
 # --- reliability -------------------------------------------------------------------------------
 
 

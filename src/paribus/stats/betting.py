@@ -80,7 +80,7 @@ def scores(values: Floats, scale: Floats, theta: float) -> Floats:
     """
     import numpy as np
 
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         distance = np.where(values == theta, 0.0, values - theta)
         smooth = np.tanh(distance / scale)
     return np.where(scale > 0, smooth, np.sign(distance))

@@ -14,9 +14,7 @@ from paribus.stats.scatter import sd_of
 TYPICAL_CONFIDENCE = 0.987
 """The confidence at each look of the standard schedule (looks.schedule(60))."""
 
-SIZE_WITHHELD = (
-    "by how much is withheld, because the time limit cut off more than 2 % of the launches"
-)
+SIZE_WITHHELD = "the size is withheld because the time limit cut off more than 2 % of the launches"
 
 
 def _log(ratio: float) -> float:
