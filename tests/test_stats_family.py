@@ -364,21 +364,29 @@ def test_claims_that_cannot_be():
         claims([{1: math.nan}], [0.02], STANDARD, seed=0)
 
 
-# --- error rates, whatever stopped the study ---------------------------------------------------
-
-
-def stop_of(headline: np.ndarray, margin: float = 0.02) -> int:
-    """Return the look at which the headline of a study ends it."""
-    for n in STANDARD.at:
-        found = compare(headline[:n].tolist(), STANDARD.confidence)
-        if judge(found, better="lower", margin=margin, last=n == STANDARD.at[-1]).final:
-            break
-    return n
+# --- error rates, for the stop that is worst: wherever a look supports anything ------------------
 
 
 def claimed(rows: np.ndarray, n: int, margin: float) -> np.ndarray:
+    """Return which cases are supported after `n` blocks."""
+    alone = [any_look_p(word_p(row[:n], margin), STANDARD.at) for row in rows]
+    if min(alone) > 0.05:  # the family only adds to them
+        return np.zeros(len(rows), dtype=bool)
     found = claims(as_series(rows[:, :n]), [margin] * len(rows), STANDARD, seed=n)
     return np.array([claim.supported for claim in found])
+
+
+def ever_claimed(rows: np.ndarray, margin: float) -> bool:
+    return any(claimed(rows, n, margin).any() for n in STANDARD.at)
+
+
+def stop_of(headline: np.ndarray) -> int:
+    """Return the look at which the headline of a study ends it."""
+    for n in STANDARD.at:
+        found = compare(headline[:n].tolist(), STANDARD.confidence)
+        if judge(found, better="lower", margin=0.02, last=n == STANDARD.at[-1]).final:
+            break
+    return n
 
 
 def recorded_rows(studies: int, seed: int):
@@ -392,8 +400,8 @@ def recorded_rows(studies: int, seed: int):
 def test_identical_arms_make_few_claims_on_recorded_cases_and_uncorrected_ones_many():
     wrong = uncorrected = 0
     for rows in recorded_rows(600, 11):
+        wrong += ever_claimed(rows, 0.0)
         n = stop_of(rows.mean(axis=0))
-        wrong += claimed(rows, n, 0.0).any()
         uncorrected += any(word_p(row[:n], 0.0) <= 0.05 for row in rows)
     assert wrong / 600 <= 0.077
     assert uncorrected / 600 >= 0.25
@@ -404,7 +412,8 @@ def test_few_of_the_claims_are_false_when_half_of_the_cases_differ():
     for rows in recorded_rows(300, 12):
         differ = np.arange(10) % 2 == 1
         shifted = rows + np.where(differ, math.log(1.03), 0.0)[:, None]
-        said = claimed(shifted, stop_of(shifted.mean(axis=0)), 0.0)
+        looks = (claimed(shifted, n, 0.0) for n in STANDARD.at)
+        said = next((said for said in looks if said.mean() >= 0.45), claimed(shifted, 60, 0.0))
         false_shares.append((said & ~differ).sum() / max(1, said.sum()))
         found.append(said[differ].mean())
     assert np.mean(false_shares) <= 0.05
@@ -413,29 +422,21 @@ def test_few_of_the_claims_are_false_when_half_of_the_cases_differ():
 
 @pytest.mark.parametrize(("cases", "shared"), [(3, 0.0), (3, 0.9), (6, 0.0), (6, 0.9)])
 def test_small_families_rarely_claim_anything_of_identical_arms(cases, shared):
-    studies = 1200 // cases
-    wrong = 0
-    for seed in range(studies):
-        rows = family_rows(cases, 60, seed, shared=shared)
-        wrong += claimed(rows, stop_of(rows.mean(axis=0)), 0.0).any()
-    assert wrong / studies <= 0.05 + 2 * math.sqrt(0.05 / studies)
-
-
-def test_stopping_as_soon_as_any_case_is_supported_is_covered_too():
-    wrong = 0
-    for seed in range(400):
-        rows = family_rows(3, 60, seed, shared=0.5)
-        wrong += any(claimed(rows, n, 0.0).any() for n in STANDARD.at)
-    assert wrong / 400 <= 0.05 + 2 * math.sqrt(0.05 / 400)
+    studies = 2000 if cases == 3 else 1000
+    rows = (family_rows(cases, 60, seed, shared=shared) for seed in range(studies))
+    assert sum(ever_claimed(one, 0.0) for one in rows) / studies <= 0.06
 
 
 @pytest.mark.parametrize("cases", [3, 10])
 def test_cases_exactly_at_the_margin_rarely_get_a_word(cases):
-    wrong = 0
-    for seed in range(400):
-        rows = family_rows(cases, 60, seed, shift=DELTA)
-        wrong += claimed(rows, stop_of(rows.mean(axis=0)), 0.02).any()
-    assert wrong / 400 <= 0.06
+    studies = 2000
+    rows = (family_rows(cases, 60, seed, shift=DELTA) for seed in range(studies))
+    assert sum(ever_claimed(one, 0.02) for one in rows) / studies <= 0.06
+
+
+def test_uncorrected_cases_at_the_margin_get_many():
+    rows = [family_rows(10, 60, seed, shared=0.0, shift=DELTA) for seed in range(100)]
+    assert np.mean([any(word_p(row, 0.02) <= 0.05 for row in one) for one in rows]) >= 0.25
 
 
 def test_arms_against_one_reference_err_together_as_rarely_as_two():
