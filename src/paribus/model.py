@@ -191,6 +191,13 @@ class Benchmark:
     parse: Callable[[str, Request], Parsed]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     ranks: int = 2
+    read: Callable[[str], Reading] | None = None
+    recognise: Callable[[str], bool] | None = None
+    program: str = ""
+    get: str = ""
+    versions: str = ""
+    proof: str = ""
+    means: str = ""
 
 
 # --- how a program is started ------------------------------------------------------------------
