@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import multiprocessing
 import os
 import platform
 import random
@@ -21,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from paribus import containers, launchers, toolchain
 from paribus.host import LocalHost, capture
@@ -68,7 +70,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What Paribus itself costs.")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     arguments = parser.parse_args()
-    rows = [*launch_cost(), *fabric_cost(), *kernel_cost(), *start_up(), *report_cost()]
+    rows = [
+        *launch_cost(),
+        *fabric_cost(),
+        *kernel_cost(),
+        *start_up(),
+        *report_cost(),
+        *table_cost(),
+    ]
     width = max(len(row[0]) for row in rows)
     for what, measured, bound in rows:
         print(f"{what:{width}}  {measured:>24}  {bound}")
@@ -263,6 +272,70 @@ def _made_up(launch: Launch, sizes: list[int], noise: random.Random) -> Outcome:
         for size in sizes
     )
     return Outcome(State.OK, float(launch.number), 0.1, 0, ("x",), samples, {"cpu.model": "x"})
+
+
+def table_cost() -> list[tuple[str, str, str]]:
+    """`paribus compare` of 10^6 rows, from the start of the process to the printed verdict."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        # In a process of its own: what this one held would count as the memory of its children.
+        writer = multiprocessing.get_context("spawn").Process(target=_write_tables, args=(folder,))
+        writer.start()
+        writer.join()
+        for path in sorted(Path(folder).iterdir()):
+            command = [sys.executable, "-m", "paribus", "compare", str(path)]
+            taken = [_wall_and_memory(command) for _ in range(3)]
+            wall, memory = (statistics.median(column) for column in zip(*taken, strict=True))
+            figure = f"{wall:.1f} s, {memory / 1e6:.0f} MB"
+            rows.append((f"compare 10^6 rows, {path.suffix[1:]}", figure, "bound: 3 s, 600 MB"))
+    return rows
+
+
+def _write_tables(folder: str) -> None:
+    """Write the same 10^6 rows as CSV, Parquet and JSON Lines into `folder`."""
+    from pyarrow import csv, parquet
+
+    table = _million_rows()
+    csv.write_csv(table, f"{folder}/table.csv")
+    parquet.write_table(table, f"{folder}/table.parquet")
+    with Path(folder, "table.jsonl").open("w") as file:
+        for batch in table.to_batches(max_chunksize=100_000):
+            file.writelines(f"{json.dumps(row)}\n" for row in batch.to_pylist())
+
+
+def _million_rows() -> Any:
+    """Return 2 arms x 50 blocks x 20 benchmarks x 500 cases as a table, without samples."""
+    import numpy as np
+    import pyarrow as pa
+
+    noise = np.random.default_rng(3)
+    block, arm, benchmark, case = np.indices((50, 2, 20, 500)).reshape(4, -1)
+    level = np.exp(noise.normal(0, 0.02, (50, 2, 20)))[block, arm, benchmark]
+    values = (5 + case / 10) * (1 + arm / 20) * level * np.exp(noise.normal(0, 0.01, len(arm)))
+    return pa.table(
+        {
+            "arm": np.array(["host", "bridged"])[arm],
+            "block": block + 1,
+            "benchmark": np.array([f"benchmark {i}" for i in range(20)])[benchmark],
+            "case": np.array([f"bytes={8 * (i + 1)}" for i in range(500)])[case],
+            "metric": np.full(len(arm), "latency"),
+            "unit": np.full(len(arm), "us"),
+            "better": np.full(len(arm), "lower"),
+            "value": values,
+        }
+    )
+
+
+def _wall_and_memory(argv: list[str]) -> tuple[float, float]:
+    """Return the seconds that a command takes and the most memory it held, in bytes."""
+    begin = time.perf_counter()
+    started = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(started.pid, 0)
+    seconds = time.perf_counter() - begin
+    started.returncode = os.waitstatus_to_exitcode(status)
+    if started.returncode != 0:
+        raise RuntimeError(f"{argv[-1]}: exit code {started.returncode}")
+    return seconds, usage.ru_maxrss * 1024.0
 
 
 def _study(file: Path, blocks: int) -> Study:
