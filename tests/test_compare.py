@@ -8,6 +8,7 @@ import math
 import random
 import re
 import shlex
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -177,17 +178,25 @@ def test_hostile_cells_and_names_are_data(tmp_path: Path) -> None:
     assert "\x1b" not in done.stderr
 
 
-def test_the_page_shows_what_the_command_prints(tmp_path: Path) -> None:
-    """Every example of docs/compare.md is carried out, and prints what stands there."""
+EXAMPLE = re.compile(r"```console\n\$ (paribus compare [^\n]*)\n(.*?)```", re.S)
+
+
+def renewed(page: str, folder: Path) -> str:
+    """Return the page with what its examples print now."""
     for path in DATA.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    blocks = re.findall(
-        r"```console\n\$ (paribus compare [^\n]*)\n(.*?)```", PAGE.read_text(), re.S
-    )
-    assert len(blocks) >= 2
-    for line, printed in blocks:
-        done = paribus(*shlex.split(line)[1:], cwd=tmp_path)
-        assert (done.stdout + done.stderr).strip() == printed.strip(), line
+        (folder / path.name).write_bytes(path.read_bytes())
+
+    def run(example: re.Match[str]) -> str:
+        done = paribus(*shlex.split(example[1])[1:], cwd=folder)
+        return f"```console\n$ {example[1]}\n{(done.stdout + done.stderr).strip()}\n```"
+
+    return EXAMPLE.sub(run, page)
+
+
+def test_the_page_shows_what_the_command_prints(tmp_path: Path) -> None:
+    page = PAGE.read_text()
+    assert len(EXAMPLE.findall(page)) == 2
+    assert page == renewed(page, tmp_path), "renew it: python tests/test_compare.py"
 
 
 def test_the_help_names_every_column_and_an_example(tmp_path: Path) -> None:
@@ -398,3 +407,8 @@ def test_swapping_the_arms_mirrors_the_verdict(
         assert math.log(ours.ratio) == pytest.approx(-math.log(others.ratio), abs=1e-12)
         low = math.inf if ours.low == 0 else 1 / ours.low
         assert np.isclose(low, others.high, rtol=1e-12)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        PAGE.write_text(renewed(PAGE.read_text(), Path(scratch)))
