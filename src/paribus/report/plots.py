@@ -330,13 +330,17 @@ def timeline(judgement: Judgement, benchmark: str) -> Spec | None:
         layers.append(good | {"data": {"values": usable}})
     ringed = [r for r in usable if r["flag"]]
     if ringed:
-        mark = {"type": "point", "filled": False, "size": 150, "strokeWidth": 2, "opacity": 1}
-        ring = layer(mark | {"color": FAILED}, {"x": x, "y": y}, tips)
-        layers.append(ring | {"data": {"values": ringed}})
+        layers.append(_rings(x, y, tips) | {"data": {"values": ringed}})
     if broken:
         layers.append(bad | {"data": {"values": broken}})
     title = f"{clean(benchmark)}: every launch over time"
     return new_spec(title, told) | {"height": 170, "data": {"values": rows}, "layer": layers}
+
+
+def _rings(x: Spec, y: Spec, tips: Spec) -> Spec:
+    """Return the layer that draws a ring around unusual launches."""
+    mark = {"type": "point", "filled": False, "size": 150, "strokeWidth": 2, "opacity": 1}
+    return layer(mark | {"color": FAILED}, {"x": x, "y": y}, tips)
 
 
 def _point_row(point: Point, divisor: float) -> Spec:
