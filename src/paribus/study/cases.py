@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from paribus.judgement import Comparison, Finding, Verdict, Word
 from paribus.model import Metric
-from paribus.stats.betting import monitor
 from paribus.stats.estimate import compare
 from paribus.stats.family import claims
 from paribus.stats.verdict import judge
 from paribus.study.evidence import Cell, Evidence
 from paribus.study.judge import case_spread, cell_margin, log_ratios, no_data
+from paribus.study.monitoring import as_of_now
 from paribus.study.plan import Plan
 
 DECIDED_SHARE = 0.9
@@ -74,9 +73,10 @@ def _judged(
     found = []
     if plan.study.settings.monitor:
         for ratios, metric, margin in zip(series, metrics, margins, strict=True):
-            comparison = monitor(list(ratios.values()), 1 - error / len(series))
-            verdict = judge(comparison, better=metric.better, margin=margin, last=False)
-            found.append((comparison, replace(verdict, final=False)))
+            verdict, comparison = as_of_now(
+                list(ratios.values()), 1 - error / len(series), better=metric.better, margin=margin
+            )
+            found.append((comparison, verdict))
         return found
     seed = plan.study.settings.seed or 0
     supported = claims(series, margins, plan.looks, seed=seed, error=error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from paribus import __version__
@@ -60,28 +60,16 @@ def judgement_of(
     `over` says of each benchmark that no further launch will come. A verdict is withheld where
     `differences` has something unexplained, or where clock or printout were too coarse.
     """
-    found = [
+    heads = tuple(
         finding
         for selection in plan.study.benchmarks
         for finding in headlines(plan, evidence, selection, over=over[selection.label])
-    ]
-    ended = {f.benchmark for f in found if over[f.benchmark]} | {
-        label
-        for label in plan.metrics
-        if all(f.verdict.final for f in found if f.benchmark == label)
-    }
-    beside = [
-        finding
-        for selection in plan.study.benchmarks
-        for finding in endpoints(plan, evidence, selection.label, over=selection.label in ended)
-    ]
-    rows = [case for finding in found for case in cases(plan, evidence, finding)]
-    of_layers = layers(plan, evidence, over=all(f.verdict.final for f in found))
-    ranking = [f for s in plan.study.benchmarks for f in pairs(plan, evidence, s.label)]
+    )
+    rows = tuple(case for finding in heads for case in cases(plan, evidence, finding))
     coarse = coarse_of(plan, evidence, rows)
     why = {d.arm: UNEXPLAINED for d in differences if d.kind == "unexplained"}
 
-    def held(several: Sequence[Finding]) -> tuple[Finding, ...]:
+    def held(several: Iterable[Finding]) -> tuple[Finding, ...]:
         return tuple(
             _withhold(
                 f,
@@ -90,18 +78,17 @@ def judgement_of(
             for f in several
         )
 
-    heads = held(found)
     track, started, wall_s = points(plan, evidence)
     return Judgement(
         study=plan.study,
         plan_sha256=plan.sha256,
         directory=directory,
-        sentence=sentence(heads),
+        sentence=sentence(held(heads)),
         complete=all(
             over[f.benchmark] or (f.verdict.final and f.verdict.word is not Word.NO_DATA)
             for f in heads
         ),
-        headlines=heads,
+        headlines=held(heads),
         cases=held(rows),
         tallies=tallies(plan, evidence),
         points=track,
@@ -114,11 +101,23 @@ def judgement_of(
         wall_s=wall_s,
         looks=plan.looks.at,
         level=plan.looks.confidence,
-        layers=held(of_layers),
-        endpoints=held(beside),
-        pairs=held(ranking),
+        layers=held(layers(plan, evidence, over=all(f.verdict.final for f in heads))),
+        endpoints=held(_endpoints(plan, evidence, heads, over)),
+        pairs=held(f for label in plan.metrics for f in pairs(plan, evidence, label)),
         design=design(plan),
     )
+
+
+def _endpoints(
+    plan: Plan, evidence: Evidence, heads: Sequence[Finding], over: Mapping[str, bool]
+) -> list[Finding]:
+    """Return the endpoints that do not decide; they end when the benchmark does."""
+    still = {f.benchmark for f in heads if not f.verdict.final and not over[f.benchmark]}
+    return [
+        finding
+        for label in plan.metrics
+        for finding in endpoints(plan, evidence, label, over=label not in still)
+    ]
 
 
 def design(plan: Plan) -> str:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
 from paribus.model import Direction, Metric, Selection, State
-from paribus.stats.betting import monitor
 from paribus.stats.censoring import MOST_CENSORED, censored_share
 from paribus.stats.estimate import compare
 from paribus.stats.family import holm, word_p
@@ -18,6 +17,7 @@ from paribus.stats.reliability import reliability
 from paribus.stats.summary import geometric_mean, spread
 from paribus.stats.verdict import blocks_needed, judge
 from paribus.study.evidence import Cell, Evidence
+from paribus.study.monitoring import as_of_now
 from paribus.study.plan import Plan
 
 COST = Metric("cost", "", "lower")
@@ -251,9 +251,7 @@ def _decide(
         return no_data("no block was completed by both arms"), None
     level = plan.looks.confidence
     if plan.study.settings.monitor:
-        comparison = monitor(ratios, level)
-        verdict = judge(comparison, better=better, margin=margin, last=False)
-        return replace(verdict, final=False), comparison
+        return as_of_now(ratios, level, better=better, margin=margin)
     reached = [look for look in plan.looks.at if look <= len(ratios)]
     for look in reached:
         comparison = compare(ratios[:look], level)
