@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -101,6 +102,7 @@ FORMATS: Mapping[str, Callable[[Path, list[Row]], Path]] = {
         folder, b"\xef\xbb\xbf" + as_csv(rows).encode()
     ),
     "carriage returns": lambda folder, rows: written(folder, as_csv(rows).replace("\n", "\r\n")),
+    "old line ends": lambda folder, rows: written(folder, as_csv(rows).replace("\n", "\r")),
     "no line end": lambda folder, rows: written(folder, as_csv(rows).rstrip("\n")),
     "quoted": lambda folder, rows: written(
         folder, as_csv(rows).replace("ping", '"ping"').replace("block", '"block"')
@@ -394,6 +396,8 @@ def test_json_lines_name_row_and_line_too(tmp_path: Path, name: str) -> None:
         (as_json(GOOD).replace('"block": 2', '"block": "x"', 1), "'x' is a text, but row 1 has a"),
         (as_json(GOOD).replace('"us"', "5", 1), "column unit: '5' is a number"),
         (as_json(GOOD).replace(', "value": 2.0', ""), "row 1 (line 1), column value: is empty"),
+        (as_json(GOOD).replace('"case"', '"unit"', 1), "the key 'unit' stands in it twice"),
+        (as_json(GOOD).replace('"arm": "host"', '"arm": 1', 3), "column arm: '1' is a number"),
         (b"PAR1" + b"\x00" * 100, "is a damaged or truncated Parquet file"),
     ],
 )  # fmt: skip
@@ -419,6 +423,40 @@ def test_every_truncation_of_a_parquet_file_is_refused(tmp_path: Path) -> None:
 def test_a_directory_and_a_missing_file_are_refused(tmp_path: Path) -> None:
     assert "cannot be read: Is a directory" in refusal(tmp_path)
     assert "cannot be read: No such file" in refusal(tmp_path / "none.csv")
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "is not a file but a device or a pipe" in refusal(tmp_path / "pipe")
+
+
+def test_parquet_names_must_be_names(tmp_path: Path) -> None:
+    lists = [{**row, "block": [row["block"]]} for row in GOOD]
+    told = refusal(write_parquet(tmp_path, lists))
+    assert "column block: holds 'list<" in told
+
+
+def test_damaged_files_are_refused_or_read_and_nothing_else(tmp_path: Path) -> None:
+    """Random damage: whatever it does, the answer is a table or one clear error."""
+    draw = random.Random(7)
+    whole = [
+        (name, FORMATS[name](tmp_path, GOOD).read_bytes())
+        for name in ("comma", "json lines", "parquet")
+    ]
+    noise = (b"\x00", b'"', b",", b"\n", b"\r", b"nan", b"{", b"[", b"1e400", b"\xff", b"", b";")
+    told = []
+    for _ in range(300):
+        name, content = draw.choice(whole)
+        damaged = bytearray(content)
+        for _ in range(draw.choice((1, 2, 5))):
+            at = draw.randrange(len(damaged))
+            damaged[at : at + draw.choice((0, 1, 20))] = draw.choice(noise)
+        try:
+            arranged(written(tmp_path, bytes(damaged), f"damaged {name}"))
+        except UserError as error:
+            told.append(str(error))
+    assert len(told) > 200
+    assert all(c.isprintable() or c == "\n" for text in told for c in text)
 
 
 def test_files_of_arms_must_agree(tmp_path: Path) -> None:

@@ -61,8 +61,13 @@ def compare(arguments: argparse.Namespace) -> int:
     table = read_tables(arguments.tables)
     judgement = judge_table(table, answers, directory=str(out or ""))
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        outputs.write_files(judgement, out)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            outputs.write_files(judgement, out)
+        except OSError as error:
+            raise UserError(
+                f"cannot be written: {error.strerror}", place=str(out), mend="choose another --out"
+            ) from error
     return outputs.tell(judgement, as_json=arguments.json)
 
 

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,10 @@ def not_utf8(path: Path, where: str) -> UserError:
 
 def csv_place(path: Path, delimiter: str, row: int) -> str:
     """Return "FILE, row N (line M)" for the data row `row`, counted from 0."""
-    for index, line, _ in _csv_rows(path, delimiter):
-        if index == row:
-            return f"{name(path)}, row {row + 1} (line {line})"
+    with suppress(csv.Error):
+        for index, line, _ in _csv_rows(path, delimiter):
+            if index == row:
+                return f"{name(path)}, row {row + 1} (line {line})"
     return f"{name(path)}, row {row + 1}"
 
 
@@ -122,7 +124,7 @@ def record(path: Path, line: bytes, number: int, row: int) -> dict[str, Any]:
     """Return the object on one line; raises UserError, naming row and line, if it is none."""
     place = f"{name(path)}, row {row} (line {number})"
     try:
-        found = json.loads(line.decode("utf-8-sig"))
+        found = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_once)
     except UnicodeDecodeError as error:
         raise not_utf8(path, f"row {row} (line {number})") from error
     except (ValueError, RecursionError) as error:
@@ -135,6 +137,16 @@ def record(path: Path, line: bytes, number: int, row: int) -> dict[str, Any]:
         raise UserError(
             f"holds {_kind(found)}, not an object", place=place, mend='write {"arm": ..., ...}'
         )
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; raises ValueError if a key stands in it twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {shown(twice)} stands in it twice")
     return found
 
 
@@ -167,7 +179,9 @@ def of_json(path: Path, known: Mapping[str, str], said: str) -> UserError:
                 return UserError(
                     cause,
                     place=f"{place}, column {column}",
-                    mend="write the column in one way in all rows",
+                    mend="write it in quotes, as a text"
+                    if column in _TEXTS
+                    else "write the column in one way in all rows",
                 )
     return UserError(f"cannot be read: {one_line(said)}", place=name(path), mend="write it again")
 

@@ -68,6 +68,12 @@ _OTHERS = (
 def _start(path: Path) -> bytes:
     """Return the first bytes of a file, without leading blank lines taken away."""
     try:
+        if path.exists() and not path.is_dir() and not path.is_file():
+            raise UserError(
+                "is not a file but a device or a pipe",
+                place=faults.name(path),
+                mend="write the table into a file: it is read more than once",
+            )
         with path.open("rb") as file:
             start = file.read(65536)
     except OSError as error:
@@ -157,11 +163,12 @@ def _header(path: Path) -> tuple[list[str], str]:
         line = b""
         while not line.strip():
             line = file.readline(1 << 20)
+    line = line.lstrip(b"\r").partition(b"\r")[0]
     try:
         text = line.decode("utf-8-sig").strip("\r\n")
     except UnicodeDecodeError as error:
         raise faults.not_utf8(path, "line 1") from error
-    found = [(next(csv.reader([text], delimiter=d)), d) for d in ",\t;"]
+    found = [(next(csv.reader([text], delimiter=d), [""]), d) for d in ",\t;"]
     names = {*COLUMNS, *ALSO_CALLED}
     header, delimiter = max(found, key=lambda one: len(names & set(one[0])))
     if not names & set(header):
@@ -196,6 +203,7 @@ def _parquet(path: Path, arm: str) -> Source:
         file = parquet.ParquetFile(path)
         known, ignored = _known(file.schema_arrow.names, path)
         table = file.read(columns=list(known))
+        table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise UserError(
             f"is a damaged or truncated Parquet file: {faults.one_line(str(error))}",

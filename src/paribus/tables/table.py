@@ -204,7 +204,7 @@ def _labels(sources: Sequence[Source], name: str) -> Labels:
     parts = []
     for source in sources:
         if name in source.columns:
-            codes, texts = _encoded(source.columns[name])
+            codes, texts = _encoded(source.columns[name], source, name)
         else:
             codes, texts = np.zeros(source.rows, dtype=np.int32), [source.arm]
         # One more at the end, for code -1; an empty text is no name either.
@@ -213,14 +213,17 @@ def _labels(sources: Sequence[Source], name: str) -> Labels:
     return Labels(np.concatenate(parts), tuple(names))
 
 
-def _encoded(column: Any) -> tuple[Codes, list[str]]:
-    """Return codes and names of an Arrow column of any type; -1 where it is null."""
+def _encoded(column: Any, source: Source, name: str) -> tuple[Codes, list[str]]:
+    """Return codes and names of an Arrow column; -1 where it is null."""
     import numpy as np
     import pyarrow as pa
 
-    if pa.types.is_struct(column.type):
-        return _encoded_struct(column)
-    if not pa.types.is_dictionary(column.type):
+    kind = column.type
+    if pa.types.is_struct(kind) and name == "case":
+        return _encoded_struct(column, source)
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        refuse(f"holds {shown(kind)}, not names", source.place(0), name, "write it as text")
+    if not pa.types.is_dictionary(kind):
         column = column.dictionary_encode()
     column = column.unify_dictionaries()
     chunks = [np.asarray(c.indices.fill_null(-1), dtype=np.int32) for c in column.chunks]
@@ -228,12 +231,12 @@ def _encoded(column: Any) -> tuple[Codes, list[str]]:
     return np.concatenate(chunks), [_name(value) for value in names]
 
 
-def _encoded_struct(column: Any) -> tuple[Codes, list[str]]:
+def _encoded_struct(column: Any, source: Source) -> tuple[Codes, list[str]]:
     """Return codes and names of a column of JSON objects: "bytes=8, ranks=2"."""
     import numpy as np
 
     keys = [field.name for field in column.type]
-    parts = [_encoded(child) for child in column.flatten()]
+    parts = [_encoded(child, source, "parameter of case") for child in column.flatten()]
     rows = np.stack([codes for codes, _ in parts], axis=1)
     unique, codes = np.unique(rows, axis=0, return_inverse=True)
     names = [
