@@ -40,9 +40,10 @@ class Figure:
 
     @property
     def shown(self) -> str:
-        """The values in words, such as "N1 4.7 %, N2 4.7 %"."""
+        """The values in words, such as "N1: 4.66 %, N2: 4.65 %"."""
         return ", ".join(
-            f"{name} {show(value, self.unit)}".strip() for name, value in self.values.items()
+            f"{name}: {show(value, self.unit)}" if name else show(value, self.unit)
+            for name, value in self.values.items()
         )
 
 

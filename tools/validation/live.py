@@ -1,4 +1,4 @@
-"""Checks 14 and 15: the real harness, two ranks on this machine, and an answer that is known.
+"""Checks 14 and 15, under load 24 and 25: the real harness on this machine, and a known answer.
 
 The studies are those that ship: studies/same.toml (nothing differs) and studies/delay.toml (the
 kernel waits for 5 % of each round trip).
@@ -63,14 +63,14 @@ def carry_out(name: str, times: int, *, load: bool) -> Iterator[Told]:
 
 
 def identical(times: int, *, load: bool = False) -> Check:
-    """Check 14: studies of identical arms say neither faster nor slower."""
+    """Check 14, under load 24: studies of identical arms say neither faster nor slower."""
     studies = list(_told("same", times, load=load))
     headlines = [h for study in studies for h in study.headlines]
     cases = [c for study in studies for c in study.cases]
     beside = sum(not _holds(h, 1.0) for h in headlines)
     blocks = [_blocks(h) for h in headlines]
     return Check(
-        14,
+        24 if load else 14,
         f"Live: identical arms{_loaded(load)}",
         f"`paribus run studies/same.toml`, {times} times{_under(load)}: both arms alike, two "
         f"ranks on this machine. {_blocks_said(blocks)} {_words_said(headlines)}",
@@ -98,7 +98,7 @@ def identical(times: int, *, load: bool = False) -> Check:
 
 
 def delayed(times: int, *, load: bool = False) -> Check:
-    """Check 15: studies with an injected delay of 5 % say slower, by 5 %."""
+    """Check 15, under load 25: studies with an injected delay of 5 % say slower, by 5 %."""
     studies = list(_told("delay", times, load=load))
     headlines = [h for study in studies for h in study.headlines]
     missed = sum(not _holds(h, DELAY) for h in headlines)
@@ -106,7 +106,7 @@ def delayed(times: int, *, load: bool = False) -> Check:
     ratios = sorted(h["comparison"]["ratio"] for h in headlines if h["comparison"])
     between = f"Ratios found: {', '.join(f'{ratio:.3f}' for ratio in ratios)}."
     return Check(
-        15,
+        25 if load else 15,
         f"Live: an injected delay of 5 %{_loaded(load)}",
         f"`paribus run studies/delay.toml`, {times} times{_under(load)}: the kernel waits, busily, "
         f"for 5 % of each round trip. {_blocks_said(blocks)} {between}",

@@ -13,9 +13,8 @@ from validation.figures import Check, Figure
 PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
 
 NOT_PROVED = """\
-- Real networks between machines, GPUs and batch systems: live checks ran on one machine, through
-  shared memory. The recorded launches are of two-core virtual machines, over shared memory and
-  loopback.
+- Real networks between machines, GPUs and batch systems: live checks and recorded launches are
+  of two-core virtual machines, over shared memory and TCP on loopback.
 - Effects are constant factors in the simulations, and a constant share of the operation's own time
   in the live studies. An effect that moves only the tail needs the endpoint p99; that its interval
   covers is not simulated here.

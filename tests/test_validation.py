@@ -1,0 +1,87 @@
+"""The deterministic checks of `./dev validate`, and the page that it writes.
+
+Here with fewer studies, so that a stale page and not the seed is what makes a difference.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+from validation.checks import CHECKS, Planned
+from validation.figures import Check, Figure
+from validation.page import PAGE
+
+Row = tuple[str, str, str]
+"""Check's number, figure, and bound, as on the page."""
+
+
+@cache
+def carried_out(planned: Planned) -> Check:
+    return planned.check(planned.test_size)
+
+
+@cache
+def rows() -> dict[Row, tuple[str, str]]:
+    """Return what the page found and said, by number, figure and bound."""
+    found, number = {}, ""
+    for line in PAGE.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| ") and len(cells) == 6:
+            number = cells[0] or number
+            found[number, cells[2], cells[4]] = cells[3], cells[5]
+    return found
+
+
+def numbers(shown: str) -> dict[str, float]:
+    """Return the values of a figure as the page shows them: "N1: 4.66 %, N2: 4.65 %"."""
+    pattern = r"(?:^|, )(?:([^:]*): )?(\d+(?:\.\d+)?(?:e-?\d+)?)(?: %| blocks| ms)?(?=, |$)"
+    return {name: float(value) for name, value in re.findall(pattern, shown)}
+
+
+@pytest.mark.parametrize("planned", CHECKS, ids=lambda planned: planned.name)
+def test_figures_keep_their_bounds(planned: Planned) -> None:
+    for figure in carried_out(planned).figures:
+        assert figure.timed or figure.passed, f"{figure.what}: {figure.shown} [{figure.limit}]"
+
+
+@pytest.mark.parametrize("planned", CHECKS, ids=lambda planned: planned.name)
+def test_the_page_says_what_the_functions_give(planned: Planned) -> None:
+    check = carried_out(planned)
+    assert f"| {check.number} | {check.name} |" in PAGE.read_text()
+    for figure in check.figures:
+        shown, verdict = rows()[str(check.number), figure.what, figure.limit]
+        assert verdict == "passed"
+        page, here = numbers(shown), numbers(figure.shown)
+        assert page.keys() == here.keys()
+        for name, value in here.items():
+            assert figure.timed or abs(page[name] - value) <= apart(figure, value), (name, value)
+
+
+def apart(figure: Figure, value: float) -> float:
+    """Return how far apart two figures may be that differ only in the number of studies."""
+    return {"%": 3.0, "blocks": 0.05 * value}.get(figure.unit, 1e-12)
+
+
+def test_the_page_is_whole() -> None:
+    text = PAGE.read_text()
+    assert "**failed**" not in text
+    on_page = {number for number, _, _ in rows() if number.isdigit()}
+    known = {str(carried_out(planned).number) for planned in CHECKS}
+    assert known <= on_page
+    assert on_page - known in ({"14", "15"}, {"14", "15", "24", "25"})  # the live ones
+    for heading in ("## What was done", "## Where and when", "## What is not proved"):
+        assert heading in text
+
+
+def test_a_figure_beyond_its_bound_fails_its_check() -> None:
+    good = Figure("share", {"a": 0.05, "b": 0.0569}, "<=", 0.057)
+    bad = Figure("share", {"a": 0.05, "b": 0.058}, "<=", 0.057)
+    none = Figure("share", {}, "<=", 0.057)
+    assert (good.passed, bad.passed, none.passed) == (True, False, False)
+    assert not Check(1, "", "", (good, bad)).passed
+    assert (bad.shown, bad.limit) == ("a: 5 %, b: 5.8 %", "≤ 5.7 %")
+    assert numbers(bad.shown) == {"a": 5.0, "b": 5.8}
+    assert numbers("9.31e-10") == {"": 9.31e-10}
