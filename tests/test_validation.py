@@ -5,13 +5,20 @@ Here with fewer studies, so that a stale page and not the seed is what makes a d
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 
+from processes import ended
 from validation.checks import CHECKS, Planned
 from validation.figures import Check, Figure
+from validation.live import allowed
+from validation.load import competing_load
 from validation.page import PAGE
 
 Row = tuple[str, str, str]
@@ -85,3 +92,32 @@ def test_a_figure_beyond_its_bound_fails_its_check() -> None:
     assert (bad.shown, bad.limit) == ("a: 5 %, b: 5.8 %", "≤ 5.7 %")
     assert numbers(bad.shown) == {"a": 5.0, "b": 5.8}
     assert numbers("9.31e-10") == {"": 9.31e-10}
+
+
+@pytest.mark.parametrize(("intervals", "misses"), [(1, 1), (6, 2), (20, 4), (40, 5)])
+def test_as_many_intervals_may_miss_as_chance_explains(intervals: int, misses: int) -> None:
+    from scipy.stats import binom
+
+    assert allowed(intervals) == misses
+    assert binom.sf(misses, intervals, 0.05) < 0.015 <= binom.sf(misses - 1, intervals, 0.05)
+
+
+def test_a_competing_load_keeps_every_core_busy_and_ends() -> None:
+    with competing_load() as pids:
+        assert len(pids) == os.cpu_count()
+        assert all(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert ended(list(pids))
+
+
+def test_a_competing_load_ends_with_whoever_started_it() -> None:
+    code = (
+        "import time; from validation.load import competing_load as load\n"
+        "with load() as pids: print(*pids, flush=True); time.sleep(60)"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "tools")}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=env) as process:
+        assert process.stdout is not None
+        pids = [int(word) for word in process.stdout.readline().split()]
+        assert pids
+        process.kill()
+    assert ended(pids)

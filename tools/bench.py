@@ -75,6 +75,7 @@ def main() -> None:
         *fabric_cost(),
         *kernel_cost(),
         *start_up(),
+        *analysis_cost(),
         *report_cost(),
         *table_cost(),
     ]
@@ -215,6 +216,16 @@ def start_up() -> list[tuple[str, str, str]]:
         rows.append((f"paribus {flag}", figure, bound))
     rows.append(("bare interpreter", f"{statistics.median(bare) * 1e3:.0f} ms", ""))
     return rows
+
+
+def analysis_cost() -> list[tuple[str, str, str]]:
+    """The statistics alone, as `./dev validate` measures them (check 16)."""
+    from validation.speed import speed
+
+    return [
+        (figure.what, figure.shown, f"bound: {figure.limit.removeprefix('≤ ')}")
+        for figure in speed(10_000).figures
+    ]
 
 
 def report_cost() -> list[tuple[str, str, str]]:

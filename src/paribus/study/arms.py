@@ -90,7 +90,10 @@ def compose(
     return command
 
 
-_SHOWN = ("OMPI_", "PMIX_", "PRTE_", "MPIR_", "I_MPI_", "UCX_", "FI_", "NCCL_", "OMP_", "MKL_")
+_SHOWN = (
+    *("OMPI_", "PMIX_", "PRTE_", "MPIR_", "I_MPI_", "UCX_", "FI_", "NCCL_", "OMP_", "MKL_"),
+    "PARIBUS_DELAY_",
+)
 """Prefixes of variables whose values are facts; of all others only a hash is kept: they may be
 secret."""
 
