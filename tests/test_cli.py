@@ -431,7 +431,9 @@ def test_every_verb_has_help_with_an_example_and_a_page(verb: str, tmp_path: Pat
     assert done.returncode == 0
     assert f"paribus {verb}" in done.stdout.split("example:")[1]
     page = (Path(__file__).parent.parent / "docs" / "commands.md").read_text()
-    options = {word.strip("[],:;") for word in done.stdout.split() if word.startswith(("--", "[--"))}
+    options = {
+        word.strip("[],:;") for word in done.stdout.split() if word.startswith(("--", "[--"))
+    }
     for option in options - {"--help"}:
         assert option in page, f"docs/commands.md does not know {verb} {option}"
 

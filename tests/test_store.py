@@ -176,8 +176,8 @@ def test_the_database_itself_says_one_attempt_counts(tmp_path: Path) -> None:
     db = sqlite3.connect(tmp_path / "launches.db")
     with pytest.raises(sqlite3.IntegrityError):
         db.execute(
-            "INSERT INTO launches SELECT NULL, number, 9, block, benchmark, arm, place, seed, state,"
-            " started, wall_s, exit_code, argv, facts, error, NULL FROM launches"
+            "INSERT INTO launches SELECT NULL, number, 9, block, benchmark, arm, place, seed,"
+            " state, started, wall_s, exit_code, argv, facts, error, NULL FROM launches"
         )
     db.close()
 

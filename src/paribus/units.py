@@ -153,3 +153,17 @@ def format_change(ratio: float) -> str:
     if 0.5 < ratio < 2:
         return f"{(ratio - 1) * 100:+.1f} %".replace("-0.0 %", "+0.0 %")
     return f"{format_value(ratio)} times" if ratio >= 2 else f"{format_value(1 / ratio)} times less"
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 launch", "2 launches".
+
+    >>> count(1, "launch"), count(3, "case"), count(0, "block")
+    ('1 launch', '3 cases', '0 blocks')
+    """
+    return f"{number} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return the plural of one of the nouns of the reports."""
+    return f"{noun}es" if noun.endswith(("ch", "s")) else f"{noun}s"

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from paribus.judgement import Finding, Judgement, Point, Word
 from paribus.model import State
 from paribus.report import lookup
-from paribus.report.wording import clean, count, listing
+from paribus.report.wording import clean, listing
+from paribus.units import count
 
 MOST_BLOCKS = 1000
 """Blocks above which more of them is no advice (a study refuses them, stats/looks.py)."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from paribus import units
 from paribus.judgement import Judgement, Notice, Point, Tally
 from paribus.report import lookup, sentences, wording
 from paribus.report.advice import reproduce_commands
@@ -67,7 +68,7 @@ def _data(judgement: Judgement) -> Html:
     listed = element("ul", *(_note(n) for n in notes)) if notes else Html("")
     if len(notes) > MOST_NOTES:
         names = wording.listing(list(dict.fromkeys(n.name for n in notes)), most=10)
-        summary = element("summary", escape(f"{wording.count(len(notes), 'note')}: {names}"))
+        summary = element("summary", escape(f"{units.count(len(notes), 'note')}: {names}"))
         listed = element("details", summary, listed)
     return element(
         "section",
@@ -127,7 +128,7 @@ def _flagged(judgement: Judgement, points: Sequence[Point]) -> Html:
         ]
         for p in points[:MOST_FLAGGED]
     ]
-    caption = f"{wording.count(len(points), 'unusual launch')}; all of them count"
+    caption = f"{units.count(len(points), 'unusual launch')}; all of them count"
     if len(points) > MOST_FLAGGED:
         caption += f"; the first {MOST_FLAGGED}, all are in launches.csv"
     head = ["Launch", "Benchmark", "Arm", "What is unusual", *(["As printed"] if logged else [])]
@@ -231,7 +232,7 @@ def _platforms(judgement: Judgement) -> Html:
     folded = []
     for arm, facts in judgement.facts.items():
         rows = [[element("code", escape(k)), escape(_fact(v))] for k, v in sorted(facts.items())]
-        summary = element("summary", escape(f"{arm}: {wording.count(len(rows), 'fact')}"))
+        summary = element("summary", escape(f"{arm}: {units.count(len(rows), 'fact')}"))
         shown = table(["Fact", "Value"], rows, f"Platform of {arm}", left=(0, 1))
         folded.append(element("details", summary, shown))
     return element("section", element("h2", "Platforms"), *folded)

@@ -15,6 +15,7 @@ import time
 from importlib.resources import files
 from pathlib import Path
 
+from paribus import units
 from paribus.errors import UserError
 from paribus.judgement import Judgement
 from paribus.report import lookup, plots, sentences, tables, wording
@@ -180,7 +181,7 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
         title = f"{panel.metric.name}{f', {panel.group}' if panel.group else ''}"
         drawn = []
         if plots.has_values(panel.cases):
-            caption = f"{title}: median {unit}; shaded: middle half of the {wording.plural(unit)}"
+            caption = f"{title}: median {unit}; shaded: middle half of the {units.plural(unit)}"
             drawn.append(figures.add(plots.curves(judgement, panel), caption))
         if plots.has_ratios(panel.cases):
             caption = f"{title}: ratio with interval; shaded: margin; grey and hollow: no verdict"

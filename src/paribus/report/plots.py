@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from paribus import units
 from paribus.judgement import Finding, Judgement, Point, Spread
 from paribus.model import Metric
 from paribus.report import lookup, sentences, wording
@@ -123,7 +124,7 @@ def _absolute_row(panel: Panel, finding: Finding, arm: str, spread: Spread, unit
         "low": spread.low,
         "high": spread.high,
         "shown": clean(wording.value_text(spread, panel.metric)),
-        "quartiles": f"{wording.spread_text(spread)}, {wording.count(spread.launches, unit)}",
+        "quartiles": f"{wording.spread_text(spread)}, {units.count(spread.launches, unit)}",
     }
 
 
@@ -321,7 +322,7 @@ def timeline(judgement: Judgement, benchmark: str) -> Spec | None:
     )
     broken = [r for r in rows if r["level"] is None]
     told = (
-        f"{wording.count(len(points), 'launch')} over time, {len(broken)} without usable output, "
+        f"{units.count(len(points), 'launch')} over time, {len(broken)} without usable output, "
         f"{sum(bool(p.flag) for p in points)} unusual"
     )
     usable = [r for r in rows if r["level"] is not None]

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from paribus import units
 from paribus.judgement import Finding, Progress, Word
 from paribus.model import Launch
 from paribus.report import wording
@@ -131,7 +132,7 @@ def live_view(progress: Progress, now: str, console: Console, most_rows: int) ->
     if progress.launch is not None:
         lines.append(_plain(f"now: {_launch_text(progress.launch)}, since {now}", "dim"))
     if progress.failures:
-        lines.append(_plain(f"{wording.count(progress.failures, 'launch')} failed", "yellow"))
+        lines.append(_plain(f"{units.count(progress.failures, 'launch')} failed", "yellow"))
     rows = sorted(progress.headlines, key=lambda h: h.verdict.final)
     shown = [h for h in progress.headlines if h in rows[:most_rows]]
     lines += _rows(progress, shown, ascii_only=not console.encoding.startswith("utf"))

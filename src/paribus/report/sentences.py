@@ -12,7 +12,6 @@ from paribus.report.wording import (
     SIZE_WITHHELD,
     WARM_UP,
     clean,
-    count,
     direction,
     estimate_text,
     has_size,
@@ -23,7 +22,7 @@ from paribus.report.wording import (
     value_text,
 )
 from paribus.stats.summary import LEAST_SAMPLES
-from paribus.units import format_seconds
+from paribus.units import count, format_seconds
 
 
 def launches_text(judgement: Judgement) -> str:

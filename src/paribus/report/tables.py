@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from paribus import units
 from paribus.judgement import Finding, Judgement, Verdict
 from paribus.report import lookup, sentences, wording
 from paribus.report.axes import Panel
@@ -17,8 +18,8 @@ def anchor(judgement: Judgement, benchmark: str) -> str:
 def headlines(judgement: Judgement) -> Html:
     """Return the table of what decides: a row per benchmark and arm."""
     several = len(judgement.study.arms) > 2
-    units = wording.plural(lookup.unit(judgement)).capitalize()
-    head = ["Benchmark", *(["Arm"] if several else []), *_value_heads(judgement), units]
+    noun = units.plural(lookup.unit(judgement)).capitalize()
+    head = ["Benchmark", *(["Arm"] if several else []), *_value_heads(judgement), noun]
     rows = []
     for h in judgement.headlines:
         used, bad = lookup.launches_of(judgement, h)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus import units
 from paribus.judgement import Difference, Finding, Judgement, Word
 from paribus.report import lookup, sentences, wording
 from paribus.report.advice import next_steps
@@ -107,8 +108,8 @@ def _print_table(judgement: Judgement, rows: Sequence[Finding], console: Console
         )
         for row in rows
     ]
-    units = wording.plural(lookup.unit(judgement))
-    head = ["benchmark", *names, "ratio [interval]", "verdict", units]
+    noun = units.plural(lookup.unit(judgement))
+    head = ["benchmark", *names, "ratio [interval]", "verdict", noun]
     print_rows(console, head, lines, right=(1, 2, 5), verdict=4)
 
 

@@ -172,20 +172,6 @@ def band(margin: float) -> tuple[float, float]:
     return 1 / (1 + margin), 1 + margin
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun: "1 launch", "2 launches".
-
-    >>> count(1, "launch"), count(3, "case"), count(0, "block")
-    ('1 launch', '3 cases', '0 blocks')
-    """
-    return f"{number} {noun if number == 1 else plural(noun)}"
-
-
-def plural(noun: str) -> str:
-    """Return the plural of one of the nouns of the reports."""
-    return f"{noun}es" if noun.endswith(("ch", "s")) else f"{noun}s"
-
-
 def listing(items: Sequence[str], most: int = 5) -> str:
     """Return the items joined by commas, the tail as "and n more"."""
     if len(items) <= most:

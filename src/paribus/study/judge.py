@@ -69,12 +69,17 @@ def headline(
 def endpoints(
     plan: Plan, evidence: Evidence, label: str, *, over: bool = False
 ) -> tuple[Finding, ...]:
-    """Return the headlines of the endpoints that do not decide, where launches have them."""
+    """Return the headlines of the endpoints that do not decide, where all cases have them.
+
+    A p99 of the few cases that have 100 samples would stand beside a median of all.
+    """
     merit, *others = plan.metrics[label]
+    whole = len(evidence.cells_of(label, merit.name))
     return tuple(
         headline(plan, evidence, label, arm.name, metric, over=over)
         for metric in others
-        if metric.endpoint != merit.endpoint and evidence.cells_of(label, metric.name)
+        if metric.endpoint != merit.endpoint
+        and 0 < whole == len(evidence.cells_of(label, metric.name))
         for arm in plan.study.arms[1:]
     )
 

@@ -19,6 +19,7 @@ from paribus.study.evidence import Evidence
 from paribus.study.judge import given_up, pooled_ratios
 from paribus.study.plan import Plan
 from paribus.study.sessions import sessions
+from paribus.units import count
 
 NOTABLE_INTERFERENCE = 0.001
 """Share of a launch's samples beyond five times the median from which it is worth a word."""
@@ -51,7 +52,8 @@ def voided(launches: Sequence[Stored]) -> list[Notice]:
             Notice(
                 "blocks done again",
                 "note",
-                f"{len(mine)} launches in {len(blocks)} blocks do not count: {reason}.",
+                f"{count(len(mine), 'launch')} in {count(len(blocks), 'block')} left out:"
+                f" {reason}.",
                 tuple(dict.fromkeys(one.launch.benchmark for one in mine)),
                 figures={"launches": len(mine), "blocks": len(blocks)},
             )
@@ -293,7 +295,7 @@ def _outlying(points: Sequence[Point]) -> Iterable[Notice]:
         yield Notice(
             "outlying launches",
             "note",
-            f"{len(flagged)} launches lie far from the others of their arm; they count all the"
+            f"{count(len(flagged), 'launch')} far from the others of the same arm, counted all the"
             f" same. First: launch {first.number} ({first.benchmark}, {first.arm}):"
             f" {first.flag}; what it printed is in logs/{first.number:04d}-*.",
             tuple(dict.fromkeys(point.benchmark for point in flagged)),
