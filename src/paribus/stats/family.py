@@ -138,7 +138,7 @@ def claims(
     else:
         corrected = _closed_test([series[i] for i in members], alone, seed)
     adjusted = dict(zip(members, corrected, strict=True))
-    supported = [i for i in members if adjusted[i] <= error]
+    supported = {i for i in members if adjusted[i] <= error}
     # Dependence may support a case beyond the false coverage rate; its interval must show it.
     together = max(
         [error * len(supported) / max(1, len(members)), *(any_look[i] for i in supported)]
