@@ -1,7 +1,7 @@
 """The study directory, and the only code that writes launches.
 
     plan.json      frozen before the first launch (study/plan.py)
-    launches.db    SQLite, WAL, full sync; one transaction per launch
+    launches.db    SQLite, WAL, full sync; one transaction per launch; facts of the nodes
     logs/          NNNN-attempt-arm-benchmark.{out,err}, as printed
     verdict.json, report.html, ...   computed from the above, and only from it
 
@@ -19,15 +19,15 @@ import re
 import sqlite3
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 from paribus.errors import StoreError
-from paribus.model import Case, Launch, Outcome, Sample, State
+from paribus.model import Case, Facts, Launch, Outcome, Sample, State
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 LEAST_SPACE = 512 * 1024
 """Bytes that must be free before a launch: several times what a kernel prints."""
 
@@ -62,6 +62,13 @@ CREATE TABLE samples(
   data BLOB NOT NULL,
   PRIMARY KEY(launch, metric, parameters)
 );
+CREATE TABLE gathered(
+  id INTEGER PRIMARY KEY,
+  arm TEXT NOT NULL,
+  node TEXT NOT NULL,
+  at REAL NOT NULL,
+  facts TEXT NOT NULL
+);
 """
 
 
@@ -73,6 +80,16 @@ class Stored:
     attempt: int
     outcome: Outcome
     void: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The facts of one node of an arm, `at` seconds since the epoch, seen from inside the arm."""
+
+    arm: str
+    node: str
+    at: float
+    facts: Facts
 
 
 def pack(values: tuple[float, ...]) -> bytes:
@@ -262,6 +279,21 @@ class Store:
                 ),
                 row[15],
             )
+
+    def keep_gathered(self, several: Sequence[Gathered]) -> None:
+        """Store the facts of nodes durably, all of them or none; raises StoreError as `append`."""
+        db = self._open()
+        rows = [(one.arm, one.node, one.at, json.dumps(one.facts)) for one in several]
+        try:
+            with _transaction(db):
+                db.executemany("INSERT INTO gathered(arm, node, at, facts) VALUES (?,?,?,?)", rows)
+        except sqlite3.Error as error:
+            raise _store_error(error, self.directory / "launches.db") from error
+
+    def gathered(self) -> list[Gathered]:
+        """Return the facts of nodes in the order in which they were gathered."""
+        rows = self._open().execute("SELECT arm, node, at, facts FROM gathered ORDER BY id")
+        return [Gathered(arm, node, at, json.loads(facts)) for arm, node, at, facts in rows]
 
     def bind_plan(self, plan_sha256: str) -> None:
         """Tie this database to one plan; raise StoreError if it belongs to another."""
