@@ -124,6 +124,7 @@ class LocalHost:
             "argv": list(command.argv),
             "env": {**os.environ, **command.env, "TMPDIR": scratch},
             "files": dict(command.files),
+            "outputs": list(command.outputs),
             "stdout": str(Path(stdout).absolute()),
             "stderr": str(Path(stderr).absolute()),
             "timeout_s": timeout_s,

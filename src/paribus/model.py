@@ -140,12 +140,24 @@ class Program:
     (count, functions) it also has that many shared libraries of that many functions generated,
     and appends `--libraries DIRECTORY`. `mpi` is False for a program that is started without a
     launcher (then one process whatever the ranks).
+
+    The working directory is the launch's own scratch directory, removed after it. `files` are put
+    there before (name to text, executable); the text of those that match `outputs` (patterns of
+    names) is appended to stdout after the end, so that logs and `parse` see it. `env` is what the
+    program needs; the arm's own `env` wins. `server` is the argv of the other side of a network
+    benchmark: it is started first, on a second host of the arm where it has hosts, else on this
+    machine, and ended with the launch. In `argv`, `server`, `files` and `env` the words {scratch},
+    {server} (the address of the other side) and {port} (a free one, the launch's own) are replaced.
     """
 
     argv: tuple[str, ...]
     kernel: str | None = None
     libraries: tuple[int, int] | None = None
     mpi: bool = True
+    files: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    server: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +219,7 @@ class Benchmark:
 class Command:
     """An argv, what it adds to the environment, and files it needs in the scratch directory.
 
+    `outputs` are patterns of files in the scratch directory whose text belongs to its stdout.
     Launchers, containers and schedulers are pure functions from Command to Command; only
     host.py carries one out.
     """
@@ -214,6 +227,7 @@ class Command:
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fnmatch
 import json
 import os
 import select
@@ -116,6 +117,16 @@ def _remove_segments(before: set[str]) -> None:
                 os.unlink(path)
 
 
+def _append(directory: str, patterns: list[str], out: Any) -> None:
+    """Append to `out` the files in `directory` that match `patterns`, in order of their names."""
+    names = sorted(os.listdir(directory)) if patterns else []
+    for name in names:
+        path = os.path.join(directory, name)
+        if any(fnmatch.fnmatchcase(name, p) for p in patterns) and os.path.isfile(path):
+            with open(path, "rb") as written:
+                shutil.copyfileobj(written, out)
+
+
 class Warden:
     """Serves requests until stdin closes."""
 
@@ -172,7 +183,9 @@ class Warden:
                     f.write(text)
                 os.chmod(path, 0o700)
             with open(request["stdout"], "wb") as out, open(request["stderr"], "wb") as err:
-                return self._watch(request, out, err)
+                answer = self._watch(request, out, err)
+                _append(request["scratch"], request["outputs"], out)
+                return answer
         except OSError as error:
             return {"error": f"{error.strerror}: {error.filename}", "errno": error.errno}
         finally:

@@ -7,49 +7,68 @@ from __future__ import annotations
 import difflib
 import hashlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from paribus.benchmarks import (
-    allgather,
-    allreduce,
-    alltoall,
-    bandwidth,
-    barrier,
-    bcast,
-    bibandwidth,
-    latency,
-    loader,
-    message_rate,
-    osu_allreduce,
-    osu_alltoall,
-    osu_bw,
-    osu_latency,
-    triad,
-)
 from paribus.errors import UserError
 from paribus.model import Benchmark
 
-_MODULES = (
-    latency,
-    bandwidth,
-    bibandwidth,
-    message_rate,
-    bcast,
-    allgather,
-    allreduce,
-    alltoall,
-    barrier,
-    triad,
-    loader,
-    osu_latency,
-    osu_bw,
-    osu_allreduce,
-    osu_alltoall,
+_NAMES = (
+    "latency",
+    "bandwidth",
+    "bibandwidth",
+    "message_rate",
+    "bcast",
+    "allgather",
+    "allreduce",
+    "alltoall",
+    "barrier",
+    "triad",
+    "loader",
+    "osu_latency",
+    "osu_bw",
+    "osu_bibw",
+    "osu_mbw_mr",
+    "osu_multi_lat",
+    "osu_bcast",
+    "osu_allgather",
+    "osu_allreduce",
+    "osu_alltoall",
+    "osu_barrier",
+    "osu_put_latency",
+    "osu_init",
 )
+"""Every benchmark by its name, which is its module's as well; `paribus list` keeps this order."""
 
-BENCHMARKS: Mapping[str, Benchmark] = {m.BENCHMARK.name: m.BENCHMARK for m in _MODULES}
+
+class _Benchmarks(Mapping[str, Benchmark]):
+    """The benchmarks by name, each imported when it is first asked for."""
+
+    def __getitem__(self, name: str) -> Benchmark:
+        if name not in _NAMES:
+            raise KeyError(name)
+        return _imported(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _NAMES
+
+
+@cache
+def _imported(name: str) -> Benchmark:
+    benchmark: Benchmark = import_module(f"paribus.benchmarks.{name}").BENCHMARK
+    return benchmark
+
+
+BENCHMARKS: Mapping[str, Benchmark] = _Benchmarks()
 
 
 def get(name: str) -> Benchmark:

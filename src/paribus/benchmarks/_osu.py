@@ -1,46 +1,116 @@
-"""What the OSU Micro-Benchmarks (5.3 to 7.5) have in common: command line and table.
+"""What the OSU Micro-Benchmarks (5.x to 7.x) have in common: command line and tables.
 
-They print one value per size, already a mean over iterations: one sample per case.
+They print one value per size, already a mean over iterations: one sample per case. A table is
+read by one compiled pattern for all of its rows, made of the columns that its heading names.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
+from functools import cache, partial
 from itertools import pairwise
 
-from paribus.benchmarks._parameters import positive, sizes
-from paribus.errors import ParseError
-from paribus.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Request, Sample
+from paribus.benchmarks._parameters import flag, one_of, positive, sizes
+from paribus.benchmarks._tool import line_at, line_of, path_or, refuse, tool
+from paribus.model import (
+    Benchmark,
+    Case,
+    Metric,
+    Parameter,
+    Program,
+    Reading,
+    Request,
+    Sample,
+    Scalar,
+)
 
-_NUMBER = r"\d+(?:\.\d+)?"
-_VERSION = re.compile(r"v(\d+\.\d+)\b")
+GET = "https://mvapich.cse.ohio-state.edu/benchmarks: ./configure CC=mpicc CXX=mpicxx && make"
+VERSIONS = "5.3 to 7.5"
+PROOF = (
+    "title and heading once, sizes that double, rows of as many columns as the heading has and"
+    " nothing between them, avg between min and max, no validation failed, no word of a launcher"
+    " that the launch failed"
+)
+MEANS = (
+    "means over iterations with two decimals, so 0.11 us is known to 9 %; min and max are over"
+    " ranks; 7.x reads the clock in every iteration and 5.x once around them; the ranks of a"
+    " collective are not printed; other programs measure something else by the same name"
+)
+
+_TITLE = re.compile(r"^[ \t]*# OSU MPI(\S*) (.+?)(?: Test)? v(\d+\.\d+[\w.]*)[ \t]*$", re.M)
+_SETTING = re.compile(r"# *\[? *([A-Za-z][\w ]*?) ?: (\w+)\.?(?: \] \[ ([a-z ]+): (\w+) \])?$")
+_BUFFERS = re.compile(r"# Send Buffer on (\w+).* Receive Buffer on (\w+)")
+_COLUMNS = re.compile(
+    r"# *(?:(Size)\s+)?((?:Avg )?Latency ?\(us\)|Bandwidth ?\(MB/s\)|MB/s)"
+    r"(?:\s+(Messages/s))?(?:\s+(Min Latency)\(us\)\s+(Max Latency)\(us\)\s+(Iterations))?"
+    r"(?:\s+(Validation))?((?:\s+P\d+ Tail (?:Lat\(us\)|BW\(MB/s\)))*)[ \t]*$"
+)
+_NUMBERS = re.compile(r"^[ \t]*(?:[\d.]+|Pass|Fail)(?:[ \t]+(?:[\d.]+|Pass|Fail))*[ \t]*$", re.M)
+_TAIL = re.compile(r"P(\d+)")
+_COMPLAINTS = ("This test requires ", "Invalid option [", "Error: '")
+_TYPES = ("mpi_char", "mpi_int", "mpi_float")
 
 
 def osu(
-    program: str, *, title: str, column: str, layer: str, summary: str, metric: Metric
+    program: str,
+    *,
+    title: str,
+    layer: str,
+    summary: str,
+    metric: Metric,
+    sized: bool = True,
+    tail: bool = True,
+    ranks: int | None = None,
+    column: int = 0,
 ) -> Benchmark:
     """Return the benchmark of one OSU program.
 
-    `title` begins its first line; `column` is in the heading of its figure of merit, written
-    without spaces, for 5.3 has "Latency (us)" and 7.4 "Avg Latency(us)".
+    `title` is what its first line says between "OSU MPI" and "Test". `sized`: its table has a
+    column of sizes. `tail`: it can print percentiles of its iterations. `ranks` are those without
+    which it refuses to start. `column` is which figure of a row is the metric.
     """
-    return Benchmark(
-        name=program,
+    p99 = Metric(f"{metric.name}_p99", metric.unit, metric.better, margin=0.1)
+    options = {
+        "iterations": Parameter(None, positive, "iterations, instead of the program's own"),
+        "full": Parameter(False, flag, "-f: also minimum and maximum over ranks"),
+        "validation": Parameter(None, flag, "-c: every size's data must pass the check (6.0)"),
+        "tail": Parameter(False, flag, "-z99: also the 99th percentile of the iterations (7.1)"),
+        "datatype": Parameter(None, one_of(*_TYPES, "all"), "-T: MPI type, or all three (7.0)"),
+    }
+    drop = {"full"} if layer != "collective" else set()
+    drop |= set() if tail else {"tail"}
+    drop |= set() if sized else {"validation", "datatype"}
+    parameters = {key: value for key, value in options.items() if key not in drop}
+    if sized:
+        doubled = sizes("8 B : 1 MiB")
+        told = 'a range that doubles, such as "8 B : 1 MiB"'
+        parameters = {"bytes": Parameter(doubled, _doubling, told), **parameters}
+    metrics = (metric, p99) if tail else (metric,)
+    return tool(
+        program,
         layer=layer,
         summary=summary,
-        metrics=(metric,),
+        metrics=metrics,
+        reader=partial(read, program, title, metric, ranks, column),
+        marks=_marks(title),
         command=partial(command, program),
-        parse=partial(read, title, column, metric),
-        parameters={
-            "program": Parameter(program, _path, "path of the program, if it is not on the PATH"),
-            "bytes": Parameter(
-                sizes("8 B : 1 MiB"), _doubling, 'a range that doubles, such as "8 B : 1 MiB"'
-            ),
-            "iterations": Parameter(None, positive, "iterations, instead of the program's own"),
-        },
+        cases=partial(cases, metric.name),
+        optional=(p99.name,),
+        parameters=parameters,
+        program=program,
+        get=GET,
+        versions=VERSIONS,
+        proof=PROOF,
+        means=MEANS,
     )
+
+
+def _marks(title: str) -> tuple[str, ...]:
+    """Return how a first line begins: "MPI Latency", "MPI-CUDA Latency", "MPI_Put-CUDA Latency"."""
+    own, _, rest = title.partition(" ") if title.startswith("_") else ("", "", title)
+    devices = ("", "-CUDA", "-OPENACC", "-ROCM", "-MANAGED")
+    return tuple(f"# OSU MPI{own}{device} {rest} " for device in devices)
 
 
 def _doubling(value: object) -> list[int]:
@@ -50,73 +120,215 @@ def _doubling(value: object) -> list[int]:
     return found
 
 
-def _path(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError("write the path of the program in quotes")
-    return value
-
-
 def command(program: str, request: Request) -> Program:
     """Return the program's command line."""
-    asked = request.parameters["bytes"]
-    argv = [str(request.parameters.get("program", program)), "-m", f"{asked[0]}:{asked[-1]}"]
-    if request.parameters.get("iterations"):
-        argv += ["-i", str(request.parameters["iterations"])]
+    asked = request.parameters
+    argv = [path_or(request, program)]
+    if asked.get("bytes"):
+        argv += ["-m", f"{asked['bytes'][0]}:{asked['bytes'][-1]}"]
+    if asked.get("iterations"):
+        argv += ["-i", str(asked["iterations"])]
+    for key, option in (("full", "-f"), ("validation", "-c"), ("tail", "-z99")):
+        if asked.get(key):
+            argv.append(option)
+    if asked.get("datatype"):
+        argv += ["-T", asked["datatype"]]
     return Program(tuple(argv))
 
 
-def read(title: str, column: str, metric: Metric, stdout: str, request: Request) -> Parsed:
-    """Return one sample per size; raises ParseError unless the table is there, whole, and once.
+def cases(metric: str, request: Request) -> Iterable[tuple[str, Case]]:
+    """Return the cases asked for: the sizes, of each type where all are asked for."""
+    asked = request.parameters.get("bytes")
+    names = (metric, f"{metric}_p99") if request.parameters.get("tail") else (metric,)
+    every = [Case()]
+    if asked is not None and request.parameters.get("datatype") != "all":
+        every = [_case(size, "") for size in asked]
+    elif asked is not None:
+        least = {"mpi_char": 1, "mpi_int": 4, "mpi_float": 4}
+        every = [_case(n, name.upper()) for name in _TYPES for n in asked if n >= least[name]]
+    return [(name, case) for name in names for case in every]
 
-    Between the heading and the last size asked for every line must be a row of as many columns as
-    the heading has. The number of ranks is not in the table: the launcher is relied upon for it.
-    """
-    version, columns, found = "", 0, dict[int, float]()
-    asked: Sequence[int] = request.parameters["bytes"]
-    for number, raw in enumerate(stdout.splitlines(), 1):
-        line = raw.strip()
-        if line.startswith("# OSU"):
-            if version or not line.startswith(f"# {title}"):
-                raise ParseError(f"expected {title!r} once, got {line!r}", line=number)
-            match = _VERSION.search(line)
-            version = match[1] if match else ""
-            if not version:
-                raise ParseError(f"no version: {line!r}", line=number)
-        elif line.startswith("# Size"):
-            if not version or columns:
-                raise ParseError("a heading without its title, or a second one", line=number)
-            columns = len(headings := re.split(r"\s{2,}", line.removeprefix("# ")))
-            if column not in (headings[1:2] or [""])[0].replace(" ", ""):
-                raise ParseError(f"expected a column {column!r}, got {line!r}", line=number)
-        elif columns and not found and line.startswith("#"):
-            continue  # 7.2 tells the datatype after the heading
-        elif columns and len(found) < len(asked):
-            size, value = _row(line, columns, number)
-            if size != asked[len(found)]:
-                raise ParseError(
-                    f"expected the row of {asked[len(found)]} bytes, got {line!r}", line=number
+
+@cache
+def _case(size: int, datatype: str) -> Case:
+    return Case.of(bytes=size, datatype=datatype) if datatype else Case.of(bytes=size)
+
+
+def read(
+    program: str, title: str, metric: Metric, ranks: int | None, column: int, text: str
+) -> Reading:
+    """Return what one OSU program printed; raises ParseError with the line."""
+    if (failed := text.find("DATA VALIDATION ERROR")) >= 0:
+        refuse(f"validation failed: {line_at(text, failed)[:120]!r}", line_of(text, failed))
+    titles = list(_TITLE.finditer(text))
+    if len(titles) != 1 or text.count("# OSU ") != 1:
+        if len(titles) > 1 or text.count("# OSU ") > 1:
+            refuse(f"{text.count('# OSU ')} titles of OSU programs: more than one output")
+        for mark in _COMPLAINTS:
+            if (at := text.find(mark)) >= 0:
+                refuse(
+                    f"the program refused: {line_at(text, at).strip()[:120]!r}", line_of(text, at)
                 )
-            found[size] = value
-        elif columns and re.match(rf"{_NUMBER}\s+{_NUMBER}", line):
-            raise ParseError(f"a row that was not asked for: {line!r}", line=number)
-    if len(found) < len(asked):
-        raise ParseError(
-            f"the row of {asked[len(found)]} bytes is missing"
-            if columns
-            else "no table was printed"
+        refuse("no title of an OSU program with its version: it did not begin")
+    said = titles[0]
+    if _titled(said[1], said[2]) != title.removesuffix(" Test"):
+        refuse(f"expected {title!r}, got {said[0].strip()!r}", line_of(text, said.start()))
+    settings: dict[str, Scalar] = {}
+    if device := said[1].partition("-")[2]:
+        settings["device"] = device
+    tables: list[_Table] = []
+    end = said.end() + 1
+    while (found := _table(text, end, settings, again=bool(tables))) is not None:
+        tables.append(found)
+        end = found.end
+    if not tables:
+        refuse("no table was printed", line_of(text, said.start()))
+    _check_rest(text, end)
+    samples: list[Sample] = []
+    for table in tables:
+        samples += table.samples(metric, column, several=len(tables) > 1)
+    settings |= tables[-1].settings()
+    if len(tables) > 1:
+        settings["datatype"] = "all"
+        if unnamed := [table.first for table in tables if not table.datatype]:
+            refuse("one table of several, and not of which MPI type", unnamed[0])
+    if "pairs" in settings:
+        ranks = 2 * int(settings["pairs"])
+    return Reading(program, said[3], settings, ranks, tuple(samples))
+
+
+def _titled(extra: str, rest: str) -> str:
+    """Return the title without the device that it names: "-CUDA", "_Put-CUDA"."""
+    own = extra.partition("-")[0]
+    return f"{own} {rest}".strip()
+
+
+class _Table:
+    """One heading and its rows; `end` is where the text goes on."""
+
+    def __init__(self, text: str, heading: re.Match[str], at: int) -> None:
+        self.sized = heading[1] is not None
+        self.names = [name.lower() for name in heading.groups()[2:7] if name]
+        self.tails = [int(number) for number in _TAIL.findall(heading[8])]
+        self.falls = "BW" in heading[8]
+        row, block = _row(self.sized, tuple(self.names), len(self.tails))
+        self.at = at
+        self.first = line_of(text, at)
+        whole = block.match(text, at)
+        self.end = whole.end() if whole else at
+        self.rows: list[tuple[str, ...]] = row.findall(text, at, self.end)
+        self.datatype = ""
+        if not self.rows:
+            refuse(f"expected a row, got {line_at(text, at).strip()[:80]!r}", self.first)
+
+    def settings(self) -> dict[str, Scalar]:
+        """Return what the rows say of how was measured."""
+        said: dict[str, Scalar] = {"validation": "validation" in self.names}
+        if self.datatype:
+            said["datatype"] = self.datatype
+        if "iterations" in self.names:
+            at = 1 + self.sized + self.names.index("iterations")
+            counts = list(dict.fromkeys(row[at] for row in self.rows))
+            said["iterations"] = int(counts[0]) if len(counts) == 1 else "/".join(counts)
+        return said
+
+    def samples(self, metric: Metric, column: int, *, several: bool) -> list[Sample]:
+        """Return a sample per row, and one of the 99th percentile where it was printed."""
+        self._check()
+        datatype = self.datatype if several else ""
+        at = self.sized + column
+        sizes = [_case(int(row[0]), datatype) if self.sized else Case() for row in self.rows]
+        found = []
+        for number, (case, row) in enumerate(zip(sizes, self.rows, strict=True), self.first):
+            if not float(row[at]) > 0:
+                refuse(f"{row[at]} at {case}: too small for what the program prints", number)
+            found.append(Sample(metric.name, case, (float(row[at]),)))
+        if 99 in self.tails:
+            at = 1 + self.sized + len(self.names) + self.tails.index(99)
+            name = f"{metric.name}_p99"
+            found += [
+                Sample(name, case, (float(row[at]),))
+                for case, row in zip(sizes, self.rows, strict=True)
+            ]
+        return found
+
+    def _check(self) -> None:
+        """Refuse rows that contradict themselves or each other."""
+        if self.sized:
+            sizes = [int(row[0]) for row in self.rows]
+            for number, (one, other) in enumerate(pairwise(sizes), self.first + 1):
+                if other != (2 * one or 1):
+                    refuse(f"the size after {one} is {other}, not {2 * one or 1}", number)
+        for number, row in enumerate(self.rows, self.first):
+            value = float(row[self.sized])
+            figures = dict(zip(self.names, row[1 + self.sized :], strict=False))
+            if figures.get("validation") == "Fail":
+                refuse(f"validation failed at {row[0]} bytes", number)
+            if "min latency" in figures and not (
+                float(figures["min latency"]) <= value <= float(figures["max latency"])
+            ):
+                refuse(f"the mean {row[self.sized]} is not between minimum and maximum", number)
+            if "messages/s" in figures:
+                rate = float(figures["messages/s"]) * int(row[0]) / 1e6
+                if abs(rate - value) > 0.006 + 1e-6 * rate:
+                    refuse(f"{value} MB/s are not {figures['messages/s']} messages/s", number)
+            if not self.falls and self.tails:
+                tails = dict(zip(self.tails, map(float, row[-len(self.tails) :]), strict=True))
+                values = [tails[key] for key in sorted(tails)]
+                if values != sorted(values):
+                    refuse("a higher percentile is below a lower one", number)
+
+
+def _table(text: str, at: int, settings: dict[str, Scalar], *, again: bool) -> _Table | None:
+    """Return the table that begins at `at`, None if there is none; adds to `settings`."""
+    heading: re.Match[str] | None = None
+    datatype = ""
+    while at < len(text):
+        line = line_at(text, at)
+        stripped = line.strip()
+        if match := _COLUMNS.match(stripped):
+            if heading:
+                refuse("a second heading without rows between", line_of(text, at))
+            heading = match
+        elif match := _SETTING.match(stripped):
+            if match[1] == "Datatype":
+                datatype = match[2]
+            else:
+                for key, value in (match.group(1, 2), match.group(3, 4)):
+                    if key:
+                        word = key.lower().replace(" ", "_").removesuffix("_size")
+                        settings[word] = int(value) if value.isdigit() else value
+        elif match := _BUFFERS.match(stripped):
+            settings["buffers"] = f"{match[1]} {match[2]}"
+        elif again if not stripped else not stripped.startswith("#"):
+            break
+        at += len(line) + 1
+    if heading is None:
+        return None
+    table = _Table(text, heading, at)
+    table.datatype = datatype
+    return table
+
+
+@cache
+def _row(sized: bool, names: Sequence[str], tails: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of one row, its columns as groups, and of all rows that follow on."""
+    forms = {"iterations": r"(\d+)", "validation": "(Pass|Fail)"}
+    columns = [r"(\d+)"] if sized else []
+    columns += [r"(\d+\.\d\d)"] + [forms.get(name, r"(\d+\.\d\d)") for name in names]
+    columns += [r"(\d+\.\d\d)"] * tails
+    one = r"[ \t]*" + r"[ \t]+".join(columns) + r"[ \t]*(?:\n|\Z)"
+    plain = one.replace("(", "(?:").replace("(?:?:", "(?:")
+    return re.compile(one), re.compile(f"(?:{plain})+")
+
+
+def _check_rest(text: str, at: int) -> None:
+    """Refuse what looks like more of a table after its end: something stands between the rows."""
+    if match := _NUMBERS.search(text, at):
+        refuse(
+            f"a row after the end of the table: {match[0].strip()[:80]!r}",
+            line_of(text, match.start()),
         )
-    try:
-        samples = [Sample(metric.name, Case.of(bytes=s), (v,)) for s, v in found.items()]
-    except ValueError as error:
-        raise ParseError(str(error)) from error
-    return Parsed(tuple(samples), {"osu.version": version})
-
-
-def _row(line: str, columns: int, number: int) -> tuple[int, float]:
-    """Return size and value of a row; raises ParseError for anything else, a failed check too."""
-    parts = line.split()
-    if len(parts) != columns or not all(re.fullmatch(rf"{_NUMBER}|Pass", p) for p in parts):
-        raise ParseError(f"expected a row of {columns} columns, got {line!r}", line=number)
-    if not parts[0].isdigit() or not re.fullmatch(r"\d+\.\d\d", parts[1]):
-        raise ParseError(f"expected '<bytes> <value>', got {line!r}", line=number)
-    return int(parts[0]), float(parts[1])
+    for mark in ("# Size", "# Datatype"):
+        if (again := text.find(mark, at)) >= 0:
+            refuse("another table after the end of the table", line_of(text, again))

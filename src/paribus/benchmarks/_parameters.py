@@ -69,3 +69,10 @@ def one_of(*words: str) -> Callable[[Any], str]:
         return str(value)
 
     return read
+
+
+def flag(value: Any) -> bool:
+    """Return true or false."""
+    if not isinstance(value, bool):
+        raise ValueError("use true or false")
+    return value

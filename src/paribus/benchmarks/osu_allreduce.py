@@ -5,8 +5,7 @@ from paribus.model import Metric
 
 BENCHMARK = osu(
     "osu_allreduce",
-    title="OSU MPI Allreduce Latency Test",
-    column="AvgLatency(us)",
+    title="Allreduce Latency",
     layer="collective",
     summary="OSU: the sum of a vector at every rank, mean over ranks and iterations",
     metric=Metric("time", "us", "lower", margin=0.05),

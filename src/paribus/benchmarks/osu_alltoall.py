@@ -5,8 +5,7 @@ from paribus.model import Metric
 
 BENCHMARK = osu(
     "osu_alltoall",
-    title="OSU MPI All-to-All Personalized Exchange Latency Test",
-    column="AvgLatency(us)",
+    title="All-to-All Personalized Exchange Latency",
     layer="collective",
     summary="OSU: a message from each rank to each rank, mean over ranks and iterations",
     metric=Metric("time", "us", "lower", margin=0.05),

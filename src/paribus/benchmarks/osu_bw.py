@@ -5,9 +5,10 @@ from paribus.model import Metric
 
 BENCHMARK = osu(
     "osu_bw",
-    title="OSU MPI Bandwidth Test",
-    column="Bandwidth(MB/s)",
+    title="Bandwidth",
     layer="point to point",
     summary="OSU: windows of 64 messages from rank 0 to rank 1",
     metric=Metric("bandwidth", "MB/s", "higher"),
+    tail=False,
+    ranks=2,
 )

@@ -5,9 +5,9 @@ from paribus.model import Metric
 
 BENCHMARK = osu(
     "osu_latency",
-    title="OSU MPI Latency Test",
-    column="Latency(us)",
+    title="Latency",
     layer="point to point",
     summary="OSU: half the round trip of a message, mean over iterations",
     metric=Metric("latency", "us", "lower", small_us=2.0),
+    ranks=2,
 )

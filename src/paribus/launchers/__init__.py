@@ -10,9 +10,10 @@ from typing import Protocol
 
 from paribus.launchers import intelmpi, mpich, openmpi, serial
 from paribus.launchers.binding import bind
+from paribus.launchers.serving import listens, port_of, serve
 from paribus.model import Command, Mpi, Placement, Transport
 
-__all__ = ["LAUNCHERS", "bind", "launch"]
+__all__ = ["LAUNCHERS", "bind", "launch", "listens", "port_of", "serve"]
 
 
 class Launcher(Protocol):

@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from paribus import containers, launchers, toolchain
 from paribus.errors import ParibusError, StudyError, UserError
@@ -64,30 +65,55 @@ def compose(
 ) -> Command:
     """Return the whole command of one launch: pure, so that a dry run can print it."""
     wanted = program(selection, benchmark)
-    ranks = selection.ranks if wanted.mpi else 1
+    ranks = selection.ranks if wanted.mpi else 1 + bool(wanted.server)
     container = ready.arm.container
-    chosen = ready.cores[:ranks]
-    where = Placement(cores=chosen)
+    where = Placement(cores=ready.cores[:ranks])
     if container:
-        where = containers.placement(container, ranks=ranks, cores=chosen, scratch=scratch)
+        where = containers.placement(container, ranks=ranks, cores=where.cores, scratch=scratch)
     label = selection.label
     argv = (*ready.kernels.get(label, ()), *wanted.argv, *ready.libraries.get(label, ()))
-    command = Command(argv, env={**ready.arm.env, "PARIBUS_SEED": str(seed)})
-    if chosen:
-        command = launchers.bind(command, chosen)
-    if container and container.each == "rank":
-        command = containers.wrap_program(command, container, scratch=scratch)
-    command = launchers.launch(
-        command,
-        ranks=ranks,
-        mpi=ready.mpi if wanted.mpi else None,
-        placement=where,
-        transport=ready.arm.transport,
-        scratch=scratch,
-    )
+    env = {**wanted.env, **ready.arm.env, "PARIBUS_SEED": str(seed)}
+    filled = partial(_filled, where=where, scratch=scratch)
+
+    def placed(argv: Sequence[str], first: int) -> Command:
+        """Return `argv` started by the launcher, its first rank in the given place."""
+        own = replace(where, hosts=where.hosts[first:], cores=where.cores[first:])
+        command = Command(
+            tuple(map(filled, argv)), env={key: filled(value) for key, value in env.items()}
+        )
+        command = launchers.bind(command, own.cores)
+        if container and container.each == "rank":
+            command = containers.wrap_program(command, container, scratch=scratch)
+        return launchers.launch(
+            command,
+            ranks=ranks,
+            mpi=ready.mpi if wanted.mpi else None,
+            placement=own,
+            transport=ready.arm.transport,
+            scratch=scratch,
+        )
+
+    command = placed(argv, 0)
+    if wanted.server:
+        port = launchers.port_of(scratch)
+        listening = placed(launchers.listens(port), 1)
+        command = launchers.serve(command, placed(wanted.server, 1), listening, port=port)
     if container and container.each == "host":
         command = containers.wrap_launcher(command, container, ranks=ranks, scratch=scratch)
-    return command
+    files = {name: filled(text) for name, text in wanted.files.items()}
+    return replace(command, files={**files, **command.files}, outputs=wanted.outputs)
+
+
+def _filled(text: str, where: Placement, scratch: str) -> str:
+    """Return `text` with the words that a Program may leave open (model.Program)."""
+    server = where.hosts[1][0] if len(where.hosts) > 1 else "127.0.0.1"
+    for word, value in (
+        ("{scratch}", scratch),
+        ("{server}", server),
+        ("{port}", str(launchers.port_of(scratch))),
+    ):
+        text = text.replace(word, value)
+    return text
 
 
 _SHOWN = (

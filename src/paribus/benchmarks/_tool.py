@@ -1,0 +1,258 @@
+"""What the benchmarks around other people's tools have in common.
+
+Such a benchmark is a reader: text in, `Reading` out, or a ParseError. `tool` makes a Benchmark of
+it whose `parse` is that reader plus the check of what it read against what was asked for, so that
+`paribus run` and `paribus compare` read with the same code.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from paribus.errors import ParseError
+from paribus.model import (
+    Benchmark,
+    Case,
+    Metric,
+    Parameter,
+    Parsed,
+    Program,
+    Reading,
+    Request,
+    Sample,
+    Scalar,
+)
+
+HEAD = 1 << 16
+"""Where a tool must show itself, in characters: a banner before it is shorter than that."""
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+_FIGURE = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+")
+
+# What launchers, MPI libraries and resource managers say of a launch that failed.
+_FAILED = (
+    "There are not enough slots available",
+    "could not access or execute an executable",
+    "as it could not access",
+    "mpirun has detected an attempt to run as root",
+    "The user-provided time limit for job execution",
+    "are unable to reach each other",
+    "mpirun noticed that process rank",
+    "mpirun detected that one or more processes exited",
+    "a non-zero exit code. Per user-direction",
+    "MPI_ABORT was invoked",
+    "MPI_ERRORS_ARE_FATAL",
+    "BAD TERMINATION OF ONE OF YOUR APPLICATION",
+    "Abort(",
+    "Caught signal ",
+    "Segmentation fault",
+    "DUE TO TIME LIMIT",
+    "srun: error: ",
+    "slurmstepd: error: ",
+    "=>> PBS: job killed",
+)
+
+Reader = Callable[[str], Reading]
+Cases = Callable[[Request], Iterable[tuple[str, Case]]]
+
+
+def tool(
+    name: str,
+    *,
+    layer: str,
+    summary: str,
+    metrics: tuple[Metric, ...],
+    reader: Reader,
+    marks: Sequence[str],
+    command: Callable[[Request], Program],
+    program: str,
+    get: str,
+    versions: str,
+    proof: str,
+    means: str,
+    parameters: Mapping[str, Parameter] | None = None,
+    cases: Cases | None = None,
+    optional: Sequence[str] = (),
+    ranks: int = 2,
+) -> Benchmark:
+    """Return the benchmark of a tool that others made.
+
+    `reader` gets the whole text without colour codes and carriage returns. `marks`: one of them is
+    near the beginning of every output of the tool and of no other's. `cases(request)` returns the
+    (metric, case) pairs that must be there exactly once; without it that is every metric at every
+    size of a parameter "bytes", or at the empty case. `optional` metrics may be missing, but not at
+    some cases only. A parameter "path" says where the program is and is not checked.
+    """
+    read = partial(_read, name, reader)
+    required = tuple(m.name for m in metrics if m.name not in optional)
+    return Benchmark(
+        name=name,
+        layer=layer,
+        summary=summary,
+        metrics=metrics,
+        command=command,
+        parse=partial(_parse, read, cases or partial(_by_size, required), tuple(optional)),
+        parameters={
+            "path": Parameter(None, _path, "path of the program, if it is not on the PATH"),
+            **(parameters or {}),
+        },
+        ranks=ranks,
+        read=read,
+        recognise=partial(_recognise, tuple(marks)),
+        program=program,
+        get=get,
+        versions=versions,
+        proof=proof,
+        means=means,
+    )
+
+
+def path_or(request: Request, program: str) -> str:
+    """Return where the program is: the parameter "path", or its name, to be found on the PATH."""
+    return str(request.parameters.get("path") or program)
+
+
+def plain(text: str) -> str:
+    """Return `text` without colour codes, and with line feeds alone between lines."""
+    if "\x1b" in text:
+        text = _ESCAPE.sub("", text)
+    return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+def once(text: str, mark: str, what: str = "") -> int:
+    """Return where `mark` stands; raises ParseError if it is missing or there twice.
+
+    The way to refuse two outputs in one: call it for the tool's first line.
+    """
+    at = text.find(mark)
+    what = what or repr(mark)
+    if at < 0:
+        raise ParseError(f"{what} is missing")
+    if (again := text.find(mark, at + len(mark))) >= 0:
+        refuse(f"{what} is there twice: two outputs in one", line_of(text, again))
+    return at
+
+
+def line_of(text: str, at: int) -> int:
+    """Return the number, from 1, of the line that holds position `at`."""
+    return text.count("\n", 0, at) + 1
+
+
+def line_at(text: str, at: int) -> str:
+    """Return the line that holds position `at`, without its end."""
+    end = text.find("\n", at)
+    return text[text.rfind("\n", 0, at) + 1 : end if end >= 0 else len(text)]
+
+
+def figure(word: str, line: int = 0) -> float:
+    """Return the number above zero that `word` is; raises ParseError for anything else."""
+    if not (_FIGURE.fullmatch(word) and 0 < (value := float(word)) < math.inf):
+        refuse(f"expected a figure above zero, got {word[:40]!r}", line)
+    return value
+
+
+def count(word: str, line: int = 0) -> int:
+    """Return the whole number that `word` is; raises ParseError for anything else."""
+    if not (word.isascii() and word.isdigit()):
+        refuse(f"expected a whole number, got {word[:40]!r}", line)
+    return int(word)
+
+
+def refuse(cause: str, line: int = 0) -> NoReturn:
+    """Raise ParseError with its line."""
+    raise ParseError(cause, line=line)
+
+
+def _path(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("write the path of the program in quotes")
+    return value
+
+
+def _recognise(marks: tuple[str, ...], text: str) -> bool:
+    return any(text.find(mark, 0, HEAD) >= 0 for mark in marks)
+
+
+def _read(name: str, reader: Reader, text: str) -> Reading:
+    """Return what `reader` read; raises ParseError also where a launcher says that it failed."""
+    text = plain(text)
+    try:
+        reading = reader(text)
+    except ParseError as error:
+        if not error.line and (said := _failed(text)):
+            raise said from error
+        raise
+    except ValueError as error:
+        raise ParseError(str(error)) from error
+    if said := _failed(text):
+        raise said
+    twice = [
+        key for key, n in Counter((s.metric, s.case) for s in reading.samples).items() if n > 1
+    ]
+    if twice:
+        refuse(f"{twice[0][0]} at {twice[0][1]} is there twice")
+    if not reading.samples:
+        refuse(f"nothing that {name} measures is in it")
+    return reading
+
+
+def _failed(text: str) -> ParseError | None:
+    """Return what a launcher said of a failed launch, as the error that it is."""
+    for mark in _FAILED:
+        if (at := text.find(mark)) >= 0:
+            said = line_at(text, at).strip()[:160]
+            return ParseError(f"the launch failed: {said!r}", line=line_of(text, at))
+    return None
+
+
+def _parse(
+    read: Reader, cases: Cases, optional: tuple[str, ...], stdout: str, request: Request
+) -> Parsed:
+    """Return what was read, if it is what was asked for."""
+    reading = read(stdout)
+    if reading.ranks is not None and reading.ranks != request.ranks:
+        refuse(f"{request.ranks} ranks were asked for, the output says {reading.ranks}")
+    for key, said in reading.parameters.items():
+        asked = request.parameters.get(key)
+        if asked is not None and not _equal(asked, said):
+            refuse(f"{key} = {asked!r} was asked for, the output says {said!r}")
+    _check_cases(reading.samples, list(cases(request)), optional)
+    facts: dict[str, Any] = {f"{reading.benchmark}.version": reading.version}
+    if reading.guards:
+        facts["guard.said"] = list(reading.guards)
+    return Parsed(reading.samples, {**facts, **reading.facts})
+
+
+def _check_cases(
+    samples: Sequence[Sample], asked: list[tuple[str, Case]], optional: tuple[str, ...]
+) -> None:
+    found = {(sample.metric, sample.case) for sample in samples}
+    wanted = set(asked)
+    for name in {sample.metric for sample in samples}.intersection(optional):
+        wanted |= {(name, case) for _, case in asked}
+    for metric, case in asked:
+        if (metric, case) not in found:
+            refuse(f"{metric} at {case} is missing")
+    for metric, case in sorted(wanted - found):
+        refuse(f"{metric} at {case} is missing")
+    for metric, case in sorted(found - wanted, key=str):
+        refuse(f"{metric} at {case} is there but was not asked for")
+
+
+def _by_size(metrics: tuple[str, ...], request: Request) -> list[tuple[str, Case]]:
+    sizes = request.parameters.get("bytes")
+    every = [Case()] if sizes is None else [Case.of(bytes=size) for size in sizes]
+    return [(metric, case) for metric in metrics for case in every]
+
+
+def _equal(asked: Any, said: Scalar) -> bool:
+    if isinstance(asked, float) and isinstance(said, int | float):
+        return math.isclose(asked, said, rel_tol=1e-6)
+    return bool(asked == said) or (
+        not isinstance(asked, bool) and str(asked).lower() == str(said).lower()
+    )
