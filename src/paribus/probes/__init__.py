@@ -1,1 +1,10 @@
-"""What a machine is: small readers of /proc and /sys that return facts."""
+"""What a machine is: one shell script that reads it, and small parsers that return facts.
+
+script() is what to start on a node, inside the launch; facts_from_stream() reads its answer. What
+is read is in paths.txt, every key in docs/facts.md.
+"""
+
+from paribus.probes.archive import Archive, script, unknown
+from paribus.probes.facts import facts_by_host, facts_from_stream, facts_of
+
+__all__ = ["Archive", "facts_by_host", "facts_from_stream", "facts_of", "script", "unknown"]

@@ -1,0 +1,150 @@
+"""What was read of a machine, before it means anything: paths and tool outputs, or why not.
+
+An Archive comes from the stream that facts.sh prints on a node, or from a directory or tar file
+with the same contents. What could not be read is not a text: it is one of the Unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+MOST_BYTES = 16 << 20
+"""No answer is longer than this: facts.sh stops at half of it."""
+
+FILE_BYTES = 1 << 20
+"""No file's text is longer: what goes on is cut off, and is then unknown."""
+
+QUERY = (
+    "name,driver_version,vbios_version,pstate,clocks.max.sm,clocks.max.mem,clocks.applications.gr,"
+    "clocks.applications.mem,power.limit,ecc.mode.current,persistence_mode,mig.mode.current,"
+    "compute_mode,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,"
+    "pcie.link.width.max,memory.total,clocks_throttle_reasons.active,"
+    "ecc.errors.uncorrected.volatile.total,pci.bus_id,temperature.gpu,utilization.gpu"
+)
+"""Fields of `nvidia-smi --query-gpu` that are asked for, as its --help-query-gpu names them."""
+
+ALLOWED = (
+    *("OMPI_", "PMIX_", "PRTE_", "MPIR_", "MPICH_", "I_MPI_", "HYDRA_", "MV2_", "UCX_", "UCC_"),
+    *("FI_", "NCCL_", "RCCL_", "OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "BLAS_"),
+    *("GOTO_", "CUDA_", "ROCR_", "HIP_", "HSA_", "MALLOC_", "LD_", "GLIBC_", "SLURM_", "PSM_"),
+    *("PSM2_", "PSM3_", "HFI_", "IBV_", "MLX4_", "MLX5_", "VEXEC_", "SINGULARITY_", "APPTAINER_"),
+)
+"""Prefixes of environment variables whose values are facts; of all others only the names count,
+as one hash."""
+
+SECRET = "KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CRED|COOKIE|key|token|secret|passw|cred|cookie"
+"""What in the name of a variable says that its value is nobody's business."""
+
+
+class Unknown(Enum):
+    """Why there is no value. None is equal to anything, itself included, when arms are compared."""
+
+    ABSENT = "absent"
+    DENIED = "denied"
+    UNSUPPORTED = "unsupported"
+    CUT = "cut"
+    TIMED_OUT = "timed out"
+    REDACTED = "redacted"
+    UNREADABLE = "unreadable"
+
+
+def unknown(value: object) -> bool:
+    """Return whether `value`, of Facts, stands for something that is not known."""
+    return isinstance(value, Mapping) and "unknown" in value
+
+
+def fact(value: Any) -> Any:
+    """Return `value` as it stands in Facts: an Unknown as {"unknown": why}."""
+    return {"unknown": value.value} if isinstance(value, Unknown) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Texts by path; tool outputs, links and lists by name. `read` and `tool` never raise."""
+
+    files: Mapping[str, str | Unknown]
+    tools: Mapping[str, tuple[int, str] | Unknown] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+    lists: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    host: str = ""
+
+    def read(self, path: str) -> str | Unknown:
+        """Return the text of a file without surrounding white space, or why there is none."""
+        text = self.files.get(path, Unknown.ABSENT)
+        return text if isinstance(text, Unknown) else text.strip()
+
+    def text(self, path: str) -> str:
+        """Return the text of a file, "" if it is unknown: for files with many facts in them."""
+        text = self.read(path)
+        return "" if isinstance(text, Unknown) else text
+
+    def tool(self, name: str) -> str | Unknown:
+        """Return what a tool printed, or why that is not known; a failure is not an output."""
+        status, text = self._tool(name)
+        if isinstance(status, Unknown):
+            return status
+        if status == 137:
+            return Unknown.TIMED_OUT
+        if status != 0:
+            return Unknown.DENIED if "ermission denied" in text else Unknown.UNSUPPORTED
+        return text
+
+    def _tool(self, name: str) -> tuple[int | Unknown, str]:
+        found = self.tools.get(name, Unknown.ABSENT)
+        return (found, "") if isinstance(found, Unknown) else found
+
+    def names(self, pattern: str) -> list[str]:
+        """Return what stands for the one `*` of `pattern` in the paths that are there, sorted.
+
+        `/sys/class/net/*/mtu` gives the interfaces. Paths whose text is unknown count unless
+        they are absent.
+        """
+        before, after = pattern.split("*")
+        found = []
+        for path, text in self.files.items():
+            if path.startswith(before) and path.endswith(after) and text is not Unknown.ABSENT:
+                name = path[len(before) : len(path) - len(after)]
+                if name and "/" not in name and "*" not in name:
+                    found.append(name)
+        return sorted(set(found), key=_natural)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _DIGITS.split(name)]
+
+
+_DIGITS = re.compile(r"([0-9]{1,18})")
+
+
+# --- what is asked for -----------------------------------------------------------------------
+
+
+@cache
+def patterns() -> tuple[str, ...]:
+    """Return the shell patterns of the paths that are read, in order."""
+    found = []
+    for line in (Path(__file__).parent / "paths.txt").read_text().splitlines():
+        directory, *names = line.split("#")[0].split() or [""]
+        found += [directory + name for name in names] if names else [directory] * bool(directory)
+    return tuple(found)
+
+
+@cache
+def script() -> str:
+    """Return the text of the shell script whose output `from_stream` reads: `sh -s NONCE`."""
+    text = (Path(__file__).parent / "facts.sh").read_text()
+    paths = " \\\n".join(f"        {pattern}" for pattern in patterns())
+    for mark, value in (
+        ("@PATHS@", paths),
+        ("@QUERY@", QUERY),
+        ("@ALLOWED@", "|".join(ALLOWED)),
+        ("@SECRET@", SECRET),
+    ):
+        text = text.replace(mark, value)
+    return text

@@ -1,0 +1,126 @@
+"""Processors: what they are, which may be used, and who sets their frequency."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paribus.probes.archive import Archive, Unknown
+from paribus.probes.values import count_of, fields, number, one_or_list, read_all, scalar
+
+_CPU = "/sys/devices/system/cpu/"
+_FILES = {
+    "cpu.online": _CPU + "online",
+    "cpu.isolated": _CPU + "isolated",
+    "cpu.nohz_full": _CPU + "nohz_full",
+    "cpu.smt": _CPU + "smt/control",
+    "cpu.smt_active": _CPU + "smt/active",
+    "cpu.frequency.boost": _CPU + "cpufreq/boost",
+    "cpu.frequency.no_turbo": _CPU + "intel_pstate/no_turbo",
+    "cpu.frequency.pstate": _CPU + "intel_pstate/status",
+    "cpu.frequency.most_percent": _CPU + "intel_pstate/max_perf_pct",
+    "cpu.frequency.amd_pstate": _CPU + "amd_pstate/status",
+    "cpu.frequency.base_khz": _CPU + "cpu0/cpufreq/base_frequency",
+    "cpu.frequency.rated_khz": _CPU + "cpu0/cpufreq/cpuinfo_max_freq",
+    "cpu.idle.driver": _CPU + "cpuidle/current_driver",
+    "cpu.idle.governor": _CPU + "cpuidle/current_governor",
+}
+_EVERY_CPU = {
+    "cpu.frequency.driver": "scaling_driver",
+    "cpu.governor": "scaling_governor",
+    "cpu.frequency.min_khz": "scaling_min_freq",
+    "cpu.frequency.max_khz": "scaling_max_freq",
+    "cpu.frequency.preference": "energy_performance_preference",
+}
+# x86 names first, then those that ARM's cpuinfo has instead.
+_CPUINFO = {
+    "cpu.vendor": ("vendor_id", "CPU implementer"),
+    "cpu.model": ("model name", "CPU part"),
+    "cpu.family": ("cpu family", "CPU architecture"),
+    "cpu.model_number": ("model", "CPU variant"),
+    "cpu.stepping": ("stepping", "CPU revision"),
+    "cpu.microcode": ("microcode",),
+    "cpu.cache": ("cache size",),
+}
+
+
+def cpu_facts(archive: Archive) -> dict[str, Any]:
+    """Return the facts of the processors; where they differ among themselves, all values."""
+    facts = read_all(archive, _FILES)
+    for key, name in _EVERY_CPU.items():
+        cores = archive.names(f"{_CPU}*/cpufreq/{name}")
+        texts = (archive.read(f"{_CPU}{core}/cpufreq/{name}") for core in cores)
+        facts[key] = one_or_list(scalar(text) for text in texts)
+    return facts | _cpuinfo(archive) | _layout(archive) | _idle(archive) | _mitigations(archive)
+
+
+def _cpuinfo(archive: Archive) -> dict[str, Any]:
+    text = archive.read("/proc/cpuinfo")
+    if isinstance(text, Unknown):
+        return dict.fromkeys((*_CPUINFO, "cpu.flags", "cpu.hypervisor"), text)
+    values: dict[str, list[str]] = {}
+    for name, value in fields(text):
+        values.setdefault(name, []).append(value)
+    facts: dict[str, Any] = {}
+    for key, names in _CPUINFO.items():
+        found = next((values[name] for name in names if name in values), [])
+        facts[key] = one_or_list(found)
+    flags = one_or_list(
+        " ".join(sorted(set(v.split()))) for v in values.get("flags", values.get("Features", []))
+    )
+    facts["cpu.flags"] = flags.split() if isinstance(flags, str) else flags
+    facts["cpu.hypervisor"] = (
+        flags
+        if isinstance(flags, Unknown)
+        else "yes"
+        if any("hypervisor" in line.split() for line in values.get("flags", []))
+        else "no"
+    )
+    return facts
+
+
+def _layout(archive: Archive) -> dict[str, Any]:
+    """Return sockets, cores and threads, from the topology that every core states of itself."""
+    cores = archive.names(_CPU + "*/topology/physical_package_id")
+    facts: dict[str, Any] = {"cpu.count": count_of(archive.read(_CPU + "online"))}
+    if not cores:
+        return facts | dict.fromkeys(
+            ("cpu.sockets", "cpu.cores", "cpu.threads_per_core"), Unknown.ABSENT
+        )
+
+    def read(core: str, name: str) -> str:
+        return archive.text(f"{_CPU}{core}/topology/{name}")
+
+    groups = {
+        (read(c, "thread_siblings_list") or c): count_of(read(c, "thread_siblings_list"))
+        for c in cores
+    }
+    facts["cpu.sockets"] = len({read(core, "physical_package_id") for core in cores})
+    facts["cpu.cores"] = len(groups)
+    facts["cpu.threads_per_core"] = one_or_list(groups.values())
+    for index in archive.names(_CPU + "cpu0/cache/*/level"):
+        level, kind, size, shared = (
+            archive.read(f"{_CPU}cpu0/cache/{index}/{name}")
+            for name in ("level", "type", "size", "shared_cpu_list")
+        )
+        if isinstance(number(level), int) and isinstance(kind, str) and kind:
+            name = f"cpu.cache.l{level}{kind[0].lower() if kind != 'Unified' else ''}"
+            facts[name] = scalar(size)
+            facts[f"{name}_shared_by"] = count_of(shared)
+    return facts
+
+
+def _idle(archive: Archive) -> dict[str, Any]:
+    base = _CPU + "cpu0/cpuidle/"
+    states = archive.names(base + "*/name")
+    if not states:
+        return {"cpu.idle.states": Unknown.ABSENT}
+    enabled = [s for s in states if archive.read(f"{base}{s}/disable") == "0"]
+    return {"cpu.idle.states": [archive.text(f"{base}{s}/name") for s in enabled]}
+
+
+def _mitigations(archive: Archive) -> dict[str, Any]:
+    base = _CPU + "vulnerabilities/"
+    return {
+        f"cpu.mitigation.{name}": scalar(archive.read(base + name))
+        for name in archive.names(base + "*")
+    }

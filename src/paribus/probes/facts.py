@@ -1,0 +1,47 @@
+"""Facts of a whole node, from what was read of it: every group of facts has a parser of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from paribus.model import Facts
+from paribus.probes.archive import Archive, fact
+from paribus.probes.cpu import cpu_facts
+from paribus.probes.kernel import kernel_facts
+from paribus.probes.memory import memory_facts
+from paribus.probes.net import net_facts
+from paribus.probes.pci import pci_facts
+from paribus.probes.stream import archives, from_stream
+
+GROUPS: tuple[Callable[[Archive], dict[str, Any]], ...] = (
+    cpu_facts,
+    memory_facts,
+    kernel_facts,
+    net_facts,
+    pci_facts,
+)
+
+
+def facts_of(archive: Archive) -> Facts:
+    """Return the facts in `archive`, sorted by key; what is unknown is {"unknown": why}.
+
+    Never raises, whatever the texts are.
+    """
+    found: dict[str, Any] = {}
+    for group in GROUPS:
+        found |= group(archive)
+    return {key: fact(found[key]) for key in sorted(found)}
+
+
+def facts_from_stream(text: str) -> Facts:
+    """Return the facts of the one node whose answer to script() is `text`.
+
+    Raises ParseError that names what is wrong with the answer.
+    """
+    return facts_of(from_stream(text))
+
+
+def facts_by_host(text: str) -> dict[str, Facts]:
+    """Return the facts of every node that answered in `text`, by host name; raises ParseError."""
+    return {host: facts_of(archive) for host, archive in archives(text).items()}

@@ -1,0 +1,99 @@
+"""PCI Express: the links of the devices that matter, the shape of the tree, access control."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+from paribus.probes.archive import Archive, Unknown
+from paribus.probes.devices import Device, numbered
+from paribus.probes.values import number, scalar
+
+_PCI = "/sys/bus/pci/devices/"
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+# PCI base and sub classes (PCI Code and ID Assignment Specification).
+_KINDS = {"0x0108": "nvme", "0x12": "accelerator"}
+_BRIDGE = "0x0604"
+
+
+def addresses(path: str) -> list[str]:
+    """Return the PCI addresses on a device's path in /sys/devices, the root port first."""
+    return _ADDRESS.findall(path)
+
+
+def link(archive: Archive, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return hardware and settings of the PCI device that `path` leads to or through.
+
+    `path_width` is the narrowest current link between it and the processor: what a switch above
+    leaves to it. Two empty ones for a device that is not on PCI.
+    """
+    chain = addresses(path)
+    if not chain:
+        return {}, {}
+    base = f"{_PCI}{chain[-1]}/"
+    hardware = {
+        "pci.id": _identifier(archive, chain[-1]),
+        "pci.width_most": _width(archive.read(base + "max_link_width")),
+        "pci.speed_most": scalar(archive.read(base + "max_link_speed")),
+    }
+    widths = [_width(archive.read(f"{_PCI}{at}/current_link_width")) for at in chain]
+    known = [width for width in widths if isinstance(width, int) and width > 0]
+    settings = {
+        "pci.width": widths[-1],
+        "pci.speed": scalar(archive.read(base + "current_link_speed")),
+        "pci.path_width": min(known) if known else widths[-1],
+        "numa_node": number(archive.read(base + "numa_node")),
+    }
+    return hardware, settings
+
+
+def pci_facts(archive: Archive) -> dict[str, Any]:
+    """Return the facts of PCI devices that have no room of their own, and of the whole tree."""
+    devices = []
+    for address in archive.names(_PCI + "*/class"):
+        code = archive.text(f"{_PCI}{address}/class")
+        kind = next((kind for start, kind in _KINDS.items() if code.startswith(start)), None)
+        if kind:
+            hardware, settings = link(archive, archive.links.get(_PCI + address, address))
+            devices.append(Device(f"pci.{kind}", hardware, settings, {"address": address}))
+    return {**numbered(devices), **_tree(archive)}
+
+
+def _tree(archive: Archive) -> dict[str, Any]:
+    """Return a hash of the tree's shape (what hangs below what), without any number of a bus."""
+    below: dict[str, set[str]] = {}
+    for address in archive.names(_PCI + "*/class"):
+        chain = addresses(archive.links.get(_PCI + address, address))
+        for upper, lower in zip(["", *chain], chain, strict=False):
+            below.setdefault(upper, set()).add(lower)
+    shapes: dict[str, str] = {}
+    pending = [""]  # a stack of our own: an archive cannot make it too deep
+    visited = set()
+    while pending:
+        if (at := pending[-1]) not in visited:
+            visited.add(at)
+            pending += [child for child in below.get(at, ()) if child not in visited]
+            continue
+        pending.pop()
+        inner = ",".join(sorted(shapes.get(child, "") for child in below.get(at, ())))
+        whole = f"{_identifier(archive, at) if at else 'root'}({inner})"
+        shapes[at] = hashlib.sha256(whole.encode()).hexdigest()[:12]
+    return {"pci.shape": shapes[""] if below else Unknown.ABSENT}
+
+
+def _identifier(archive: Archive, address: str) -> str | Unknown:
+    """Return "vendor:device subsystem-vendor:subsystem-device", the latter where there is one."""
+    base = f"{_PCI}{address}/"
+    vendor, device = archive.read(base + "vendor"), archive.read(base + "device")
+    if isinstance(vendor, Unknown) or isinstance(device, Unknown):
+        return vendor if isinstance(vendor, Unknown) else device
+    board = [archive.text(base + f"subsystem_{part}") for part in ("vendor", "device")]
+    pairs = [[vendor, device], *([board] if board[0] else [])]
+    return " ".join(":".join(part.removeprefix("0x") for part in pair) for pair in pairs)
+
+
+def _width(text: str | Unknown) -> Any:
+    """Return the lanes; 0 lanes are what a device without a link states."""
+    width = number(text)
+    return Unknown.UNSUPPORTED if width in (0, 255) else width

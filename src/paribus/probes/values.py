@@ -1,0 +1,87 @@
+"""What the parsers have in common: texts of the kernel as values, without ever raising."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from paribus.probes.archive import Archive, Unknown
+
+_CHOSEN = re.compile(r"\[([^\[\]]*)\]")
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
+
+
+def scalar(text: str | Unknown) -> Any:
+    """Return a file's text as an int, or as a string with single spaces; an Unknown as it is."""
+    if isinstance(text, Unknown):
+        return text
+    return int(text) if _WHOLE.fullmatch(text) else " ".join(text.split())
+
+
+def number(text: str | Unknown) -> int | float | Unknown:
+    """Return the number that `text` is; UNSUPPORTED for an empty one, UNREADABLE for any other."""
+    if isinstance(text, Unknown):
+        return text
+    text = text.strip()
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    try:
+        value = float(text)
+    except ValueError:
+        return Unknown.UNREADABLE if text else Unknown.UNSUPPORTED
+    return value if math.isfinite(value) else Unknown.UNREADABLE
+
+
+def chosen(text: str | Unknown) -> str | Unknown:
+    """Return the alternative in brackets: "madvise" of "always [madvise] never"."""
+    if isinstance(text, Unknown):
+        return text
+    match = _CHOSEN.search(text)
+    return match[1] if match else " ".join(text.split())
+
+
+def read_all(archive: Archive, paths: Mapping[str, str]) -> dict[str, Any]:
+    """Return the scalar of each file by its key: `paths` maps keys to paths."""
+    return {key: scalar(archive.read(path)) for key, path in paths.items()}
+
+
+def one_or_list(values: Iterable[Any]) -> Any:
+    """Return the value that all share; where they differ, the distinct ones, sorted.
+
+    An Unknown among them makes the whole unknown; of no values at all it is ABSENT.
+    """
+    distinct = list(dict.fromkeys(values))
+    for value in distinct:
+        if isinstance(value, Unknown):
+            return value
+    if len(distinct) == 1:
+        return distinct[0]
+    return sorted(distinct, key=str) if distinct else Unknown.ABSENT
+
+
+def all_known(values: Iterable[Any]) -> list[Any] | Unknown:
+    """Return `values` as a list, or the first Unknown among them."""
+    found = list(values)
+    return next((value for value in found if isinstance(value, Unknown)), found)
+
+
+def fields(text: str, separator: str = ":") -> list[tuple[str, str]]:
+    """Return the "name: value" lines of `text` as pairs, in order."""
+    pairs = (line.partition(separator) for line in text.split("\n"))
+    return [(name.strip(), value.strip()) for name, sep, value in pairs if sep]
+
+
+def count_of(cores: str | Unknown) -> int | Unknown:
+    """Return how many cores a kernel list such as "0-3,8" names."""
+    if isinstance(cores, Unknown):
+        return cores
+    total = 0
+    for part in cores.split(",") if cores else ():
+        low, _, high = part.partition("-")
+        first, last = number(low), number(high or low)
+        if not isinstance(first, int) or not isinstance(last, int) or not first <= last < 1 << 20:
+            return Unknown.UNREADABLE
+        total += last - first + 1
+    return total
