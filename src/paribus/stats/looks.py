@@ -154,7 +154,9 @@ def _at_grid(at: tuple[int, ...]) -> tuple[float, ...]:
     """Return the largest chance of a crossing up to each level of the grid, so it only rises."""
     rising: list[float] = []
     for cell, level in enumerate(GRID):
-        rising.append(max(_crossing(level, at, cell), rising[-1] if rising else 0.0))
+        # What the cell below comes to at its upper end is what this one starts from.
+        below = _crossing(level, at, cell - 1)
+        rising.append(max(_crossing(level, at, cell), below, rising[-1] if rising else 0.0))
     return tuple(rising)
 
 
