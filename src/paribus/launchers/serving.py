@@ -32,9 +32,15 @@ tries=0
 until eval "$listens"; do
   tries=$((tries + 1))
   if [ "$tries" -gt %d ]; then
-    echo "paribus-serve: nothing listens on port $port: the server did not begin" >&2
+    echo "paribus-serve: the server does not listen on port $port" >&2
     exit 2
   fi
+  # A child that has ended stays as a zombie, which kill -0 takes for alive.
+  case $(cat "/proc/$pid/stat" 2>/dev/null) in
+  '' | *') Z '*)
+    echo "paribus-serve: the server ended before it listened on port $port" >&2
+    exit 2 ;;
+  esac
   sleep 0.05
 done
 "$@"
