@@ -46,6 +46,8 @@ def compare(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus compare`."""
     from paribus.cli import outputs
     from paribus.study.imported import Answers, judge_table
+    from paribus.study.logged import judge_logs
+    from paribus.study.logs import are_logs, read_logs
     from paribus.tables.files import read_tables
 
     out: Path | None = arguments.out
@@ -58,8 +60,12 @@ def compare(arguments: argparse.Namespace) -> int:
     )
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise StoreError("exists already", place=str(out), mend="choose another with --out")
-    table = read_tables(arguments.tables)
-    judgement = judge_table(table, answers, directory=str(out or ""))
+    if are_logs(arguments.tables):
+        logs = read_logs(arguments.tables)
+        judgement = judge_logs(logs, answers, directory=str(out or ""))
+    else:
+        table = read_tables(arguments.tables)
+        judgement = judge_table(table, answers, directory=str(out or ""))
     if out is not None:
         try:
             out.mkdir(parents=True, exist_ok=True)
