@@ -1,80 +1,338 @@
-"""What was not held equal: differences between the facts of an arm and of the reference.
+"""What was not held equal: the facts of an arm against those of the reference, classed and ranked.
 
-Facts come from inside the launches. A difference that the factor explains is expected; a volatile
-one is noted by the noise measures, not here; any other is unexplained and withholds the verdict.
+Facts come from inside the launches, of every node. classes.toml says of each which difference
+matters and to what, factors.toml which ones the factor makes. What remains is unexplained, and
+withholds the verdict unless the user accepts it with a reason.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal, get_args
 
 from paribus.judgement import Difference
 from paribus.model import Facts, Study
+from paribus.probes.archive import Unknown, fact, unknown
+from paribus.study.classes import Row, classify, factors, matches
 
-VOLATILE = (
-    "probe.",
-    "load.",
-    "rank.cpu_s",
-    "rank.involuntary",
-    "steal_s",
-    "wall_s",
-    "clock.cost_ns",
-    "clock.tick_ns",
-    "kernel.skew_us.",
-)
-"""Keys that differ from launch to launch on one unchanged machine."""
+Nodes = Mapping[str, Facts]
+"""Facts by the name of the node."""
 
-EXPLAINS: Mapping[str, tuple[str, ...]] = {
-    "network": ("rank.hosts", "net.", "container."),
-    "container": ("rank.hosts", "net.", "container."),
-    "transport": ("mpi.transport",),
-    "mpi": ("mpi.", "kernel.build"),
-    "env": ("env.",),
-    "nothing": (),
-}
-"""What each factor is expected to change. A study adds its own keys with `explains`."""
+Shares = Mapping[str, Fraction]
+"""The values of one fact, as JSON, to the share of the nodes that have it."""
+
+Kind = Literal["unexplained", "accepted", "factor", "explained", "noted", "unknown"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""The kinds of difference, in the order in which they are told."""
+
+ERROR = "facts.error"
+"""The fact of a node that gave no facts, or not all of them: why."""
+
+MOST_SHOWN = 160
+"""Characters of a value that are shown."""
+
+_ABSENT = json.dumps(fact(Unknown.ABSENT))
+_HALF = json.dumps(fact(Unknown.UNREADABLE))
 
 
-def audit(reference: Facts, arm: Facts, explained: Iterable[str], name: str) -> list[Difference]:
-    """Return the facts of the arm `name` that differ from the reference's, volatile ones left out.
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """How an arm differs from the reference, most pressing first, and the facts that are equal."""
 
-    `explained` holds keys, or prefixes ending in a dot.
+    differences: tuple[Difference, ...]
+    equal: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What differences are classed by: the study, the arm, the layers that are measured.
+
+    `accepted` maps keys to the reason why the user accepts that they differ.
     """
-    prefixes = tuple(explained)
+
+    study: Study
+    arm: str
+    layers: Collection[str] = ()
+    accepted: Mapping[str, str] = field(default_factory=dict)
+
+
+def audit(reference: Nodes, arm: Nodes, question: Question) -> Audit:
+    """Return how the nodes of `arm` differ from those of `reference`, taken together.
+
+    Of each fact the shares of its values among the nodes are compared: neither the order nor the
+    number of nodes matters. A fact that is absent from one side only differs; one that could not
+    be read, or that no node has, is unknown: neither equal nor different.
+    """
+    differing: dict[str, tuple[Shares, Shares]] = {}
+    unknown: dict[str, tuple[Shares, Shares]] = {}
+    equal = set()
+    for key in sorted(_keys(reference) | _keys(arm)):
+        ours, theirs = _shares(reference, key), _shares(arm, key)
+        values = ours.keys() | theirs.keys()
+        if any(map(_unread, values)) or values == {_ABSENT}:
+            unknown[key] = ours, theirs
+        elif ours == theirs:
+            equal.add(key)
+        else:
+            differing[key] = ours, theirs
+    explained = {key for key in differing if _explained(key, question)}
+    found = [_classed(key, *differing[key], explained, question) for key in differing]
+    found += [_difference(key, *unknown[key], "unknown", question) for key in unknown]
+    return Audit(ranked(one for one in found if one is not None), frozenset(equal))
+
+
+def audit_study(
+    study: Study,
+    layers: Mapping[str, str],
+    nodes: Mapping[str, Nodes],
+    launches: Mapping[str, Mapping[str, Sequence[Facts]]],
+    accepted: Mapping[str, str],
+) -> Audit:
+    """Return what differs in a study, over all arms, and which facts are equal in all of them.
+
+    `layers` are those of its benchmarks by label, `nodes` what was gathered by arm, `launches`
+    what launches told, by benchmark and arm. A fact that was gathered on the nodes is not asked of
+    the launches again: there it is seen from where Paribus works, not from inside the arm.
+    """
+    reference, *others = [arm.name for arm in study.arms]
+    found: list[Difference] = []
+    equal: set[str] = set()
+    for arm in others:
+        question = Question(study, arm, tuple(layers.values()), accepted)
+        seen: set[str] = set()
+        if nodes.get(reference) and nodes.get(arm):
+            said = audit(nodes[reference], nodes[arm], question)
+            found += [*said.differences]
+            equal |= said.equal
+            seen = _keys(nodes[reference]) | _keys(nodes[arm])
+        for label, by_arm in launches.items():
+            ours, theirs = (
+                {
+                    key: value
+                    for key, value in typical(by_arm.get(side, ())).items()
+                    if key not in seen
+                }
+                for side in (reference, arm)
+            )
+            if ours and theirs:
+                question = Question(study, arm, (layers.get(label, ""),), accepted)
+                said = audit({"": ours}, {"": theirs}, question)
+                found += said.differences
+                equal |= said.equal
+    for arm in (reference, *others):
+        found += between_nodes(nodes.get(arm, {}), Question(study, arm, tuple(layers.values())))
+    # Several benchmarks tell the same of an arm; the one that it is likeliest to move stands.
+    once: dict[tuple[str, str, str], Difference] = {}
+    for one in ranked(found):
+        once.setdefault((one.key, one.arm, one.node), one)
+    return Audit(ranked(once.values()), frozenset(equal - {key for key, _, _ in once}))
+
+
+def between_nodes(nodes: Nodes, question: Question) -> tuple[Difference, ...]:
+    """Return in what nodes of one arm differ from most of its nodes.
+
+    Only noted: where both arms have such nodes in the same share they meet the same, and where not
+    `audit` tells it as a difference between the arms.
+    """
     found = []
-    for key in sorted(reference.keys() | arm.keys()):
-        ours, theirs = reference.get(key), arm.get(key)
-        if ours != theirs and not matches(key, VOLATILE):
-            kind = "factor" if matches(key, prefixes) else "unexplained"
-            found.append(Difference(key, name, _show(ours), _show(theirs), kind))  # type: ignore[arg-type]
-    return found
+    for key in sorted(_keys(nodes)):
+        row = classify(key)
+        shares = _shares(nodes, key)
+        if not _held(row) or len(shares) == 1 or any(map(_unread, shares)):
+            continue
+        most = max(sorted(shares), key=lambda text: shares[text])
+        for node in sorted(nodes):
+            if (value := _value(nodes[node], key)) != most:
+                told = _told({most: Fraction(1)}, {value: Fraction(1)})
+                why = f"the nodes of this arm differ among themselves: {row.reason}"
+                rank = _rank(row, question)
+                found.append(Difference(key, question.arm, *told, "noted", why, rank, node))
+    return ranked(found)
+
+
+def moved(before: Nodes, after: Nodes, question: Question) -> tuple[Difference, ...]:
+    """Return what should have stayed and did not, on the nodes of one arm from one time to another.
+
+    A node that is missing from either is passed over: that is for the launch to notice.
+    """
+    found = []
+    for node in sorted(before.keys() & after.keys()):
+        for key in sorted(before[node].keys() | after[node].keys()):
+            row = classify(key)
+            first, last = _value(before[node], key), _value(after[node], key)
+            if not _held(row) or first == last or _unread(first) or _unread(last):
+                continue
+            told = _told({first: Fraction(1)}, {last: Fraction(1)})
+            why = f"changed while the study went on: {row.reason}"
+            rank = _rank(row, question)
+            kind: Kind = "accepted" if key in question.accepted else "unexplained"
+            found.append(Difference(key, question.arm, *told, kind, why, rank, node))
+    return ranked(found)
+
+
+def ranked(differences: Iterable[Difference]) -> tuple[Difference, ...]:
+    """Return `differences` by kind, then those that are likeliest to move the figures first."""
+    return tuple(
+        sorted(differences, key=lambda d: (KINDS.index(d.kind), -d.rank, d.key, d.arm, d.node))
+    )
 
 
 def explained_by(study: Study) -> tuple[str, ...]:
-    """Return the keys and prefixes that the study's factor and `explains` account for."""
-    return (*EXPLAINS.get(study.factor, ()), *study.explains)
+    """Return the patterns of keys that the study's factor and its `explains` account for."""
+    factor = factors().get(study.factor)
+    return (*(factor.explains if factor else ()), *study.explains)
 
 
-def matches(key: str, patterns: Iterable[str]) -> bool:
-    """Return whether `key` is one of `patterns` or under one that ends in a dot."""
-    return any(key.startswith(p) if p.endswith(".") else key == p for p in patterns)
-
-
-def typical(launches: Iterable[Facts]) -> tuple[dict[str, Any], list[str]]:
-    """Return each fact's most frequent value, and the keys that should have stayed and did not."""
-    counts: dict[str, Counter[str]] = {}
+def typical(launches: Iterable[Facts]) -> dict[str, Any]:
+    """Return the usual value of each fact: the most frequent, of volatile numbers the median."""
+    values: dict[str, list[Any]] = {}
     for facts in launches:
         for key, value in facts.items():
-            counts.setdefault(key, Counter())[json.dumps(value, sort_keys=True)] += 1
-    common = {key: json.loads(values.most_common(1)[0][0]) for key, values in counts.items()}
-    changed = [key for key, values in counts.items() if len(values) > 1]
-    return common, sorted(key for key in changed if not matches(key, VOLATILE))
+            values.setdefault(key, []).append(value)
+    return {key: _usual(key, several) for key, several in values.items()}
 
 
-def _show(value: Any) -> str:
-    if value is None:
-        return "absent"
-    return value if isinstance(value, str) else json.dumps(value)
+def unsteady(launches: Sequence[Facts]) -> list[str]:
+    """Return the facts that should stay from launch to launch and have several known values."""
+    seen: dict[str, set[str]] = {}
+    for facts in launches:
+        for key in facts:
+            if _held(classify(key)) and not _unread(value := _value(facts, key)):
+                seen.setdefault(key, set()).add(value)
+    return sorted(key for key, values in seen.items() if len(values) > 1)
+
+
+def _usual(key: str, values: Sequence[Any]) -> Any:
+    numbers = [_number(value) for value in values]
+    if classify(key).kind == "volatile" and None not in numbers:
+        return statistics.median(number for number in numbers if number is not None)
+    counts = Counter(json.dumps(value, sort_keys=True) for value in values)
+    return json.loads(counts.most_common(1)[0][0])
+
+
+def _explained(key: str, question: Question) -> bool:
+    return key in question.accepted or matches(key, explained_by(question.study))
+
+
+def _classed(
+    key: str, ours: Shares, theirs: Shares, explained: Collection[str], question: Question
+) -> Difference | None:
+    """Return a difference with its kind, None for one that is not worth telling."""
+    row, study = classify(key), question.study
+    if matches(key, explained_by(study)):
+        named = matches(key, study.explains)
+        why = "named under `explains`" if named else factors()[study.factor].reason
+        return _difference(key, ours, theirs, "factor", question, why)
+    if row.kind in ("volatile", "identity"):
+        worth = _notable(row, ours, theirs) if row.kind == "volatile" else _rank(row, question) > 0
+        return _difference(key, ours, theirs, "noted", question) if worth else None
+    leaders = sorted(one for one in explained if one != key and matches(one, row.follows))
+    if row.kind == "covaries" and leaders:
+        return _difference(key, ours, theirs, "explained", question, f"follows from {leaders[0]}")
+    if key in question.accepted:
+        return _difference(key, ours, theirs, "accepted", question, question.accepted[key])
+    return _difference(key, ours, theirs, "unexplained", question)
+
+
+def _difference(
+    key: str, ours: Shares, theirs: Shares, kind: Kind, question: Question, why: str = ""
+) -> Difference:
+    row = classify(key)
+    shown = _told(ours, theirs)
+    return Difference(key, question.arm, *shown, kind, why or row.reason, _rank(row, question))
+
+
+def _rank(row: Row, question: Question) -> int:
+    return row.likely(question.layers)
+
+
+def _notable(row: Row, ours: Shares, theirs: Shares) -> bool:
+    if row.notable is None:
+        return False
+    sides = [[_number(json.loads(text)) for text in side] for side in (ours, theirs)]
+    numbers = [[number for number in side if number is not None] for side in sides]
+    if not all(numbers):
+        return False
+    return abs(statistics.fmean(numbers[0]) - statistics.fmean(numbers[1])) > row.notable
+
+
+def _number(value: Any) -> float | None:
+    """Return a number as it is, the mean of a list of them, None for anything else."""
+    if isinstance(value, list):
+        several = [_number(one) for one in value]
+        known = [one for one in several if one is not None]
+        return statistics.fmean(known) if known and len(known) == len(several) else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _held(row: Row) -> bool:
+    return row.kind in ("identical", "covaries")
+
+
+def _keys(nodes: Nodes) -> set[str]:
+    return {key for facts in nodes.values() for key in facts} - {ERROR}
+
+
+def _shares(nodes: Nodes, key: str) -> Shares:
+    counts = Counter(_value(facts, key) for facts in nodes.values())
+    return {text: Fraction(count, len(nodes)) for text, count in counts.items()}
+
+
+def _value(facts: Facts, key: str) -> str:
+    """Return a fact as JSON; one that is not there is absent, or lost with half an answer."""
+    if key not in facts:
+        return _HALF if ERROR in facts else _ABSENT
+    return json.dumps(facts[key], sort_keys=True)
+
+
+def _unread(text: str) -> bool:
+    """Return whether a fact's value is unknown for another reason than that it is not there."""
+    return text != _ABSENT and text.startswith('{"unknown"') and unknown(json.loads(text))
+
+
+# --- how values are shown ------------------------------------------------------------------------
+
+
+def _told(ours: Shares, theirs: Shares) -> tuple[str, str]:
+    """Return the values of both sides as text; of long lists only what they do not share."""
+    if len(ours) == len(theirs) == 1:
+        one, other = (json.loads(next(iter(side))) for side in (ours, theirs))
+        words, others = _words(one), _words(other)
+        if min(len(words), len(others)) > 4:
+            only = [word for word in words if word not in others]
+            more = [word for word in others if word not in words]
+            if only or more:
+                return _text(only, "only: "), _text(more, "only: ")
+    return _side(ours), _side(theirs)
+
+
+def _words(value: Any) -> list[str]:
+    """Return the parts of a list, or of a text that is one, such as the flags of a processor."""
+    if isinstance(value, list):
+        return [str(one) for one in value]
+    return value.split() if isinstance(value, str) else []
+
+
+def _side(shares: Shares) -> str:
+    parts = []
+    for text, share in sorted(shares.items(), key=lambda pair: (-pair[1], pair[0])):
+        some = "" if share == 1 else f" (on {share.numerator} of {share.denominator} nodes)"
+        parts.append(f"{_text(json.loads(text))}{some}")
+    return "; ".join(parts)
+
+
+def _text(value: Any, before: str = "") -> str:
+    if unknown(value):
+        return f"({value['unknown']})"
+    if isinstance(value, list):
+        text = (
+            before + ", ".join(map(str, value)) if value else "nothing more" if before else "none"
+        )
+    else:
+        text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 4]} ..."

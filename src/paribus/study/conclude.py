@@ -11,11 +11,13 @@ from paribus.judgement import Difference, Finding, Judgement, Verdict, Word
 from paribus.model import Facts, State
 from paribus.store import Store
 from paribus.study import notices
-from paribus.study.audit import VOLATILE, audit, explained_by, matches, typical
+from paribus.study.accepted import read_accepted
+from paribus.study.audit import audit_study, typical, unsteady
 from paribus.study.cases import cases
 from paribus.study.coarse import coarse as coarse_of
 from paribus.study.evidence import Evidence, collect
 from paribus.study.execute import budget_used
+from paribus.study.gathering import changes, of_nodes
 from paribus.study.judge import endpoints, given_up, headlines, layers, pairs
 from paribus.study.plan import Plan
 from paribus.study.timeline import points, tallies
@@ -29,14 +31,14 @@ def conclude(plan: Plan, store: Store) -> Judgement:
     spent = budget_used(plan, store.launches_s())
     over = {s.label: spent or _over(plan, evidence, s.label, arms) for s in plan.study.benchmarks}
     facts = _facts(plan, store)
-    differences, equal = _differences(plan, facts, arms)
+    differences, equal = _differences(plan, store, facts)
     voided = [one for one in store.launches(samples=False, void=True) if one.void]
     judgement = judgement_of(
         plan, evidence, directory=str(store.directory), over=over, differences=differences
     )
     return replace(
         judgement,
-        facts={arm: _merged(facts, arm) for arm in arms},
+        facts={arm: _merged(facts, of_nodes(store.gathered()).get(arm, {}), arm) for arm in arms},
         equal_facts=equal,
         notices=(
             *notices.voided(voided),
@@ -198,7 +200,7 @@ def _changed(
         (label, arm): changed
         for label, by_arm in facts.items()
         for arm, several in by_arm.items()
-        if (changed := typical(several)[1])
+        if (changed := unsteady(several))
     }
 
 
@@ -215,31 +217,21 @@ def _facts(plan: Plan, store: Store) -> dict[str, dict[str, list[Facts]]]:
 
 
 def _differences(
-    plan: Plan, facts: Mapping[str, Mapping[str, Sequence[Facts]]], arms: Sequence[str]
+    plan: Plan, store: Store, facts: Mapping[str, Mapping[str, Sequence[Facts]]]
 ) -> tuple[list[Difference], int]:
     """Return what differs between each arm and the reference, and how many facts are equal."""
-    explained = explained_by(plan.study)
-    found: dict[tuple[str, str], Difference] = {}
-    equal: set[str] = set()
-    for by_arm in facts.values():
-        if arms[0] not in by_arm:
-            continue
-        reference, _ = typical(by_arm[arms[0]])
-        for arm in arms[1:]:
-            theirs, _ = typical(by_arm.get(arm, []))
-            if theirs:
-                for difference in audit(reference, theirs, explained, arm):
-                    found.setdefault((difference.key, arm), difference)
-                equal |= {key for key in reference if theirs.get(key) == reference[key]}
-    differing = {key for key, _ in found}
-    return sorted(found.values(), key=lambda d: (d.kind, d.key)), len(
-        {key for key in equal - differing if not matches(key, VOLATILE)}
-    )
+    gathered = store.gathered()
+    accepted = read_accepted(store.directory)
+    said = audit_study(plan.study, plan.layers, of_nodes(gathered), facts, accepted)
+    over_time = changes(gathered, plan.study, tuple(plan.layers.values()), accepted)
+    return [*over_time, *said.differences], len(said.equal)
 
 
-def _merged(facts: Mapping[str, Mapping[str, Sequence[Facts]]], arm: str) -> Facts:
-    merged: dict[str, object] = {}
+def _merged(
+    facts: Mapping[str, Mapping[str, Sequence[Facts]]], nodes: Mapping[str, Facts], arm: str
+) -> Facts:
+    merged: dict[str, object] = dict(typical(nodes.values()))
     for by_arm in facts.values():
-        for key, value in typical(by_arm.get(arm, []))[0].items():
+        for key, value in typical(by_arm.get(arm, [])).items():
             merged.setdefault(key, value)
     return dict(sorted(merged.items()))

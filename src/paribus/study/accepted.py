@@ -1,0 +1,71 @@
+"""Differences that the user accepts, each with a reason, beside the plan of a study."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from paribus.errors import StoreError, UserError
+
+NAME = "accepted.json"
+
+
+def parse_accepted(options: Sequence[str]) -> dict[str, str]:
+    """Return keys and reasons of options `KEY=reason`.
+
+    Raises UserError for one without a reason, and for a pattern: what is accepted is one fact that
+    was looked at, not whatever else may come to match.
+    """
+    found = {}
+    for option in options:
+        key, sign, reason = (part.strip() for part in option.partition("="))
+        if not sign or not reason:
+            raise UserError(
+                "no reason is given",
+                place=f"--accept {option!r}",
+                mend='write --accept KEY="why this difference does not matter here"',
+            )
+        if not key or key.endswith(".") or set(key) & set("*?[] "):
+            raise UserError(
+                "is not the key of one fact",
+                place=f"--accept {option!r}",
+                mend="accept each fact by its full key, with a reason of its own",
+            )
+        found[key] = reason
+    return found
+
+
+def read_accepted(directory: Path) -> dict[str, str]:
+    """Return what was accepted in a study directory; raises StoreError if that cannot be read."""
+    path = directory / NAME
+    try:
+        table = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise StoreError(f"cannot be read: {error}", place=str(path), mend="restore it") from error
+    if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
+        raise StoreError("is not a table of reasons", place=str(path), mend="restore or remove it")
+    return table
+
+
+def add_accepted(directory: Path, more: Mapping[str, str]) -> dict[str, str]:
+    """Return all that is accepted in a study directory after adding `more` to it, durably."""
+    accepted = {**read_accepted(directory), **more}
+    if more:
+        draft = directory / f"{NAME}.draft"
+        try:
+            with draft.open("w") as file:
+                file.write(json.dumps(accepted, indent=2) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(directory / NAME)
+        except OSError as error:
+            raise StoreError(
+                f"cannot be written: {error.strerror}",
+                place=str(directory / NAME),
+                mend="make the directory writable: the reason belongs to the study",
+            ) from error
+    return accepted

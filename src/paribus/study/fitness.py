@@ -1,0 +1,268 @@
+"""How fit this machine is to measure on: settings, company, clock, and what it can resolve.
+
+Nothing is changed: each finding carries the command that would mend it, for the user to decide.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import time
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from paribus import containers, toolchain
+from paribus.errors import UserError
+from paribus.host import capture
+from paribus.model import Container
+from paribus.probes.machine import cores
+
+Grade = Literal["good", "fair", "poor", "unknown"]
+
+OBSERVE_S = 2.0
+"""Seconds in which the machine is watched without disturbing it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing about the machine: what was found, how good that is, and what would mend it.
+
+    "poor" is likely to spoil figures, "fair" costs resolution or must be known when they are read;
+    "unknown" could not be found out here. `mend` is a command or a sentence.
+    """
+
+    name: str
+    grade: Grade
+    found: str
+    means: str = ""
+    mend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitness:
+    """All findings, and the smallest difference that a study of 60 blocks tells, by benchmark.
+
+    `resolution` holds shares (0.015 is 1.5 %); it is empty where nothing could be launched.
+    """
+
+    findings: tuple[Finding, ...]
+    resolution: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def fit(self) -> bool:
+        """Whether nothing was found that is likely to spoil figures."""
+        return all(finding.grade != "poor" for finding in self.findings)
+
+
+def settings(root: Path = Path("/")) -> list[Finding]:
+    """Return what the files under `root` say of settings, by the table fitness.toml."""
+    text = files("paribus.study").joinpath("fitness.toml").read_text(encoding="utf-8")
+    found = []
+    for row in tomllib.loads(text)["settings"]:
+        value = _text(root / row["file"]).strip()
+        if chosen := re.search(r"\[(.+?)\]", value):
+            value = chosen[1]
+        if not value:
+            if "absent" in row:
+                found.append(Finding(row["name"], "unknown", row["absent"]))
+        elif value in row["good"]:
+            found.append(Finding(row["name"], "good", value))
+        else:
+            found.append(Finding(row["name"], row["otherwise"], value, row["means"], row["mend"]))
+    return found
+
+
+def room(root: Path = Path("/")) -> list[Finding]:
+    """Return on how many cores, with how much memory and under which limits launches would be."""
+    allowed = cores(root, allowed=frozenset(os.sched_getaffinity(0)))
+    enough = len(allowed) >= 2
+    found = [
+        Finding(
+            "cores",
+            "good" if enough else "poor",
+            f"{len(allowed)} to be used ({', '.join(map(str, sorted(allowed)[:8]))}"
+            f"{', ...' if len(allowed) > 8 else ''})",
+            "" if enough else "two ranks share a core: latencies then show the scheduler",
+            ""
+            if enough
+            else "start it where more cores are allowed: taskset -c, or a larger cpuset",
+        )
+    ]
+    free = re.search(r"MemAvailable:\s+(\d+) kB", _text(root / "proc/meminfo"))
+    if free:
+        gib = int(free[1]) / 2**20
+        little = gib < 1
+        found.append(
+            Finding(
+                "free memory",
+                "poor" if little else "good",
+                f"{gib:.1f} GiB",
+                "large cases do not fit, and what does is swapped" if little else "",
+                "end what holds the memory: ps aux --sort=-rss | head" if little else "",
+            )
+        )
+    soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    unlimited = soft == resource.RLIM_INFINITY
+    found.append(
+        Finding(
+            "locked memory",
+            "good" if unlimited else "fair",
+            "unlimited" if unlimited else f"{soft // 1024} KiB",
+            ""
+            if unlimited
+            else "RDMA registers memory against this limit; TCP and shared memory do not",
+            ""
+            if unlimited
+            else "ulimit -l unlimited (as root: memlock in /etc/security/limits.conf)",
+        )
+    )
+    return found
+
+
+def tools() -> list[Finding]:
+    """Return which MPIs and which container engines are here and work."""
+    found = []
+    seen: dict[str, str] = {}
+    why = ""
+    for wanted in (None, *toolchain.FAMILIES):
+        try:
+            mpi = toolchain.find_mpi(wanted)
+        except UserError as error:
+            why = why or f"{error.cause}; {error.mend}"
+            continue
+        seen.setdefault(str(Path(mpi.mpicxx).resolve()), f"{mpi} ({mpi.mpirun})")
+    if seen:
+        found.append(Finding("MPI", "good", "; ".join(seen.values())))
+    else:
+        found.append(
+            Finding("MPI", "poor", "none", "without it nothing between ranks can be measured", why)
+        )
+    for engine in ("namespace", "podman"):
+        if engine == "podman" and not shutil.which("podman"):
+            found.append(
+                Finding("containers: podman", "unknown", "not installed", "", "install podman")
+            )
+            continue
+        refused = containers.check(Container(engine), capture)
+        found.append(
+            Finding(f"containers: {engine}", "fair", "does not work here", "", refused)
+            if refused
+            else Finding(f"containers: {engine}", "good", "works")
+        )
+    others = [name for name in ("docker", "apptainer", "singularity") if shutil.which(name)]
+    if others:
+        found.append(Finding("containers: others", "good", f"on the PATH: {', '.join(others)}"))
+    return found
+
+
+# --- company -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What the kernel counted in `seconds`, as shares: of the time, and of a core by process.
+
+    `pressure` is the share of the time in which something waited for a core, `steal` the share of
+    all cores' time that the hypervisor gave to others; None where the kernel does not say.
+    """
+
+    seconds: float
+    pressure: float | None
+    steal: float | None
+    consumers: tuple[tuple[int, str, float], ...] = ()
+
+
+def watch(seconds: float = OBSERVE_S, root: Path = Path("/")) -> Watch:
+    """Return what the machine does while this process only sleeps."""
+    began, before = time.monotonic(), _counted(root)
+    time.sleep(seconds)
+    after, passed = _counted(root), time.monotonic() - began
+    ticks = os.sysconf("SC_CLK_TCK") * passed
+    used = [
+        (pid, name, (now - before[2][pid][1] if pid in before[2] else now) / ticks)
+        for pid, (name, now) in after[2].items()
+        if pid != os.getpid()
+    ]
+    busiest = sorted((one for one in used if one[2] >= 0.02), key=lambda one: -one[2])
+    return Watch(
+        passed,
+        _share(before[0], after[0], 1e6 * passed),
+        _share(before[1], after[1], ticks * (os.cpu_count() or 1)),
+        tuple(busiest[:5]),
+    )
+
+
+def company(seen: Watch) -> list[Finding]:
+    """Return what `seen` says about who else uses the machine."""
+    busy = ", ".join(f"{name} ({pid}) {share:.0%}" for pid, name, share in seen.consumers)
+    load = sum(share for _, _, share in seen.consumers)
+    waited = seen.pressure or 0.0
+    grade: Grade = "poor" if load > 0.25 or waited > 0.1 else "fair" if load > 0.05 else "good"
+    told = (
+        [] if seen.pressure is None else [f"something waited for a core {waited:.0%} of the time"]
+    )
+    told += [f"busy: {busy}"] if busy else ["nothing was busy"]
+    pids = " ".join(str(pid) for pid, _, _ in seen.consumers)
+    bad = grade != "good"
+    found = [
+        Finding(
+            "competing load",
+            grade,
+            "; ".join(told),
+            "what takes a core from one rank stops all that wait for it" if bad else "",
+            f"halt it while you measure (kill -STOP {pids}), or end it" if bad and pids else "",
+        )
+    ]
+    if seen.steal is None:
+        return [*found, Finding("steal", "unknown", "the kernel does not count it")]
+    bad = seen.steal > 0.002
+    return [
+        *found,
+        Finding(
+            "steal",
+            "poor" if seen.steal > 0.02 else "fair" if bad else "good",
+            f"{seen.steal:.1%} of the cores' time went to other guests",
+            "the hypervisor takes cores away, and the program cannot see it" if bad else "",
+            "ask for dedicated cores, or measure at another time" if bad else "",
+        ),
+    ]
+
+
+Counted = tuple[float | None, float | None, dict[int, tuple[str, float]]]
+
+
+def _counted(root: Path) -> Counted:
+    """Return waiting time in us, stolen ticks, and name and used ticks of every process."""
+    pressure = steal = None
+    for line in _text(root / "proc/pressure/cpu").splitlines():
+        if line.startswith("some"):
+            pressure = float(line.rpartition("total=")[2])
+    first = _text(root / "proc/stat").split("\n", 1)[0].split()
+    if len(first) > 8:
+        steal = float(first[8])
+    processes = {}
+    for folder in (root / "proc").glob("[0-9]*"):
+        # The name stands in parentheses and may hold anything, parentheses and spaces included.
+        head, _, rest = _text(folder / "stat").rpartition(")")
+        fields = rest.split()
+        if len(fields) > 12:
+            used = float(fields[11]) + float(fields[12])
+            processes[int(folder.name)] = (head.partition("(")[2], used)
+    return pressure, steal, processes
+
+
+def _share(before: float | None, after: float | None, whole: float) -> float | None:
+    return None if before is None or after is None else max(0.0, after - before) / whole
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,238 @@
+"""A few seconds of short launches: what this machine can resolve, and whether it has two states."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from paribus.errors import ParibusError
+from paribus.host import LocalHost
+from paribus.model import Arm, Facts, Outcome, Selection, Settings, State, Study
+from paribus.stats.scatter import sd_of
+from paribus.stats.states import two_states
+from paribus.stats.summary import launch_median
+from paribus.stats.verdict import TYPICAL_CONFIDENCE
+from paribus.study.arms import Ready, compose, make_ready
+from paribus.study.fitness import (
+    OBSERVE_S,
+    Finding,
+    Fitness,
+    Grade,
+    company,
+    room,
+    settings,
+    tools,
+    watch,
+)
+from paribus.study.launching import Ended, Prepared, outcome_of, start
+from paribus.study.load import benchmark_of
+from paribus.toolchain import find_mpi
+
+BLOCKS = 60
+"""The most blocks of a study that does not say otherwise."""
+
+LAUNCHES_S = 9.0
+"""Seconds of short launches: about forty of two ranks."""
+
+LIMIT_S = 20.0
+"""Seconds after which a launch of two ranks is taken to hang."""
+
+LEAST_PAIRS = 6
+"""Pairs of launches below which their scatter is not told."""
+
+PROBED: Mapping[str, str] = {
+    "core_to_core_ns": "a cache line from core to core",
+    "triad_gbps": "memory bandwidth of a core",
+    "clock_ghz": "the clock of a core",
+}
+
+TRIALS = (
+    Selection("latency", "latency", 2, {"bytes": [8, 4096], "samples": 100}),
+    Selection("triad", "triad", 2, {"bytes": [16 * 2**20], "samples": 10}),
+)
+"""A benchmark that waits for nothing but the other core, and one that waits for memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What the short launches were: by benchmark their figures in order; `why` there are none."""
+
+    figures: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    facts: Sequence[Facts] = ()
+    why: str = ""
+
+
+def resolution(log_ratios: Sequence[float], blocks: int = BLOCKS) -> float:
+    """Return the smallest distance from a margin, as a share, that `blocks` blocks settle.
+
+    The formula of stats.verdict.blocks_needed, n = 4 + f (sigma / Delta)^2, solved for Delta: so
+    far from the margin 95 % of studies are decided. NaN for fewer than two ratios.
+    """
+    z = statistics.NormalDist().inv_cdf((1 + TYPICAL_CONFIDENCE) / 2) + 1.645
+    factor = math.ceil(math.pi / 3 * z**2)
+    return math.expm1(sd_of(log_ratios) * math.sqrt(factor / (blocks - 4)))
+
+
+def try_out(seconds: float, tell: Callable[[str], None], mpi: str | None = None) -> Trial:
+    """Return what short launches of two ranks show, as many as fit into `seconds`.
+
+    The first launch of each benchmark warms up and is left out. Never raises for a machine that
+    can launch nothing: `why` says what is missing.
+    """
+    study = Study(
+        question="How much do launches scatter here?",
+        factor="nothing",
+        arms=(Arm("doctor", mpi=mpi, transport="shm"),),
+        benchmarks=TRIALS,
+        settings=Settings(),
+        path="doctor",
+    )
+    try:
+        ready = make_ready(study, tell)["doctor"]
+    except ParibusError as error:
+        return Trial(why=f"{error.cause}. {error.mend}".strip())
+    figures: dict[str, list[float]] = {s.label: [] for s in TRIALS}
+    facts: list[Facts] = []
+    deadline = time.monotonic() + seconds
+    with LocalHost() as host, tempfile.TemporaryDirectory(prefix="paribus-doctor-") as folder:
+        number = 0
+        while time.monotonic() < deadline:
+            # Pairs in turn: two of one benchmark follow each other, as the arms of a block do.
+            selection = TRIALS[number // 2 % len(TRIALS)]
+            outcome = _launch(host, ready, selection, Path(folder))
+            if outcome.state is not State.OK:
+                return Trial(figures, facts, f"{selection.label}: {outcome.error}")
+            facts.append(outcome.facts)
+            if number >= 2 * len(TRIALS):
+                figures[selection.label].append(_figure(outcome))
+            number += 1
+    return Trial(figures, facts)
+
+
+def _launch(host: LocalHost, ready: Ready, selection: Selection, folder: Path) -> Outcome:
+    benchmark = benchmark_of(selection)
+    scratch = str(folder / "s")
+    prepared = Prepared(
+        command=compose(ready, selection, benchmark, seed=0, scratch=scratch),
+        selection=selection,
+        benchmark=benchmark,
+        cores=ready.cores[: selection.ranks],
+        facts={},
+        out=folder / "out",
+        err=folder / "err",
+        scratch=scratch,
+        timeout_s=LIMIT_S,
+    )
+    ended = Ended()
+    start(host, prepared, ended)
+    return outcome_of(prepared, ended)
+
+
+def _figure(outcome: Outcome) -> float:
+    """Return the geometric mean over cases of the launch's medians, as headlines are made of."""
+    return statistics.geometric_mean(launch_median(s.values) for s in outcome.samples)
+
+
+def judged(trial: Trial) -> tuple[list[Finding], dict[str, float]]:
+    """Return what a trial says of clock, states and resolution, and the resolutions as shares."""
+    found: list[Finding] = []
+    if trial.why:
+        found.append(
+            Finding(
+                "launches",
+                "poor",
+                "none could be made" if not trial.facts else "one failed",
+                "so what differences can be seen here, and the states between cores, stay unknown",
+                trial.why,
+            )
+        )
+    if trial.facts:
+        found += [_clock(trial.facts), _states(trial.facts)]
+    resolved = {}
+    for label, figures in trial.figures.items():
+        logs = [math.log(b / a) for a, b in zip(figures[::2], figures[1::2], strict=False)]
+        if len(logs) >= LEAST_PAIRS:
+            resolved[label] = resolution(logs)
+            found.append(_resolved(label, resolved[label], len(logs)))
+    return found, resolved
+
+
+def _resolved(label: str, share: float, pairs: int) -> Finding:
+    grade: Grade = "good" if share <= 0.02 else "fair" if share <= 0.1 else "poor"
+    bad = grade != "good"
+    return Finding(
+        f"resolution: {label}",
+        grade,
+        f"differences below about {share * 100:.2g} % can't be seen here in {BLOCKS} blocks"
+        f" ({pairs} pairs of short launches)",
+        "the launches scatter by more than a usual margin" if bad else "",
+        "mend what is poor above, lengthen launches (samples), or widen the margin" if bad else "",
+    )
+
+
+def _clock(facts: Sequence[Facts]) -> Finding:
+    tick = statistics.median(float(f["clock.tick_ns"]) for f in facts)
+    cost = statistics.median(float(f["clock.cost_ns"]) for f in facts)
+    coarse = tick > 100 or cost > 200
+    return Finding(
+        "timer",
+        "fair" if coarse else "good",
+        f"ticks of {tick:.0f} ns, {cost:.0f} ns to read",
+        "a message of 8 B takes a few hundred ns: more iterations go into a sample"
+        if coarse
+        else "",
+        "see clock source" if coarse else "",
+    )
+
+
+def _states(facts: Sequence[Facts]) -> Finding:
+    """Return whether the state probes of the launches fall into two clusters."""
+    told = []
+    for name, means in PROBED.items():
+        values = [
+            value
+            for f in facts
+            for when in ("before", "after")
+            if isinstance(value := f.get(f"probe.{when}.{name}"), int | float) and value > 0
+        ]
+        states = two_states(values)
+        if states is not None:
+            told.append(
+                f"{means}: {states.apart:.2g} times apart, {states.share:.0%} in the higher"
+            )
+    if told:
+        return Finding(
+            "states",
+            "poor",
+            "; ".join(told),
+            "the machine flips between two states: pairs that span a flip show it as a difference",
+            "pin the clock, stop what moves this guest or its cores, or take more blocks;"
+            " Paribus does blocks again that saw both",
+        )
+    return Finding("states", "good", f"one, in {len(facts)} launches")
+
+
+def examine(
+    tell: Callable[[str], None],
+    *,
+    mpi: str | None = None,
+    watch_s: float = OBSERVE_S,
+    launches_s: float = LAUNCHES_S,
+) -> Fitness:
+    """Return how fit this machine is; `tell` hears what takes time. Nothing is changed.
+
+    Raises UserError for an `mpi` that was named and cannot be used.
+    """
+    if mpi is not None:
+        find_mpi(mpi)
+    tell(f"watching the machine for {watch_s:g} s")
+    seen = watch(watch_s)
+    found = [*room(), *settings(), *company(seen), *tools()]
+    tell(f"making short launches for about {launches_s:g} s")
+    judgements, resolved = judged(try_out(launches_s, tell, mpi))
+    return Fitness((*found, *judgements), resolved)
