@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import html
 import json
 import re
 from collections.abc import Callable, Iterable
@@ -63,7 +64,9 @@ def draw(text: str) -> str:
     svg = PLACES.sub(lambda found: LONG.sub(r"\1", found.group()), svg)
     names = list(dict.fromkeys(NAMES.findall(svg)))
     svg = NAMES.sub(lambda found: f"clip{names.index(found.group()) + 1}", svg)
-    return f"{svg}\n{stamp(text)}"
+    # Vega leaves out what it is told not to repeat for every mark: the description as well.
+    told = f"<title>{html.escape(json.loads(text)['description'])}</title>"
+    return f"{svg.replace('>', '>' + told, 1)}\n{stamp(text)}"
 
 
 def write(folder: Path, names: Iterable[str] = PICTURES) -> list[Path]:

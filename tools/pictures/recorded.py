@@ -180,7 +180,7 @@ def pairs() -> Spec:
     seed = drifting_run()
     run = runs()[0][seed]
     paired, order = in_pairs(run, seed)
-    level = np.exp(run - np.median(run))
+    level, title = np.exp(run - np.median(run)), "time / usual time"
     protocols = (
         ("all A, then all B", ["A"] * RUN + ["B"] * RUN, in_sequence(run)),
         ("pairs, in an order that a coin decides", order, paired),
@@ -200,7 +200,7 @@ def pairs() -> Spec:
                 "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
                 "encoding": {
                     "x": axis("launch", "launch", (0, 2 * RUN + 1), grid=False),
-                    "y": axis("level", "time / usual time", (0.95, 1.06), format=".2f"),
+                    "y": axis("level", None if panels else title, (0.95, 1.06), format=".2f"),
                     **paint(("A", "B"), (GOOD, B)),
                 },
             }

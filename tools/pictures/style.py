@@ -19,7 +19,7 @@ STYLE: dict[str, Any] = {
     **CONFIG,
     "padding": 10,
     "mark": QUIET,
-    "axis": CONFIG["axis"] | QUIET,
+    "axis": CONFIG["axis"] | QUIET | {"labelFlush": False},
     "legend": CONFIG["legend"]
     | QUIET
     | {"orient": "top", "title": None, "symbolOpacity": 1, "labelLimit": 300},
