@@ -6,5 +6,15 @@ is read is in paths.txt, every key in docs/facts.md.
 
 from paribus.probes.archive import Archive, script, unknown
 from paribus.probes.facts import facts_by_host, facts_from_stream, facts_of
+from paribus.probes.load import background_load, load_between
 
-__all__ = ["Archive", "facts_by_host", "facts_from_stream", "facts_of", "script", "unknown"]
+__all__ = [
+    "Archive",
+    "background_load",
+    "facts_by_host",
+    "facts_from_stream",
+    "facts_of",
+    "load_between",
+    "script",
+    "unknown",
+]

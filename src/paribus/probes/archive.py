@@ -99,20 +99,25 @@ class Archive:
         found = self.tools.get(name, Unknown.ABSENT)
         return (found, "") if isinstance(found, Unknown) else found
 
-    def names(self, pattern: str) -> list[str]:
-        """Return what stands for the one `*` of `pattern` in the paths that are there, sorted.
+    def matches(self, pattern: str) -> list[tuple[str, ...]]:
+        """Return what stands for each `*` of `pattern` in the paths that are there, sorted.
 
-        `/sys/class/net/*/mtu` gives the interfaces. Paths whose text is unknown count unless
-        they are absent.
+        A `*` stands for a part of one name. A path counts whose text is unknown, unless absent.
         """
-        before, after = pattern.split("*")
-        found = []
-        for path, text in self.files.items():
-            if path.startswith(before) and path.endswith(after) and text is not Unknown.ABSENT:
-                name = path[len(before) : len(path) - len(after)]
-                if name and "/" not in name and "*" not in name:
-                    found.append(name)
-        return sorted(set(found), key=_natural)
+        start = pattern.partition("*")[0]
+        wanted = re.compile(re.escape(pattern).replace(r"\*", "([^/*]+)"))
+        found = {
+            match.groups()
+            for path, text in self.files.items()
+            if path.startswith(start)
+            and text is not Unknown.ABSENT
+            and (match := wanted.fullmatch(path))
+        }
+        return sorted(found, key=lambda names: [_natural(name) for name in names])
+
+    def names(self, pattern: str) -> list[str]:
+        """Return what stands for the one `*`: interfaces for `/sys/class/net/*/mtu`."""
+        return [names[0] for names in self.matches(pattern)]
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -7,41 +7,65 @@ from typing import Any
 
 from paribus.model import Facts
 from paribus.probes.archive import Archive, fact
+from paribus.probes.cgroup import cgroup_facts
+from paribus.probes.clock import clock_facts
 from paribus.probes.cpu import cpu_facts
+from paribus.probes.dmi import dmi_facts
+from paribus.probes.environment import environment_facts
+from paribus.probes.gpu import gpu_facts
 from paribus.probes.kernel import kernel_facts
+from paribus.probes.layers import layers_facts
+from paribus.probes.libraries import libraries_facts
+from paribus.probes.limits import limits_facts
+from paribus.probes.load import load_facts_of
 from paribus.probes.memory import memory_facts
 from paribus.probes.net import net_facts
 from paribus.probes.pci import pci_facts
+from paribus.probes.rdma import rdma_facts
+from paribus.probes.storage import storage_facts
 from paribus.probes.stream import archives, from_stream
+from paribus.probes.tools import tools_facts
 
 GROUPS: tuple[Callable[[Archive], dict[str, Any]], ...] = (
     cpu_facts,
     memory_facts,
     kernel_facts,
+    dmi_facts,
     net_facts,
+    rdma_facts,
     pci_facts,
+    gpu_facts,
+    cgroup_facts,
+    layers_facts,
+    limits_facts,
+    storage_facts,
+    clock_facts,
+    load_facts_of,
+    tools_facts,
+    libraries_facts,
 )
 
 
-def facts_of(archive: Archive) -> Facts:
+def facts_of(archive: Archive, salt: str = "") -> Facts:
     """Return the facts in `archive`, sorted by key; what is unknown is {"unknown": why}.
 
-    Never raises, whatever the texts are.
+    `salt` goes into the hash of the names of variables that are not allowed. Never raises,
+    whatever the texts are.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = environment_facts(archive, salt)
     for group in GROUPS:
         found |= group(archive)
     return {key: fact(found[key]) for key in sorted(found)}
 
 
-def facts_from_stream(text: str) -> Facts:
+def facts_from_stream(text: str, salt: str = "") -> Facts:
     """Return the facts of the one node whose answer to script() is `text`.
 
     Raises ParseError that names what is wrong with the answer.
     """
-    return facts_of(from_stream(text))
+    return facts_of(from_stream(text), salt)
 
 
-def facts_by_host(text: str) -> dict[str, Facts]:
+def facts_by_host(text: str, salt: str = "") -> dict[str, Facts]:
     """Return the facts of every node that answered in `text`, by host name; raises ParseError."""
-    return {host: facts_of(archive) for host, archive in archives(text).items()}
+    return {host: facts_of(archive, salt) for host, archive in archives(text).items()}

@@ -95,6 +95,7 @@ environment() {
 
 # paths_of_groups: the files of our control groups and of all groups above them, v1 and v2.
 paths_of_groups() {
+    unset IFS
     while IFS=: read -r number controllers group; do
         case $number$controllers in
         0) set -- /sys/fs/cgroup /sys/fs/cgroup/unified
@@ -134,16 +135,21 @@ paths_of_devices() {
     done
 }
 
-# libraries: what the loader gives this program here, and the head of each file (its build-id).
+# libraries: what the loader gives this program here, the files behind the names, and their
+# build-ids: the ELF note is within the first 2 KiB of what today's linkers write.
 libraries() {
     tool ldd ldd "$program"
-    section elf
-    for file in "$program" $(bounded 3 ldd "$program" 2>/dev/null 3>&- | sed -n 's/^.*=> \(\/[^ ]*\) .*/\1/p'); do
-        printf '%s\n' "$file"
-        readlink -f "$file" 2>/dev/null || printf '%s\n' "$file"
-        head -c 1024 "$file" 2>/dev/null | od -An -v -tx1 | tr -d ' \n'
-        echo
-    done
+    set -- "$program" $(bounded 3 ldd "$program" 2>/dev/null 3>&- |
+        sed -n 's/^.*=> \(\/[^ ]*\) .*/\1/p')
+    section libraries
+    printf '%s\n' "$@"
+    section real
+    readlink -f "$@" 2>/dev/null || for file in "$@"; do readlink -f "$file"; done
+    section build_ids
+    head -q -c 2048 "$@" 2>/dev/null | od -An -v -tx1 | awk '
+        { gsub(/ /, ""); hex = hex $0 }
+        NR % 128 == 0 { at = match(hex, /04000000..00000003000000474e5500/)
+            print at ? substr(hex, at, 96) : "-"; hex = "" }'
 }
 
 tools() {

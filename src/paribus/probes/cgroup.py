@@ -1,0 +1,128 @@
+"""Control groups, version 1 and 2: the limits in force, which are those of the strictest group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from paribus.probes.archive import Archive, Unknown
+from paribus.probes.values import fields, number, scalar
+
+_ROOT = "/sys/fs/cgroup/"
+UNLIMITED = "unlimited"
+_V1_UNLIMITED = 1 << 62  # version 1 says "no limit" with the largest number of whole pages
+_OWN = {
+    "cgroup.cpuset": ("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"),
+    "cgroup.mems": ("cpuset.mems.effective", "cpuset.effective_mems", "cpuset.mems"),
+    "cgroup.cpu_weight": ("cpu.weight",),
+    "cgroup.cpu_shares": ("cpu.shares",),
+    "cgroup.io_max": ("io.max",),
+}
+_MOST = {
+    "cgroup.memory_bytes": ("memory.max", "memory.limit_in_bytes"),
+    "cgroup.memory_high_bytes": ("memory.high",),
+    "cgroup.swap_bytes": ("memory.swap.max", "memory.memsw.limit_in_bytes"),
+    "cgroup.pids": ("pids.max",),
+}
+
+
+def cgroup_facts(archive: Archive) -> dict[str, Any]:
+    """Return the limits that hold for this process; "unlimited" where no group above sets one.
+
+    `cgroup.cpus` is the quota in processors. `cgroup.path` names the group (identity).
+    """
+    table = archive.read("/proc/self/cgroup")
+    if isinstance(table, Unknown):
+        return {"cgroup.version": table}
+    lines = [line.split(":", 2) for line in table.split("\n") if line.count(":") >= 2]
+    groups = {path for number_, _, path in lines if number_ == "0"} or {"/"}
+    named = sorted({path for _, _, path in lines})
+    v1 = any(number_ != "0" and controllers for number_, controllers, _ in lines)
+    v2 = any(number_ == "0" for number_, _, _ in lines)
+    facts: dict[str, Any] = {
+        "cgroup.version": "+".join(["1"] * v1 + ["2"] * v2) or Unknown.ABSENT,
+        "cgroup.path": named[-1] if len(named) > 1 else next(iter(groups)),
+        "cgroup.cpus": _least(_quotas(archive)),
+    }
+    for key, names in _OWN.items():
+        facts[key] = _own(archive, names)
+    for key, names in _MOST.items():
+        facts[key] = _least(number_of(text) for name in names for text in _texts(archive, name))
+    return facts
+
+
+def throttling(archive: Archive) -> dict[str, int | float]:
+    """Return how often and how long (us) this group's quota has stopped it, if it has one."""
+    for path, text in _paths(archive, "cpu.stat"):
+        values = {key: number(value) for key, value in fields(text, " ")}
+        periods = values.get("nr_throttled", Unknown.ABSENT)
+        if isinstance(periods, Unknown):
+            continue
+        lasted = values.get("throttled_usec", Unknown.ABSENT)
+        if isinstance(lasted, Unknown):
+            v1 = values.get("throttled_time", 0)
+            lasted = 0 if isinstance(v1, Unknown) else v1 / 1000  # version 1 counts in ns
+        if path:
+            return {"load.throttled_periods": periods, "load.throttled_us": lasted}
+    return {}
+
+
+def number_of(text: str) -> int | float | str | Unknown:
+    """Return a limit as a number, "unlimited" for the ways in which both versions say so."""
+    if text == "max":
+        return UNLIMITED
+    value = number(text)
+    return UNLIMITED if not isinstance(value, Unknown) and value >= _V1_UNLIMITED else value
+
+
+def _paths(archive: Archive, name: str) -> list[tuple[str, str]]:
+    """Return path and text of the file `name` in our groups, the innermost group first."""
+    found = [
+        (path, text.strip())
+        for path, text in archive.files.items()
+        if path.startswith(_ROOT) and path.endswith("/" + name) and isinstance(text, str)
+    ]
+    return sorted(found, key=lambda pair: (-pair[0].count("/"), pair[0]))
+
+
+def _texts(archive: Archive, name: str) -> list[str]:
+    return [text for _, text in _paths(archive, name)]
+
+
+def _own(archive: Archive, names: Iterable[str]) -> Any:
+    for name in names:
+        for text in _texts(archive, name):
+            if text:
+                return scalar(text)
+    return Unknown.ABSENT
+
+
+def _quotas(archive: Archive) -> list[int | float | str | Unknown]:
+    found: list[int | float | str | Unknown] = []
+    for text in _texts(archive, "cpu.max"):
+        quota, _, period = text.partition(" ")
+        found.append(_share(number_of(quota), number(period)))
+    for path, text in _paths(archive, "cpu.cfs_quota_us"):
+        quota_us = number(text)
+        period_us = number(archive.read(path.replace("cfs_quota", "cfs_period")))
+        found.append(UNLIMITED if quota_us == -1 else _share(quota_us, period_us))
+    return found
+
+
+def _share(quota: Any, period: Any) -> Any:
+    if quota == UNLIMITED:
+        return UNLIMITED
+    if isinstance(quota, Unknown) or isinstance(period, Unknown) or period <= 0:
+        return Unknown.UNREADABLE
+    return round(quota / period, 6)
+
+
+def _least(limits: Iterable[int | float | str | Unknown]) -> Any:
+    """Return the strictest limit; ABSENT if nothing sets one, "unlimited" if all say so."""
+    found = list(limits)
+    if unread := [limit for limit in found if isinstance(limit, Unknown)]:
+        return unread[0]
+    numbers = [limit for limit in found if not isinstance(limit, str)]
+    if numbers:
+        return min(numbers)  # type: ignore[type-var]
+    return UNLIMITED if found else Unknown.ABSENT

@@ -1,0 +1,131 @@
+"""GPUs: from nvidia-smi or the driver's files on a node, from NVML on this machine.
+
+What changes by itself (temperature, clocks of the moment, throttling) is under gpu.N.now.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from paribus.probes.archive import Archive, Unknown
+from paribus.probes.devices import Device, numbered
+from paribus.probes.pci import link
+from paribus.probes.values import fields, scalar
+
+# Columns of nvidia-smi (as its header prints them, without units) to properties.
+_HARDWARE = {"name": "model", "memory.total": "memory", "vbios_version": "vbios"}
+_SETTINGS = {
+    "driver_version": "driver",
+    "clocks.max.sm": "clock_most_sm",
+    "clocks.max.memory": "clock_most_memory",
+    "clocks.applications.graphics": "clock_set_sm",
+    "clocks.applications.memory": "clock_set_memory",
+    "power.limit": "power_limit",
+    "ecc.mode.current": "ecc",
+    "persistence_mode": "persistence",
+    "mig.mode.current": "mig",
+    "compute_mode": "compute_mode",
+    "pcie.link.gen.max": "pcie_generation_most",
+    "pcie.link.width.max": "pcie_width_most",
+    "pcie.link.width.current": "pcie_width",
+}
+_NOW = {
+    "pstate": "now.pstate",
+    "pcie.link.gen.current": "now.pcie_generation",
+    "clocks_throttle_reasons.active": "now.throttle_reasons",
+    "clocks_event_reasons.active": "now.throttle_reasons",
+    "ecc.errors.uncorrected.volatile.total": "now.ecc_uncorrected",
+    "temperature.gpu": "now.temperature_c",
+    "utilization.gpu": "now.utilization",
+}
+
+
+def gpu_facts(archive: Archive) -> dict[str, Any]:
+    """Return the facts of every GPU under gpu.N, and how they are wired."""
+    devices = _from_smi(archive) or _from_driver(archive)
+    facts = {"gpu.count": 0, **numbered([*devices, *_from_drm(archive)])}
+    version = archive.read("/sys/module/nvidia/version")
+    if not isinstance(version, Unknown):
+        facts["gpu.kernel_driver"] = version
+    links = _wiring(archive.tool("nvidia-topology"))
+    return facts | ({"gpu.links": links} if links else {})
+
+
+def gpu_device(row: Mapping[str, Any], archive: Archive) -> Device:
+    """Return the GPU that `row` describes, by the names of nvidia-smi's columns."""
+    address = str(row.get("pci.bus_id", "")).lower()
+    address = address[-12:]  # nvidia-smi writes the domain with eight digits, sysfs with four
+    path = archive.links.get(f"/sys/bus/pci/devices/{address}", address)
+    hardware, settings = link(archive, path)
+    for table, into in ((_HARDWARE, hardware), (_SETTINGS, settings), (_NOW, settings)):
+        for column, key in table.items():
+            if column in row:
+                into[key] = row[column]
+    return Device("gpu", hardware, settings, {"address": address})
+
+
+def _from_smi(archive: Archive) -> list[Device]:
+    output = archive.tool("nvidia-smi")
+    if isinstance(output, Unknown):
+        return []
+    rows = list(csv.reader(io.StringIO(output.replace("\0", "")), skipinitialspace=True))
+    head = [name.partition(" [")[0].strip() for name in (rows[0] if rows else [])]
+    if "name" not in head:
+        return []
+    return [
+        gpu_device({name: _cell(cell) for name, cell in zip(head, row, strict=True)}, archive)
+        for row in rows[1:]
+        if len(row) == len(head)
+    ]
+
+
+def _cell(text: str) -> Any:
+    unsupported = ("[N/A]", "N/A", "[Not Supported]", "[Unknown Error]")
+    return Unknown.UNSUPPORTED if text.strip() in unsupported else scalar(text.strip())
+
+
+def _from_driver(archive: Archive) -> list[Device]:
+    """Return the GPUs that the NVIDIA driver lists in /proc: model and firmware, no more."""
+    devices = []
+    for address in archive.names("/proc/driver/nvidia/gpus/*/information"):
+        text = archive.text(f"/proc/driver/nvidia/gpus/{address}/information")
+        info = dict(fields(text))
+        row = {"name": scalar(info.get("Model", "")), "pci.bus_id": address}
+        row["vbios_version"] = scalar(info.get("Video BIOS", ""))
+        devices.append(gpu_device(row, archive))
+    return devices
+
+
+def _from_drm(archive: Archive) -> list[Device]:
+    """Return the AMD GPUs, which state their firmware and modes in sysfs."""
+    devices = []
+    for card in archive.names("/sys/class/drm/*/device/vbios_version"):
+        base = f"/sys/class/drm/{card}/device"
+        path = archive.links.get(base, "")
+        hardware, settings = link(archive, path)
+        hardware["vbios"] = scalar(archive.read(base + "/vbios_version"))
+        hardware["memory"] = scalar(archive.read(base + "/mem_info_vram_total"))
+        settings["compute_mode"] = scalar(archive.read(base + "/current_compute_partition"))
+        settings["memory_mode"] = scalar(archive.read(base + "/current_memory_partition"))
+        settings["performance"] = scalar(archive.read(base + "/power_dpm_force_performance_level"))
+        devices.append(Device("gpu", hardware, settings, {"address": path.rpartition("/")[2]}))
+    return devices
+
+
+def _wiring(matrix: str | Unknown) -> dict[str, int]:
+    """Return how many pairs of GPUs each kind of link joins, from `nvidia-smi topo -m`."""
+    if isinstance(matrix, Unknown):
+        return {}
+    rows = [line.split() for line in matrix.split("\n")]
+    gpus = [row for row in rows if row and row[0].startswith("GPU") and "X" in row]
+    pairs = Counter(
+        row[1 + column]
+        for number, row in enumerate(gpus)
+        for column in range(number + 1, len(gpus))
+        if 1 + column < len(row)
+    )
+    return dict(sorted(pairs.items()))

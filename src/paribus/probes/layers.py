@@ -1,0 +1,138 @@
+"""What lies between the program and the machine: virtual machines, containers, namespaces, all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paribus.probes.archive import Archive, Unknown
+from paribus.probes.values import fields, scalar
+
+# Numbers of the first namespaces (include/linux/proc_ns.h). Before Linux 6.18 those of mnt and net
+# were not fixed, but among the first that were given out, from 0xF0000000 on.
+_FIRST = {
+    "cgroup": 0xEFFFFFFB,
+    "ipc": 0xEFFFFFFF,
+    "mnt": 0xEFFFFFF8,
+    "net": 0xEFFFFFF9,
+    "pid": 0xEFFFFFFC,
+    "time": 0xEFFFFFFA,
+    "user": 0xEFFFFFFD,
+    "uts": 0xEFFFFFFE,
+}
+_EARLY = range(0xF0000000, 0xF0000000 + 160)
+# Words in the firmware's texts, the clock and the kernel's name, to the hypervisor that says so.
+_HYPERVISORS = {
+    "kvm": "kvm",
+    "qemu": "qemu",
+    "vmware": "vmware",
+    "virtualbox": "virtualbox",
+    "innotek": "virtualbox",
+    "xen": "xen",
+    "amazon ec2": "amazon",
+    "google compute engine": "google",
+    "microsoft corporation virtual machine": "hyper-v",
+    "hyperv": "hyper-v",
+    "openstack": "openstack",
+    "parallels": "parallels",
+    "bhyve": "bhyve",
+    "firecracker": "firecracker",
+}
+_ENGINES = {
+    "docker": "docker",
+    "libpod": "podman",
+    "kubepods": "kubernetes",
+    "containerd": "containerd",
+    "lxc": "lxc",
+    "machine.slice": "nspawn",
+    "crio": "cri-o",
+}
+_MARKS = {
+    "/.dockerenv": "docker",
+    "/run/.containerenv": "podman",
+    "/.singularity.d": "apptainer",
+}
+
+
+def layers_facts(archive: Archive) -> dict[str, Any]:
+    """Return every layer that shows, outermost first, and the namespaces that are not the host's.
+
+    A layer that hides itself cannot be seen; a hypervisor that does not say its name is "vm".
+    """
+    machine, containers = _machine(archive), _containers(archive)
+    namespaces = _namespaces(archive)
+    known = not isinstance(archive.read("/proc/cpuinfo"), Unknown)
+    return {
+        "layers.machine": machine if known else Unknown.ABSENT,
+        "layers.containers": containers,
+        "layers.namespaces": namespaces,
+        "layers.all": [*machine, *containers] if known else Unknown.ABSENT,
+        "layers.root": _root(archive),
+        "layers.user_map": scalar(archive.read("/proc/self/uid_map")),
+    }
+
+
+def _machine(archive: Archive) -> list[str]:
+    """Return the hypervisor below us as a list of none or more words."""
+    dmi = " ".join(
+        archive.text(f"/sys/class/dmi/id/{name}")
+        for name in ("sys_vendor", "product_name", "board_vendor", "bios_vendor")
+    )
+    texts = [dmi, archive.text("/sys/hypervisor/type")]
+    clock = "/sys/devices/system/clocksource/clocksource0/"
+    texts += [archive.text(clock + "available_clocksource")]
+    whole = " ".join(texts).lower()
+    found = sorted({name for word, name in _HYPERVISORS.items() if word in whole})
+    detected = archive.tool("detect-vm")
+    if isinstance(detected, str) and detected not in ("none", ""):
+        found = sorted({*found, detected.split("\n")[0]})
+    flags = archive.text("/proc/cpuinfo")
+    virtual = any("hypervisor" in value.split() for key, value in fields(flags) if key == "flags")
+    if "microsoft" in archive.text("/proc/sys/kernel/osrelease").lower():
+        found.append("wsl")
+    return found or (["vm"] if virtual else [])
+
+
+def _containers(archive: Archive) -> list[str]:
+    found = {name for mark, name in _MARKS.items() if mark in archive.lists.get("present", ())}
+    groups = archive.text("/proc/self/cgroup")
+    found |= {name for word, name in _ENGINES.items() if word in groups}
+    told = archive.text("/run/systemd/container")
+    detected = archive.tool("detect-container")
+    if isinstance(detected, str) and detected != "none":
+        told = told or detected
+    found |= {told.split("\n")[0]} if told else set()
+    names = {line.partition("=")[0] for line in archive.lists.get("environment", ())}
+    if names & {"APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"}:
+        found.add("apptainer")
+    if not found and "pid" in _own(archive) and "mnt" in _own(archive):
+        found.add("container")  # of an engine that leaves no mark
+    return sorted(found)
+
+
+def _own(archive: Archive) -> list[str]:
+    own = []
+    for line in archive.lists.get("namespaces", ()):
+        kind, _, digits = line.partition(" ")
+        if kind in _FIRST and digits.isdecimal() and len(digits) < 20:
+            number = int(digits)
+            early = kind in ("mnt", "net") and number in _EARLY
+            if number != _FIRST[kind] and not early:
+                own.append(kind)
+    return own
+
+
+def _namespaces(archive: Archive) -> list[str] | Unknown:
+    return _own(archive) if archive.lists.get("namespaces") else Unknown.ABSENT
+
+
+def _root(archive: Archive) -> str | Unknown:
+    """Return the type of the file system at /: "overlay" in most containers."""
+    text = archive.read("/proc/self/mountinfo")
+    if isinstance(text, Unknown):
+        return text
+    kinds = [
+        line.partition(" - ")[2].split(" ")[0]
+        for line in text.split("\n")
+        if line.split(" ")[4:5] == ["/"]
+    ]
+    return kinds[-1] if kinds and kinds[-1] else Unknown.ABSENT

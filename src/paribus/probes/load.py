@@ -1,0 +1,85 @@
+"""How busy a node is: what it waits for (PSI), what its hypervisor takes (steal), what runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paribus.model import Facts
+from paribus.probes.archive import Archive, Unknown, fact
+from paribus.probes.cgroup import throttling
+from paribus.probes.values import number
+
+_TICKS_PER_S = 100  # USER_HZ, fixed for programs on every architecture that MPI is found on
+_PRESSURES = ("cpu", "io", "memory")
+_TOTALS = (
+    *(f"load.{what}_pressure_us" for what in _PRESSURES),
+    *("load.steal_s", "load.iowait_s", "load.busy_s", "load.context_switches"),
+    *("load.throttled_periods", "load.throttled_us"),
+)
+
+
+def load_facts_of(archive: Archive) -> dict[str, Any]:
+    """Return the load now, and totals since boot whose growth tells what happened meanwhile.
+
+    `load.average_1min` and `load.running` are numbers of tasks; `load.X_pressure_10s` is the
+    percentage of the last 10 s in which some task waited for X, `load.X_pressure_us` the total.
+    """
+    first = archive.text("/proc/loadavg").split()
+    facts: dict[str, Any] = {
+        "load.average_1min": number(first[0]) if first else Unknown.ABSENT,
+        "os.irq_affinity": archive.read("/proc/irq/default_smp_affinity"),
+    }
+    for what in _PRESSURES:
+        text = archive.read(f"/proc/pressure/{what}")
+        recent, total = _pressure(text)
+        facts[f"load.{what}_pressure_10s"] = recent
+        facts[f"load.{what}_pressure_us"] = total
+    return facts | _stat(archive.read("/proc/stat")) | throttling(archive)
+
+
+def background_load(archive: Archive) -> Facts:
+    """Return the keys under load. that `archive` gives: before a launch, after it, or between."""
+    facts = load_facts_of(archive)
+    return {key: fact(value) for key, value in facts.items() if key.startswith("load.")}
+
+
+def load_between(before: Facts, after: Facts) -> dict[str, float]:
+    """Return how much each total grew from `before` to `after`; no key where either is unknown."""
+    grown = {}
+    for key in _TOTALS:
+        then, now = before.get(key), after.get(key)
+        if isinstance(then, int | float) and isinstance(now, int | float) and now >= then:
+            grown[key] = float(now - then)
+    return grown
+
+
+def _pressure(text: str | Unknown) -> tuple[Any, Any]:
+    if isinstance(text, Unknown):
+        return text, text
+    for line in text.split("\n"):
+        if line.startswith("some "):
+            pairs = {word.partition("=")[0]: word.partition("=")[2] for word in line.split()}
+            return number(pairs.get("avg10", "")), number(pairs.get("total", ""))
+    return Unknown.UNREADABLE, Unknown.UNREADABLE
+
+
+def _stat(text: str | Unknown) -> dict[str, Any]:
+    names = ("load.busy_s", "load.iowait_s", "load.steal_s")
+    counts = {"procs_running": "load.running", "procs_blocked": "load.blocked"}
+    counts["ctxt"] = "load.context_switches"
+    if isinstance(text, Unknown):
+        return dict.fromkeys((*names, *counts.values()), text)
+    facts: dict[str, Any] = dict.fromkeys((*names, *counts.values()), Unknown.UNREADABLE)
+    for line in text.split("\n"):
+        key, _, rest = line.partition(" ")
+        if key in counts:
+            facts[counts[key]] = number(rest)
+        elif key == "cpu":
+            ticks = [number(word) for word in rest.split()]
+            known = [tick for tick in ticks if not isinstance(tick, Unknown)]
+            if len(known) == len(ticks) >= 8:
+                user, nice, system, _, iowait, irq, soft, steal = known[:8]
+                busy = user + nice + system + irq + soft
+                seconds = (value / _TICKS_PER_S for value in (busy, iowait, steal))
+                facts |= dict(zip(names, seconds, strict=True))
+    return facts
