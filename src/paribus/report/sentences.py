@@ -80,7 +80,7 @@ def cases_note(judgement: Judgement, cases: Sequence[Finding]) -> str:
     share = percent((1 - settings.confidence) / arms) + (" for each arm" if arms > 1 else "")
     return (
         f"Words of cases are corrected for their number (Benjamini-Hochberg at {share}; fewer "
-        "than 8 cases: block sign-flip maxT); what is not supported stays undecided."
+        "than 8 cases: closed test with block sign flips); what is not supported stays undecided."
     )
 
 
