@@ -1,0 +1,175 @@
+"""What the eight kernels of the NAS Parallel Benchmarks (MPI, 3.3 and 3.4) have in common.
+
+They print one footer at the end, and exit 0 whatever happened. Mop/s is the number of operations
+that the kernel's source counts for the size, divided by the time. So the footer proves itself:
+Mop/s times the printed time must be that number. And the time follows from Mop/s with more digits
+than the two decimals that are printed, which are 0.00 for the smallest classes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+from paribus.benchmarks._parameters import one_of
+from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
+from paribus.model import (
+    Benchmark,
+    Case,
+    Metric,
+    Parameter,
+    Program,
+    Reading,
+    Request,
+    Sample,
+    Scalar,
+)
+
+GET = (
+    "https://www.nas.nasa.gov/software/npb.html: make KERNEL CLASS=A NPROCS=2 (3.4: without NPROCS)"
+)
+VERSIONS = "3.3 and 3.4, MPI"
+PROOF = (
+    "title and footer once, Verification SUCCESSFUL, total processes equal to compiled or active"
+    " ones, Mop/s total times seconds equal to the operations that the kernel counts for its size"
+)
+MEANS = (
+    "operations as the source counts them, so Mop/s of two kernels or classes are not comparable;"
+    " one figure per launch, without initialisation; the time follows from Mop/s, for it is printed"
+    " with two decimals only; classes S and W last milliseconds and say little"
+)
+
+_TITLE = re.compile(r"NAS Parallel Benchmarks (\d+\.\d+(?:\.\d+)?) +-- +(\w\w) Benchmark")
+_FOOTER = re.compile(
+    r"^ (Class|Size|Iterations|Time in seconds|Total processes|Compiled procs|Active processes|"
+    r"Mop/s total|Mop/s/process|Verification|Version) *= *(\S(?:[^\n]*\S)?)?[ \t]*$",
+    re.M,
+)
+_PRINTED = re.compile(r"\d+\.\d\d")
+_SIZE = re.compile(r"(\d+)x *(\d+)x *(\d+)|(\d+)\.?")
+_COMPLAINTS = (
+    "VERIFICATION FAILED",
+    "Verification failed",
+    "Result verification failed",
+    "UNSUCCESSFUL",
+    "Problem size too big",
+    "is not equal to",
+    "ERROR: compiled for",
+    "SUBDOMAIN SIZE IS TOO LARGE",
+)
+
+Operations = Callable[[tuple[int, ...], int, str], float]
+"""Millions of operations, from the size (one number or three), the iterations and the output."""
+
+
+def npb(kernel: str, summary: str, operations: Operations) -> Benchmark:
+    """Return the benchmark of one kernel, such as "bt"; `operations` are its source's formula."""
+    mops = Metric("mops", "Mop/s", "higher")
+    seconds = Metric("time", "s", "lower")
+    return tool(
+        f"npb_{kernel}",
+        layer="compute",
+        summary=f"NPB {kernel.upper()}: {summary}",
+        metrics=(mops, seconds),
+        reader=partial(read, kernel, operations),
+        marks=(f" -- {kernel.upper()} Benchmark",),
+        command=partial(command, kernel),
+        parameters={
+            "class": Parameter("A", one_of(*"SWABCDEF"), "size of the problem, S to F"),
+            "suffix": Parameter(
+                "ranks",
+                one_of("ranks", "x"),
+                'name of the program: "ranks" bt.A.4 (3.3), "x" bt.A.x (3.4)',
+            ),
+        },
+        program=f"{kernel}.A.2",
+        get=GET.replace("KERNEL", kernel),
+        versions=VERSIONS,
+        proof=PROOF,
+        means=MEANS,
+        ranks=4 if kernel in ("bt", "sp") else 2,
+    )
+
+
+def command(kernel: str, request: Request) -> Program:
+    """Return the program's command line: NPB takes everything from its name."""
+    asked = request.parameters
+    last = request.ranks if asked.get("suffix") == "ranks" else "x"
+    return Program(
+        (path_or(request, f"{kernel}.{asked['class']}.{last}"),), env={"OMP_NUM_THREADS": "1"}
+    )
+
+
+def read(kernel: str, operations: Operations, text: str) -> Reading:
+    """Return what one NPB kernel printed; raises ParseError with the line."""
+    start = once(text, "NAS Parallel Benchmarks", "the title of an NPB kernel")
+    title = _TITLE.match(text, start)
+    if title is None or title[2].lower() != kernel:
+        refuse(
+            f"expected NPB {kernel.upper()}, got {line_at(text, start).strip()[:80]!r}",
+            line_of(text, start),
+        )
+    for mark in _COMPLAINTS:
+        if (at := text.find(mark, start)) >= 0:
+            refuse(f"the program says {line_at(text, at).strip()[:100]!r}", line_of(text, at))
+    fields, line = _footer(text, start)
+    if fields["Verification"] != "SUCCESSFUL":
+        refuse(f"verification: {fields['Verification'][:40]!r}", line["Verification"])
+    ranks = count(fields["Total processes"], line["Total processes"])
+    for key in ("Compiled procs", "Active processes"):
+        if key in fields and count(fields[key], line[key]) != ranks:
+            refuse(f"{ranks} ranks were started, but {key} = {fields[key]}", line[key])
+    size = _SIZE.fullmatch(fields["Size"])
+    if size is None:
+        refuse(f"{fields['Size'][:40]!r} is not a size", line["Size"])
+    numbers = tuple(int(n) for n in size.groups() if n)
+    iterations = count(fields["Iterations"], line["Iterations"])
+    mops, seconds = _speed(fields, line, ranks, operations(numbers, iterations, text))
+    parameters: dict[str, Scalar] = {
+        "class": fields["Class"],
+        "size": "x".join(map(str, numbers)),
+        "iterations": iterations,
+    }
+    samples = (Sample("mops", Case(), (mops,)), Sample("time", Case(), (seconds,)))
+    return Reading(f"npb_{kernel}", fields["Version"], parameters, ranks, samples)
+
+
+def _footer(text: str, start: int) -> tuple[dict[str, str], dict[str, int]]:
+    """Return the fields of the footer, and their lines; refuses a missing one and one twice."""
+    fields: dict[str, str] = {}
+    line: dict[str, int] = {}
+    for match in _FOOTER.finditer(text, max(start, once(text, "Benchmark Completed"))):
+        key = match[1]
+        if key in fields:
+            refuse(f"{key!r} is there twice", line_of(text, match.start()))
+        fields[key], line[key] = match[2] or "", line_of(text, match.start())
+    needed = {"Class", "Size", "Iterations", "Time in seconds", "Total processes"}
+    needed |= {"Mop/s total", "Mop/s/process", "Verification", "Version"}
+    if missing := sorted(needed - set(fields)):
+        refuse(f"{missing[0]!r} is missing in the footer")
+    return fields, line
+
+
+def _speed(
+    fields: dict[str, str], line: dict[str, int], ranks: int, operations: float
+) -> tuple[float, float]:
+    """Return Mop/s and the seconds that follow from it; refuses figures that contradict."""
+    total, each, printed = (fields[k] for k in ("Mop/s total", "Mop/s/process", "Time in seconds"))
+    if not all(map(_PRINTED.fullmatch, (total, each, printed))):
+        refuse(
+            f"expected figures with two decimals, got {total}, {each}, {printed}",
+            line["Mop/s total"],
+        )
+    mops = figure(total, line["Mop/s total"])
+    if abs(float(each) * ranks - mops) > 0.01 * (ranks + 1):
+        refuse(
+            f"Mop/s/process {each} times {ranks} is not Mop/s total {total}", line["Mop/s/process"]
+        )
+    seconds = operations / mops
+    if abs(seconds - float(printed)) > 0.006 * (1 + seconds / mops):
+        refuse(
+            f"{total} Mop/s for {printed} s are not {operations:.6g} million operations",
+            line["Time in seconds"],
+        )
+    return mops, seconds
