@@ -43,7 +43,7 @@ def conclude(plan: Plan, store: Store) -> Judgement:
         notices=(
             *notices.voided(voided),
             *notices.changed(_changed(facts)),
-            *notices.budget(plan, spent=spent, found=judgement.headlines),
+            *notices.budget(_cut_short(plan, evidence) if spent else ()),
             *judgement.notices,
         ),
     )
@@ -108,6 +108,15 @@ def judgement_of(
         pairs=held(f for label in plan.metrics for f in pairs(plan, evidence, label)),
         design=design(plan),
     )
+
+
+def _cut_short(plan: Plan, evidence: Evidence) -> list[str]:
+    """Return the benchmarks that would have gone on."""
+    return [
+        selection.label
+        for selection in plan.study.benchmarks
+        if not all(f.verdict.final for f in headlines(plan, evidence, selection))
+    ]
 
 
 def _endpoints(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from paribus.judgement import Finding, Notice, Point
+from paribus.judgement import Notice, Point
 from paribus.model import State
 from paribus.stats.betting import confidence_sequence
 from paribus.stats.censoring import MOST_CENSORED, censored_share
@@ -75,17 +75,17 @@ def changed(facts: Mapping[tuple[str, str], Sequence[str]]) -> list[Notice]:
     ]
 
 
-def budget(plan: Plan, *, spent: bool, found: Sequence[Finding]) -> list[Notice]:
-    """Return what to say when the time budget, and not the evidence, ended the study."""
-    undecided = [f.benchmark for f in found if f.verdict.blocks_needed]
-    if not spent or not undecided:
+def budget(cut_short: Sequence[str]) -> list[Notice]:
+    """Return what to say of benchmarks that the time budget, and not the evidence, ended."""
+    if not cut_short:
         return []
     return [
         Notice(
             "budget used",
             "note",
-            "The time budget ended the study; verdicts stand at the last look that was reached.",
-            tuple(dict.fromkeys(undecided)),
+            f"The time budget ended {', '.join(cut_short)}; verdicts stand at the last look that"
+            " was reached.",
+            tuple(cut_short),
         )
     ]
 
