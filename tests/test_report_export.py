@@ -101,7 +101,7 @@ def test_json_follows_the_schema(name: str) -> None:
         (("launches", 0, "number"), True),
         (("tallies", 0, "failed"), -1),
         (("schema",), "paribus.verdict/2"),
-        (("differences", 0, "kind"), "unknown"),
+        (("differences", 0, "kind"), "odd"),
         (("study", "arms"), []),
         (("notices", 0, "level"), "error"),
         (("headlines", 0, "metric", "endpoint"), "mean"),

@@ -14,9 +14,9 @@ from rich.console import Console
 
 import judgements
 from paribus.judgement import Difference, Finding, Judgement, Notice, Verdict, Word
-from paribus.report import advice, axes, sentences, wording
+from paribus.report import advice, axes, sentences, unequal, wording
 from paribus.report.ranking import place_text, ranking
-from paribus.report.terminal import MOST_DIFFERENCES, MOST_NOTES, print_report
+from paribus.report.terminal import MOST_NOTES, print_report
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -94,10 +94,29 @@ def test_absolute_values_and_direction_stand_beside_every_ratio() -> None:
 
 def test_many_differences_are_cut_but_not_the_unexplained() -> None:
     noted = tuple(Difference(f"env.X{n}", "bridged", "0", "1", "noted") for n in range(30))
-    bad = Difference("cpu.model", "bridged", "EPYC", "Xeon", "unexplained")
-    text = printed(replace(judgements.two_arms(), differences=(*noted, bad)))
-    assert "cpu.model: EPYC -> Xeon (NOT EXPLAINED by the factor)" in text
-    assert f"and {31 - MOST_DIFFERENCES} more" in text
+    bad = tuple(
+        Difference(f"cpu.x{n}", "bridged", "EPYC", "Xeon", "unexplained", "it counts", 3)
+        for n in range(20)
+    )
+    text = printed(replace(judgements.two_arms(), differences=(*noted, *bad)))
+    assert text.count(": EPYC -> Xeon") == 20
+    assert text.count("nearly always moves these figures: it counts") == 20
+    assert f"and {30 - unequal.MOST_SHOWN} more" in text
+    assert text.index("EXPLAINED by the factor: 20") < text.index("\nbridged against the reference")
+
+
+def test_what_is_unknown_is_counted_apart() -> None:
+    absent = tuple(Difference(f"gpu.{n}", "bridged", "(absent)", "5", "unknown") for n in range(7))
+    text = printed(replace(judgements.two_arms(), differences=absent))
+    assert "unknown: could not be compared: 7" in text
+    assert "gpu.3" not in text
+
+
+def test_an_accepted_difference_shows_its_reason() -> None:
+    why = "both clocks were pinned by hand"
+    one = Difference("cpu.governor", "bridged", "performance", "powersave", "accepted", why, 3)
+    text = " ".join(printed(replace(judgements.two_arms(), differences=(one,))).split())
+    assert f"cpu.governor: performance -> powersave, because: {why}" in text
 
 
 def test_sentences_name_both_values() -> None:

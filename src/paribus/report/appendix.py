@@ -8,7 +8,7 @@ from typing import Any
 
 from paribus import units
 from paribus.judgement import Judgement, Notice, Point, Tally
-from paribus.report import lookup, sentences, wording
+from paribus.report import lookup, unequal, wording
 from paribus.report.advice import reproduce_commands
 from paribus.report.markup import Html, element, escape, join, pairs, table
 from paribus.units import format_seconds
@@ -50,7 +50,7 @@ def appendix(judgement: Judgement) -> Html:
     """Return the data, what was not held equal, launches, plan, platforms, commands, reading."""
     return join(
         _data(judgement),
-        _audit(judgement),
+        Html("") if unequal.unexplained(judgement) else unequal.html_section(judgement),
         _failures(judgement),
         _plan(judgement),
         _platforms(judgement),
@@ -135,28 +135,6 @@ def _flagged(judgement: Judgement, points: Sequence[Point]) -> Html:
     return table(head, rows, caption, left=(1, 2, 3, 4))
 
 
-def _audit(judgement: Judgement) -> Html:
-    order = {"unexplained": "not explained", "factor": "the factor", "noted": "noted"}
-    rows = [
-        [
-            element("code", escape(d.key)),
-            escape(d.arm),
-            escape(d.reference_value),
-            escape(d.arm_value),
-            element("b", order[d.kind]) if d.kind == "unexplained" else escape(order[d.kind]),
-        ]
-        for d in sorted(judgement.differences, key=lambda d: list(order).index(d.kind))
-    ]
-    head = ["Fact", "Arm", f"In {judgement.reference}", "In the arm", "Explained by"]
-    shown = table(head, rows, "Facts that differ between the arms", left=range(5))
-    return element(
-        "section",
-        element("h2", "What was not held equal"),
-        shown if rows else Html(""),
-        element("p", escape(sentences.equal_text(judgement))),
-    )
-
-
 def _failures(judgement: Judgement) -> Html:
     if not judgement.tallies:
         return Html("")
@@ -239,6 +217,8 @@ def _platforms(judgement: Judgement) -> Html:
 
 
 def _fact(value: Any) -> str:
+    if isinstance(value, dict) and list(value) == ["unknown"]:
+        return f"({value['unknown']})"
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 

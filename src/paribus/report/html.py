@@ -18,7 +18,7 @@ from pathlib import Path
 from paribus import units
 from paribus.errors import UserError
 from paribus.judgement import Judgement
-from paribus.report import lookup, plots, sentences, tables, wording
+from paribus.report import lookup, plots, sentences, tables, unequal, wording
 from paribus.report.advice import next_steps
 from paribus.report.appendix import appendix
 from paribus.report.axes import Spec, panels
@@ -54,6 +54,7 @@ def page(judgement: Judgement, bundle: str) -> str:
         _header(judgement),
         _warnings(judgement),
         _steps(judgement),
+        unequal.html_section(judgement) if unequal.unexplained(judgement) else Html(""),
         _summary(judgement, figures),
         tables.rankings(judgement),
         *(_benchmark(judgement, b, figures) for b in lookup.benchmarks(judgement)),

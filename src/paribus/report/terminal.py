@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus import units
-from paribus.judgement import Difference, Finding, Judgement, Word
-from paribus.report import lookup, sentences, wording
+from paribus.judgement import Finding, Judgement, Word
+from paribus.report import lookup, sentences, unequal, wording
 from paribus.report.advice import next_steps
 from paribus.report.printing import Row, heading, item, line, print_rows, raw
 from paribus.report.ranking import Ranking, place_text, ranking
@@ -25,7 +25,6 @@ STYLES = {
 }
 """Styles of the words that claim something; every other is dim. The word itself is always there."""
 
-MOST_DIFFERENCES = 12
 MOST_NOTES = 8
 LONGEST_ARM = 11
 """Columns that an arm's name may take above its figures; longer ones are named in the title."""
@@ -51,6 +50,8 @@ def print_report(judgement: Judgement, console: Console) -> None:
         if notice.level == "warning":
             said = f"{wording.notice_text(notice)} {notice.mend}".strip()
             line(console, said, style="yellow", hang=9, name=f"Warning, {notice.name}")
+    if unequal.unexplained(judgement):
+        unequal.print_section(judgement, console)
     _print_verdicts(judgement, console)
     _print_layers(judgement, console)
     _print_rankings(judgement, console)
@@ -58,7 +59,8 @@ def print_report(judgement: Judgement, console: Console) -> None:
     _print_endpoints(judgement, console)
     _print_notes(judgement, console)
     _print_failures(judgement, console)
-    _print_differences(judgement, console)
+    if not unequal.unexplained(judgement):
+        unequal.print_section(judgement, console)
     steps = next_steps(judgement)
     if steps:
         heading(console, "What to do next")
@@ -268,27 +270,6 @@ def _print_failures(judgement: Judgement, console: Console) -> None:
         item(console, f"{tally.benchmark}, {tally.arm}: {kinds} of {tally.counted}")
         if tally.first_error:
             item(console, f"first: {tally.first_error}", style="dim")
-
-
-def _print_differences(judgement: Judgement, console: Console) -> None:
-    heading(console, "Not held equal")
-    means = {
-        "unexplained": "NOT EXPLAINED by the factor",
-        "factor": "the factor",
-        "noted": "noted",
-    }
-    grouped: dict[Difference, list[str]] = {}
-    for d in sorted(judgement.differences, key=lambda d: list(means).index(d.kind)):
-        alike = Difference(d.key, "", d.reference_value, d.arm_value, d.kind)
-        grouped.setdefault(alike, []).append(d.arm)
-    several = len(judgement.study.arms) > 2
-    for d, arms in list(grouped.items())[:MOST_DIFFERENCES]:
-        who = f"; {', '.join(arms)}" if several else ""
-        text = f"{d.key}: {d.reference_value} -> {d.arm_value} ({means[d.kind]}{who})"
-        item(console, text, style="bold" if d.kind == "unexplained" else "")
-    if len(grouped) > MOST_DIFFERENCES:
-        item(console, f"and {len(grouped) - MOST_DIFFERENCES} more, all in the HTML report")
-    item(console, sentences.equal_text(judgement), style="dim")
 
 
 def _print_files(judgement: Judgement, console: Console) -> None:

@@ -31,10 +31,13 @@ MOST_BYTES = 20 << 20
 _TURN = """\
 rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
 [ "$rank" = "$1" ] || exit 0
-shift
-exec /bin/sh -c "$@"
+nonce=n$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
+exec /bin/sh -c "$2" paribus-facts "$nonce" all
 """
-"""Of the ranks that a launch starts, the one whose turn it is reads its node."""
+"""Of the ranks that a launch starts, the one whose turn it is reads its node.
+
+The nonce is made there: Open MPI puts a program's arguments into its environment, which is read.
+"""
 
 
 def gather(
@@ -143,8 +146,7 @@ def read_answer(text: str) -> tuple[str, Facts]:
 
 def _reader(node: int, *, needs_mpi: bool) -> Benchmark:
     """Return the script of the probes as a benchmark, so that it is started as any other is."""
-    question = ("paribus-facts", f"n{secrets.token_hex(8)}", "all")
-    argv = ("/bin/sh", "-c", _TURN, "paribus-turn", str(node), probes.script(), *question)
+    argv = ("/bin/sh", "-c", _TURN, "paribus-turn", str(node), probes.script())
     return Benchmark(
         name="facts",
         layer="",
