@@ -14,6 +14,9 @@ VERBS = {
     "run": "carry out a study: plan, launch, judge, report",
     "compare": "compare numbers from elsewhere: a table as CSV, Parquet or JSON Lines",
     "report": "report on a study directory again: terminal, HTML, JSON, CSV, figures",
+    "record": "record what the probes read of this machine, scrubbed, or show a recording",
+    "audit": "what differs between the arms of a study beyond its factor",
+    "doctor": "how fit this machine is to measure on, and what would mend it",
     "list": "list the benchmarks and the studies that ship",
 }
 EPILOG = """\

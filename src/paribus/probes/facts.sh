@@ -167,6 +167,19 @@ tools() {
     done
 }
 
+# access_control: the configuration space of every bridge, which only root sees whole.
+access_control() {
+    section bridges
+    for bridge in $(grep -a -l '^0x0604' /sys/bus/pci/devices/*/class 2>/dev/null); do
+        bridge=${bridge%/class}
+        if [ -w "$bridge/config" ]; then
+            printf '%s %s\n' "${bridge##*/}" "$(od -An -v -tx1 -j256 -N3840 "$bridge/config" | tr -d ' \n')"
+        else
+            printf '%s denied\n' "${bridge##*/}"
+        fi
+    done
+}
+
 deeper() {
     tool ompi_info ompi_info --parsable -c
     tool fi_providers fi_info -l
@@ -202,7 +215,7 @@ answer() {
     links /sys/class/net/*/device /sys/class/net/*/device/driver /sys/class/net/*/master \
         /sys/class/infiniband/*/device /sys/class/drm/card*/device /sys/bus/pci/devices/* \
         /sys/class/drm/card*/device/driver
-    [ "$depth" = files ] || tools
+    [ "$depth" = files ] || { tools; access_control; }
     [ -z "$program" ] || libraries
     [ "$depth" != deep ] || deeper
     section end

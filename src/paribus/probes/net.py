@@ -11,6 +11,7 @@ from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.devices import Device, numbered, positive
+from paribus.probes.ethtool import ethtool_facts
 from paribus.probes.pci import link
 from paribus.probes.values import fields, number, read_all, scalar
 
@@ -84,6 +85,13 @@ def _device(archive: Archive, name: str, role: str, routed: bool) -> Device:
     for setting in ("bonding/mode", "bridge/stp_state"):
         if not isinstance(archive.read(base + setting), Unknown):
             settings[setting.partition("/")[2]] = scalar(archive.read(base + setting))
+    settings |= ethtool_facts(archive, name)
+    ecn = archive.names(base + "ecn/roce_np/enable/*")
+    if ecn:
+        settings["ecn"] = [
+            "".join(archive.text(f"{base}ecn/roce_{point}/enable/{n}") for n in ecn)
+            for point in ("np", "rp")
+        ]
     rank = (0 if routed else 1, positive(settings["speed"]))
     return Device(role, hardware, settings, {"name": name}, rank)
 

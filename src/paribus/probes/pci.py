@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
@@ -57,7 +58,48 @@ def pci_facts(archive: Archive) -> dict[str, Any]:
         if kind:
             hardware, settings = link(archive, archive.links.get(_PCI + address, address))
             devices.append(Device(f"pci.{kind}", hardware, settings, {"address": address}))
-    return {**numbered(devices), **_tree(archive)}
+    return {**numbered(devices), **_tree(archive), "pci.acs": _access_control(archive)}
+
+
+# Bits of the ACS control register (PCI Express Base Specification, 7.7.11): source validation,
+# translation blocking, request and completion redirect, upstream forwarding, egress control.
+_CONTROLS = ("SV", "TB", "RR", "CR", "UF", "EC", "DT")
+
+
+def _access_control(archive: Archive) -> dict[str, int] | Unknown:
+    """Return how many bridges have which access controls on: redirects send GPU to GPU traffic
+    through the processor."""
+    found: Counter[str] = Counter()
+    bridges = [line.split(" ") for line in archive.lists.get("bridges", ())]
+    for words in bridges:
+        if words[-1] == "denied":
+            return Unknown.DENIED
+        control = _extended_capability(words[-1] if len(words) == 2 else "", 0x000D)
+        if control is not None:
+            found[
+                " ".join(n for bit, n in enumerate(_CONTROLS) if control >> bit & 1) or "none"
+            ] += 1
+    return dict(sorted(found.items())) if bridges else Unknown.ABSENT
+
+
+def _extended_capability(space: str, wanted: int) -> int | None:
+    """Return the 16 bits at offset 6 of the capability `wanted`; None where a device has none.
+
+    `space` is the configuration space from 0x100 on, in hex, lowest byte first.
+    """
+    try:
+        data = bytes.fromhex(space)
+    except ValueError:
+        return None
+    at = 0x100
+    for _ in range(64):  # a list that runs in a circle ends here
+        header = int.from_bytes(data[at - 0x100 : at - 0xFC], "little")
+        if header & 0xFFFF == wanted:
+            return int.from_bytes(data[at - 0xFA : at - 0xF8], "little")
+        at = header >> 20
+        if at < 0x100:
+            return None
+    return None
 
 
 def _tree(archive: Archive) -> dict[str, Any]:

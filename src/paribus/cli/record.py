@@ -1,0 +1,105 @@
+"""`paribus record`: what the probes read of this machine, in a file that names nobody."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from paribus.model import Facts
+    from paribus.probes import Archive
+
+EXAMPLE = """\
+example:
+  paribus record                          # writes machine.tar.gz
+  paribus record --out epyc.tar.gz
+  paribus record --from epyc.tar.gz       # shows the facts in it
+
+Host names, addresses, serial numbers, users and paths under /home are taken out before anything
+is written. Look at the file before you pass it on: it is a tar of plain texts.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = "Record what the probes read of this machine, or show a recording."
+    parser.epilog = EXAMPLE
+    parser.add_argument(
+        "--out", metavar="FILE", type=Path, default=Path("machine.tar.gz"), help="(%(default)s)"
+    )
+    parser.add_argument(
+        "--from", metavar="FILE", type=Path, dest="source", help="show the facts of a recording"
+    )
+    parser.add_argument("--json", action="store_true", help="the facts, as JSON")
+    parser.set_defaults(carry_out=record)
+
+
+def record(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus record`."""
+    from paribus.errors import StoreError
+    from paribus.probes import facts_of, from_root, from_tar, to_tar
+
+    if arguments.source is not None:
+        source: Path = arguments.source
+        archive = from_root(source) if source.is_dir() else from_tar(source)
+        _show(facts_of(archive), as_json=arguments.json)
+        return 0
+    out: Path = arguments.out
+    if out.exists():
+        raise StoreError("exists already", place=str(out), mend="choose another with --out")
+    archive = read_this_machine()
+    try:
+        count = to_tar(archive, out)
+    except OSError as error:
+        raise StoreError(f"cannot be written: {error.strerror}", place=str(out)) from error
+    facts = facts_of(archive)
+    if arguments.json:
+        _show(facts, as_json=True)
+        return 0
+    known = sum(not _unknown(value) for value in facts.values())
+    print(f"{out}: {count} texts, {out.stat().st_size} B, scrubbed")
+    print(f"{known} facts known, {len(facts) - known} unknown; to see them: paribus record", end="")
+    print(f" --from {out}")
+    return 0
+
+
+def read_this_machine() -> Archive:
+    """Return what facts.sh reads here at its greatest depth, scrubbed; raises ParseError."""
+    import getpass
+    import secrets
+    import socket
+
+    from paribus.errors import ParseError
+    from paribus.host import capture
+    from paribus.probes import from_stream, script
+    from paribus.probes.nvml import with_nvml
+    from paribus.probes.scrub import scrubbed
+
+    done = capture(["sh", "-c", script(), "facts", secrets.token_hex(6), "deep"], timeout_s=120.0)
+    if done.exit_code != 0:
+        raise ParseError(f"exit code {done.exit_code}: {done.stderr.strip()[:200]}", place="sh")
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a uid without a name, as containers have
+        user = ""
+    names = {socket.gethostname(), socket.getfqdn(), *({user} - {"root"})}
+    return scrubbed(with_nvml(from_stream(done.stdout)), names)
+
+
+def _unknown(value: object) -> bool:
+    from paribus.probes import unknown
+
+    return unknown(value)
+
+
+def _show(facts: Facts, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"schema": "paribus.facts/1", "facts": dict(facts)}, indent=2))
+        return
+    for key, value in facts.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        if _unknown(value):
+            text = f"({value['unknown']})"
+        print(f"{key:40} {text}")

@@ -1,0 +1,167 @@
+"""Archives on disk: a machine's own files, or what `paribus record` wrote (tar or directory).
+
+Such an archive has the files under their own paths, and beside them `tools/NAME` (status in the
+first line), `lists/NAME`, `links.json` and `unknown.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from paribus.errors import UserError
+from paribus.probes.archive import FILE_BYTES, MOST_BYTES, Archive, Unknown, patterns
+
+_MEMBERS = 20_000
+
+
+def from_root(root: Path) -> Archive:
+    """Return the archive of the files under `root`: "/" for this machine (no tools are started).
+
+    A directory with `unknown.json` is what `paribus record` wrote, unpacked. Raises UserError for
+    a directory that is neither readable nor there.
+    """
+    if (root / "unknown.json").is_file():
+        parts = {
+            str(path.relative_to(root)): path.read_bytes()
+            for path in sorted(root.rglob("*"))
+            if path.is_file()
+        }
+        return _archive(parts, str(root))
+    if not root.is_dir():
+        raise UserError("no such directory", place=str(root), mend="name a root or an archive")
+    files: dict[str, str | Unknown] = {}
+    for pattern in patterns():
+        found = sorted(root.glob(pattern.lstrip("/")))
+        for path in found:
+            files["/" + str(path.relative_to(root))] = _read(path)
+    return Archive(files, links=dict(_links(root, files)))
+
+
+def from_tar(path: Path) -> Archive:
+    """Return the archive that `paribus record` wrote to `path`; raises UserError for another file.
+
+    Bounded: a tar file made to fill the memory is refused.
+    """
+    import gzip
+    import tarfile
+
+    parts: dict[str, bytes] = {}
+    size = 0
+    try:
+        with tarfile.open(path, "r:gz") as tar:
+            for member in tar:
+                size += member.size if member.isreg() else 0
+                if size > MOST_BYTES or len(parts) > _MEMBERS:
+                    raise UserError("larger than facts are", place=str(path))
+                content = tar.extractfile(member) if member.isreg() else None
+                if content:
+                    parts[member.name.removeprefix("./")] = content.read()
+    except (OSError, EOFError, tarfile.TarError, gzip.BadGzipFile) as error:
+        raise UserError(
+            f"not an archive of facts ({error})", place=str(path), mend="make one: paribus record"
+        ) from error
+    return _archive(parts, str(path))
+
+
+def to_tar(archive: Archive, path: Path) -> int:
+    """Write `archive` to `path` as tar.gz, the same bytes each time; return how many files."""
+    import gzip
+    import io
+    import tarfile
+
+    parts = {name.lstrip("/"): text for name, text in archive.files.items() if _text(text)}
+    parts |= {
+        f"tools/{name}": f"{found[0]}\n{found[1]}"
+        for name, found in archive.tools.items()
+        if not isinstance(found, Unknown)
+    }
+    parts |= {f"lists/{name}": "\n".join(lines) for name, lines in archive.lists.items()}
+    unknown = {n: t.value for n, t in archive.files.items() if isinstance(t, Unknown)}
+    unknown |= {f"tools/{n}": t.value for n, t in archive.tools.items() if isinstance(t, Unknown)}
+    parts["unknown.json"] = json.dumps(unknown, indent=0, sort_keys=True)
+    parts["links.json"] = json.dumps(archive.links, indent=0, sort_keys=True)
+    parts["host"] = archive.host
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name in sorted(parts):
+            member, data = tarfile.TarInfo(name), str(parts[name]).encode(errors="replace")
+            member.size, member.mode = len(data), 0o644
+            tar.addfile(member, io.BytesIO(data))
+    path.write_bytes(gzip.compress(buffer.getvalue(), mtime=0))
+    return len(parts)
+
+
+def _text(text: str | Unknown) -> bool:
+    return isinstance(text, str)
+
+
+def _archive(parts: Mapping[str, bytes], place: str) -> Archive:
+    files: dict[str, str | Unknown] = {}
+    tools: dict[str, tuple[int, str] | Unknown] = {}
+    lists: dict[str, list[str]] = {}
+    for name, data in parts.items():
+        text = data.decode(errors="replace")
+        if name.startswith("tools/"):
+            status, _, output = text.partition("\n")
+            tools[name[6:]] = (int(status[:9]), output) if status.isdecimal() else Unknown.CUT
+        elif name.startswith("lists/"):
+            lists[name[6:]] = text.split("\n") if text else []
+        else:
+            files["/" + name] = text
+    unknown = _table(files.pop("/unknown.json", ""), place)
+    links = _table(files.pop("/links.json", ""), place)
+    host = files.pop("/host", "")
+    for name, why in unknown.items():
+        value = next((u for u in Unknown if u.value == why), Unknown.UNREADABLE)
+        if name.startswith("tools/"):
+            tools[name[6:]] = value
+        else:
+            files[name] = value
+    return Archive(files, tools, links, lists, str(host))
+
+
+def _table(text: str | Unknown, place: str) -> dict[str, str]:
+    try:
+        table: Any = json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        table = None
+    if not isinstance(table, dict) or not all(isinstance(v, str) for v in table.values()):
+        raise UserError(
+            "not an archive of facts", place=place, mend="make one with `paribus record`"
+        )
+    return table
+
+
+def _read(path: Path) -> str | Unknown:
+    """Return the text of a file, or why there is none; what is no plain file is not read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return Unknown.UNSUPPORTED
+            data = file.read(FILE_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return Unknown.ABSENT
+    except PermissionError:
+        return Unknown.DENIED
+    except OSError:
+        return Unknown.UNSUPPORTED
+    return Unknown.CUT if len(data) > FILE_BYTES else data.decode(errors="replace")
+
+
+def _links(root: Path, files: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield where the devices of /sys lead to, as facts.sh does."""
+    for pattern in (
+        *("sys/class/net/*/device", "sys/class/net/*/device/driver", "sys/class/net/*/master"),
+        *("sys/class/infiniband/*/device", "sys/class/drm/card*/device", "sys/bus/pci/devices/*"),
+    ):
+        for link in root.glob(pattern):
+            try:
+                yield "/" + str(link.relative_to(root)), "/" + str(link.resolve().relative_to(root))
+            except (OSError, ValueError):
+                continue
