@@ -190,8 +190,8 @@ class Benchmark:
     The first of `metrics` is the figure of merit: the one that decides.
 
     Of tools that others made: read(text) -> Reading, raises ParseError as parse does;
-    recognise(text) says whether a text is this tool's output at all; `program` is what it is
-    called on the PATH, `get` how to come by it, `versions` which are understood, `proof` what an
+    recognise(text) says whether a text is this tool's output at all, by one of its `marks` near the
+    beginning; `program` is what it is called on the PATH, `get` how to come by it, `versions` which are understood, `proof` what an
     output must show to be believed, and `means` what its figures mean and what they do not.
     """
 
@@ -205,6 +205,7 @@ class Benchmark:
     ranks: int = 2
     read: Callable[[str], Reading] | None = None
     recognise: Callable[[str], bool] | None = None
+    marks: tuple[str, ...] = ()
     program: str = ""
     get: str = ""
     versions: str = ""

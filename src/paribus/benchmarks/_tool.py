@@ -104,6 +104,7 @@ def tool(
         ranks=ranks,
         read=read,
         recognise=partial(_recognise, tuple(marks)),
+        marks=tuple(marks),
         program=program,
         get=get,
         versions=versions,
@@ -175,7 +176,8 @@ def _path(value: object) -> str:
 
 
 def _recognise(marks: tuple[str, ...], text: str) -> bool:
-    return any(text.find(mark, 0, HEAD) >= 0 for mark in marks)
+    head = plain(text[:HEAD])
+    return any(mark in head for mark in marks)
 
 
 def _read(name: str, reader: Reader, text: str) -> Reading:
