@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from paribus import units
 from paribus.judgement import Difference, Judgement
+from paribus.model import Facts, Study
 from paribus.report import sentences
 from paribus.report.markup import Html, element, escape, join, table
 from paribus.report.printing import heading, item, line
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from paribus.study.audit import Audit
 
 MEANS: Mapping[str, str] = {
     "unexplained": "NOT EXPLAINED by the factor",
@@ -88,6 +92,45 @@ def print_section(judgement: Judgement, console: Console) -> None:
         console,
         several=len(judgement.study.arms) > 2,
     )
+
+
+def print_audit(
+    study: Study,
+    nodes: Mapping[str, Mapping[str, Facts]],
+    answer: Audit,
+    console: Console,
+    *,
+    everything: bool = False,
+) -> None:
+    """Print the answer of `paribus audit`: one sentence, then what differs."""
+    line(console, _answer(study, answer), style="bold")
+    line(console, _asked(study, nodes), style="dim")
+    for arm, facts in nodes.items():
+        for node in facts.values():
+            if "facts.error" in node:
+                line(console, f"{arm}: {node['facts.error']}", style="bold", name="No facts")
+    console.print()
+    equal = f"{units.count(len(answer.equal), 'fact')} equal in all arms."
+    several = len(study.arms) > 2
+    print_differences(answer.differences, equal, console, several=several, everything=everything)
+
+
+def _answer(study: Study, answer: Audit) -> str:
+    count = len({d.key for d in answer.differences if d.kind == "unexplained"})
+    if not count:
+        return f"Nothing is unexplained: what differs is the factor ({study.factor}), or follows."
+    what = "fact differs" if count == 1 else "facts differ"
+    return (
+        f"{count} {what} beyond the factor ({study.factor}): verdicts are withheld until that is"
+        ' made equal, named under `explains`, or accepted with --accept KEY="reason".'
+    )
+
+
+def _asked(study: Study, nodes: Mapping[str, Mapping[str, Facts]]) -> str:
+    told = [
+        f"{arm.name} ({', '.join(nodes.get(arm.name, {})) or 'no nodes'})" for arm in study.arms
+    ]
+    return f"Facts of {told[0]} against {'; '.join(told[1:])}."
 
 
 def unexplained(judgement: Judgement) -> bool:

@@ -12,7 +12,7 @@ from paribus.model import Facts, State
 from paribus.store import Store
 from paribus.study import notices
 from paribus.study.accepted import read_accepted
-from paribus.study.audit import audit_study, typical, unsteady
+from paribus.study.audit import Audit, audit_study, ranked, typical, unsteady
 from paribus.study.cases import cases
 from paribus.study.coarse import coarse as coarse_of
 from paribus.study.evidence import Evidence, collect
@@ -31,15 +31,15 @@ def conclude(plan: Plan, store: Store) -> Judgement:
     spent = budget_used(plan, store.launches_s())
     over = {s.label: spent or _over(plan, evidence, s.label, arms) for s in plan.study.benchmarks}
     facts = _facts(plan, store)
-    differences, equal = _differences(plan, store, facts)
+    said = audited(plan, store, facts)
     voided = [one for one in store.launches(samples=False, void=True) if one.void]
     judgement = judgement_of(
-        plan, evidence, directory=str(store.directory), over=over, differences=differences
+        plan, evidence, directory=str(store.directory), over=over, differences=said.differences
     )
     return replace(
         judgement,
         facts={arm: _merged(facts, of_nodes(store.gathered()).get(arm, {}), arm) for arm in arms},
-        equal_facts=equal,
+        equal_facts=len(said.equal),
         notices=(
             *notices.voided(voided),
             *notices.changed(_changed(facts)),
@@ -225,15 +225,21 @@ def _facts(plan: Plan, store: Store) -> dict[str, dict[str, list[Facts]]]:
     return found
 
 
-def _differences(
-    plan: Plan, store: Store, facts: Mapping[str, Mapping[str, Sequence[Facts]]]
-) -> tuple[list[Difference], int]:
-    """Return what differs between each arm and the reference, and how many facts are equal."""
+def audited(
+    plan: Plan,
+    store: Store,
+    facts: Mapping[str, Mapping[str, Sequence[Facts]]] | None = None,
+) -> Audit:
+    """Return what differs between the arms of a study, or changed in one, and what is equal.
+
+    `facts` are those of the launches, by benchmark and arm, if they have been read already.
+    """
     gathered = store.gathered()
     accepted = read_accepted(store.directory)
-    said = audit_study(plan.study, plan.layers, of_nodes(gathered), facts, accepted)
+    launches = _facts(plan, store) if facts is None else facts
+    said = audit_study(plan.study, plan.layers, of_nodes(gathered), launches, accepted)
     over_time = changes(gathered, plan.study, tuple(plan.layers.values()), accepted)
-    return [*over_time, *said.differences], len(said.equal)
+    return Audit(ranked([*over_time, *said.differences]), said.equal)
 
 
 def _merged(

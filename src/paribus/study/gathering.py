@@ -18,7 +18,7 @@ from paribus.host import remove_scratch
 from paribus.judgement import Difference
 from paribus.model import Benchmark, Facts, Host, Parsed, Program, Selection, Study
 from paribus.store import Gathered
-from paribus.study.arms import Ready, compose, program, run_commands
+from paribus.study.arms import Ready, asked_of, compose, program, run_commands
 from paribus.study.audit import ERROR, Question, moved, ranked
 from paribus.study.load import benchmark_of
 
@@ -86,6 +86,21 @@ def of_nodes(gathered: Sequence[Gathered]) -> dict[str, dict[str, Facts]]:
     for one in gathered:
         found.setdefault(one.arm, {})[one.node] = one.facts
     return found
+
+
+def asked(study: Study, ready: Mapping[str, Ready]) -> dict[str, dict[str, list[Facts]]]:
+    """Return what is known of launches before the first: what the study asks for, the builds."""
+    return {
+        selection.label: {
+            name: [{**asked_of(one.arm), **_build(one, selection.label)}]
+            for name, one in ready.items()
+        }
+        for selection in study.benchmarks
+    }
+
+
+def _build(ready: Ready, label: str) -> Facts:
+    return {"kernel.build": ready.facts[label]} if label in ready.facts else {}
 
 
 def changes(

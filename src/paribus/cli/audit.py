@@ -1,0 +1,133 @@
+"""`paribus audit STUDY` or `DIR`: what differs between the arms beyond the factor."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from paribus.model import Study
+from paribus.store import Store
+from paribus.study.accepted import add_accepted, parse_accepted
+from paribus.study.audit import ERROR, Audit, Nodes
+
+EXAMPLE = """\
+example:
+  paribus audit container-network                  # before the first launch
+  paribus audit network-study                      # of a study directory, after
+  paribus audit network-study --accept cpu.microcode="one node is newer; told in the paper"
+
+exit codes: 0 clean, 2 user error, 3 differences that nothing explains, 4 a node gave no facts
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is shown: a study, the nodes of its arms, and the answer."""
+
+    study: Study
+    nodes: Mapping[str, Nodes]
+    answer: Audit
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = (
+        "Tell what differs between the arms of a study beyond its factor. Of a study file, the"
+        " facts of every node are gathered now, through each arm's launcher and container; of a"
+        " study directory, those are told that its launches met."
+    )
+    parser.epilog = EXAMPLE
+    parser.add_argument("what", metavar="STUDY|DIR", help="a study file, one that ships, or DIR")
+    parser.add_argument("--all", action="store_true", help="list everything, what is unknown too")
+    add_accept(parser)
+    parser.add_argument("--json", action="store_true", help='as JSON, schema "paribus.audit/1"')
+    parser.set_defaults(carry_out=audit)
+
+
+def add_accept(parser: argparse.ArgumentParser) -> None:
+    """Declare --accept, which several verbs share."""
+    parser.add_argument(
+        "--accept",
+        metavar='KEY="reason"',
+        action="append",
+        default=[],
+        help="accept that this fact differs; the reason stands in the report (repeatable)",
+    )
+
+
+def audit(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus audit`."""
+    accepted = parse_accepted(arguments.accept)
+    path = Path(arguments.what)
+    seen = _of_directory(path, accepted) if path.is_dir() else _of_study(arguments.what, accepted)
+    if arguments.json:
+        json.dump(to_json(seen.study, seen.nodes, seen.answer), sys.stdout, indent=2)
+        print()
+    else:
+        from rich.console import Console
+
+        from paribus.report.unequal import print_audit
+
+        console = Console(highlight=False)
+        print_audit(seen.study, seen.nodes, seen.answer, console, everything=arguments.all)
+    return exit_code(seen.nodes, seen.answer)
+
+
+def exit_code(nodes: Mapping[str, Nodes], answer: Audit) -> int:
+    """Return 3 for an unexplained difference, 4 if a node gave no facts, else 0."""
+    if any(one.kind == "unexplained" for one in answer.differences):
+        return 3
+    return 4 if any(ERROR in facts for arm in nodes.values() for facts in arm.values()) else 0
+
+
+def to_json(study: Study, nodes: Mapping[str, Nodes], answer: Audit) -> dict[str, object]:
+    """Return the schema paribus.audit/1 (docs/audit.md)."""
+    return {
+        "schema": "paribus.audit/1",
+        "question": study.question,
+        "factor": study.factor,
+        "arms": [arm.name for arm in study.arms],
+        "clean": exit_code(nodes, answer) == 0,
+        "equal": sorted(answer.equal),
+        "differences": [asdict(one) for one in answer.differences],
+        "facts": {
+            arm: {node: dict(facts) for node, facts in by.items()} for arm, by in nodes.items()
+        },
+    }
+
+
+def _of_directory(directory: Path, accepted: Mapping[str, str]) -> _Seen:
+    """Return what the launches of a study directory met."""
+    from paribus.study.conclude import audited
+    from paribus.study.gathering import of_nodes
+    from paribus.study.plan import read_plan
+
+    plan = read_plan(directory)
+    add_accepted(directory, accepted)
+    with Store(directory) as store:
+        return _Seen(plan.study, of_nodes(store.gathered()), audited(plan, store))
+
+
+def _of_study(name: str, accepted: Mapping[str, str]) -> _Seen:
+    """Return what the arms of a study are now, seen from inside each."""
+    from paribus.cli.shipped import find_study
+    from paribus.host import LocalHost
+    from paribus.study.arms import make_ready
+    from paribus.study.audit import audit_study
+    from paribus.study.gathering import asked, gather, of_nodes
+    from paribus.study.load import benchmark_of, load_study
+
+    study = load_study(find_study(name))
+    ready = make_ready(study, _tell)
+    with LocalHost() as host:
+        nodes = of_nodes(gather(study, ready, host, _tell))
+    layers = {s.label: benchmark_of(s).layer for s in study.benchmarks}
+    return _Seen(study, nodes, audit_study(study, layers, nodes, asked(study, ready), accepted))
+
+
+def _tell(text: str) -> None:
+    print(f"preparing {text}", file=sys.stderr)

@@ -1,0 +1,63 @@
+"""`paribus doctor`: how fit this machine is to measure on."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from paribus.study.fitness import Fitness
+
+EXAMPLE = """\
+example:
+  paribus doctor
+  paribus doctor --mpi /opt/openmpi --json
+
+exit codes: 0 fit, 1 something is likely to spoil figures, 2 user error
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = (
+        "Tell how fit this machine is to measure on, and what would mend it. Watches it for two"
+        " seconds and makes short launches for about ten; changes nothing and needs no privilege."
+    )
+    parser.epilog = EXAMPLE
+    parser.add_argument("--mpi", metavar="MPI", help="installation directory or family, as in arms")
+    parser.add_argument("--json", action="store_true", help='as JSON, schema "paribus.doctor/1"')
+    parser.set_defaults(carry_out=doctor)
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus doctor`."""
+    from paribus.study.trial import examine
+
+    fitness = examine(_tell, mpi=arguments.mpi)
+    if arguments.json:
+        json.dump(to_json(fitness), sys.stdout, indent=2, allow_nan=False)
+        print()
+    else:
+        from rich.console import Console
+
+        from paribus.report.fitness import print_fitness
+
+        print_fitness(fitness, Console(highlight=False))
+    return 0 if fitness.fit else 1
+
+
+def to_json(fitness: Fitness) -> dict[str, object]:
+    """Return the schema paribus.doctor/1 (docs/doctor.md)."""
+    return {
+        "schema": "paribus.doctor/1",
+        "fit": fitness.fit,
+        "findings": [asdict(finding) for finding in fitness.findings],
+        "resolution": dict(fitness.resolution),
+    }
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,55 @@
+"""What `paribus doctor` found, on a terminal: what spoils figures first, with the mend for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from paribus.report.printing import heading, item, line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from paribus.study.fitness import Finding, Fitness
+
+STYLES = {"poor": "bold", "fair": "", "good": "dim", "unknown": "dim"}
+TITLES = {
+    "poor": "Likely to spoil figures",
+    "fair": "Costs resolution, or must be known",
+    "unknown": "Could not be found out here",
+    "good": "Good",
+}
+
+
+def print_fitness(fitness: Fitness, console: Console) -> None:
+    """Print the findings by grade; of what is not good, why it matters and the mend."""
+    line(console, sentence(fitness), style="bold")
+    for grade, title in TITLES.items():
+        mine = [finding for finding in fitness.findings if finding.grade == grade]
+        if mine:
+            heading(console, title)
+            for finding in mine:
+                _print(finding, console)
+
+
+def sentence(fitness: Fitness) -> str:
+    """Return in one sentence whether the machine is fit, and what it can resolve."""
+    poor = [finding.name for finding in fitness.findings if finding.grade == "poor"]
+    said = (
+        f"Not fit to measure on as it is: {', '.join(poor)}."
+        if poor
+        else "Fit to measure on: nothing was found that is likely to spoil figures."
+    )
+    if not fitness.resolution:
+        return f"{said} What differences can be seen here is not known."
+    worst = max(fitness.resolution, key=lambda label: fitness.resolution[label])
+    share = fitness.resolution[worst]
+    return f"{said} Differences below about {share * 100:.2g} % ({worst}) can't be seen here."
+
+
+def _print(finding: Finding, console: Console) -> None:
+    item(console, finding.found, style=STYLES[finding.grade], name=finding.name)
+    if finding.grade in ("poor", "fair"):
+        if finding.means:
+            item(console, finding.means, indent=6)
+    if finding.mend:
+        item(console, finding.mend, indent=6, name="mend")
