@@ -191,8 +191,9 @@ class Benchmark:
 
     Of tools that others made: read(text) -> Reading, raises ParseError as parse does;
     recognise(text) says whether a text is this tool's output at all, by one of its `marks` near the
-    beginning; `program` is what it is called on the PATH, `get` how to come by it, `versions` which are understood, `proof` what an
-    output must show to be believed, and `means` what its figures mean and what they do not.
+    beginning; `program` is what it is called on the PATH, `get` how to come by it, `versions` which
+    are understood, `proof` what an output must show to be believed, and `means` what its figures
+    mean and what they do not.
     """
 
     name: str
