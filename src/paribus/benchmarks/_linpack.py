@@ -1,0 +1,197 @@
+"""What HPL (2.0 to 2.3) and the HPL inside HPCC have in common: input file, rows, residuals.
+
+A row gives N and a time with two decimals beside the Gflop/s; the operations are known
+(HPL_pdtest.c: 2/3 N^3 + 3/2 N^2), so that one can be checked against the other.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from paribus.benchmarks._parameters import positive
+from paribus.benchmarks._tool import line_of, once, path_or, refuse
+from paribus.errors import UserError
+from paribus.model import Program, Request
+
+ENV = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "BLIS_NUM_THREADS": "1",
+    "OPENBLAS_VERBOSE": "2",
+}
+"""One thread per rank, and OpenBLAS says on stderr which of its kernels it chose."""
+
+_CORE = re.compile(r"^Core: (\w+)[ \t]*$", re.M)
+_SETTING = re.compile(r"^([A-Z][A-Z0-9]*) +: (.*)$")
+_LINE = re.compile(
+    r"^W([RC]\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d\d) +(\d\.\d+e[+-]\d\d)[ \t]*$"
+    r"|^\|\|Ax-b\|\|_oo/\(eps\*[^=\n]*= +([0-9.]+(?:e[+-]\d\d)?) \.{6} (PASSED|FAILED)[ \t]*$",
+    re.M,
+)
+_TOTALS = re.compile(
+    r"^Finished +(\d+) tests with the following results:\n"
+    r" +(\d+) tests completed and passed residual checks,\n"
+    r" +(\d+) tests completed and failed residual checks,\n"
+    r" +(\d+) tests skipped because of illegal input values\.$",
+    re.M,
+)
+_LIMIT = re.compile(r"^- Computational tests pass if scaled residuals are less than +(\S+)$", re.M)
+_LISTS = ("PFACT", "NBMIN", "NDIV", "RFACT", "BCAST", "DEPTH")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One solved system: its encoded variant, its parameters, and its Gflop/s."""
+
+    variant: str
+    n: int
+    nb: int
+    p: int
+    q: int
+    gflops: float
+
+
+def counts(value: Any) -> list[int]:
+    """Return one whole number of at least 1, or several, as a list."""
+    found = [positive(item) for item in (value if isinstance(value, list | tuple) else [value])]
+    if not found or len(set(found)) != len(found):
+        raise ValueError("use whole numbers of at least 1, each once")
+    return found
+
+
+def grid(value: Any) -> list[int]:
+    """Return the rows or columns of one process grid, or of several: numbers may repeat."""
+    return [positive(item) for item in (value if isinstance(value, list | tuple) else [value])]
+
+
+def check_grid(request: Request, grids: Sequence[tuple[int, int]], name: str) -> None:
+    """Raise UserError where a process grid has not as many places as there are ranks."""
+    for p, q in grids:
+        if p * q != request.ranks:
+            raise UserError(
+                f"a grid of p = {p} by q = {q} has {p * q} places for {request.ranks} ranks",
+                place=name,
+                mend="set p, q and ranks so that p times q is ranks",
+            )
+
+
+def program(request: Request, name: str, **files: Any) -> Program:
+    """Return `name` started so that its stderr, where OpenBLAS speaks, comes before its output."""
+    argv = ("/bin/sh", "-c", 'exec "$0" 2>&1', path_or(request, name))
+    return Program(argv, env=ENV, **files)
+
+
+def input_file(n: list[int], nb: list[int], p: list[int], q: list[int], *, device: int) -> str:
+    """Return HPL.dat; `device` 6 is stdout, 8 the file that its third line names.
+
+    All but N, NB, P and Q is as HPL ships it, but the process mapping, which is by rows.
+    """
+
+    def several(values: list[int], what: str) -> str:
+        return f"{len(values)} # of {what}\n{' '.join(map(str, values))} {what}\n"
+
+    return (
+        "HPLinpack benchmark input file\nwritten by Paribus\n"
+        f"HPL.out output file name (if any)\n{device} device out (6=stdout,7=stderr,file)\n"
+        f"{several(n, 'Ns')}{several(nb, 'NBs')}"
+        f"0 PMAP process mapping (0=Row-,1=Column-major)\n{len(p)} # of process grids (P x Q)\n"
+        f"{' '.join(map(str, p))} Ps\n{' '.join(map(str, q))} Qs\n16.0 threshold\n"
+        "1 # of panel fact\n2 PFACTs\n1 # of recursive stopping criterium\n4 NBMINs\n"
+        "1 # of panels in recursion\n2 NDIVs\n1 # of recursive panel fact.\n1 RFACTs\n"
+        "1 # of broadcast\n1 BCASTs\n1 # of lookahead depth\n1 DEPTHs\n"
+        "2 SWAP\n64 swapping threshold\n0 L1 transposed\n0 U transposed\n1 Equilibration\n"
+        "8 memory alignment in double\n"
+    )
+
+
+def cores(text: str) -> dict[str, str]:
+    """Return the kernels that OpenBLAS chose, as a fact; nothing where it did not say."""
+    found = sorted(set(_CORE.findall(text)))
+    return {"lib.blas.core": "/".join(found)} if found else {}
+
+
+def settings(text: str, start: int) -> dict[str, list[str]]:
+    """Return the values that HPL says it will use, by name, each as a list of words."""
+    begin = once(text[start:], "The following parameter values will be used:") + start
+    found: dict[str, list[str]] = {}
+    last = ""
+    for line in text[begin : text.find("\n---", begin)].splitlines()[1:]:
+        if match := _SETTING.match(line):
+            last = match[1]
+            if last in found:
+                refuse(f"the setting {last} is there twice", line_of(text, begin))
+            found[last] = match[2].split()
+        elif line.strip():
+            if not last or not line.startswith("      "):
+                refuse(f"expected a setting of HPL, got {line[:60]!r}", line_of(text, begin))
+            found[last] += line.split()
+    if missing := [key for key in ("N", "NB", "P", "Q", *_LISTS) if not found.get(key)]:
+        refuse(f"the setting {missing[0]} of HPL is missing", line_of(text, begin))
+    return found
+
+
+def rows(text: str, start: int, said: dict[str, list[str]]) -> list[Row]:
+    """Return the solved systems after `start`, as many as the settings `said` ask for.
+
+    Raises ParseError where one is missing or its residual is not below the limit.
+    """
+    limit = _LIMIT.search(text, start)
+    if limit is None or not re.fullmatch(r"\d+\.\d+", limit[1]):
+        refuse("the limit of the residuals is missing", line_of(text, start))
+    found: list[Row] = []
+    solved = 0
+    for match in _LINE.finditer(text, start):
+        line = line_of(text, match.start())
+        if match[9]:
+            solved += 1
+            if solved != len(found):
+                refuse("a residual without the row that it belongs to", line)
+            if match[9] == "FAILED" or not float(match[8]) < float(limit[1]):
+                refuse(f"residual check failed: {match[8]} is not below {limit[1]}", line)
+            continue
+        if solved != len(found):
+            refuse("the row before has no residual check", line)
+        found.append(_row(match, line))
+    _check_count(text, start, found, solved, said)
+    return found
+
+
+def _row(match: re.Match[str], line: int) -> Row:
+    n, nb, p, q = (int(match[i]) for i in range(2, 6))
+    gflops = float(match[7])
+    if not (gflops > 0 and n and math.isfinite(gflops)):
+        refuse(f"{match[7]} Gflop/s is not a figure", line)
+    seconds = operations(n) * 1e-9 / gflops
+    if abs(seconds - float(match[6])) > 0.006 + 1e-3 * seconds:
+        refuse(f"{match[7]} Gflop/s for {match[6]} s are not the work of N = {n}", line)
+    return Row(match[1], n, nb, p, q, gflops)
+
+
+def _check_count(
+    text: str, start: int, found: list[Row], solved: int, said: dict[str, list[str]]
+) -> None:
+    totals = _TOTALS.findall(text, start)
+    if len(totals) != 1:
+        refuse("the counts of passed and failed tests are missing")
+    finished, passed, failed, skipped = map(int, totals[0])
+    if failed or skipped or finished != passed:
+        refuse(f"of {finished} tests {failed} failed and {skipped} were skipped")
+    if not (len(found) == solved == passed > 0):
+        refuse(f"{passed} tests passed, but there are {len(found)} rows and {solved} residuals")
+    asked = set(product(said["N"], said["NB"], zip(said["P"], said["Q"], strict=False)))
+    there = {(str(r.n), str(r.nb), (str(r.p), str(r.q))) for r in found}
+    if asked != there:
+        refuse("the rows are not those of the settings N, NB, P and Q")
+    if len(found) != len(asked) * math.prod(len(said[key]) for key in _LISTS):
+        refuse("there are fewer rows than the settings ask for")
+
+
+def operations(n: int) -> float:
+    """Return the floating-point operations that HPL counts (HPL_pdtest.c)."""
+    return n * n * (2 / 3 * n + 3 / 2)
