@@ -68,22 +68,8 @@ def audit(reference: Nodes, arm: Nodes, question: Question) -> Audit:
     number of nodes matters. A fact that is absent from one side only differs; one that could not
     be read, or that no node has, is unknown: neither equal nor different.
     """
-    differing: dict[str, tuple[Shares, Shares]] = {}
-    unknown: dict[str, tuple[Shares, Shares]] = {}
-    equal = set()
-    for key in sorted(_keys(reference) | _keys(arm)):
-        ours, theirs = _shares(reference, key), _shares(arm, key)
-        values = ours.keys() | theirs.keys()
-        if any(map(_unread, values)) or values == {_ABSENT}:
-            unknown[key] = ours, theirs
-        elif ours == theirs:
-            equal.add(key)
-        else:
-            differing[key] = ours, theirs
-    explained = {key for key in differing if _explained(key, question)}
-    found = [_classed(key, *differing[key], explained, question) for key in differing]
-    found += [_difference(key, *unknown[key], "unknown", question) for key in unknown]
-    return Audit(ranked(one for one in found if one is not None), frozenset(equal))
+    found = _compared(reference, arm)
+    return _answer([(found, question)], question)
 
 
 def audit_study(
@@ -100,37 +86,86 @@ def audit_study(
     the launches again: there it is seen from where Paribus works, not from inside the arm.
     """
     reference, *others = [arm.name for arm in study.arms]
+    every = tuple(layers.values())
     found: list[Difference] = []
     equal: set[str] = set()
     for arm in others:
-        question = Question(study, arm, tuple(layers.values()), accepted)
-        seen: set[str] = set()
-        if nodes.get(reference) and nodes.get(arm):
-            said = audit(nodes[reference], nodes[arm], question)
-            found += [*said.differences]
-            equal |= said.equal
-            seen = _keys(nodes[reference]) | _keys(nodes[arm])
+        ours, theirs = nodes.get(reference, {}), nodes.get(arm, {})
+        seen = _keys(ours) | _keys(theirs) if ours and theirs else set()
+        whole = Question(study, arm, every, accepted)
+        parts = [(_compared(ours, theirs), whole)] if ours and theirs else []
         for label, by_arm in launches.items():
-            ours, theirs = (
-                {
-                    key: value
-                    for key, value in typical(by_arm.get(side, ())).items()
-                    if key not in seen
-                }
-                for side in (reference, arm)
-            )
-            if ours and theirs:
-                question = Question(study, arm, (layers.get(label, ""),), accepted)
-                said = audit({"": ours}, {"": theirs}, question)
-                found += said.differences
-                equal |= said.equal
+            sides = [_without(typical(by_arm.get(side, ())), seen) for side in (reference, arm)]
+            if all(sides):
+                one = Question(study, arm, (layers.get(label, ""),), accepted)
+                parts.append((_compared({"": sides[0]}, {"": sides[1]}), one))
+        said = _answer(parts, whole)
+        found += said.differences
+        equal |= said.equal
     for arm in (reference, *others):
-        found += between_nodes(nodes.get(arm, {}), Question(study, arm, tuple(layers.values())))
-    # Several benchmarks tell the same of an arm; the one that it is likeliest to move stands.
-    once: dict[tuple[str, str, str], Difference] = {}
-    for one in ranked(found):
-        once.setdefault((one.key, one.arm, one.node), one)
-    return Audit(ranked(once.values()), frozenset(equal - {key for key, _, _ in once}))
+        found += between_nodes(nodes.get(arm, {}), Question(study, arm, every))
+    differing = {one.key for one in found if one.kind != "noted" or not one.node}
+    return Audit(ranked(found), frozenset(equal - differing))
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """The facts of two sides: those that differ, those that are unknown, those that are equal."""
+
+    differing: Mapping[str, tuple[Shares, Shares]]
+    unknown: Mapping[str, tuple[Shares, Shares]]
+    equal: frozenset[str]
+
+
+def _compared(reference: Nodes, arm: Nodes) -> _Compared:
+    differing: dict[str, tuple[Shares, Shares]] = {}
+    unknown: dict[str, tuple[Shares, Shares]] = {}
+    equal = set()
+    for key in sorted(_keys(reference) | _keys(arm)):
+        ours, theirs = _shares(reference, key), _shares(arm, key)
+        values = ours.keys() | theirs.keys()
+        out_of_sight = _ABSENT in values and classify(key).hidden
+        if any(map(_unread, values)) or values == {_ABSENT} or out_of_sight:
+            unknown[key] = ours, theirs
+        elif ours == theirs:
+            equal.add(key)
+        else:
+            differing[key] = ours, theirs
+    return _Compared(differing, unknown, frozenset(equal))
+
+
+def _answer(parts: Sequence[tuple[_Compared, Question]], question: Question) -> Audit:
+    """Return the differences of one arm from what was compared, each told once.
+
+    Several benchmarks tell the same of an arm; the one that it is likeliest to move stands.
+    """
+    leaders = {key for part, _ in parts for key in part.differing if _explained(key, question)}
+    # What follows from a fact that itself follows from the factor is explained as well.
+    while more := {
+        key for part, _ in parts for key in part.differing.keys() - leaders if _leader(key, leaders)
+    }:
+        leaders |= more
+    once: dict[str, Difference] = {}
+    for part, asked in parts:
+        told = [_classed(key, *sides, leaders, asked) for key, sides in part.differing.items()]
+        told += [_difference(key, *sides, "unknown", asked) for key, sides in part.unknown.items()]
+        for one in told:
+            if one is not None and (one.key not in once or _place(one) < _place(once[one.key])):
+                once[one.key] = one
+    equal = frozenset().union(*(part.equal for part, _ in parts))
+    return Audit(ranked(once.values()), frozenset(equal - once.keys()))
+
+
+def _leader(key: str, leaders: Collection[str]) -> str:
+    """Return which of `leaders` the fact `key` follows from, "" if none."""
+    row = classify(key)
+    if row.kind != "covaries":
+        return ""
+    return min((one for one in leaders if one != key and matches(one, row.follows)), default="")
+
+
+def _without(facts: Facts, keys: Collection[str]) -> Facts:
+    return {key: value for key, value in facts.items() if key not in keys}
 
 
 def between_nodes(nodes: Nodes, question: Question) -> tuple[Difference, ...]:
@@ -177,9 +212,11 @@ def moved(before: Nodes, after: Nodes, question: Question) -> tuple[Difference, 
 
 def ranked(differences: Iterable[Difference]) -> tuple[Difference, ...]:
     """Return `differences` by kind, then those that are likeliest to move the figures first."""
-    return tuple(
-        sorted(differences, key=lambda d: (KINDS.index(d.kind), -d.rank, d.key, d.arm, d.node))
-    )
+    return tuple(sorted(differences, key=lambda d: (*_place(d), d.key, d.arm, d.node)))
+
+
+def _place(one: Difference) -> tuple[int, int]:
+    return KINDS.index(one.kind), -one.rank
 
 
 def explained_by(study: Study) -> tuple[str, ...]:
@@ -220,7 +257,7 @@ def _explained(key: str, question: Question) -> bool:
 
 
 def _classed(
-    key: str, ours: Shares, theirs: Shares, explained: Collection[str], question: Question
+    key: str, ours: Shares, theirs: Shares, leaders: Collection[str], question: Question
 ) -> Difference | None:
     """Return a difference with its kind, None for one that is not worth telling."""
     row, study = classify(key), question.study
@@ -231,9 +268,8 @@ def _classed(
     if row.kind in ("volatile", "identity"):
         worth = _notable(row, ours, theirs) if row.kind == "volatile" else _rank(row, question) > 0
         return _difference(key, ours, theirs, "noted", question) if worth else None
-    leaders = sorted(one for one in explained if one != key and matches(one, row.follows))
-    if row.kind == "covaries" and leaders:
-        return _difference(key, ours, theirs, "explained", question, f"follows from {leaders[0]}")
+    if leader := _leader(key, leaders):
+        return _difference(key, ours, theirs, "explained", question, f"follows from {leader}")
     if key in question.accepted:
         return _difference(key, ours, theirs, "accepted", question, question.accepted[key])
     return _difference(key, ours, theirs, "unexplained", question)

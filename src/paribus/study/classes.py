@@ -27,7 +27,8 @@ class Row:
     `moves` says by layer of benchmark how likely a difference moves a figure, 0 (not known to) to
     3 (nearly always); "other" stands for every layer that is not named. A fact that covaries is
     explained when one of those that it `follows` differs and is explained. A volatile one is
-    worth a word when its typical values lie more than `notable` apart.
+    worth a word when its typical values lie more than `notable` apart. With `hidden` the fact may
+    only be out of sight where it is absent.
     """
 
     keys: tuple[str, ...]
@@ -36,6 +37,7 @@ class Row:
     moves: Mapping[str, int] = field(default_factory=dict)
     follows: tuple[str, ...] = ()
     notable: float | None = None
+    hidden: bool = False
 
     def likely(self, layers: Iterable[str]) -> int:
         """Return how likely this fact is to move a benchmark of any of `layers`: 0 to 3."""
@@ -71,6 +73,7 @@ def rows() -> tuple[Row, ...]:
             moves=row.get("moves", {}),
             follows=tuple(row.get("follows", ())),
             notable=row.get("notable"),
+            hidden=row.get("absence") == "hidden",
         )
         for row in _table("classes.toml")["facts"]
     )

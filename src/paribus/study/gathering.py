@@ -10,7 +10,9 @@ import secrets
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from paribus import probes
 from paribus.errors import LaunchError
@@ -29,15 +31,18 @@ MOST_BYTES = 20 << 20
 """Bytes that are read of an answer; facts.sh itself stops far below, a banner adds little."""
 
 _TURN = """\
-rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
+rank=${PARIBUS_RANK:-${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}}
 [ "$rank" = "$1" ] || exit 0
 nonce=n$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
-exec /bin/sh -c "$2" paribus-facts "$nonce" all
+exec /bin/sh -c "$4" paribus-facts "$nonce" "$2" "$(command -v "$3" || printf %s "$3")"
 """
 """Of the ranks that a launch starts, the one whose turn it is reads its node.
 
 The nonce is made there: Open MPI puts a program's arguments into its environment, which is read.
 """
+
+OF_PROGRAM = ("lib.", "program.")
+"""Facts of a program, of which a study may start several."""
 
 
 def gather(
@@ -63,10 +68,14 @@ def gather(
 
 def gather_arm(study: Study, ready: Ready, host: Host) -> list[Gathered]:
     """Return the facts of every node of an arm that is switched to already."""
-    ranks = nodes_of(study, ready)
+    ranks, programs = nodes_of(study, ready), _programs(study, ready)
     prefix = f"{tempfile.gettempdir()}/paribus-facts-{secrets.token_hex(4)}-"
+    # Not bound to the cores of a rank: what is asked is which cores the arm leaves to all of them.
+    free = replace(ready, cores=())
     try:
-        return [_gathered(ready, host, node, ranks, f"{prefix}{node}") for node in range(ranks)]
+        return [
+            _gathered(free, host, node, ranks, programs, f"{prefix}{node}") for node in range(ranks)
+        ]
     finally:
         remove_scratch(prefix)
 
@@ -121,22 +130,52 @@ def changes(
     )
 
 
-def _gathered(ready: Ready, host: Host, node: int, ranks: int, scratch: str) -> Gathered:
+def _programs(study: Study, ready: Ready) -> tuple[str, ...]:
+    """Return the programs of the study; one of our kernels stands for all: built alike."""
+    found: dict[str, str] = {}
+    for selection in study.benchmarks:
+        wanted = program(selection, benchmark_of(selection))
+        path = (*ready.kernels.get(selection.label, ()), *wanted.argv)[0]
+        found.setdefault("kernel" if wanted.kernel else path, path)
+    return tuple(found.values())
+
+
+def _gathered(
+    ready: Ready, host: Host, node: int, ranks: int, programs: Sequence[str], scratch: str
+) -> Gathered:
     """Return the facts of node number `node`, or what went wrong there."""
     arm, at = ready.arm.name, time.time()
     unnamed = f"node {node + 1} of {ranks}"
     try:
-        named, facts = _ask(ready, host, node, ranks, scratch)
+        first, *others = programs
+        named, facts = _ask(ready, host, node, ranks, ("all", first), scratch)
+        more = [_ask(ready, host, node, ranks, ("files", one), scratch)[1] for one in others]
     except (LaunchError, OSError, ValueError) as error:
         return Gathered(arm, unnamed, at, {ERROR: f"{unnamed}: {_one_line(error)}"})
-    return Gathered(arm, named, at, facts)
+    return Gathered(arm, named, at, {**facts, **_of_programs([facts, *more])})
 
 
-def _ask(ready: Ready, host: Host, node: int, ranks: int, scratch: str) -> tuple[str, Facts]:
-    """Return the name and the facts of one node; raises LaunchError with what it did instead."""
-    benchmark = _reader(node, needs_mpi=ready.mpi is not None)
-    selection = Selection("facts", "facts", ranks, {})
-    command = compose(ready, selection, benchmark, seed=0, scratch=scratch)
+def _of_programs(several: Sequence[Facts]) -> dict[str, Any]:
+    """Return the facts of programs, where they differ among these all values."""
+    found: dict[str, list[Any]] = {}
+    for facts in several:
+        for key, value in facts.items():
+            if key.startswith(OF_PROGRAM) and value not in found.setdefault(key, []):
+                found[key].append(value)
+    return {key: values[0] if len(values) == 1 else values for key, values in found.items()}
+
+
+def _ask(
+    ready: Ready, host: Host, node: int, ranks: int, question: tuple[str, str], scratch: str
+) -> tuple[str, Facts]:
+    """Return the name and the facts of one node; raises LaunchError with what it did instead.
+
+    `question` is how much is asked, and of which program the libraries.
+    """
+    benchmark = _reader(node, question, needs_mpi=ready.mpi is not None)
+    command = compose(
+        ready, Selection("facts", "facts", ranks, {}), benchmark, seed=0, scratch=scratch
+    )
     with tempfile.TemporaryDirectory(prefix="paribus-answer-") as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         done = host.run(
@@ -159,9 +198,9 @@ def read_answer(text: str) -> tuple[str, Facts]:
     return name, facts
 
 
-def _reader(node: int, *, needs_mpi: bool) -> Benchmark:
+def _reader(node: int, question: tuple[str, str], *, needs_mpi: bool) -> Benchmark:
     """Return the script of the probes as a benchmark, so that it is started as any other is."""
-    argv = ("/bin/sh", "-c", _TURN, "paribus-turn", str(node), probes.script())
+    argv = ("/bin/sh", "-c", _TURN, "paribus-turn", str(node), *question, probes.script())
     return Benchmark(
         name="facts",
         layer="",
