@@ -59,8 +59,12 @@ _NAMES = (
     "npb_sp",
     "hpl",
     "hpcc",
+    "hpcg",
+    "stream",
     "lammps",
     "qe",
+    "vasp",
+    "gromacs",
 )
 """Every benchmark by its name, which is its module's as well; `paribus list` keeps this order."""
 

@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 
 from paribus.benchmarks._parameters import positive
-from paribus.benchmarks._tool import line_of, once, path_or, refuse
+from paribus.benchmarks._tool import line_of, path_or, refuse
 from paribus.errors import UserError
 from paribus.model import Program, Request
 
@@ -112,13 +112,15 @@ def input_file(n: list[int], nb: list[int], p: list[int], q: list[int], *, devic
 
 def cores(text: str) -> dict[str, str]:
     """Return the kernels that OpenBLAS chose, as a fact; nothing where it did not say."""
-    found = sorted(set(_CORE.findall(text)))
+    found = sorted(set(_CORE.findall(text))) if "Core: " in text else []
     return {"lib.blas.core": "/".join(found)} if found else {}
 
 
 def settings(text: str, start: int) -> dict[str, list[str]]:
     """Return the values that HPL says it will use, by name, each as a list of words."""
-    begin = once(text[start:], "The following parameter values will be used:") + start
+    begin = text.find("The following parameter values will be used:", start)
+    if begin < 0:
+        refuse("HPL does not say which settings it uses")
     found: dict[str, list[str]] = {}
     last = ""
     for line in text[begin : text.find("\n---", begin)].splitlines()[1:]:
@@ -147,29 +149,34 @@ def rows(text: str, start: int, said: dict[str, list[str]]) -> list[Row]:
     found: list[Row] = []
     solved = 0
     for match in _LINE.finditer(text, start):
-        line = line_of(text, match.start())
+        at = match.start()
         if match[9]:
             solved += 1
             if solved != len(found):
-                refuse("a residual without the row that it belongs to", line)
+                refuse("a residual without the row that it belongs to", line_of(text, at))
             if match[9] == "FAILED" or not float(match[8]) < float(limit[1]):
-                refuse(f"residual check failed: {match[8]} is not below {limit[1]}", line)
+                refuse(
+                    f"residual check failed: {match[8]} is not below {limit[1]}", line_of(text, at)
+                )
             continue
         if solved != len(found):
-            refuse("the row before has no residual check", line)
-        found.append(_row(match, line))
+            refuse("the row before has no residual check", line_of(text, at))
+        found.append(_row(match, text))
     _check_count(text, start, found, solved, said)
     return found
 
 
-def _row(match: re.Match[str], line: int) -> Row:
+def _row(match: re.Match[str], text: str) -> Row:
     n, nb, p, q = (int(match[i]) for i in range(2, 6))
     gflops = float(match[7])
     if not (gflops > 0 and n and math.isfinite(gflops)):
-        refuse(f"{match[7]} Gflop/s is not a figure", line)
+        refuse(f"{match[7]} Gflop/s is not a figure", line_of(text, match.start()))
     seconds = operations(n) * 1e-9 / gflops
     if abs(seconds - float(match[6])) > 0.006 + 1e-3 * seconds:
-        refuse(f"{match[7]} Gflop/s for {match[6]} s are not the work of N = {n}", line)
+        refuse(
+            f"{match[7]} Gflop/s for {match[6]} s are not the work of N = {n}",
+            line_of(text, match.start()),
+        )
     return Row(match[1], n, nb, p, q, gflops)
 
 

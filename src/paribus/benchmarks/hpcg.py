@@ -1,0 +1,147 @@
+"""High Performance Conjugate Gradients, where the site has it built; it writes two files."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from paribus.benchmarks._parameters import positive
+from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
+from paribus.model import (
+    Case,
+    Metric,
+    Parameter,
+    Program,
+    Reading,
+    Request,
+    Sample,
+    Scalar,
+)
+
+_TITLE = "HPCG-Benchmark\nversion="
+_RATING = "Final Summary::HPCG result is VALID with a GFLOP/s rating of"
+_SPEED = "GFLOP/s Summary::"
+_OVERALL = "Total with convergence and optimization phase overhead"
+_CHECKS = (
+    "Spectral Convergence Tests::Result",
+    "Departure from Symmetry |x'Ay-y'Ax|/(2*||x||*||A||*||y||)/epsilon::Result",
+    "Iteration Count Information::Result",
+    "Reproducibility Information::Result",
+)
+
+
+def command(request: Request) -> Program:
+    """Return xhpcg with an hpcg.dat made of the parameters."""
+    asked = request.parameters
+    grid = " ".join(str(asked[key]) for key in ("nx", "ny", "nz"))
+    text = f"HPCG benchmark input file\nwritten by Paribus\n{grid}\n{asked['seconds']}\n"
+    return Program(
+        (path_or(request, "xhpcg"),),
+        files={"hpcg.dat": text},
+        env={"OMP_NUM_THREADS": "1"},
+        outputs=("HPCG-Benchmark*.txt", "hpcg*.txt"),
+    )
+
+
+def read(text: str) -> Reading:
+    """Return what stands in HPCG-Benchmark_*.txt; raises ParseError with the line.
+
+    The other file, hpcg*.txt, may stand before or after it.
+    """
+    if (at := text.find("INVALID")) >= 0:
+        refuse(f"HPCG says {line_at(text, at).strip()[:100]!r}", line_of(text, at))
+    begin = once(text, _TITLE, "the title of HPCG")
+    values, line = _values(text, begin)
+
+    def value(key: str) -> str:
+        if key not in values:
+            refuse(f"{key!r} is missing")
+        return values[key]
+
+    def number(key: str) -> float:
+        return figure(value(key), line.get(key, 0))
+
+    for check in _CHECKS:
+        if value(check) != "PASSED":
+            refuse(f"{check} is {value(check)[:20]!r}", line[check])
+    rating = number(_RATING)
+    if value(_RATING) != value(_SPEED + _OVERALL):
+        refuse("the rating is not the Gflop/s of the summary", line[_RATING])
+    work = number("Floating Point Operations Summary::Total") * 1e-9
+    seconds = number("Benchmark Time Summary::Total")
+    if not math.isclose(number(_SPEED + "Raw Total") * seconds, work, rel_tol=1e-4):
+        refuse("Gflop/s times seconds are not the operations", line[_SPEED + "Raw Total"])
+    if not 0.5 * number(_SPEED + "Raw Total") < rating <= 1.0001 * number(_SPEED + "Raw Total"):
+        refuse("the rating is far from the raw Gflop/s", line[_RATING])
+    parameters: dict[str, Scalar] = {}
+    ranks = count(value("Machine Summary::Distributed Processes"))
+    places = 1
+    for axis in "xyz":
+        local = count(value(f"Local Domain Dimensions::n{axis}"))
+        parts = count(value(f"Processor Dimensions::np{axis}"))
+        if count(value(f"Global Problem Dimensions::Global n{axis}")) != local * parts:
+            refuse(f"the global n{axis} is not the local one times the ranks")
+        parameters[f"n{axis}"] = local
+        places *= parts
+    if places != ranks:
+        refuse(f"{ranks} ranks were started, the grid has {places}")
+    parameters["threads"] = count(value("Machine Summary::Threads per processes"))
+    per_set = "Iteration Count Information::Optimized CG iterations per set"
+    parameters["iterations_per_set"] = count(value(per_set))
+    facts = {
+        "hpcg.time_s": seconds,
+        "hpcg.reference_kernels": text.count("Final Summary::Reference version of", begin),
+    }
+    sample = Sample("gflops", Case(), (rating,))
+    return Reading("hpcg", value("version"), parameters, ranks, (sample,), facts)
+
+
+def _values(text: str, begin: int) -> tuple[dict[str, str], dict[str, int]]:
+    """Return the values by key, and their lines; of keys that come several times none is kept."""
+    values: dict[str, str] = {}
+    line: dict[str, int] = {}
+    several: set[str] = set()
+    for number, row in enumerate(text[begin:].split("\n"), line_of(text, begin)):
+        key, sign, found = row.rpartition("=")
+        if not sign:
+            continue
+        if key in values:
+            several.add(key)
+        values[key], line[key] = found.rstrip(), number
+    for key in several:
+        if key in _CHECKS or key.startswith(("Final", "GFLOP/s", "Floating", "Benchmark Time")):
+            refuse(f"{key!r} is there twice", line[key])
+        del values[key]
+    if not re.fullmatch(r"\d+\.\d+", values.get("version", "")):
+        refuse("the version of HPCG is missing", line_of(text, begin))
+    return values, line
+
+
+BENCHMARK = tool(
+    "hpcg",
+    layer="compute",
+    summary="HPCG: conjugate gradients with a multigrid preconditioner, all ranks",
+    metrics=(Metric("gflops", "Gflop/s", "higher"),),
+    reader=read,
+    marks=(_TITLE,),
+    command=command,
+    parameters={
+        "nx": Parameter(104, positive, "local grid in x, a multiple of 8"),
+        "ny": Parameter(104, positive, "local grid in y, a multiple of 8"),
+        "nz": Parameter(104, positive, "local grid in z, a multiple of 8"),
+        "seconds": Parameter(60, positive, "how long it measures; official ratings need 1800"),
+    },
+    program="xhpcg",
+    get="https://github.com/hpcg-benchmark/hpcg: ../configure Linux_MPI && make, in a folder build",
+    versions="3.1",
+    proof=(
+        "VALID with a rating, the four checks PASSED, the rating equal to the overall Gflop/s of"
+        " the summary, raw Gflop/s times seconds equal to the operations, local grid times"
+        " process grid equal to the global one, ranks as asked; INVALID comes with exit code 0"
+    ),
+    means=(
+        "limited by memory bandwidth and allreduce, 1 to 4 % of HPL; vendors' binaries are tuned,"
+        " the reference code is not: the fact hpcg.reference_kernels counts the untuned kernels;"
+        " small grids fit into caches"
+    ),
+)

@@ -1,0 +1,103 @@
+"""STREAM (stream.c of John D. McCalpin), where the site has it built."""
+
+from __future__ import annotations
+
+import re
+
+from paribus.benchmarks._parameters import positive
+from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
+from paribus.model import (
+    Case,
+    Metric,
+    Parameter,
+    Program,
+    Reading,
+    Request,
+    Sample,
+    Scalar,
+)
+
+_TITLE = "STREAM version $Revision: "
+_HEADING = "Function    Best Rate MB/s  Avg time     Min time     Max time"
+_ROW = re.compile(r"(\w+): +(\d+\.\d) +(\d+\.\d{6}) +(\d+\.\d{6}) +(\d+\.\d{6})[ \t]*")
+_KERNELS = {"Copy": 2, "Scale": 2, "Add": 3, "Triad": 3}
+_VALUES = (
+    ("element_bytes", re.compile(r"^This system uses (\d+) bytes per array element\.$", re.M)),
+    ("elements", re.compile(r"^Array size = (\d+) \(elements\), Offset = \d+ \(elements\)$", re.M)),
+    ("times", re.compile(r"^Each kernel will be executed (\d+) times\.$", re.M)),
+    ("threads", re.compile(r"^Number of Threads counted = (\d+)$", re.M)),
+)
+
+
+def command(request: Request) -> Program:
+    """Return the program: array size and repetitions were compiled in."""
+    env = {"OMP_NUM_THREADS": str(request.parameters["threads"])}
+    return Program((path_or(request, "stream"),), mpi=False, env=env)
+
+
+def read(text: str) -> Reading:
+    """Return what STREAM printed; raises ParseError with the line."""
+    start = once(text, _TITLE, "the title of STREAM")
+    version = re.compile(r"(5\.10) \$").match(text, start + len(_TITLE))
+    if version is None:
+        refuse(f"unknown version of STREAM: {line_at(text, start)[:60]!r}", line_of(text, start))
+    if (at := text.find("Failed Validation")) >= 0:
+        refuse(f"STREAM says {line_at(text, at).strip()[:100]!r}", line_of(text, at))
+    heading = once(text, _HEADING, "the heading of the table")
+    once(text, "\nSolution Validates: avg error less than ", "'Solution Validates'")
+    parameters: dict[str, Scalar] = {}
+    for key, form in _VALUES:
+        if len(found := form.findall(text, start, heading)) == 1:
+            parameters[key] = count(found[0])
+        elif key != "threads" or found:
+            refuse(f"{key} is not said once before the table")
+    array = int(parameters["elements"]) * int(parameters["element_bytes"])
+    first = line_of(text, heading) + 1
+    samples = []
+    lines = text[heading : heading + 1000].split("\n")[1:5]
+    for number, (line, (name, arrays)) in enumerate(
+        zip(lines, _KERNELS.items(), strict=False), first
+    ):
+        row = _ROW.fullmatch(line)
+        if row is None or row[1] != name:
+            refuse(f"expected the row of {name}, got {line[:60]!r}", number)
+        rate = figure(row[2], number)
+        mean, least, most = map(float, row.groups()[2:])
+        seconds = arrays * array * 1e-6 / rate
+        if abs(seconds - least) > 1e-6 + 1e-4 * seconds or not least <= mean <= most:
+            refuse(f"{row[2]} MB/s are not {arrays} arrays in {row[4]} s", number)
+        samples.append(Sample(name.lower(), Case(), (rate,)))
+    if len(samples) != 4 or not lines[-1].startswith("Triad"):
+        refuse("the table has not four rows", first)
+    samples.reverse()
+    return Reading("stream", version[1], parameters, None, tuple(samples))
+
+
+BENCHMARK = tool(
+    "stream",
+    layer="memory",
+    summary="STREAM: memory bandwidth of four simple loops, best of the repetitions",
+    metrics=tuple(Metric(name, "MB/s", "higher") for name in ("triad", "add", "scale", "copy")),
+    reader=read,
+    marks=(_TITLE,),
+    command=command,
+    parameters={
+        "threads": Parameter(
+            1, positive, 'OpenMP threads; more than one needs [plan] bind = "none"'
+        ),
+        "elements": Parameter(None, positive, "the array size that was compiled in, to be checked"),
+    },
+    program="stream",
+    get="https://www.cs.virginia.edu/stream: cc -O3 -fopenmp -DSTREAM_ARRAY_SIZE=80000000 stream.c",
+    versions="5.10 of stream.c",
+    proof=(
+        "title, heading and 'Solution Validates' once, four rows in order, the rate equal to the"
+        " bytes divided by the minimum time, min <= avg <= max"
+    ),
+    means=(
+        "MB = 10^6, from the fastest repetition but the first, so a peak and not a mean; bytes"
+        " that a cache reads before it writes are not counted; arrays must be four times the"
+        " caches, else it is a cache's bandwidth"
+    ),
+    ranks=1,
+)
