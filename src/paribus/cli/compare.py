@@ -36,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--unit", default="", help="unit of the values, if no column says it")
     parser.add_argument("--better", choices=("lower", "higher"), help="if no column says it")
+    parser.add_argument(
+        "--pair", choices=("name", "time", "order"), default="", help="what pairs logs (what tells)"
+    )
     parser.add_argument("--margin", metavar="SHARE", help='practical equivalence, such as "2 %%"')
     parser.add_argument("--out", metavar="DIR", type=Path, help="write the reports into DIR")
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
@@ -47,7 +50,8 @@ def compare(arguments: argparse.Namespace) -> int:
     from paribus.cli import outputs
     from paribus.study.imported import Answers, judge_table
     from paribus.study.logged import judge_logs
-    from paribus.study.logs import are_logs, read_logs
+    from paribus.study.logs import are_logs, find_logs
+    from paribus.study.pairing import pair_logs
     from paribus.tables.files import read_tables
 
     out: Path | None = arguments.out
@@ -61,7 +65,7 @@ def compare(arguments: argparse.Namespace) -> int:
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise StoreError("exists already", place=str(out), mend="choose another with --out")
     if are_logs(arguments.tables):
-        logs = read_logs(arguments.tables)
+        logs = pair_logs(*find_logs(arguments.tables), arguments.pair)
         judgement = judge_logs(logs, answers, directory=str(out or ""))
     else:
         table = read_tables(arguments.tables)

@@ -40,16 +40,25 @@ class Answers:
     margin: float | None = None
 
 
-def judge_table(table: Table, answers: Answers, *, directory: str = "") -> Judgement:
+def judge_table(
+    table: Table,
+    answers: Answers,
+    *,
+    directory: str = "",
+    tools: Mapping[str, str] | None = None,
+) -> Judgement:
     """Return the judgement of `table`, in the same form as that of a study.
+
+    `tools` names the benchmark of Paribus that a label of the table stands for, where it differs.
 
     With blocks, or launches that alternate in time, the arms are paired and one look is taken;
     otherwise the ratios stand without an interval and every verdict is withheld. Raises
     UserError for what the table does not say and a comparison needs.
     """
-    metrics = _metrics(table, answers)
+    tools = tools or {}
+    metrics = _metrics(table, answers, tools)
     found = arrange(table, answers.reference)
-    study = _study(table, found, answers)
+    study = _study(table, found, answers, tools)
     if any(len(group.names) > MOST_BLOCKS for group in found.groups):
         raise UserError(
             f"has more than {MOST_BLOCKS:,} blocks of one benchmark",
@@ -83,7 +92,7 @@ def judge_table(table: Table, answers: Answers, *, directory: str = "") -> Judge
     )
 
 
-def _study(table: Table, found: Arrangement, answers: Answers) -> Study:
+def _study(table: Table, found: Arrangement, answers: Answers, tools: Mapping[str, str]) -> Study:
     reference, *others = found.arms
     return Study(
         question=f"What do {provenance.listed(table.sources)} say of"
@@ -91,8 +100,8 @@ def _study(table: Table, found: Arrangement, answers: Answers) -> Study:
         factor=answers.factor or "not told",
         arms=tuple(Arm(name) for name in found.arms),
         benchmarks=tuple(
-            Selection(group.benchmark, group.benchmark, 0, {}, endpoints=("median",))
-            for group in found.groups
+            Selection(label, tools.get(label, label), 0, {}, endpoints=("median",))
+            for label in (group.benchmark for group in found.groups)
         ),
         settings=Settings(
             margin=answers.margin,
@@ -106,7 +115,9 @@ def _study(table: Table, found: Arrangement, answers: Answers) -> Study:
 # --- metrics --------------------------------------------------------------------------------
 
 
-def _metrics(table: Table, answers: Answers) -> dict[str, tuple[Metric, ...]]:
+def _metrics(
+    table: Table, answers: Answers, tools: Mapping[str, str]
+) -> dict[str, tuple[Metric, ...]]:
     """Return the metrics of each benchmark, the one that appears first deciding.
 
     Unit and direction are the table's, or the user's, or those of the benchmark of that name
@@ -128,7 +139,7 @@ def _metrics(table: Table, answers: Answers) -> dict[str, tuple[Metric, ...]]:
     for row in rows:
         benchmark = table.benchmark.names[table.benchmark.codes[row]]
         name = table.metric.names[table.metric.codes[row]]
-        known = _known(benchmark, name)
+        known = _known(tools.get(benchmark, benchmark), name)
         unit = _cell(table, "unit", row) or answers.unit or (known.unit if known else "")
         better = _cell(table, "better", row) or answers.better or (known.better if known else "")
         if not known and name not in asked and (table.unit is None or table.better is None):
@@ -184,7 +195,7 @@ def _paired(
         before += sum(grid.values.shape[0] * grid.values.shape[1] for grid in grids.values())
         over = dict.fromkeys(grids, True)
         parts.append(judgement_of(plan, evidence, directory=directory, over=over))
-    return _merged(parts, study)
+    return merged(parts, study)
 
 
 def _grid(group: Group, arms: tuple[str, ...]) -> Grid:
@@ -193,7 +204,7 @@ def _grid(group: Group, arms: tuple[str, ...]) -> Grid:
     return Grid(arms, group.numbers, group.cells, group.values, group.times)
 
 
-def _merged(parts: Sequence[Judgement], study: Study) -> Judgement:
+def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
     """Return one judgement of several, their benchmarks in the order of the study."""
     first = parts[0]
     if len(parts) == 1:
@@ -204,10 +215,11 @@ def _merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         several = [finding for part in parts for finding in getattr(part, name)]
         return tuple(sorted(several, key=lambda finding: order[finding.benchmark]))
 
-    begin = min(part.started or 0.0 for part in parts)
+    dated = [(part.started or 0.0, part) for part in parts if part.points]
+    begin = min((started for started, _ in dated), default=None)
     points = [
-        replace(point, at_s=point.at_s + (part.started or 0.0) - begin)
-        for part in parts
+        replace(point, at_s=point.at_s + started - (begin or 0.0))
+        for started, part in dated
         for point in part.points
     ]
     points.sort(key=lambda point: point.at_s)
@@ -220,7 +232,7 @@ def _merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         points=tuple(points),
         notices=tuple({n.text: n for part in parts for n in part.notices}.values()),
         started=begin,
-        wall_s=points[-1].at_s,
+        wall_s=points[-1].at_s if points else 0.0,
         looks=tuple(sorted({look for part in parts for look in part.looks})),
     )
 

@@ -1,141 +1,269 @@
-"""The judgement of logs: that of their table, and what the logs themselves say of it."""
+"""The judgement of logs: that of their tables, and what the logs themselves say of it."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from paribus.judgement import Judgement, Notice
-from paribus.study.imported import Answers, judge_table
-from paribus.study.logs import Log, Logs, source_of
+from paribus.benchmarks import BENCHMARKS
+from paribus.errors import UserError
+from paribus.judgement import Finding, Judgement, Notice, Verdict, Word
+from paribus.study.conclude import sentence
+from paribus.study.imported import Answers, judge_table, merged
+from paribus.study.logs import Log, Unread
+from paribus.study.pairing import WORK, Kind, Logs, Pairing, other_work, sources_of
 from paribus.tables.table import build
-from paribus.units import count
-
-WORK = "work."
-"""Facts of a log under this prefix say what was computed: two arms must agree in them."""
-
-SAME_WORK = 1e-6
-"""Relative difference up to which figures of the work count as the same: rounding in a sum."""
+from paribus.units import count, plural
 
 MOST_TOLD = 10
+MOST_REFUSED = 0.10
+"""Share of an arm's logs of a tool that may be refused, as in `stats.reliability`."""
+
+BY_ORDER = (
+    "nothing says which logs were made close in time, so drift of the machine cannot be told from"
+    " a difference; give logs that keep the times of their files, or a table with a column block"
+)
 
 
 def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgement:
     """Return the judgement of `logs`, in the same form as that of a study.
 
-    Raises UserError as `judge_table` does.
+    Raises UserError, saying what was found, when nothing can be compared, and as `judge_table`.
     """
-    judgement = judge_table(build([source_of(logs)]), answers, directory=directory)
-    return replace(
-        judgement,
-        design=f"{_read_from(logs)} {judgement.design}",
-        notices=tuple(
-            sorted([*_notices(logs), *judgement.notices], key=lambda n: n.level != "warning")
+    if not logs.kinds:
+        raise UserError(
+            nothing(logs),
+            place=" and ".join(logs.arms),
+            mend="give outputs of the same benchmark with the same parameters for each arm;"
+            " `paribus list` names what is read",
+        )
+    tools = {kind.label: kind.tool for kind in logs.kinds}
+    parts, designs = [], []
+    for (pairing, why), source in sources_of(logs).items():
+        part = judge_table(build([source]), answers, directory=directory, tools=tools)
+        kinds = [k for k in logs.kinds if (k.pairing, k.why) == (pairing, why)]
+        parts.append(_as_paired(part, pairing))
+        designs.append(f"{_read_from(kinds, why)} {part.design}")
+    study = replace(
+        parts[0].study, benchmarks=tuple(s for part in parts for s in part.study.benchmarks)
+    )
+    whole = merged(parts, study)
+    return _held(
+        replace(
+            whole,
+            design=" ".join(designs),
+            notices=tuple(
+                sorted([*_notices(logs), *whole.notices], key=lambda n: n.level != "warning")
+            ),
         ),
+        {**_refused_too_often(logs), **_other_work(logs)},
     )
 
 
-def _read_from(logs: Logs) -> str:
-    tools = sorted({_tool(log) for log in logs.logs})
-    files = {log.path for log in logs.logs}
-    return f"{count(len(files), 'log')} of {', '.join(tools)}; paired: {logs.why}."
+def nothing(logs: Logs) -> str:
+    """Return why nothing can be compared: what was found instead."""
+    found = "; ".join(logs.apart[:MOST_TOLD]) or "no log of a tool that is known here"
+    found += f"; and {len(logs.apart) - MOST_TOLD} more" * (len(logs.apart) > MOST_TOLD)
+    refused = [one for one in logs.unread if one.tool] or list(logs.unread)
+    said = f"; {_told(refused, 5)}" if refused else ""
+    return f"hold nothing to compare: {found}{said}"
+
+
+def _as_paired(part: Judgement, pairing: Pairing) -> Judgement:
+    """Return a part of the judgement as far as its way of pairing supports it."""
+    mend = {"order unknown": "The times of the files would show it: keep them when copying."}
+    notices = tuple(
+        replace(
+            n,
+            mend=mend.get(n.name, n.mend),
+            text=n.text.replace("The table does not tell", "Logs do not tell"),
+        )
+        for n in part.notices
+    )
+    labels = {s.label: BY_ORDER for s in part.study.benchmarks if pairing == "order"}
+    return _held(replace(part, notices=notices), labels)
+
+
+def _held(judgement: Judgement, why: Mapping[str, str]) -> Judgement:
+    """Return the judgement with the verdicts of some benchmarks withheld, for the reason given."""
+    if not why:
+        return judgement
+
+    def held(found: Sequence[Finding]) -> tuple[Finding, ...]:
+        return tuple(
+            replace(f, verdict=Verdict(Word.WITHHELD, why[f.benchmark], final=True))
+            if f.benchmark in why and f.verdict.word is not Word.WITHHELD
+            else f
+            for f in found
+        )
+
+    heads = held(judgement.headlines)
+    return replace(
+        judgement,
+        headlines=heads,
+        cases=held(judgement.cases),
+        pairs=held(judgement.pairs),
+        sentence=sentence(heads),
+    )
+
+
+def _read_from(kinds: Sequence[Kind], why: str) -> str:
+    tools = list(dict.fromkeys(_tool(log) for kind in kinds for log in kind.logs))
+    files = {log.path for kind in kinds for log in kind.logs}
+    named = ", ".join(tools[:6]) + (f" and {len(tools) - 6} more" if len(tools) > 6 else "")
+    return f"{count(len(files), 'log')} of {named}, paired: {why}."
 
 
 def _tool(log: Log) -> str:
     return f"{log.reading.benchmark} {log.reading.version}".strip()
 
 
+# --- notices ---------------------------------------------------------------------------------
+
+
 def _notices(logs: Logs) -> Iterable[Notice]:
-    yield from _unread(logs)
-    if logs.pairing == "order":
+    if logs.unread:
+        refused = any(one.tool for one in logs.unread)
         yield Notice(
-            "paired by order",
-            "warning",
-            "Nothing says which logs were made close in time: they were paired in the order of"
-            " their names, so drift of the machine is not controlled.",
-            mend="Give logs that keep the times of their files, or a table with a column block.",
+            "not read",
+            "warning" if refused else "note",
+            f"{_told(logs.unread, MOST_TOLD)}.",
+            figures={_place(one): one.why for one in logs.unread[:1000]},
         )
-    for sentence in logs.apart[:MOST_TOLD]:
-        yield Notice("not comparable", "warning", f"Left out: {sentence}.")
+    yield from _sentences("not comparable", "Left out, for want of the like: ", logs.apart)
+    yield from _sentences("logs cut short", "Left out, for they are not whole: ", logs.partial)
+    yield from _sentences("cases left out", "Cases left out: ", logs.cases)
     yield from _versions(logs)
-    yield from _work(logs)
     yield from _guards(logs)
+    yield from _two_tools(logs)
+    for label, why in {**_refused_too_often(logs), **_other_work(logs)}.items():
+        name = "work differs" if label in _other_work(logs) else "launches failed"
+        yield Notice(name, "warning", f"{label}: {why}.", (label,))
 
 
-def _unread(logs: Logs) -> Iterable[Notice]:
-    if not logs.unread:
-        return
-    told = [f"{path.name} {why}" for path, why in list(logs.unread.items())[:MOST_TOLD]]
-    more = len(logs.unread) - len(told)
-    yield Notice(
-        "not read",
-        "warning",
-        f"{count(len(logs.unread), 'file')} not read: {'; '.join(told)}"
-        + (f"; and {more} more." if more else "."),
-        figures={str(path): why for path, why in logs.unread.items()},
-    )
+def _sentences(name: str, begin: str, told: Sequence[str]) -> Iterable[Notice]:
+    if told:
+        more = f"; and {len(told) - MOST_TOLD} more" * (len(told) > MOST_TOLD)
+        text = f"{begin}{'; '.join(told[:MOST_TOLD])}{more}."
+        yield Notice(name, "warning", text, figures={"all": list(told[:1000])})
+
+
+def _told(unread: Sequence[Unread], most: int) -> str:
+    """Return what was not read, alike reasons together."""
+    by_reason: dict[str, list[str]] = {}
+    for one in unread:
+        by_reason.setdefault(one.why, []).append(f"{one.arm}/{one.name}")
+    told = [
+        f"{names[0]} {why}" if len(names) == 1 else f"{_files(names)} {why.replace('is ', 'are ')}"
+        for why, names in by_reason.items()
+    ]
+    more = f"; and {len(told) - most} more reasons" * (len(told) > most)
+    return f"{count(len(unread), 'file')} not read: {'; '.join(told[:most])}{more}"
+
+
+def _files(names: Sequence[str]) -> str:
+    more = f", and {len(names) - 3} more," * (len(names) > 3)
+    return f"{', '.join(names[:3])}{more}"
+
+
+def _place(one: Unread) -> str:
+    return f"{one.arm}/{one.name}".encode("utf-8", "backslashreplace").decode()
 
 
 def _versions(logs: Logs) -> Iterable[Notice]:
-    versions: dict[str, dict[str, set[str]]] = {}
-    for log in logs.logs:
-        of_tool = versions.setdefault(log.reading.benchmark, {})
-        of_tool.setdefault(log.arm, set()).add(log.reading.version)
-    for benchmark, by_arm in versions.items():
+    for kind in logs.kinds:
+        by_arm: dict[str, set[str]] = {}
+        for log in kind.logs:
+            by_arm.setdefault(log.arm, set()).add(log.reading.version)
         if len(set().union(*by_arm.values())) > 1:
             told = "; ".join(f"{arm} {', '.join(sorted(v))}" for arm, v in by_arm.items())
             yield Notice(
                 "versions differ",
                 "warning",
-                f"{benchmark} is not of one version: {told}.",
-                (benchmark,),
+                f"{kind.label} is not of one version: {told}. Part of the ratio may be the"
+                " program's.",
+                (kind.label,),
             )
-
-
-def _work(logs: Logs) -> Iterable[Notice]:
-    """Say where the arms did not compute the same."""
-    seen: dict[tuple[str, str], dict[str, set[object]]] = {}
-    for log in logs.logs:
-        for key, value in log.reading.facts.items():
-            if key.startswith(WORK):
-                by_arm = seen.setdefault((log.reading.benchmark, key), {})
-                by_arm.setdefault(log.arm, set()).add(value)
-    for (benchmark, key), by_arm in seen.items():
-        values = [value for several in by_arm.values() for value in several]
-        if not _alike(values):
-            told = "; ".join(f"{arm} {_some(several)}" for arm, several in by_arm.items())
-            yield Notice(
-                "work differs",
-                "warning",
-                f"{benchmark} did not do the same work: {key.removeprefix(WORK)} is {told}.",
-                (benchmark,),
-            )
-
-
-def _alike(values: Sequence[object]) -> bool:
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    if len(numbers) == len(values):
-        return all(math.isclose(numbers[0], v, rel_tol=SAME_WORK) for v in numbers)
-    return len(set(map(str, values))) == 1
-
-
-def _some(values: Iterable[object]) -> str:
-    shown = sorted(map(str, values))
-    return ", ".join(shown[:3]) + (", ..." if len(shown) > 3 else "")
 
 
 def _guards(logs: Logs) -> Iterable[Notice]:
-    said: dict[tuple[str, str], list[str]] = {}
-    for log in logs.logs:
-        for guard in log.reading.guards:
-            said.setdefault((log.reading.benchmark, log.arm), []).append(f"{log.name}: {guard}")
-    for (benchmark, arm), several in said.items():
-        told = "; ".join(several[:3]) + (f"; and {len(several) - 3} more" * (len(several) > 3))
-        yield Notice(
-            "contamination",
-            "warning",
-            f"{benchmark}, {arm}: {told}.",
-            (benchmark,),
-            figures={"logs": len(several)},
-        )
+    """Yield what logs say against their own figures, such as a CPU time far below the wall time."""
+    for kind in logs.kinds:
+        for arm in logs.arms:
+            said = [
+                f"{log.name}: {guard}"
+                for log in kind.logs
+                if log.arm == arm
+                for guard in log.reading.guards
+            ]
+            if said:
+                more = f"; and {len(said) - 3} more" * (len(said) > 3)
+                yield Notice(
+                    "contamination",
+                    "warning",
+                    f"{kind.label}, {arm}: {'; '.join(said[:3])}{more}.",
+                    (kind.label,),
+                    figures={"said": said[:1000]},
+                )
+
+
+def _two_tools(logs: Logs) -> Iterable[Notice]:
+    """Say of tools that measure something by the same name that they are not mixed."""
+    alike: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for kind in logs.kinds:
+        benchmark = BENCHMARKS[kind.tool]
+        family = kind.tool.partition("_")[0] if benchmark.read else "paribus"
+        of_layer = alike.setdefault((benchmark.layer, benchmark.metrics[0].unit), {})
+        of_layer.setdefault(family, []).append(kind.label)
+    for (layer, unit), families in alike.items():
+        if len(families) > 1:
+            labels = [label for several in families.values() for label in several]
+            told = ", ".join(labels[:6]) + (", ..." if len(labels) > 6 else "")
+            yield Notice(
+                "tools not mixed",
+                "note",
+                f"{told} give figures of the {layer} layer in {unit}, each in its own way: every"
+                " ratio is of one program with itself, and no figure of one is to be held against"
+                " a figure of another.",
+                tuple(labels),
+            )
+
+
+# --- what withholds --------------------------------------------------------------------------
+
+
+def _other_work(logs: Logs) -> dict[str, str]:
+    """Return for each kind whose arms did not compute the same why its verdict is withheld."""
+    found: dict[str, str] = {}
+    for kind in logs.kinds:
+        first = kind.logs[0]
+        for log in kind.logs[1:]:
+            for key in other_work(first, log)[:1]:
+                name = key.removeprefix(WORK)
+                values = [one.reading.facts.get(key, "not said") for one in (first, log)]
+                found.setdefault(
+                    kind.label,
+                    f"the work is not the same: {name} is {values[0]} in {first.name} of"
+                    f" {first.arm} and {values[1]} in {log.name} of {log.arm}",
+                )
+    return found
+
+
+def _refused_too_often(logs: Logs) -> dict[str, str]:
+    """Return for each kind of which many logs were refused why its verdict is withheld.
+
+    Logs of launches that failed are no sample at random: that they did may be what differs.
+    """
+    found = {}
+    for kind in logs.kinds:
+        good = Counter(log.arm for log in kind.logs)
+        bad = Counter(one.arm for one in logs.unread if one.tool == kind.tool)
+        shares = {arm: bad[arm] / (good[arm] + bad[arm]) for arm in logs.arms}
+        if max(shares.values()) > MOST_REFUSED:
+            counts = [f"{bad[arm]} of {good[arm] + bad[arm]} of {arm}" for arm in logs.arms]
+            found[kind.label] = (
+                f"many {plural('log')} show no success ({', '.join(counts)}): why they do not may"
+                " be what differs"
+            )
+    return found

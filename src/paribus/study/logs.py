@@ -1,291 +1,306 @@
-"""Logs of tools that ran elsewhere: recognised by what they say, read, and laid side by side.
+"""Logs of tools that ran elsewhere: found, recognised by what they say, and read.
 
-What comes out is the same table that `paribus compare` makes of numbers, so that the analysis is
-one. Nothing in a log is executed, and a file that cannot be read costs only itself.
+Nothing in a log is executed. A file that cannot be read costs only itself: it is named, with the
+reason, and the rest goes on.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
 
-from paribus.benchmarks import BENCHMARKS
+from paribus.benchmarks import BENCHMARKS, kernel_logs
+from paribus.benchmarks._tool import HEAD, plain
 from paribus.errors import ParseError, UserError
-from paribus.model import Metric, Reading
-from paribus.tables.table import Source
+from paribus.model import Reading
 
 MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
 
-SETTLED_S = 1.0
-"""Files that were all written within this many seconds per file were copied: their times say
-nothing of when they were measured."""
+MOST_CUT = 16 << 20
+"""Characters of a text up to which it is searched for several outputs, one after the other."""
 
-Pairing = Literal["name", "time", "order", "none"]
+_PACKED = (
+    (b"\x1f\x8b", "is compressed: unpack it first (gunzip)"),
+    (b"\x28\xb5\x2f\xfd", "is compressed: unpack it first (unzstd)"),
+    (b"\xfd7zXZ", "is compressed: unpack it first (unxz)"),
+    (b"BZh", "is compressed: unpack it first (bunzip2)"),
+    (b"PK\x03\x04", "is an archive: unpack it first (unzip)"),
+    (b"\xff\xfe", "is not UTF-8 but UTF-16"),
+    (b"\xfe\xff", "is not UTF-8 but UTF-16"),
+)
+
+Reader = Callable[[str], Reading]
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
     """One output that was read: whose it is, and what it says.
 
-    `name` is the file's path below its arm's folder, `at` when it was written or, where the log
-    says so itself, measured (seconds since the epoch).
+    `name` is the file's path below its arm's folder, with #2 for the second output in one file;
+    `at` is when the file was written or, if `dated`, when the log itself says that it was measured
+    (seconds since the epoch). `alone` is False for one of several outputs of a tool in one file.
     """
 
     arm: str
     name: str
     path: Path
     at: float
+    dated: bool
+    alone: bool
     reading: Reading
 
 
 @dataclass(frozen=True, slots=True)
-class Logs:
-    """What was found in the folders of the arms.
+class Unread:
+    """A file, or a part of one, that was not read, and why; `tool` if one was recognised in it.
 
-    `unread` maps a file to the reason why it was not read; `apart` says in sentences which logs
-    have nothing to stand beside; `pairing` is how logs of two arms belong together, `why` why.
+    `name` is that of a Log.
     """
 
-    arms: tuple[str, ...]
-    logs: tuple[Log, ...]
-    unread: Mapping[Path, str]
-    apart: tuple[str, ...]
-    pairing: Pairing
+    arm: str
+    name: str
     why: str
+    tool: str = ""
 
 
 def are_logs(paths: Sequence[Path]) -> bool:
     """Return whether `paths` are to be read as logs, rather than as tables of numbers."""
-    return any(
-        path.is_dir() or (path.is_file() and bool(_recognised(_head(path)))) for path in paths
-    )
+    return any(path.is_dir() or (path.is_file() and _is_log(path)) for path in paths)
 
 
-def read_logs(paths: Sequence[Path]) -> Logs:
-    """Return the logs below `paths`, a file or a folder for each arm, the reference first.
+def arms_of(paths: Sequence[Path]) -> tuple[str, ...]:
+    """Return what the arms are called: what tells their paths apart.
 
-    Raises UserError when an arm has none, or none that the others have as well.
+    Raises UserError when two paths are one.
+
+    >>> arms_of([Path("logs/host/osu.log"), Path("logs/bridged/osu.log")])
+    ('host', 'bridged')
     """
-    arms = _names(paths)
-    unread: dict[Path, str] = {}
-    found: list[Log] = []
-    for arm, path in zip(arms, paths, strict=True):
-        for file in _files(path):
-            name = file.name if path.is_file() else file.relative_to(path).as_posix()
-            found += _read(arm, name, file, unread)
-    kept, apart = _comparable(found, arms)
-    if not kept:
+    parts = [Path(os.path.abspath(path)).parts for path in paths]  # noqa: PTH100 - links keep their names
+    twice = [path for path, part in zip(paths, parts, strict=True) if parts.count(part) > 1]
+    if twice:
         raise UserError(
-            _nothing(found, unread, apart),
-            place=", ".join(map(str, paths)),
-            mend="give outputs of the same benchmark with the same parameters for each arm;"
-            " `paribus list` names what is read",
+            "is given twice",
+            place=_shown(twice[0]),
+            mend="give the folder of another arm beside it",
         )
-    pairing, why = _pairing(kept, arms)
-    return Logs(arms, tuple(kept), unread, tuple(apart), pairing, why)
+    length = next(n for n in range(1, 999) if len({part[-n:] for part in parts}) == len(parts))
+    same = 0
+    while same < length - 1 and len({part[-same - 1] for part in parts}) == 1:
+        same += 1
+    names = ["/".join(part[-length : len(part) - same]) for part in parts]
+    stems = [
+        Path(name).stem if path.is_file() and not same else name
+        for name, path in zip(names, paths, strict=True)
+    ]
+    return tuple(stems if len(set(stems)) == len(stems) else names)
 
 
-def source_of(logs: Logs) -> Source:
-    """Return the samples of all logs as rows of a table."""
-    import pyarrow as pa
+def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[Unread]]:
+    """Return the arms, the logs below `paths` (one for each arm), and what could not be read.
 
-    columns: dict[str, list[Any]] = {
-        name: []
-        for name in ("arm", "benchmark", "case", "metric", "unit", "better", "value", "sample")
-    }
-    columns |= {"block": []} if logs.pairing in ("name", "order") else {}
-    columns |= {"time": []} if logs.pairing == "time" else {}
-    files: list[Path] = []
-    labels = _labels(logs.logs)
-    places = _places(logs.logs, logs.pairing)
-    for log in logs.logs:
-        for metric, case, index, value in _values(log.reading):
-            row = {
-                "arm": log.arm,
-                "benchmark": labels[_key(log)],
-                "case": case,
-                "metric": metric.name,
-                "unit": metric.unit,
-                "better": metric.better,
-                "value": value,
-                "sample": index,
-                "block": places.get(id(log), ""),
-                "time": log.at,
-            }
-            for name, column in columns.items():
-                column.append(row[name])
-            files.append(log.path)
-    if not any(columns["sample"]):
-        del columns["sample"]
-    return Source(
-        name=", ".join(logs.arms),
-        arm="",
-        columns={name: pa.chunked_array([pa.array(c)]) for name, c in columns.items()},
-        place=lambda row: str(files[row]),
-    )
+    A path that lies below another belongs to its own arm only. Raises UserError for a path that
+    does not exist.
+    """
+    arms = arms_of(paths)
+    unread: list[Unread] = []
+    logs: list[Log] = []
+    seen: dict[tuple[int, int], Path] = {}
+    others = {os.path.realpath(path) for path in paths}
+    for arm, path in zip(arms, paths, strict=True):
+        for name, file, status in _files(arm, path, others, unread):
+            before = seen.setdefault((status.st_dev, status.st_ino), file)
+            if before is not file:
+                unread.append(Unread(arm, name, f"is the same file as {_shown(before)}"))
+                continue
+            logs += _read(arm, name, file, status, unread)
+    return arms, logs, unread
 
 
-def _names(paths: Sequence[Path]) -> tuple[str, ...]:
-    """Return what the arms are called: what tells their paths apart, from the end."""
-    parts = [path.absolute().parts for path in paths]
-    for length in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(part[-length:]) for part in parts]
-        if len(set(names)) == len(names):
-            return tuple(names)
-    raise UserError(
-        "is given twice", place=str(paths[0]), mend="give the folder of another arm beside it"
-    )
+def natural(name: str) -> tuple[tuple[int, str], ...]:
+    """Return a key that sorts log2 before log10, and for which run01 is run1."""
+    parts = re.split(r"([0-9]+)", name)
+    return tuple((int(p[:18]), "") if i % 2 else (-1, p) for i, p in enumerate(parts))
 
 
-def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    found = [file for file in path.rglob("*") if file.is_file() and not _hidden(file, path)]
-    return sorted(found, key=lambda file: _natural(file.relative_to(path).as_posix()))
+# --- files -----------------------------------------------------------------------------------
 
 
-def _hidden(file: Path, below: Path) -> bool:
-    return any(part.startswith(".") for part in file.relative_to(below).parts)
+def _files(
+    arm: str, path: Path, others: set[str], unread: list[Unread]
+) -> Iterator[tuple[str, Path, os.stat_result]]:
+    """Yield name, path and status of the regular files of an arm, log2 before log10.
+
+    Says why others are passed over; hidden ones without a word.
+    """
+    if path.is_dir():
+        base = path / "logs" if (path / "plan.json").is_file() else path
+        found = sorted(_walk(arm, base, others, unread), key=lambda one: natural(one[0]))
+    else:
+        found = [(path.name, path)]
+    for name, file in found:
+        try:
+            status = file.stat()
+        except OSError as error:
+            unread.append(Unread(arm, name, f"cannot be read: {error.strerror}"))
+            continue
+        if not stat.S_ISREG(status.st_mode):
+            unread.append(Unread(arm, name, "is no file but a pipe or a device"))
+        else:
+            yield name, file, status
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a key that sorts log2 before log10."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+def _walk(
+    arm: str, base: Path, others: set[str], unread: list[Unread]
+) -> Iterator[tuple[str, Path]]:
+    """Yield name and path of everything below a folder but folders and what is another arm's."""
+
+    def failed(error: OSError) -> None:
+        name = os.path.relpath(error.filename, base)
+        unread.append(Unread(arm, name, f"cannot be read: {error.strerror}"))
+
+    for folder, folders, names in os.walk(base, onerror=failed):
+        at = Path(folder)
+        for name in [n for n in folders if (at / n).is_symlink()]:
+            unread.append(
+                Unread(arm, (at / name).relative_to(base).as_posix(), "is a link to a folder")
+            )
+        folders[:] = [
+            n for n in folders if not n.startswith(".") and os.path.realpath(at / n) not in others
+        ]
+        for name in names:
+            if not name.startswith(".") and os.path.realpath(at / name) not in others:
+                yield (at / name).relative_to(base).as_posix(), at / name
 
 
-def _head(path: Path) -> str:
+def _is_log(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return file.read(1 << 16).decode(errors="replace")
+            return bool(_tools(plain(file.read(HEAD).decode(errors="replace"))))
     except OSError:
-        return ""
+        return False
 
 
-def _recognised(text: str) -> list[str]:
-    return [b.name for b in BENCHMARKS.values() if b.recognise is not None and b.recognise(text)]
-
-
-def _read(arm: str, name: str, file: Path, unread: dict[Path, str]) -> list[Log]:
-    """Return what one file holds, of each tool that recognises it."""
+def _read(
+    arm: str, name: str, file: Path, status: os.stat_result, unread: list[Unread]
+) -> list[Log]:
+    """Return what one file holds, of each tool that it is recognised to be of."""
     try:
-        status = file.stat()
-        if status.st_size > MOST_BYTES:
-            unread[file] = f"is larger than {MOST_BYTES >> 20} MiB"
-            return []
-        text = file.read_bytes().decode(errors="replace")
+        text, why = _text(file, status.st_size)
     except OSError as error:
-        unread[file] = f"cannot be read: {error.strerror}"
+        text, why = "", f"cannot be read: {error.strerror}"
+    if why:
+        unread.append(Unread(arm, name, why))
         return []
+    found, problems = _readings(text)
+    unread += [Unread(arm, name, why, tool) for tool, why in problems]
+    tools = [reading.benchmark for _, reading in found]
+    logs = []
+    for part, reading in found:
+        started = reading.facts.get("log.started")
+        dated = isinstance(started, int | float) and not isinstance(started, bool)
+        at = float(started) if dated else status.st_mtime  # type: ignore[arg-type]
+        alone = tools.count(reading.benchmark) == 1
+        logs.append(Log(arm, f"{name}#{part}" if part else name, file, at, dated, alone, reading))
+    return logs
+
+
+def _text(file: Path, size: int) -> tuple[str, str]:
+    """Return the text of a file, or why it is not read; of what is no log, only its beginning."""
+    if size > MOST_BYTES:
+        return "", f"is larger than {MOST_BYTES >> 20} MiB"
+    if not size:
+        return "", "is empty"
+    with file.open("rb") as opened:
+        raw = opened.read(HEAD)
+        for magic, why in _PACKED:
+            if raw.startswith(magic):
+                return "", why
+        if b"\0" in raw:
+            return "", "is binary"
+        if not _tools(plain(raw.decode(errors="replace"))):
+            return "", "is no output of a tool that is known here"
+        raw += opened.read()
+    return plain(raw.decode(errors="replace")), ""
+
+
+# --- tools -----------------------------------------------------------------------------------
+
+
+@cache
+def _marks() -> Mapping[str, tuple[str, ...]]:
+    """Return each mark with the tools whose it is: every tool's output has one near its start."""
+    found: dict[str, tuple[str, ...]] = {}
+    for benchmark in BENCHMARKS.values():
+        for mark in benchmark.marks:
+            found[mark] = (*found.get(mark, ()), benchmark.name)
+    return {**found, kernel_logs.MARK: (kernel_logs.TOOL,)}
+
+
+def _tools(head: str) -> list[str]:
+    found = [name for mark, names in _marks().items() if mark in head for name in names]
+    return list(dict.fromkeys(found))
+
+
+def _reader(tool: str) -> Reader:
+    if tool == kernel_logs.TOOL:
+        return kernel_logs.read
+    reader = BENCHMARKS[tool].read
+    assert reader is not None  # whoever has marks has a reader
+    return reader
+
+
+def _readings(text: str) -> tuple[list[tuple[int, Reading]], list[tuple[str, str]]]:
+    """Return what a text holds, and what it holds of a tool that was refused: tool and sentence.
+
+    A reader refuses two outputs in one; then they are cut apart where an output begins, and each
+    must prove itself. Parts are numbered from 1, a whole text is 0.
+    """
+    found, problems = _whole(text, 0)
+    if problems and not found:
+        parts = _cut(text)
+        read = [_whole(part, line) for line, part in parts]
+        if any(readings for readings, _ in read):
+            numbered = [(n, r) for n, (readings, _) in enumerate(read, 1) for r in readings]
+            return numbered, [problem for _, refused in read for problem in refused]
+    return [(0, reading) for reading in found], problems
+
+
+def _whole(text: str, before: int) -> tuple[list[Reading], list[tuple[str, str]]]:
+    """Return what the readers of a text read, and what they refuse; it follows `before` lines."""
     found, problems = [], []
-    for tool in _recognised(text):
-        reader = BENCHMARKS[tool].read
+    for tool in _tools(text[:HEAD]):
         try:
-            reading = reader(text) if reader is not None else None
+            found.append(_reader(tool)(text))
         except ParseError as error:
-            at = f", line {error.line}" if error.line else ""
-            problems.append(f"{tool}: {error}{at}")
-            continue
-        if reading is not None:
-            started = reading.facts.get("log.started")
-            at_s = float(started) if isinstance(started, int | float) else status.st_mtime
-            found.append(Log(arm, name, file, at_s, reading))
-    if not found:
-        unread[file] = problems[0] if problems else "is no output of a tool that is known here"
-    return found
+            line = f", line {before + error.line}" if error.line else ""
+            problems.append((tool, f"{tool}: {error.cause}{line}"))
+        except Exception as error:  # a reader's own fault costs its file, not the comparison
+            problems.append((tool, f"{tool}: not understood ({type(error).__name__}: {error})"))
+    return found, problems
 
 
-Key = tuple[str, tuple[tuple[str, Any], ...], int | None]
-"""What two logs must share to be compared: tool, parameters, ranks."""
+def _cut(text: str) -> list[tuple[int, str]]:
+    """Return the outputs that stand one after the other in a text, with the lines before each."""
+    first: dict[str, tuple[int, str]] = {}
+    for mark, names in _marks().items():
+        if len(text) <= MOST_CUT and (at := text.find(mark)) >= 0:
+            for name in names:
+                first[name] = min(first.get(name, (at, mark)), (at, mark))
+    begins: set[int] = set()
+    for _, mark in set(first.values()):
+        begins |= {text.rfind("\n", 0, m.start()) + 1 for m in re.finditer(re.escape(mark), text)}
+    ends = [0, *sorted(begins)[1:], len(text)]
+    return [(text.count("\n", 0, begin), text[begin:end]) for begin, end in pairwise(ends)]
 
 
-def _key(log: Log) -> Key:
-    reading = log.reading
-    return reading.benchmark, tuple(sorted(reading.parameters.items())), reading.ranks
-
-
-def _comparable(logs: Sequence[Log], arms: Sequence[str]) -> tuple[list[Log], list[str]]:
-    """Return the logs whose like every arm has, and sentences on the others."""
-    having: dict[Key, set[str]] = {}
-    for log in logs:
-        having.setdefault(_key(log), set()).add(log.arm)
-    whole = {key for key, names in having.items() if names == set(arms)}
-    apart = []
-    for key, names in having.items():
-        if key not in whole:
-            count = sum(_key(log) == key for log in logs)
-            others = ", ".join(arm for arm in arms if arm not in names)
-            apart.append(f"{_told(key)}: {count} of {', '.join(sorted(names))}, none of {others}")
-    return [log for log in logs if _key(log) in whole], apart
-
-
-def _told(key: Key) -> str:
-    benchmark, parameters, ranks = key
-    said = [f"{name} {value}" for name, value in parameters]
-    said += [f"{ranks} ranks"] if ranks else []
-    return f"{benchmark} ({', '.join(said)})" if said else benchmark
-
-
-def _labels(logs: Iterable[Log]) -> dict[Key, str]:
-    """Return what each kind of log is called: the tool, with what tells it from its like."""
-    keys = list(dict.fromkeys(map(_key, logs)))
-    tools = [key[0] for key in keys]
-    return {key: key[0] if tools.count(key[0]) == 1 else _told(key) for key in keys}
-
-
-def _values(reading: Reading) -> Iterable[tuple[Metric, str, int, float]]:
-    metrics = {metric.name: metric for metric in BENCHMARKS[reading.benchmark].metrics}
-    for sample in reading.samples:
-        for index, value in enumerate(sample.values):
-            yield metrics[sample.metric], sample.case.to_json(), index, value
-
-
-def _pairing(logs: Sequence[Log], arms: Sequence[str]) -> tuple[Pairing, str]:
-    """Return how the logs of two arms belong together, and why so."""
-    most = max(
-        sum(_key(log) == key and log.arm == arm for log in logs)
-        for key in {_key(log) for log in logs}
-        for arm in arms
-    )
-    if most == 1:
-        return "name", "one log of each arm"
-    times = sorted(log.at for log in logs)
-    spread = times[-1] - times[0] > SETTLED_S * len(times)
-    if spread and len(set(times)) == len(times):
-        said = all("log.started" in log.reading.facts for log in logs)
-        whose = "they say when they were measured" if said else "the times of their files"
-        return "time", f"logs that are neighbours in time, by {whose}"
-    names = {arm: sorted((_key(log), log.name) for log in logs if log.arm == arm) for arm in arms}
-    if all(names[arm] == names[arms[0]] for arm in arms):
-        return "name", "logs of the same name"
-    counts = {
-        key: {sum(_key(log) == key and log.arm == arm for log in logs) for arm in arms}
-        for key in {_key(log) for log in logs}
-    }
-    if all(len(several) == 1 for several in counts.values()):
-        return "order", "logs in the order of their names: nothing else says which belong together"
-    return "none", "the arms have different numbers of logs, and nothing says when they were made"
-
-
-def _places(logs: Sequence[Log], pairing: Pairing) -> dict[int, str]:
-    """Return the block of each log, by its identity."""
-    if pairing == "name":
-        only = max(sum(_key(x) == _key(log) and x.arm == log.arm for x in logs) for log in logs)
-        return {id(log): "1" if only == 1 else log.name for log in logs}
-    counts: dict[tuple[Key, str], int] = {}
-    found = {}
-    for log in logs:
-        counts[_key(log), log.arm] = counts.get((_key(log), log.arm), 0) + 1
-        found[id(log)] = str(counts[_key(log), log.arm])
-    return found
-
-
-def _nothing(logs: Sequence[Log], unread: Mapping[Path, str], apart: Sequence[str]) -> str:
-    """Return why nothing can be compared: what was found instead."""
-    found = "; ".join(apart[:10]) if logs else "no log of a tool that is known here"
-    files = [f"{path.name} {why}" for path, why in unread.items()]
-    said = f"; not read: {'; '.join(files[:5])}" if files else ""
-    return f"hold nothing to compare: {found}{said}"
+def _shown(path: Path) -> str:
+    text = str(path)
+    return text if text.isprintable() else repr(text)
