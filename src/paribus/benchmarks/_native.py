@@ -181,7 +181,7 @@ def _check_complete(
 
 def _header_facts(header: Mapping[str, Any]) -> dict[str, Any]:
     limits = header.get("limits") or {}
-    return {
+    facts = {
         "mpi.library": header.get("mpi"),
         "mpi.build_id": header.get("mpi_build_id"),
         "rank.hosts": header["hosts"],
@@ -192,6 +192,30 @@ def _header_facts(header: Mapping[str, Any]) -> dict[str, Any]:
         "clock.cost_ns": header.get("clock_ns"),
         "kernel.version": header.get("version"),
     }
+    return {**facts, **_mapped_facts(header)}
+
+
+def _mapped_facts(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the first line says of libraries and surroundings, as docs/facts.md has it.
+
+    "" is how a kernel says that it does not know; those that are older than a key do not have it.
+    """
+    names = {
+        "transport": "mpi.transport_taken",
+        "ucx": "mpi.ucx",
+        "libfabric": "mpi.libfabric",
+        "blas_core": "lib.blas.core",
+        "hypervisor": "rank.hypervisor",
+        "cgroup": "rank.cgroup",
+        "mapped": "rank.libraries",
+        "loaded": "mpi.loaded",
+    }
+    facts = {key: header[name] for name, key in names.items() if header.get(name)}
+    for name, build_id in (header.get("libraries") or {}).items():
+        base = name.partition(".so")[0] + ".so" if ".so" in name else name
+        key = "program" if name == "program" else f"lib.{base}"
+        facts[f"{key}.build_id"] = build_id
+    return facts
 
 
 def _end_facts(end: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from paribus.probes.archive import ALLOWED, SECRET, Archive, Unknown
 
 # What a launcher or scheduler sets anew for every launch: it tells launches apart, not arms.
 _OF_A_LAUNCH = re.compile(
-    r"OMPI_(COMM_WORLD_|UNIVERSE_SIZE|APP_CTX|NUM_APP|FIRST_RANKS|FILE_LOCATION|ARGV|COMMAND|"
-    r"MCA_(orte_|ess_|pmix_|prte_|initial_wdir|mpi_yield_when_idle|schizo_)|PARAM_)"
-    r"|PMIX_(NAMESPACE|RANK|SERVER_|DSTORE_|GDS_|PTL_|SYSTEM_TMPDIR|VERSION|BFROP_|MCA_|HOSTNAME|"
-    r"SECURITY_|KEEPALIVE_)|PRTE_(MCA_|LAUNCHED)"
-    r"|MPI_LOCALNRANKS|MPIR_CVAR_DEBUG_SUMMARY|HYDRA_|HYDI_|I_MPI_(INFO_|HYDRA_(HOST|UUID|SHARED))"
+    r"OMPI_(?!MCA_|ALLOW_)"
+    r"|OMPI_MCA_(orte_|ess|pmix|initial_wdir|num_procs$|cpu_type$|PREFIXES$|shmem_RUNTIME_|"
+    r"mpi_oversubscribe$)"
+    r"|PMIX_(?!MCA_)|PMIX_MCA_mca_base_component_show_load_errors|PRTE_(?!MCA_)|HFI_NO_BACKTRACE"
+    r"|HYDRA_|I_MPI_(INFO_|HYDRA_(HOST|UUID|SHARED))"
     r"|SLURM_(JOB|JOBID|STEP|TASK|PROCID|LOCALID|NODEID|GTIDS|SRUN|LAUNCH|TOPOLOGY|SUBMIT|NODELIST"
     r"|CLUSTER|CONF|PRIO|UMASK|WORKING|NNODES|NPROCS|NTASKS|CPU_BIND|CPUS_ON|MPI_TYPE|DISTRIBUTION)"
 )

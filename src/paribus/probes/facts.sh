@@ -85,12 +85,13 @@ links() {
 }
 
 # environment: allowed variables with their values, the names of all others, nothing that looks
-# like a secret. (Redirected, /proc/self would be the shell before it became the command.)
+# like a secret. Open MPI repeats our own arguments here, the nonce too: that value goes as well.
+# (Redirected, /proc/self would be the shell before it became the command.)
 environment() {
     section environment
     cat /proc/self/environ 2>/dev/null | tr '\n\000' '\037\n' | LC_ALL=C sed -E \
         -e '/^[^=]*(@SECRET@)[^=]*=/s/=.*/=(redacted)/' \
-        -e '/^(@ALLOWED@)/!s/=.*//'
+        -e '/^(@ALLOWED@)/!s/=.*//' -e "/$nonce/s/=.*//"
 }
 
 # paths_of_groups: the files of our control groups and of all groups above them, v1 and v2.

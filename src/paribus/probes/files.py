@@ -38,7 +38,7 @@ def from_root(root: Path) -> Archive:
     for pattern in patterns():
         found = sorted(root.glob(pattern.lstrip("/")))
         for path in found:
-            files["/" + str(path.relative_to(root))] = _read(path)
+            files["/" + str(path.relative_to(root))] = read_file(path)
     return Archive(files, links=dict(_links(root, files)))
 
 
@@ -137,7 +137,7 @@ def _table(text: str | Unknown, place: str) -> dict[str, str]:
     return table
 
 
-def _read(path: Path) -> str | Unknown:
+def read_file(path: Path) -> str | Unknown:
     """Return the text of a file, or why there is none; what is no plain file is not read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "arguments.hpp"
+#include "carried.hpp"
 #include "check.hpp"
 #include "clock.hpp"
 #include "json.hpp"
 #include "machine.hpp"
+#include "mapped.hpp"
 #include "probe.hpp"
 #include "sync.hpp"
 
@@ -40,6 +42,7 @@ struct Series {
 class Session {
 public:
     Session(const Spec& kernel, int argc, char** argv) : spec(kernel) {
+        linked_ = mapped_objects();
         const std::int64_t before = now_ns();
         MPI_Init(&argc, &argv);
         init_ms = 1e-6 * static_cast<double>(now_ns() - before);
@@ -124,7 +127,9 @@ public:
         const Offset offset_end = measure_offset(rank, ranks);
         State after;
         probe(after);
-        std::string text = first_line();
+        const bool one_machine = boots_.front() == boots_.back();
+        const std::string carrier = carried(rank, ranks, one_machine);
+        std::string text = first_line(carrier);
         for (const Series& series : series_) text += line_of(series, offset_end);
         text += last_line(now, wall_s, after);
         int status = 0;
@@ -191,6 +196,9 @@ private:
         hosts_ = gather(host_name());
         boots_ = gather(boot_hash());
         affinity_ = gather(core_list(allowed_cores()));
+        groups_ = gather(control_group());
+        mapped_ = mapped_objects();
+        mapped_hashes_ = gather(hash_of(mapped_));
         std::vector<int> cores(static_cast<std::size_t>(ranks));
         int here = sched_getcpu();
         MPI_Allgather(&here, 1, MPI_INT, cores.data(), 1, MPI_INT, MPI_COMM_WORLD);
@@ -219,7 +227,7 @@ private:
         wait_quietly_for_rank_0(rank);
     }
 
-    std::string first_line() const {
+    std::string first_line(const std::string& carrier) const {
         char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
         int length = 0;
         MPI_Get_library_version(version, &length);
@@ -231,6 +239,10 @@ private:
         line.add("ranks", ranks).add("hosts", hosts_).add("boot", boots_);
         line.add("mpi", mpi).add("mpi_build_id", build_id_of("PMPI_Init"));
         line.add("affinity", affinity_).raw("limits", limits.text());
+        line.add("cgroup", groups_).add("hypervisor", hypervisor()).add("transport", carrier);
+        line.raw("libraries", text_of(linked_)).raw("loaded", text_of(mapped_, linked_));
+        line.add("mapped", mapped_hashes_).add("ucx", ucx_version(mapped_));
+        line.add("libfabric", libfabric_version(mapped_)).add("blas_core", blas_core(mapped_));
         line.add("tick_ns", clock.tick_ns).add("clock_ns", clock.cost_ns);
         line.add("like", name_of(arguments.like)).raw("args", echo(spec, arguments));
         return line.text() + "\n";
@@ -279,7 +291,8 @@ private:
         return text;
     }
 
-    std::vector<std::string> hosts_, boots_, affinity_;
+    std::vector<std::string> hosts_, boots_, affinity_, groups_, mapped_hashes_;
+    Mapped linked_, mapped_;
     std::vector<int> cores_here_;
     std::vector<Series> series_;
     State state_before_;

@@ -1,8 +1,9 @@
-// What only a rank can say of the machine it is on, read from the kernel and the loader.
+// What only a rank can say of the machine it is on, read from the kernel.
 #pragma once
 
-#include <dlfcn.h>
-#include <link.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -91,46 +92,34 @@ inline long soft_limit(int resource) {
     return limit.rlim_cur == RLIM_INFINITY ? -1 : static_cast<long>(limit.rlim_cur);
 }
 
-// The GNU build-id of the object that holds `symbol`, in hex; "" where it has none.
-inline std::string build_id_of(const char* symbol) {
-    struct Search {
-        const void* base;
-        std::string id;
-    } search{nullptr, ""};
-    Dl_info info;
-    void* address = dlsym(RTLD_DEFAULT, symbol);
-    if (address == nullptr || dladdr(address, &info) == 0) return "";
-    search.base = info.dli_fbase;
-    dl_iterate_phdr(
-        [](dl_phdr_info* object, std::size_t, void* data) {
-            auto& wanted = *static_cast<Search*>(data);
-            if (reinterpret_cast<const void*>(object->dlpi_addr) != wanted.base) return 0;
-            for (int i = 0; i < object->dlpi_phnum; ++i) {
-                const auto& header = object->dlpi_phdr[i];
-                if (header.p_type != PT_NOTE) continue;
-                const auto* at =
-                    reinterpret_cast<const unsigned char*>(object->dlpi_addr + header.p_vaddr);
-                const auto* end = at + header.p_memsz;
-                while (at + sizeof(ElfW(Nhdr)) <= end) {
-                    ElfW(Nhdr) note;
-                    std::memcpy(&note, at, sizeof note);
-                    const auto* name = at + sizeof note;
-                    const auto* text = name + ((note.n_namesz + 3u) & ~3u);
-                    if (note.n_type == 3 && note.n_namesz == 4 && !std::memcmp(name, "GNU", 4)) {
-                        char hex[3];
-                        for (unsigned b = 0; b < note.n_descsz; ++b) {
-                            std::snprintf(hex, sizeof hex, "%02x", text[b]);
-                            wanted.id += hex;
-                        }
-                        return 1;
-                    }
-                    at = text + ((note.n_descsz + 3u) & ~3u);
-                }
-            }
-            return 1;
-        },
-        &search);
-    return search.id;
+// What the processor says of the hypervisor that it runs under ("KVMKVMKVM"); "" without one.
+inline std::string hypervisor() {
+#if defined(__x86_64__) || defined(__i386__)
+    unsigned a, b, c, d;
+    if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c >> 31 & 1) == 0) return "";
+    __cpuid(0x40000000, a, b, c, d);
+    char text[13] = "";
+    std::memcpy(text, &b, 4);
+    std::memcpy(text + 4, &c, 4);
+    std::memcpy(text + 8, &d, 4);
+    return text;
+#else
+    return "";
+#endif
+}
+
+// Where this process is among the control groups: its path in version 2, else in version 1's cpu.
+inline std::string control_group() {
+    const std::string text = "\n" + read_text("/proc/self/cgroup");
+    std::string path;
+    for (const char* mark : {"\n0::", ":cpu,cpuacct:", ":cpu:"}) {
+        const std::size_t at = text.find(mark);
+        if (at == std::string::npos) continue;
+        const std::size_t start = at + std::strlen(mark);
+        path = text.substr(start, text.find('\n', start) - start);
+        if (path.size() > 1) break;
+    }
+    return path;
 }
 
 // Bytes that can still be allocated here: free memory, or less where a control group says so.
