@@ -61,6 +61,8 @@ _NAMES = (
     "hpcc",
     "hpcg",
     "stream",
+    "babelstream",
+    "mixbench",
     "lammps",
     "qe",
     "vasp",

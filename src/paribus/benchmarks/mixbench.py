@@ -1,0 +1,178 @@
+"""mixbench, where the site has it built: the roofline of a CPU or GPU, by measurement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+
+from paribus.benchmarks._parameters import one_of, positive
+from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
+from paribus.model import (
+    Case,
+    Metric,
+    Parameter,
+    Program,
+    Reading,
+    Request,
+    Sample,
+    Scalar,
+)
+
+_HEADING = "Experiment ID, Single Precision ops,,,,"
+_TITLE = re.compile(r"^mixbench(?:-(\w+))?(/\S+)? \(([^\n()]+)\)[ \t]*$", re.M)
+_SIZE = re.compile(r"^(?:Working memory|Buffer) size: +(\d+)MB[ \t]*$", re.M)
+_THREADS = re.compile(r"^Total threads: (\d+)[ \t]*$", re.M)
+_DEVICE = re.compile(r"^Device: +(\S[^\n]*)$", re.M)
+_GROUPS = {
+    "Single Precision ops": "sp",
+    "Double precision ops": "dp",
+    "Half precision ops": "hp",
+    "Integer operations": "int",
+}
+_ITERATIONS = {
+    "cpu": (
+        *(0, 1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 104, 120, 128),
+        *(160, 192, 256, 320, 512),
+    ),
+    "hip": (*range(19), 20, 22, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 256, 512),
+    "cuda": (*range(19), 20, 22, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256, 512, 1024),
+}
+"""The rows that each program prints: mix_kernels_*.cpp of versions 0.03 and 0.04."""
+
+
+def command(request: Request) -> Program:
+    """Return the program of one back end."""
+    asked = request.parameters
+    env = {"OMP_NUM_THREADS": str(asked["threads"] or 1)}
+    return Program((path_or(request, f"mixbench-{asked['backend']}"),), mpi=False, env=env)
+
+
+def cases(request: Request) -> Iterable[tuple[str, Case]]:
+    """Return every row that the program prints."""
+    rows = _ITERATIONS[request.parameters["backend"]]
+    return [(name, _case(n)) for name in ("dp", "sp", "int") for n in rows]
+
+
+@cache
+def _case(iterations: int) -> Case:
+    return Case.of(iterations=iterations)
+
+
+def read(text: str) -> Reading:
+    """Return what mixbench printed; raises ParseError with the line."""
+    heading = once(text, _HEADING, "the heading of mixbench's table")
+    first = line_of(text, heading)
+    lines = text[heading:].split("\n")
+    if line_at(text, heading)[: len(_HEADING)] != _HEADING or len(lines) < 3:
+        refuse("the heading of the table is damaged", first)
+    groups = [_GROUPS.get(name.strip(), "") for name in lines[0].split(",")[1::4]]
+    names = [name.strip().rstrip("s") for name in lines[1].split(",")]
+    expected = ["Compute iter"]
+    for name in groups:
+        expected += ["Iops/byte" if name == "int" else "Flops/byte", "ex.time"]
+        expected += ["GIOPS" if name == "int" else "GFLOPS", "GB/sec"]
+    if groups not in (["sp", "dp", "int"], ["sp", "dp", "hp", "int"]) or names != [
+        word.rstrip("s") for word in expected
+    ]:
+        refuse("the heading of the table is not mixbench's", first + 1)
+    title = _TITLE.search(text, 0, heading)
+    if title is None:
+        refuse("the title with its version is missing before the table", first)
+    iterations, rates = _rows(lines, len(groups), first)
+    if tuple(iterations) not in _ITERATIONS.values():
+        refuse(f"{len(iterations)} rows, and not those that the program prints", first + 2)
+    samples = []
+    for name in sorted(groups, key=("dp", "sp", "int", "hp").index):
+        column = rates[groups.index(name)]
+        if name == "hp" and all(rate == 0 for rate in column):
+            continue
+        if 0 in column:
+            refuse(f"{name} was not measured in every row", first)
+        samples += [Sample(name, _case(n), (r,)) for n, r in zip(iterations, column, strict=True)]
+    parameters: dict[str, Scalar] = {"program": (title[1] or "gpu") + (title[2] or "")}
+    if (size := _SIZE.search(text, 0, heading)) is not None:
+        parameters["memory_mib"] = int(size[1])
+    if (threads := _THREADS.search(text, 0, heading)) is not None:
+        parameters["threads"] = int(threads[1])
+    device = _DEVICE.search(text, 0, heading)
+    facts = {"mixbench.device": device[1].strip()} if device else {}
+    return Reading("mixbench", title[3], parameters, None, tuple(samples), facts)
+
+
+def _rows(lines: list[str], groups: int, first: int) -> tuple[list[int], list[list[float]]]:
+    """Return the iterations of every row and, per group, its rates; 0 where not measured."""
+    form = _row(groups)
+    iterations: list[int] = []
+    rates: list[list[float]] = [[] for _ in range(groups)]
+    for number, line in enumerate(lines[2:], first + 2):
+        if (row := form.fullmatch(line)) is None:
+            if not re.fullmatch(r"-{60,}[ \t]*", line):
+                refuse(f"expected a row or the closing line, got {line[:60]!r}", number)
+            break
+        iterations.append(int(row[1]))
+        cells = row.groups()[1:]
+        for group in range(groups):
+            intensity, seconds, rate, bandwidth = cells[4 * group : 4 * group + 4]
+            rates[group].append(_rate(intensity, seconds, rate, bandwidth, number))
+    else:
+        refuse("the closing line of the table is missing: the program ended before", first)
+    for number, line in enumerate(lines[len(iterations) + 3 :], first + len(iterations) + 3):
+        if form.fullmatch(line):
+            refuse("a row after the end of the table", number)
+    return iterations, rates
+
+
+@cache
+def _row(groups: int) -> re.Pattern[str]:
+    cell = r", *(\d+\.\d{3}), *(\d+\.\d\d), *(\d+\.\d\d|inf), *(\d+\.\d\d|inf)"
+    return re.compile(rf" *(\d+){cell * groups}[ \t]*")
+
+
+def _rate(intensity: str, milliseconds: str, rate: str, bandwidth: str, line: int) -> float:
+    """Return the Gflop/s of a cell group, 0 where it says that it was not measured."""
+    if (milliseconds, rate, bandwidth) == ("0.00", "inf", "inf"):
+        return 0.0
+    if "inf" in (rate, bandwidth) or not float(rate) > 0 or not float(milliseconds) > 0:
+        refuse(f"{rate} at {bandwidth} GB/s in {milliseconds} ms is not a measurement", line)
+    per_byte, gbps = float(intensity), float(bandwidth)
+    if abs(per_byte * gbps - float(rate)) > 0.006 + 0.006 * per_byte + 0.0006 * gbps:
+        refuse(f"{rate} is not {intensity} operations a byte at {bandwidth} GB/s", line)
+    return float(rate)
+
+
+BENCHMARK = tool(
+    "mixbench",
+    layer="compute",
+    summary="mixbench: speed of a CPU or GPU from memory-bound to compute-bound, by iterations",
+    metrics=(
+        Metric("dp", "Gflop/s", "higher"),
+        Metric("sp", "Gflop/s", "higher"),
+        Metric("int", "Giop/s", "higher"),
+        Metric("hp", "Gflop/s", "higher"),
+    ),
+    reader=read,
+    marks=(_HEADING,),
+    command=command,
+    cases=cases,
+    optional=("hp",),
+    parameters={
+        "backend": Parameter("cpu", one_of("cpu", "cuda", "hip"), "which of its programs"),
+        "threads": Parameter(
+            None, positive, 'OpenMP threads of cpu, 1 without it; more need [plan] bind = "none"'
+        ),
+    },
+    program="mixbench-cpu",
+    get="https://github.com/ekondis/mixbench: cmake and make in mixbench-cpu, -cuda or -hip",
+    versions="0.03 and 0.04",
+    proof=(
+        "title, heading and closing line, every row that the program prints, Gflop/s equal to"
+        " operations per byte times GB/s; half precision may be unsupported as a whole (inf)"
+    ),
+    means=(
+        "the first rows are memory bandwidth (operations per byte times GB/s), the last the"
+        " arithmetic peak; two decimals; the CPU program keeps the best of 19 repetitions, and of"
+        " 9 with half the threads"
+    ),
+    ranks=1,
+)
