@@ -30,6 +30,9 @@ Kind = Literal["unexplained", "accepted", "factor", "explained", "noted", "unkno
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """The kinds of difference, in the order in which they are told."""
 
+OF_RANKS = ("rank.", "limits.", "lib.", "program.", "mpi.", "kernel.")
+"""Facts that a launch's own ranks know better than whoever else looks at their node."""
+
 ERROR = "facts.error"
 """The fact of a node that gave no facts, or not all of them: why."""
 
@@ -68,7 +71,7 @@ def audit(reference: Nodes, arm: Nodes, question: Question) -> Audit:
     number of nodes matters. A fact that is absent from one side only differs; one that could not
     be read, or that no node has, is unknown: neither equal nor different.
     """
-    found = _compared(reference, arm)
+    found = _compared(reference, arm, _keys(reference) | _keys(arm))
     return _answer([(found, question)], question)
 
 
@@ -82,8 +85,8 @@ def audit_study(
     """Return what differs in a study, over all arms, and which facts are equal in all of them.
 
     `layers` are those of its benchmarks by label, `nodes` what was gathered by arm, `launches`
-    what launches told, by benchmark and arm. A fact that was gathered on the nodes is not asked of
-    the launches again: there it is seen from where Paribus works, not from inside the arm.
+    what launches told, by benchmark and arm. What ranks tell of themselves counts before what was
+    gathered beside them; of anything else launches tell what Paribus saw from outside the arm.
     """
     reference, *others = [arm.name for arm in study.arms]
     every = tuple(layers.values())
@@ -91,20 +94,27 @@ def audit_study(
     equal: set[str] = set()
     for arm in others:
         ours, theirs = nodes.get(reference, {}), nodes.get(arm, {})
-        seen = _keys(ours) | _keys(theirs) if ours and theirs else set()
+        told = {
+            label: [typical(by_arm.get(side, ())) for side in (reference, arm)]
+            for label, by_arm in launches.items()
+        }
+        of_ranks = {
+            key for sides in told.values() for key in _shared(sides) if key.startswith(OF_RANKS)
+        }
+        gathered = (_keys(ours) | _keys(theirs) if ours and theirs else set()) - of_ranks
         whole = Question(study, arm, every, accepted)
-        parts = [(_compared(ours, theirs), whole)] if ours and theirs else []
-        for label, by_arm in launches.items():
-            sides = [_without(typical(by_arm.get(side, ())), seen) for side in (reference, arm)]
-            if all(sides):
-                one = Question(study, arm, (layers.get(label, ""),), accepted)
-                parts.append((_compared({"": sides[0]}, {"": sides[1]}), one))
+        parts = [(_compared(ours, theirs, gathered), whole)]
+        for label, (one, other) in told.items():
+            if one and other:
+                asked = Question(study, arm, (layers.get(label, ""),), accepted)
+                keys = (one.keys() | other.keys()) - gathered
+                parts.append((_compared({"": one}, {"": other}, keys), asked))
         said = _answer(parts, whole)
         found += said.differences
         equal |= said.equal
     for arm in (reference, *others):
         found += between_nodes(nodes.get(arm, {}), Question(study, arm, every))
-    differing = {one.key for one in found if one.kind != "noted" or not one.node}
+    differing = {one.key for one in found if not one.node}
     return Audit(ranked(found), frozenset(equal - differing))
 
 
@@ -117,11 +127,11 @@ class _Compared:
     equal: frozenset[str]
 
 
-def _compared(reference: Nodes, arm: Nodes) -> _Compared:
+def _compared(reference: Nodes, arm: Nodes, keys: Collection[str]) -> _Compared:
     differing: dict[str, tuple[Shares, Shares]] = {}
     unknown: dict[str, tuple[Shares, Shares]] = {}
     equal = set()
-    for key in sorted(_keys(reference) | _keys(arm)):
+    for key in sorted(keys):
         ours, theirs = _shares(reference, key), _shares(arm, key)
         values = ours.keys() | theirs.keys()
         out_of_sight = _ABSENT in values and classify(key).hidden
@@ -164,8 +174,8 @@ def _leader(key: str, leaders: Collection[str]) -> str:
     return min((one for one in leaders if one != key and matches(one, row.follows)), default="")
 
 
-def _without(facts: Facts, keys: Collection[str]) -> Facts:
-    return {key: value for key, value in facts.items() if key not in keys}
+def _shared(sides: Sequence[Facts]) -> set[str]:
+    return set.intersection(*(set(facts) for facts in sides))
 
 
 def between_nodes(nodes: Nodes, question: Question) -> tuple[Difference, ...]:

@@ -1,0 +1,91 @@
+"""The noise gate: what the machine did to a launch, by rule and never by what it measured."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from paribus.model import Facts
+from paribus.probes.load import load_between
+
+
+@cache
+def limits() -> Mapping[str, float]:
+    """Return the limit of each rule in gate.toml, which gives the reasons."""
+    text = files("paribus.study").joinpath("gate.toml").read_text(encoding="utf-8")
+    return {name: float(rule["limit"]) for name, rule in tomllib.loads(text).items()}
+
+
+def gate(before: Facts, after: Facts, launch: Facts, seconds: float) -> tuple[str, ...]:
+    """Return why a launch is to be done again, in sentences; none for one that is inside the gate.
+
+    `before` and `after` are the load facts (probes.machine.load_facts) around the launch, which
+    took `seconds` in all; `launch` is what its kernel told. Facts that are missing break no rule.
+    """
+    grown = load_between(before, after)
+    found = [*_preempted(launch), *_stolen(launch), *_states(launch)]
+    if seconds > 0:
+        waited = grown.get("load.memory_pressure_us", 0.0) / (1e6 * seconds)
+        if waited > limits()["memory_pressure"]:
+            found.append(f"something waited for memory {waited:.0%} of the time")
+        waited = grown.get("load.cpu_pressure_us", 0.0) / (1e6 * seconds)
+        told = "rank.cpu_s" in launch
+        if not told and seconds >= limits()["cpu_pressure_s"] and waited > limits()["cpu_pressure"]:
+            found.append(f"something waited for a core {min(waited, 1.0):.0%} of the time")
+    return tuple(found)
+
+
+def _preempted(launch: Facts) -> list[str]:
+    """Return ranks that lost their core against their will; being busy all the time is no offence.
+
+    Off its core is also a rank that sleeps in a system call, but nobody preempts that.
+    """
+    wall = _number(launch.get("wall_s"))
+    cpu, switches = launch.get("rank.cpu_s"), launch.get("rank.involuntary")
+    if not wall or not isinstance(cpu, list) or not isinstance(switches, list):
+        return []
+    found = []
+    for rank, (used, times) in enumerate(zip(cpu, switches, strict=False)):
+        had, count = _number(used), _number(times)
+        if had is None or count is None:
+            continue
+        off = 1 - had / wall
+        if off > limits()["preempted"] and count / wall > limits()["preemptions"]:
+            found.append(
+                f"rank {rank} was preempted {count:.0f} times and had its core for"
+                f" {1 - off:.0%} of the time"
+            )
+    return found
+
+
+def _stolen(launch: Facts) -> list[str]:
+    wall, stolen = _number(launch.get("wall_s")), _number(launch.get("steal_s"))
+    ranks = launch.get("rank.cpu_s")
+    if not wall or stolen is None or stolen < limits()["stolen_s"]:
+        return []
+    share = stolen / (wall * (len(ranks) if isinstance(ranks, list) and ranks else 1))
+    return [f"{share:.0%} of the ranks' time was stolen"] if share > limits()["steal"] else []
+
+
+def _states(launch: Facts) -> list[str]:
+    """Return the figures of the state probe that changed while the launch went on."""
+    found = []
+    for name, means in (
+        ("core_to_core_ns", "a cache line from core to core took"),
+        ("clock_ghz", "the clock was"),
+    ):
+        before, after = (
+            _number(launch.get(f"probe.{when}.{name}")) for when in ("before", "after")
+        )
+        if before and after and max(before / after, after / before) > limits()[name]:
+            unit = name.rpartition("_")[2].replace("ghz", "GHz")
+            found.append(f"{means} {before:.3g} {unit} before the launch and {after:.3g} after")
+    return found
+
+
+def _number(value: Any) -> float | None:
+    ok = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if ok else None

@@ -1,0 +1,114 @@
+"""The tables of classes and factors: complete, with a reason for everything, and nothing idle."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from paribus.benchmarks import BENCHMARKS
+from paribus.study.classes import CLASSES, UNCLASSED, classify, factors, matches, rows
+
+ROOT = Path(__file__).parent.parent
+LAYERS = {b.layer for b in BENCHMARKS.values()} | {"compute", "storage", "network", "application"}
+DEVICES = ("net.ethernet.0", "rdma.0", "gpu.0", "pci.nvme.0", "storage.disk.0")
+OF_A_RANK = (
+    *("rank.hosts", "rank.machines", "rank.affinity", "rank.cpu_s", "rank.involuntary"),
+    *("mpi.library", "mpi.build_id", "mpi.transport", "kernel.build", "kernel.version"),
+    *("container.engine", "container.network", "container.each", "kernel.skew_us.8 B"),
+    *("steal_s", "wall_s", "clock.tick_ns", "clock.cost_ns", "env.OMPI_MCA_btl", "env.OMP_PLACES"),
+    *("probe.before.core_to_core_ns", "probe.after.clock_ghz", "probe.before.triad_gbps"),
+    *("env.OPENBLAS_CORETYPE", "env.OMPI_MCA_num_procs", "lib.blas.core", "lib.libblas.so.file"),
+    *("lib.libmpi.so.file", "lib.libc.so.file", "lib.libz.so.file", "env.PMIX_PREFIX"),
+    *("storage.anything", "net.core.rmem_max", "os.lsm", "limits.memlock", "launch.date"),
+    *("work.qe.iterations", "work.qe.energy_ry"),
+)
+"""Keys that kernels and studies make, and some that stand in docs/facts.md by their pattern."""
+
+
+def documented() -> list[str]:
+    """Return the keys of docs/facts.md, the words in capitals filled in."""
+    found = []
+    for line in (ROOT / "docs" / "facts.md").read_text().splitlines():
+        cell = re.match(r"\| ((?:`[^`]+`,? ?)+) \|", line)
+        for key in re.findall(r"`([^`]+)`", cell[1]) if cell else []:
+            if "." in key:
+                filled = key.replace("ROLE", "ethernet").replace("NAME", "x").replace(".N.", ".0.")
+                found += (
+                    [filled.replace("DEVICE", device) for device in DEVICES]
+                    if "DEVICE" in key
+                    else [filled]
+                )
+    return found
+
+
+KEYS = [*documented(), *OF_A_RANK]
+
+
+def test_the_documented_keys_are_found() -> None:
+    assert len(documented()) > 200
+    assert {"cpu.model", "net.ethernet.0.mtu", "gpu.0.pci.width", "env.others"} <= set(documented())
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_documented_key_has_a_class(key: str) -> None:
+    assert classify(key) is not UNCLASSED
+
+
+def test_facts_of_tools_are_classed() -> None:
+    found = set()
+    for name, benchmark in BENCHMARKS.items():
+        for path in (ROOT / "tests" / "fixtures" / name).glob("good*.out"):
+            if benchmark.read is not None:
+                found |= benchmark.read(path.read_text()).facts.keys()
+    assert found
+    assert [key for key in sorted(found) if classify(key) is UNCLASSED] == []
+
+
+def test_every_row_has_a_reason_and_a_known_class() -> None:
+    for row in rows():
+        assert row.kind in CLASSES, row.keys
+        assert len(row.reason.split()) >= 4, row.keys
+        assert row.moves.keys() <= LAYERS | {"other"}, row.keys
+        assert "other" in row.moves, row.keys
+        assert set(row.moves.values()) <= {0, 1, 2, 3}, row.keys
+        assert bool(row.follows) == (row.kind == "covaries"), row.keys
+        assert row.notable is None or row.kind == "volatile", row.keys
+
+
+def test_no_row_is_idle() -> None:
+    """Each decides about a documented key: it matches one that no row before it does."""
+    deciding = {classify(key).keys for key in KEYS}
+    idle = [row.keys for row in rows() if row.keys not in deciding]
+    assert idle == []
+
+
+def test_a_fact_that_nobody_has_classed_must_be_equal() -> None:
+    row = classify("something.entirely.new")
+    assert row.kind == "identical"
+    assert row.likely(["point to point"]) > 0
+
+
+def test_what_moves_a_figure_depends_on_what_is_measured() -> None:
+    blas = classify("lib.libblas.so.build_id")
+    assert blas.likely(["compute"]) == 3
+    assert blas.likely(["point to point"]) == 0
+    assert blas.likely(["point to point", "compute"]) == 3
+    mtu = classify("net.ethernet.0.mtu")
+    assert mtu.likely(["collective"]) > mtu.likely(["memory"])
+
+
+def test_shipped_factors_are_documented_and_explain_known_keys() -> None:
+    text = (ROOT / "docs" / "audit.md").read_text()
+    for name, factor in factors().items():
+        assert f"`{name}`" in text
+        assert len(factor.reason.split()) >= 4
+        for pattern in factor.explains:
+            assert any(matches(key, [pattern]) for key in KEYS), f"{name}: {pattern}"
+
+
+def test_each_factor_leaves_something_to_be_equal() -> None:
+    for factor in factors().values():
+        held = [key for key in KEYS if classify(key).kind == "identical"]
+        assert any(not matches(key, factor.explains) for key in held), factor.name
