@@ -29,7 +29,8 @@ class Entry:
     """One counting launch: what came of it, its place on the time axis, its figures by cell.
 
     `probe` holds the figures of the state probe that the launch carried, `interference` the share
-    of its iterations that took over five times the median.
+    of its iterations that took over five times the median, `disturbed` why it is outside the noise
+    gate.
     """
 
     launch: Launch
@@ -40,6 +41,7 @@ class Entry:
     medians: Mapping[Cell, float]
     probe: Mapping[str, float] = field(default_factory=dict)
     interference: float = 0.0
+    disturbed: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -72,6 +74,7 @@ class Evidence:
                 figures(outcome.samples, self.metrics[launch.benchmark]),
                 _probe(outcome.facts),
                 _interference(outcome.samples, self.metrics[launch.benchmark]),
+                tuple(outcome.facts.get("gate.reasons", ())),
             )
         )
         self.see(launch, outcome)

@@ -13,11 +13,13 @@ from paribus.model import Benchmark, Facts, Host, Launch, Outcome, Selection, St
 from paribus.probes.machine import load_facts, machine_facts
 from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Store
+from paribus.study.accepted import read_accepted
 from paribus.study.arms import Ready, asked_of, compose, run_commands
 from paribus.study.cases import cases_settled
 from paribus.study.evidence import Evidence, collect
+from paribus.study.gathering import changes, gather, gather_arm
 from paribus.study.judge import given_up, headlines
-from paribus.study.launching import Ended, Prepared, outcome_of, start, start_together
+from paribus.study.launching import GATE, Ended, Prepared, outcome_of, start, start_together
 from paribus.study.load import benchmark_of
 from paribus.study.plan import Plan
 from paribus.study.progress import progress
@@ -28,6 +30,10 @@ WARM_UP_LIMIT_S = 300.0
 """Limit of a warm-up launch, of which nothing is known yet."""
 
 RETRY = "a launch of this block failed; the block was done again"
+GATHER_EVERY_S = 600.0
+"""Seconds after which the facts of all nodes are gathered again, in between and at the end."""
+
+DISTURBED = "the machine was disturbed inside this block; the block was done again"
 STATES = "the machine changed its state inside this block; the block was done again"
 UNFINISHED = "the study was interrupted inside this block"
 
@@ -54,6 +60,7 @@ class _Sitting:
     arm: str = ""
     round: int = 0
     due: float = 0.0
+    gathered: float = 0.0
 
 
 def execute(
@@ -82,7 +89,10 @@ def execute(
         redone=_redone(store),
     )
     try:
-        _do_blocks(sitting)
+        if not all(_settled(sitting, label) for label in sitting.benchmarks):
+            _gather(sitting)
+            _do_blocks(sitting)
+            _gather(sitting)
     finally:
         # Also after Ctrl-C: what a session switched is switched back.
         _switch(sitting, "")
@@ -101,10 +111,32 @@ def _do_blocks(sitting: _Sitting) -> None:
                 return
             continue
         _wait_for_round(sitting, block[0].block)
+        if time.monotonic() - sitting.gathered > GATHER_EVERY_S and _changed(sitting):
+            return
         _do_block(sitting, [launch for launch in block if launch.benchmark in wanted])
         for label in wanted:
             selection = sitting.benchmarks[label][0]
             sitting.findings[label] = headlines(sitting.plan, sitting.evidence, selection)
+
+
+def _gather(sitting: _Sitting) -> None:
+    """Store the facts of every node of every arm; of sessions, each time that they switch."""
+    sitting.gathered = time.monotonic()
+    if not sitting.plan.session:
+        arms = gather(sitting.plan.study, sitting.ready, sitting.hosts[0], lambda _: None)
+        sitting.store.keep_gathered(arms)
+
+
+def _changed(sitting: _Sitting) -> bool:
+    """Return whether an arm is not what it was: then the study ends, and the audit says why.
+
+    Launches of before and after a driver's update must not be averaged over.
+    """
+    _gather(sitting)
+    plan = sitting.plan
+    accepted = read_accepted(sitting.store.directory)
+    found = changes(sitting.store.gathered(), plan.study, tuple(plan.layers.values()), accepted)
+    return any(difference.kind == "unexplained" for difference in found)
 
 
 def _wait_for_round(sitting: _Sitting, number: int) -> None:
@@ -132,11 +164,11 @@ def _resume(plan: Plan, store: Store) -> Evidence:
 
 
 def _redone(store: Store) -> dict[str, int]:
-    """Return in how many blocks of each benchmark the machine's state led to a second try."""
+    """Return in how many blocks of each benchmark the machine led to a second try."""
     blocks = {
         (one.launch.benchmark, one.launch.block)
         for one in store.launches(samples=False, void=True)
-        if one.void == STATES
+        if one.void in (STATES, DISTURBED)
     }
     labels = [label for label, _ in blocks]
     return {label: labels.count(label) for label in labels}
@@ -183,7 +215,7 @@ def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
         reason = _why_again(sitting, block, outcomes)
         if attempt == 1 or not reason:
             return
-        if reason == STATES:
+        if reason in (STATES, DISTURBED):
             sitting.redone[block[0].benchmark] = sitting.redone.get(block[0].benchmark, 0) + 1
         sitting.store.void([launch.number for launch in block], reason)
         sitting.evidence.drop(block)
@@ -202,6 +234,8 @@ def _why_again(sitting: _Sitting, block: Sequence[Launch], outcomes: Sequence[Ou
         return RETRY
     if sitting.redone.get(label, 0) + 1 > REDO_MOST * number:
         return ""
+    if any(outcome.facts.get(GATE) for outcome in outcomes):
+        return DISTURBED
     probes = [
         ProbeOfLaunch((entry.launch.benchmark, entry.launch.block), arm, entry.probe)
         for units in sitting.evidence.blocks[label].values()
@@ -278,6 +312,8 @@ def _switch(sitting: _Sitting, arm: str) -> None:
     if arm:
         run_commands(sitting.ready[arm].arm.before, arm, "before")
         sitting.arm = arm
+        ready = sitting.ready[arm]
+        sitting.store.keep_gathered(gather_arm(sitting.plan.study, ready, sitting.hosts[0]))
 
 
 def _limit(sitting: _Sitting, selection: Selection) -> float:

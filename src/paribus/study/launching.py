@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from paribus.errors import LaunchError, ParibusError, ParseError
@@ -21,6 +21,11 @@ from paribus.model import (
     Selection,
     State,
 )
+from paribus.probes.machine import load_facts
+from paribus.study.gate import gate
+
+GATE = "gate.reasons"
+"""The fact of a launch that says why it is outside the noise gate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ class Ended:
     started: float = 0.0
     done: Completed | None = None
     failure: str = ""
+    load: Facts = field(default_factory=dict)
     broken: BaseException | None = None
 
 
@@ -61,6 +67,7 @@ def start(host: Host, launch: Prepared, ended: Ended) -> None:
         )
     except LaunchError as error:
         ended.failure = str(error)
+    ended.load = load_facts()
 
 
 def start_together(hosts: Sequence[Host], launches: Sequence[Prepared]) -> list[Ended]:
@@ -93,7 +100,9 @@ def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
     if ended.done is None:
         argv = launch.command.argv
         return Outcome(State.FAILED, ended.started, 0.0, None, argv, error=ended.failure)
-    return _checked_binding(_read(launch, ended.done, ended.started), launch.cores)
+    outcome = _checked_binding(_read(launch, ended.done, ended.started), launch.cores)
+    reasons = gate(launch.facts, ended.load, outcome.facts, outcome.wall_s)
+    return replace(outcome, facts={**outcome.facts, GATE: list(reasons)}) if reasons else outcome
 
 
 def _read(launch: Prepared, done: Completed, started: float) -> Outcome:

@@ -36,7 +36,7 @@ def notices(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> tuple[No
         *_probes(plan, evidence),
         *_order(plan, evidence, points),
         *_drift(plan, points),
-        *_outlying(points),
+        *_flagged(points),
         *_interference(plan, evidence),
     ]
     return tuple(sorted(found, key=lambda notice: notice.level != "warning"))
@@ -288,19 +288,24 @@ def _drift(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
         )
 
 
-def _outlying(points: Sequence[Point]) -> Iterable[Notice]:
-    flagged = [point for point in points if point.flag]
-    if flagged:
-        first = flagged[0]
-        yield Notice(
-            "outlying launches",
-            "note",
-            f"{count(len(flagged), 'launch')} far from the others of the same arm, counted all the"
-            f" same. First: launch {first.number} ({first.benchmark}, {first.arm}):"
-            f" {first.flag}; what it printed is in logs/{first.number:04d}-*.",
-            tuple(dict.fromkeys(point.benchmark for point in flagged)),
-            figures={"numbers": [point.number for point in flagged]},
-        )
+def _flagged(points: Sequence[Point]) -> Iterable[Notice]:
+    """Say which launches are unusual, by what they measured or by what disturbed them."""
+    for name, mark, told in (
+        ("outlying launches", "outlying:", "far from the others of the same arm"),
+        ("disturbed launches", "disturbed:", "disturbed by the machine, by the rules of its gate"),
+    ):
+        mine = [point for point in points if mark in point.flag]
+        if mine:
+            first = mine[0]
+            yield Notice(
+                name,
+                "note",
+                f"{count(len(mine), 'launch')} {told}, counted all the same. First: launch"
+                f" {first.number} ({first.benchmark}, {first.arm}): {first.flag}; what it printed"
+                f" is in logs/{first.number:04d}-*.",
+                tuple(dict.fromkeys(point.benchmark for point in mine)),
+                figures={"numbers": [point.number for point in mine]},
+            )
 
 
 def _interference(plan: Plan, evidence: Evidence) -> Iterable[Notice]:

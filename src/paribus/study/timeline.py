@@ -85,7 +85,10 @@ def _flags(entries: Sequence[Entry], levels: dict[int, float]) -> dict[int, str]
     numbers = [e.launch.number for e in entries if e.launch.number in levels]
     values = [levels[number] for number in numbers]
     usual = launch_median(values) if values else 1.0
-    return {
-        numbers[i]: f"outlying: {values[i] / usual:.3g} times this arm's usual level"
-        for i in outlying(values)
+    found = {
+        e.launch.number: f"disturbed: {'; '.join(e.disturbed)}" for e in entries if e.disturbed
     }
+    for i in outlying(values):
+        told = f"outlying: {values[i] / usual:.3g} times this arm's usual level"
+        found[numbers[i]] = "; ".join(filter(None, (told, found.get(numbers[i]))))
+    return found
