@@ -63,6 +63,8 @@ _NAMES = (
     "stream",
     "babelstream",
     "mixbench",
+    "pynamic",
+    "nccl_tests",
     "lammps",
     "qe",
     "vasp",
