@@ -118,7 +118,8 @@ def _text(text: str) -> Found:
     else:
         number = first
     _nothing_more(text, number)
-    facts = {"babelstream.device": v for k, v in said.items() if k.startswith("Using")}
+    device = [value for key, value in said.items() if key.startswith("Using")]
+    facts = {"babelstream.device": device[0]} if device else {}
     return said["Version"], parameters, facts, rates, (running[1] or "").capitalize()
 
 

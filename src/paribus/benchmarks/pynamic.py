@@ -1,0 +1,156 @@
+"""Pynamic (LLNL), where the site has it built: importing many generated shared libraries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from paribus.benchmarks._parameters import one_of
+from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
+from paribus.model import (
+    Case,
+    Metric,
+    Parameter,
+    Program,
+    Reading,
+    Request,
+    Sample,
+    Scalar,
+)
+
+_TITLE = re.compile(r"^Pynamic: (?:Sequoia Benchmark )?Version (\d+(?:\.\d+)+)[ \t]*$", re.M)
+_OURS = re.compile(r"^[ \t]*Pynamic: ([^\n]*)$", re.M)
+_TIME = re.compile(r"(startup|module import|module visit|fractal mpi) time = ([0-9.e-]+) secs")
+_RUN = re.compile(r"run on \S+ \S+ with (\d+) MPI tasks")
+_NAMES = {
+    "startup": "startup",
+    "module import": "import",
+    "module visit": "visit",
+    "fractal mpi": "fractal",
+}
+_PROOFS = (
+    "driver beginning... now importing modules",
+    "driver finished importing all modules... visiting all module functions",
+    "module test passed!",
+    "testing mpi capability...",
+    "mpi test passed!",
+)
+_SUMMARY = re.compile(r"^summary of (\S+) executable and (\d+) shared libraries[ \t]*$", re.M)
+_SIZE = re.compile(r"^Size of aggregate ([a-z ]+) of shared libraries: (\S+)[ \t]*$", re.M)
+
+# Time since the epoch is the argument from which the script takes its start-up time. It is built
+# into its own folder, and finds its libraries there.
+_START = (
+    'case $1 in */*) cd "${1%/*}" || exit 2;; esac; LD_LIBRARY_PATH="$PWD:$LD_LIBRARY_PATH";'
+    ' export LD_LIBRARY_PATH; exec "$@" "$(date +%s.%N)" 2>&1'
+)
+
+
+def command(request: Request) -> Program:
+    """Return the executable, or Python with the driver script; started in its own folder."""
+    if request.parameters["form"] == "exe":
+        started = (path_or(request, "pynamic-mpi4py"),)
+        return Program(("/bin/sh", "-c", _START, "pynamic", *started))
+    script = path_or(request, "pynamic_driver_mpi4py.py")
+    start = _START.replace('"$@"', '"$2" "$1"')
+    return Program(("/bin/sh", "-c", start, "pynamic", script, "python3"))
+
+
+def cases(request: Request) -> Iterable[tuple[str, Case]]:
+    """Return what the form prints: only the script says how long it took to start."""
+    names = ["import", "visit", "fractal"]
+    names += ["startup"] if request.parameters["form"] == "script" else []
+    return [(name, Case()) for name in names]
+
+
+def read(text: str) -> Reading:
+    """Return what Pynamic printed; a summary of the build may stand beside it."""
+    for mark in ("ImportError:", "ModuleNotFoundError:", "Traceback (most recent call last)"):
+        if (at := text.find(mark)) >= 0:
+            refuse(f"Pynamic failed: {line_at(text, at).strip()[:120]!r}", line_of(text, at))
+    titles = _TITLE.findall(text)
+    if len(titles) != 1:
+        refuse(f"expected one title of Pynamic with its version, got {len(titles)}")
+    ranks = 0
+    times: dict[str, float] = {}
+    proofs: list[str] = []
+    for match in _OURS.finditer(text):
+        said, line = match[1].strip(), line_of(text, match.start())
+        if found := _TIME.fullmatch(said):
+            name = _NAMES[found[1]]
+            if name in times:
+                refuse(f"the {found[1]} time is there twice", line)
+            times[name] = figure(found[2], line)
+        elif run := _RUN.fullmatch(said):
+            if ranks:
+                refuse("the number of MPI tasks is there twice", line)
+            ranks = count(run[1], line)
+        elif said in _PROOFS and said not in proofs:
+            proofs.append(said)
+        elif not _TITLE.fullmatch(match[0]):
+            refuse(f"{match[0][:80]!r} is not what Pynamic prints, or there twice", line)
+    if proofs != list(_PROOFS):
+        missing = [proof for proof in _PROOFS if proof not in proofs]
+        refuse(f"{missing[0]!r} is missing" if missing else "the lines are not in order")
+    for name in ("import", "visit", "fractal"):
+        if name not in times:
+            refuse(f"the {name} time is missing")
+    if not ranks:
+        refuse("the number of MPI tasks is missing")
+    parameters, facts = _summary(text)
+    samples = tuple(
+        Sample(name, Case(), (times[name],))
+        for name in ("import", "visit", "startup", "fractal")
+        if name in times
+    )
+    return Reading("pynamic", titles[0], parameters, ranks, samples, facts)
+
+
+def _summary(text: str) -> tuple[dict[str, Scalar], dict[str, str]]:
+    """Return what a summary of the build says: how many libraries, and how large."""
+    if "\nsummary of " not in text:
+        return {}, {}
+    once(text, "\nsummary of ", "the summary of the build")
+    summary = _SUMMARY.search(text)
+    if summary is None:
+        refuse("the summary of the build is damaged", line_of(text, text.find("\nsummary of ")) + 1)
+    sizes = {name.replace(" ", "_"): size for name, size in _SIZE.findall(text)}
+    parameters: dict[str, Scalar] = {"libraries": int(summary[2])}
+    return parameters, {f"pynamic.{name}": size for name, size in sizes.items()}
+
+
+BENCHMARK = tool(
+    "pynamic",
+    layer="start-up",
+    summary="Pynamic: importing many generated Python modules and libraries from all ranks at once",
+    metrics=(
+        Metric("import", "s", "lower", margin=0.05),
+        Metric("visit", "s", "lower", margin=0.05),
+        Metric("startup", "s", "lower", margin=0.05),
+        Metric("fractal", "s", "lower", margin=0.05),
+    ),
+    reader=read,
+    marks=("Pynamic: Version ", "Pynamic: Sequoia Benchmark Version "),
+    command=command,
+    cases=cases,
+    optional=("startup",),
+    parameters={
+        "form": Parameter(
+            "script",
+            one_of("script", "exe"),
+            "pynamic_driver_mpi4py.py by python3, or pynamic-mpi4py",
+        ),
+    },
+    program="pynamic-mpi4py",
+    get="https://github.com/LLNL/pynamic: config_pynamic.py 900 1250 -e -u 350 1250 --with-mpi4py",
+    versions="1.1 to 1.3 with mpi4py or pyMPI",
+    proof=(
+        "title once, modules imported and visited, 'module test passed!' and 'mpi test passed!',"
+        " MPI tasks as asked, no traceback: the executable exits 0 after an ImportError"
+    ),
+    means=(
+        "one figure per launch, of rank 0 after a barrier; 20 libraries take milliseconds, so only"
+        " the documented size stresses a file system; the first launch finds cold caches; startup"
+        " counts from a timestamp that users often give in whole seconds"
+    ),
+)
