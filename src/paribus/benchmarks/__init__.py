@@ -65,6 +65,7 @@ _NAMES = (
     "mixbench",
     "pynamic",
     "nccl_tests",
+    "nvbandwidth",
     "lammps",
     "qe",
     "vasp",

@@ -1,0 +1,171 @@
+"""nvbandwidth: copies between host and GPUs, and between GPUs, by its text or its JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from paribus.benchmarks._apps import words
+from paribus.benchmarks._matrix import case_of, matrix
+from paribus.benchmarks._parameters import positive
+from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
+from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample
+
+_VERSION = re.compile(r"nvbandwidth Version: v?(\S+)[ \t]*$", re.M)
+_RUNNING = re.compile(r"^Running (\w+)\.[ \t]*$", re.M)
+_DESCRIPTION = re.compile(r"^(\S.*) (bandwidth \(GB/s\)|latency \(ns\))[ \t]*$", re.M)
+_SUM = re.compile(r"^SUM (\w+) (\d+\.\d\d)[ \t]*$", re.M)
+_COMPLAINTS = (
+    "ASSERT in expression",
+    "Invalid value when checking the pattern",
+    "[CUDA_ERROR",
+    "ERROR:",
+)
+_METRIC = {"bandwidth (GB/s)": "bandwidth", "latency (ns)": "latency"}
+
+
+def command(request: Request) -> Program:
+    """Return the command line: the test cases by name, as JSON."""
+    cases_asked = [word for name in request.parameters["testcases"] for word in ("-t", name)]
+    return Program((path_or(request, "nvbandwidth"), "-j", *cases_asked), mpi=False)
+
+
+def cases(request: Request) -> Iterable[tuple[str, Case]]:
+    """Return the cells: host against every GPU, or every GPU against every other."""
+    gpus = range(int(request.parameters["gpus"]))
+    for name in request.parameters["testcases"]:
+        metric = "latency" if "latency" in name else "bandwidth"
+        rows = gpus if name.startswith("device_to_device") else range(1)
+        for row in rows:
+            for column in gpus:
+                if len(rows) == 1 or row != column:
+                    yield metric, case_of(test=name, row=row, column=column)
+
+
+def read(text: str) -> Reading:
+    """Return the cells of every matrix; cells that are not available are left out."""
+    for mark in _COMPLAINTS:
+        if (at := text.find(mark)) >= 0:
+            refuse(f"nvbandwidth says: {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+    if (at := text.find('"nvbandwidth"')) >= 0:
+        return _of_json(text, text.rfind("{", 0, at))
+    version = _VERSION.match(text, once(text, "nvbandwidth Version:"))
+    if version is None:
+        refuse("the line 'nvbandwidth Version:' is damaged")
+    samples: list[Sample] = []
+    summed, described = list(_SUM.finditer(text)), list(_DESCRIPTION.finditer(text))
+    started = _RUNNING.findall(text)
+    if text.count("Running ") != len(started) or len(set(started)) != len(started):
+        refuse("a line 'Running NAME.' is damaged or there twice")
+    if not len(summed) == len(described) == text.count("\nSUM ") or not summed:
+        refuse(f"{len(described)} matrices are announced, {len(summed)} are summed up")
+    for heading, total in zip(described, summed, strict=True):
+        cells, end = matrix(text, heading.end() + 1)
+        if text[end : total.start()].strip() or heading.start() > total.start():
+            refuse(f"something stands before 'SUM {total[1]}'", line_of(text, end))
+        if not any(total[1].startswith(name) for name in started):
+            refuse(f"{total[1]} was not announced", line_of(text, total.start()))
+        samples += _cells(cells, total[1], _METRIC[heading[2]], float(total[2]))
+    waived = text.count("\nWaived")
+    if (
+        len(started)
+        > len({name for name in started for t in summed if t[1].startswith(name)}) + waived
+    ):
+        refuse("a test case was begun and has neither a matrix nor the word 'Waived'")
+    return Reading("nvbandwidth", version[1], {}, None, tuple(samples), _facts(waived))
+
+
+def _of_json(text: str, at: int) -> Reading:
+    """Return what the JSON form says: {"nvbandwidth": {"testcases": [...]}}."""
+    once(text, '"nvbandwidth"')
+    try:
+        said: Any = json.JSONDecoder().raw_decode(text, max(at, 0))[0]["nvbandwidth"]
+        if "error" in said:
+            refuse(f"nvbandwidth says: {str(said['error'])[:160]!r}")
+        samples: list[Sample] = []
+        waived = 0
+        names = [str(test["name"]) for test in said["testcases"]]
+        for test, name in zip(said["testcases"], names, strict=True):
+            if test["status"] == "Waived":
+                waived += 1
+                continue
+            if test["status"] != "Passed" or "error" in test:
+                refuse(f"{name}: {test.get('error', test['status'])}"[:160])
+            said_metric = str(test["bandwidth_description"]).rpartition(" ")[0].rpartition(" ")[2]
+            metric = {"bandwidth": "bandwidth", "latency": "latency"}[said_metric]
+            cells = [
+                [None if word == "N/A" else _figure(word) for word in row]
+                for row in test["bandwidth_matrix"]
+            ]
+            samples += _cells(cells, name, metric, float(test["sum"]))
+        version = str(said["version"])
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        refuse(f"the JSON is damaged: {type(error).__name__}: {str(error)[:100]}")
+    if len(set(names)) != len(names) or not version:
+        refuse("the JSON names a test case twice, or no version")
+    return Reading(
+        "nvbandwidth", version.removeprefix("v"), {}, None, tuple(samples), _facts(waived)
+    )
+
+
+def _figure(word: object) -> float:
+    if not isinstance(word, str) or not re.fullmatch(r"\d+(\.\d+)?(e[+-]?\d+)?", word):
+        raise ValueError(f"{word!r} is not a figure")
+    return float(word)
+
+
+def _cells(
+    cells: list[list[float | None]], name: str, metric: str, total: float
+) -> Iterable[Sample]:
+    """Yield a sample per cell; refuses cells that do not add up to what is printed as their sum."""
+    if len({len(row) for row in cells}) != 1:
+        refuse(f"{name}: its rows are not of one length")
+    values = [value for row in cells for value in row if value is not None]
+    # Printed with two decimals (text) or six digits (JSON).
+    if abs(sum(values) - total) > 0.0051 * (len(values) + 1) + 1e-5 * total or not values:
+        refuse(f"{name}: the cells add up to {sum(values):.2f}, not to {total:.2f}")
+    square = len(cells) == len(cells[0])
+    if square and len({row[at] is None for at, row in enumerate(cells)}) > 1:
+        refuse(f"{name}: rows are not in order, for some of the diagonal is N/A and some is not")
+    for number, row in enumerate(cells):
+        for column, value in enumerate(row):
+            if value is not None and not (value == 0 and number == column and len(cells) > 1):
+                case = case_of(test=name, row=number, column=column)
+                yield Sample(metric, case, (value,))
+
+
+def _facts(waived: int) -> dict[str, int]:
+    return {"nvbandwidth.waived": waived}
+
+
+BENCHMARK = tool(
+    "nvbandwidth",
+    layer="gpu",
+    summary="nvbandwidth: copies between host and GPUs, and between GPUs",
+    metrics=(Metric("bandwidth", "GB/s", "higher"), Metric("latency", "ns", "lower")),
+    reader=read,
+    marks=("nvbandwidth Version:", '"nvbandwidth"'),
+    command=command,
+    cases=cases,
+    parameters={
+        "testcases": Parameter(
+            ["host_to_device_memcpy_ce", "device_to_host_memcpy_ce"], words, "test cases by name"
+        ),
+        "gpus": Parameter(1, positive, "GPUs of the machine, each of which must be in the output"),
+    },
+    ranks=1,
+    program="nvbandwidth",
+    get="https://github.com/NVIDIA/nvbandwidth: cmake . && make",
+    versions="0.2 to 0.10, by their source; none could be started here",
+    proof=(
+        "version once, every test case begun has its matrices, rows and columns numbered from 0,"
+        " cells that add up to the printed SUM, status Passed, no assertion and no error"
+    ),
+    means=(
+        "median of 3 copies of 512 MiB; GB of 10^9 B, latencies in ns; ce is the copy engine, sm a"
+        " kernel; cells that are N/A are left out; a sum of pairs measured one after the other is"
+        " no bandwidth of the whole"
+    ),
+)
