@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -53,48 +52,62 @@ def parsed(path: Path, text: str) -> Parsed | str:
         return error.cause
 
 
+def joined(*parts: list[str]) -> str:
+    return "\n".join(line for part in parts for line in part) + "\n"
+
+
 def damaged(lines: list[str]) -> Iterator[tuple[str, str]]:
     """Yield every damage that is tried on an output: its name, and the damaged text.
 
-    Every line is cut, dropped, doubled, torn, coloured and moved, and every number and pair of
-    words on it damaged; by what takes turns, but by everything on the first lines of a form.
+    Every line is cut, dropped, doubled, torn, coloured and moved, and a number on it replaced. All
+    numbers and pairs of words are, by everything, on the first line of each form. In an output of
+    more than 100 lines the ways take turns, so that each line is damaged in some.
     """
-
-    def joined(*parts: list[str]) -> str:
-        return "\n".join(line for part in parts for line in part) + "\n"
-
-    forms: Counter[str] = Counter()
+    seen: set[str] = set()
+    turns = 1 + len(lines) // 100
     for i, line in enumerate(lines):
-        before, after = lines[:i], lines[i + 1 :]
-        where = f"line {i + 1}"
-        yield f"{where} cut in half", joined(before, [line[: len(line) // 2]], after)
-        yield f"output cut inside {where}", "\n".join([*before, line[: len(line) // 2]])
-        yield f"output cut after {where}", joined(before, [line])
-        yield f"{where} dropped", joined(before, after)
-        yield f"{where} twice", joined(before, [line, line], after)
-        yield f"stderr before {where}", joined(before, [STDERR, line], after)
-        middle = len(line) // 2
-        torn = f"{line[:middle]}{STDERR}\n{line[middle:]}"
-        yield f"stderr inside {where}", joined(before, [torn], after)
-        yield f"colour on {where}", joined(before, [f"\x1b[32m{line}\x1b[0m"], after)
-        yield f"{where} and the next swapped", joined(before, after[:1], [line], after[1:])
-        forms[form := NUMBER.sub("0", line).replace(" ", "")] += 1
-        for j, match in enumerate(NUMBER.finditer(line)):
-            turn = (i + j) % len(INSTEAD)
-            for new in (
-                INSTEAD if forms[form] <= 2 and len(line) < 200 else INSTEAD[turn : turn + 1]
-            ):
-                text = line[: match.start()] + new + line[match.end() :]
-                yield f"{where}: {match[0]} -> {new!r}", joined(before, [text], after)
-        for left, right in pairwise(WORD.finditer(line)):
-            if forms[form] <= 2 and telling(left[0], right[0]):
-                swapped = line[left.end() : right.start()].join((right[0], left[0]))
-                text = line[: left.start()] + swapped + line[right.end() :]
-                yield f"{where}: {left[0]} and {right[0]} swapped", joined(before, [text], after)
+        form = NUMBER.sub("0", line).replace(" ", "")
+        first = form not in seen
+        seen.add(form)
+        for k, (name, text) in enumerate(torn(lines, i)):
+            if (i + k) % turns == 0:
+                yield f"line {i + 1} {name}", text
+        for name, text in replaced(line, i, everything=first and len(line) < 200, turns=turns):
+            yield f"line {i + 1}: {name}", joined(lines[:i], [text], lines[i + 1 :])
     yield "nothing at all", ""
     yield "the output twice", joined(lines, lines)
     yield "two outputs interleaved", joined(*([line, line] for line in lines))
     yield "only line ends", "\n" * len(lines)
+
+
+def torn(lines: list[str], i: int) -> Iterator[tuple[str, str]]:
+    """Yield the output with its line `i` cut, dropped, doubled, interrupted, coloured or moved."""
+    before, line, after = lines[:i], lines[i], lines[i + 1 :]
+    half = len(line) // 2
+    yield "cut in half", joined(before, [line[:half]], after)
+    yield "and all after it cut off inside", "\n".join([*before, line[:half]])
+    yield "is the last", joined(before, [line])
+    yield "dropped", joined(before, after)
+    yield "twice", joined(before, [line, line], after)
+    yield "after a line of stderr", joined(before, [STDERR, line], after)
+    yield "torn by a line of stderr", joined(before, [line[:half] + STDERR, line[half:]], after)
+    yield "in colour", joined(before, [f"\x1b[32m{line}\x1b[0m"], after)
+    yield "and the next swapped", joined(before, after[:1], [line], after[1:])
+
+
+def replaced(line: str, i: int, *, everything: bool, turns: int) -> Iterator[tuple[str, str]]:
+    """Yield the line with a number replaced, or two words that differ in form exchanged."""
+    numbers = list(NUMBER.finditer(line))
+    for match in numbers if everything else numbers[i % len(numbers or "1") :][:1]:
+        for new in INSTEAD[i % turns :: turns] if everything else INSTEAD[i % len(INSTEAD) :][:1]:
+            yield f"{match[0]} -> {new!r}", line[: match.start()] + new + line[match.end() :]
+    for left, right in pairwise(WORD.finditer(line)) if everything else ():
+        if telling(left[0], right[0]):
+            swapped = line[left.end() : right.start()].join((right[0], left[0]))
+            yield (
+                f"{left[0]} and {right[0]} swapped",
+                line[: left.start()] + swapped + line[right.end() :],
+            )
 
 
 def telling(one: str, other: str) -> bool:
@@ -138,7 +151,7 @@ def test_damage_is_refused_or_harmless(path: Path) -> None:
             if set(found.samples) != samples or len(found.samples) != len(samples):
                 slipped.append(name)
     assert not slipped
-    assert refused > len(good.splitlines())
+    assert refused > min(len(good.splitlines()), 100)
 
 
 @pytest.mark.parametrize("path", READ, ids=lambda p: f"{p.parent.name}/{p.stem}")

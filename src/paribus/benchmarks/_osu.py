@@ -107,10 +107,11 @@ def osu(
 
 
 def _marks(title: str) -> tuple[str, ...]:
-    """Return how a first line begins: "MPI Latency", "MPI-CUDA Latency", "MPI_Put-CUDA Latency"."""
+    """Return how a first line begins: "MPI Latency", "MPI-CUDA Latency", "MPI_Get latency"."""
     own, _, rest = title.partition(" ") if title.startswith("_") else ("", "", title)
     devices = ("", "-CUDA", "-OPENACC", "-ROCM", "-MANAGED")
-    return tuple(f"# OSU MPI{own}{device} {rest} " for device in devices)
+    words = dict.fromkeys((rest, rest[0].lower() + rest[1:]))
+    return tuple(f"# OSU MPI{own}{device} {word} " for device in devices for word in words)
 
 
 def _doubling(value: object) -> list[int]:
@@ -171,7 +172,7 @@ def read(
                 )
         refuse("no title of an OSU program with its version: it did not begin")
     said = titles[0]
-    if _titled(said[1], said[2]) != title.removesuffix(" Test"):
+    if _titled(said[1], said[2]).lower() != title.lower():
         refuse(f"expected {title!r}, got {said[0].strip()!r}", line_of(text, said.start()))
     settings: dict[str, Scalar] = {}
     if device := said[1].partition("-")[2]:
