@@ -111,7 +111,7 @@ def test_an_interruption_says_how_to_continue(tmp_path: Path, number: signal.Sig
 
 def test_nohup_is_obeyed(tmp_path: Path) -> None:
     mark = f"nohup{os.getpid()}"
-    study = write_study(tmp_path, script="sleep 0.1; echo 1", mark=mark, plan="blocks = 8")
+    study = write_study(tmp_path, script="sleep 0.1; echo 1.00017", mark=mark, plan="blocks = 8")
     with subprocess.Popen(
         command("run", study, "--out", tmp_path / "out"),
         stdout=subprocess.DEVNULL,
