@@ -37,23 +37,28 @@ def cgroup_facts(archive: Archive) -> dict[str, Any]:
     lines = [line.split(":", 2) for line in table.split("\n") if line.count(":") >= 2]
     groups = {path for number_, _, path in lines if number_ == "0"} or {"/"}
     named = sorted({path for _, _, path in lines})
+    # The root group of version 2 has no files of limits, and limits nothing.
+    none = UNLIMITED if _paths(archive, "cpu.stat") else Unknown.ABSENT
     v1 = any(number_ != "0" and controllers for number_, controllers, _ in lines)
     v2 = any(number_ == "0" for number_, _, _ in lines)
     facts: dict[str, Any] = {
         "cgroup.version": "+".join(["1"] * v1 + ["2"] * v2) or Unknown.ABSENT,
         "cgroup.path": named[-1] if len(named) > 1 else next(iter(groups)),
-        "cgroup.cpus": _least(_quotas(archive)),
+        "cgroup.cpus": _least(_quotas(archive), none),
     }
     for key, names in _OWN.items():
         facts[key] = _own(archive, names)
     for key, names in _MOST.items():
-        facts[key] = _least(number_of(text) for name in names for text in _texts(archive, name))
+        limits = (number_of(text) for name in names for text in _texts(archive, name))
+        facts[key] = _least(limits, none)
     return facts
 
 
 def throttling(archive: Archive) -> dict[str, int | float]:
     """Return how often and how long (us) this group's quota has stopped it, if it has one."""
-    for path, text in _paths(archive, "cpu.stat"):
+    for _, text in _paths(archive, "cpu.stat"):
+        if isinstance(text, Unknown):
+            continue
         values = {key: number(value) for key, value in fields(text, " ")}
         periods = values.get("nr_throttled", Unknown.ABSENT)
         if isinstance(periods, Unknown):
@@ -62,12 +67,11 @@ def throttling(archive: Archive) -> dict[str, int | float]:
         if isinstance(lasted, Unknown):
             v1 = values.get("throttled_time", 0)
             lasted = 0 if isinstance(v1, Unknown) else v1 / 1000  # version 1 counts in ns
-        if path:
-            return {"load.throttled_periods": periods, "load.throttled_us": lasted}
+        return {"load.throttled_periods": periods, "load.throttled_us": lasted}
     return {}
 
 
-def number_of(text: str) -> int | float | str | Unknown:
+def number_of(text: str | Unknown) -> int | float | str | Unknown:
     """Return a limit as a number, "unlimited" for the ways in which both versions say so."""
     if text == "max":
         return UNLIMITED
@@ -75,17 +79,17 @@ def number_of(text: str) -> int | float | str | Unknown:
     return UNLIMITED if not isinstance(value, Unknown) and value >= _V1_UNLIMITED else value
 
 
-def _paths(archive: Archive, name: str) -> list[tuple[str, str]]:
+def _paths(archive: Archive, name: str) -> list[tuple[str, str | Unknown]]:
     """Return path and text of the file `name` in our groups, the innermost group first."""
     found = [
-        (path, text.strip())
+        (path, archive.read(path))
         for path, text in archive.files.items()
-        if path.startswith(_ROOT) and path.endswith("/" + name) and isinstance(text, str)
+        if path.startswith(_ROOT) and path.endswith("/" + name) and text is not Unknown.ABSENT
     ]
     return sorted(found, key=lambda pair: (-pair[0].count("/"), pair[0]))
 
 
-def _texts(archive: Archive, name: str) -> list[str]:
+def _texts(archive: Archive, name: str) -> list[str | Unknown]:
     return [text for _, text in _paths(archive, name)]
 
 
@@ -100,8 +104,10 @@ def _own(archive: Archive, names: Iterable[str]) -> Any:
 def _quotas(archive: Archive) -> list[int | float | str | Unknown]:
     found: list[int | float | str | Unknown] = []
     for text in _texts(archive, "cpu.max"):
-        quota, _, period = text.partition(" ")
-        found.append(_share(number_of(quota), number(period)))
+        quota, _, period = ("", "", "") if isinstance(text, Unknown) else text.partition(" ")
+        found.append(
+            text if isinstance(text, Unknown) else _share(number_of(quota), number(period))
+        )
     for path, text in _paths(archive, "cpu.cfs_quota_us"):
         quota_us = number(text)
         period_us = number(archive.read(path.replace("cfs_quota", "cfs_period")))
@@ -117,12 +123,12 @@ def _share(quota: Any, period: Any) -> Any:
     return round(quota / period, 6)
 
 
-def _least(limits: Iterable[int | float | str | Unknown]) -> Any:
-    """Return the strictest limit; ABSENT if nothing sets one, "unlimited" if all say so."""
+def _least(limits: Iterable[int | float | str | Unknown], none: str | Unknown) -> Any:
+    """Return the strictest limit, "unlimited" if all say so; `none` if there are none at all."""
     found = list(limits)
     if unread := [limit for limit in found if isinstance(limit, Unknown)]:
         return unread[0]
     numbers = [limit for limit in found if not isinstance(limit, str)]
     if numbers:
         return min(numbers)  # type: ignore[type-var]
-    return UNLIMITED if found else Unknown.ABSENT
+    return UNLIMITED if found else none

@@ -50,6 +50,8 @@ def cpu_facts(archive: Archive) -> dict[str, Any]:
         cores = archive.names(f"{_CPU}*/cpufreq/{name}")
         texts = (archive.read(f"{_CPU}{core}/cpufreq/{name}") for core in cores)
         facts[key] = one_or_list(scalar(text) for text in texts)
+    if facts["cpu.nohz_full"] == "(null)":  # older kernels, for no processor
+        facts["cpu.nohz_full"] = ""
     return facts | _cpuinfo(archive) | _layout(archive) | _idle(archive) | _mitigations(archive)
 
 

@@ -19,14 +19,15 @@ from paribus.probes.archive import Unknown, fact
 class Device:
     """One device of a role such as "net.ethernet". `rank` comes first in the order (low first).
 
-    `hardware` and `settings` are facts; `identity` (its name) sets equal devices apart, and never
-    decides the order of unequal ones.
+    `hardware` and `settings` are facts; what is `volatile` (counters, temperatures) and `identity`
+    (its name) only sets equal devices apart, and never decides the order of unequal ones.
     """
 
     role: str
     hardware: Mapping[str, Any]
     settings: Mapping[str, Any]
     identity: Mapping[str, Any]
+    volatile: Mapping[str, Any] = field(default_factory=dict)
     rank: tuple[int, ...] = field(default=())
 
 
@@ -37,7 +38,7 @@ def numbered(devices: Iterable[Device]) -> dict[str, Any]:
     for device in sorted(devices, key=_order):
         number = counts.get(device.role, 0)
         counts[device.role] = number + 1
-        for part in (device.hardware, device.settings, device.identity):
+        for part in (device.hardware, device.settings, device.volatile, device.identity):
             facts |= {f"{device.role}.{number}.{key}": value for key, value in part.items()}
     return facts | {f"{role}.count": count for role, count in counts.items()}
 
@@ -48,7 +49,7 @@ def _order(device: Device) -> tuple[object, ...]:
         device.rank,
         *(
             json.dumps({k: fact(v) for k, v in part.items()}, sort_keys=True)
-            for part in (device.hardware, device.settings, device.identity)
+            for part in (device.hardware, device.settings, device.volatile, device.identity)
         ),
     )
 

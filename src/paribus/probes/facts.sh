@@ -159,12 +159,16 @@ tools() {
     tool fi_info fi_info --version
     tool qdisc tc qdisc show
     tool nvidia-smi nvidia-smi --format=csv --query-gpu=@QUERY@
-    for port in /sys/class/net/*/device; do
+    ports=
+    while read -r port target rest; do  # a container's interface has no device, but the route
+        [ "$target" = 00000000 ] && [ ! -e "/sys/class/net/$port/device" ] && ports="$port $ports"
+    done </proc/net/route 2>/dev/null
+    for port in $ports /sys/class/net/*/device; do
         port=${port%/device} port=${port##*/}
         [ -e "/sys/class/net/$port" ] || continue
         for what in i k g c a l; do tool "ethtool-$what-$port" ethtool -$what "$port"; done
-        [ "${ports:=0}" -lt 8 ] || break
-        ports=$((ports + 1))
+        [ "${asked:=0}" -lt 8 ] || break
+        asked=$((asked + 1))
     done
 }
 

@@ -61,11 +61,12 @@ def gpu_device(row: Mapping[str, Any], archive: Archive) -> Device:
     address = address[-12:]  # nvidia-smi writes the domain with eight digits, sysfs with four
     path = archive.links.get(f"/sys/bus/pci/devices/{address}", address)
     hardware, settings = link(archive, path)
-    for table, into in ((_HARDWARE, hardware), (_SETTINGS, settings), (_NOW, settings)):
+    now: dict[str, Any] = {}
+    for table, into in ((_HARDWARE, hardware), (_SETTINGS, settings), (_NOW, now)):
         for column, key in table.items():
             if column in row:
                 into[key] = row[column]
-    return Device("gpu", hardware, settings, {"address": address})
+    return Device("gpu", hardware, settings, {"address": address}, now)
 
 
 def _from_smi(archive: Archive) -> list[Device]:

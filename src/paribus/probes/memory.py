@@ -71,19 +71,22 @@ def _numa(archive: Archive) -> dict[str, Any]:
     return {
         "numa.nodes": len(nodes),
         "numa.cpus": all_known(count_of(archive.read(f"{_NODE}node{n}/cpulist")) for n in nodes),
-        "numa.memory_percent": _shares(
+        "numa.memory_balance": _balance(
             [_kib(archive.read(f"{_NODE}node{n}/meminfo"), "MemTotal") for n in nodes]
         ),
         "numa.distance": all_known(scalar(archive.read(f"{_NODE}node{n}/distance")) for n in nodes),
     }
 
 
-def _shares(sizes: list[int | float | Unknown]) -> Any:
-    """Return each node's share of the memory in percent: a hypervisor may give and take pages."""
+def _balance(sizes: list[int | float | Unknown]) -> Any:
+    """Return each node's memory divided by the mean, to 0.1: all 1.0 where it is even.
+
+    No sizes: a hypervisor gives and takes pages, and firmware keeps some for itself.
+    """
     known = [size for size in sizes if not isinstance(size, Unknown)]
     if len(known) < len(sizes) or sum(known) <= 0:
         return next((size for size in sizes if isinstance(size, Unknown)), Unknown.UNREADABLE)
-    return [round(100 * size / sum(known)) for size in known]
+    return [round(len(known) * size / sum(known), 1) for size in known]
 
 
 def _modules(archive: Archive) -> dict[str, Any]:

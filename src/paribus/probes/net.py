@@ -80,7 +80,8 @@ def _device(archive: Archive, name: str, role: str, routed: bool) -> Device:
     driver = archive.links.get(base + "device/driver")
     hardware["driver"] = driver.rpartition("/")[2] if driver else Unknown.ABSENT
     for setting in _SETTINGS:
-        settings[setting] = scalar(archive.read(base + setting))
+        value = scalar(archive.read(base + setting))
+        settings[setting] = Unknown.UNSUPPORTED if value == "" else value
     settings["speed"] = _speed(archive.read(base + "speed"))
     for setting in ("bonding/mode", "bridge/stp_state"):
         if not isinstance(archive.read(base + setting), Unknown):
@@ -93,7 +94,7 @@ def _device(archive: Archive, name: str, role: str, routed: bool) -> Device:
             for point in ("np", "rp")
         ]
     rank = (0 if routed else 1, positive(settings["speed"]))
-    return Device(role, hardware, settings, {"name": name}, rank)
+    return Device(role, hardware, settings, {"name": name}, rank=rank)
 
 
 def _speed(text: str | Unknown) -> int | float | Unknown:

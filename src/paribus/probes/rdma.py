@@ -50,14 +50,17 @@ def _port(archive: Archive, device: str, port: str) -> Device:
         "pkeys": _pkeys(archive, base),
         "gid_types": _gid_types(archive, base),
     }
+    counters = {}
     for group, names in _COUNTERS.items():
         for name in names:
             text = archive.read(f"{base}{group}/{name}")
             if text is not Unknown.ABSENT:
-                settings[f"counter.{name}"] = number(text)
+                counters[f"counter.{name}"] = number(text)
     fast = number(str(rate).split(" ")[0])
     rank = (0 if hardware["link_layer"] == "InfiniBand" else 1, positive(fast))
-    return Device("rdma", hardware, settings, {"name": device, "port": scalar(port)}, rank)
+    return Device(
+        "rdma", hardware, settings, {"name": device, "port": scalar(port)}, counters, rank
+    )
 
 
 def _pkeys(archive: Archive, base: str) -> Any:
