@@ -7,7 +7,8 @@ read by one compiled pattern for all of its rows, made of the columns that its h
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
 
@@ -47,7 +48,7 @@ _COLUMNS = re.compile(
     r"(?:\s+(Validation))?((?:\s+P\d+ Tail (?:Lat\(us\)|BW\(MB/s\)))*)[ \t]*$"
 )
 _NUMBERS = re.compile(r"^[ \t]*(?:[\d.]+|Pass|Fail)(?:[ \t]+(?:[\d.]+|Pass|Fail))*[ \t]*$", re.M)
-_TAIL = re.compile(r"P(\d+)")
+_TAIL = re.compile(r"P\d+")
 _COMPLAINTS = ("This test requires ", "Invalid option [", "Error: '")
 _TYPES = ("mpi_char", "mpi_int", "mpi_float")
 
@@ -62,13 +63,13 @@ def osu(
     sized: bool = True,
     tail: bool = True,
     ranks: int | None = None,
-    column: int = 0,
+    column: str = "value",
 ) -> Benchmark:
     """Return the benchmark of one OSU program.
 
     `title` is what its first line says between "OSU MPI" and "Test". `sized`: its table has a
     column of sizes. `tail`: it can print percentiles of its iterations. `ranks` are those without
-    which it refuses to start. `column` is which figure of a row is the metric.
+    which it refuses to start. `column` is the one that holds the metric.
     """
     p99 = Metric(f"{metric.name}_p99", metric.unit, metric.better, margin=0.1)
     options = {
@@ -156,7 +157,7 @@ def _case(size: int, datatype: str) -> Case:
 
 
 def read(
-    program: str, title: str, metric: Metric, ranks: int | None, column: int, text: str
+    program: str, title: str, metric: Metric, ranks: int | None, column: str, text: str
 ) -> Reading:
     """Return what one OSU program printed; raises ParseError with the line."""
     if (failed := text.find("DATA VALIDATION ERROR")) >= 0:
@@ -204,80 +205,76 @@ def _titled(extra: str, rest: str) -> str:
     return f"{own} {rest}".strip()
 
 
+@dataclass(frozen=True, slots=True)
 class _Table:
-    """One heading and its rows; `end` is where the text goes on."""
+    """One heading and its rows, by column; `first` is the line of the first row."""
 
-    def __init__(self, text: str, heading: re.Match[str], at: int) -> None:
-        self.sized = heading[1] is not None
-        self.names = [name.lower() for name in heading.groups()[2:7] if name]
-        self.tails = [int(number) for number in _TAIL.findall(heading[8])]
-        self.falls = "BW" in heading[8]
-        row, block = _row(self.sized, tuple(self.names), len(self.tails))
-        self.at = at
-        self.first = line_of(text, at)
-        whole = block.match(text, at)
-        self.end = whole.end() if whole else at
-        self.rows: list[tuple[str, ...]] = row.findall(text, at, self.end)
-        self.datatype = ""
-        if not self.rows:
-            refuse(f"expected a row, got {line_at(text, at).strip()[:80]!r}", self.first)
+    columns: Mapping[str, tuple[str, ...]]
+    tails: tuple[str, ...]
+    datatype: str
+    first: int
+    end: int
+
+    def figures(self, name: str) -> list[float]:
+        return list(map(float, self.columns[name]))
 
     def settings(self) -> dict[str, Scalar]:
-        """Return what the rows say of how was measured."""
-        said: dict[str, Scalar] = {"validation": "validation" in self.names}
+        """Return what the table says of how was measured."""
+        said: dict[str, Scalar] = {"validation": "Validation" in self.columns}
         if self.datatype:
             said["datatype"] = self.datatype
-        if "iterations" in self.names:
-            at = 1 + self.sized + self.names.index("iterations")
-            counts = list(dict.fromkeys(row[at] for row in self.rows))
+        if "Iterations" in self.columns:
+            counts = list(dict.fromkeys(self.columns["Iterations"]))
             said["iterations"] = int(counts[0]) if len(counts) == 1 else "/".join(counts)
         return said
 
-    def samples(self, metric: Metric, column: int, *, several: bool) -> list[Sample]:
+    def samples(self, metric: Metric, column: str, *, several: bool) -> list[Sample]:
         """Return a sample per row, and one of the 99th percentile where it was printed."""
-        self._check()
+        _check(self)
         datatype = self.datatype if several else ""
-        at = self.sized + column
-        sizes = [_case(int(row[0]), datatype) if self.sized else Case() for row in self.rows]
-        found = []
-        for number, (case, row) in enumerate(zip(sizes, self.rows, strict=True), self.first):
-            if not float(row[at]) > 0:
-                refuse(f"{row[at]} at {case}: too small for what the program prints", number)
-            found.append(Sample(metric.name, case, (float(row[at]),)))
-        if 99 in self.tails:
-            at = 1 + self.sized + len(self.names) + self.tails.index(99)
-            name = f"{metric.name}_p99"
-            found += [
-                Sample(name, case, (float(row[at]),))
-                for case, row in zip(sizes, self.rows, strict=True)
-            ]
+        values = self.figures(column)
+        if not min(values) > 0:
+            number = self.first + values.index(min(values))
+            refuse(f"{min(values)}: too small for what the program prints", number)
+        sizes = self.columns.get("Size")
+        cases = [_case(size, datatype) for size in map(int, sizes)] if sizes else [Case()]
+        found = [
+            Sample(metric.name, case, (value,)) for case, value in zip(cases, values, strict=True)
+        ]
+        if "P99" in self.tails:
+            tail = zip(cases, self.figures("P99"), strict=True)
+            found += [Sample(f"{metric.name}_p99", case, (value,)) for case, value in tail]
         return found
 
-    def _check(self) -> None:
-        """Refuse rows that contradict themselves or each other."""
-        if self.sized:
-            sizes = [int(row[0]) for row in self.rows]
-            for number, (one, other) in enumerate(pairwise(sizes), self.first + 1):
-                if other != (2 * one or 1):
-                    refuse(f"the size after {one} is {other}, not {2 * one or 1}", number)
-        for number, row in enumerate(self.rows, self.first):
-            value = float(row[self.sized])
-            figures = dict(zip(self.names, row[1 + self.sized :], strict=False))
-            if figures.get("validation") == "Fail":
-                refuse(f"validation failed at {row[0]} bytes", number)
-            if "min latency" in figures and not (
-                float(figures["min latency"]) <= value <= float(figures["max latency"])
-            ):
-                refuse(f"the mean {row[self.sized]} is not between minimum and maximum", number)
-            if "messages/s" in figures:
-                rate = float(figures["messages/s"]) * int(row[0]) / 1e6
-                if abs(rate - value) > 0.006 + 1e-6 * rate:
-                    refuse(f"{value} MB/s are not {figures['messages/s']} messages/s", number)
-            if not self.falls and self.tails:
-                tails = dict(zip(self.tails, map(float, row[-len(self.tails) :]), strict=True))
-                values = [tails[key] for key in sorted(tails)]
-                if values != sorted(values):
-                    refuse("a higher percentile is below a lower one", number)
+
+def _check(table: _Table) -> None:
+    """Refuse rows that contradict themselves or each other."""
+    columns, first = table.columns, table.first
+    if "Size" in columns:
+        sizes = list(map(int, columns["Size"]))
+        if sizes[1:] != [2 * size or 1 for size in sizes[:-1]]:
+            at = next(i for i, (a, b) in enumerate(pairwise(sizes), 1) if b != (2 * a or 1))
+            refuse(f"the size after {sizes[at - 1]} is {sizes[at]}", first + at)
+    elif len(columns["value"]) > 1:
+        refuse("a second row without sizes", first + 1)
+    if "Fail" in columns.get("Validation", ()):
+        at = columns["Validation"].index("Fail")
+        refuse(f"validation failed: row {at + 1} of the table", first + at)
+    if "Min Latency" in columns:
+        low, mean, high = map(table.figures, ("Min Latency", "value", "Max Latency"))
+        for at, fits in enumerate(map(lambda a, b, c: a <= b <= c, low, mean, high)):
+            if not fits:
+                refuse(f"the mean {mean[at]} is not between {low[at]} and {high[at]}", first + at)
+    if "Messages/s" in columns:
+        rates = zip(sizes, table.figures("value"), table.figures("Messages/s"), strict=True)
+        for at, (size, rate, messages) in enumerate(rates):
+            if abs(size * messages / 1e6 - rate) > 0.006 + 1e-6 * rate:
+                refuse(f"{rate} MB/s are not {messages} messages/s", first + at)
+    if table.tails and "value" in columns:
+        ordered = sorted(table.tails, key=lambda name: int(name[1:]))
+        for one, other in pairwise(map(table.figures, ordered)):
+            if any(a > b for a, b in zip(one, other, strict=True)):
+                refuse("a higher percentile is below a lower one", first)
 
 
 def _table(text: str, at: int, settings: dict[str, Scalar], *, again: bool) -> _Table | None:
@@ -306,18 +303,33 @@ def _table(text: str, at: int, settings: dict[str, Scalar], *, again: bool) -> _
         at += len(line) + 1
     if heading is None:
         return None
-    table = _Table(text, heading, at)
-    table.datatype = datatype
-    return table
+    return _rows(text, heading, at, datatype)
+
+
+def _rows(text: str, heading: re.Match[str], at: int, datatype: str) -> _Table:
+    """Return the table of the rows that begin at `at`."""
+    names = [name for name in (heading[1], "value", *heading.groups()[2:7]) if name]
+    tails = tuple(_TAIL.findall(heading[8]))
+    row, block = _row((*names, *tails))
+    whole = block.match(text, at)
+    first = line_of(text, at)
+    if whole is None:
+        refuse(f"expected a row, got {line_at(text, at).strip()[:80]!r}", first)
+    found = row.findall(text, at, whole.end())
+    if len(names) + len(tails) == 1:
+        found = [(one,) for one in found]
+    columns = dict(zip((*names, *tails), zip(*found, strict=True), strict=True))
+    # Percentiles of bandwidths count from the other end, so they are not in order.
+    return _Table(columns, () if "BW" in heading[8] else tails, datatype, first, whole.end())
+
+
+_FORMS = {"Size": r"(\d+)", "Iterations": r"(\d+)", "Validation": "(Pass|Fail)"}
 
 
 @cache
-def _row(sized: bool, names: Sequence[str], tails: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _row(names: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return the patterns of one row, its columns as groups, and of all rows that follow on."""
-    forms = {"iterations": r"(\d+)", "validation": "(Pass|Fail)"}
-    columns = [r"(\d+)"] if sized else []
-    columns += [r"(\d+\.\d\d)"] + [forms.get(name, r"(\d+\.\d\d)") for name in names]
-    columns += [r"(\d+\.\d\d)"] * tails
+    columns = [_FORMS.get(name, r"(\d+\.\d\d)") for name in names]
     one = r"[ \t]*" + r"[ \t]+".join(columns) + r"[ \t]*(?:\n|\Z)"
     plain = one.replace("(", "(?:").replace("(?:?:", "(?:")
     return re.compile(one), re.compile(f"(?:{plain})+")

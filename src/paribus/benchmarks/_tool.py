@@ -193,11 +193,9 @@ def _read(name: str, reader: Reader, text: str) -> Reading:
         raise ParseError(str(error)) from error
     if said := _failed(text):
         raise said
-    twice = [
-        key for key, n in Counter((s.metric, s.case) for s in reading.samples).items() if n > 1
-    ]
-    if twice:
-        refuse(f"{twice[0][0]} at {twice[0][1]} is there twice")
+    if len({(s.metric, s.case) for s in reading.samples}) < len(reading.samples):
+        (metric, case), _ = Counter((s.metric, s.case) for s in reading.samples).most_common(1)[0]
+        refuse(f"{metric} at {case} is there twice")
     if not reading.samples:
         refuse(f"nothing that {name} measures is in it")
     return reading

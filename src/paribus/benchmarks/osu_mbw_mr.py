@@ -10,5 +10,5 @@ BENCHMARK = osu(
     summary="OSU: messages per second of all pairs of ranks at once, summed",
     metric=Metric("message_rate", "msg/s", "higher"),
     tail=False,
-    column=1,
+    column="Messages/s",
 )
