@@ -6,7 +6,11 @@ import argparse
 import os
 from pathlib import Path
 
+from paribus.cli.audit import add_accept
+from paribus.cli.shipped import add_beside
 from paribus.store import Store
+from paribus.study.accepted import add_accepted, parse_accepted
+from paribus.study.beside import beside
 from paribus.study.conclude import conclude
 from paribus.study.plan import read_plan
 
@@ -22,21 +26,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Report on a study directory again, from what is stored in it."
     parser.epilog = EXAMPLE
     parser.add_argument("directory", metavar="DIR", type=Path, help="study directory")
+    add_beside(parser)
     parser.add_argument("--svg", action="store_true", help="write each figure as SVG")
     parser.add_argument("--png", action="store_true", help="write each figure as PNG")
+    add_accept(parser)
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     parser.set_defaults(carry_out=report)
 
 
 def report(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus report`."""
-    from paribus.cli import outputs
+    from paribus.cli import outputs, shipped
     from paribus.report.figures import write_figures
 
     directory: Path = arguments.directory
     plan = read_plan(directory)
+    add_accepted(directory, parse_accepted(arguments.accept))
     with Store(directory) as store:
         judgement = conclude(plan, store)
+    judgement = beside(judgement, shipped.read_published(arguments.beside))
     if os.access(directory, os.W_OK):
         outputs.write_files(judgement, directory)
     formats = {name for name in ("svg", "png") if getattr(arguments, name)}

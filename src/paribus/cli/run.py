@@ -7,11 +7,14 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from paribus.cli.audit import add_accept
+from paribus.cli.shipped import add_beside
 from paribus.errors import StoreError, UserError
 from paribus.host import LocalHost
 from paribus.model import Study
 from paribus.store import Store
 from paribus.study import plan as plans
+from paribus.study.accepted import add_accepted, parse_accepted
 from paribus.study.arms import make_ready
 from paribus.study.execute import execute
 from paribus.study.load import load_study, monitored
@@ -47,6 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--every", metavar="TIME", type=_seconds, help='with --monitor: a round each "10 min"'
     )
+    add_accept(parser)
+    add_beside(parser)
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     parser.set_defaults(carry_out=run)
 
@@ -55,7 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus run`."""
     from paribus.cli import dry_run, outputs, shipped
 
+    accepted = parse_accepted(arguments.accept)
     path = shipped.find_study(arguments.study)
+    publications = shipped.read_published(arguments.beside)
     study = load_study(path)
     if arguments.monitor or arguments.every is not None:
         study = monitored(study, arguments.every)
@@ -66,17 +73,20 @@ def run(arguments: argparse.Namespace) -> int:
     _check_directory(directory, resume=arguments.resume)
     ready = make_ready(study, _tell)
     plan = _plan(study, directory, resume=arguments.resume)
+    add_accepted(directory, accepted)
     try:
         with Store(directory, write=True) as store, ExitStack() as stack:
             hosts = [stack.enter_context(LocalHost()) for _ in range(_at_once(study))]
             store.bind_plan(plan.sha256)
             with outputs.display(quiet=arguments.json) as display:
                 execute(plan, store, hosts, ready, display.update)
-            judgement = outputs.conclude_and_write(plan, store)
+            judgement = outputs.conclude_and_write(plan, store, publications)
     except KeyboardInterrupt:
         if plan.study.settings.monitor:
             with Store(directory) as store:
-                outputs.tell(outputs.conclude_and_write(plan, store), as_json=arguments.json)
+                outputs.tell(
+                    outputs.conclude_and_write(plan, store, publications), as_json=arguments.json
+                )
         print(
             f"\nInterrupted; every finished launch is kept. To continue:\n"
             f"  paribus run {arguments.study} --out {directory} --resume",

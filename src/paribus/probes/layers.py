@@ -104,12 +104,13 @@ def _containers(archive: Archive) -> list[str]:
     names = {line.partition("=")[0] for line in archive.lists.get("environment", ())}
     if names & {"APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"}:
         found.add("apptainer")
-    if not found and "pid" in _own(archive) and "mnt" in _own(archive):
+    if not found and "pid" in own_namespaces(archive) and "mnt" in own_namespaces(archive):
         found.add("container")  # of an engine that leaves no mark
     return sorted(found)
 
 
-def _own(archive: Archive) -> list[str]:
+def own_namespaces(archive: Archive) -> list[str]:
+    """Return the kinds of namespace that are not the machine's first."""
     own = []
     for line in archive.lists.get("namespaces", ()):
         kind, _, digits = line.partition(" ")
@@ -122,7 +123,7 @@ def _own(archive: Archive) -> list[str]:
 
 
 def _namespaces(archive: Archive) -> list[str] | Unknown:
-    return _own(archive) if archive.lists.get("namespaces") else Unknown.ABSENT
+    return own_namespaces(archive) if archive.lists.get("namespaces") else Unknown.ABSENT
 
 
 def _root(archive: Archive) -> str | Unknown:

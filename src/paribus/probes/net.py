@@ -12,6 +12,7 @@ from typing import Any
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.devices import Device, numbered, positive
 from paribus.probes.ethtool import ethtool_facts
+from paribus.probes.layers import own_namespaces
 from paribus.probes.pci import link
 from paribus.probes.values import fields, number, read_all, scalar
 
@@ -70,7 +71,9 @@ def _role(archive: Archive, name: str, routed: set[str]) -> str:
     master = base + "master" in archive.links
     paired = archive.text(base + "iflink") != archive.text(base + "ifindex")
     if paired:
-        return "" if master or not routed else "ethernet"
+        # In a network of its own without a way out, the link to the others is all there is.
+        inside = bool(routed) or "net" in own_namespaces(archive)
+        return "ethernet" if inside and not master else ""
     return "other"
 
 

@@ -82,7 +82,7 @@ def _states(launch: Facts) -> list[str]:
         )
         if before and after and max(before / after, after / before) > limits()[name]:
             unit = name.rpartition("_")[2].replace("ghz", "GHz")
-            found.append(f"{means} {before:.3g} {unit} before the launch and {after:.3g} after")
+            found.append(f"{means} {before:.3g} {unit} before and {after:.3g} {unit} after")
     return found
 
 

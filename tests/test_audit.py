@@ -1,0 +1,285 @@
+"""The audit: any difference is reported, permutations are not, the unknown is never equal."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paribus.errors import UserError
+from paribus.model import Arm, Facts, Selection, Settings, Study
+from paribus.study.accepted import parse_accepted
+from paribus.study.audit import (
+    ERROR,
+    Audit,
+    Question,
+    audit,
+    audit_study,
+    between_nodes,
+    moved,
+    typical,
+    unsteady,
+)
+from paribus.study.classes import classify, factors
+from test_classes import KEYS
+
+STUDY = Study(
+    question="Which?",
+    factor="nothing",
+    arms=(Arm("a"), Arm("b")),
+    benchmarks=(Selection("latency", "latency", 2, {}),),
+    settings=Settings(),
+)
+POINT = ("point to point",)
+NODE: Facts = dict.fromkeys(KEYS, "same")
+HELD = [key for key in KEYS if classify(key).kind in ("identical", "covaries")]
+ABSENT, DENIED = {"unknown": "absent"}, {"unknown": "denied"}
+
+
+def ask(
+    reference: dict[str, Facts],
+    arm: dict[str, Facts],
+    factor: str = "nothing",
+    explains: tuple[str, ...] = (),
+    **options: Any,
+) -> Audit:
+    study = replace(STUDY, factor=factor, explains=explains)
+    return audit(reference, arm, Question(study, "b", options.pop("layers", POINT), **options))
+
+
+def kinds(answer: Audit) -> dict[str, str]:
+    return {one.key: one.kind for one in answer.differences}
+
+
+def one(facts: Facts) -> dict[str, Facts]:
+    return {"n1": facts}
+
+
+@pytest.mark.parametrize("key", HELD)
+def test_any_single_difference_is_reported(key: str) -> None:
+    answer = ask(one(NODE), one({**NODE, key: "other"}))
+    assert kinds(answer) == {key: "unexplained"}
+    (difference,) = answer.differences
+    assert (difference.reference_value, difference.arm_value) == ("same", "other")
+    assert difference.reason == classify(key).reason
+    assert answer.equal == frozenset(KEYS) - {key}
+
+
+@pytest.mark.parametrize("key", sorted(set(KEYS) - set(HELD)))
+def test_what_varies_or_names_a_machine_withholds_nothing(key: str) -> None:
+    assert "unexplained" not in kinds(ask(one(NODE), one({**NODE, key: "other"}))).values()
+
+
+@given(st.data())
+def test_any_injected_difference_is_found_among_many_nodes(data: st.DataObject) -> None:
+    key = data.draw(st.sampled_from(HELD))
+    count = data.draw(st.integers(1, 6))
+    odd = data.draw(st.integers(0, count - 1))
+    nodes: dict[str, Facts] = {f"n{i}": NODE for i in range(count)}
+    changed = {**nodes, f"n{odd}": {**NODE, key: "other"}}
+    assert kinds(ask(nodes, changed)) == {key: "unexplained"}
+    assert kinds(ask(changed, nodes)) == {key: "unexplained"}
+
+
+@given(st.data())
+def test_neither_the_order_nor_the_number_of_nodes_matters(data: st.DataObject) -> None:
+    some = data.draw(st.lists(st.sampled_from(["x", "y", "z"]), min_size=1, max_size=5))
+    times = data.draw(st.integers(1, 3))
+    shuffled = data.draw(st.permutations(some * times))
+    ours = {f"n{i}": {"cpu.model": v} for i, v in enumerate(some)}
+    theirs = {f"m{i}": {"cpu.model": v} for i, v in enumerate(shuffled)}
+    answer = ask(ours, theirs)
+    assert answer.differences == ()
+    assert answer.equal == {"cpu.model"}
+
+
+def test_other_shares_of_the_same_values_differ() -> None:
+    ours = {f"n{i}": {"cpu.model": v} for i, v in enumerate("xxxy")}
+    theirs = {f"n{i}": {"cpu.model": v} for i, v in enumerate("xyyy")}
+    (difference,) = ask(ours, theirs).differences
+    assert difference.kind == "unexplained"
+    assert difference.reference_value == "x (on 3 of 4 nodes); y (on 1 of 4 nodes)"
+
+
+@pytest.mark.parametrize("why", ["denied", "timed out", "unsupported", "cut", "redacted"])
+@pytest.mark.parametrize("other", ["known", {"unknown": "denied"}, ABSENT, None])
+def test_what_could_not_be_read_is_neither_equal_nor_different(why: str, other: Any) -> None:
+    ours, theirs = {"cpu.model": {"unknown": why}}, {} if other is None else {"cpu.model": other}
+    for pair in ((ours, theirs), (theirs, ours), (ours, ours)):
+        answer = ask(one(pair[0]), one(pair[1]))
+        assert kinds(answer) == {"cpu.model": "unknown"}
+        assert answer.equal == frozenset()
+
+
+def test_absent_everywhere_is_unknown_and_absent_on_one_side_differs() -> None:
+    assert kinds(ask(one({"cpu.model": ABSENT}), one({"cpu.model": ABSENT}))) == {
+        "cpu.model": "unknown"
+    }
+    for nothing in ({}, {"env.OMP_NUM_THREADS": ABSENT}):
+        answer = ask(one(nothing), one({"env.OMP_NUM_THREADS": "4"}))
+        assert kinds(answer) == {"env.OMP_NUM_THREADS": "unexplained"}
+        assert answer.differences[0].reference_value == "(absent)"
+
+
+def test_what_a_container_may_hide_is_unknown_where_it_is_absent() -> None:
+    assert kinds(ask(one({"cgroup.cpus": "0.5"}), one({}))) == {"cgroup.cpus": "unknown"}
+    assert kinds(ask(one({"cgroup.cpus": "0.5"}), one({"cgroup.cpus": "unlimited"}))) == {
+        "cgroup.cpus": "unexplained"
+    }
+
+
+def test_a_node_that_gave_half_its_facts_makes_them_unknown_not_different() -> None:
+    broken = {ERROR: "node 2 of 2: no answer within 30 s"}
+    answer = ask({"n1": NODE}, {"n1": NODE, "n2": broken})
+    assert set(kinds(answer).values()) == {"unknown"}
+    assert answer.equal == frozenset()
+
+
+@pytest.mark.parametrize("name", factors())
+def test_a_factor_explains_its_facts_and_no_other(name: str) -> None:
+    changed = {key: f"{value} changed" for key, value in NODE.items()}
+    for key, kind in kinds(ask(one(NODE), one(changed), factor=name)).items():
+        mine = any(
+            p == key or (p.endswith(".") and "*" not in p and key.startswith(p))
+            for p in factors()[name].explains
+        )
+        assert not mine or kind == "factor"
+        assert kind != "accepted"
+
+
+def test_a_study_explains_by_key_prefix_and_pattern() -> None:
+    changed = {**NODE, "cpu.model": "x", "limits.memlock": 1, "net.ethernet.0.mtu": 9000}
+    answer = ask(one(NODE), one(changed), explains=("cpu.model", "limits.", "net.*.mtu"))
+    assert set(kinds(answer).values()) == {"factor"}
+
+
+def test_what_follows_from_the_factor_is_explained_and_says_from_what() -> None:
+    changed = {**NODE, "mpi.library": "MPICH", "rank.libraries": "x", "mpi.loaded": "y"}
+    answer = ask(one(NODE), one(changed), factor="mpi")
+    assert "unexplained" not in kinds(answer).values()
+    alone = ask(one(NODE), one({**NODE, "rank.libraries": "x"}), factor="mpi")
+    assert kinds(alone) == {"rank.libraries": "unexplained"}
+    flags = ask(one(NODE), one({**NODE, "cpu.flags": "x"}), explains=("cpu.model",))
+    assert kinds(flags) == {"cpu.flags": "unexplained"}
+    both = ask(
+        one(NODE), one({**NODE, "cpu.flags": "x", "cpu.model": "y"}), explains=("cpu.model",)
+    )
+    assert kinds(both) == {"cpu.flags": "explained", "cpu.model": "factor"}
+    assert "follows from cpu.model" in [one.reason for one in both.differences]
+
+
+def test_an_accepted_difference_carries_the_reason_and_no_longer_withholds() -> None:
+    changed = {**NODE, "cpu.microcode": "0x2", "cpu.model": "x"}
+    answer = ask(one(NODE), one(changed), accepted={"cpu.microcode": "told in the paper"})
+    assert kinds(answer) == {"cpu.microcode": "accepted", "cpu.model": "unexplained"}
+    (accepted,) = [one for one in answer.differences if one.kind == "accepted"]
+    assert accepted.reason == "told in the paper"
+
+
+@pytest.mark.parametrize(
+    "option", ["cpu.model", "cpu.model=", "=why", "cpu.*=why", "cpu.=why", "net.?=why", "cpu=  "]
+)
+def test_accepting_takes_one_key_and_a_reason(option: str) -> None:
+    with pytest.raises(UserError, match="--accept"):
+        parse_accepted([option])
+    assert parse_accepted(['cpu.model="a=b"']) == {"cpu.model": '"a=b"'}
+
+
+def test_differences_are_ranked_by_what_is_measured() -> None:
+    changed = {**NODE, "lib.libblas.so.file": "openblas", "net.ethernet.0.mtu": 9000}
+    compute = ask(one(NODE), one(changed), layers=("compute",))
+    assert [d.key for d in compute.differences] == ["lib.libblas.so.file", "net.ethernet.0.mtu"]
+    latency = ask(one(NODE), one(changed), layers=POINT)
+    assert [d.key for d in latency.differences] == ["net.ethernet.0.mtu", "lib.libblas.so.file"]
+    assert [d.rank for d in latency.differences] == [3, 0]
+
+
+def test_volatile_facts_are_noted_only_where_they_differ_notably() -> None:
+    def answer(theirs: float) -> dict[str, str]:
+        key = "load.cpu_pressure_10s"
+        return kinds(ask(one({key: 1.0}), one({key: theirs})))
+
+    assert answer(5.0) == {}
+    assert answer(60.0) == {"load.cpu_pressure_10s": "noted"}
+
+
+def test_long_lists_are_shown_by_what_they_do_not_share() -> None:
+    flags = [f"flag{i}" for i in range(100)]
+    ours, theirs = one({"cpu.flags": [*flags, "avx512f"]}), one({"cpu.flags": [*flags, "sse9"]})
+    (difference,) = ask(ours, theirs).differences
+    assert (difference.reference_value, difference.arm_value) == ("only: avx512f", "only: sse9")
+
+
+def test_nodes_of_one_arm_that_differ_are_noted_with_their_name() -> None:
+    nodes = {f"n{i}": dict(NODE) for i in range(3)}
+    nodes["n2"]["cpu.microcode"] = "0x2"
+    (difference,) = between_nodes(nodes, Question(STUDY, "b", POINT))
+    assert (difference.node, difference.kind, difference.arm_value) == ("n2", "noted", "0x2")
+
+
+def test_what_changes_in_the_course_of_a_study_is_unexplained() -> None:
+    question = Question(STUDY, "b", POINT)
+    later = {**NODE, "gpu.0.driver": "551", "load.average_1min": 9, "cgroup.path": "/other"}
+    (difference,) = moved(one(NODE), one(later), question)
+    assert (difference.key, difference.kind) == ("gpu.0.driver", "unexplained")
+    assert "while the study went on" in difference.reason
+    accepted = replace(question, accepted={"gpu.0.driver": "only the string changed"})
+    assert [d.kind for d in moved(one(NODE), one(later), accepted)] == ["accepted"]
+    assert moved(one(NODE), {"n2": later}, question) == ()
+    assert moved(one(NODE), one({**NODE, "cpu.model": DENIED}), question) == ()
+
+
+def test_a_study_tells_each_difference_once_for_its_likeliest_benchmark() -> None:
+    study = replace(STUDY, arms=(Arm("a"), Arm("b"), Arm("c")))
+    ours, theirs = {"lib.libblas.so.file": "x"}, {"lib.libblas.so.file": "y"}
+    launches = {
+        label: {"a": [ours] * 3, "b": [theirs] * 3, "c": [ours]} for label in ("latency", "hpl")
+    }
+    layers = {"latency": "point to point", "hpl": "compute"}
+    (difference,) = audit_study(study, layers, {}, launches, {}).differences
+    assert (difference.arm, difference.rank) == ("b", 3)
+
+
+def test_ranks_know_their_own_limits_better_than_who_looks_from_beside() -> None:
+    nodes = {arm: one({"limits.memlock": 1, "os.release": "6.1"}) for arm in "ab"}
+    launches = {
+        "latency": {
+            "a": [{"limits.memlock": 1, "os.release": "seen from outside a"}],
+            "b": [{"limits.memlock": 2, "os.release": "seen from outside b"}],
+        }
+    }
+    answer = audit_study(STUDY, {"latency": POINT[0]}, nodes, launches, {})
+    assert kinds(answer) == {"limits.memlock": "unexplained"}
+    assert answer.equal == {"os.release"}
+
+
+def test_typical_values_and_what_is_unsteady() -> None:
+    launches = [{"cpu.model": "x", "rank.involuntary": [n, n]} for n in (1, 2, 90)]
+    launches += [{"cpu.model": "y", "rank.involuntary": [3, 3]}]
+    assert typical(launches) == {"cpu.model": "x", "rank.involuntary": 2.5}
+    assert unsteady(launches) == ["cpu.model"]
+    assert unsteady([{"cpu.model": "x"}, {"cpu.model": DENIED}]) == []
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(KEYS),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+            lambda inner: (
+                st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=2)
+            ),
+            max_leaves=5,
+        ),
+        max_size=5,
+    )
+)
+def test_values_of_any_form_can_be_compared_and_shown(facts: dict[str, Any]) -> None:
+    facts = json.loads(json.dumps(facts))
+    answer = ask(one(NODE), one(facts))
+    assert all(isinstance(one.arm_value, str) for one in answer.differences)
+    assert {one.key for one in answer.differences} | answer.equal <= set(KEYS)
