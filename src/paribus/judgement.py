@@ -159,6 +159,27 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Published:
+    """A figure that somebody published, beside one's own `finding` (None: not measured here).
+
+    `said` is the figure as printed: of `arm` against `reference`, or of `arm` alone. A change is
+    one of the value, or, so that its sign says the same for times and rates, of speed or of cost.
+    `turned`: one's own reference is the published arm. No verdict rests on any of it.
+    """
+
+    source: str
+    benchmark: str
+    what: str
+    arm: str
+    reference: str
+    said: str
+    scale: Literal["value", "speed", "cost"]
+    finding: Finding | None = None
+    turned: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """What a study has done so far, told before each launch and after each block.
 
@@ -188,7 +209,8 @@ class Judgement:
     two or more benchmarks), `endpoints` (headlines of the endpoints that do not decide), and,
     with more than two arms, `pairs`: each arm against each other, for the ranking. `cases` are
     corrected for their number: a word other than "undecided" is supported by the family.
-    `design` says in one sentence how the figures came about and what that controls.
+    `design` says in one sentence how the figures came about and what that controls. `published`
+    are figures of others that the user laid beside his own.
     """
 
     study: Study
@@ -213,6 +235,7 @@ class Judgement:
     endpoints: tuple[Finding, ...] = ()
     pairs: tuple[Finding, ...] = ()
     design: str = ""
+    published: tuple[Published, ...] = ()
 
     @property
     def reference(self) -> str:

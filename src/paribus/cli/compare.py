@@ -1,34 +1,47 @@
-"""`paribus compare TABLE`: numbers from elsewhere, analysed as far as their design allows."""
+"""`paribus compare A B`: logs and numbers from elsewhere, as far as their design allows."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from paribus.cli.shipped import add_beside
 from paribus.errors import StoreError, UserError
+
+if TYPE_CHECKING:
+    from paribus.judgement import Judgement
+    from paribus.study.imported import Answers
+    from paribus.study.pairing import Asked
 
 EXAMPLE = """\
 example:
+  paribus compare logs/host logs/bridged --out network-report    # outputs of OSU, IMB, NPB, ...
+  paribus compare host.log bridged.log
   paribus compare measured.csv
-  paribus compare host.csv bridged.csv --out network-report      # two files as two arms
+  paribus compare host.csv bridged.csv                           # two files as two arms
   paribus compare times.jsonl --unit s --better lower --reference old
+  paribus compare ib roce --beside studies/published/roce-2024.toml
 
-A table is CSV, Parquet or JSON Lines with the columns arm, benchmark, metric, value; block or
-time (without one of them no verdict is possible); and, where needed, case, unit, better, launch,
+Logs are recognised by what they say (`paribus list` names the tools) and paired by the dates in
+them, the times of their files, their names, or the order of these; the report says which. A
+table is CSV, Parquet or JSON Lines with the columns arm, benchmark, metric, value; block or time
+(without one of them no verdict is possible); and, where needed, case, unit, better, launch,
 sample. Exit code 3: a verdict is withheld, because the numbers cannot support one.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.description = "Compare numbers from elsewhere, as far as their design allows."
+    parser.description = "Compare logs and numbers from elsewhere, as far as their design allows."
     parser.epilog = EXAMPLE
     parser.add_argument(
-        "tables",
-        metavar="TABLE",
+        "paths",
+        metavar="PATH",
         type=Path,
         nargs="+",
-        help="a table of all arms, or one for each arm, the reference first",
+        help="logs: a file or folder for each arm, the reference first; a table of all arms, or one"
+        " for each; a TOML file of published figures",
     )
     parser.add_argument("--reference", metavar="ARM", default="", help="(the first arm)")
     parser.add_argument(
@@ -40,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pair", choices=("name", "time", "order"), default="", help="what pairs logs (what tells)"
     )
     parser.add_argument("--margin", metavar="SHARE", help='practical equivalence, such as "2 %%"')
+    add_beside(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, help="write the reports into DIR")
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     parser.set_defaults(carry_out=compare)
@@ -47,12 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def compare(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus compare`."""
-    from paribus.cli import outputs
-    from paribus.study.imported import Answers, judge_table
-    from paribus.study.logged import judge_logs
-    from paribus.study.logs import are_logs, find_logs
-    from paribus.study.pairing import pair_logs
-    from paribus.tables.files import read_tables
+    from paribus.cli import outputs, shipped
+    from paribus.study.beside import beside
+    from paribus.study.imported import Answers
 
     out: Path | None = arguments.out
     answers = Answers(
@@ -64,12 +75,9 @@ def compare(arguments: argparse.Namespace) -> int:
     )
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise StoreError("exists already", place=str(out), mend="choose another with --out")
-    if are_logs(arguments.tables):
-        logs = pair_logs(*find_logs(arguments.tables), arguments.pair)
-        judgement = judge_logs(logs, answers, directory=str(out or ""))
-    else:
-        table = read_tables(arguments.tables)
-        judgement = judge_table(table, answers, directory=str(out or ""))
+    publications = shipped.read_published(arguments.beside)
+    judgement = _judged(arguments.paths, answers, arguments.pair, str(out or ""))
+    judgement = beside(judgement, publications)
     if out is not None:
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -79,6 +87,22 @@ def compare(arguments: argparse.Namespace) -> int:
                 f"cannot be written: {error.strerror}", place=str(out), mend="choose another --out"
             ) from error
     return outputs.tell(judgement, as_json=arguments.json)
+
+
+def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) -> Judgement:
+    """Return the judgement of whatever the paths are: logs, published figures, or tables."""
+    from paribus.study import beside, imported, logged, logs, pairing, published
+    from paribus.tables.files import read_tables
+
+    printed = {path: published.load_publication(path) for path in paths if path.suffix == ".toml"}
+    if len(printed) == len(paths) == 1:
+        return beside.judge_published(printed[paths[0]], answers, directory=directory)
+    if printed or logs.are_logs(paths):
+        arms, found, unread = logs.find_logs([path for path in paths if path not in printed])
+        arms, found = beside.with_arms(paths, printed, arms, found)
+        paired = pairing.pair_logs(arms, found, unread, pair)
+        return logged.judge_logs(paired, answers, directory=directory)
+    return imported.judge_table(read_tables(paths), answers, directory=directory)
 
 
 def _margin(text: str | None) -> float | None:

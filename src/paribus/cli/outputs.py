@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from paribus.judgement import Judgement, Progress, Word
 from paribus.store import Store
+from paribus.study.beside import beside
 from paribus.study.conclude import conclude
 from paribus.study.plan import Plan
+from paribus.study.published import Publication
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,9 +38,11 @@ def display(*, quiet: bool) -> AbstractContextManager[_Display]:
     return Display(_console(sys.stderr))
 
 
-def conclude_and_write(plan: Plan, store: Store) -> Judgement:
+def conclude_and_write(
+    plan: Plan, store: Store, publications: Sequence[Publication] = ()
+) -> Judgement:
     """Return the judgement of a study directory after writing its reports there."""
-    judgement = conclude(plan, store)
+    judgement = beside(conclude(plan, store), publications)
     write_files(judgement, store.directory)
     return judgement
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paribus.errors import UserError
+
+if TYPE_CHECKING:
+    from paribus.study.published import Publication
 
 
 def find_study(text: str) -> Path:
@@ -28,6 +34,35 @@ def find_study(text: str) -> Path:
 def shipped_studies() -> dict[str, Path]:
     """Return the studies that ship, by name."""
     return {path.stem: path for path in sorted(_folder().glob("*.toml"))}
+
+
+def add_beside(parser: argparse.ArgumentParser) -> None:
+    """Declare --beside, which lays published figures beside one's own."""
+    parser.add_argument(
+        "--beside",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="published figures to show beside these: a TOML file, or the name of one that ships",
+    )
+
+
+def read_published(texts: Sequence[str]) -> list[Publication]:
+    """Return the published figures that --beside names: paths, or names of those that ship."""
+    from paribus.study.published import load_publication
+
+    ships = {path.stem: path for path in sorted((_folder() / "published").glob("*.toml"))}
+    found = []
+    for text in texts:
+        if text not in ships and not Path(text).exists():
+            close = difflib.get_close_matches(text, ships, n=1)
+            hint = (
+                f"did you mean {close[0]!r}?" if close else f"those that ship: {', '.join(ships)}"
+            )
+            raise UserError("no such file, and none that ships", place=text, mend=hint)
+        path = Path(text)
+        found.append(load_publication(path if path.exists() else ships[text]))
+    return found
 
 
 def question_of(path: Path) -> str:

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread
 from paribus.model import Case, Metric, Scalar, Study
+from paribus.report import published
 
 SCHEMA = "paribus.verdict/1"
 
@@ -46,6 +47,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         "notices": [_notice(n) for n in judgement.notices],
         "study": _study(judgement.study),
         **{key: [_finding(judgement, f) for f in found] for key, found in _findings(judgement)},
+        "published": [published.to_json(row) for row in judgement.published],
         "tallies": [_plain(t) for t in judgement.tallies],
         "launches": [_plain(p) for p in judgement.points],
         "differences": [_plain(d) for d in judgement.differences],

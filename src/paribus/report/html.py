@@ -18,7 +18,7 @@ from pathlib import Path
 from paribus import units
 from paribus.errors import UserError
 from paribus.judgement import Judgement
-from paribus.report import lookup, plots, sentences, tables, unequal, wording
+from paribus.report import lookup, plots, published, sentences, tables, unequal, wording
 from paribus.report.advice import next_steps
 from paribus.report.appendix import appendix
 from paribus.report.axes import Spec, panels
@@ -57,6 +57,7 @@ def page(judgement: Judgement, bundle: str) -> str:
         unequal.html_section(judgement) if unequal.unexplained(judgement) else Html(""),
         _summary(judgement, figures),
         tables.rankings(judgement),
+        published.section(judgement),
         *(_benchmark(judgement, b, figures) for b in lookup.benchmarks(judgement)),
         appendix(judgement),
     )

@@ -11,6 +11,7 @@ from paribus.judgement import Finding, Judgement, Word
 from paribus.report import lookup, sentences, unequal, wording
 from paribus.report.advice import next_steps
 from paribus.report.printing import Row, heading, item, line, print_rows, raw
+from paribus.report.published import print_published
 from paribus.report.ranking import Ranking, place_text, ranking
 from paribus.report.wording import clean
 
@@ -57,6 +58,7 @@ def print_report(judgement: Judgement, console: Console) -> None:
     _print_rankings(judgement, console)
     _print_cases(judgement, console)
     _print_endpoints(judgement, console)
+    print_published(judgement, console)
     _print_notes(judgement, console)
     _print_failures(judgement, console)
     if not unequal.unexplained(judgement):

@@ -12,7 +12,7 @@ from paribus.judgement import Finding, Judgement, Notice, Verdict, Word
 from paribus.study.conclude import sentence
 from paribus.study.imported import Answers, judge_table, merged
 from paribus.study.logs import Log, Unread
-from paribus.study.pairing import WORK, Kind, Logs, Pairing, other_work, sources_of
+from paribus.study.pairing import PUBLISHED, WORK, Kind, Logs, Pairing, other_work, sources_of
 from paribus.tables.table import build
 from paribus.units import count, plural
 
@@ -20,6 +20,7 @@ MOST_TOLD = 10
 MOST_REFUSED = 0.10
 """Share of an arm's logs of a tool that may be refused, as in `stats.reliability`."""
 
+AS_PUBLISHED = "published figures carry no interval, and nothing else of them was held equal"
 BY_ORDER = (
     "nothing says which logs were made close in time, so drift of the machine cannot be told from"
     " a difference; give logs that keep the times of their files, or a table with a column block"
@@ -43,7 +44,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     for (pairing, why), source in sources_of(logs).items():
         part = judge_table(build([source]), answers, directory=directory, tools=tools)
         kinds = [k for k in logs.kinds if (k.pairing, k.why) == (pairing, why)]
-        parts.append(_as_paired(part, pairing))
+        parts.append(_as_paired(part, pairing, kinds))
         designs.append(f"{_read_from(kinds, why)} {part.design}")
     study = replace(
         parts[0].study, benchmarks=tuple(s for part in parts for s in part.study.benchmarks)
@@ -70,7 +71,7 @@ def nothing(logs: Logs) -> str:
     return f"hold nothing to compare: {found}{said}"
 
 
-def _as_paired(part: Judgement, pairing: Pairing) -> Judgement:
+def _as_paired(part: Judgement, pairing: Pairing, kinds: Sequence[Kind]) -> Judgement:
     """Return a part of the judgement as far as its way of pairing supports it."""
     mend = {"order unknown": "The times of the files would show it: keep them when copying."}
     notices = tuple(
@@ -81,8 +82,13 @@ def _as_paired(part: Judgement, pairing: Pairing) -> Judgement:
         )
         for n in part.notices
     )
-    labels = {s.label: BY_ORDER for s in part.study.benchmarks if pairing == "order"}
-    return _held(replace(part, notices=notices), labels)
+    why = {kind.label: BY_ORDER for kind in kinds if pairing == "order"}
+    why |= {
+        kind.label: AS_PUBLISHED
+        for kind in kinds
+        if any(log.reading.version == PUBLISHED for log in kind.logs)
+    }
+    return _held(replace(part, notices=notices), why)
 
 
 def _held(judgement: Judgement, why: Mapping[str, str]) -> Judgement:
@@ -93,7 +99,7 @@ def _held(judgement: Judgement, why: Mapping[str, str]) -> Judgement:
     def held(found: Sequence[Finding]) -> tuple[Finding, ...]:
         return tuple(
             replace(f, verdict=Verdict(Word.WITHHELD, why[f.benchmark], final=True))
-            if f.benchmark in why and f.verdict.word is not Word.WITHHELD
+            if f.benchmark in why
             else f
             for f in found
         )

@@ -31,6 +31,9 @@ LEAST_NAMED = 0.5
 WORK = "work."
 """Facts of a log under this prefix say what was computed: two arms must agree in them."""
 
+PUBLISHED = "as published"
+"""The version of readings that were printed somewhere, not measured: they are nobody's pair."""
+
 SAME_WORK = 1e-6
 """Relative difference up to which figures of the work count as the same: rounding in a sum."""
 
@@ -248,6 +251,8 @@ def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pa
     counts = Counter(log.arm for log in logs)
     if max(counts.values()) == 1:
         return "one", "one log of each arm"
+    if any(log.reading.version == PUBLISHED for log in logs):
+        return "none", "not: published figures are of no launch that is known"
     named = _share_named(logs, arms) >= LEAST_NAMED
     even = len(set(counts.values())) == 1
     if asked == "time":
