@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any
 
 from paribus.benchmarks._parameters import positive
+from paribus.benchmarks._shell import with_stderr
 from paribus.benchmarks._tool import line_of, path_or, refuse
 from paribus.errors import UserError
 from paribus.model import Program, Request
@@ -70,12 +71,17 @@ def grid(value: Any) -> list[int]:
     return [positive(item) for item in (value if isinstance(value, list | tuple) else [value])]
 
 
-def check_grid(request: Request, grids: Sequence[tuple[int, int]], name: str) -> None:
+def check_grid(request: Request, name: str, p: Sequence[int], q: Sequence[int]) -> None:
     """Raise UserError where a process grid has not as many places as there are ranks."""
-    for p, q in grids:
-        if p * q != request.ranks:
+    if len(p) != len(q):
+        raise UserError(
+            f"{len(p)} values of p and {len(q)} of q", place=name, mend="give as many of both"
+        )
+    for rows, columns in zip(p, q, strict=True):
+        if rows * columns != request.ranks:
+            places = rows * columns
             raise UserError(
-                f"a grid of p = {p} by q = {q} has {p * q} places for {request.ranks} ranks",
+                f"p = {rows} by q = {columns} has {places} places for {request.ranks} ranks",
                 place=name,
                 mend="set p, q and ranks so that p times q is ranks",
             )
@@ -83,8 +89,7 @@ def check_grid(request: Request, grids: Sequence[tuple[int, int]], name: str) ->
 
 def program(request: Request, name: str, **files: Any) -> Program:
     """Return `name` started so that its stderr, where OpenBLAS speaks, comes before its output."""
-    argv = ("/bin/sh", "-c", 'exec "$0" 2>&1', path_or(request, name))
-    return Program(argv, env=ENV, **files)
+    return Program(with_stderr(path_or(request, name)), env=ENV, **files)
 
 
 def input_file(n: list[int], nb: list[int], p: list[int], q: list[int], *, device: int) -> str:

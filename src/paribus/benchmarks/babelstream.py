@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from paribus.benchmarks._parameters import flag, one_of, positive
+from paribus.benchmarks._shell import with_stderr
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.model import (
     Case,
@@ -40,11 +41,11 @@ _ARRAY = re.compile(r"(\d+\.\d) (MB|MiB)\b")
 def command(request: Request) -> Program:
     """Return the program of one back end; stderr comes with stdout: there it says what failed."""
     asked = request.parameters
-    argv = ["/bin/sh", "-c", 'exec "$0" "$@" 2>&1', path_or(request, f"{asked['backend']}-stream")]
-    argv += ["-n", str(asked["times"]), "-s", str(asked["elements"])]
-    argv += ["--float"] if asked["precision"] == "float" else []
-    argv += ["--only", "Triad"] if asked["triad_only"] else []
-    return Program(tuple(argv), mpi=False, env={"OMP_NUM_THREADS": str(asked["threads"])})
+    arguments = ["-n", str(asked["times"]), "-s", str(asked["elements"])]
+    arguments += ["--float"] if asked["precision"] == "float" else []
+    arguments += ["--only", "Triad"] if asked["triad_only"] else []
+    argv = with_stderr(path_or(request, f"{asked['backend']}-stream"), *arguments)
+    return Program(argv, mpi=False, env={"OMP_NUM_THREADS": str(asked["threads"])})
 
 
 def cases(request: Request) -> Iterable[tuple[str, Case]]:

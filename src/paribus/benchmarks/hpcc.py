@@ -37,8 +37,8 @@ _VALUES = {
 def command(request: Request) -> Program:
     """Return hpcc with an hpccinf.txt made of the parameters; it writes hpccoutf.txt."""
     asked = request.parameters
-    _linpack.check_grid(request, [(asked["p"], asked["q"])], "hpcc")
     n, nb, p, q = ([asked[key]] for key in ("n", "nb", "p", "q"))
+    _linpack.check_grid(request, "hpcc", p, q)
     text = _linpack.input_file(n, nb, p, q, device=8) + (
         "##### this line is a separator #####\n"
         "0 Number of additional problem sizes for PTRANS\n1200 values of N\n"

@@ -29,9 +29,7 @@ _ONE = ("PMAP", "SWAP", "L1", "U", "EQUIL", "ALIGN")
 def command(request: Request) -> Program:
     """Return xhpl with an HPL.dat made of the parameters; it prints to stdout."""
     asked = request.parameters
-    if len(asked["p"]) != len(asked["q"]):
-        raise ValueError("p and q: as many of one as of the other")
-    _linpack.check_grid(request, list(zip(asked["p"], asked["q"], strict=True)), "hpl")
+    _linpack.check_grid(request, "hpl", asked["p"], asked["q"])
     text = _linpack.input_file(asked["n"], asked["nb"], asked["p"], asked["q"], device=6)
     return _linpack.program(request, "xhpl", files={"HPL.dat": text})
 

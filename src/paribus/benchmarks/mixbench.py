@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -111,10 +112,9 @@ def _rows(lines: list[str], groups: int, first: int) -> tuple[list[int], list[li
                 refuse(f"expected a row or the closing line, got {line[:60]!r}", number)
             break
         iterations.append(int(row[1]))
-        cells = row.groups()[1:]
+        cells = list(map(float, row.groups()[1:]))
         for group in range(groups):
-            intensity, seconds, rate, bandwidth = cells[4 * group : 4 * group + 4]
-            rates[group].append(_rate(intensity, seconds, rate, bandwidth, number))
+            rates[group].append(_rate(*cells[4 * group : 4 * group + 4], number))
     else:
         refuse("the closing line of the table is missing: the program ended before", first)
     for number, line in enumerate(lines[len(iterations) + 3 :], first + len(iterations) + 3):
@@ -129,16 +129,15 @@ def _row(groups: int) -> re.Pattern[str]:
     return re.compile(rf" *(\d+){cell * groups}[ \t]*")
 
 
-def _rate(intensity: str, milliseconds: str, rate: str, bandwidth: str, line: int) -> float:
+def _rate(per_byte: float, milliseconds: float, rate: float, gbps: float, line: int) -> float:
     """Return the Gflop/s of a cell group, 0 where it says that it was not measured."""
-    if (milliseconds, rate, bandwidth) == ("0.00", "inf", "inf"):
+    if milliseconds == 0 and rate == gbps == math.inf:
         return 0.0
-    if "inf" in (rate, bandwidth) or not float(rate) > 0 or not float(milliseconds) > 0:
-        refuse(f"{rate} at {bandwidth} GB/s in {milliseconds} ms is not a measurement", line)
-    per_byte, gbps = float(intensity), float(bandwidth)
-    if abs(per_byte * gbps - float(rate)) > 0.006 + 0.006 * per_byte + 0.0006 * gbps:
-        refuse(f"{rate} is not {intensity} operations a byte at {bandwidth} GB/s", line)
-    return float(rate)
+    if not (0 < rate < math.inf and gbps < math.inf and milliseconds > 0):
+        refuse(f"{rate} at {gbps} GB/s in {milliseconds} ms is not a measurement", line)
+    if abs(per_byte * gbps - rate) > 0.006 + 0.006 * per_byte + 0.0006 * gbps:
+        refuse(f"{rate} is not {per_byte} operations a byte at {gbps} GB/s", line)
+    return rate
 
 
 BENCHMARK = tool(

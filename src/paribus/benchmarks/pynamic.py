@@ -38,22 +38,19 @@ _PROOFS = (
 _SUMMARY = re.compile(r"^summary of (\S+) executable and (\d+) shared libraries[ \t]*$", re.M)
 _SIZE = re.compile(r"^Size of aggregate ([a-z ]+) of shared libraries: (\S+)[ \t]*$", re.M)
 
-# Time since the epoch is the argument from which the script takes its start-up time. It is built
-# into its own folder, and finds its libraries there.
+# The argument is the time since the epoch from which the script counts its start-up. Pynamic is
+# built into a folder of its own and finds its libraries there.
 _START = (
-    'case $1 in */*) cd "${1%/*}" || exit 2;; esac; LD_LIBRARY_PATH="$PWD:$LD_LIBRARY_PATH";'
-    ' export LD_LIBRARY_PATH; exec "$@" "$(date +%s.%N)" 2>&1'
+    '[ -r "$0" ] || { echo "$0: not found: give its path" >&2; exit 127; };'
+    ' cd "${0%/*}" && LD_LIBRARY_PATH="$PWD:$LD_LIBRARY_PATH" exec "$@" "$0" "$(date +%s.%N)" 2>&1'
 )
 
 
 def command(request: Request) -> Program:
     """Return the executable, or Python with the driver script; started in its own folder."""
-    if request.parameters["form"] == "exe":
-        started = (path_or(request, "pynamic-mpi4py"),)
-        return Program(("/bin/sh", "-c", _START, "pynamic", *started))
-    script = path_or(request, "pynamic_driver_mpi4py.py")
-    start = _START.replace('"$@"', '"$2" "$1"')
-    return Program(("/bin/sh", "-c", start, "pynamic", script, "python3"))
+    exe = request.parameters["form"] == "exe"
+    path = path_or(request, "pynamic-mpi4py" if exe else "pynamic_driver_mpi4py.py")
+    return Program(("/bin/sh", "-c", _START, path, "env" if exe else "python3"))
 
 
 def cases(request: Request) -> Iterable[tuple[str, Case]]:
@@ -141,7 +138,7 @@ BENCHMARK = tool(
             "pynamic_driver_mpi4py.py by python3, or pynamic-mpi4py",
         ),
     },
-    program="pynamic-mpi4py",
+    program="pynamic_driver_mpi4py.py",
     get="https://github.com/LLNL/pynamic: config_pynamic.py 900 1250 -e -u 350 1250 --with-mpi4py",
     versions="1.1 to 1.3 with mpi4py or pyMPI",
     proof=(

@@ -1,0 +1,243 @@
+"""HPC Challenge driven for real, and what the readers of NPB, HPL and others prove of a figure."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpis import any_mpi, installations
+from paribus.benchmarks import BENCHMARKS, _linpack
+from paribus.errors import ParseError, UserError
+from paribus.model import Mpi, Program, Request, State
+from paribus.store import Store
+from studies import paribus
+
+FIXTURES = Path(__file__).parent / "fixtures"
+CORES = """
+question = "What do newer vector instructions give?"
+factor = "instructions"
+explains = ["env.OPENBLAS_CORETYPE", "lib.blas.core"]
+[arms.own]
+[arms.nehalem]
+env = { OPENBLAS_CORETYPE = "Nehalem" }
+[[benchmarks]]
+name = "hpcc"
+n = 300
+nb = 32
+[plan]
+seed = 1
+blocks = 8
+"""
+
+
+def hpcc() -> str:
+    """Return the path of hpcc with OpenBLAS; skips the caller where there is none."""
+    path = shutil.which("hpcc")
+    if path is None:
+        pytest.skip("hpcc is not installed (Debian: apt install hpcc libopenblas0-pthread)")
+    linked = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
+    if "libopenblas" not in linked:
+        pytest.skip("the BLAS of hpcc is not OpenBLAS (Debian: apt install libopenblas0-pthread)")
+    return path
+
+
+def matching(path: str) -> Mpi:
+    """Return an MPI whose launcher `path` understands; skips the caller where there is none."""
+    linked = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
+    family = "openmpi" if "libmpi.so.40" in linked else "mpich"
+    for mpi in installations():
+        if mpi.family == family:
+            return mpi
+    pytest.skip(f"hpcc is built for {family}, and there is none")
+
+
+def started(program: Program, mpi: Mpi, ranks: int, folder: Path) -> str:
+    """Return what `program` printed and wrote when `mpi` launched it in `folder`."""
+    for name, text in program.files.items():
+        (folder / name).write_text(text)
+    done = subprocess.run(
+        [mpi.mpirun, "-np", str(ranks), *program.argv],
+        cwd=folder,
+        env={**os.environ, **program.env},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    written = [path.read_text() for path in sorted(folder.glob("hpccoutf.txt"))]
+    return done.stdout + "".join(written)
+
+
+def test_hpcc_in_two_arms_with_the_blas_kernel_that_each_really_used(tmp_path: Path) -> None:
+    mpi = matching(hpcc())
+    (tmp_path / "study.toml").write_text(CORES)
+    path = f"{Path(mpi.mpirun).parent}:{os.environ['PATH']}"
+    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path, PATH=path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with Store(tmp_path / "out") as store:
+        stored = list(store.launches())
+    assert {one.outcome.state for one in stored} == {State.OK}
+    cores: dict[str, set[str]] = {}
+    for one in stored:
+        cores.setdefault(one.launch.arm, set()).add(one.outcome.facts["lib.blas.core"])
+        metrics = {sample.metric for sample in one.outcome.samples}
+        assert metrics == {metric.name for metric in BENCHMARKS["hpcc"].metrics}
+    assert cores["nehalem"] == {"Nehalem"}
+    assert len(cores["own"]) == 1
+    assert cores["own"] != {"Nehalem"}
+    verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
+    assert "lib.blas.core" in json.dumps(verdict)
+
+
+def test_every_combination_of_the_input_file_is_solved_by_the_real_hpl(tmp_path: Path) -> None:
+    mpi = matching(hpcc())
+    asked = {"n": [100, 130], "nb": [16, 32], "p": [1, 2], "q": [2, 1]}
+    challenge = BENCHMARKS["hpcc"].command(Request({"n": 100, "nb": 16, "p": 1, "q": 2}, 2))
+    own = _linpack.input_file(asked["n"], asked["nb"], asked["p"], asked["q"], device=8)
+    rest = challenge.files["hpccinf.txt"][challenge.files["hpccinf.txt"].index("#####") :]
+    program = Program(challenge.argv, files={"hpccinf.txt": own + rest}, env=challenge.env)
+    text = started(program, mpi, 2, tmp_path)
+    begin = text.index("Begin of HPL section.")
+    solved = text[begin : text.index("Current time", begin)]
+    found = BENCHMARKS["hpl"].parse(solved, Request(asked, 2))
+    assert len(found.samples) == 8
+    with pytest.raises(ParseError, match="is missing"):
+        BENCHMARKS["hpl"].parse(solved, Request({**asked, "n": [100, 130, 160]}, 2))
+
+
+def test_hpcc_under_a_launcher_of_another_mpi_is_refused(tmp_path: Path) -> None:
+    """Each rank is then a world of one, and all of them exit 0."""
+    own = matching(hpcc()).family
+    foreign = [mpi for mpi in installations() if mpi.family != own]
+    if not foreign:
+        pytest.skip("needs an MPI of another family than that of hpcc: PARIBUS_TEST_MPI")
+    request = Request({"n": 100, "nb": 16, "p": 1, "q": 2}, 2)
+    text = started(BENCHMARKS["hpcc"].command(request), foreign[0], 2, tmp_path)
+    with pytest.raises(ParseError, match="Need at least 2 processes"):
+        BENCHMARKS["hpcc"].parse(text, request)
+
+
+def test_a_missing_program_is_named(tmp_path: Path) -> None:
+    mpi = any_mpi()
+    study = CORES.replace("n = 300", 'n = 300\npath = "/nowhere/hpcc"')
+    (tmp_path / "study.toml").write_text(study)
+    path = f"{Path(mpi.mpirun).parent}:{os.environ['PATH']}"
+    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path, PATH=path)
+    assert done.returncode == 4
+    printed = [file.read_text() for file in (tmp_path / "out" / "logs").glob("*.err")]
+    assert printed
+    assert all("/nowhere/hpcc: not found" in text for text in printed)
+
+
+@pytest.mark.parametrize("name", ["hpl", "hpcc"])
+def test_a_grid_that_does_not_fit_the_ranks_is_refused_before_any_launch(name: str) -> None:
+    defaults = {key: p.default for key, p in BENCHMARKS[name].parameters.items()}
+    with pytest.raises(UserError, match="has 2 places for 4 ranks") as caught:
+        BENCHMARKS[name].command(Request(defaults, 4))
+    assert "p times q is ranks" in caught.value.mend
+
+
+def test_hpcg_reads_its_grid_and_seconds_from_the_file() -> None:
+    program = BENCHMARKS["hpcg"].command(Request({"nx": 16, "ny": 24, "nz": 32, "seconds": 30}, 2))
+    assert program.files["hpcg.dat"].splitlines()[2:] == ["16 24 32", "30"]
+    assert program.outputs == ("HPCG-Benchmark*.txt", "hpcg*.txt")
+
+
+NPB = sorted(FIXTURES.glob("npb_*/good-a_*.out"))
+
+
+def field(text: str, name: str, value: str) -> str:
+    """Return an NPB output with `value` in the field `name` of its footer."""
+    at = text.rindex(f" {name}")
+    start, end = text.index("=", at) + 1, text.index("\n", at)
+    return f"{text[:start]} {value.rjust(24)}{text[end:]}"
+
+
+@given(path=st.sampled_from(NPB), wrong=st.sampled_from([0.5, 0.9, 1.02, 1.1, 2.0]))
+def test_npb_operations_prove_the_time(path: Path, wrong: float) -> None:
+    """The operations that a kernel's source counts: any Mop/s with its time, and no other time."""
+    benchmark, text = BENCHMARKS[path.parent.name], path.read_text()
+    assert benchmark.read is not None
+    right = benchmark.read(text)
+    mops, seconds = (sample.values[0] for sample in right.samples)
+    assert math.isclose(seconds, float(value(text, "Time in seconds")), abs_tol=0.0051)
+    slower = 10 / seconds
+    own = field(text, "Time in seconds", "10.00")
+    own = field(own, "Mop/s total", f"{mops / slower:.2f}")
+    own = field(own, "Mop/s/process", f"{mops / slower / (right.ranks or 1):.2f}")
+    read = {s.metric: s.values[0] for s in benchmark.read(own).samples}
+    assert math.isclose(read["time"], 10, rel_tol=0.01 * slower / mops + 1e-6)
+    with pytest.raises(ParseError):
+        benchmark.read(field(own, "Time in seconds", f"{10 * wrong:.2f}"))
+
+
+def value(text: str, name: str) -> str:
+    at = text.rindex(f" {name}")
+    return text[text.index("=", at) + 1 : text.index("\n", at)].strip()
+
+
+@given(n=st.integers(1000, 200000), seconds=st.floats(10, 1e5), wrong=st.floats(1.01, 3))
+def test_hpl_operations_prove_the_time(n: int, seconds: float, wrong: float) -> None:
+    text = (FIXTURES / "hpl" / "good-handmade-2_3.out").read_text()
+    head, _, tail = text.partition("WR11C2R4")
+    _, _, tail = tail.partition("\n")
+    gflops = _linpack.operations(n) * 1e-9 / seconds
+
+    def row(figure: float) -> str:
+        return f"WR11C2R4{n:12d}   192     1     4 {seconds:18.2f}     {figure:18.4e}"
+
+    second = next(line for line in tail.splitlines() if line.startswith("WR11"))
+    rest = tail.replace(second, row(gflops).replace("1     4 ", "2     2 "))
+    rest = rest.replace("N      :   10000", f"N      : {n:7d}")
+    head = head.replace("N      :   10000", f"N      : {n:7d}")
+    read = BENCHMARKS["hpl"].read
+    assert read is not None
+    good = read(f"{head}{row(gflops)}\n{rest}")
+    assert math.isclose(good.samples[0].values[0], gflops, rel_tol=1e-4)
+    with pytest.raises(ParseError, match="are not the work of"):
+        read(f"{head}{row(gflops * wrong)}\n{rest}")
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "argv"),
+    [
+        ("npb_cg", {"class": "B", "suffix": "ranks"}, ("cg.B.8",)),
+        ("npb_cg", {"class": "B", "suffix": "x"}, ("cg.B.x",)),
+        ("npb_cg", {"class": "B", "suffix": "x", "path": "/opt/cg"}, ("/opt/cg",)),
+        ("stream", {"threads": 4}, ("stream",)),
+        ("mixbench", {"backend": "cuda", "threads": None}, ("mixbench-cuda",)),
+    ],
+)
+def test_command_lines(name: str, asked: dict[str, Any], argv: tuple[str, ...]) -> None:
+    assert BENCHMARKS[name].command(Request(asked, 8)).argv == argv
+
+
+def test_babelstream_takes_its_size_and_type_from_the_command_line() -> None:
+    asked = {"backend": "cuda", "elements": 1024, "times": 5, "precision": "float"}
+    program = BENCHMARKS["babelstream"].command(
+        Request({**asked, "triad_only": True, "threads": 1}, 1)
+    )
+    assert program.argv[3:] == (
+        *("cuda-stream", "-n", "5", "-s", "1024"),
+        *("--float", "--only", "Triad"),
+    )
+
+
+def test_pynamic_starts_in_its_own_folder_with_the_time(tmp_path: Path) -> None:
+    """The real driver needs a long build; a script in its place shows folder and argument."""
+    own = tmp_path / "pynamic_driver_mpi4py.py"
+    own.write_text("import os, sys, time; print(os.getcwd(), time.time() - float(sys.argv[1]))\n")
+    program = BENCHMARKS["pynamic"].command(Request({"form": "script", "path": str(own)}, 1))
+    done = subprocess.run(program.argv, capture_output=True, text=True, check=True)
+    folder, seconds = done.stdout.split()
+    assert Path(folder) == tmp_path
+    assert 0 < float(seconds) < 60
