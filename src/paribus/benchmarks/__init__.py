@@ -66,10 +66,12 @@ _NAMES = (
     "pynamic",
     "nccl_tests",
     "nvbandwidth",
+    "p2p_bandwidth",
     "lammps",
     "qe",
     "vasp",
     "gromacs",
+    "pytorch_ddp",
 )
 """Every benchmark by its name, which is its module's as well; `paribus list` keeps this order."""
 

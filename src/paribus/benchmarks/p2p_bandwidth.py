@@ -1,0 +1,135 @@
+"""p2pBandwidthLatencyTest of the CUDA samples: copies between each pair of GPUs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from paribus.benchmarks._matrix import case_of, matrix
+from paribus.benchmarks._parameters import flag, positive
+from paribus.benchmarks._tool import line_of, once, path_or, refuse, tool
+from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample
+
+_TITLE = "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]"
+_DEVICE = re.compile(r"^Device: (\d+), (.+), pciBusID: (\w+), pciDeviceID: \w+, pciDomainID:", re.M)
+_ACCESS = re.compile(r"^Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)[ \t]*$", re.M)
+_MATRIX = re.compile(
+    r"^(?:(Unidirectional|Bidirectional) P2P=(Disabled|Enabled) Bandwidth"
+    r"(?: \(P2P (Writes|Reads)\))? Matrix \(GB/s\)"
+    r"|P2P=(Disabled|Enabled) Latency(?: \(P2P (Writes|Reads)\))? Matrix \(us\))[ \t]*\n",
+    re.M,
+)
+
+
+def command(request: Request) -> Program:
+    """Return the command line."""
+    reads = ("--p2p_read",) if request.parameters.get("reads") else ()
+    return Program((path_or(request, "p2pBandwidthLatencyTest"), *reads), mpi=False)
+
+
+def cases(request: Request) -> Iterable[tuple[str, Case]]:
+    """Return every pair of different GPUs in every matrix."""
+    gpus = int(request.parameters["gpus"])
+    kinds = _kinds(reads=bool(request.parameters["reads"]))
+    return [(kind[0], case) for kind in kinds for _, _, case in _pairs(kind, gpus)]
+
+
+def _kinds(*, reads: bool) -> list[tuple[str, str, str]]:
+    """Return the matrices that an output has: metric, direction, peer access."""
+    access = ("off", "writes", "reads") if reads else ("off", "writes")
+    one_way = [("bandwidth", "one way", peer) for peer in access]
+    both = [("bandwidth", "both ways", peer) for peer in ("off", "writes")]
+    return [*one_way, *both, *(("latency", "one way", peer) for peer in access)]
+
+
+def _pairs(kind: tuple[str, str, str], gpus: int) -> Iterator[tuple[int, int, Case]]:
+    """Yield the pairs of different GPUs with their cases."""
+    for one in range(gpus):
+        for other in range(gpus):
+            if one != other:
+                yield one, other, case_of(direction=kind[1], peer=kind[2], source=one, target=other)
+
+
+def read(text: str) -> Reading:
+    """Return the cells of all matrices but their diagonals, which are copies within a GPU."""
+    once(text, _TITLE, "the title")
+    devices = _DEVICE.findall(text)
+    gpus = len(devices)
+    if [number for number, _, _ in devices] != [str(number) for number in range(gpus)]:
+        refuse("the list of devices is damaged")
+    if gpus < 2:
+        refuse(f"{gpus} GPU: there is no pair to measure")
+    samples: list[Sample] = []
+    seen: list[tuple[str, str, str]] = []
+    for found in _MATRIX.finditer(text):
+        way, one, how, other, how_latency = found.groups()
+        metric = "bandwidth" if way else "latency"
+        peer = (how or how_latency or "Writes").lower() if "Enabled" in (one, other) else "off"
+        kind = (metric, "both ways" if way == "Bidirectional" else "one way", peer)
+        cells, end = matrix(text, found.end(), gpus)
+        if metric == "latency":
+            _check_second(text, end, gpus)
+        if len(cells[0]) != gpus or any(None in row for row in cells):
+            refuse(f"a matrix that is not {gpus} x {gpus}", line_of(text, found.start()))
+        seen.append(kind)
+        for at, to, case in _pairs(kind, gpus):
+            samples.append(Sample(metric, case, (cells[at][to] or 0.0,)))
+    reads = ("latency", "one way", "reads") in seen
+    if sorted(seen) != sorted(_kinds(reads=reads)) or text.count(" Matrix (") != len(seen):
+        refuse(f"{len(seen)} whole matrices, {len(_kinds(reads=reads))} were to be printed")
+    without = sorted({f"{a}-{b}" for a, word, b in _ACCESS.findall(text) if word == "CANNOT"})
+    facts = {
+        "gpu.models": sorted({name for _, name, _ in devices}),
+        "gpu.pairs_without_peer_access": without,
+    }
+    guards: tuple[str, ...] = ()
+    if without:
+        said = f"{len(without)} pairs of GPUs have no peer access ({', '.join(without[:4])})"
+        guards = (f"{said}: with peer access on they were measured without it",)
+    return Reading(
+        "p2p_bandwidth",
+        "CUDA samples",
+        {"gpus": gpus, "reads": reads},
+        None,
+        tuple(samples),
+        facts,
+        guards,
+    )
+
+
+def _check_second(text: str, at: int, gpus: int) -> None:
+    """Refuse a damaged second half of a latency matrix: CPU time, which is not a figure of ours."""
+    if text.startswith("   CPU", at + 1):
+        matrix(text, at + 1, gpus)
+
+
+BENCHMARK = tool(
+    "p2p_bandwidth",
+    layer="gpu",
+    summary="p2pBandwidthLatencyTest: copies between each two GPUs, with and without peer access",
+    metrics=(
+        Metric("bandwidth", "GB/s", "higher", margin=0.05),
+        Metric("latency", "us", "lower", margin=0.05),
+    ),
+    reader=read,
+    marks=(_TITLE,),
+    command=command,
+    cases=cases,
+    parameters={
+        "gpus": Parameter(2, positive, "GPUs of the machine, each of which must be in the output"),
+        "reads": Parameter(False, flag, "--p2p_read: also matrices of reads"),
+    },
+    ranks=1,
+    program="p2pBandwidthLatencyTest",
+    get="https://github.com/NVIDIA/cuda-samples: Samples/5_Domain_Specific",
+    versions="CUDA 9 to 12, by their source; none could be started here",
+    proof=(
+        "title once, devices numbered from 0, all matrices of that many rows and columns, two"
+        " decimals in every cell"
+    ),
+    means=(
+        "one mean of 5 copies of 160 MB, GB of 10^9 B; both ways is the sum; diagonals are copies"
+        " within a GPU and left out, and so is the CPU's time to ask for a copy; pairs without peer"
+        " access fall back to copies through the host (fact gpu.pairs_without_peer_access)"
+    ),
+)
