@@ -114,7 +114,8 @@ def _rows(lines: list[str], groups: int, first: int) -> tuple[list[int], list[li
         iterations.append(int(row[1]))
         cells = list(map(float, row.groups()[1:]))
         for group in range(groups):
-            rates[group].append(_rate(*cells[4 * group : 4 * group + 4], number))
+            per_byte, milliseconds, rate, gbps = cells[4 * group : 4 * group + 4]
+            rates[group].append(_rate(per_byte, milliseconds, rate, gbps, number))
     else:
         refuse("the closing line of the table is missing: the program ended before", first)
     for number, line in enumerate(lines[len(iterations) + 3 :], first + len(iterations) + 3):
