@@ -7,10 +7,10 @@ its title to its last line as a whole, nothing strange in between; each benchmar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 
 from paribus.benchmarks._parameters import flag, positive, sizes
@@ -165,54 +165,77 @@ def _case(processes: int | None, group: int | None, size: int | None) -> Case:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """One table; `line` is that of its first row."""
+    """One table, by column; `line` is that of its first row."""
 
     part: str
     multi: bool
     processes: int
     groups: int
     waiting: int
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    columns: Mapping[str, tuple[str, ...]]
     line: int
 
-    def column(self, name: str) -> list[str]:
-        at = self.columns.index(name)
-        return [row[at] for row in self.rows]
+    def figures(self, name: str) -> list[float]:
+        return list(map(float, self.columns[name]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """All of one output; `words` are those of the calling sequence."""
+
+    version: str
+    listed: tuple[str, ...]
+    words: tuple[str, ...]
+    datatype: str
+    date: str
+    tables: tuple[_Table, ...]
 
 
 def read(name: str, part: str, metrics: tuple[Metric, ...], text: str) -> Reading:
     """Return what one part of IMB-MPI1 printed; raises ParseError with the line."""
+    output = _output(text)
+    own = [table for table in output.tables if table.part == part]
+    if not own:
+        refuse(f"no table of {part}: the list has {', '.join(output.listed)[:100]}")
+    ranks = _check_counts(own, fixed=part in ("PingPong", "PingPing"))
+    said = _parameters(own, output.words)
+    if output.datatype:
+        said["datatype"] = output.datatype
+    facts = {"launch.date": output.date} if output.date else {}
+    found = [sample for table in own for sample in _samples(table, metrics, len(own) > 1)]
+    return Reading(name, output.version, said, ranks, tuple(found), facts)
+
+
+# One output is read by every benchmark that it holds.
+@lru_cache(maxsize=1)
+def _output(text: str) -> _Output:
+    """Return all that `text` holds, checked; raises ParseError with the line."""
     for mark, cause in _COMPLAINTS:
         if (at := text.find(mark)) >= 0:
             refuse(f"{cause}: {line_at(text, at).strip()[:100]!r}", line_of(text, at))
     titles = list(_TITLE.finditer(text))
     if len(titles) != 1:
         refuse(f"{len(titles)} titles of IMB-MPI1 instead of one")
-    listed = _LIST.search(text, titles[0].end())
+    begin = titles[0].end()
+    listed = _LIST.search(text, begin)
     if listed is None:
-        refuse("the list of benchmarks to run is missing", line_of(text, titles[0].start()))
-    wanted = [line.strip("# \t") for line in listed[1].splitlines()]
-    tables = _tables(text, listed.end())
-    called = _CALLED.search(text, titles[0].end(), listed.start())
-    words = called[1].split() if called else []
-    longest = _LONGEST.search(text, titles[0].end(), listed.start())
-    for table in tables:
-        _check(table, 0 if "-msglen" in words or not longest else int(longest[1]))
-    if missing := set(wanted) ^ {table.part for table in tables}:
+        refuse("the list of benchmarks to run is missing", line_of(text, begin))
+    called, longest, kind, date = (
+        pattern.search(text, begin, listed.start()) for pattern in (_CALLED, _LONGEST, _TYPE, _DATE)
+    )
+    output = _Output(
+        version=titles[0][1],
+        listed=tuple(line.strip("# \t") for line in listed[1].splitlines()),
+        words=tuple(called[1].split()) if called else (),
+        datatype=kind[1] if kind else "",
+        date=_iso(date[1], line_of(text, date.start())) if date else "",
+        tables=tuple(_tables(text, listed.end())),
+    )
+    for table in output.tables:
+        _check(table, 0 if "-msglen" in output.words or not longest else int(longest[1]))
+    if missing := set(output.listed) ^ {table.part for table in output.tables}:
         refuse(f"{sorted(missing)[0]} is in the list or has a table, but not both")
-    own = [table for table in tables if table.part == part]
-    if not own:
-        refuse(f"no table of {part}: the list has {', '.join(wanted)[:100]}")
-    ranks = _check_counts(own, fixed=part in ("PingPong", "PingPing"))
-    said = _parameters(own, words)
-    if kind := _TYPE.search(text, titles[0].end(), listed.start()):
-        said["datatype"] = kind[1]
-    facts = {}
-    if date := _DATE.search(text, titles[0].end(), listed.start()):
-        facts["launch.date"] = _iso(date[1], line_of(text, date.start()))
-    found = [sample for table in own for sample in _samples(table, metrics, len(own) > 1)]
-    return Reading(name, titles[0][1], said, ranks, tuple(found), facts)
+    return output
 
 
 def _tables(text: str, at: int) -> list[_Table]:
@@ -238,8 +261,9 @@ def _tables(text: str, at: int) -> list[_Table]:
                 processes=int(head[3] or head[5]),
                 groups=int(head[4] or 1),
                 waiting=int(head[6] or 0),
-                columns=columns,
-                rows=tuple(row.findall(text, head.end(), at)),
+                columns=dict(
+                    zip(columns, zip(*row.findall(text, head.end(), at), strict=True), strict=True)
+                ),
                 line=line_of(text, head.end()),
             )
         )
@@ -263,28 +287,32 @@ def _patterns(columns: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str
 
 def _check(table: _Table, longest: int) -> None:
     """Refuse rows that contradict themselves or each other; `longest` of 0 is not known."""
-    for number, row in enumerate(table.rows, table.line):
-        cells = dict(zip(table.columns, row, strict=True))
-        if float(cells.get("defects", 0)) != 0:
-            refuse(f"the data of {row} were wrong: defects", number)
-        low, mean, high = (cells.get(f"t_{word}[usec]") for word in ("min", "avg", "max"))
-        if low and mean and high and not float(low) <= float(mean) <= float(high):
-            refuse(f"the mean {mean} is not between {low} and {high}", number)
-        size, rate = int(cells.get("#bytes", 0)), cells.get("Mbytes/sec")
-        time, messages = cells.get("t[usec]") or high, cells.get("Msg/sec")
-        if (
-            rate
-            and messages
-            and abs(float(rate) - size * float(messages) / 1e6) > (0.006 + 0.51e-6 * size)
-        ):
-            refuse(f"{rate} MB/s are not {messages} messages/s of {size} bytes", number)
-        if rate and time and not _agree(size, float(time), float(rate)):
-            refuse(f"{rate} MB/s are not {size} bytes in {time} us", number)
-    if "#bytes" in table.columns:
-        _check_sizes(table, longest)
+    columns, line = table.columns, table.line
+    if any(map(float, columns.get("defects", ()))):
+        refuse("the data of a size were wrong: a column of defects is not zero", line)
+    if "t_min[usec]" in columns:
+        low, mean, high = (table.figures(f"t_{word}[usec]") for word in ("min", "avg", "max"))
+        for at, (least, middle, most) in enumerate(zip(low, mean, high, strict=True)):
+            if not least <= middle <= most:
+                refuse(f"the mean {middle} is not between {least} and {most}", line + at)
+    if "#bytes" not in columns:
+        return
+    _check_sizes(table, longest)
+    if "Mbytes/sec" in columns:
+        sizes, rates = table.figures("#bytes"), table.figures("Mbytes/sec")
+        if "Msg/sec" in columns:
+            messages = table.figures("Msg/sec")
+            for at, (size, rate, count) in enumerate(zip(sizes, rates, messages, strict=True)):
+                if abs(rate - size * count / 1e6) > 0.006 + 0.51e-6 * size:
+                    refuse(f"{rate} MB/s are not {count} messages/s of {size} bytes", line + at)
+        else:
+            times = table.figures("t[usec]" if "t[usec]" in columns else "t_max[usec]")
+            for at, (size, rate, time) in enumerate(zip(sizes, rates, times, strict=True)):
+                if not _agree(size, time, rate):
+                    refuse(f"{rate} MB/s are not {size} bytes in {time} us", line + at)
 
 
-def _agree(size: int, time: float, rate: float) -> bool:
+def _agree(size: float, time: float, rate: float) -> bool:
     """Return whether time and rate, both rounded to two decimals, can be of the same messages.
 
     A rate may count the messages of all directions: Sendrecv twice the bytes, Exchange four times.
@@ -300,11 +328,13 @@ def _agree(size: int, time: float, rate: float) -> bool:
 def _check_sizes(table: _Table, longest: int) -> None:
     """Refuse sizes that do not double up to the longest, each for every group."""
     groups = table.groups if "Group" in table.columns else 1
-    found = [int(size) for size in table.column("#bytes")]
+    found = [int(size) for size in table.columns["#bytes"]]
     every = found[::groups]
     if [size for size in every for _ in range(groups)] != found:
         refuse("a size is not there for every group", table.line)
-    if groups > 1 and table.column("Group") != [str(g) for _ in every for g in range(groups)]:
+    if groups > 1 and list(table.columns["Group"]) != [
+        str(g) for _ in every for g in range(groups)
+    ]:
         refuse("a group is not there for every size", table.line)
     if longest:
         for one, other in pairwise(every):
@@ -326,9 +356,9 @@ def _check_counts(own: list[_Table], *, fixed: bool) -> int:
     return ranks
 
 
-def _parameters(own: list[_Table], words: list[str]) -> dict[str, str | int | float | bool]:
+def _parameters(own: list[_Table], words: tuple[str, ...]) -> dict[str, str | int | float | bool]:
     """Return what tables and calling sequence say of how was measured."""
-    counts = list(dict.fromkeys(n for table in own for n in table.column("#repetitions")))
+    counts = list(dict.fromkeys(n for table in own for n in table.columns["#repetitions"]))
     said: dict[str, str | int | float | bool] = {
         "iterations": int(counts[0]) if len(counts) == 1 else "/".join(counts)
     }
@@ -352,27 +382,24 @@ def _parameters(own: list[_Table], words: list[str]) -> dict[str, str | int | fl
 
 def _samples(table: _Table, metrics: tuple[Metric, ...], several: bool) -> list[Sample]:
     """Return the samples of a table, without the row of 0 bytes where nothing is measured."""
-    grouped = "Group" in table.columns
-    sizes = table.column("#bytes") if "#bytes" in table.columns else [None] * len(table.rows)
-    groups = table.column("Group") if grouped else [None] * len(table.rows)
+    rows = len(table.columns["#repetitions"])
+    nothing: tuple[None, ...] = (None,) * rows
+    sizes = tuple(map(int, table.columns.get("#bytes", ()))) or nothing
+    groups = tuple(map(int, table.columns.get("Group", ()))) or nothing
+    processes = table.processes if several else None
+    cases = [_case(processes, group, n) for group, n in zip(groups, sizes, strict=True)]
     found = []
     for metric in metrics:
         name = next((n for n in _COLUMNS[metric.name] if n in table.columns), None)
         if name is None:
             refuse(f"no column of {metric.name}: {' '.join(table.columns)}", table.line - 1)
-        for number, (size, group, value) in enumerate(
-            zip(sizes, groups, table.column(name), strict=True), table.line
-        ):
-            if size == "0" and metric.name != "latency":
+        empty = metric.name == "latency"
+        for at, (n, case, value) in enumerate(zip(sizes, cases, table.figures(name), strict=True)):
+            if n == 0 and not empty:
                 continue
-            case = _case(
-                table.processes if several else None,
-                int(group) if group is not None else None,
-                int(size) if size is not None else None,
-            )
-            if not float(value) > 0:
-                refuse(f"{value} at {case}: too small for what the program prints", number)
-            found.append(Sample(metric.name, case, (float(value),)))
+            if not value > 0:
+                refuse(f"{value} at {case}: too small for what is printed", table.line + at)
+            found.append(Sample(metric.name, case, (value,)))
     return found
 
 
