@@ -45,6 +45,7 @@ _LOGGED = re.compile(
     r"\btrain\.total_ips : (\d+\.\d+) (?:img|images)/s\b",
     re.M,
 )
+_BEGUN = re.compile(r"Epoch: \d+ Iteration: (?!\d+ +Validation)")
 _PARAMETER = re.compile(r"^DLL \S+ \S+ - PARAMETER [^\n]*$", re.M)
 
 
@@ -152,8 +153,8 @@ def _dllogger(text: str) -> Reading:
         refuse("no line 'PARAMETER' says arch and batch_size")
     steps = [match for match in found if match[2] is not None]
     numbers = [(int(match[1]), int(match[2])) for match in steps]
-    if numbers != sorted(set(numbers)) or len(steps) < 2:
-        refuse("fewer than two iterations, or not in order")
+    if numbers != sorted(set(numbers)) or len(steps) < 2 or len(_BEGUN.findall(text)) > len(steps):
+        refuse("fewer than two iterations, not in order, or one without its speed")
     stride = numbers[1][1] - numbers[0][1]
     for (epoch, one), (other_epoch, other) in pairwise(numbers):
         if epoch == other_epoch and other - one != stride:
