@@ -19,8 +19,8 @@ from paribus.probes.archive import Unknown, fact
 class Device:
     """One device of a role such as "net.ethernet". `rank` comes first in the order (low first).
 
-    `hardware` and `settings` are facts; what is `volatile` (counters, temperatures) and `identity`
-    (its name) only sets equal devices apart, and never decides the order of unequal ones.
+    `hardware` and `settings` are facts; its name (`identity`) only sets equal devices apart, and
+    what is `volatile` (counters, temperatures) has no say in the order.
     """
 
     role: str
@@ -38,7 +38,7 @@ def numbered(devices: Iterable[Device]) -> dict[str, Any]:
     for device in sorted(devices, key=_order):
         number = counts.get(device.role, 0)
         counts[device.role] = number + 1
-        for part in (device.hardware, device.settings, device.volatile, device.identity):
+        for part in (device.hardware, device.settings, device.identity, device.volatile):
             facts |= {f"{device.role}.{number}.{key}": value for key, value in part.items()}
     return facts | {f"{role}.count": count for role, count in counts.items()}
 
@@ -49,7 +49,7 @@ def _order(device: Device) -> tuple[object, ...]:
         device.rank,
         *(
             json.dumps({k: fact(v) for k, v in part.items()}, sort_keys=True)
-            for part in (device.hardware, device.settings, device.volatile, device.identity)
+            for part in (device.hardware, device.settings, device.identity)
         ),
     )
 

@@ -17,10 +17,9 @@ bounded() {
     "$@" </dev/null &
     child=$!
     {
-        nap=
-        trap 'kill $nap; exit' TERM
-        sleep "$seconds" & nap=$!
-        wait $nap
+        trap 'kill -9 $!; wait $!; exit' TERM  # -9: a shell that is about to exec swallows TERM
+        sleep "$seconds" &
+        wait $!
         kill -9 $child
     } >/dev/null 2>&1 3>&- &
     guard=$!
@@ -37,7 +36,7 @@ read_files() {
     section asked
     printf '%s\n' "$@"
     section files
-    errors=$(bounded 5 grep -a -H '' "$@" 2>&1 1>&3)
+    errors=$(bounded 3 grep -a -H -m 40000 '' "$@" 2>&1 1>&3)
     if [ $? -gt 128 ]; then
         section again
         errors= blocked=0
@@ -54,7 +53,7 @@ grep: $path: Timed out"
 grep: $path: Timed out"
                 continue
             fi
-            wrong=$(bounded 1 grep -a -H '' "$path" 2>&1 1>&3)
+            wrong=$(bounded 1 grep -a -H -m 40000 '' "$path" 2>&1 1>&3)
             errors="$errors
 $wrong"
         done

@@ -1,0 +1,196 @@
+"""Facts of the machines in tests/machines, and the page that explains every key."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paribus.probes import Archive, facts_of, from_root, from_tar, load_between, to_tar, unknown
+from paribus.probes.archive import patterns
+from paribus.probes.machine import cores, load_facts, machine_facts
+
+ROOT = Path(__file__).parents[1]
+HERE = ROOT / "tests" / "machines"
+sys.path.insert(0, str(HERE))
+from handmade import MACHINES, cgroup_v2, epyc_nps4, gpu_server, infiniband  # noqa: E402
+
+RECORDED = sorted(path.name.removesuffix(".tar.gz") for path in HERE.glob("*.tar.gz"))
+NAMES = [*RECORDED, *(f"handmade-{name}" for name in MACHINES)]
+
+
+@cache
+def machine(name: str) -> Archive:
+    if name.startswith("handmade-"):
+        return MACHINES[name.removeprefix("handmade-")]
+    return from_tar(HERE / f"{name}.tar.gz")
+
+
+def golden(name: str) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads((HERE / f"{name}.json").read_text())
+    return facts
+
+
+def test_every_kind_of_machine_is_there() -> None:
+    assert set(RECORDED) >= {"kvm-root", "kvm-nobody", "namespace", "podman", "tcg-guest-busybox"}
+    assert {path.stem for path in HERE.glob("*.json")} == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_golden_facts(name: str) -> None:
+    """Reviewed once; `python tests/machines/keep.py` writes them anew."""
+    assert json.loads(json.dumps(dict(facts_of(machine(name))))) == golden(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_archive_survives_the_tar_file_and_the_directory(name: str, tmp_path: Path) -> None:
+    to_tar(machine(name), tmp_path / "a.tar.gz")
+    to_tar(machine(name), tmp_path / "b.tar.gz")
+    assert (tmp_path / "a.tar.gz").read_bytes() == (tmp_path / "b.tar.gz").read_bytes()
+    unpacked = tmp_path / "unpacked"
+    unpacked.mkdir()
+    subprocess.run(["tar", "-xzf", str(tmp_path / "a.tar.gz"), "-C", str(unpacked)], check=True)
+    assert facts_of(from_tar(tmp_path / "a.tar.gz")) == golden(name)
+    assert facts_of(from_root(unpacked)) == golden(name)
+
+
+def test_root_and_nobody_see_the_same_but_for_their_privileges() -> None:
+    root, nobody = golden("kvm-root"), golden("kvm-nobody")
+    differ = {key for key in root.keys() | nobody.keys() if root.get(key) != nobody.get(key)}
+    assert {key for key in differ if not key.startswith("load.")} == {"process.capabilities"}
+
+
+def test_layers_are_all_reported() -> None:
+    assert golden("podman")["layers.all"] == ["kvm", "docker", "podman"]
+    assert golden("podman")["layers.namespaces"] == ["ipc", "mnt", "net", "pid", "uts"]
+    assert golden("podman")["cgroup.cpus"] == 0.5
+    assert golden("podman")["cgroup.memory_bytes"] == 200 << 20
+    assert golden("namespace")["layers.namespaces"] == ["cgroup", "ipc", "mnt", "net", "pid", "uts"]
+    assert golden("tcg-guest-busybox")["layers.all"] == ["qemu"]
+
+
+def test_what_makes_hand_made_machines_special_is_seen() -> None:
+    epyc = facts_of(epyc_nps4())
+    assert (epyc["cpu.sockets"], epyc["cpu.cores"], epyc["cpu.threads_per_core"]) == (2, 128, 2)
+    assert (epyc["numa.nodes"], epyc["numa.memory_balance"]) == (8, [1.0] * 8)
+    assert epyc["cpu.governor"] == ["performance", "powersave"]
+    assert epyc["os.cmdline"] == ["ro", "mitigations=off", "amd_pstate=active"]
+
+    fabric = facts_of(infiniband())
+    assert [fabric[f"rdma.{n}.link_layer"] for n in range(2)] == ["InfiniBand", "Ethernet"]
+    assert (fabric["rdma.0.pci.width"], fabric["rdma.0.pci.width_most"]) == (8, 16)
+    assert fabric["rdma.0.pkeys"] == ["0x8001", "0xffff"]
+    assert fabric["rdma.1.gid_types"] == {"0": "IB/RoCE v1", "1": "RoCE v2"}
+    assert fabric["net.ethernet.0.rings"] == {"RX": 1024, "TX": 1024}
+    assert fabric["net.ethernet.0.channels"] == {"unknown": "denied"}
+    assert fabric["memory.slots"] == {"unknown": "denied"}
+
+    limited = facts_of(cgroup_v2())
+    assert limited["cgroup.cpus"] == 2.0  # set above our own group
+    assert limited["cgroup.memory_bytes"] == 8 << 30
+    assert limited["cgroup.pids"] == {"unknown": "denied"}
+    assert (limited["load.steal_s"], limited["load.throttled_us"]) == (0.4, 250000)
+
+    gpus = facts_of(gpu_server())
+    assert (gpus["gpu.count"], gpus["gpu.links"]) == (8, {"NV18": 28})
+    assert sorted(gpus[f"gpu.{n}.pci.width"] for n in range(8)) == [8] + [16] * 7
+    assert gpus["gpu.0.now.ecc_uncorrected"] == {"unknown": "unsupported"}
+
+
+def test_gpus_that_differ_only_in_temperature_keep_their_places() -> None:
+    """Else the NUMA node of GPU 0 would change from launch to launch."""
+    one, other = gpu_server(), gpu_server()
+    rows = str(one.tools["nvidia-smi"][1]).split("\n")  # type: ignore[index]
+    warm = [row.replace(f", {31 + n}, 0 %", f", {90 - n}, 0 %") for n, row in enumerate(rows[1:])]
+    tools = {**other.tools, "nvidia-smi": (0, "\n".join([rows[0], *warm]))}
+    cold, hot = facts_of(one), facts_of(Archive(other.files, tools, other.links))
+    stable = {key for key in cold if ".now." not in key}
+    assert {key for key in stable if cold[key] != hot[key]} == set()
+    assert cold["gpu.0.now.temperature_c"] != hot["gpu.0.now.temperature_c"]
+
+
+# --- the page ---------------------------------------------------------------------------------
+
+
+def documented() -> set[str]:
+    rows = (ROOT / "docs" / "facts.md").read_text().split("## Keys")[1].split("\n")
+    cells = [re.split(r"(?<!\\)\|", row)[1] for row in rows if row.startswith("| `")]
+    return {key for cell in cells for key in re.findall(r"`([^`]+)`", cell)}
+
+
+def pattern_of(key: str) -> re.Pattern[str]:
+    text = re.escape(key)
+    text = text.replace("DEVICE", r"(net\.[a-z]+|rdma|gpu|pci\.[a-z]+)\.[0-9]+")
+    text = text.replace("ROLE", "[a-z]+").replace(r"\.N\.", r"\.[0-9]+\.")
+    return re.compile(text.replace("NAME", r"[^\s]+"))
+
+
+def test_every_key_of_every_machine_is_documented() -> None:
+    known = [pattern_of(key) for key in documented()]
+    keys = {key for name in NAMES for key in golden(name)}
+    assert len(keys) > 350
+    assert {key for key in keys if not any(p.fullmatch(key) for p in known)} == set()
+
+
+def test_every_documented_key_is_one_that_code_gives() -> None:
+    """Seen at a machine at hand; of keys that none of them has, the name must be in the code."""
+    keys = {key for name in NAMES for key in golden(name)}
+    sources = "".join(
+        path.read_text()
+        for room in ("probes", "benchmarks")
+        for path in (ROOT / "src" / "paribus" / room).glob("*.py")
+    )
+    unseen = [key for key in documented() if not any(pattern_of(key).fullmatch(k) for k in keys)]
+    last = {key: key.replace(".NAME", "").rpartition(".")[2] for key in unseen}
+    assert {key for key, word in last.items() if word not in sources} == set()
+    assert len(unseen) < 45
+
+
+def test_a_path_that_is_read_is_a_path_that_means_something() -> None:
+    """Nothing is read that no parser asks for: each pattern's last name is in a parser."""
+    sources = "".join(
+        path.read_text() for path in (ROOT / "src" / "paribus" / "probes").glob("*.py")
+    )
+    names = {pattern.rpartition("/")[2] for pattern in patterns()}
+    plain = {name for name in names if not re.search(r"[\[*]", name) and not name.isdecimal()}
+    assert {name for name in plain if not re.search(rf"[/\"]{re.escape(name)}\b", sources)} == set()
+
+
+# --- this machine --------------------------------------------------------------------------------
+
+
+def test_load_is_read_fast_and_grows() -> None:
+    before = load_facts()
+    assert before["load.average_1min"] >= 0
+    for _ in range(200_000):
+        pass
+    grown = load_between(before, load_facts())
+    assert grown["load.context_switches"] >= 0
+    assert load_between(before, {**before, "load.busy_s": {"unknown": "denied"}}).keys() == (
+        load_between(before, before).keys() - {"load.busy_s"}
+    )
+
+
+def test_an_unknown_is_recognised_and_a_value_is_not() -> None:
+    assert unknown({"unknown": "absent"})
+    assert not any(unknown(value) for value in ("unknown", {}, {"a": 1}, ["unknown"], None, 0))
+
+
+def test_this_machine_is_read_without_a_shell(tmp_path: Path) -> None:
+    assert machine_facts()["os.release"] == facts_of(from_root(Path("/")))["os.release"]
+    assert machine_facts(tmp_path) == {}
+    assert cores(allowed=frozenset({0})) == (0,)
+
+
+def test_what_is_no_plain_file_is_not_read(tmp_path: Path) -> None:
+    import os
+
+    (tmp_path / "proc").mkdir()
+    os.mkfifo(tmp_path / "proc" / "cmdline")
+    assert facts_of(from_root(tmp_path))["os.cmdline"] == {"unknown": "unsupported"}
