@@ -1,0 +1,71 @@
+"""IMB-MPI1, really launched with Intel MPI and read: every part, in groups, with more processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpis import installations
+from paribus.benchmarks import BENCHMARKS
+from paribus.errors import ParseError
+from paribus.host import LocalHost
+from paribus.model import Arm, Case, Parsed, Request, Selection
+from paribus.study.arms import Ready, compose
+
+PARTS = [name for name in BENCHMARKS if name.startswith("imb_")]
+
+
+def driven(folder: Path, name: str, ranks: int, **own: Any) -> tuple[Parsed, str, Request]:
+    """Return what a launch of `name` gave, what it printed, and what was asked for."""
+    mpi = next((m for m in installations() if m.family == "intelmpi"), None)
+    program = mpi and Path(mpi.mpirun).with_name("IMB-MPI1")
+    if mpi is None or program is None or not program.exists():
+        pytest.skip("no IMB-MPI1 beside Intel MPI: `pip install impi-devel` brings both")
+    benchmark = BENCHMARKS[name]
+    defaults = {key: p.default for key, p in benchmark.parameters.items()}
+    parameters = {**defaults, "path": str(program), **own}
+    command = compose(
+        Ready(Arm("a", transport="shm"), mpi, ()),
+        Selection(name, name, ranks, parameters),
+        benchmark,
+        seed=1,
+        scratch=str(folder / "scratch"),
+    )
+    out, err = folder / "out", folder / "err"
+    with LocalHost() as host:
+        done = host.run(
+            command, stdout=str(out), stderr=str(err), timeout_s=60, scratch=str(folder / "scratch")
+        )
+    assert done.exit_code == 0, err.read_text() + out.read_text()
+    request = Request(parameters, ranks)
+    return benchmark.parse(out.read_text(), request), out.read_text(), request
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_each_part_measures_what_is_asked_for(tmp_path: Path, name: str) -> None:
+    sized = "bytes" in BENCHMARKS[name].parameters
+    own = {"bytes": [8, 1000, 4096]} if sized else {}
+    found, printed, request = driven(tmp_path, name, 2, iterations=20, **own)
+    cases = {Case.of(bytes=size) for size in own["bytes"]} if sized else {Case()}
+    assert {sample.case for sample in found.samples} == cases
+    with pytest.raises(ParseError, match="iterations = 21 was asked for, the output says 20"):
+        BENCHMARKS[name].parse(printed, Request({**request.parameters, "iterations": 21}, 2))
+    with pytest.raises(ParseError, match="4 ranks were asked for"):
+        BENCHMARKS[name].parse(printed, Request(request.parameters, 4))
+
+
+def test_growing_numbers_of_processes_are_cases(tmp_path: Path) -> None:
+    found, _, _ = driven(tmp_path, "imb_bcast", 3, bytes=[8], iterations=5, growing=True)
+    assert {s.case for s in found.samples} == {Case.of(ranks=n, bytes=8) for n in (2, 3)}
+
+
+def test_groups_at_once_are_cases(tmp_path: Path) -> None:
+    found, _, _ = driven(tmp_path, "imb_pingpong", 4, bytes=[8], iterations=5, multi=1)
+    assert {s.case for s in found.samples} == {Case.of(group=n, bytes=8) for n in (0, 1)}
+
+
+def test_what_cannot_be_measured_is_refused_though_the_exit_code_is_zero(tmp_path: Path) -> None:
+    with pytest.raises(ParseError, match="measures nothing with so many processes"):
+        driven(tmp_path, "imb_pingpong", 1, bytes=[8])
