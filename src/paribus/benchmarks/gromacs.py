@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import re
 
-from paribus.benchmarks._apps import absolute, near
+from paribus.benchmarks._apps import absolute, found, near
 from paribus.benchmarks._parameters import positive
-from paribus.benchmarks._tool import count, figure, line_of, once, path_or, refuse, tool
+from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
 
 _TITLE = re.compile(r":-\) GROMACS - gmx mdrun, (?:VERSION )?(\S+) \(-:[ \t]*$", re.M)
 _RANKS = re.compile(
-    r"^On (\d+) MPI ranks?(?:, each using (\d+) OpenMP threads)?(?: doing .*, and)?[ \t]*$", re.M
+    r"On (\d+) MPI ranks?(?:, each using (\d+) OpenMP threads)?(?: doing .*, and)?[ \t]*$", re.M
 )
-_PME = re.compile(
-    r"^on (\d+) MPI ranks?(?:, each using \d+ OpenMP threads)? doing PME[ \t]*$", re.M
-)
+_PME = re.compile(r"on (\d+) MPI ranks?(?:, each using \d+ OpenMP threads)? doing PME[ \t]*$", re.M)
 _WORK = (
-    ("steps", re.compile(r"^   nsteps += (\d+)[ \t]*$", re.M)),
-    ("atoms", re.compile(r"^There are: (\d+) Atoms[ \t]*$", re.M)),
+    ("steps", "   nsteps  ", re.compile(r"   nsteps += (\d+)[ \t]*$", re.M)),
+    ("atoms", "There are: ", re.compile(r"There are: (\d+) Atoms[ \t]*$", re.M)),
 )
 _OVERRIDE = re.compile(
-    r"^Overriding nsteps with value passed on the command line: (\d+) steps", re.M
+    r"Overriding nsteps with value passed on the command line: (\d+) steps", re.M
 )
-_DONE = re.compile(r"^\s*Statistics over (\d+) steps using (\d+) frames[ \t]*$", re.M)
-_TIME = re.compile(r"^       Time: +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d)[ \t]*$", re.M)
+_DONE = re.compile(r"[ \t]*Statistics over (\d+) steps using (\d+) frames[ \t]*$", re.M)
+_TIME = re.compile(r"       Time: +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d)[ \t]*$", re.M)
 _SPEED = re.compile(
-    r"^ +\(ns/day\) +\(hour/ns\)[ \t]*\nPerformance: +(\d+\.\d{3}) +(\d+\.\d{3})[ \t]*$", re.M
+    r" +\(ns/day\) +\(hour/ns\)[ \t]*\nPerformance: +(\d+\.\d{3}) +(\d+\.\d{3})[ \t]*$", re.M
 )
-_END = re.compile(r"^Finished mdrun on rank 0 \w+ \w+ +\d+ [\d:]+ \d{4}[ \t]*$", re.M)
+_END = re.compile(r"Finished mdrun on rank 0 \w+ \w+ +\d+ [\d:]+ \d{4}[ \t]*$", re.M)
 
 
 def command(request: Request) -> Program:
@@ -47,38 +45,39 @@ def read(text: str) -> Reading:
     if (at := text.find(" signal, stopping ")) >= 0:
         refuse("mdrun was ended by a signal before its last step", line_of(text, at))
     if (at := text.find("\nFatal error:")) >= 0:
-        said = text[at + 1 :].splitlines()[1:2]
-        refuse(f"GROMACS says: {' '.join(said)[:160]!r}", line_of(text, at + 1))
+        why = line_at(text, text.find("\n", at + 1) + 1)
+        refuse(f"GROMACS says: {why[:160]!r}", line_of(text, at + 1))
     title = _TITLE.match(text, once(text, ":-) GROMACS - gmx mdrun,", "the title of mdrun's log"))
-    ranks, threads = _RANKS.findall(text), 1
+    ranks = found(text, "On ", _RANKS)
     if title is None or len(ranks) != 1:
         refuse("title or 'On N MPI ranks' are missing, damaged or there twice")
-    threads = count(ranks[0][1] or "1")
-    tasks = count(ranks[0][0]) + sum(map(int, _PME.findall(text)))
-    once(text, "Finished mdrun", "the last line, 'Finished mdrun on rank 0',")
-    if _END.search(text) is None:
+    threads = count(ranks[0][2] or "1")
+    tasks = count(ranks[0][1]) + sum(int(m[1]) for m in found(text, " doing PME", _PME))
+    end = once(text, "Finished mdrun", "the last line, 'Finished mdrun on rank 0',")
+    if _END.match(text, end) is None:
         refuse("the last line, 'Finished mdrun on rank 0', is damaged")
-    speeds, times, done = _SPEED.findall(text), _TIME.findall(text), _DONE.findall(text)
+    speeds, times = found(text, "(ns/day)", _SPEED), found(text, "       Time:", _TIME)
+    done = found(text, "Statistics over", _DONE)
     if not len(speeds) == len(times) == 1 or text.count("Performance:") != 1:
         refuse("the lines 'Time:' and 'Performance:' are missing, damaged or there twice")
-    ns_per_day, hours = map(figure, speeds[0])
+    ns_per_day, hours = map(figure, speeds[0].groups())
     if not near(ns_per_day * hours, 24, 0.002 + 6e-4 / hours):
-        refuse(f"{speeds[0][0]} ns/day are not {speeds[0][1]} hour/ns")
-    core, wall, share = map(figure, times[0])
+        refuse(f"{speeds[0][1]} ns/day are not {speeds[0][2]} hour/ns")
+    core, wall, share = map(figure, times[0].groups())
     if not near(core, wall * share / 100, 0.01):
-        refuse(f"{times[0][0]} s of cores are not {times[0][2]} % of {times[0][1]} s")
+        refuse(f"{times[0][1]} s of cores are not {times[0][3]} % of {times[0][2]} s")
     parameters: dict[str, Scalar] = {"threads": threads}
-    for key, pattern in _WORK:
-        if len(found := pattern.findall(text)) != 1:
-            refuse(f"what it says of {key} is there {len(found)} times, not once")
-        parameters[key] = count(found[0])
-    if override := _OVERRIDE.findall(text):
-        parameters["steps"] = count(override[-1])
-    if len(done) == 1 and int(done[0][0]) not in (
+    for key, mark, pattern in _WORK:
+        if len(said := found(text, mark, pattern)) != 1:
+            refuse(f"what it says of {key} is there {len(said)} times, not once")
+        parameters[key] = count(said[0][1])
+    if override := found(text, "Overriding nsteps", _OVERRIDE):
+        parameters["steps"] = count(override[-1][1])
+    if len(done) == 1 and int(done[0][1]) not in (
         parameters["steps"],
         int(parameters["steps"]) + 1,
     ):
-        refuse(f"{parameters['steps']} steps were to be made, {done[0][0]} were")
+        refuse(f"{parameters['steps']} steps were to be made, {done[0][1]} were")
     samples = (
         Sample("ns_per_day", Case(), (ns_per_day,)),
         Sample("wall", Case(), (wall,)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from paribus.benchmarks._apps import absolute, shipped, word
+from paribus.benchmarks._apps import absolute, found, shipped, word
 from paribus.benchmarks._parameters import positive, real
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.errors import UserError
@@ -16,27 +16,27 @@ guest 0.92 and 0.97 undisturbed, 0.35 in a launch 6.6 times slower (2026-11-21).
 
 _TITLE = re.compile(r"Program PWSCF v\.(\S+) +starts on ")
 _PARALLEL = re.compile(
-    r"^     (?:Parallel version \(([^)\n]*)\), running on +(\d+) processor(?:s| cores)"
-    r"|(Serial version))[ \t]*$",
-    re.M,
+    r"     Parallel version \(([^)\n]*)\), running on +(\d+) processor(?:s| cores)[ \t]*$", re.M
 )
-_PROCESSES = re.compile(r"^     Number of MPI processes: +(\d+)[ \t]*$", re.M)
-_THREADS = re.compile(r"^     Threads/MPI process: +(\d+)[ \t]*$", re.M)
-_WORK = (
-    ("atoms", re.compile(r"^     number of atoms/cell +=  *(\d+)[ \t]*$", re.M)),
-    ("bands", re.compile(r"^     number of Kohn-Sham states= *(\d+)[ \t]*$", re.M)),
-    ("ecut", re.compile(r"^     kinetic-energy cutoff +=  *(\d+\.\d+) +Ry[ \t]*$", re.M)),
-    ("k_points", re.compile(r"^     number of k points= *(\d+)", re.M)),
-)
-_STEP = re.compile(r"^     iteration # *\d+ +ecut=", re.M)
-_CONVERGED = re.compile(r"^     convergence has been achieved in +(\d+) iterations?[ \t]*$", re.M)
-_ENERGY = re.compile(r"^! +total energy +=  *(-?\d+\.\d+) Ry[ \t]*$", re.M)
-_SPENT = re.compile(r"^     total cpu time spent up to now is +(\d+\.\d) secs[ \t]*$", re.M)
+_SERIAL = re.compile(r"     Serial version[ \t]*$", re.M)
+_PROCESSES = re.compile(r"     Number of MPI processes: +(\d+)[ \t]*$", re.M)
+_THREADS = re.compile(r"     Threads/MPI process: +(\d+)[ \t]*$", re.M)
+_WORK = {
+    "atoms": re.compile(r"     number of atoms/cell += +(\d+)[ \t]*$", re.M),
+    "bands": re.compile(r"     number of Kohn-Sham states= *(\d+)[ \t]*$", re.M),
+    "ecut": re.compile(r"     kinetic-energy cutoff += +(\d+\.\d+) +Ry[ \t]*$", re.M),
+    "k_points": re.compile(r"     number of k points= *(\d+)"),
+}
+_MARKS = ("number of atoms/cell", "Kohn-Sham states=", "kinetic-energy cutoff", "k points=")
+_STEP = re.compile(r"     iteration # *\d+ +ecut=")
+_CONVERGED = re.compile(r"     convergence has been achieved in +(\d+) iterations?[ \t]*$", re.M)
+_ENERGY = re.compile(r"! +total energy +=  *(-?\d+\.\d+) Ry[ \t]*$", re.M)
+_SPENT = re.compile(r"     total cpu time spent up to now is +(\d+\.\d) secs[ \t]*$", re.M)
 # Hours and days bring minutes without seconds: format of UtilXlib/clocks_handler.f90.
 _TIME = r"(?:(?:(?:([1-9]\d?)d *(\d\d?)h|([1-9]\d?)h) *(\d\d?)m)|(?:([1-9]\d?)m *)?(\d\d?\.\d\d)s)"
-_TOTAL = re.compile(rf"^     PWSCF +: +{_TIME} CPU +{_TIME} WALL[ \t]*$", re.M)
+_TOTAL = re.compile(rf"     PWSCF +: +{_TIME} CPU +{_TIME} WALL[ \t]*$", re.M)
 _ELECTRONS = re.compile(
-    r"^     electrons +: +(\d+\.\d\d)s CPU +(\d+\.\d\d)s WALL \( *(\d+) calls\)[ \t]*$", re.M
+    r"     electrons +: +(\d+\.\d\d)s CPU +(\d+\.\d\d)s WALL \( *(\d+) calls\)[ \t]*$", re.M
 )
 
 
@@ -85,30 +85,30 @@ def read(text: str) -> Reading:
         refuse("expected 'Program PWSCF v.VERSION starts on', got something else")
     _check_end(text)
     ranks, threads = _ranks(text)
-    counts = [count(word) for word in _CONVERGED.findall(text)]
-    done = len(_STEP.findall(text))
+    counts = [count(m[1]) for m in found(text, "convergence has been", _CONVERGED)]
+    done = len(found(text, "iteration #", _STEP))
     if not counts:
         refuse("no self-consistent calculation: nothing 'convergence has been achieved in'")
     if sum(counts) != done or not all(counts):
         refuse(f"{done} iterations were made, {sum(counts)} are said to have led to convergence")
     cpu, wall, electrons = _times(text)
     parameters: dict[str, Scalar] = {"threads": threads}
-    for key, pattern in _WORK:
-        if len(found := pattern.findall(text)) != 1:
-            refuse(f"what it says of {key} is there {len(found)} times, not once")
-        parameters[key] = float(found[0]) if "." in found[0] else count(found[0])
-    energies = _ENERGY.findall(text)
+    for mark, (key, pattern) in zip(_MARKS, _WORK.items(), strict=True):
+        if len(said := found(text, mark, pattern)) != 1:
+            refuse(f"what it says of {key} is there {len(said)} times, not once")
+        parameters[key] = float(said[0][1]) if "." in said[0][1] else count(said[0][1])
+    energies = found(text, "!    total energy", _ENERGY)
     if len(energies) != len(counts):
         refuse(f"{len(counts)} calculations converged, {len(energies)} have a final energy")
     guards: tuple[str, ...] = ()
     if threads == 1 and cpu < BUSY * wall:
-        said = f"it used the CPU for {cpu:g} s of {wall:g} s"
-        guards = (f"{said}: it waited for a core, or for input and output",)
+        told = f"it used the CPU for {cpu:g} s of {wall:g} s"
+        guards = (f"{told}: it waited for a core, or for input and output",)
     samples = (
         Sample("iteration", Case(), (electrons / done,)),
         Sample("wall", Case(), (wall,)),
     )
-    facts = {"work.qe.iterations": done, "work.qe.energy_ry": float(energies[-1])}
+    facts = {"work.qe.iterations": done, "work.qe.energy_ry": float(energies[-1][1])}
     return Reading("qe", title[1], parameters, ranks, samples, facts, guards)
 
 
@@ -128,28 +128,32 @@ def _check_end(text: str) -> None:
 
 def _ranks(text: str) -> tuple[int, int]:
     """Return the number of ranks, and of threads of each."""
-    found = _PARALLEL.findall(text)
-    if len(found) != 1:
-        refuse(f"the line 'Parallel version' or 'Serial version' is there {len(found)} times")
-    if found[0][2]:
+    parallel, serial = found(text, "Parallel v", _PARALLEL), found(text, "Serial v", _SERIAL)
+    if len(parallel) + len(serial) != 1:
+        refuse("the line 'Parallel version' or 'Serial version' is not there once and whole")
+    if serial:
         return 1, 1
-    cores = count(found[0][1])
-    if "OpenMP" not in found[0][0]:
+    cores = count(parallel[0][2])
+    if "OpenMP" not in parallel[0][1]:
         return cores, 1
-    processes, threads = _PROCESSES.findall(text), _THREADS.findall(text)
-    if len(processes) != 1 or len(threads) != 1 or int(processes[0]) * int(threads[0]) != cores:
-        refuse(f"{cores} processor cores are not processes x threads")
-    return int(processes[0]), int(threads[0])
+    processes = found(text, "Number of MPI processes", _PROCESSES)
+    threads = found(text, "Threads/MPI process", _THREADS)
+    if len(processes) != 1 or len(threads) != 1:
+        refuse("what it says of processes and threads is not there once and whole")
+    tasks, each = count(processes[0][1]), count(threads[0][1])
+    if tasks * each != cores:
+        refuse(f"{cores} processor cores are not {tasks} processes x {each} threads")
+    return tasks, each
 
 
 def _times(text: str) -> tuple[float, float, float]:
     """Return CPU and wall time of the whole, and wall time of the iterations, in seconds."""
-    total, electrons = _TOTAL.findall(text), _ELECTRONS.findall(text)
+    total, electrons = found(text, "PWSCF  ", _TOTAL), found(text, "electrons  ", _ELECTRONS)
     if len(total) != 1 or len(electrons) != 1:
         refuse("the clocks PWSCF and electrons are missing, damaged or there twice")
-    cpu, wall = _seconds(total[0][:6]), _seconds(total[0][6:])
-    inside = figure(electrons[0][1])
-    spent = max(map(float, _SPENT.findall(text)), default=0.0)
+    cpu, wall = _seconds(total[0].groups()[:6]), _seconds(total[0].groups()[6:])
+    inside = figure(electrons[0][2])
+    spent = max((float(m[1]) for m in found(text, "total cpu time", _SPENT)), default=0.0)
     rough = 60.0 if wall >= 3600 else 0.0
     if not max(inside, spent - 0.1) <= wall + rough + 0.02:
         refuse(f"it took {wall:g} s, less than the {max(inside, spent):g} s of a part of it")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from paribus.benchmarks._apps import absolute, near
+from paribus.benchmarks._apps import absolute, found, near
 from paribus.benchmarks._parameters import positive
 from paribus.benchmarks._tool import count, figure, line_of, once, path_or, refuse, tool
 from paribus.errors import UserError
@@ -16,32 +16,32 @@ BUSY = 0.9
 """CPU time over elapsed time of rank 0 below which it is said to have waited; public outputs of
 undisturbed calculations have 0.997 (3257.637 of 3266.838 s)."""
 
-_TITLE = re.compile(r"^ vasp\.(\d[\w.]*) +\S", re.M)
+_TITLE = re.compile(r" vasp\.(\d[\w.]*) +\S")
 _RANKS = re.compile(
-    r"^ running (?:on +(\d+) total cores| +(\d+) mpi-ranks, with +(\d+) threads/rank)", re.M
+    r" running (?:on +(\d+) total cores| +(\d+) mpi-ranks, with +(\d+) threads/rank)"
 )
-_WORK = (
-    ("ions", re.compile(r"\bNIONS += *(\d+)[ \t]*$", re.M)),
-    ("k_points", re.compile(r"\bNKPTS += *(\d+)\b")),
-    ("bands", re.compile(r"\bNBANDS *= *(\d+)[ \t]*$", re.M)),
-    ("encut", re.compile(r"^ +ENCUT += +(\d+\.\d+) eV\b", re.M)),
-)
-_LIMITS = (
-    ("NELM", re.compile(r"^ +NELM += +(\d+);", re.M)),
-    ("NSW", re.compile(r"^ +NSW += +(\d+) ", re.M)),
-    ("IBRION", re.compile(r"^ +IBRION *= +(-?\d+) ", re.M)),
-)
-_STEP = re.compile(r"^-+ Iteration +(\d+)\( *(\d+)\) +-+[ \t]*$", re.M)
-_LOOP = re.compile(r"^ +LOOP: +cpu time *\d+\.\d+: real time *(\d+\.\d{4})[ \t]*$", re.M)
-_IONIC = re.compile(r"^ +LOOP\+: +cpu time *\d+\.\d+: real time *(\d+\.\d{4})[ \t]*$", re.M)
+_WORK = {
+    "ions": ("NIONS", re.compile(r"[^\n]{0,200}?\bNIONS += *(\d+)[ \t]*$", re.M)),
+    "k_points": ("NKPTS", re.compile(r"[^\n]{0,200}?\bNKPTS += *(\d+)\b")),
+    "bands": ("NBANDS", re.compile(r"[^\n]{0,200}?\bNBANDS *= *(\d+)[ \t]*$", re.M)),
+    "encut": ("ENCUT", re.compile(r" +ENCUT += +(\d+\.\d+) eV\b")),
+}
+_LIMITS = {
+    "NELM": re.compile(r" +NELM += +(\d+);"),
+    "NSW": re.compile(r" +NSW += +(\d+) "),
+    "IBRION": re.compile(r" +IBRION *= +(-?\d+) "),
+}
+_STEP = re.compile(r"-+ Iteration +(\d+)\( *(\d+)\) +-+[ \t]*$", re.M)
+_LOOP = re.compile(r" +LOOP: +cpu time *\d+\.\d+: real time *(\d+\.\d{4})[ \t]*$", re.M)
+_IONIC = re.compile(r" +LOOP\+: +cpu time *\d+\.\d+: real time *(\d+\.\d{4})[ \t]*$", re.M)
 _END = re.compile(
-    r"^ +Total CPU time used \(sec\): +(\d+\.\d{3})[ \t]*\n"
+    r" +Total CPU time used \(sec\): +(\d+\.\d{3})[ \t]*\n"
     r" +User time \(sec\): +(\d+\.\d{3})[ \t]*\n"
     r" +System time \(sec\): +(\d+\.\d{3})[ \t]*\n"
     r" +Elapsed time \(sec\): +(\d+\.\d{3})[ \t]*$",
     re.M,
 )
-_ENERGY = re.compile(r"^  free  energy   TOTEN  = +(-?\d+\.\d+) eV[ \t]*$", re.M)
+_ENERGY = re.compile(r"  free  energy   TOTEN  = +(-?\d+\.\d+) eV[ \t]*$", re.M)
 
 
 def command(request: Request) -> Program:
@@ -64,26 +64,26 @@ def command(request: Request) -> Program:
 def read(text: str) -> Reading:
     """Return the time of the calculation, and that of one of its electronic iterations."""
     start = once(text, " executed on ", "the second line of OUTCAR, 'executed on',")
-    title = list(_TITLE.finditer(text, 0, start))
+    title = [m for m in found(text, " vasp.", _TITLE) if m.start() < start]
     if not title:
         refuse("the first line of OUTCAR, 'vasp.VERSION', is missing or damaged")
     ranks, threads = _ranks(text, start)
     at = once(text, "General timing and accounting informations", "the accounting at the end")
-    end = _END.findall(text, at)
-    if len(end) != 1:
+    end = found(text, "Total CPU time used", _END)
+    if len(end) != 1 or end[0].start() < at:
         refuse("the accounting at the end is damaged", line_of(text, at))
-    cpu, user, system, elapsed = map(figure, end[0])
+    cpu, user, system, elapsed = map(figure, end[0].groups())
     if not near(user + system, cpu, 0.001) and abs(user + system - cpu) > 0.01:
-        refuse(f"{end[0][1]} s of user and {end[0][2]} s of system are not {end[0][0]} s")
+        refuse(f"{end[0][2]} s of user and {end[0][3]} s of system are not {end[0][1]} s")
     loops, ionic = _loops(text)
     if sum(ionic) > elapsed + 0.1:
         refuse(f"{elapsed:g} s elapsed, less than the {sum(ionic):g} s of its LOOP+")
     parameters: dict[str, Scalar] = {"threads": threads}
-    for key, pattern in _WORK:
-        if not (found := pattern.search(text)):
+    for key, (mark, pattern) in _WORK.items():
+        if not (said := found(text, mark, pattern)):
             refuse(f"what it says of {key} is missing or damaged")
-        parameters[key] = float(found[1]) if "." in found[1] else count(found[1])
-    energies = _ENERGY.findall(text)
+        parameters[key] = float(said[0][1]) if "." in said[0][1] else count(said[0][1])
+    energies = found(text, "  free  energy   TOTEN", _ENERGY)
     if len(energies) < len(ionic):
         refuse(f"{len(ionic)} ionic steps, but {len(energies)} energies (TOTEN)")
     samples = (
@@ -94,18 +94,19 @@ def read(text: str) -> Reading:
     facts = {
         "work.vasp.iterations": loops,
         "work.vasp.ionic_steps": len(ionic),
-        "work.vasp.energy_ev": float(energies[-1]),
+        "work.vasp.energy_ev": float(energies[-1][1]),
     }
     guards: tuple[str, ...] = ()
     if threads == 1 and cpu < BUSY * elapsed:
-        said = f"rank 0 used the CPU for {cpu:g} s of {elapsed:g} s"
-        guards = (f"{said}: it waited for a core, a GPU, or for input and output",)
+        told = f"rank 0 used the CPU for {cpu:g} s of {elapsed:g} s"
+        guards = (f"{told}: it waited for a core, a GPU, or for input and output",)
     return Reading("vasp", title[-1][1], parameters, ranks, samples, facts, guards)
 
 
 def _ranks(text: str, start: int) -> tuple[int, int]:
     """Return the number of ranks, and of threads of each."""
-    match = _RANKS.search(text, start)
+    said = found(text, " running ", _RANKS)
+    match = next((m for m in said if m.start() > start), None)
     if match is None:
         refuse("the line 'running on N total cores' or 'running N mpi-ranks' is missing")
     return count(match[1] or match[2]), count(match[3] or "1")
@@ -117,9 +118,9 @@ def _loops(text: str) -> tuple[int, list[float]]:
     Refuses a calculation that stopped before it converged, unless at a number of iterations that
     its input set: then the work is as asked.
     """
-    steps = [(count(ion), count(step)) for ion, step in _STEP.findall(text)]
-    ionic = [figure(word) for word in _IONIC.findall(text)]
-    loops = [figure(word) for word in _LOOP.findall(text)]
+    steps = [(count(m[1]), count(m[2])) for m in found(text, " Iteration ", _STEP)]
+    ionic = [figure(m[1]) for m in found(text, "LOOP+:", _IONIC)]
+    loops = [figure(m[1]) for m in found(text, "LOOP:", _LOOP)]
     if not steps or text.count(" Iteration ") != len(steps):
         refuse(f"{text.count(' Iteration ')} headings of iterations, {len(steps)} of them whole")
     if len(loops) != len(steps):
@@ -131,7 +132,7 @@ def _loops(text: str) -> tuple[int, list[float]]:
         last[ion] = step
     if len(ionic) != len(last):
         refuse(f"{len(last)} ionic steps were begun, {len(ionic)} have their time (LOOP+)")
-    limits = {key: found[1] for key, p in _LIMITS if (found := p.search(text))}
+    limits = {key: m[1] for key, p in _LIMITS.items() for m in found(text, f"   {key} ", p)}
     converged = text.count("aborting loop because EDIFF is reached")
     cut = sum(step == int(limits.get("NELM", 0)) for step in last.values())
     if converged + cut < len(last):

@@ -1,0 +1,331 @@
+"""Applications and GPU tools: what the contract test does not cover, and two driven for real."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paribus.benchmarks import BENCHMARKS, nvidia_topo
+from paribus.errors import ParseError, UserError
+from paribus.model import Benchmark, Reading, Request, State
+from paribus.store import Store
+from paribus.toolchain import find_mpi
+from studies import paribus
+
+FIXTURES = Path(__file__).parent / "fixtures"
+NAMES = (
+    "nccl_tests",
+    "nvbandwidth",
+    "p2p_bandwidth",
+    "lammps",
+    "qe",
+    "vasp",
+    "gromacs",
+    "pytorch_ddp",
+)
+
+
+def reading(path: str) -> Reading:
+    benchmark = BENCHMARKS[path.partition("/")[0]]
+    assert benchmark.read is not None
+    return benchmark.read((FIXTURES / path).read_text())
+
+
+def request_of(benchmark: Benchmark, ranks: int = 2, **own: Any) -> Request:
+    return Request({k: p.default for k, p in benchmark.parameters.items()} | own, ranks)
+
+
+# --- work held equal, contamination --------------------------------------------------------------
+
+
+def test_lammps_does_the_same_work_whatever_the_build_and_the_ranks() -> None:
+    """Temp, E_pair and TotEng at step 100 of bench/in.lj as in LAMMPS' own reference logs."""
+    for name in ("lj_1rank", "lj_2ranks"):
+        facts = reading(f"lammps/good-{name}.out").facts
+        assert facts["work.lammps.Temp"] == 0.7574531
+        assert facts["work.lammps.E_pair"] == -5.7585055
+        assert facts["work.lammps.TotEng"] == -4.6223613
+
+
+def test_a_starved_launch_says_so() -> None:
+    assert reading("lammps/good-lj_2ranks.out").guards == ()
+    (said,) = reading("lammps/good-lj_wheel_starved.out").guards
+    assert "49.0 % of the CPU" in said
+    assert reading("qe/good-al32_2ranks.out").guards == ()
+    (said,) = reading("qe/good-al32_2ranks_starved.out").guards
+    assert "used the CPU for 2.98 s of 8.45 s" in said
+
+
+def test_several_runs_of_one_input_are_several_cases() -> None:
+    found = reading("lammps/two_runs.out")
+    loops = {str(s.case): s.values for s in found.samples if s.metric == "loop"}
+    assert loops == {"run=1": (1.32194,), "run=2": (0.505995,)}
+    assert found.parameters["steps"] == "100/50"
+    text = (FIXTURES / "lammps" / "two_runs.out").read_text()
+    with pytest.raises(ParseError, match="2 runs were begun and 1 have ended"):
+        BENCHMARKS["lammps"].read(text.replace("Loop time of 0.5", "Lop time of 0.5"))  # type: ignore[misc]
+
+
+def test_nan_in_the_thermo_output_is_no_measurement() -> None:
+    text = (FIXTURES / "lammps" / "good-lj_2ranks.out").read_text()
+    with pytest.raises(ParseError, match="TotEng of the last step is nan"):
+        BENCHMARKS["lammps"].read(text.replace("-4.6223613", "nan"))  # type: ignore[misc]
+
+
+def test_quantum_espresso_is_compared_per_iteration() -> None:
+    one, two = (reading(f"qe/good-{n}.out") for n in ("al32_1rank", "au_slab_2ranks"))
+    for found, count, electrons in ((one, 7, 2.53), (two, 18, 24.33)):
+        assert found.facts["work.qe.iterations"] == count
+        (value,) = next(s.values for s in found.samples if s.metric == "iteration")
+        assert value == pytest.approx(electrons / count)
+    assert one.facts["work.qe.energy_ry"] == -133.77851708
+
+
+@pytest.mark.parametrize(
+    ("printed", "seconds"),
+    [
+        ("  1m 2.34s CPU   1m 4.56s WALL", 64.56),
+        ("  1h 2m CPU      1h 5m WALL", 3900.0),
+        ("  1d 2h 3m CPU   1d 3h 4m WALL", 97440.0),
+        ("  59m59.99s CPU  10h59m WALL", 39540.0),
+    ],
+)
+def test_quantum_espresso_clocks(printed: str, seconds: float) -> None:
+    """The formats of print_this_clock in UtilXlib/clocks_handler.f90."""
+    text = (FIXTURES / "qe" / "good-al32_2ranks.out").read_text()
+    line = next(line for line in text.splitlines() if line.startswith("     PWSCF  "))
+    read = BENCHMARKS["qe"].read
+    assert read is not None
+    found = read(text.replace(line, f"     PWSCF        :  {printed}"))
+    assert next(s.values for s in found.samples if s.metric == "wall") == (seconds,)
+    for wrong in ("  0h 2m", "  1h", "  2.3s", " -1.28s", "  1m", ""):
+        with pytest.raises(ParseError):
+            read(text.replace(line, f"     PWSCF        :  1.05s CPU {wrong} WALL"))
+
+
+def test_vasp_counts_electronic_iterations() -> None:
+    found = reading("vasp/good-handmade_relaxation.out")
+    assert found.facts["work.vasp.iterations"] == 8
+    assert found.facts["work.vasp.ionic_steps"] == 3
+    values = {s.metric: s.values for s in found.samples}
+    assert len(values["ionic_step"]) == 3
+    assert values["iteration"][0] == pytest.approx(sum(values["ionic_step"]) / 8)
+    assert (found.ranks, found.parameters["threads"]) == (16, 2)
+
+
+def test_a_simulation_that_was_killed_is_refused_whatever_it_printed() -> None:
+    for name in ("killed_after_160_steps", "timeout_2ranks"):
+        with pytest.raises(ParseError, match="ended by a signal"):
+            reading(f"gromacs/fail-{name}.out")
+
+
+# --- GPU tools -----------------------------------------------------------------------------------
+
+
+def test_bus_bandwidth_is_that_of_the_collective() -> None:
+    """all_reduce moves 2 (n - 1) / n of its size per rank: doc/PERFORMANCE.md of nccl-tests."""
+    found = reading("nccl_tests/good-handmade_all_reduce_8.out")
+    figures = {(s.metric, s.case.get("bytes")): s.values[0] for s in found.samples}
+    size = 1 << 27
+    speed = size / figures["time", size] / 1e3
+    assert figures["bus_bandwidth", size] == pytest.approx(speed * 2 * 7 / 8)
+    unnamed = reading("nccl_tests/good-handmade_all_reduce_unnamed.out")
+    assert "collective" not in unnamed.parameters
+    assert unnamed.ranks == 8
+
+
+def test_text_and_json_of_nvbandwidth_agree() -> None:
+    text = reading("nvbandwidth/good-handmade_pairs.out").samples
+    table = reading("nvbandwidth/good-handmade_json.out").samples
+    assert [s.case for s in text] == [s.case for s in table]
+    assert len(text) == 30
+    for one, other in zip(text, table, strict=True):
+        assert one.values[0] == pytest.approx(other.values[0], abs=0.006)
+
+
+def test_pairs_without_peer_access_are_named() -> None:
+    found = reading("p2p_bandwidth/good-handmade_no_access.out")
+    assert found.facts["gpu.pairs_without_peer_access"] == ["0-1", "1-0"]
+    assert "no peer access" in found.guards[0]
+    assert not any(s.case.get("source") == s.case.get("target") for s in found.samples)
+
+
+def test_the_topologies_of_pcie_differ_in_their_facts() -> None:
+    """Balance, Common and Cascade: two GPUs per socket, all under one host bridge, one switch."""
+    links = {
+        name: nvidia_topo.read((FIXTURES / "nvidia_topo" / f"{name}.out").read_text())
+        for name in ("balance", "common", "cascade", "nvlink")
+    }
+    pairs = {name: facts["gpu.topology.GPU1.GPU2"] for name, facts in links.items()}
+    assert pairs == {"balance": "SYS", "common": "PXB", "cascade": "PIX", "nvlink": "NV18"}
+    assert {facts["gpu.topology.gpus"] for facts in links.values()} == {4}
+    assert links["cascade"]["gpu.topology.GPU0.mlx5_0"] == "PXB"
+
+
+@pytest.mark.parametrize("name", ["balance", "common", "cascade", "nvlink"])
+def test_a_damaged_topology_is_refused(name: str) -> None:
+    text = (FIXTURES / "nvidia_topo" / f"{name}.out").read_text()
+    lines = text.splitlines()
+    right = nvidia_topo.read(text)
+    matrix = range(1, next(i for i, line in enumerate(lines) if not line))
+    assert nvidia_topo.recognise(text)
+    assert nvidia_topo.read("banner\n" + text.replace("\n", "\r\n") + "bye\n") == right
+    for i in (0, *matrix):
+        for kept in ([], [lines[i][: len(lines[i]) // 3]], [lines[i], lines[i]], ["x", lines[i]]):
+            damaged = "\n".join([*lines[:i], *kept, *lines[i + 1 :]])
+            # Before the heading and after the last row stands what is no matrix.
+            if (i == 0 and kept[:1] == ["x"]) or (i == matrix[-1] and kept == [lines[i]] * 2):
+                assert nvidia_topo.read(damaged) == right
+                continue
+            with pytest.raises(ParseError):
+                nvidia_topo.read(damaged)
+    with pytest.raises(ParseError, match="2 times"):
+        nvidia_topo.read(text + text)
+
+
+def test_a_link_must_be_the_same_from_both_ends() -> None:
+    text = (FIXTURES / "nvidia_topo" / "common.out").read_text()
+    first = text.splitlines()[1]
+    with pytest.raises(ParseError, match="GPU0 and GPU1 are said to have two links"):
+        nvidia_topo.read(text.replace(first, first.replace("PXB", "PIX", 1)))
+
+
+# --- every reader --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_readers_are_fast_on_what_is_not_theirs(name: str) -> None:
+    """A megabyte that begins like theirs and goes on with the worst for a pattern: no explosion."""
+    benchmark = BENCHMARKS[name]
+    assert benchmark.read is not None
+    (good, *_) = sorted((FIXTURES / name).glob("good-*.out"))
+    head = good.read_text()[:3000]
+    for tail in (
+        " " * 2_000_000,
+        "1 " * 1_000_000,
+        "Epoch: [0] [0/1]  eta: " * 80_000,
+        "\n" * 2_000_000,
+    ):
+        start = time.perf_counter()
+        with suppress(ParseError):
+            benchmark.read(head + tail)
+        assert time.perf_counter() - start < 5.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_readers_read_at_50_mb_per_second(name: str) -> None:
+    """A long output of a long launch: its ordinary lines many times over."""
+    benchmark = BENCHMARKS[name]
+    assert benchmark.read is not None
+    (good, *_) = sorted((FIXTURES / name).glob("good-*.out"))
+    text = good.read_text()
+    padding = "".join(f"  ordinary line {i} of no interest, 0.5 0.25\n" for i in range(120_000))
+    half = padding.index("\n", len(padding) // 2) + 1
+    long = padding[:half] + text + padding[half:]
+    best = 9e9
+    for _ in range(3):
+        start = time.perf_counter()
+        assert benchmark.read(long).samples == benchmark.read(text).samples
+        best = min(best, time.perf_counter() - start)
+    assert len(long) / best / 1e6 > 50
+
+
+# --- inputs of our own ---------------------------------------------------------------------------
+
+
+def test_inputs_have_the_size_that_is_asked_for() -> None:
+    lammps, qe = BENCHMARKS["lammps"], BENCHMARKS["qe"]
+    argv = lammps.command(request_of(lammps, atoms=64_000, steps=7)).argv
+    assert [pair for pair in pairwise(argv) if pair[0] in ("cells", "steps")] == [
+        ("cells", "2"),
+        ("steps", "7"),
+    ]
+    text = qe.command(request_of(qe, atoms=108)).files["pw.in"]
+    assert sum(line.startswith("Al 0.") for line in text.splitlines()) == 108
+    assert len(set(text.splitlines())) > 108
+    assert "celldm(1) = 22.9500" in text
+    assert "{" not in text.replace("{scratch}", "")
+    for benchmark, atoms in ((lammps, 33_000), (qe, 33)):
+        with pytest.raises(UserError, match=r"4 atoms|32000 atoms"):
+            benchmark.command(request_of(benchmark, atoms=atoms))
+
+
+def test_vasp_brings_its_inputs_along(tmp_path: Path) -> None:
+    vasp = BENCHMARKS["vasp"]
+    with pytest.raises(UserError, match="cannot be read"):
+        vasp.command(request_of(vasp, input=str(tmp_path)))
+    for name in ("INCAR", "KPOINTS", "POSCAR", "POTCAR"):
+        (tmp_path / name).write_text(name.lower())
+    program = vasp.command(request_of(vasp, input=str(tmp_path)))
+    assert program.files["POTCAR"] == "potcar"
+    assert program.outputs == ("OUTCAR",)
+
+
+# --- driven for real -----------------------------------------------------------------------------
+
+DRIVEN = """
+question = "Does the transport matter to {name}?"
+factor = "transport"
+explains = ["guard.", "work."]
+[arms.shm]
+mpi = "{mpi}"
+transport = "shm"
+[arms.tcp]
+mpi = "{mpi}"
+transport = "tcp"
+[[benchmarks]]
+name = "{name}"
+{size}
+[plan]
+blocks = 8
+seed = 1
+"""
+
+
+def check_system_mpi() -> None:
+    """Skip without the distribution's Open MPI: its applications are linked to that library."""
+    try:
+        find_mpi("/usr")
+    except UserError as error:
+        pytest.skip(f"no MPI of the distribution: {error.cause} (apt install libopenmpi-dev)")
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "package", "size", "metrics"),
+    [
+        ("lammps", "lmp", "lammps", "steps = 20", {"loop", "rate", "atom_rate"}),
+        (
+            "qe",
+            "pw.x",
+            "quantum-espresso quantum-espresso-data",
+            "atoms = 4",
+            {"iteration", "wall"},
+        ),
+    ],
+)
+def test_driven_in_two_arms(
+    tmp_path: Path, name: str, program: str, package: str, size: str, metrics: set[str]
+) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed (apt install {package})")
+    check_system_mpi()
+    study = tmp_path / "study.toml"
+    study.write_text(DRIVEN.format(name=name, mpi="/usr", size=size))
+    out = tmp_path / "out"
+    done = paribus("run", study, "--out", out, cwd=tmp_path)
+    assert done.returncode in (0, 3), done.stderr
+    with Store(out) as store:
+        launches = list(store.launches())
+    counted = [record for record in launches if record.launch.block > 0]
+    assert len(counted) >= 16
+    assert {record.outcome.state for record in counted} == {State.OK}, done.stdout
+    for record in counted:
+        assert {s.metric for s in record.outcome.samples} == metrics
+        assert any(key.startswith("work.") for key in record.outcome.facts)
+        assert f"{name}.version" in record.outcome.facts
