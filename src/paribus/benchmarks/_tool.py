@@ -189,8 +189,8 @@ def _read(name: str, reader: Reader, text: str) -> Reading:
         if not error.line and (said := _failed(text)):
             raise said from error
         raise
-    except ValueError as error:
-        raise ParseError(str(error)) from error
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise ParseError(str(error)[:160]) from error
     if said := _failed(text):
         raise said
     if len({(s.metric, s.case) for s in reading.samples}) < len(reading.samples):
