@@ -212,10 +212,10 @@ def test_readers_are_fast_on_what_is_not_theirs(name: str) -> None:
         "Epoch: [0] [0/1]  eta: " * 80_000,
         "\n" * 2_000_000,
     ):
-        start = time.perf_counter()
+        start = time.process_time()
         with suppress(ParseError):
             benchmark.read(head + tail)
-        assert time.perf_counter() - start < 5.0
+        assert time.process_time() - start < 5.0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -230,9 +230,9 @@ def test_readers_read_at_50_mb_per_second(name: str) -> None:
     long = padding[:half] + text + padding[half:]
     best = 9e9
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         assert benchmark.read(long).samples == benchmark.read(text).samples
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     assert len(long) / best / 1e6 > 50
 
 

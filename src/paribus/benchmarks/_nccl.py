@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from paribus.benchmarks._apps import near
+from paribus.benchmarks._apps import found, near
 from paribus.benchmarks._tool import line_at, line_of, once, refuse
 from paribus.model import Case, Reading, Sample, Scalar
 
@@ -33,15 +33,15 @@ _SETTINGS = re.compile(
     re.M,
 )
 _REDUCED = re.compile(r"# Reducing maxBytes to (\d+) due to memory limitation")
-_RANK = re.compile(r"^# +Rank +(\d+) .*\bdevice +(\d+) \[[^]]*\] (.+?)[ \t]*$", re.M)
+_RANK = re.compile(r"# +Rank +(\d+) .*\bdevice +(\d+) \[[^]]*\] (.+?)[ \t]*$", re.M)
 _HEADING = re.compile(
-    r"^# +size +count +type +redop +(root +)?(?:cpu)?time +algbw +busbw +(#wrong|error)"
+    r"# +size +count +type +redop +(root +)?(?:cpu)?time +algbw +busbw +(#wrong|error)"
     r"( +i_min +i_max +i_p99 +i_cv%)? +(?:cpu)?time +algbw +busbw +(?:#wrong|error)",
     re.M,
 )
-_ROWS = re.compile(r"^ *\d+ +\d+ +\w+ ", re.M)
-_BOUNDS = re.compile(r"^# Out of bounds values : (\d+) (OK|FAILED)[ \t]*$", re.M)
-_AVERAGE = re.compile(r"^# Avg bus bandwidth +: (\d\S*)(?: +(OK|FAILED))?[ \t]*$", re.M)
+_ROWS = re.compile(r" *\d+ +\d+ +\w+ ", re.M)
+_BOUNDS = re.compile(r"# Out of bounds values : (\d+) (OK|FAILED)[ \t]*$", re.M)
+_AVERAGE = re.compile(r"# Avg bus bandwidth +: (\d\S*)(?: +(OK|FAILED))?[ \t]*$", re.M)
 
 
 @cache
@@ -75,9 +75,10 @@ def read(text: str) -> Reading:
     if reduced := _REDUCED.search(text):
         high = int(reduced[1])
     ranks = _check_ranks(text)
-    heading = _HEADING.search(text, at)
-    if heading is None:
-        refuse("the table has no heading, or it is damaged")
+    headings = found(text, " algbw ", _HEADING)
+    if len(headings) != 1:
+        refuse("the heading of the table is not there once and whole")
+    heading = headings[0]
     name = _collective(text)
     rows = _rows(text, heading)
     sizes_found = [int(row[0]) for _, row in rows]
@@ -105,16 +106,16 @@ def read(text: str) -> Reading:
     }
     if name:
         parameters["collective"] = name
-    gpus = sorted({model for _, _, model in _RANK.findall(text)})
+    gpus = sorted({match[3] for match in found(text, " Rank ", _RANK)})
     facts = {"gpu.ranks": ranks, "gpu.models": gpus}
-    found = tuple(sample for group in samples.values() for sample in group)
+    every = tuple(sample for group in samples.values() for sample in group)
     release = version[1] if version else "before 2.17"
-    return Reading("nccl_tests", release, parameters, ranks, found, facts)
+    return Reading("nccl_tests", release, parameters, ranks, every, facts)
 
 
 def _check_ranks(text: str) -> int:
     """Return how many ranks took part, each named once."""
-    ranks = [int(rank) for rank, _, _ in _RANK.findall(text)]
+    ranks = [int(match[1]) for match in found(text, " Rank ", _RANK)]
     if sorted(ranks) != list(range(len(ranks))) or text.count("#  Rank ") != len(ranks):
         refuse("the list of ranks and devices is damaged, or of several outputs")
     if len(ranks) < 2:
@@ -133,22 +134,23 @@ def _collective(text: str) -> str:
 def _rows(text: str, heading: re.Match[str]) -> list[tuple[int, tuple[str, ...]]]:
     """Return the rows of the table with their line numbers."""
     pattern = _row(bool(heading[1]), bool(heading[3]))
-    found: list[tuple[int, tuple[str, ...]]] = []
+    rows: list[tuple[int, tuple[str, ...]]] = []
     line = line_of(text, heading.start())
     at = heading.start()
-    while at < len(text):
+    stop = text.find("# Out of bounds", at)
+    while at < (stop if stop >= 0 else len(text)):
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
         if match := pattern.match(text, at):
-            found.append((line, match.groups()))
+            rows.append((line, match.groups()))
         elif _ROWS.match(text, at):
             refuse(f"not a whole row: {line_at(text, at).strip()[:100]!r}", line)
         at, line = end + 1, line + 1
-    if not any(int(row[0]) for _, row in found):
+    if not any(int(row[0]) for _, row in rows):
         refuse("the table has no rows", line_of(text, heading.start()))
-    if len({(row[2], row[3], row[4]) for _, row in found}) > 1:
+    if len({(row[2], row[3], row[4]) for _, row in rows}) > 1:
         refuse("several types, operations or roots in one table: use one file for each")
-    return found
+    return rows
 
 
 def _check_sizes(
@@ -211,7 +213,10 @@ def _figures(
 
 def _check_footer(text: str, speeds: Sequence[float]) -> None:
     """Refuse an output whose end is missing or contradicts its rows."""
-    bounds, average = _BOUNDS.findall(text), _AVERAGE.findall(text)
+    bounds, average = (
+        [match.groups() for match in found(text, mark, pattern)]
+        for mark, pattern in (("Out of bounds", _BOUNDS), ("Avg bus", _AVERAGE))
+    )
     if len(bounds) != 1 or len(average) != 1:
         refuse("the last lines, 'Out of bounds values' and 'Avg bus bandwidth', are not there once")
     if bounds[0] != ("0", "OK"):

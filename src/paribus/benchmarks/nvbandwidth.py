@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from paribus.benchmarks._apps import words
+from paribus.benchmarks._apps import found, words
 from paribus.benchmarks._matrix import case_of, matrix
 from paribus.benchmarks._parameters import positive
 from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample
 
 _VERSION = re.compile(r"nvbandwidth Version: v?(\S+)[ \t]*$", re.M)
-_RUNNING = re.compile(r"^Running (\w+)\.[ \t]*$", re.M)
-_DESCRIPTION = re.compile(r"^(\S.*) (bandwidth \(GB/s\)|latency \(ns\))[ \t]*$", re.M)
-_SUM = re.compile(r"^SUM (\w+) (\d+\.\d\d)[ \t]*$", re.M)
+_RUNNING = re.compile(r"Running (\w+)\.[ \t]*$", re.M)
+_DESCRIPTION = re.compile(r"(\S.*) (bandwidth \(GB/s\)|latency \(ns\))[ \t]*$", re.M)
+_SUM = re.compile(r"SUM (\w+) (\d+\.\d\d)[ \t]*$", re.M)
 _COMPLAINTS = (
     "ASSERT in expression",
     "Invalid value when checking the pattern",
@@ -55,8 +55,10 @@ def read(text: str) -> Reading:
     if version is None:
         refuse("the line 'nvbandwidth Version:' is damaged")
     samples: list[Sample] = []
-    summed, described = list(_SUM.finditer(text)), list(_DESCRIPTION.finditer(text))
-    started = _RUNNING.findall(text)
+    summed = found(text, "SUM ", _SUM)
+    described = [m for mark in _METRIC for m in found(text, f" {mark}", _DESCRIPTION)]
+    described.sort(key=re.Match.start)
+    started = [match[1] for match in found(text, "Running ", _RUNNING)]
     if text.count("Running ") != len(started) or len(set(started)) != len(started):
         refuse("a line 'Running NAME.' is damaged or there twice")
     if not len(summed) == len(described) == text.count("\nSUM ") or not summed:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from paribus.benchmarks._apps import found
 from paribus.benchmarks._matrix import case_of, matrix
 from paribus.benchmarks._parameters import flag, positive
 from paribus.benchmarks._tool import line_of, once, path_or, refuse, tool
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample
 
 _TITLE = "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]"
-_DEVICE = re.compile(r"^Device: (\d+), (.+), pciBusID: (\w+), pciDeviceID: \w+, pciDomainID:", re.M)
-_ACCESS = re.compile(r"^Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)[ \t]*$", re.M)
+_DEVICE = re.compile(r"Device: (\d+), (.+), pciBusID: (\w+), pciDeviceID: \w+, pciDomainID:", re.M)
+_ACCESS = re.compile(r"Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)[ \t]*$", re.M)
 _MATRIX = re.compile(
-    r"^(?:(Unidirectional|Bidirectional) P2P=(Disabled|Enabled) Bandwidth"
+    r"(?:(Unidirectional|Bidirectional) P2P=(Disabled|Enabled) Bandwidth"
     r"(?: \(P2P (Writes|Reads)\))? Matrix \(GB/s\)"
     r"|P2P=(Disabled|Enabled) Latency(?: \(P2P (Writes|Reads)\))? Matrix \(us\))[ \t]*\n",
     re.M,
@@ -53,7 +54,7 @@ def _pairs(kind: tuple[str, str, str], gpus: int) -> Iterator[tuple[int, int, Ca
 def read(text: str) -> Reading:
     """Return the cells of all matrices but their diagonals, which are copies within a GPU."""
     once(text, _TITLE, "the title")
-    devices = _DEVICE.findall(text)
+    devices = [match.groups() for match in found(text, "Device: ", _DEVICE)]
     gpus = len(devices)
     if [number for number, _, _ in devices] != [str(number) for number in range(gpus)]:
         refuse("the list of devices is damaged")
@@ -61,23 +62,24 @@ def read(text: str) -> Reading:
         refuse(f"{gpus} GPU: there is no pair to measure")
     samples: list[Sample] = []
     seen: list[tuple[str, str, str]] = []
-    for found in _MATRIX.finditer(text):
-        way, one, how, other, how_latency = found.groups()
+    for title in found(text, " Matrix (", _MATRIX):
+        way, one, how, other, how_latency = title.groups()
         metric = "bandwidth" if way else "latency"
         peer = (how or how_latency or "Writes").lower() if "Enabled" in (one, other) else "off"
         kind = (metric, "both ways" if way == "Bidirectional" else "one way", peer)
-        cells, end = matrix(text, found.end(), gpus)
+        cells, end = matrix(text, title.end(), gpus)
         if metric == "latency":
             _check_second(text, end, gpus)
         if len(cells[0]) != gpus or any(None in row for row in cells):
-            refuse(f"a matrix that is not {gpus} x {gpus}", line_of(text, found.start()))
+            refuse(f"a matrix that is not {gpus} x {gpus}", line_of(text, title.start()))
         seen.append(kind)
         for at, to, case in _pairs(kind, gpus):
             samples.append(Sample(metric, case, (cells[at][to] or 0.0,)))
     reads = ("latency", "one way", "reads") in seen
     if sorted(seen) != sorted(_kinds(reads=reads)) or text.count(" Matrix (") != len(seen):
         refuse(f"{len(seen)} whole matrices, {len(_kinds(reads=reads))} were to be printed")
-    without = sorted({f"{a}-{b}" for a, word, b in _ACCESS.findall(text) if word == "CANNOT"})
+    access = [match.groups() for match in found(text, " Access Peer ", _ACCESS)]
+    without = sorted({f"{one}-{to}" for one, word, to in access if word == "CANNOT"})
     facts = {
         "gpu.models": sorted({name for _, name, _ in devices}),
         "gpu.pairs_without_peer_access": without,
