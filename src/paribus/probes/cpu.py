@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
-from paribus.probes.values import count_of, fields, number, one_or_list, read_all, scalar
+from paribus.probes.values import all_known, count_of, fields, number, one_or_list, read_all, scalar
 
 _CPU = "/sys/devices/system/cpu/"
 _FILES = {
@@ -83,22 +83,24 @@ def _cpuinfo(archive: Archive) -> dict[str, Any]:
 def _layout(archive: Archive) -> dict[str, Any]:
     """Return sockets, cores and threads, from the topology that every core states of itself."""
     cores = archive.names(_CPU + "*/topology/physical_package_id")
+
+    def read(name: str) -> list[str] | Unknown:
+        return all_known(archive.read(f"{_CPU}{core}/topology/{name}") for core in cores)
+
+    packages, siblings = read("physical_package_id"), read("thread_siblings_list")
     facts: dict[str, Any] = {"cpu.count": count_of(archive.read(_CPU + "online"))}
-    if not cores:
-        return facts | dict.fromkeys(
-            ("cpu.sockets", "cpu.cores", "cpu.threads_per_core"), Unknown.ABSENT
-        )
+    if isinstance(packages, Unknown) or isinstance(siblings, Unknown) or not cores:
+        why = next((p for p in (packages, siblings) if isinstance(p, Unknown)), Unknown.ABSENT)
+        facts |= dict.fromkeys(("cpu.sockets", "cpu.cores", "cpu.threads_per_core"), why)
+        return facts | _caches(archive)
+    facts["cpu.sockets"] = len(set(packages))
+    facts["cpu.cores"] = len(set(siblings))
+    facts["cpu.threads_per_core"] = one_or_list(count_of(group) for group in siblings)
+    return facts | _caches(archive)
 
-    def read(core: str, name: str) -> str:
-        return archive.text(f"{_CPU}{core}/topology/{name}")
 
-    groups = {
-        (read(c, "thread_siblings_list") or c): count_of(read(c, "thread_siblings_list"))
-        for c in cores
-    }
-    facts["cpu.sockets"] = len({read(core, "physical_package_id") for core in cores})
-    facts["cpu.cores"] = len(groups)
-    facts["cpu.threads_per_core"] = one_or_list(groups.values())
+def _caches(archive: Archive) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
     for index in archive.names(_CPU + "cpu0/cache/*/level"):
         level, kind, size, shared = (
             archive.read(f"{_CPU}cpu0/cache/{index}/{name}")
@@ -116,8 +118,11 @@ def _idle(archive: Archive) -> dict[str, Any]:
     states = archive.names(base + "*/name")
     if not states:
         return {"cpu.idle.states": Unknown.ABSENT}
-    enabled = [s for s in states if archive.read(f"{base}{s}/disable") == "0"]
-    return {"cpu.idle.states": [archive.text(f"{base}{s}/name") for s in enabled]}
+    names = all_known(archive.read(f"{base}{state}/name") for state in states)
+    off = all_known(archive.read(f"{base}{state}/disable") for state in states)
+    if isinstance(names, Unknown) or isinstance(off, Unknown):
+        return {"cpu.idle.states": names if isinstance(names, Unknown) else off}
+    return {"cpu.idle.states": [n for n, flag in zip(names, off, strict=True) if flag == "0"]}
 
 
 def _mitigations(archive: Archive) -> dict[str, Any]:

@@ -59,13 +59,16 @@ def layers_facts(archive: Archive) -> dict[str, Any]:
     A layer that hides itself cannot be seen; a hypervisor that does not say its name is "vm".
     """
     machine, containers = _machine(archive), _containers(archive)
-    namespaces = _namespaces(archive)
-    known = not isinstance(archive.read("/proc/cpuinfo"), Unknown)
+    groups, processor = archive.read("/proc/self/cgroup"), archive.read("/proc/cpuinfo")
+    # An empty list is only known where there was something to see.
+    below = processor if isinstance(processor, Unknown) and not machine else machine
+    above = groups if isinstance(groups, Unknown) and not containers else containers
+    unseen = [part for part in (below, above) if isinstance(part, Unknown)]
     return {
-        "layers.machine": machine if known else Unknown.ABSENT,
-        "layers.containers": containers,
-        "layers.namespaces": namespaces,
-        "layers.all": [*machine, *containers] if known else Unknown.ABSENT,
+        "layers.machine": below,
+        "layers.containers": above,
+        "layers.namespaces": _namespaces(archive),
+        "layers.all": unseen[0] if unseen else [*machine, *containers],
         "layers.root": _root(archive),
         "layers.user_map": scalar(archive.read("/proc/self/uid_map")),
     }

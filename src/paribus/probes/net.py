@@ -14,7 +14,7 @@ from paribus.probes.devices import Device, numbered, positive
 from paribus.probes.ethtool import ethtool_facts
 from paribus.probes.layers import own_namespaces
 from paribus.probes.pci import link
-from paribus.probes.values import fields, number, read_all, scalar
+from paribus.probes.values import all_known, fields, number, read_all, scalar
 
 _NET = "/sys/class/net/"
 _IPV4 = (
@@ -92,10 +92,12 @@ def _device(archive: Archive, name: str, role: str, routed: bool) -> Device:
     settings |= ethtool_facts(archive, name)
     ecn = archive.names(base + "ecn/roce_np/enable/*")
     if ecn:
-        settings["ecn"] = [
-            "".join(archive.text(f"{base}ecn/roce_{point}/enable/{n}") for n in ecn)
-            for point in ("np", "rp")
-        ]
+        bits = [archive.read(f"{base}ecn/roce_{p}/enable/{n}") for p in ("np", "rp") for n in ecn]
+        known = all_known(bits)
+        half = len(ecn)
+        settings["ecn"] = (
+            known if isinstance(known, Unknown) else ["".join(known[:half]), "".join(known[half:])]
+        )
     rank = (0 if routed else 1, positive(settings["speed"]))
     return Device(role, hardware, settings, {"name": name}, rank=rank)
 

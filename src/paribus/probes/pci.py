@@ -119,7 +119,10 @@ def _tree(archive: Archive) -> dict[str, Any]:
             continue
         pending.pop()
         inner = ",".join(sorted(shapes.get(child, "") for child in below.get(at, ())))
-        whole = f"{_identifier(archive, at) if at else 'root'}({inner})"
+        device = _identifier(archive, at) if at else "root"
+        if isinstance(device, Unknown) and device is not Unknown.ABSENT:
+            return {"pci.shape": device}
+        whole = f"{'' if isinstance(device, Unknown) else device}({inner})"
         shapes[at] = hashlib.sha256(whole.encode()).hexdigest()[:12]
     return {"pci.shape": shapes[""] if below else Unknown.ABSENT}
 

@@ -37,11 +37,13 @@ def archives(text: str) -> dict[str, Archive]:
     nonces = {match[1] for match in begins}
     if len(nonces) > 1:
         raise _error(f"{len(nonces)} answers to different questions")
+    hosts = [match[2] for match in begins]
+    for host in hosts:
+        if hosts.count(host) > 1:
+            raise _error("two answers from hosts of the same name", host=host)
     lines = text.split("\n")
     found: dict[str, Archive] = {}
     for match in begins:
-        if match[2] in found:
-            raise _error("two answers from hosts of the same name", host=match[2])
         if match[3] != "1":
             raise _error(f"an answer of version {match[3]!r}, not 1", host=match[2])
         found[match[2]] = _archive(match[2], _own_lines(lines, match[1], match[2]), match[1])

@@ -1,0 +1,182 @@
+"""The answer of a node: what is not ours is passed over, what is lost or mixed up is named."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paribus.errors import ParseError
+from paribus.probes import facts_by_host, facts_from_stream, from_stream
+from paribus.probes.archive import MOST_BYTES, Unknown
+
+BODY = """
+::N begin 1 files
+
+::N environment
+PATH
+OMPI_MCA_btl=tcp,self
+
+::N asked
+/proc/cmdline
+/sys/class/net/eth0/mtu
+/sys/class/net/eth0/speed
+/proc/a:b
+/proc/empty
+/proc/secret
+
+::N files
+/proc/cmdline:quiet ro
+/sys/class/net/eth0/mtu:1500
+/proc/a:b:c
+/proc/a:b:/proc/cmdline:forged
+
+::N errors
+grep: /sys/class/net/eth0/speed: Invalid argument
+grep: /proc/secret: Permission denied
+
+::N tool ucx_info
+# Library version: 1.17.0
+
+::status 0
+
+::N absent fi_info
+
+::N end"""
+
+
+def answer(host: str = "n1", nonce: str = "4f1c", body: str = BODY) -> str:
+    lines = body.replace("::N", f"::{nonce}").split("\n")
+    return "".join(f"{nonce} {host} {n} {line}\n" for n, line in enumerate(lines, 1))
+
+
+def test_a_whole_answer() -> None:
+    archive = from_stream(answer())
+    assert archive.host == "n1"
+    assert archive.read("/proc/cmdline") == "quiet ro"
+    assert archive.read("/proc/a:b") == "c\n/proc/cmdline:forged"
+    assert archive.read("/proc/empty") == ""
+    assert archive.read("/proc/secret") is Unknown.DENIED
+    assert archive.read("/sys/class/net/eth0/speed") is Unknown.UNSUPPORTED
+    assert archive.read("/never/asked") is Unknown.ABSENT
+    assert archive.tool("ucx_info") == "# Library version: 1.17.0"
+    assert archive.tool("fi_info") is Unknown.ABSENT
+    facts = facts_from_stream(answer())
+    assert facts["env.OMPI_MCA_btl"] == "tcp,self"
+    assert facts["env.others"] != facts_from_stream(answer(), salt="a study's own")["env.others"]
+
+
+def test_banners_and_carriage_returns_are_passed_over() -> None:
+    banner = "Welcome! 3 updates.\n\n*** maintenance on 4f1d ***\n"
+    assert facts_from_stream(banner + answer() + "logout\n") == facts_from_stream(answer())
+    assert facts_from_stream(answer().replace("\n", "\r\n")) == facts_from_stream(answer())
+
+
+def test_the_answers_of_several_nodes_may_come_line_by_line() -> None:
+    one, two = answer("n1").splitlines(), answer("n2").replace("1500", "9000").splitlines()
+    mixed = "\n".join(line for pair in zip(one, two, strict=True) for line in pair)
+    facts = facts_by_host(mixed)
+    assert facts["n1"]["os.cmdline"] == ["quiet", "ro"]
+    assert (facts["n1"].keys(), [*facts]) == (facts["n2"].keys(), ["n1", "n2"])
+    with pytest.raises(ParseError, match="2 nodes where one was asked"):
+        facts_from_stream(mixed)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no answer"),
+        ("\n \n", "no answer"),
+        ("ssh: connect to host n1 port 22: No route to host\n", "no facts .* 'ssh: connect"),
+        (answer()[:400], "its answer stops after 1[0-9] lines"),
+        ("".join(answer().splitlines(keepends=True)[:-1]), "stops after .* in 'absent fi_info'"),
+        (answer().replace("4f1c n1 7 \n", ""), "line 7 of its answer is missing"),
+        (answer() + answer(), "two answers from hosts of the same name"),
+        (answer() + answer(nonce="9999", host="n2"), "2 answers to different questions"),
+        (answer().replace("quiet ro", "quiet4f1c n2 8 ro"), "mixed up with others"),
+        (answer().replace("quiet ro\n", "quiet ro"), "mixed up with others"),
+        (answer().replace("begin 1", "begin 2"), "version '2', not 1"),
+        (answer(body="\n::N begin 1 all\n::cut"), "too long and was cut off"),
+        ("x" * (MOST_BYTES + 1), "MiB of facts: more than 16 are not read"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, why: str) -> None:
+    with pytest.raises(ParseError, match=why):
+        facts_from_stream(text)
+
+
+def test_a_cut_line_makes_its_file_unknown_and_no_other() -> None:
+    archive = from_stream(answer().replace("quiet ro", "quiet r::cut"))
+    assert archive.read("/proc/cmdline") is Unknown.CUT
+    assert archive.read("/sys/class/net/eth0/mtu") == "1500"
+
+
+def test_a_tool_that_was_cut_or_failed_is_no_output() -> None:
+    assert from_stream(answer().replace("::status 0", "")).tool("ucx_info") is Unknown.CUT
+    for status, why in ((137, Unknown.TIMED_OUT), (1, Unknown.UNSUPPORTED)):
+        text = answer().replace("::status 0", f"::status {status}")
+        assert from_stream(text).tool("ucx_info") is why
+
+
+def test_no_loss_of_a_line_goes_unseen() -> None:
+    """Every line of a real answer, taken away in turn: an error, never other facts."""
+    lines = answer().splitlines(keepends=True)
+    for n in range(1, len(lines)):
+        with pytest.raises(ParseError):
+            facts_from_stream("".join(lines[:n] + lines[n + 1 :]))
+
+
+def test_no_cut_of_the_end_goes_unseen() -> None:
+    text = answer()
+    for end in range(len(text) - 1):
+        with pytest.raises(ParseError):
+            facts_from_stream(text[:end])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=400))
+def test_any_text_is_an_answer_or_an_error(text: str) -> None:
+    for whole in (text, answer() + text, answer(body=BODY.replace("quiet ro", text))):
+        try:
+            facts_from_stream(whole)
+        except ParseError:
+            continue
+
+
+def test_damaged_bytes_never_crash() -> None:
+    rng = random.Random(4)
+    data = answer().encode()
+    for _ in range(2000):
+        damaged = bytearray(data)
+        for _ in range(rng.randrange(1, 5)):
+            damaged[rng.randrange(len(data))] = rng.randrange(256)
+        try:
+            facts_from_stream(bytes(damaged).decode(errors="replace"))
+        except ParseError:
+            continue
+
+
+def test_a_bomb_of_an_archive_is_refused(tmp_path: Path) -> None:
+    import gzip
+    import io
+    import tarfile
+
+    from paribus.errors import UserError
+    from paribus.probes import from_tar, to_tar
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        member = tarfile.TarInfo("proc/cmdline")
+        member.size = 64 << 20
+        tar.addfile(member, io.BytesIO(bytes(member.size)))
+    (tmp_path / "bomb.tar.gz").write_bytes(gzip.compress(buffer.getvalue(), 1))
+    (tmp_path / "text.tar.gz").write_text("not a tar file")
+    to_tar(from_stream(answer()), tmp_path / "half.tar.gz")
+    whole = (tmp_path / "half.tar.gz").read_bytes()
+    (tmp_path / "half.tar.gz").write_bytes(whole[: len(whole) // 2])
+    for name, why in (("bomb", "larger than facts"), ("text", "not an arch"), ("half", "not an")):
+        with pytest.raises(UserError, match=why):
+            from_tar(tmp_path / f"{name}.tar.gz")
