@@ -25,6 +25,7 @@ _PERSONAL_LINE = re.compile(
 _VERSIONS = re.compile(
     r"/(bios|board|product|ec|fw|hw|sys|chassis)_?[a-z_]*$|version|release|/infiniband/|ethtool-i"
 )
+_HASHED = re.compile(r"X[0-9a-f]{8}")
 _KEPT_LISTS = ("begin", "namespaces", "present", "bridges", "build_ids")
 
 
@@ -34,7 +35,10 @@ def scrubbed(archive: Archive, names: Iterable[str]) -> Archive:
     `names` are further words to take out (host, user). Of variables that are not allowed only a
     hash of each name stays, of mounts only those that the facts rest on, of cgroup paths no ids.
     """
-    words = [w for w in {archive.host, *names, *archive.host.split(".")[:1]} if len(w) > 1]
+    whole = {archive.host, *names}
+    parts = {part for name in whole for part in (name.partition(".")[0], name.partition(".")[2])}
+    # The longest first: "n17" before "n17.cluster" would leave the cluster.
+    words = sorted((word for word in whole | parts if len(word) > 1), key=len, reverse=True)
     files = {path: _file(path, text, words) for path, text in archive.files.items()}
     lists = {name: list(archive.lists.get(name, ())) for name in _KEPT_LISTS}
     lists["environment"] = _environment(archive.lists.get("environment", ()), words)
@@ -96,6 +100,8 @@ def _environment(lines: Sequence[str], words: Sequence[str]) -> list[str]:
         name, _, value = line.partition("=")
         if name.startswith(ALLOWED):
             kept.append(f"{name}={_text('env', value, words)}")
+        elif _HASHED.fullmatch(name):
+            kept.append(name)
         elif name:
             kept.append(f"X{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}")
     return sorted(kept)
