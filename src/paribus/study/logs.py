@@ -265,10 +265,12 @@ def _readings(text: str) -> tuple[list[tuple[int, Reading]], list[tuple[str, str
     """
     found, problems = _whole(text, 0)
     if problems and not found:
-        parts = _cut(text)
-        read = [_whole(part, line) for line, part in parts]
-        if any(readings for readings, _ in read):
-            numbered = [(n, r) for n, (readings, _) in enumerate(read, 1) for r in readings]
+        for parts in _cuts(text):
+            read = [_whole(part, line) for line, part in parts]
+            if all(readings for readings, _ in read):
+                break
+        numbered = [(n, r) for n, (readings, _) in enumerate(read, 1) for r in readings]
+        if numbered:
             return numbered, [problem for _, refused in read for problem in refused]
     return [(0, reading) for reading in found], problems
 
@@ -287,18 +289,23 @@ def _whole(text: str, before: int) -> tuple[list[Reading], list[tuple[str, str]]
     return found, problems
 
 
-def _cut(text: str) -> list[tuple[int, str]]:
-    """Return the outputs that stand one after the other in a text, with the lines before each."""
+def _cuts(text: str) -> Iterator[list[tuple[int, str]]]:
+    """Yield ways to cut a text into the outputs in it, each with the number of lines before it.
+
+    First where outputs of the tool begin that is the first in it, for HPCC prints what HPL prints;
+    then where outputs of any tool begin.
+    """
     first: dict[str, tuple[int, str]] = {}
     for mark, names in _marks().items():
         if len(text) <= MOST_CUT and (at := text.find(mark)) >= 0:
             for name in names:
                 first[name] = min(first.get(name, (at, mark)), (at, mark))
-    begins: set[int] = set()
-    for _, mark in set(first.values()):
-        begins |= {text.rfind("\n", 0, m.start()) + 1 for m in re.finditer(re.escape(mark), text)}
-    ends = [0, *sorted(begins)[1:], len(text)]
-    return [(text.count("\n", 0, begin), text[begin:end]) for begin, end in pairwise(ends)]
+    marks = [mark for _, mark in sorted(set(first.values()))]
+    for several in (marks[:1], marks):
+        found = (m.start() for mark in several for m in re.finditer(re.escape(mark), text))
+        begins = sorted({text.rfind("\n", 0, at) + 1 for at in found})
+        ends = [0, *begins[1:], len(text)]
+        yield [(text.count("\n", 0, b), text[b:e]) for b, e in pairwise(ends)]
 
 
 def _shown(path: Path) -> str:
