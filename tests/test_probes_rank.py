@@ -1,0 +1,92 @@
+"""What only a rank can say: mapped libraries, the way that messages took, for real."""
+
+from __future__ import annotations
+
+import ctypes.util
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpis import any_mpi, each_mpi
+from paribus.benchmarks import BENCHMARKS
+from paribus.model import Mpi, Request
+from paribus.toolchain import kernel_path
+
+ASKED = {"bytes": (8,), "samples": 20}
+# How each family is told to leave shared memory for TCP on this machine.
+TCP = {
+    "openmpi": {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self"},
+    "mpich": {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "FI_PROVIDER": "tcp"},
+}
+
+
+def facts(mpi: Mpi, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return what the reader of the latency kernel makes of a launch with two ranks."""
+    request = Request(ASKED, 2)
+    command = [str(kernel_path("latency", mpi)), *BENCHMARKS["latency"].command(request).argv]
+    oversubscribe = {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    oversubscribe["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
+    done = subprocess.run(
+        [mpi.mpirun, "-n", "2", *command],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **mpi.env, **oversubscribe, **(env or {})},
+        timeout=120,
+        check=True,
+    )
+    request = Request({key: ASKED.get(key) for key in BENCHMARKS["latency"].parameters}, 2)
+    return dict(BENCHMARKS["latency"].parse(done.stdout, request).facts)
+
+
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_the_way_that_messages_took_is_seen_not_asked(mpi: Mpi) -> None:
+    if mpi.family not in TCP:
+        pytest.skip("no recipe for this family")
+    default, tcp = facts(mpi), facts(mpi, TCP[mpi.family])
+    assert default["mpi.transport_taken"] == "memory"
+    assert tcp["mpi.transport_taken"] == "loopback"
+    assert default["lib.libc.so.build_id"] == tcp["lib.libc.so.build_id"]
+    assert default["program.build_id"] == tcp["program.build_id"]
+    assert default["mpi.loaded"] or default["mpi.library"]
+
+
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_libraries_are_told_apart_and_equal_launches_are_equal(mpi: Mpi) -> None:
+    one, two = facts(mpi), facts(mpi)
+    same = [key for key in one if key.startswith(("lib.", "program.", "mpi.", "rank.h", "rank.l"))]
+    assert {key for key in same if one[key] != two[key]} == set()
+    assert "lib.libmpi.so.build_id" in same
+    assert all(one[key] for key in same if key.endswith("build_id") and key != "mpi.build_id")
+    assert len(set(one["rank.libraries"])) == 1
+    assert len(one["rank.cgroup"]) == 2
+
+
+def test_another_blas_in_front_of_the_program_is_named() -> None:
+    """Any OpenBLAS that is here, by LD_PRELOAD: its build-id, and the kernels that it chose."""
+    found = [
+        path
+        for path in Path("/usr/lib").glob("**/openblas*/libblas.so.3")
+        if ctypes.util.find_library("gfortran")
+    ]
+    if not found:
+        pytest.skip("no OpenBLAS")
+    plain = facts(any_mpi())
+    with_blas = facts(any_mpi(), {"LD_PRELOAD": str(found[0]), "OPENBLAS_CORETYPE": "Sandybridge"})
+    assert "lib.blas.core" not in plain
+    assert with_blas["lib.blas.core"].lower() == "sandybridge"
+    assert with_blas["lib.libblas.so.build_id"]
+    assert with_blas["rank.libraries"] != plain["rank.libraries"]
+
+
+def test_a_first_line_without_the_newer_keys_is_still_read() -> None:
+    fixture = Path(__file__).parent / "fixtures" / "latency" / "good-0"
+    asked = json.loads(fixture.with_suffix(".json").read_text())
+    request = Request(asked["parameters"], asked["ranks"])
+    parsed = BENCHMARKS["latency"].parse(fixture.with_suffix(".out").read_text(), request)
+    assert "mpi.transport_taken" not in parsed.facts
+    assert parsed.facts["mpi.library"]
