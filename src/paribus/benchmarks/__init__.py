@@ -72,6 +72,16 @@ _NAMES = (
     "vasp",
     "gromacs",
     "pytorch_ddp",
+    "iperf3",
+    "netperf",
+    "netperf_rr",
+    "qperf",
+    "sockperf",
+    "ucx_perftest",
+    "ucx_perftest_bw",
+    "fio",
+    "ior",
+    "mdtest",
 )
 """Every benchmark by its name, which is its module's as well; `paribus list` keeps this order."""
 

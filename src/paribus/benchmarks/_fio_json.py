@@ -1,0 +1,93 @@
+"""fio's JSON: one document, a job in it for each that was reported."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from paribus.benchmarks._json import amount, document, inner
+from paribus.benchmarks._tool import refuse
+from paribus.model import Case, Reading, Sample, Scalar
+
+_BUSY = 97.0
+_SUFFIX = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def of_json(text: str) -> Reading:
+    """Return what fio's JSON says; several jobs become cases of their own."""
+    said = document(text, '"fio version"')
+    version = str(inner(said, "fio version")).removeprefix("fio-")
+    jobs = inner(said, "jobs")
+    if not isinstance(jobs, list) or not jobs:
+        refuse("fio reports no job")
+    counts: Counter[str] = Counter()
+    samples: list[Sample] = []
+    guards: list[str] = []
+    every: dict[str, set[Scalar]] = {}
+    for job in jobs:
+        name = str(inner(job, "jobname"))
+        if inner(job, "error") != 0:
+            refuse(f"fio says error {inner(job, 'error')} in job {name!r}")
+        options = {**said.get("global options", {}), **inner(job, "job options")}
+        for key, value in _parameters(options).items():
+            every.setdefault(key, set()).add(value)
+        counts[name] += 1
+        label = name if counts[name] == 1 else f"{name}.{counts[name]}"
+        mode = str(options.get("rw", "read")).removeprefix("rand")
+        ops = ("read", "write") if mode in ("rw", "readwrite") else (mode,)
+        for op in ("read", "write"):
+            if (amount(job, op, "io_bytes", zero=True) > 0) != (op in ops):
+                refuse(f"{op} of job {name!r} does not fit rw={options.get('rw', 'read')}")
+        for op in ops:
+            case = Case.of(op=op, job=label) if len(jobs) > 1 else Case.of(op=op)
+            samples += _samples(job, op, case)
+        busy = amount(job, "usr_cpu", zero=True) + amount(job, "sys_cpu", zero=True)
+        if busy > _BUSY:
+            guards.append(f"fio used {busy:.0f} % of a core: the core limits, not the storage")
+    parameters = {key: found.pop() for key, found in every.items() if len(found) == 1}
+    return Reading("fio", version, parameters, None, tuple(samples), guards=tuple(guards))
+
+
+def _samples(job: dict[str, Any], op: str, case: Case) -> list[Sample]:
+    seconds = amount(job, op, "runtime") / 1000
+    moved, rate = amount(job, op, "io_bytes"), amount(job, op, "bw_bytes")
+    done, iops = amount(job, op, "total_ios"), amount(job, op, "iops")
+    slack = 0.001 + 0.001 / seconds
+    if abs(moved / seconds / rate - 1) > slack or abs(done / seconds / iops - 1) > slack:
+        refuse(f"{op}: bandwidth or rate do not fit bytes, operations and {seconds} s")
+    low, mean, high = (amount(job, op, "lat_ns", key) for key in ("min", "mean", "max"))
+    if not low <= mean <= high:
+        refuse(f"{op}: the mean latency is not between minimum and maximum")
+    tails = inner(job, op, "clat_ns", "percentile")
+    values = [amount(tails, key, zero=True) for key in tails]
+    if values != sorted(values) or values[-1] > high * 1.05:
+        refuse(f"{op}: a percentile of the latency is below a lower one or above the maximum")
+    found = {
+        "bandwidth": rate / 1e6,
+        "iops": iops,
+        "latency": mean / 1e3,
+        "latency_p99": amount(tails, "99.000000") / 1e3,
+    }
+    return [Sample(metric, case, (value,)) for metric, value in found.items()]
+
+
+def _parameters(options: dict[str, Any]) -> dict[str, Scalar]:
+    found: dict[str, Scalar] = {
+        "mode": str(options.get("rw", "read")).replace("readwrite", "rw"),
+        "engine": str(options.get("ioengine", "psync")),
+        "depth": _number(options.get("iodepth", "1")),
+        "jobs": _number(options.get("numjobs", "1")),
+        "direct": str(options.get("direct", "0")) == "1",
+    }
+    block = str(options.get("bs", options.get("blocksize", "4k")))
+    found["block"] = _number(block) if block.rstrip("kKmMgG").isdigit() else block
+    return found
+
+
+def _number(value: object) -> int:
+    word = str(value).lower()
+    scale = _SUFFIX.get(word[-1:], 1)
+    digits = word[:-1] if scale > 1 else word
+    if not digits.isdigit():
+        refuse(f"fio echoes {word[:40]!r}, which is not a number")
+    return int(digits) * scale

@@ -1,0 +1,147 @@
+"""What the two benchmarks around ucx_perftest have in common.
+
+The client prints a table without saying which test it was and of what size; the server says that.
+So both are kept: the server's output comes after the client's.
+"""
+
+from __future__ import annotations
+
+import re
+
+from paribus.benchmarks._parameters import positive, sizes
+from paribus.benchmarks._tool import count, figure, line_of, path_or, refuse
+from paribus.model import Case, Parameter, Program, Reading, Request, Sample, Scalar
+
+GET = "Debian, Ubuntu, Fedora: ucx-utils or ucx; https://github.com/openucx/ucx"
+VERSIONS = "1.10 to 1.18"
+PROOF = (
+    "no UCX ERROR, one table with its last line, iterations as asked, rate, time and bandwidth"
+    " agree; test, memory and message size as asked, as the server says"
+)
+MEANS = (
+    "means over all messages (`overall`); its MB are 2^20 B; a bandwidth is what the sender sees:"
+    " the last messages may still be on their way; a client's output alone tells no size"
+)
+_HEADING = re.compile(
+    r"^\| +\| +\| +(latency|overhead) \(usec\) +\| +bandwidth \(MB/s\) +\|"
+    r" +message rate \(msg/s\) +\|\n\+[-+]+\+\n"
+    r"\| +(?:Stage|Test) +\| # iterations \| +(\d+\.\d)%ile \| average \| overall"
+    r" \| +average \| +overall \| +average +\| +overall +\|\n\+[-+]+\+$",
+    re.M,
+)
+_FINAL = re.compile(
+    r"^(?:Final:)? +(\d+) +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d\d) +(\d+\.\d\d)"
+    r" +(\d+) +(\d+)(?:  \S.*)? *$",
+    re.M,
+)
+_BOX = re.compile(r"^\| (API|Test|Message size): +(\S.*?) +\| *$", re.M)
+_MEMORY = re.compile(r"^\| (?:Send|Recv) memory: +(\S+) +\| *$", re.M)
+_COMPLAINT = re.compile(r"^.*UCX +ERROR .*$", re.M)
+TESTS = {
+    "tag_lat": "tag match latency",
+    "tag_bw": "tag match bandwidth",
+    "tag_sync_lat": "tag sync match latency",
+    "tag_sync_bw": "tag sync match bandwidth",
+    "ucp_put_lat": "put latency",
+    "ucp_put_bw": "put bandwidth",
+    "stream_lat": "stream latency",
+    "stream_bw": "stream bandwidth",
+    "ucp_am_lat": "am latency",
+    "ucp_am_bw": "am bandwidth / message rate",
+}
+PARAMETERS = {
+    "iterations": Parameter(100_000, positive, "-n: messages that count"),
+    "warmup": Parameter(10_000, positive, "-w: messages before that"),
+}
+
+
+def command(request: Request) -> Program:
+    """Return client and server; what the server says goes into a file that is read as well."""
+    asked, program = request.parameters, path_or(request, "ucx_perftest")
+    argv: tuple[str, ...] = (
+        program,
+        "{server}",
+        "-p",
+        "{port}",
+        "-t",
+        asked["test"],
+        "-s",
+        str(asked["bytes"][0]),
+    )
+    argv += ("-n", str(asked["iterations"]), "-w", str(asked["warmup"]), "-f")
+    server = ("/bin/sh", "-c", 'exec "$0" -p "$1" >"$2" 2>&1', program, "{port}")
+    return Program(argv, mpi=False, server=(*server, "{scratch}/ucx.txt"), outputs=("ucx.txt",))
+
+
+def one_size(value: object) -> list[int]:
+    """Return one message size in bytes, as a list."""
+    found = sizes(value)
+    if len(found) != 1:
+        raise ValueError('ucx_perftest measures one size in a launch: write "8 B"')
+    return found
+
+
+def read(kind: str, name: str, text: str) -> Reading:
+    """Return the last line of the table: rates, and latency or bandwidth, over all iterations."""
+    if said := _COMPLAINT.search(text):
+        refuse(f"ucx_perftest says {said[0].strip()[-160:]!r}", line_of(text, said.start()))
+    headings = list(_HEADING.finditer(text))
+    client = [h for h in headings if _FINAL.search(text, h.end())]
+    if len(client) != 1 or len(headings) != text.count("message rate (msg/s)"):
+        refuse(f"expected one table of ucx_perftest with its last line, got {len(client)}")
+    heading = client[0]
+    if heading[1] != kind:
+        refuse(f"a table of {heading[1]}, not of {kind}", line_of(text, heading.start()))
+    if len(text[heading.end() :].split("Final:")) > 2:
+        refuse("'Final:' is there twice: two outputs in one", line_of(text, heading.end()))
+    finals = list(_FINAL.finditer(text, heading.end()))
+    if len(finals) != 1:
+        refuse(f"expected one last line, got {len(finals)}", line_of(text, finals[0].start()))
+    final = finals[0]
+    line = line_of(text, final.start())
+    between = text[heading.end() : final.start()].strip("\n")
+    if any(not row.startswith("[thread ") for row in between.splitlines()):
+        refuse("something between the heading and the last line", line)
+    median, whole = figure(final[2], line), figure(final[4], line)
+    rate, band = figure(final[8], line), figure(final[6], line)
+    if abs(whole * rate / 1e6 - 1) > 0.01 + 0.0006 / whole + 0.6 / rate:
+        refuse(f"{final[8]} messages/s of {final[4]} us each", line)
+    parameters: dict[str, Scalar] = {"iterations": count(final[1], line)}
+    said_by_server = _server(text, parameters)
+    case = Case.of(bytes=said_by_server) if said_by_server else Case()
+    if said_by_server:
+        exact = rate * said_by_server / 2**20
+        if abs(exact - band) > 0.0051 + exact * (0.6 / rate + 1e-6):
+            refuse(f"{band} MiB/s are not {final[8]} messages/s of {said_by_server} B", line)
+    if kind == "latency":
+        values = {"latency": whole, "latency_median": median}
+        if heading[2] != "50.0":
+            refuse(f"percentile {heading[2]} instead of 50.0", line)
+    else:
+        values = {"bandwidth": band, "message_rate": rate}
+    samples = tuple(Sample(metric, case, (value,)) for metric, value in values.items())
+    return Reading(name, "1", parameters, None, samples)
+
+
+def _server(text: str, parameters: dict[str, Scalar]) -> int:
+    """Return the message size that the server says, and set the test; 0 where it says nothing."""
+    said = _BOX.findall(text)
+    if not said and "| API:" not in text and "Accepted connection" not in text:
+        return 0
+    box = dict(said)
+    if [key for key, _ in said] != ["API", "Test", "Message size"]:
+        at = max(text.find("| API:"), 0)
+        refuse("what the server says of the test is not whole", line_of(text, at))
+    name = next((key for key, words in TESTS.items() if words == box["Test"]), box["Test"])
+    parameters["test"] = name
+    memory = _MEMORY.findall(text)
+    if len(memory) != 2:
+        refuse("the server does not say which memory", line_of(text, text.find("| API:")))
+    parameters["memory"] = ",".join(memory)
+    return count(box["Message size"], line_of(text, text.find("| Message size")))
+
+
+def marks(kind: str) -> tuple[str, ...]:
+    """Return how a table of `kind` begins."""
+    other = "   " if kind == "latency" else "  "
+    return (f"{other}{kind} (usec)        |   bandwidth (MB/s)  |",)

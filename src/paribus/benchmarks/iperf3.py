@@ -1,0 +1,201 @@
+"""iperf3: TCP or UDP throughput between two hosts."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from paribus.benchmarks._json import amount, document, inner
+from paribus.benchmarks._parameters import one_of, positive
+from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
+from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
+
+_HEADING = "[ ID] Interval           Transfer     Bitrate"
+_JSON = '"iperf 3'
+_CONNECTED = re.compile(r"^\[ *(\d+)\] local \S+ port \d+ connected to ", re.M)
+_TOTAL = re.compile(
+    r"^\[ *(\d+|SUM)\](?:\[[RT]X-[CS]\])? +0\.00-(\d+\.\d\d) +sec +"
+    r"(\d+(?:\.\d+)?) ([KMGT]?)Bytes +(\d+(?:\.\d+)?) ([KMGT]?)(bits|Bytes)/sec +"
+    r"(?:\d+|(\d+\.\d+) ms +(\d+)/(\d+) \([\d.e-]+%\))? *(sender|receiver) *$",
+    re.M,
+)
+_TEN = {"": 1e-6, "K": 1e-3, "M": 1.0, "G": 1e3, "T": 1e6}
+_TWO = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
+_LOST = 1.0
+_BUSY = 97.0
+
+
+def command(request: Request) -> Program:
+    """Return client and server; the server ends after one client."""
+    asked = request.parameters
+    argv = [path_or(request, "iperf3"), "-c", "{server}", "-p", "{port}", "-J"]
+    argv += ["-t", str(asked["seconds"]), "-P", str(asked["streams"])]
+    argv += {"forward": [], "reverse": ["-R"], "both": ["--bidir"]}[asked["direction"]]
+    if asked["omit"]:
+        argv += ["-O", str(asked["omit"])]
+    if asked["protocol"] == "UDP":
+        argv += ["-u", "-b", str(asked["rate"])]
+    server = (path_or(request, "iperf3"), "-s", "-1", "-p", "{port}")
+    return Program(tuple(argv), mpi=False, server=server)
+
+
+def read(text: str) -> Reading:
+    """Return the throughput that the receiver saw, from JSON or from text."""
+    if _JSON in text and '"test_start"' in text:
+        return _of_json(document(text, '"test_start"'))
+    if (at := text.find('"error":')) >= 0:
+        refuse(f"iperf3 says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+    if (at := text.find("iperf3: ")) >= 0:
+        refuse(f"iperf3 says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+    return _of_text(text)
+
+
+def _of_json(said: dict[str, Any]) -> Reading:
+    if "error" in said:
+        refuse(f"iperf3 says {str(said['error'])[:160]!r}")
+    asked, end = inner(said, "start", "test_start"), inner(said, "end")
+    protocol = str(inner(asked, "protocol"))
+    both = "sum_received_bidir_reverse" in end
+    sums = ["sum_received", "sum_received_bidir_reverse"][: 1 + both]
+    seconds = amount(asked, "duration", zero=True)
+    total = 0.0
+    for name in sums:
+        bits, took = amount(end, name, "bits_per_second"), amount(end, name, "seconds")
+        if abs(amount(end, name, "bytes") * 8 / took / bits - 1) > 0.001:
+            refuse(f"end.{name}: {bits} bits/s are not its bytes in {took} s")
+        if seconds and abs(took / seconds - 1) > 0.1 and abs(took - seconds) > 0.2:
+            refuse(f"{seconds:g} s were asked for, it measured {took} s")
+        total += bits / 1e6
+    streams = int(amount(asked, "num_streams"))
+    if len(inner(end, "streams")) != streams * len(sums):
+        refuse(f"{streams * len(sums)} streams asked for, {len(inner(end, 'streams'))} at the end")
+    reverse = amount(asked, "reverse", zero=True)
+    parameters: dict[str, Scalar] = {
+        "protocol": protocol,
+        "streams": streams,
+        "direction": "both" if both else "reverse" if reverse else "forward",
+        "omit": int(amount(asked, "omit", zero=True)),
+    }
+    if seconds:
+        parameters["seconds"] = int(seconds)
+    facts: dict[str, Any] = {}
+    guards: list[str] = []
+    if protocol == "UDP":
+        parameters["rate"] = int(amount(asked, "target_bitrate", zero=True))
+        lost = amount(end, "sum_received", "lost_percent", zero=True)
+        facts["iperf3.lost_percent"] = lost
+        guards += _lossy(lost)
+    else:
+        facts["iperf3.retransmits"] = inner(end, "sum_sent").get("retransmits", "not counted")
+        facts["iperf3.congestion"] = end.get("sender_tcp_congestion", "not said")
+    for side, name in (("this host", "host_total"), ("the other host", "remote_total")):
+        if (busy := amount(end, "cpu_utilization_percent", name, zero=True)) > _BUSY:
+            guards.append(f"{side} used {busy:.0f} % of a core: the core limits, not the network")
+    samples = (Sample("throughput", Case(), (total,)),)
+    version = str(inner(said, "start", "version")).removeprefix("iperf ")
+    return Reading("iperf3", version, parameters, None, samples, facts, tuple(guards))
+
+
+def _of_text(text: str) -> Reading:
+    once(text, "Connecting to host ", "iperf3's 'Connecting to host'")
+    at = once(text, "iperf Done.", "'iperf Done.', iperf3's last line,")
+    sockets = [match[1] for match in _CONNECTED.finditer(text, 0, at)]
+    rows = list(_TOTAL.finditer(text, 0, at))
+    if text.count("sender\n") + text.count("receiver\n") > len(rows) or not sockets:
+        refuse("a row of sender or receiver is not whole", line_of(text, at))
+    if any("X-" in row[0][:20] for row in rows):
+        refuse("figures of both directions: let iperf3 print JSON (-J)", line_of(text, at))
+    wanted = [*sockets, "SUM"] if len(sockets) > 1 else sockets
+    received: dict[str, re.Match[str]] = {}
+    for side in ("sender", "receiver"):
+        found = [row for row in rows if row[11] == side]
+        if [row[1] for row in found] != wanted:
+            refuse(f"expected the {side}'s rows {wanted}, got {[row[1] for row in found]}")
+        for row in found:
+            _check_row(row, line_of(text, row.start()))
+        received = {row[1]: row for row in found}
+    total = received[wanted[-1]]
+    each = [_rate(received[socket]) for socket in sockets]
+    if abs(sum(each) / _rate(total) - 1) > 0.02:
+        refuse(f"the streams' {sum(each):.1f} Mbit/s are not the sum", line_of(text, total.start()))
+    udp = total[8] is not None
+    if udp and not 0 <= int(total[9]) < int(total[10]):
+        refuse(f"{total[9]} datagrams lost of {total[10]}", line_of(text, total.start()))
+    parameters: dict[str, Scalar] = {
+        "protocol": "UDP" if udp else "TCP",
+        "streams": len(sockets),
+        "direction": "reverse" if "\nReverse mode, " in text else "forward",
+        "seconds": round(float(total[2])),
+    }
+    guards = _lossy(100 * int(total[9]) / int(total[10])) if udp else []
+    named = re.search(r"^iperf (3\S*)", text, re.M)
+    samples = (Sample("throughput", Case(), (_rate(total),)),)
+    return Reading(
+        "iperf3", named[1] if named else "3", parameters, None, samples, guards=tuple(guards)
+    )
+
+
+def _rate(row: re.Match[str]) -> float:
+    """Return a row's bitrate in Mbit/s; with Bytes, iperf3 counts in powers of two."""
+    if row[7] == "Bytes":
+        return float(row[5]) * _TWO[row[6]] * 8 / 1e6
+    return float(row[5]) * _TEN[row[6]]
+
+
+def _check_row(row: re.Match[str], line: int) -> None:
+    rate, seconds = _rate(row), float(row[2])
+    if not (rate > 0 and seconds > 0):
+        refuse(f"{row[5]} in {row[2]} s is not a measurement", line)
+    moved = float(row[3]) * _TWO[row[4]] * 8 / 1e6 / seconds
+    if abs(moved / rate - 1) > 0.02:
+        refuse(f"{row[3]} {row[4]}Bytes in {row[2]} s are not {rate:.4g} Mbit/s", line)
+
+
+def _lossy(percent: float) -> list[str]:
+    if percent <= _LOST:
+        return []
+    return [f"{percent:.1f} % of the datagrams were lost: more was sent than the path takes"]
+
+
+def _bits(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 10**13:
+        raise ValueError("write bits per second and stream, such as 1_000_000_000")
+    return value
+
+
+def _seconds(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 60:
+        raise ValueError("use whole seconds, 0 to 60")
+    return value
+
+
+BENCHMARK = tool(
+    "iperf3",
+    layer="network",
+    summary="iperf3: throughput of TCP or UDP, as the receiver counts it, all streams together",
+    metrics=(Metric("throughput", "Mbit/s", "higher"),),
+    reader=read,
+    marks=(_JSON, _HEADING),
+    command=command,
+    parameters={
+        "seconds": Parameter(10, positive, "-t: how long, in whole seconds"),
+        "streams": Parameter(1, positive, "-P: connections at once"),
+        "direction": Parameter("forward", one_of("forward", "reverse", "both"), "-R, --bidir"),
+        "protocol": Parameter("TCP", one_of("TCP", "UDP"), "UDP: -u"),
+        "rate": Parameter(1_000_000_000, _bits, "-b: bits per second of each UDP stream"),
+        "omit": Parameter(0, _seconds, "-O: seconds at the beginning that do not count"),
+    },
+    ranks=1,
+    program="iperf3",
+    get="Debian, Ubuntu, Fedora: iperf3; https://software.es.net/iperf",
+    versions="3.7 to 3.18",
+    proof=(
+        "no error; protocol, streams, direction and seconds as asked; bytes, seconds and rate"
+        " agree; in text: 'iperf Done.', a row of sender and receiver for each stream, their sum"
+    ),
+    means=(
+        "goodput above TCP or UDP, 10^6 bits; one process uses one core up to 3.15, so above some"
+        " 20 Gbit/s it measures that core; the text has three digits; a UDP figure is the rate that"
+        " was asked for unless datagrams were lost"
+    ),
+)

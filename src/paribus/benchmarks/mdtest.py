@@ -1,0 +1,120 @@
+"""mdtest: how many files and directories a file system makes, stats, reads and removes."""
+
+from __future__ import annotations
+
+import re
+
+from paribus.benchmarks._parameters import one_of, positive
+from paribus.benchmarks._tool import figure, line_at, line_of, once, path_or, refuse, tool
+from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
+
+_TITLE = re.compile(r"^mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node", re.M)
+_ITEMS = re.compile(r"^(\d+) tasks, (\d+) (files/directories|files|directories) *$", re.M)
+_SUMMARY = re.compile(
+    r"^SUMMARY (?:rate (?:\(in ops/sec\))?|rate:) *:? *\(of (\d+) iterations?\) *\n"
+    r" +Operation +(?:per Rank: )?Max +Min +Mean +Std Dev *\n(?: +-+)+ *\n",
+    re.M,
+)
+_ROW = re.compile(
+    r"^ +((?:Directory|File|Tree) (?:creation|stat|rename|read|removal)) *:? +"
+    r"(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) *$"
+)
+_OWN = {
+    "directories": ("creation", "stat", "rename", "removal"),
+    "files": ("creation", "stat", "read", "removal"),
+}
+
+
+def command(request: Request) -> Program:
+    """Return mdtest's command line, its tree in the launch's own directory."""
+    asked = request.parameters
+    folder = asked["directory"] or "{scratch}"
+    argv = [path_or(request, "mdtest"), "-n", str(asked["items"]), "-i", str(asked["iterations"])]
+    argv += {"all": [], "files": ["-F"], "directories": ["-D"]}[asked["kind"]]
+    return Program((*argv, "-u", "-d", f"{folder}/paribus-mdtest-{{port}}"))
+
+
+def cases(request: Request) -> list[tuple[str, Case]]:
+    """Return the operations that are asked for; `rename` is not in mdtest before 3.3."""
+    kinds = ("directories", "files")
+    asked = kinds if request.parameters["kind"] == "all" else (request.parameters["kind"],)
+    names = {"directories": "directory", "files": "file"}
+    found = [f"{names[kind]} {word}" for kind in asked for word in _OWN[kind]]
+    return [("rate", Case.of(op=op)) for op in (*found, "tree creation", "tree removal")]
+
+
+def read(text: str) -> Reading:
+    """Return the mean rate of every operation over mdtest's iterations."""
+    for mark in ("ERROR: ", "FAIL", "was launched with -"):
+        if (at := text.find(mark)) >= 0:
+            refuse(f"mdtest says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+    at = once(text, " was launched with ", "mdtest's line 'was launched with'")
+    title = _TITLE.search(text, text.rfind("\n", 0, at) + 1)
+    items, summary = _ITEMS.search(text, at), _SUMMARY.search(text, at)
+    if not (title and items and summary) or text.count("SUMMARY rate") != 1:
+        refuse("title, number of items or heading of the table are not whole", line_of(text, at))
+    once(text, "-- finished at ", "mdtest's last line '-- finished at'")
+    if items[1] != title[2]:
+        refuse(f"{title[2]} tasks and {items[1]} tasks", line_of(text, items.start()))
+    samples = []
+    line = line_of(text, summary.end())
+    for number, row in enumerate(text[summary.end() :].split("\n"), line):
+        if row.startswith("-- finished at "):
+            break
+        found = _ROW.match(row)
+        if not found:
+            refuse(f"expected an operation with four figures, got {row.strip()[:80]!r}", number)
+        high, low, mean, spread = map(float, found.groups()[1:])
+        if high == low == mean == spread == 0.0:
+            continue
+        # What n values between low and high with this mean can deviate at most (Bhatia-Davis).
+        n = int(summary[1])
+        most = (
+            ((high - mean) * (mean - low) * n / max(n - 1, 1)) ** 0.5 if low <= mean <= high else -1
+        )
+        if spread > most + 0.001 + 1e-6 * high or (spread == 0.0 and high - low > 0.0015):
+            refuse(f"maximum, minimum, mean and deviation of {found[1]} do not fit", number)
+        samples.append(Sample("rate", Case.of(op=found[1].lower()), (figure(found[4], number),)))
+    tasks = int(title[2])
+    parameters: dict[str, Scalar] = {
+        "items": int(items[2]) // tasks,
+        "kind": "all" if "/" in items[3] else items[3],
+        "iterations": int(summary[1]),
+    }
+    facts = {"mdtest.nodes": int(title[3])}
+    return Reading("mdtest", title[1], parameters, tasks, tuple(samples), facts)
+
+
+def _folder(value: object) -> str:
+    if not isinstance(value, str) or not value.startswith("/"):
+        raise ValueError('write the whole path of a folder that all ranks see, such as "/scratch"')
+    return value.rstrip("/")
+
+
+BENCHMARK = tool(
+    "mdtest",
+    layer="storage",
+    summary="mdtest: files and directories made, looked up, read and removed per second",
+    metrics=(Metric("rate", "ops/s", "higher", margin=0.05),),
+    reader=read,
+    marks=(" was launched with ",),
+    command=command,
+    cases=cases,
+    parameters={
+        "items": Parameter(1000, positive, "-n: files and directories of every rank"),
+        "iterations": Parameter(3, positive, "-i: repetitions, of which the mean counts"),
+        "kind": Parameter("all", one_of("all", "files", "directories"), "-F, -D"),
+        "directory": Parameter(None, _folder, "the file system, instead of the scratch folder"),
+    },
+    program="mdtest",
+    get="https://github.com/hpc/ior: ./bootstrap && ./configure && make",
+    versions="3.3 to 4.1",
+    proof=(
+        "tasks, items, kind and iterations as asked, every operation with maximum, minimum, mean"
+        " and deviation that fit each other, '-- finished at'"
+    ),
+    means=(
+        "the mean over iterations, for single ones are not printed; with few files of one node"
+        " it is the speed of the kernel's caches, and a read of empty files opens and closes only"
+    ),
+)

@@ -1,0 +1,126 @@
+"""qperf: latency and bandwidth of sockets or of RDMA, both in one launch."""
+
+from __future__ import annotations
+
+import re
+
+from paribus.benchmarks._parameters import one_of, positive
+from paribus.benchmarks._tool import figure, line_at, line_of, path_or, refuse, tool
+from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
+
+_BLOCK = re.compile(r"^(\w+)_(lat|bw):\n((?: {4}\w+ += +\S.*(?:\n|\Z))+)", re.M)
+_CONF = re.compile(r"^conf:\n(?: {4}\w+ += .*(?:\n|\Z))+", re.M)
+_ROW = re.compile(r"^ {4}(\w+) += +(\S+) *(\S*)", re.M)
+_LOOSE = re.compile(r"^(?: {4}\w|\w+_(?:lat|bw):)", re.M)
+_VERSION = re.compile(r"^ {4}loc_qperf += +(\S+)", re.M)
+_US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "sec": 1e6}
+_MB = {"bytes/sec": 1e-6, "KB/sec": 1e-3, "MB/sec": 1.0, "GB/sec": 1e3, "TB/sec": 1e6}
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1.0}
+_TRANSPORTS = ("tcp", "udp", "sctp", "sdp", "rds", "rc", "uc", "ud")
+_COMPLAINTS = ("failed to ", "unable to ", "timed out", "server: ", "cannot ", "unknown ")
+
+
+def command(request: Request) -> Program:
+    """Return client and server; the client asks for the latency, then for the bandwidth."""
+    asked, port = request.parameters, ("-lp", "{port}")
+    qperf, transport = path_or(request, "qperf"), asked["transport"]
+    argv = [qperf, "{server}", *port, "-t", str(asked["seconds"]), "-uu", "-e", "6", "-vu"]
+    argv += ["-m", str(asked["latency_size"]), f"{transport}_lat"]
+    argv += ["-m", str(asked["bandwidth_size"]), f"{transport}_bw", "conf"]
+    return Program(tuple(argv), mpi=False, server=(qperf, *port))
+
+
+def cases(request: Request) -> list[tuple[str, Case]]:
+    """Return latency and bandwidth at the sizes asked for."""
+    asked = request.parameters
+    return [
+        ("latency", Case.of(bytes=asked["latency_size"])),
+        ("bandwidth", Case.of(bytes=asked["bandwidth_size"])),
+    ]
+
+
+def read(text: str) -> Reading:
+    """Return every latency and bandwidth that the text holds, each at its size."""
+    samples: list[Sample] = []
+    parameters: dict[str, Scalar] = {}
+    blocks = list(_BLOCK.finditer(text))
+    if not blocks:
+        for mark in _COMPLAINTS:
+            if (at := text.find(mark)) >= 0:
+                refuse(f"qperf says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+        refuse("nothing of qperf is in it: 'tcp_lat:' and its lines")
+    for block in blocks:
+        line = line_of(text, block.start())
+        said = _rows(block[3], line)
+        size = said.get("msg_size")
+        case = Case.of(bytes=int(figure(size[0], line))) if size else Case()
+        if size and size[1] != "bytes":
+            refuse(f"the message size in {size[1]!r}: ask qperf for unified units, -uu", line)
+        samples.append(_sample(block[2], said, case, line))
+        _same(parameters, "transport", block[1], line)
+        if time := said.get("time"):
+            if time[1] not in _SECONDS:
+                refuse(f"a time in {time[1]!r}", line)
+            _same(parameters, "seconds", round(figure(time[0], line) * _SECONDS[time[1]]), line)
+    rest = _CONF.sub("", _BLOCK.sub("", text))
+    if loose := _LOOSE.search(rest):
+        refuse(f"a line of qperf by itself: {line_at(rest, loose.start()).strip()[:80]!r}")
+    version = _VERSION.search(text)
+    return Reading("qperf", version[1] if version else "0.4", parameters, None, tuple(samples))
+
+
+def _rows(text: str, line: int) -> dict[str, tuple[str, str]]:
+    rows = _ROW.findall(text)
+    said = {key: (value, unit) for key, value, unit in rows}
+    if len(said) != len(rows):
+        refuse("a line of qperf is there twice", line)
+    return said
+
+
+def _sample(kind: str, said: dict[str, tuple[str, str]], case: Case, line: int) -> Sample:
+    if kind == "lat":
+        value, unit = said.get("latency", ("", ""))
+        if unit not in _US:
+            refuse("expected 'latency = FIGURE us'", line + 1)
+        return Sample("latency", case, (figure(value, line + 1) * _US[unit],))
+    if ("send_bw" in said) != ("recv_bw" in said):
+        refuse("one of send_bw and recv_bw is missing", line)
+    value, unit = said.get("recv_bw", said.get("bw", ("", "")))
+    if unit not in _MB:
+        refuse("expected 'bw = FIGURE GB/sec'", line + 1)
+    return Sample("bandwidth", case, (figure(value, line + 1) * _MB[unit],))
+
+
+def _same(parameters: dict[str, Scalar], key: str, value: Scalar, line: int) -> None:
+    if parameters.setdefault(key, value) != value:
+        refuse(f"{key} {parameters[key]} and {value} in one output", line)
+
+
+BENCHMARK = tool(
+    "qperf",
+    layer="network",
+    summary="qperf: one-way latency, and bandwidth at the receiver, of sockets or RDMA",
+    metrics=(
+        Metric("latency", "us", "lower", small_us=2.0),
+        Metric("bandwidth", "MB/s", "higher"),
+    ),
+    reader=read,
+    marks=tuple(f"{name}_{kind}:\n    " for name in _TRANSPORTS for kind in ("lat", "bw")),
+    command=command,
+    cases=cases,
+    parameters={
+        "transport": Parameter("tcp", one_of(*_TRANSPORTS), "what carries the messages"),
+        "seconds": Parameter(2, positive, "-t: how long each of the two is measured"),
+        "latency_size": Parameter(1, positive, "-m: bytes of a message for the latency"),
+        "bandwidth_size": Parameter(65536, positive, "-m: bytes of a message for the bandwidth"),
+    },
+    ranks=1,
+    program="qperf",
+    get="Debian, Ubuntu, Fedora: qperf; https://github.com/linux-rdma/qperf",
+    versions="0.4.9 to 0.4.11",
+    proof="both figures with their unit, transport, message sizes and seconds as asked",
+    means=(
+        "half a round trip; MB = 10^6; without -e it prints three digits; sockets sleep between"
+        " messages, so the figure holds the scheduler's wake-up as well"
+    ),
+)

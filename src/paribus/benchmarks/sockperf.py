@@ -1,0 +1,133 @@
+"""sockperf: latency of a socket, with the percentiles of every message."""
+
+from __future__ import annotations
+
+import re
+
+from paribus.benchmarks._parameters import one_of, positive
+from paribus.benchmarks._tool import figure, line_at, line_of, once, path_or, refuse, tool
+from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
+
+_P = r"^sockperf: +"
+_VERSION = re.compile(_P + r"== version #(\S+) == *$", re.M)
+_PEER = re.compile(r"^\[ *0\] IP = \S+ +PORT = +\d+ # (TCP|UDP) *$", re.M)
+_VALID = re.compile(
+    _P
+    + r"\[Valid Duration\] RunTime=(\d+\.\d+) sec; SentMessages=(\d+); ReceivedMessages=(\d+) *$",
+    re.M,
+)
+_TOTAL = re.compile(_P + r"\[Total Run\] RunTime=(\d+\.\d+) sec;", re.M)
+_AVERAGE = re.compile(_P + r"====> avg-(lat|latency|rtt)=(\d+\.\d+) \(", re.M)
+_LOST = re.compile(
+    _P + r"# dropped messages = (\d+); # duplicated messages = (\d+);"
+    r" # out-of-order messages = (\d+) *$",
+    re.M,
+)
+_SUMMARY = re.compile(_P + r"Summary: (Latency|Round trip) is (\d+\.\d+) usec *$", re.M)
+_OBSERVED = re.compile(_P + r"Total (\d+) observations; ", re.M)
+_PERCENTILES = re.compile(
+    r"(?:sockperf: ---> (?:<MAX> observation|MAX observation|percentile \d+\.\d+|"
+    r"<MIN> observation|MIN observation) = +\d+\.\d+ *(?:\n|\Z))+"
+)
+_ROW = re.compile(r"(MAX|MIN|percentile (\d+\.\d+))\D* = +(\d+\.\d+)")
+
+
+def command(request: Request) -> Program:
+    """Return client and server of a ping-pong."""
+    asked, sockperf = request.parameters, path_or(request, "sockperf")
+    tcp = ["--tcp"] if asked["protocol"] == "TCP" else []
+    argv = [sockperf, "ping-pong", "-i", "{server}", "-p", "{port}", *tcp]
+    argv += ["-m", str(asked["message"]), "-t", str(asked["seconds"])]
+    return Program(tuple(argv), mpi=False, server=(sockperf, "server", "-p", "{port}", *tcp))
+
+
+def read(text: str) -> Reading:
+    """Return median, mean and 99th percentile of half the round trip, in us."""
+    for mark in ("sockperf: ERROR", "No messages were received"):
+        if (at := text.find(mark)) >= 0:
+            refuse(f"sockperf says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+    at = once(text, "== version #", "sockperf's line with its version")
+    version = _match(_VERSION, text, "sockperf's version")
+    peer = _match(_PEER, text, "protocol and port")
+    total, valid = _match(_TOTAL, text, "[Total Run]"), _match(_VALID, text, "[Valid Duration]")
+    average, summary = _match(_AVERAGE, text, "the average"), _match(_SUMMARY, text, "the summary")
+    lost = _match(_LOST, text, "the count of lost messages")
+    observed = _match(_OBSERVED, text, "the count of observations")
+    line = line_of(text, summary.start())
+    if summary[1] != "Latency" or average[1] == "rtt":
+        refuse("round trips (--full-rtt) instead of half of them", line)
+    if average[2] != summary[2]:
+        refuse(f"average {average[2]} and summary {summary[2]}", line)
+    if valid[3] != observed[1] or int(lost[1]) + int(lost[2]) + int(lost[3]):
+        refuse(f"of {valid[2]} messages {valid[3]} came back: {lost[0][10:]}", line)
+    if int(valid[2]) < int(valid[3]) or not int(valid[3]):
+        refuse(f"{valid[3]} messages came back of {valid[2]}", line)
+    tails = _percentiles(text, observed.end())
+    mean = figure(summary[2], line)
+    if not tails["MIN"] <= mean <= tails["MAX"]:
+        refuse(f"the mean {mean} is not between minimum and maximum", line)
+    parameters: dict[str, Scalar] = {"protocol": peer[1], "seconds": round(float(total[1]))}
+    samples = (
+        Sample("latency", Case(), (tails["50.000"],)),
+        Sample("latency_mean", Case(), (mean,)),
+        Sample("latency_p99", Case(), (tails["99.000"],)),
+    )
+    share = int(valid[3]) / int(valid[2])
+    guards = (f"only {share:.0%} of the messages came back",) if share < 0.99 else ()
+    if at > version.start() + 200:
+        refuse("sockperf's version is not at its beginning", line)
+    return Reading("sockperf", version[1], parameters, None, samples, guards=guards)
+
+
+def _match(pattern: re.Pattern[str], text: str, what: str) -> re.Match[str]:
+    found = list(pattern.finditer(text))
+    if len(found) != 1:
+        refuse(f"expected {what} once, got {len(found)} times")
+    return found[0]
+
+
+def _percentiles(text: str, at: int) -> dict[str, float]:
+    block = _PERCENTILES.search(text, at)
+    if not block or text.count("sockperf: --->") != block[0].count("sockperf: --->"):
+        refuse("the percentiles are not whole", line_of(text, at))
+    line = line_of(text, block.start())
+    found = [(row[2] or row[1], figure(row[3], line)) for row in _ROW.finditer(block[0])]
+    values = [value for _, value in found]
+    if values != sorted(values, reverse=True):
+        refuse("a higher percentile is below a lower one", line)
+    tails = dict(found)
+    if len(tails) != len(found) or not {"MAX", "MIN", "50.000", "99.000"} <= set(tails):
+        refuse("a percentile is missing or there twice", line)
+    return tails
+
+
+BENCHMARK = tool(
+    "sockperf",
+    layer="network",
+    summary="sockperf: half the round trip of a message, with percentiles over all messages",
+    metrics=(
+        Metric("latency", "us", "lower", small_us=2.0),
+        Metric("latency_mean", "us", "lower"),
+        Metric("latency_p99", "us", "lower", margin=0.1),
+    ),
+    reader=read,
+    marks=("sockperf: == version #", "sockperf: \x1b[2;35m== version #"),
+    command=command,
+    parameters={
+        "protocol": Parameter("TCP", one_of("TCP", "UDP"), "--tcp, or UDP"),
+        "message": Parameter(64, positive, "-m: bytes of a message, 14 at least"),
+        "seconds": Parameter(2, positive, "-t: how long, in whole seconds"),
+    },
+    ranks=1,
+    program="sockperf",
+    get="Debian, Ubuntu: sockperf; https://github.com/Mellanox/sockperf",
+    versions="3.6 to 3.10",
+    proof=(
+        "no ERROR (it ends with 0 after one), none lost, double or out of order, average and"
+        " summary equal, percentiles in order, protocol and seconds as asked"
+    ),
+    means=(
+        "`latency` is the median; the mean follows a few slow messages; the message size is not"
+        " printed; it discards the first 0.4 s and the last"
+    ),
+)
