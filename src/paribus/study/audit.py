@@ -213,7 +213,8 @@ def moved(before: Nodes, after: Nodes, question: Question) -> tuple[Difference, 
             if not _held(row) or first == last or _unread(first) or _unread(last):
                 continue
             told = _told({first: Fraction(1)}, {last: Fraction(1)})
-            why = f"changed while the study went on: {row.reason}"
+            changed = f"changed while the study went on: {row.reason}"
+            why = question.accepted.get(key, changed)
             rank = _rank(row, question)
             kind: Kind = "accepted" if key in question.accepted else "unexplained"
             found.append(Difference(key, question.arm, *told, kind, why, rank, node))
@@ -358,10 +359,10 @@ def _told(ours: Shares, theirs: Shares) -> tuple[str, str]:
 
 
 def _words(value: Any) -> list[str]:
-    """Return the parts of a list, or of a text that is one, such as the flags of a processor."""
-    if isinstance(value, list):
-        return [str(one) for one in value]
-    return value.split() if isinstance(value, str) else []
+    """Return the parts of a list or of a table, such as the flags of a processor."""
+    if isinstance(value, dict):
+        return [f"{name} {inner}" for name, inner in value.items()]
+    return [str(one) for one in value] if isinstance(value, list) else []
 
 
 def _side(shares: Shares) -> str:

@@ -1,0 +1,300 @@
+"""Each difference made for real in one arm only, and seen by name: no mocks, no invented facts."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpis import any_mpi, installations
+from studies import STEADY, command, paribus, write_study
+
+LATENCY = """
+[[benchmarks]]
+name = "latency"
+bytes = ["8 B"]
+samples = 20
+"""
+OURS = "for p in $PPID $(cat /proc/$PPID/task/*/children); do {}; done"
+"""Of sh: what is done to Paribus and to the process that starts its launches."""
+
+
+def prefix() -> str:
+    return str(Path(any_mpi().mpicxx).parent.parent)
+
+
+def study(one: str = "", other: str = "", factor: str = "nothing", more: str = LATENCY) -> str:
+    """Return a study of two arms with the same MPI, unless an arm says otherwise."""
+    arms = ""
+    for name, text in (("plain", one), ("changed", other)):
+        mpi = "" if "mpi =" in text else f'mpi = "{prefix()}"\n'
+        arms += f'[arms.{name}]\ntransport = "shm"\n{mpi}{text}\n'
+    return f'question = "?"\nfactor = "{factor}"\n{arms}{more}'
+
+
+def audit(
+    folder: Path, text: str, wrap: tuple[str, ...] = (), code: int = 3, **env: str
+) -> dict[str, dict[str, Any]]:
+    """Return the differences that `paribus audit` tells of a study, by key."""
+    (folder / "study.toml").write_text(text)
+    done = subprocess.run(
+        [*wrap, *command("audit", "study.toml", "--json")],
+        cwd=folder,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout[-2000:] + done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["schema"] == "paribus.audit/1"
+    return {one["key"]: one for one in answer["differences"] if not one["node"]}
+
+
+def unexplained(found: dict[str, dict[str, Any]]) -> set[str]:
+    return {key for key, one in found.items() if one["kind"] == "unexplained"}
+
+
+def needs_root(*tools: str) -> None:
+    if os.getuid() != 0:
+        pytest.skip("making this difference needs root")
+    for tool in tools:
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+
+
+def in_namespace(*flags: str, script: str = ":") -> tuple[str, ...]:
+    """Return what carries a command out in namespaces of its own, after `script`."""
+    needs_root("unshare", "ip")
+    tried = subprocess.run(["unshare", *flags, "true"], capture_output=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"no namespaces here: {tried.stderr.decode().strip()}")
+    return ("unshare", *flags, "sh", "-c", f'{script} && exec "$@"', "sh")
+
+
+def ours(action: str) -> str:
+    """Return a command of a study that carries out `action` for $p, each of our processes."""
+    return f"sh -c '{OURS.format(action)}'"
+
+
+def test_another_mpi_in_one_arm(tmp_path: Path) -> None:
+    families = {mpi.family: mpi for mpi in installations()}
+    if len(families) < 2:
+        pytest.skip("one MPI family only, on the PATH, beside this Python or in PARIBUS_TEST_MPI")
+    first, second = (str(Path(m.mpicxx).parent.parent) for m in list(families.values())[:2])
+    text = study(f'mpi = "{first}"', f'mpi = "{second}"')
+    found = audit(tmp_path, text)
+    assert {"kernel.build", "program.build_id"} <= unexplained(found)
+    assert any(key.startswith("lib.libmpi") for key in unexplained(found))
+    found = audit(tmp_path, text.replace('"nothing"', '"mpi"'), code=0)
+    assert found["kernel.build"]["kind"] == "factor"
+
+
+def test_another_blas_by_the_library_path(tmp_path: Path) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler (cc)")
+    (tmp_path / "blas.c").write_text("double ddot_(void) { return FACTOR * 1.25; }\n")
+    (tmp_path / "user.c").write_text("double ddot_(void); int main(void) { return ddot_() < 0; }\n")
+    for name, factor in (("reference", 1), ("tuned", 2)):
+        (tmp_path / name).mkdir()
+        build = f"cc -shared -fPIC -DFACTOR={factor} -Wl,--build-id -Wl,-soname,libblas.so.3"
+        target = f"{name}/libblas.so.3"
+        subprocess.run([*build.split(), "blas.c", "-o", target], cwd=tmp_path, check=True)
+    link = "cc user.c reference/libblas.so.3 -o user"
+    subprocess.run(link.split(), cwd=tmp_path, check=True)
+    module = STEADY.format(mark="blas").replace('"/bin/sh", "-c"', f'"{tmp_path}/user"')
+    (tmp_path / "steady.py").write_text(module.replace('"shell"', '"compute"'))
+    more = '[[benchmarks]]\nfile = "steady.py"\n'
+    one, other = (
+        f'env = {{ LD_LIBRARY_PATH = "{tmp_path}/{name}" }}' for name in ("reference", "tuned")
+    )
+    found = audit(tmp_path, study(one, other, more=more))
+    assert "lib.libblas.so.build_id" in unexplained(found)
+    assert found["lib.libblas.so.build_id"]["rank"] == 3
+    assert "env.LD_LIBRARY_PATH" in unexplained(found)
+    found = audit(tmp_path, study(one, other, more=more, factor="library"), code=0)
+    assert found["lib.libblas.so.build_id"]["kind"] == "factor"
+
+
+def test_a_setting_of_mpi_in_one_arm(tmp_path: Path) -> None:
+    other = 'env = { OMPI_MCA_btl_sm_eager_limit = "1024" }'
+    found = audit(tmp_path, study("", other))
+    assert unexplained(found) == {"env.OMPI_MCA_btl_sm_eager_limit"}
+    assert found["env.OMPI_MCA_btl_sm_eager_limit"]["arm_value"] == "1024"
+
+
+def test_fewer_cores_in_one_arm(tmp_path: Path) -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2 or shutil.which("taskset") is None:
+        pytest.skip("taking a core away needs two of them, and taskset")
+    every = ",".join(map(str, cores))
+    few = ours(f"taskset -a -p -c {cores[0]} $p")
+    back = ours(f"taskset -a -p -c {every} $p")
+    other = f'before = "{few}"\nafter = "{back}"'
+    found = audit(tmp_path, study("", other))
+    assert found["process.cpus"]["kind"] == "unexplained"
+    assert found["process.cpus"]["arm_value"] == str(cores[0])
+
+
+def test_a_quota_in_one_arm(tmp_path: Path) -> None:
+    needs_root()
+    base = Path("/sys/fs/cgroup/cpu")
+    if not (base / "cpu.cfs_quota_us").parent.is_dir() or not os.access(base, os.W_OK):
+        pytest.skip("no version 1 control group of cpu that can be written to")
+    group = base / f"paribus-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / "cpu.cfs_quota_us").write_text("150000")
+        into, back = (ours(f"echo $p > {where}/cgroup.procs") for where in (group, base))
+        found = audit(tmp_path, study("", f'before = "{into}"\nafter = "{back}"'))
+    finally:
+        group.rmdir()
+    assert found["cgroup.cpus"]["kind"] == "unexplained"
+    assert found["cgroup.cpus"]["reference_value"] == "unlimited"
+    assert float(found["cgroup.cpus"]["arm_value"]) == 1.5
+
+
+def test_lower_limits_in_one_arm(tmp_path: Path) -> None:
+    if shutil.which("prlimit") is None:
+        pytest.skip("prlimit is not installed")
+    lower = ours("prlimit --pid $p --memlock=65536: --nofile=1000:")
+    found = audit(tmp_path, study("", f'before = "{lower}"'))
+    assert {"limits.memlock", "limits.nofile"} <= unexplained(found)
+    assert (found["limits.memlock"]["arm_value"], found["limits.nofile"]["arm_value"]) == (
+        "65536",
+        "1000",
+    )
+
+
+def test_another_congestion_control_in_one_arm(tmp_path: Path) -> None:
+    name = "net.ipv4.tcp_congestion_control"
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    if "reno" not in known or len(known) < 2:
+        pytest.skip(f"only {' '.join(known)} can be had here")
+    other = next(one for one in known if one != "reno")
+    wrap = in_namespace("--net", script=f"ip link set lo up && sysctl -qw {name}=reno")
+    switch = f'before = "sysctl -qw {name}={other}"\nafter = "sysctl -qw {name}=reno"'
+    found = audit(tmp_path, study("", switch), wrap)
+    assert unexplained(found) == {"net.congestion_control"}
+    assert found["net.congestion_control"]["arm_value"] == other
+    explained = study("", switch, factor="network")
+    found = audit(tmp_path, explained, wrap, code=0)
+    assert found["net.congestion_control"]["kind"] == "factor"
+
+
+def test_another_mtu_in_one_arm(tmp_path: Path) -> None:
+    make = (
+        # /sys shows the network of whoever mounted it.
+        "mount -t sysfs sysfs /sys && ip link set lo up"
+        " && ip link add eth0 type veth peer name far0 && ip link set far0 up"
+        " && ip link set eth0 mtu 1500 up"
+        " && ip addr add 10.9.8.7/24 dev eth0 && ip route add default dev eth0"
+    )
+    wrap = in_namespace("--net", "--mount", "--propagation", "private", script=make)
+    switch = 'before = "ip link set eth0 mtu 1400"\nafter = "ip link set eth0 mtu 1500"'
+    found = audit(tmp_path, study("", switch), wrap)
+    assert unexplained(found) == {"net.ethernet.0.mtu"}
+    values = (found["net.ethernet.0.mtu"][f"{side}_value"] for side in ("reference", "arm"))
+    assert tuple(values) == ("1500", "1400")
+
+
+def test_another_file_system_under_the_working_directory(tmp_path: Path) -> None:
+    work = tmp_path / "t"
+    work.mkdir()
+    wrap = in_namespace("--mount", "--propagation", "private")
+    # Lazily: what serves the launches may still be about to leave.
+    switch = f'before = "mount -t tmpfs none {work}"\nafter = "umount -l {work}"'
+    found = audit(tmp_path, study("", switch), wrap, TMPDIR=str(work))
+    if found and found.get("storage.working.type", {}).get("reference_value") == "tmpfs":
+        pytest.skip("temporary files lie on a tmpfs here anyway")
+    assert "storage.working.type" in unexplained(found)
+    assert found["storage.working.type"]["arm_value"] == "tmpfs"
+
+
+def test_a_program_built_with_other_flags(tmp_path: Path) -> None:
+    mpi = any_mpi()
+    other = tmp_path / "other"
+    (other / "bin").mkdir(parents=True)
+    wrapper = other / "bin" / "mpicxx"
+    # After all other options, or those of Paribus would come last and win.
+    wrapper.write_text(f'#!/bin/sh\nexec {mpi.mpicxx} "$@" -O1 -fno-inline\n')
+    wrapper.chmod(0o755)
+    for name in ("mpirun", "mpiexec"):
+        (other / "bin" / name).symlink_to(Path(mpi.mpirun).resolve())
+    libraries = Path(mpi.mpicxx).parent.parent / "lib"
+    more = f'\nenv = {{ OPAL_PREFIX = "{prefix()}" }}' if mpi.family == "openmpi" else ""
+    text = study(more.strip(), f'mpi = "{other}"{more}')
+    found = audit(tmp_path, text, LD_LIBRARY_PATH=str(libraries), OPAL_PREFIX=prefix())
+    assert unexplained(found) & {"kernel.build", "program.build_id"}
+
+
+def test_competing_load_in_one_arm_is_noted(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    spin = 'timeout 60 sh -c \\\\"while :; do :; done\\\\" >/dev/null 2>&1 & echo $! >> ' + str(
+        pids
+    )
+    start = f"sh -c '{'; '.join([spin] * 6)}'".replace('\\\\"', '\\"')
+    stop = f"sh -c 'kill $(cat {pids}); rm {pids}'"
+    arms = f'[arms.a]\n[arms.b]\nbefore = "{start}"\nafter = "{stop}"\n'
+    path = write_study(
+        tmp_path, arms=arms, factor="nothing", plan="blocks = 8", script="sleep 0.1; echo 2.50013"
+    )
+    done = paribus("run", path, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads((tmp_path / "out" / "verdict.json").read_text())["differences"]
+    assert ("load.running", "noted") in {(one["key"], one["kind"]) for one in told}
+
+
+def test_a_change_in_the_course_of_a_study_withholds_its_verdict(tmp_path: Path) -> None:
+    name = "net.ipv4.tcp_congestion_control"
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    if "reno" not in known or len(known) < 2:
+        pytest.skip(f"only {' '.join(known)} can be had here")
+    other = next(one for one in known if one != "reno")
+    wrap = in_namespace("--net", script=f"ip link set lo up && sysctl -qw {name}=reno")
+    script = (
+        f"n=$(cat {tmp_path}/n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > {tmp_path}/n;"
+        f" [ $n -lt 9 ] || sysctl -qw {name}={other}; echo 2.50013"
+    )
+    path = write_study(tmp_path, script=script, plan="blocks = 8", factor="nothing")
+    done = subprocess.run(
+        [*wrap, *command("run", path, "--out", "out")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 3, done.stdout + done.stderr
+    said = " ".join(done.stdout.split())
+    assert "net.congestion_control" in said
+    assert "changed while the study went on" in said
+    accepted = paribus(
+        *("report", "out", "--accept", "net.congestion_control=no launch used the network"),
+        cwd=tmp_path,
+    )
+    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
+    assert "because: no launch used the network" in " ".join(accepted.stdout.split())
+    again = paribus("audit", "out", cwd=tmp_path)
+    assert again.returncode == 0, again.stdout
+    assert "no launch used the network" in " ".join(again.stdout.split())
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_identical_arms_have_nothing_unexplained(tmp_path: Path, seed: int) -> None:
+    text = study(
+        more=f'{LATENCY}\n[[benchmarks]]\nname = "allreduce"\nbytes = ["8 B"]\n'
+        f"samples = 20\n[plan]\nblocks = 8\nseed = {seed}\n"
+    )
+    (tmp_path / "study.toml").write_text(text)
+    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads((tmp_path / "out" / "verdict.json").read_text())
+    assert {one["kind"] for one in told["differences"]} <= {"noted", "unknown"}
+    assert told["equal_facts"] > 200
