@@ -73,6 +73,7 @@ def test_banners_and_carriage_returns_are_passed_over() -> None:
     banner = "Welcome! 3 updates.\n\n*** maintenance on 4f1d ***\n"
     assert facts_from_stream(banner + answer() + "logout\n") == facts_from_stream(answer())
     assert facts_from_stream(answer().replace("\n", "\r\n")) == facts_from_stream(answer())
+    assert facts_from_stream("alice@n1:~$ " + answer()) == facts_from_stream(answer())
 
 
 def test_the_answers_of_several_nodes_may_come_line_by_line() -> None:
@@ -157,6 +158,26 @@ def test_damaged_bytes_never_crash() -> None:
             facts_from_stream(bytes(damaged).decode(errors="replace"))
         except ParseError:
             continue
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"4f1c n{n} 1 ::4f1c begin 1 all\n" for n in range(400_000)),
+        answer() + "4f1c n1 x\n" * 1_000_000,
+        answer(body=BODY.replace("quiet ro", "a:" * 30_000)),
+        answer(body=BODY.replace("/proc/cmdline:quiet ro", "a:b:c\n" * 500_000)),
+        answer(body=BODY + "\n::N tool x" * 300_000),
+        "4f1c " * 3_000_000,
+    ],
+    ids=["hosts", "lines", "colons", "unasked", "sections", "nonces"],
+)
+def test_a_long_answer_is_read_or_refused_in_seconds(text: str) -> None:
+    try:
+        facts_by_host(text)
+    except ParseError:
+        return
 
 
 def test_a_bomb_of_an_archive_is_refused(tmp_path: Path) -> None:

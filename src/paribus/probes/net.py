@@ -69,11 +69,13 @@ def _role(archive: Archive, name: str, routed: set[str]) -> str:
     if base + "device" in archive.links or name in routed:
         return "ethernet"
     master = base + "master" in archive.links
+    # In a network of its own the link to the others is all there is. Its number may be that of its
+    # other end, which is counted elsewhere.
+    if "net" in own_namespaces(archive) and not master:
+        return "ethernet"
     paired = archive.text(base + "iflink") != archive.text(base + "ifindex")
     if paired:
-        # In a network of its own without a way out, the link to the others is all there is.
-        inside = bool(routed) or "net" in own_namespaces(archive)
-        return "ethernet" if inside and not master else ""
+        return "ethernet" if routed and not master else ""
     return "other"
 
 

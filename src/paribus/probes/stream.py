@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from paribus.errors import ParseError
 from paribus.probes.archive import FILE_BYTES, MOST_BYTES, Archive, Unknown
@@ -37,17 +37,16 @@ def archives(text: str) -> dict[str, Archive]:
     nonces = {match[1] for match in begins}
     if len(nonces) > 1:
         raise _error(f"{len(nonces)} answers to different questions")
-    hosts = [match[2] for match in begins]
-    for host in hosts:
-        if hosts.count(host) > 1:
-            raise _error("two answers from hosts of the same name", host=host)
-    lines = text.split("\n")
-    found: dict[str, Archive] = {}
+    versions: dict[str, str] = {}
     for match in begins:
+        if match[2] in versions:
+            raise _error("two answers from hosts of the same name", host=match[2])
         if match[3] != "1":
             raise _error(f"an answer of version {match[3]!r}, not 1", host=match[2])
-        found[match[2]] = _archive(match[2], _own_lines(lines, match[1], match[2]), match[1])
-    return found
+        versions[match[2]] = match[3]
+    nonce = nonces.pop()
+    own = _own_lines(text, nonce, versions)
+    return {host: _archive(host, lines, nonce) for host, lines in own.items()}
 
 
 def from_stream(text: str) -> Archive:
@@ -58,20 +57,26 @@ def from_stream(text: str) -> Archive:
     return next(iter(found.values()))
 
 
-def _own_lines(lines: Sequence[str], nonce: str, host: str) -> list[str]:
-    """Return the lines of one host without what is before them; each must be there, and whole."""
-    tag, own = f"{nonce} {host} ", list[str]()
-    for number, line in enumerate(lines, 1):
-        if not line.startswith(tag):
-            if f"{tag}" in line:
-                raise _error("its lines are mixed up with others", host=host, line=number)
+def _own_lines(text: str, nonce: str, hosts: Iterable[str]) -> dict[str, list[str]]:
+    """Return the lines of each host without what is before them; each must be there, and whole."""
+    own: dict[str, list[str]] = {host: [] for host in hosts}
+    for number, line in enumerate(text.split("\n"), 1):
+        if nonce not in line:
+            continue  # a banner, or the rest of a line that something broke into: then that is seen
+        mark, host, count, content = [*line.split(" ", 3), "", "", ""][:4]
+        if mark != nonce or host not in own:
+            at = next((name for name in own if f"{nonce} {name} " in line), "")
+            if at and not own[at] and line.rstrip("\r").endswith(f"{nonce} {at} 1 "):
+                own[at].append("")  # a banner without an end of line, before our empty first line
+            elif at:
+                raise _error("its lines are mixed up with others", host=at, line=number)
             continue
-        count, _, content = line[len(tag) :].partition(" ")
+        lines = own[host]
         if nonce in content and not content.startswith(f"::{nonce} "):
             raise _error("its lines are mixed up with others", host=host, line=number)
-        if count.rstrip("\r") != str(len(own) + 1):
-            raise _error(f"line {len(own) + 1} of its answer is missing", host=host, line=number)
-        own.append(content.removesuffix("\r"))
+        if count.rstrip("\r") != str(len(lines) + 1):
+            raise _error(f"line {len(lines) + 1} of its answer is missing", host=host, line=number)
+        lines.append(content.removesuffix("\r"))
     return own
 
 
