@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.errors import UserError
+from paribus.errors import StoreError, UserError
 from paribus.model import Arm, Facts, Selection, Settings, Study
-from paribus.study.accepted import parse_accepted
+from paribus.study.accepted import add_accepted, parse_accepted, read_accepted
 from paribus.study.audit import (
     ERROR,
     Audit,
@@ -25,6 +26,7 @@ from paribus.study.audit import (
     unsteady,
 )
 from paribus.study.classes import classify, factors
+from studies import paribus, write_study
 from test_classes import KEYS
 
 STUDY = Study(
@@ -283,3 +285,39 @@ def test_values_of_any_form_can_be_compared_and_shown(facts: dict[str, Any]) -> 
     answer = ask(one(NODE), one(facts))
     assert all(isinstance(one.arm_value, str) for one in answer.differences)
     assert {one.key for one in answer.differences} | answer.equal <= set(KEYS)
+
+
+def test_a_pattern_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    study = write_study(tmp_path)
+    done = paribus("run", study, "--out", "out", "--accept", "cpu.*=all of it", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "full key" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_was_accepted_stays_with_the_directory(tmp_path: Path) -> None:
+    assert read_accepted(tmp_path) == {}
+    assert add_accepted(tmp_path, {"cpu.model": "one"}) == {"cpu.model": "one"}
+    assert add_accepted(tmp_path, {"os.release": "two"}) == {
+        "cpu.model": "one",
+        "os.release": "two",
+    }
+    assert read_accepted(tmp_path) == {"cpu.model": "one", "os.release": "two"}
+    (tmp_path / "accepted.json").write_text("[1]")
+    with pytest.raises(StoreError, match="reasons"):
+        read_accepted(tmp_path)
+
+
+def test_a_study_file_and_its_directory_give_the_same_answer(tmp_path: Path) -> None:
+    arms = '[arms.a]\n[arms.b]\nenv = { OMP_NUM_THREADS = "3" }\n'
+    study = write_study(tmp_path, arms=arms, factor="nothing", plan="blocks = 8")
+    before = paribus("audit", study, cwd=tmp_path)
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    after = paribus("audit", "out", cwd=tmp_path)
+    for answer in (before, done, after):
+        assert answer.returncode == 3, answer.stdout + answer.stderr
+        assert "NOT EXPLAINED by the factor: 1" in answer.stdout
+        assert "env.OMP_NUM_THREADS: (absent) -> 3" in answer.stdout
+    given = paribus("audit", "out", "--accept", "env.OMP_NUM_THREADS=one thread", cwd=tmp_path)
+    assert given.returncode == 0, given.stdout
+    assert "because: one thread" in given.stdout
