@@ -104,7 +104,8 @@ def imb(
         means=(
             "latency is half the round trip; MB are 10^6; time is the mean over ranks, time_max the"
             " slowest; repetitions fall with the size unless they are set, which alone changed"
-            " 1 MiB by 15 %; nothing is sent at 0 bytes of a collective, so that row is left out"
+            " 1 MiB by 15 %; nothing is sent at 0 bytes of a collective, so that row is left out;"
+            " the title of 2019 to 2021.3 says 2018"
         ),
     )
 
@@ -198,7 +199,7 @@ def read(name: str, part: str, metrics: tuple[Metric, ...], text: str) -> Readin
     if not own:
         refuse(f"no table of {part}: the list has {', '.join(output.listed)[:100]}")
     ranks = _check_counts(own, fixed=part in ("PingPong", "PingPing"))
-    said = _parameters(own, output.words)
+    said = _parameters(own, output)
     if output.datatype:
         said["datatype"] = output.datatype
     facts = {"launch.date": output.date} if output.date else {}
@@ -356,24 +357,22 @@ def _check_counts(own: list[_Table], *, fixed: bool) -> int:
     return ranks
 
 
-def _parameters(own: list[_Table], words: tuple[str, ...]) -> dict[str, str | int | float | bool]:
+def _parameters(own: list[_Table], output: _Output) -> dict[str, str | int | float | bool]:
     """Return what tables and calling sequence say of how was measured."""
-    counts = list(dict.fromkeys(n for table in own for n in table.columns["#repetitions"]))
-    said: dict[str, str | int | float | bool] = {
-        "iterations": int(counts[0]) if len(counts) == 1 else "/".join(counts)
-    }
+    said: dict[str, str | int | float | bool] = {}
+    # Unless it is told not to, IMB repeats what takes long less often: no setting of the user's.
+    if "-iter_policy off" in " ".join(output.words):
+        counts = list(dict.fromkeys(n for table in own for n in table.columns["#repetitions"]))
+        said["iterations"] = int(counts[0]) if len(counts) == 1 else "/".join(counts)
     if any("Group" in table.columns for table in own):
         said["multi"] = 1
     elif any(table.multi for table in own):
         said["multi"] = 0
     kept: list[str] = []
-    option = ""
-    for word in words[1:]:
-        if word.startswith("-"):
-            option = word
-            if option not in _POINTS:
-                kept.append(word)
-        elif option and option not in _POINTS and not word.isalpha():
+    option, parts = "", {part.lower() for part in output.listed}
+    for word in output.words[1:]:
+        option = word if word.startswith("-") else option
+        if option and option not in _POINTS and word.lower() not in parts:
             kept.append(word)
     if kept:
         said["options"] = " ".join(kept)

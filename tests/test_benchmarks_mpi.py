@@ -1,0 +1,201 @@
+"""OSU and IMB: forms of output of which no whole capture is at hand, and what each refusal says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paribus.benchmarks import BENCHMARKS, get
+from paribus.errors import ParseError
+from paribus.model import Case, Reading, Request
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def read(name: str, text: str) -> Reading:
+    reader = BENCHMARKS[name].read
+    assert reader is not None
+    return reader(text)
+
+
+def captured(name: str, stem: str) -> str:
+    return (FIXTURES / name / f"good-{stem}.out").read_text()
+
+
+def values(reading: Reading) -> dict[tuple[str, str], float]:
+    return {(s.metric, str(s.case)): s.values[0] for s in reading.samples}
+
+
+# --- OSU ------------------------------------------------------------------------------------------
+
+
+def test_the_datatype_may_follow_the_heading_as_in_7_2() -> None:
+    text = (
+        "# OSU MPI-CUDA Bandwidth Test v7.2\n"
+        "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n"
+        "# Size      Bandwidth (MB/s)\n# Datatype: MPI_CHAR.\n"
+        "1                       1.01\n2                       2.03\n"
+    )
+    found = read("osu_bw", text)
+    assert values(found) == {("bandwidth", "1 B"): 1.01, ("bandwidth", "2 B"): 2.03}
+    assert found.version == "7.2"
+    assert found.parameters["device"] == "CUDA"
+    assert found.parameters["buffers"] == "DEVICE HOST"
+    assert found.parameters["datatype"] == "MPI_CHAR"
+
+
+def test_tabs_and_percentiles_of_bandwidths_are_read() -> None:
+    text = (
+        "# OSU MPI Bandwidth Test v7.4\n# Datatype: MPI_CHAR.\n"
+        "# Size      Bandwidth (MB/s)  P50 Tail BW(MB/s)  P99 Tail BW(MB/s)\n"
+        "8\t215.00\t230.00\t190.00\n"
+    )
+    assert values(read("osu_bw", text))["bandwidth", "8 B"] == 215.0
+
+
+def test_percentiles_are_metrics_and_demanded_when_asked_for() -> None:
+    plain, tailed = captured("osu_latency", "shm"), captured("osu_latency", "z_shm")
+    assert values(read("osu_latency", tailed))["latency_p99", "4 KiB"] > 0
+    asked = Request({"bytes": [2**i for i in range(23)], "tail": True}, 2)
+    with pytest.raises(ParseError, match="latency_p99 at 1 B is missing"):
+        get("osu_latency").parse(plain, asked)
+
+
+def test_validation_that_was_asked_for_must_be_there() -> None:
+    asked = Request({"bytes": [2**i for i in range(23)], "validation": True}, 2)
+    with pytest.raises(ParseError, match="validation = True was asked for, the output says False"):
+        get("osu_latency").parse(captured("osu_latency", "shm"), asked)
+
+
+def test_ranks_are_counted_where_the_output_tells_them() -> None:
+    assert read("osu_latency", captured("osu_latency", "shm")).ranks == 2
+    assert read("osu_allreduce", captured("osu_allreduce", "full_shm")).ranks is None
+    pairs = captured("osu_mbw_mr", "shm").replace("pairs: 1", "pairs: 3")
+    assert read("osu_mbw_mr", pairs).ranks == 6
+    with pytest.raises(ParseError, match="4 ranks were asked for, the output says 2"):
+        get("osu_init").parse(captured("osu_init", "shm"), Request({}, 4))
+
+
+@pytest.mark.parametrize(
+    ("name", "stem", "old", "new", "cause"),
+    [
+        ("osu_latency", "shm", "Latency Test", "Bandwidth Test", "expected 'Latency', got"),
+        ("osu_latency", "z_shm", "# Size ", "# Sighs ", "no table was printed"),
+        ("osu_bw", "c_shm", "2712.68              Pass", "2712.68              Fail", "row 13"),
+        ("osu_allreduce", "full_shm", "0.20              0.17", "0.20              0.21", "mean"),
+        ("osu_mbw_mr", "shm", "25.55       25552880.49", "26.55       25552880.49", "not 2555288"),
+        ("osu_barrier", "full_shm", "0.13", "0.00", "too small for what the program prints"),
+    ],
+)
+def test_osu_refusals(name: str, stem: str, old: str, new: str, cause: str) -> None:
+    text = captured(name, stem)
+    assert old in text
+    with pytest.raises(ParseError, match=cause):
+        read(name, text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "[node0:mpi_rank_1][error_sighandler] Caught signal 7 (Bus error: nonexistent address)",
+        "prterun noticed that process rank 1 with PID 7 on node node0 exited on signal 9",
+        "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+        "slurmstepd: error: *** STEP 1.0 ON node0 CANCELLED AT 2026-11-20 DUE TO TIME LIMIT ***",
+    ],
+)
+def test_a_whole_table_of_a_launch_that_failed_is_not_believed(word: str) -> None:
+    with pytest.raises(ParseError, match="the launch failed"):
+        read("osu_latency", captured("osu_latency", "shm") + word + "\n")
+
+
+# --- IMB ------------------------------------------------------------------------------------------
+
+
+def test_one_output_of_several_parts_gives_each_its_own() -> None:
+    text = captured("imb_pingpong", "five")
+    assert values(read("imb_pingpong", text))["latency", "0 B"] == 0.09
+    found = values(read("imb_alltoall", text))
+    assert found["time", "4 MiB"] == 543.12
+    assert found["time_max", "4 MiB"] == 544.54
+    assert ("time", "0 B") not in found
+    with pytest.raises(ParseError, match="no table of Barrier: the list has PingPong, Bcast"):
+        read("imb_barrier", text)
+
+
+def test_a_checking_build_must_find_no_defect() -> None:
+    text = captured("imb_barrier", "shm").replace("t_avg[usec]", "t_avg[usec]      defects")
+    good = text.replace("0.16\n", "0.16         0.00\n")
+    assert values(read("imb_barrier", good)) == {("time", "all"): 0.16, ("time_max", "all"): 0.16}
+    with pytest.raises(ParseError, match="defects is not zero"):
+        read("imb_barrier", text.replace("0.16\n", "0.16         1.00\n"))
+
+
+def test_settings_that_change_the_measurement_are_parameters() -> None:
+    text = captured("imb_pingpong", "msglen").replace(
+        "-iter 10 PingPong", "-iter 10 -off_cache 2 -sync off PingPong"
+    )
+    assert read("imb_pingpong", text).parameters["options"] == "-off_cache 2 -sync off"
+    assert "options" not in read("imb_pingpong", captured("imb_pingpong", "msglen")).parameters
+
+
+def test_the_date_of_a_launch_is_a_fact() -> None:
+    found = read("imb_pingpong", captured("imb_pingpong", "five"))
+    assert found.facts == {"launch.date": "2026-11-20T23:10:05"}
+    assert found.parameters == {"datatype": "MPI_BYTE"}
+    fixed = read("imb_pingpong", captured("imb_pingpong", "msglog_shm"))
+    assert fixed.parameters["iterations"] == 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "stem", "old", "new", "cause"),
+    [
+        ("imb_bcast", "five", "# Allgather\n", "# Allgather\n# Gather\n", "Gather is in the list"),
+        ("imb_bcast", "five", "4194304           10       278.51", "#", "expected a row or table"),
+        ("imb_bcast", "five", "    0.26         0.16", "    0.26         0.36", "the mean 0.36"),
+        ("imb_pingpong", "five", "0.10         9.95", "0.50         9.95", "not 1.0 bytes in 0.5"),
+        ("imb_uniband", "shm", "14235830", "24235830", "not 24235830.0 messages/s"),
+        ("imb_bcast", "np4", "# #processes = 4 ", "# #processes = 3 ", "for 4 ranks"),
+        (
+            "imb_pingpong",
+            "five",
+            "  4194304           10       264.74     15843.09\n",
+            "",
+            "longest",
+        ),
+        ("imb_pingpong", "five", "       512         1000         0.20", "", "row or table"),
+        ("imb_barrier", "multi1_np4", "            1           20         1.60", "", "or table"),
+        ("imb_pingpong", "five", "Fri Nov 20", "Fry Nov 20", "not a date"),
+    ],
+)
+def test_imb_refusals(name: str, stem: str, old: str, new: str, cause: str) -> None:
+    text = captured(name, stem)
+    assert old in text
+    with pytest.raises(ParseError, match=cause):
+        read(name, text.replace(old, new))
+
+
+def test_commands_ask_for_exactly_what_is_wanted() -> None:
+    def asked(name: str, ranks: int, **own: object) -> tuple[str, ...]:
+        defaults = {key: p.default for key, p in get(name).parameters.items()}
+        return get(name).command(Request({**defaults, **own}, ranks)).argv[1:]
+
+    sizes = ("-msglen", "{scratch}/imb-lengths")
+    assert asked("imb_bcast", 4, bytes=[8]) == ("Bcast", *sizes, "-npmin", "4")
+    assert asked("imb_bcast", 4, bytes=[8], growing=True) == ("Bcast", *sizes)
+    assert asked("imb_barrier", 4, multi=1) == ("Barrier", "-multi", "1")
+    program = get("imb_bcast").command(Request({"bytes": [8, 1000]}, 2))
+    assert program.files == {"imb-lengths": "8\n1000\n"}
+    full = asked(
+        "osu_bcast", 2, bytes=[8, 16], full=True, validation=True, tail=True, datatype="all"
+    )
+    assert full == ("-m", "8:16", "-f", "-c", "-z99", "-T", "all")
+    assert asked("osu_init", 2) == ()
+
+
+def test_of_all_types_only_sizes_that_a_type_can_have_are_asked_for() -> None:
+    text = captured("osu_latency", "alltypes_shm")
+    request = Request({"bytes": [2**i for i in range(11)], "datatype": "all"}, 2)
+    found = {s.case for s in get("osu_latency").parse(text, request).samples}
+    assert Case.of(bytes=2, datatype="MPI_CHAR") in found
+    assert Case.of(bytes=2, datatype="MPI_INT") not in found
