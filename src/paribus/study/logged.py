@@ -134,7 +134,7 @@ def _notices(logs: Logs) -> Iterable[Notice]:
         yield Notice(
             "not read",
             "warning" if refused else "note",
-            f"{_told(logs.unread, MOST_TOLD)}.",
+            f"{_told(logs.unread, 2 * MOST_TOLD)}.",
             figures={_place(one): one.why for one in logs.unread[:1000]},
         )
     yield from _sentences("not comparable", "Left out, for want of the like: ", logs.apart)

@@ -113,7 +113,7 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
     unread: list[Unread] = []
     logs: list[Log] = []
     seen: dict[tuple[int, int], Path] = {}
-    others = {os.path.realpath(path) for path in paths}
+    others = {os.path.abspath(path) for path in paths}  # noqa: PTH100 - as in arms_of
     for arm, path in zip(arms, paths, strict=True):
         for name, file, status in _files(arm, path, others, unread):
             before = seen.setdefault((status.st_dev, status.st_ino), file)
@@ -163,21 +163,19 @@ def _walk(
     """Yield name and path of everything below a folder but folders and what is another arm's."""
 
     def failed(error: OSError) -> None:
-        name = os.path.relpath(error.filename, base)
+        name = os.path.relpath(error.filename, top)
         unread.append(Unread(arm, name, f"cannot be read: {error.strerror}"))
 
-    for folder, folders, names in os.walk(base, onerror=failed):
-        at = Path(folder)
-        for name in [n for n in folders if (at / n).is_symlink()]:
-            unread.append(
-                Unread(arm, (at / name).relative_to(base).as_posix(), "is a link to a folder")
-            )
-        folders[:] = [
-            n for n in folders if not n.startswith(".") and os.path.realpath(at / n) not in others
-        ]
+    top = os.path.abspath(base)  # noqa: PTH100 - as in arms_of
+    for folder, folders, names in os.walk(top, onerror=failed):
+        inside = f"{folder[len(top) + 1 :]}/" if folder != top else ""
+        for name in folders:
+            if (Path(folder) / name).is_symlink():
+                unread.append(Unread(arm, inside + name, "is a link to a folder"))
+        folders[:] = [n for n in folders if n[0] != "." and f"{folder}/{n}" not in others]
         for name in names:
-            if not name.startswith(".") and os.path.realpath(at / name) not in others:
-                yield (at / name).relative_to(base).as_posix(), at / name
+            if name[0] != "." and f"{folder}/{name}" not in others:
+                yield inside + name, Path(folder, name)
 
 
 def _is_log(path: Path) -> bool:
@@ -193,13 +191,13 @@ def _read(
 ) -> list[Log]:
     """Return what one file holds, of each tool that it is recognised to be of."""
     try:
-        text, why = _text(file, status.st_size)
+        text, tools, why = _text(file, status.st_size)
     except OSError as error:
-        text, why = "", f"cannot be read: {error.strerror}"
+        text, tools, why = "", [], f"cannot be read: {error.strerror}"
     if why:
         unread.append(Unread(arm, name, why))
         return []
-    found, problems = _readings(text)
+    found, problems = _readings(text, tools)
     unread += [Unread(arm, name, why, tool) for tool, why in problems]
     tools = [reading.benchmark for _, reading in found]
     logs = []
@@ -212,23 +210,29 @@ def _read(
     return logs
 
 
-def _text(file: Path, size: int) -> tuple[str, str]:
-    """Return the text of a file, or why it is not read; of what is no log, only its beginning."""
+def _text(file: Path, size: int) -> tuple[str, list[str], str]:
+    """Return the text of a file and the tools it may be of, or why it is not read.
+
+    Of what is no log only the beginning is looked at.
+    """
     if size > MOST_BYTES:
-        return "", f"is larger than {MOST_BYTES >> 20} MiB"
+        return "", [], f"is larger than {MOST_BYTES >> 20} MiB"
     if not size:
-        return "", "is empty"
-    with file.open("rb") as opened:
+        return "", [], "is empty"
+    with file.open("rb", buffering=0) as opened:
         raw = opened.read(HEAD)
         for magic, why in _PACKED:
             if raw.startswith(magic):
-                return "", why
+                return "", [], why
         if b"\0" in raw:
-            return "", "is binary"
-        if not _tools(plain(raw.decode(errors="replace"))):
-            return "", "is no output of a tool that is known here"
-        raw += opened.read()
-    return plain(raw.decode(errors="replace")), ""
+            return "", [], "is binary"
+        text = plain(raw.decode(errors="replace"))
+        tools = _tools(text)
+        if not tools:
+            return "", [], "is no output of a tool that is known here"
+        if size > len(raw):
+            text = plain((raw + opened.readall()).decode(errors="replace"))
+    return text, tools, ""
 
 
 # --- tools -----------------------------------------------------------------------------------
@@ -244,9 +248,36 @@ def _marks() -> Mapping[str, tuple[str, ...]]:
     return {**found, kernel_logs.MARK: (kernel_logs.TOOL,)}
 
 
+@cache
+def _words() -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
+    """Return marks by their longest whole word, and those that have none.
+
+    A text is split into words once, instead of being searched for each of some hundred marks. A
+    mark is taken to begin with a word.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    others = []
+    for mark in _marks():
+        inside = re.findall(r"(?:^|(?<=\s))\S+(?=\s)", mark)
+        if inside:
+            word = max(inside, key=len)
+            found[word] = (*found.get(word, ()), mark)
+        else:
+            others.append(mark)
+    return found, tuple(others)
+
+
 def _tools(head: str) -> list[str]:
-    found = [name for mark, names in _marks().items() if mark in head for name in names]
-    return list(dict.fromkeys(found))
+    """Return the tools whose mark is in the beginning of a text."""
+    words, others = _words()
+    likely = [mark for word in words.keys() & set(head.split()) for mark in words[word]]
+    found = {name for mark in (*likely, *others) if mark in head for name in _marks()[mark]}
+    return [name for name in _order() if name in found]
+
+
+@cache
+def _order() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for names in _marks().values() for name in names))
 
 
 def _reader(tool: str) -> Reader:
@@ -257,16 +288,18 @@ def _reader(tool: str) -> Reader:
     return reader
 
 
-def _readings(text: str) -> tuple[list[tuple[int, Reading]], list[tuple[str, str]]]:
+def _readings(
+    text: str, tools: Sequence[str]
+) -> tuple[list[tuple[int, Reading]], list[tuple[str, str]]]:
     """Return what a text holds, and what it holds of a tool that was refused: tool and sentence.
 
     A reader refuses two outputs in one; then they are cut apart where an output begins, and each
     must prove itself. Parts are numbered from 1, a whole text is 0.
     """
-    found, problems = _whole(text, 0)
+    found, problems = _whole(text, tools, 0)
     if problems and not found:
         for parts in _cuts(text):
-            read = [_whole(part, line) for line, part in parts]
+            read = [_whole(part, _tools(part[:HEAD]), line) for line, part in parts]
             if all(readings for readings, _ in read):
                 break
         numbered = [(n, r) for n, (readings, _) in enumerate(read, 1) for r in readings]
@@ -275,10 +308,12 @@ def _readings(text: str) -> tuple[list[tuple[int, Reading]], list[tuple[str, str
     return [(0, reading) for reading in found], problems
 
 
-def _whole(text: str, before: int) -> tuple[list[Reading], list[tuple[str, str]]]:
+def _whole(
+    text: str, tools: Sequence[str], before: int
+) -> tuple[list[Reading], list[tuple[str, str]]]:
     """Return what the readers of a text read, and what they refuse; it follows `before` lines."""
     found, problems = [], []
-    for tool in _tools(text[:HEAD]):
+    for tool in tools:
         try:
             found.append(_reader(tool)(text))
         except ParseError as error:
