@@ -146,6 +146,12 @@ def test_a_client_that_fails_ends_the_server_too(host: LocalHost, tmp_path: Path
     assert done.exit_code == 7
 
 
+def test_a_time_limit_ends_client_and_server(host: LocalHost, tmp_path: Path) -> None:
+    deaf = ("/bin/sh", "-c", "trap '' TERM; sleep 60", MARK)
+    done, _, _ = started(host, tmp_path, replace(SERVED, argv=deaf), timeout_s=1.0)
+    assert done.timed_out
+
+
 def test_a_server_that_does_not_begin_is_said_and_nothing_is_measured(
     host: LocalHost, tmp_path: Path
 ) -> None:
