@@ -189,7 +189,8 @@ def _ask(
     if done.exit_code != 0:
         last = said.strip().splitlines()[-1:] or answer.strip().splitlines()[-1:]
         raise LaunchError(f"exit code {done.exit_code}{': ' + last[0][:200] if last else ''}")
-    return read_answer(answer)
+    # Scratch is another directory each time, and stands in variables of launchers.
+    return read_answer(answer.replace(scratch, "SCRATCH"))
 
 
 def read_answer(text: str) -> tuple[str, Facts]:
