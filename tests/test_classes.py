@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = {b.layer for b in BENCHMARKS.values()} | {"compute", "storage", "network", "application"}
 DEVICES = ("net.ethernet.0", "rdma.0", "gpu.0", "pci.nvme.0", "storage.disk.0")
 OF_A_RANK = (
+    "gate.reasons",
     *("rank.hosts", "rank.machines", "rank.affinity", "rank.cpu_s", "rank.involuntary"),
     *("mpi.library", "mpi.build_id", "mpi.transport", "kernel.build", "kernel.version"),
     *("container.engine", "container.network", "container.each", "kernel.skew_us.8 B"),
