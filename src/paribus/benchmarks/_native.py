@@ -250,4 +250,4 @@ def _numbers(values: Any) -> tuple[float, ...]:
 
 
 def _refuse(line: int, cause: str) -> NoReturn:
-    raise ParseError(cause, line=line)
+    raise ParseError(cause if len(cause) <= 240 else f"{cause[:240]} ...", line=line)

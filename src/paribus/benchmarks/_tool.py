@@ -31,6 +31,9 @@ from paribus.model import (
 HEAD = 1 << 16
 """Where a tool must show itself, in characters: a banner before it is shorter than that."""
 
+LONGEST = 240
+"""Characters of a cause: a damaged line may be of any length."""
+
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+")
 
@@ -165,8 +168,8 @@ def count(word: str, line: int = 0) -> int:
 
 
 def refuse(cause: str, line: int = 0) -> NoReturn:
-    """Raise ParseError with its line."""
-    raise ParseError(cause, line=line)
+    """Raise ParseError with its line; a cause that quotes too much is cut."""
+    raise ParseError(cause if len(cause) <= LONGEST else f"{cause[:LONGEST]} ...", line=line)
 
 
 def _path(value: object) -> str:
@@ -190,7 +193,9 @@ def _read(name: str, reader: Reader, text: str) -> Reading:
             raise said from error
         raise
     except (ValueError, OverflowError, RecursionError) as error:
-        raise ParseError(str(error)[:160]) from error
+        raise ParseError(str(error)[:LONGEST]) from error
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ParseError(f"is not laid out as {name} writes it: {error!r}"[:LONGEST]) from error
     if said := _failed(text):
         raise said
     if len({(s.metric, s.case) for s in reading.samples}) < len(reading.samples):

@@ -29,8 +29,18 @@ def read(text: str) -> Reading:
         ranks, version = int(header["ranks"]), str(header["version"])
         if "bytes" in benchmark.parameters:
             said["bytes"] = [int(size) for size in said["bytes"]]
-    except (KeyError, TypeError, ValueError, UserError) as error:
-        raise ParseError(f"not a whole first line of a kernel: {error}", line=line) from error
+    except UserError as error:
+        raise ParseError(f"{error.place[:80]} is no kernel of Paribus", line=line) from error
+    except (
+        AttributeError,
+        KeyError,
+        OverflowError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        said = f"not a whole first line of a kernel: {error!r}"
+        raise ParseError(said[:240], line=line) from error
     names = {name: value for name, value in said.items() if name in benchmark.parameters}
     parsed = benchmark.parse(text, Request(names, ranks))
     parameters: dict[str, Scalar] = {
