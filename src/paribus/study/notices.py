@@ -290,22 +290,27 @@ def _drift(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
 
 def _flagged(points: Sequence[Point]) -> Iterable[Notice]:
     """Say which launches are unusual, by what they measured or by what disturbed them."""
-    for name, mark, told in (
-        ("outlying launches", "outlying:", "far from the others of the same arm"),
-        ("disturbed launches", "disturbed:", "disturbed by the machine, by the rules of its gate"),
-    ):
-        mine = [point for point in points if mark in point.flag]
-        if mine:
-            first = mine[0]
-            yield Notice(
-                name,
-                "note",
-                f"{count(len(mine), 'launch')} {told}, counted all the same. First: launch"
-                f" {first.number} ({first.benchmark}, {first.arm}): {first.flag}; what it printed"
-                f" is in logs/{first.number:04d}-*.",
-                tuple(dict.fromkeys(point.benchmark for point in mine)),
-                figures={"numbers": [point.number for point in mine]},
-            )
+    outlying = [point for point in points if "outlying:" in point.flag]
+    disturbed = [point for point in points if "disturbed:" in point.flag]
+    if outlying:
+        text = _told_flags(outlying, "far from the others of the same arm")
+        labels = tuple(dict.fromkeys(point.benchmark for point in outlying))
+        numbers = {"numbers": [point.number for point in outlying]}
+        yield Notice("outlying launches", "note", text, labels, figures=numbers)
+    if disturbed:
+        text = _told_flags(disturbed, "outside the noise gate")
+        labels = tuple(dict.fromkeys(point.benchmark for point in disturbed))
+        numbers = {"numbers": [point.number for point in disturbed]}
+        yield Notice("disturbed launches", "note", text, labels, figures=numbers)
+
+
+def _told_flags(points: Sequence[Point], what: str) -> str:
+    first = points[0]
+    return (
+        f"{count(len(points), 'launch')} {what}, counted all the same. First: launch"
+        f" {first.number} ({first.benchmark}, {first.arm}): {first.flag}; what it printed is in"
+        f" logs/{first.number:04d}-*."
+    )
 
 
 def _interference(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
