@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from paribus.benchmarks._dates import launch_date
 from paribus.benchmarks._json import amount, document, inner
 from paribus.benchmarks._tool import refuse
 from paribus.model import Case, Reading, Sample, Scalar
@@ -45,7 +46,8 @@ def of_json(text: str) -> Reading:
         if busy > _BUSY:
             guards.append(f"fio used {busy:.0f} % of a core: the core limits, not the storage")
     parameters = {key: found.pop() for key, found in every.items() if len(found) == 1}
-    return Reading("fio", version, parameters, None, tuple(samples), guards=tuple(guards))
+    facts = launch_date(said.get("timestamp"))
+    return Reading("fio", version, parameters, None, tuple(samples), facts, tuple(guards))
 
 
 def _samples(job: dict[str, Any], op: str, case: Case) -> list[Sample]:

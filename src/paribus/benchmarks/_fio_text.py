@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from paribus.benchmarks._dates import launch_date
 from paribus.benchmarks._tool import figure, line_of, refuse
 from paribus.model import Case, Reading, Sample, Scalar
 
@@ -62,7 +63,10 @@ def of_text(text: str) -> Reading:
     if {match[1].lower() for match in _STATUS.finditer(text, end)} != seen:
         refuse("the run status does not fit what the jobs did", line_of(text, end) + 1)
     jobs_at_once = int(jobs[0][2]) if len(jobs) == 1 else len(jobs)
-    return Reading("fio", versions[0], _parameters(text, jobs_at_once), None, tuple(samples))
+    ended = re.search(r": pid=\d+: (.*)$", jobs[0][4])
+    facts = launch_date(ended[1]) if ended else {}
+    parameters = _parameters(text, jobs_at_once)
+    return Reading("fio", versions[0], parameters, None, tuple(samples), facts)
 
 
 def _job(text: str, at: int, end: int) -> dict[str, dict[str, float]]:

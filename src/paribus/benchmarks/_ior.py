@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from paribus.benchmarks._dates import launch_date
 from paribus.benchmarks._json import amount, document, inner
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, refuse
 from paribus.model import Case, Reading, Sample, Scalar
@@ -46,6 +47,7 @@ def _of_json(said: dict[str, Any]) -> Reading:
         keys = ("bwMaxMIB", "bwMinMIB", "bwMeanMIB")
         high, low, mean = (amount(entry, key) for key in keys)
         summary[str(inner(entry, "operation"))] = (high, low, mean)
+    options["began"] = str(said.get("Began", ""))
     return _reading(str(inner(said, "Version")), options, rows, summary, 0)
 
 
@@ -69,6 +71,8 @@ def _of_text(text: str) -> Reading:
     aggregate *= count(options["segments"])
     if not aggregate:
         refuse("a block size, tasks or segments of nothing", line_of(text, at))
+    began = re.search(r"^Began +: (.*)$", text[at:results], re.M)
+    options["began"] = began[1] if began else ""
     rows = _rows(text[results + 1 : summed], line_of(text, results + 1), aggregate / 2**20)
     block = text[summed + 1 :].split("\nFinished ")[0]
     summary = _summary(block.split("\n"), line_of(text, summed + 1))
@@ -160,7 +164,7 @@ def _reading(
         "block": _size(options["blocksize"], line),
         "transfer": _size(options["xfersize"], line),
     }
-    facts = {"ior.nodes": count(options["nodes"])}
+    facts = {"ior.nodes": count(options["nodes"]), **launch_date(options["began"])}
     return Reading("ior", version, parameters, count(options["tasks"]), tuple(samples), facts)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from paribus.benchmarks._perftest_text import (
-    NEEDED,
+    SAID,
     TO_MIB,
     bandwidths,
     case_of,
@@ -67,7 +67,7 @@ def of_json(program: str, verb: str, kind: str, text: str) -> Reading:
         mean = figure(said.get("t_avg", ""), line)
         samples = [Sample("latency", case_of(size), (mean,))]
         parameters["statistic"] = "mean"
-    facts = {f"perftest.{key.lower().replace(' ', '_')}": settings[key] for key in NEEDED}
+    facts = {f"perftest.{k.lower().replace(' ', '_')}": settings[k] for k in SAID if k in settings}
     return Reading(program, "not printed", parameters, None, tuple(samples), facts)
 
 

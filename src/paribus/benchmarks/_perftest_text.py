@@ -15,6 +15,7 @@ from paribus.benchmarks._tool import count, figure, line_at, line_of, refuse
 from paribus.model import Case, Reading, Sample, Scalar
 
 TO_MIB = {"MB/sec": 1.0, "MiB/sec": 1.0, "Gb/sec": 1e9 / 8 / 2**20}
+SAID = ("Mtu", "Link type", "Transport type", "TX depth")
 NEEDED = ("Number of qps", "Connection type", "Mtu", "Link type", "Device")
 _TITLE = re.compile(
     r"^ +(RDMA_Write|RDMA_Read|Send) (Bidirectional )?(?:Post List )?(BW|Latency) Test *$", re.M
@@ -71,7 +72,11 @@ def of_text(program: str, verb: str, kind: str, text: str) -> Reading:
         sizes, samples = _latency(text, title.end(), parameters)
     if any(after != 2 * before for before, after in pairwise(sizes)):
         refuse("the sizes do not double: a row is missing", line_of(text, title.end()))
-    facts = {f"perftest.{k.lower().replace(' ', '_')}": v for k, v in settings.items()}
+    facts = {
+        f"perftest.{k.lower().replace(' ', '_')}": settings[k].removesuffix("[B]")
+        for k in SAID
+        if k in settings
+    }
     return Reading(program, version, parameters, None, tuple(samples), facts)
 
 

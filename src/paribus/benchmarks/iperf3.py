@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from paribus.benchmarks._dates import launch_date
 from paribus.benchmarks._json import amount, document, inner
 from paribus.benchmarks._parameters import one_of, positive
 from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
@@ -78,15 +79,13 @@ def _of_json(said: dict[str, Any]) -> Reading:
     }
     if seconds:
         parameters["seconds"] = int(seconds)
-    facts: dict[str, Any] = {}
+    facts: dict[str, Any] = launch_date(inner(said, "start", "timestamp", "timesecs"))
     guards: list[str] = []
     if protocol == "UDP":
         parameters["rate"] = int(amount(asked, "target_bitrate", zero=True))
         lost = amount(end, "sum_received", "lost_percent", zero=True)
-        facts["iperf3.lost_percent"] = lost
         guards += _lossy(lost)
     else:
-        facts["iperf3.retransmits"] = inner(end, "sum_sent").get("retransmits", "not counted")
         facts["iperf3.congestion"] = end.get("sender_tcp_congestion", "not said")
     for side, name in (("this host", "host_total"), ("the other host", "remote_total")):
         if (busy := amount(end, "cpu_utilization_percent", name, zero=True)) > _BUSY:

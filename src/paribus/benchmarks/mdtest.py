@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from paribus.benchmarks._dates import launch_date
 from paribus.benchmarks._parameters import one_of, positive
 from paribus.benchmarks._tool import figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
@@ -81,7 +82,8 @@ def read(text: str) -> Reading:
         "kind": "all" if "/" in items[3] else items[3],
         "iterations": int(summary[1]),
     }
-    facts = {"mdtest.nodes": int(title[3])}
+    began = re.search(r"^-- started at (.*) --$", text, re.M)
+    facts = {"mdtest.nodes": int(title[3]), **launch_date(began[1] if began else "")}
     return Reading("mdtest", title[1], parameters, tasks, tuple(samples), facts)
 
 
