@@ -48,8 +48,7 @@ def sentence(fitness: Fitness) -> str:
 
 def _print(finding: Finding, console: Console) -> None:
     item(console, finding.found, style=STYLES[finding.grade], name=finding.name)
-    if finding.grade in ("poor", "fair"):
-        if finding.means:
-            item(console, finding.means, indent=6)
+    if finding.grade in ("poor", "fair") and finding.means:
+        item(console, finding.means, indent=6)
     if finding.mend:
         item(console, finding.mend, indent=6, name="mend")
