@@ -39,8 +39,8 @@ def read(text: str) -> Reading:
         TypeError,
         ValueError,
     ) as error:
-        said = f"not a whole first line of a kernel: {error!r}"
-        raise ParseError(said[:240], line=line) from error
+        cause = f"not a whole first line of a kernel: {error!r}"
+        raise ParseError(cause[:240], line=line) from error
     names = {name: value for name, value in said.items() if name in benchmark.parameters}
     parsed = benchmark.parse(text, Request(names, ranks))
     parameters: dict[str, Scalar] = {
