@@ -40,7 +40,7 @@ MEANS = (
 )
 
 _TITLE = re.compile(r"^[ \t]*# OSU MPI(\S*) (.+?)(?: Test)? v(\d+\.\d+[\w.]*)[ \t]*$", re.M)
-_SETTING = re.compile(r"# *\[? *([A-Za-z][\w ]*?) ?: (\w+)\.?(?: \] \[ ([a-z ]+): (\w+) \])?$")
+_SETTING = re.compile(r"# *(?:\[ *)?([A-Za-z][\w ]*?) ?: (\w+)\.?(?: \] \[ ([a-z ]+): (\w+) \])?$")
 _BUFFERS = re.compile(r"# Send Buffer on (\w+).* Receive Buffer on (\w+)")
 _COLUMNS = re.compile(
     r"# *(?:(Size)\s+)?((?:Avg )?Latency ?\(us\)|Bandwidth ?\(MB/s\)|MB/s)"
