@@ -51,9 +51,9 @@ for q in $pairs; do
     n=0
     for pid in $started; do
       if ! wait "$pid"; then
-        echo "incast: the receiver of sender $((n + 1)) with $q queue pairs failed:" >&2
+        echo "incast: the receiver failed:" $(tail -n 1 "receiver-$n.txt") >&2
         cat "receiver-$n.txt" >&2
-        stop
+        stop 2>/dev/null
         exit 1
       fi
       n=$((n + 1))

@@ -1,0 +1,400 @@
+"""Tools of network and storage: really driven where they are installed, and what the contract of
+every benchmark does not cover.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpis import any_mpi
+from paribus.benchmarks import BENCHMARKS, incast
+from paribus.benchmarks._dates import launch_date
+from paribus.errors import ParseError
+from paribus.model import Case, Reading, Request, State
+from paribus.store import Store, Stored
+from processes import processes_with
+from studies import paribus
+
+FIXTURES = Path(__file__).parent / "fixtures"
+ARMS = '[arms.a]\n[arms.b]\nenv = { PARIBUS_TEST_ARM = "b" }\n'
+TRANSPORTS = """
+[arms.tcp]
+env = { UCX_TLS = "tcp,self" }
+[arms.shm]
+env = { UCX_TLS = "posix,self" }
+"""
+DRIVEN = {
+    "iperf3": ("seconds = 1", ARMS),
+    "fio": ('seconds = 1\nsize = "4 MiB"\nmode = "randrw"\nblock = "4 KiB"', ARMS),
+    "qperf": ("seconds = 1", ARMS),
+    "sockperf": ("seconds = 1", ARMS),
+    "ucx_perftest": ("iterations = 500\nwarmup = 20", TRANSPORTS),
+    "ucx_perftest_bw": ("iterations = 200\nwarmup = 20", TRANSPORTS),
+    "netperf": ("seconds = 1", ARMS),
+    "netperf_rr": ("seconds = 1", ARMS),
+}
+
+
+def text_of(name: str, fixture: str) -> str:
+    return (FIXTURES / name / f"{fixture}.out").read_text()
+
+
+def read(name: str, text: str) -> Reading:
+    reader = BENCHMARKS[name].read
+    assert reader is not None
+    return reader(text)
+
+
+def driven(
+    folder: Path,
+    name: str,
+    settings: str,
+    arms: str,
+    *,
+    plan: str = 'budget = "7 s"',
+    path: str = "",
+) -> tuple[subprocess.CompletedProcess[str], list[Stored]]:
+    """Return how `paribus run` of one benchmark in two arms ended, and its launches."""
+    (folder / "study.toml").write_text(
+        f'question = "Which?"\nfactor = "env"\n{arms}\n[[benchmarks]]\nname = "{name}"\n'
+        f"{settings}\n[plan]\nblocks = 8\nseed = 3\n{plan}\n"
+    )
+    env = {"PATH": path} if path else {}
+    done = paribus("run", "study.toml", "--out", "out", cwd=folder, **env)
+    with Store(folder / "out") as store:
+        return done, list(store.launches())
+
+
+def free(port: int) -> bool:
+    """Return whether nothing listens on `port` any more."""
+    with socket.socket() as tried:
+        tried.settimeout(1.0)
+        return tried.connect_ex(("127.0.0.1", port)) != 0
+
+
+@pytest.mark.parametrize("name", DRIVEN)
+def test_driven_in_two_arms_its_server_gone_with_each_launch(name: str, tmp_path: Path) -> None:
+    program = BENCHMARKS[name].program
+    if not shutil.which(program):
+        pytest.skip(f"{program} is not installed: {BENCHMARKS[name].get}")
+    done, stored = driven(tmp_path, name, *DRIVEN[name])
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    assert {one.outcome.error for one in stored} == {""}
+    assert {one.outcome.state for one in stored} == {State.OK}
+    assert {one.launch.arm for one in stored} == set(
+        re.findall(r"\[arms\.(\w+)\]", DRIVEN[name][1])
+    )
+    assert any(one.launch.block > 0 for one in stored)
+    for one in stored:
+        assert {s.metric for s in one.outcome.samples} == {m.name for m in BENCHMARKS[name].metrics}
+        line = " ".join(one.outcome.argv)
+        ports = re.findall(r"(?:-p|-lp) (2\d{4})\b", line)
+        assert ports or name == "fio"
+        assert all(free(int(port)) for port in ports)
+    assert processes_with(str(tmp_path)) == []
+
+
+def test_by_tcp_ucx_takes_longer_than_by_shared_memory(tmp_path: Path) -> None:
+    if not shutil.which("ucx_perftest"):
+        pytest.skip(f"ucx_perftest is not installed: {BENCHMARKS['ucx_perftest'].get}")
+    _, stored = driven(tmp_path, "ucx_perftest", *DRIVEN["ucx_perftest"], plan='budget = "1 s"')
+    median: dict[str, list[float]] = {"tcp": [], "shm": []}
+    for one in stored:
+        found = {s.metric: s for s in one.outcome.samples}["latency_median"]
+        assert found.case == Case.of(bytes=8)
+        median[one.launch.arm].append(found.values[0])
+    assert max(median["shm"]) < min(median["tcp"])
+
+
+def test_fio_keeps_to_the_folder_and_leaves_nothing_there(tmp_path: Path) -> None:
+    if not shutil.which("fio"):
+        pytest.skip(f"fio is not installed: {BENCHMARKS['fio'].get}")
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    settings = f'seconds = 1\nsize = "1 MiB"\ndirect = false\ndirectory = "{folder}"'
+    done, stored = driven(tmp_path, "fio", settings, ARMS, plan='budget = "4 s"')
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    assert {one.outcome.state for one in stored} == {State.OK}
+    assert all(f"--filename={folder}/" in " ".join(one.outcome.argv) for one in stored)
+    assert list(folder.iterdir()) == []
+
+
+def test_without_an_rdma_device_perftest_says_so_in_one_sentence(tmp_path: Path) -> None:
+    if not shutil.which("ib_write_bw"):
+        pytest.skip(f"ib_write_bw is not installed: {BENCHMARKS['ib_write_bw'].get}")
+    devices = Path("/sys/class/infiniband")
+    if devices.is_dir() and any(devices.iterdir()):
+        pytest.skip("this machine has an RDMA device")
+    done, stored = driven(tmp_path, "ib_write_bw", "", ARMS)
+    assert done.returncode == 4
+    assert "no RDMA device on this host: perftest needs one on both sides" in " ".join(
+        done.stdout.split()
+    )
+    assert {one.outcome.state for one in stored} == {State.FAILED}
+    said = "".join(path.read_text() for path in (tmp_path / "out" / "logs").iterdir())
+    assert "Unable to find the Infiniband/RoCE device" in said
+    with pytest.raises(ParseError, match="Unable to find the Infiniband/RoCE device"):
+        read("ib_write_bw", said)
+
+
+def test_exit_code_0_proves_nothing() -> None:
+    """iperf3 and sockperf end with 0 when nobody answers; what they print is refused."""
+    for name, argv in {
+        "iperf3": ["iperf3", "-c", "127.0.0.1", "-p", "9", "-t", "1", "-J"],
+        "sockperf": ["sockperf", "ping-pong", "--tcp", "-i", "127.0.0.1", "-p", "9", "-t", "1"],
+    }.items():
+        if not shutil.which(argv[0]):
+            pytest.skip(f"{argv[0]} is not installed")
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
+        assert done.returncode in (0, 1)
+        with pytest.raises(ParseError, match="refused"):
+            read(name, done.stdout + done.stderr)
+
+
+# --- the incast: perftest needs devices, so a stand-in prints what it would ---------------------
+
+STAND_IN = r"""#!/bin/sh
+port= pairs= size= last=
+while [ $# -gt 0 ]; do
+  case $1 in
+  -p) port=$2; shift ;; -q) pairs=$2; shift ;; -s) size=$2; shift ;; -D | -d | -x) shift ;;
+  -F | --report_gbits) ;; *) last=$1 ;;
+  esac
+  shift
+done
+meet=%(meet)s/$port
+if [ -z "$last" ]; then
+  sleep 0.$((port %% 5))
+  : >"$meet.listens"
+  until [ -e "$meet.done" ]; do sleep 0.02; done
+  rm "$meet.listens" "$meet.done"
+  exit 0
+fi
+if ! [ -e "$meet.listens" ]; then
+  echo "Couldn't connect to $last:$port"
+  exit 1
+fi
+sed -e "s/Number of qps   : 1/Number of qps   : $pairs/" \
+  -e "s/^ 65536  .*/ $size      664644           0.00               %(rate)s/" %(printed)s
+: >"$meet.done"
+"""
+SENT = """\
+[arms.a]
+[arms.b]
+env = { PARIBUS_TEST_ARM = "b" }
+"""
+
+
+def test_incast_of_three_senders_on_real_ranks(tmp_path: Path) -> None:
+    mpi = any_mpi()
+    printed = tmp_path / "printed.txt"
+    table = text_of("ib_write_bw", "good-handmade-gbits-pairs")
+    table = re.sub(r"Number of qps   : \d+", "Number of qps   : 1", table)
+    printed.write_text(table)
+    program = tmp_path / "ib_write_bw"
+    meet = tmp_path / "meet"
+    meet.mkdir()
+    rate = 32.768 / 65536 / 8 * 1e3
+    program.write_text(
+        STAND_IN % {"meet": meet, "rate": f"32.77              {rate:.6f}", "printed": printed}
+    )
+    program.chmod(0o755)
+    settings = f'path = "{program}"\nqueue_pairs = [4, 16]\nseconds = 1\nranks = 4'
+    path = f"{Path(mpi.mpirun).parent}:/usr/bin:/bin"
+    done, stored = driven(
+        tmp_path, "incast", settings, SENT, plan='bind = "none"\nbudget = "2 s"', path=path
+    )
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    assert {one.outcome.error for one in stored} == {""}
+    for one in stored:
+        samples = {(s.metric, s.case): s.values[0] for s in one.outcome.samples}
+        for pairs in (4, 16):
+            case = Case.of(queue_pairs=pairs)
+            assert samples["throughput", case] == pytest.approx(3 * 32.77)
+            assert samples["fairness", case] == pytest.approx(1.0)
+            for sender in (1, 2, 3):
+                row = Case.of(queue_pairs=pairs, sender=sender)
+                assert samples["sender", row] == pytest.approx(32.77)
+    assert processes_with(str(meet)) == []
+    assert list(meet.iterdir()) == []
+
+
+def incast_of(rates: Sequence[float], *, late_s: int = 0) -> str:
+    """Return what senders of `rates` (million messages/s of 64 KiB) print, the last one late."""
+    table = text_of("ib_write_bw", "good-handmade-gbits-pairs").split("\n")
+    lines = []
+    for sender, rate in enumerate(rates, 1):
+        begin = 1795238000 + (late_s if sender == len(rates) else 0)
+        row = f" 65536      664644           0.00               {rate * 524.288:.2f}"
+        row += f"\t\t   {rate:.6f}"
+        own = [row if line.startswith(" 65536") else line for line in table]
+        lines += [f"begin {begin}", *own, f"end {begin + 10}"]
+        lines[-len(own) - 2 :] = [
+            f"[incast {sender}/{len(rates)} 4] {line}" for line in lines[-len(own) - 2 :]
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def fairness_of(rates: Sequence[float]) -> float:
+    samples = {
+        s.metric: s for s in read("incast", incast_of(rates)).samples if len(s.case.items) == 1
+    }
+    return samples["fairness"].values[0]
+
+
+@given(st.lists(st.floats(0.01, 2.0), min_size=2, max_size=5))
+def test_fairness_is_jains_index(rates: list[float]) -> None:
+    """1 for equal shares; never below 1/n; the same whatever the unit and the order."""
+    rates = [round(rate, 6) for rate in rates]
+    found = fairness_of(rates)
+    assert 1 / len(rates) - 1e-9 <= found <= 1 + 1e-9
+    assert found == pytest.approx(fairness_of(rates[::-1]), rel=1e-6)
+    assert fairness_of([0.7] * len(rates)) == pytest.approx(1.0)
+
+
+def test_senders_that_do_not_send_together_are_told() -> None:
+    assert read("incast", incast_of([0.06, 0.06, 0.06])).guards == ()
+    guard = read("incast", incast_of([0.06, 0.06, 0.06], late_s=6)).guards[0]
+    assert "with 4 queue pairs all senders sent for 4 s only" in guard
+
+
+def test_an_incast_script_that_cannot_know_its_rank_says_so(tmp_path: Path) -> None:
+    argv = ["/bin/sh", "-c", incast.SCRIPT, "incast", "true", "127.0.0.1", "20000", "4", "1", "2"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False, env={})
+    assert done.returncode == 2
+    assert "the launcher does not say which rank this is" in done.stderr
+
+
+# --- figures that mean the same, and what contaminates them -----------------------------------
+
+
+def test_perftests_labels_are_one_unit_and_its_gigabits_another() -> None:
+    """MB/sec and MiB/sec are both 2^20 B; 0.187654 million messages of 64 KiB are 98.38 Gbit/s."""
+    said = "good-handmade-mb"
+    mb = text_of("ib_write_bw", said)
+    figures = {
+        label: {
+            s.metric: s.values[0] for s in read("ib_write_bw", mb.replace("MB/sec", label)).samples
+        }
+        for label in ("MB/sec", "MiB/sec")
+    }
+    assert figures["MB/sec"] == figures["MiB/sec"]
+    assert figures["MB/sec"]["bandwidth"] == pytest.approx(11728.38, abs=0.01)
+    for report in ("good-handmade-report-45", "good-handmade-report"):
+        found = {
+            s.metric: s.values[0]
+            for s in read("ib_write_bw", text_of("ib_write_bw", report)).samples
+        }
+        assert found["bandwidth"] == pytest.approx(11728.38, rel=1e-4)
+    gigabits = mb.replace("MB/sec", "Gb/sec")
+    with pytest.raises(ParseError, match="Gb/sec are not"):
+        read("ib_write_bw", gigabits)
+
+
+def test_mean_and_median_of_perftest_are_never_compared() -> None:
+    median = read("ib_write_lat", text_of("ib_write_lat", "good-handmade-one"))
+    mean = read("ib_write_lat", text_of("ib_write_lat", "good-handmade-duration"))
+    assert (median.parameters["statistic"], mean.parameters["statistic"]) == ("median", "mean")
+    assert {s.metric for s in mean.samples} == {"latency"}
+
+
+def test_datagrams_that_were_lost_are_told() -> None:
+    said = json.loads(text_of("iperf3", "good-udp-json"))
+    said["end"]["sum_received"]["lost_percent"] = 12.25
+    guard = read("iperf3", json.dumps(said, indent=1)).guards[0]
+    assert "12.2 % of the datagrams were lost" in guard
+    guard = read("netperf", text_of("netperf", "good-udp")).guards[0]
+    assert "31.3% of the datagrams were lost" in guard
+    assert read("iperf3", text_of("iperf3", "good-udp-json")).guards == ()
+
+
+def test_a_core_at_its_limit_is_told() -> None:
+    said = json.loads(text_of("iperf3", "good-tcp-json"))
+    said["end"]["cpu_utilization_percent"]["remote_total"] = 99.4
+    guard = read("iperf3", json.dumps(said, indent=1)).guards[0]
+    assert guard == "the other host used 99 % of a core: the core limits, not the network"
+
+
+def test_netperfs_own_confidence_is_told() -> None:
+    guard = read("netperf", text_of("netperf", "good-confidence")).guards[0]
+    assert "confidence asked for was not reached: throughput to 79.755 %" in guard
+
+
+def test_an_iperf3_that_was_cut_short_is_refused() -> None:
+    said = json.loads(text_of("iperf3", "good-tcp-json"))
+    said["start"]["test_start"]["duration"] = 10
+    with pytest.raises(ParseError, match="10 s were asked for"):
+        read("iperf3", json.dumps(said, indent=1))
+    with pytest.raises(ParseError, match="interrupt"):
+        read(
+            "iperf3",
+            json.dumps({**said, "error": "interrupt - the client has terminated"}, indent=1),
+        )
+
+
+def test_the_forms_of_one_tool_say_the_same_in_the_same_words() -> None:
+    """Text and JSON of one tool bear the same metrics and parameters, so that they can be laid
+    side by side."""
+    for name, one, other in (
+        ("fio", "good-randrw-text", "good-randrw-json"),
+        ("ior", "good-posix-text", "good-posix-json"),
+        ("iperf3", "good-tcp-text", "good-tcp-json"),
+        ("netperf_rr", "good-classic", "good-keys"),
+    ):
+        text, machine = read(name, text_of(name, one)), read(name, text_of(name, other))
+        assert set(text.parameters) <= {*machine.parameters, "omit"}
+        assert {s.metric for s in text.samples} <= {s.metric for s in machine.samples}
+        if name == "fio":
+            assert {s.case for s in text.samples} == {s.case for s in machine.samples}
+
+
+def test_every_repetition_of_ior_is_a_value_of_the_launch() -> None:
+    found = read("ior", text_of("ior", "good-posix-text"))
+    values = {(s.metric, str(s.case)): s.values for s in found.samples}
+    assert values["bandwidth", "op=write"] == (639.6, 1700.54, 3005.12)
+    assert found.ranks == 2
+
+
+def test_a_clients_log_of_ucx_alone_has_no_size() -> None:
+    """Without the server's part neither test nor size is known: read, but never as 64 B."""
+    whole = text_of("ucx_perftest", "good-tag-lat")
+    client = whole[: whole.index("Waiting for connection")]
+    found = read("ucx_perftest", client)
+    assert {s.case for s in found.samples} == {Case()}
+    asked = Request({"bytes": [64], "test": "tag_lat", "iterations": 2000}, 1)
+    with pytest.raises(ParseError, match="64 B is missing"):
+        BENCHMARKS["ucx_perftest"].parse(client, asked)
+    assert BENCHMARKS["ucx_perftest"].parse(whole, asked).samples
+
+
+def test_dates_as_tools_print_them() -> None:
+    assert launch_date(1795216378) == {"launch.date": "2026-11-20T23:12:58+00:00"}
+    assert launch_date("Fri Nov 20 23:13:02 2026") == {"launch.date": "2026-11-20T23:13:02"}
+    assert launch_date("11/20/2026 23:13:04") == {"launch.date": "2026-11-20T23:13:04"}
+    assert launch_date("soon") == launch_date(True) == launch_date(None) == launch_date(3) == {}
+
+
+@pytest.mark.parametrize("name", ["fio", "ior", "iperf3", "ib_write_bw", "incast", "mdtest"])
+def test_large_outputs_are_read_in_time(name: str) -> None:
+    """Something without end between two lines must not cost more than its length (1 s for 4 MB)."""
+    path = sorted((FIXTURES / name).glob("good-*.out"))[-1]
+    lines = path.read_text().split("\n")
+    middle = len(lines) // 2
+    for filler in (" " * 4_000_000, "-" * 4_000_000, "1 " * 2_000_000, " 1.5" * 1_000_000):
+        text = "\n".join([*lines[:middle], filler, *lines[middle:]])
+        begin = time.monotonic()
+        with contextlib.suppress(ParseError):
+            read(name, text)
+        assert time.monotonic() - begin < 2.0
