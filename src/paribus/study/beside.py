@@ -10,7 +10,7 @@ from typing import Literal
 
 from paribus.errors import UserError
 from paribus.judgement import Finding, Judgement, Notice, Published
-from paribus.model import Arm, Case, Reading, Sample, Settings, Study
+from paribus.model import Arm, Case, Reading, Sample, Selection, Settings, Study
 from paribus.study.imported import Answers, judge_table
 from paribus.study.logs import Log
 from paribus.study.pairing import PUBLISHED
@@ -231,7 +231,7 @@ def said(figure: Figure) -> str:
 
 def _findings(judgement: Judgement, figure: Figure) -> Iterator[tuple[Finding, bool]]:
     """Yield one's own findings that belong to a figure, and whether the arms are the other way."""
-    labels = {s.label for s in judgement.study.benchmarks if s.benchmark == figure.benchmark}
+    mine = [s for s in judgement.study.benchmarks if s.benchmark == figure.benchmark]
     arms = {arm.name.casefold() for arm in judgement.study.arms}
     pair = (figure.reference.casefold(), figure.arm.casefold())
     named = bool(figure.reference) and arms.issuperset(pair)
@@ -239,24 +239,29 @@ def _findings(judgement: Judgement, figure: Figure) -> Iterator[tuple[Finding, b
         here = (judgement.reference.casefold(), arm.name.casefold())
         if named and here not in (pair, pair[::-1]):
             continue
-        for label in sorted(labels):
-            found = _of_arm(judgement, figure, label, arm.name)
+        for selection in mine:
+            found = _of_arm(judgement, figure, selection, arm.name)
             if found is not None:
                 yield found, named and here != pair
 
 
-def _of_arm(judgement: Judgement, figure: Figure, label: str, arm: str) -> Finding | None:
-    """Return the headline, or the case that a figure is of; None if there is none such."""
-    heads = [f for f in judgement.headlines if (f.benchmark, f.arm) == (label, arm)]
-    cases = [f for f in judgement.cases if (f.benchmark, f.arm) == (label, arm)]
+def _of_arm(judgement: Judgement, figure: Figure, selection: Selection, arm: str) -> Finding | None:
+    """Return the headline, or the case that a figure is of; None if there is none such.
+
+    What a publication calls a case may be a parameter of the benchmark here.
+    """
+    heads = [f for f in judgement.headlines if (f.benchmark, f.arm) == (selection.label, arm)]
+    cases = [f for f in judgement.cases if (f.benchmark, f.arm) == (selection.label, arm)]
     if figure.metric is not None:
         heads = [f for f in heads if f.metric.name == figure.metric.name]
         cases = [f for f in cases if f.metric.name == figure.metric.name]
     if figure.peak:
         return _peak(cases)
     if figure.case is not None:
-        asked = set(figure.case.items)
-        return next((f for f in cases if f.case and asked <= set(f.case.items)), None)
+        told = {key: str(value).casefold() for key, value in selection.parameters.items()}
+        asked = {(k, v) for k, v in figure.case.items if told.get(k) != str(v).casefold()}
+        if asked:
+            return next((f for f in cases if f.case and asked <= set(f.case.items)), None)
     return heads[0] if heads else cases[0] if len(cases) == 1 else None
 
 

@@ -46,9 +46,13 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
         kinds = [k for k in logs.kinds if (k.pairing, k.why) == (pairing, why)]
         parts.append(_as_paired(part, pairing, kinds))
         designs.append(f"{_read_from(kinds, why)} {part.design}")
-    study = replace(
-        parts[0].study, benchmarks=tuple(s for part in parts for s in part.study.benchmarks)
+    readings = {kind.label: kind.logs[0].reading for kind in logs.kinds}
+    selections = tuple(
+        replace(s, parameters=readings[s.label].parameters, ranks=readings[s.label].ranks or 0)
+        for part in parts
+        for s in part.study.benchmarks
     )
+    study = replace(parts[0].study, benchmarks=selections)
     whole = merged(parts, study)
     return _held(
         replace(

@@ -1,0 +1,292 @@
+"""Published figures: those that ship are those that were printed; one's own stand beside them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from paribus.benchmarks import BENCHMARKS
+from paribus.errors import StudyError
+from paribus.judgement import Judgement
+from paribus.report.published import here, what
+from paribus.study.beside import beside, judge_published, said
+from paribus.study.imported import Answers
+from paribus.study.logged import judge_logs
+from paribus.study.logs import find_logs
+from paribus.study.pairing import pair_logs
+from paribus.study.published import Figure, load_publication
+from studies import paribus
+from test_logs import many, osu, write
+
+SHIPPED = Path(__file__).parent.parent / "studies" / "published"
+
+LATENCY_A9 = """0:3.28 1:3.69 2:3.70 4:3.67 8:3.69 16:4.11 32:4.53 64:5.35 128:6.60 256:2.85
+512:3.06 1024:3.44 2048:4.19 4096:5.96 8192:7.60 16384:10.64 32768:15.31 65536:23.32 131072:53.65
+262144:85.02 524288:156.81 1048576:299.23 2097152:567.89 4194304:1098.55"""
+BIBW_A9 = """1:0.43 2:0.87 4:1.69 8:3.35 16:6.82 32:13.69 64:18.64 128:29.12 256:486.75 512:1174.69
+1024:2170.21 2048:3844.66 4096:5982.22 8192:2873.87 16384:7078.87 32768:6669.85 65536:4926.26
+131072:4878.30 262144:5853.30 524288:6674.26 1048576:7066.08 2097152:7344.74 4194304:7479.30"""
+# What the five studies print: (benchmark, arm, reference, what was printed).
+PRINTED = {
+    "containers-2021": [
+        ("osu_bw", "container", "host", "6,694 -> 5,887 MB/s (-12.1 %)"),
+        ("babelstream", "container", "host", "424,762.4 -> 422,473 MB/s (-0.5 %)"),
+        ("babelstream", "container", "host", "at most +0.54 %"),
+        ("pynamic", "container", "host", "at most +8 %"),
+    ],
+    "pcie-2020": [
+        ("pytorch_ddp", "common", "", "5,624.23 images/s"),
+        ("pytorch_ddp", "cascade", "", "2,658.47 images/s"),
+        ("hpl", "common", "balance", "slower"),
+        ("hpl", "cascade", "balance", "slower"),
+        ("p2p_bandwidth", "common", "balance", "alike"),
+        ("p2p_bandwidth", "cascade", "balance", "alike"),
+        ("p2p_bandwidth", "common", "balance", "alike"),
+        ("p2p_bandwidth", "cascade", "balance", "faster"),
+    ],
+    "roce-2024": [
+        ("hpl", "roce", "infiniband", "+1 to +4.2 %"),
+        ("hpl", "roce", "infiniband", "+1 to +4 %"),
+        ("hpcg", "roce", "infiniband", "alike"),
+        ("npb_is", "roce", "infiniband", "alike"),
+        ("vasp", "roce", "infiniband", "+14.9 to +16.1 %"),
+        ("lammps", "roce", "infiniband", "+1.4 to +2.35 %"),
+        ("qe", "roce", "infiniband", "-0.29 to -0.1 %"),
+    ],
+    "virtual-2013": [
+        *((f"npb_{n}", "16 nodes", "32 nodes", "+40 to +50 %") for n in ("is", "mg", "cg", "bt")),
+        ("npb_ft", "16 nodes", "32 nodes", "+27 %"),
+        *((f"npb_{n}", "virtual", "physical", "slower") for n in ("lu", "sp")),
+        *(
+            (f"npb_{n}", "virtual", "physical", "alike")
+            for n in ("bt", "cg", "ep", "ft", "is", "mg")
+        ),
+        *((f"npb_{n}", "virtual", "physical", "slower") for n in ("cg", "lu", "sp")),
+        ("npb_ep", "virtual", "physical", "alike"),
+    ],
+}
+
+
+def figures(name: str) -> tuple[Figure, ...]:
+    return load_publication(SHIPPED / f"{name}.toml").figures
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_what_ships_is_what_was_printed(name: str) -> None:
+    found = [(f.benchmark, f.arm, f.reference, said(f)) for f in figures(name)]
+    assert found == PRINTED[name]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "table"), [("osu_latency", LATENCY_A9), ("osu_bibw", BIBW_A9)]
+)
+def test_the_tables_of_the_cloud_cluster_are_whole(benchmark: str, table: str) -> None:
+    printed = {int(b): float(v) for b, v in (pair.split(":") for pair in table.split())}
+    mine = [f for f in figures("azure-2014") if f.benchmark == benchmark]
+    assert {f.case.get("bytes"): f.values["A9"] for f in mine if f.case} == printed
+    assert len(mine) == len(printed)
+
+
+def test_every_file_that_ships_says_where_it_is_from_and_what_is_missing() -> None:
+    paths = sorted(SHIPPED.glob("*.toml"))
+    assert {path.stem for path in paths} == {*PRINTED, "azure-2014"}
+    for path in paths:
+        found = load_publication(path)
+        assert str(found.year)[-4:] == path.stem[-4:]
+        assert found.missing
+        assert found.factor
+        for figure in found.figures:
+            assert figure.benchmark in BENCHMARKS, figure.benchmark
+            assert {figure.arm, figure.reference} - {""} <= set(found.arms)
+
+
+@pytest.mark.parametrize("name", [*PRINTED, "azure-2014"])
+def test_the_command_shows_each_with_its_source(name: str, tmp_path: Path) -> None:
+    done = paribus("compare", SHIPPED / f"{name}.toml", "--out", "out", cwd=tmp_path)
+    assert done.stderr == ""
+    assert done.returncode == (3 if name == "containers-2021" else 0)
+    flat = " ".join(done.stdout.split())
+    publication = load_publication(SHIPPED / f"{name}.toml")
+    assert publication.source in flat
+    assert "carry no interval" in flat
+    page = (tmp_path / "out" / "report.html").read_text()
+    told = json.loads((tmp_path / "out" / "verdict.json").read_text())
+    assert len(told["published"]) == len(publication.figures)
+    for figure in publication.figures:
+        assert said(figure).replace(">", "&gt;") in page
+
+
+# --- beside one's own ------------------------------------------------------------------------
+
+
+def own(tmp_path: Path, effect: float, arms: tuple[str, str] = ("infiniband", "roce")) -> Judgement:
+    """Return the judgement of twelve launches each, osu_latency at eight sizes."""
+    one = write(tmp_path / arms[0], many())
+    other = write(tmp_path / arms[1], many(effect, seed=2))
+    return judge_logs(pair_logs(*find_logs([one, other])), Answers())
+
+
+PAPER = """
+title = "Wires"
+year = 2020
+[arms]
+infiniband = "the old"
+roce = "the new"
+"""
+
+
+def lay(tmp_path: Path, judgement: Judgement, text: str) -> list[str]:
+    path = tmp_path / "paper.toml"
+    path.write_text(PAPER + text)
+    found = beside(judgement, [load_publication(path)])
+    assert found.headlines == judgement.headlines, "no verdict rests on what was published"
+    return [f"{what(row)}: {row.said}; {here(row)}" for row in found.published if row.finding]
+
+
+PAIR = 'benchmark = "osu_latency"\narm = "roce"\nreference = "infiniband"\n'
+
+
+@pytest.mark.parametrize(
+    ("effect", "key", "expected"),
+    [
+        (
+            0.8,
+            "advantage = [14.9, 16.1]",
+            "speed of roce against infiniband: +14.9 to +16.1 %; +24",
+        ),
+        (1.25, "advantage = 1", "speed of roce against infiniband: +1 %; -20"),
+        (1.25, "overhead = { at_most = 8 }", "cost of roce against infiniband: at most +8 %; +2"),
+        (1.25, 'word = "alike"', "roce against infiniband: alike; +2"),
+    ],
+)
+def test_ones_own_finding_stands_on_the_scale_of_the_published(
+    tmp_path: Path, effect: float, key: str, expected: str
+) -> None:
+    (row,) = lay(tmp_path, own(tmp_path, effect), f"[[figures]]\n{PAIR}{key}\n")
+    assert row.startswith(f"osu_latency, {expected}")
+    low, high = (float(end) for end in row[row.index("[") + 1 : -1].split(","))
+    assert low < float(row.rpartition("; ")[2].split()[0]) < high
+
+
+def test_arms_the_other_way_round_are_turned(tmp_path: Path) -> None:
+    judgement = own(tmp_path, 1.25, ("RoCE", "InfiniBand"))
+    (row,) = lay(tmp_path, judgement, f"[[figures]]\n{PAIR}advantage = 20\n")
+    assert "; +2" in row, "RoCE is the reference here and a quarter faster"
+
+
+def test_values_and_cases_stand_beside_their_like(tmp_path: Path) -> None:
+    text = """
+[[figures]]
+benchmark = "osu_latency"
+case = { bytes = [1, 8, 999] }
+values = { infiniband = [10, 13, 99], roce = [11, 14, 99] }
+[[figures]]
+benchmark = "osu_latency"
+peak = true
+values = { infiniband = 9 }
+[[figures]]
+benchmark = "vasp"
+arm = "roce"
+reference = "infiniband"
+advantage = 5
+"""
+    rows = lay(tmp_path, own(tmp_path, 1.1), text)
+    assert rows[0].startswith(
+        "osu_latency, latency, 1 B, roce against infiniband: 10 -> 11 us (+10.0 %); +"
+    )
+    assert rows[1].startswith("osu_latency, latency, 8 B, ")
+    assert rows[2].startswith("osu_latency, latency, peak, infiniband: 9 us; 10")
+    assert " -> 11" in rows[2]
+    assert len(rows) == 3
+
+
+def test_the_report_has_both_in_terminal_and_html(tmp_path: Path) -> None:
+    (tmp_path / "paper.toml").write_text(f"{PAPER}[[figures]]\n{PAIR}advantage = [14.9, 16.1]\n")
+    own(tmp_path, 0.8)
+    words = ["compare", "infiniband", "roce", "--beside", "paper.toml", "--beside", "azure-2014"]
+    done = paribus(*words, "--out", "out", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    flat = " ".join(done.stdout.split())
+    assert "Wires (2020)" in flat
+    assert "published: +14.9 to +16.1 %; here: +24" in flat
+    assert "published figures carry no interval" in flat.casefold()
+    assert "Not measured here: osu_bibw." in flat
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "+14.9 to +16.1 %" in page
+    assert "Published figures carry no interval" in page
+    done = paribus("compare", "infiniband", "roce", "--beside", "azure-2015", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "did you mean 'azure-2014'?" in done.stderr
+
+
+def test_published_values_are_an_arm_of_a_comparison(tmp_path: Path) -> None:
+    write(tmp_path / "mine", {"x.log": osu(sizes=14)})
+    done = paribus("compare", SHIPPED / "azure-2014.toml", "mine", "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (3, "")
+    told = json.loads(done.stdout)
+    assert [arm["name"] for arm in told["study"]["arms"]] == ["A9", "mine"]
+    assert told["headlines"][0]["verdict"]["reason"].startswith(
+        "published figures carry no interval"
+    )
+    ratios = {case["case"]["bytes"]: case["comparison"]["ratio"] for case in told["cases"]}
+    assert ratios[128] == pytest.approx(17 / 6.60)
+    assert 0 not in ratios, "this log has no line for 0 B"
+    done = paribus("compare", SHIPPED / "roce-2024.toml", "mine", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--beside" in done.stderr
+
+
+# --- what is refused -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("titel = 1", "did you mean 'title'?"),
+        (f"{PAPER}", "figures: is missing"),
+        (f"{PAPER}[[figures]]\n{PAIR}", "says not one of values"),
+        (f"{PAPER}[[figures]]\n{PAIR}advantage = 1\nword = 'alike'", "says not one of values"),
+        (f"{PAPER}[[figures]]\n{PAIR}advantage = 'big'", "is not a number"),
+        (f"{PAPER}[[figures]]\n{PAIR}advantage = [1, 2, 3]", "write percent"),
+        (f"{PAPER}[[figures]]\n{PAIR}advantage = nan", "is not a number"),
+        (f"{PAPER}[[figures]]\n{PAIR}word = 'better'", "faster, slower, alike"),
+        (
+            f"{PAPER}[[figures]]\n{PAIR.replace('roce', 'rocky')}advantage = 1",
+            "name one of the arms",
+        ),
+        (f"{PAPER}[[figures]]\nbenchmark = 'osu_bw'\nvalues = {{ roce = 0 }}", "not above zero"),
+        (
+            f"{PAPER}[[figures]]\nbenchmark = 'osu_bw'\nvalues = {{ roce = [1, 2] }}",
+            "2 values for 1",
+        ),
+        (f"{PAPER}[[figures]]\nbenchmark = 'mine'\nvalues = {{ roce = 1 }}", "unit or better"),
+        (
+            f"{PAPER}[[figures]]\nbenchmark = 'osu_bw'\nmetric = 'x'\nvalues = {{ roce = 1 }}",
+            "is none of",
+        ),
+        (
+            f"{PAPER}[[figures]]\nbenchmark = 'osu_bw'\nunit = 'GB/s'\nvalues = {{ roce = 1 }}",
+            "convert",
+        ),
+        ("title = ", "is not TOML"),
+        ('question = "?"\n[[benchmarks]]\nname = "latency"', "is a study, not figures"),
+    ],
+)
+def test_what_a_file_cannot_say_is_refused_with_its_key(
+    tmp_path: Path, text: str, expected: str
+) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text(text)
+    with pytest.raises(StudyError) as caught:
+        load_publication(path)
+    assert expected in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_values_of_two_arms_alone_give_ratios_without_a_verdict() -> None:
+    found = judge_published(load_publication(SHIPPED / "containers-2021.toml"), Answers())
+    ratios = {f.benchmark: f.comparison.ratio for f in found.headlines if f.comparison}
+    assert ratios == pytest.approx({"osu_bw": 5887 / 6694, "babelstream": 422473 / 424762.4})
+    assert {f.verdict.word.value for f in found.headlines} == {"withheld"}
