@@ -15,7 +15,7 @@ from paribus.model import Study
 from paribus.store import Gathered
 from paribus.study import gathering
 from paribus.study.arms import Ready, make_ready
-from paribus.study.audit import ERROR
+from paribus.study.audit import ERROR, NODES
 from paribus.study.gathering import asked, changes, gather, gather_arm, of_nodes, read_answer
 from paribus.study.load import load_study
 from processes import gone
@@ -60,7 +60,7 @@ def error_of(folder: Path, text: str) -> str:
 
     with LocalHost() as host:
         (one,) = gather_arm(study, ready, Through(host))
-    assert set(one.facts) == {ERROR}
+    assert one.facts.keys() == {ERROR, NODES}
     return str(one.facts[ERROR])
 
 
@@ -163,6 +163,14 @@ def test_changes_are_told_from_the_first_to_the_last(tmp_path: Path) -> None:
     (one,) = changes(several, study, ("compute",), {})
     assert isinstance(one, Difference)
     assert (one.arm, one.key, one.kind, one.node) == ("a", "gpu.0.driver", "unexplained", "n1")
+
+
+def test_a_node_that_failed_once_and_answered_later_is_known() -> None:
+    silent = {ERROR: "node 2 of 2: no answer", NODES: 2}
+    first, second = Gathered("a", "n1", 1.0, {"x": 1}), Gathered("a", "n2", 2.0, {"x": 1})
+    failed = Gathered("a", "node 2 of 2", 1.0, silent)
+    assert of_nodes([first, failed])["a"] == {"n1": {"x": 1}, "node 2 of 2": silent}
+    assert of_nodes([first, failed, second])["a"] == {"n1": {"x": 1}, "n2": {"x": 1}}
 
 
 def test_half_an_answer_is_an_error() -> None:

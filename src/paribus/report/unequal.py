@@ -35,6 +35,9 @@ LIKELY = (
 )
 """What `Difference.rank` says."""
 
+SILENT = "facts.error"
+"""The key that says of a node that it gave no facts."""
+
 MOST_SHOWN = 6
 """Differences of one kind that are shown with their values; the unexplained are never cut."""
 
@@ -58,6 +61,10 @@ def print_differences(
             continue
         if kind == "unknown" and not everything:
             line(console, f"{means}: {len(mine)}", indent=2, style="dim")
+            for one, arms in mine:
+                if one.key == SILENT:
+                    said = f"{', '.join(arms)}: {one.arm_value}"
+                    line(console, said, indent=4, hang=2, style="bold", name="no facts")
             continue
         line(console, f"{means}: {len(mine)}", indent=2, style=_style(kind))
         cut = not everything and kind != "unexplained"
@@ -105,10 +112,6 @@ def print_audit(
     """Print the answer of `paribus audit`: one sentence, then what differs."""
     line(console, _answer(study, answer), style="bold")
     line(console, _asked(study, nodes), style="dim")
-    for arm, facts in nodes.items():
-        for node in facts.values():
-            if "facts.error" in node:
-                line(console, f"{arm}: {node['facts.error']}", style="bold", name="No facts")
     console.print()
     equal = f"{units.count(len(answer.equal), 'fact')} equal in all arms."
     several = len(study.arms) > 2

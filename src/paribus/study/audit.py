@@ -36,6 +36,11 @@ OF_RANKS = ("rank.", "limits.", "lib.", "program.", "mpi.", "kernel.")
 ERROR = "facts.error"
 """The fact of a node that gave no facts, or not all of them: why."""
 
+NODES = "facts.nodes"
+"""Beside it: how many nodes its arm has."""
+
+SILENT = "nothing is known of this node, so nothing in this arm can be called equal"
+
 MOST_SHOWN = 160
 """Characters of a value that are shown."""
 
@@ -114,6 +119,11 @@ def audit_study(
         equal |= said.equal
     for arm in (reference, *others):
         found += between_nodes(nodes.get(arm, {}), Question(study, arm, every))
+        found += [
+            Difference(ERROR, arm, "", str(facts[ERROR]), "unknown", SILENT, 3, node)
+            for node, facts in nodes.get(arm, {}).items()
+            if ERROR in facts
+        ]
     differing = {one.key for one in found if not one.node}
     return Audit(ranked(found), frozenset(equal - differing))
 
@@ -272,13 +282,13 @@ def _classed(
 ) -> Difference | None:
     """Return a difference with its kind, None for one that is not worth telling."""
     row, study = classify(key), question.study
+    if row.kind in ("volatile", "identity"):
+        worth = _notable(row, ours, theirs) if row.kind == "volatile" else _rank(row, question) > 0
+        return _difference(key, ours, theirs, "noted", question) if worth else None
     if matches(key, explained_by(study)):
         named = matches(key, study.explains)
         why = "named under `explains`" if named else factors()[study.factor].reason
         return _difference(key, ours, theirs, "factor", question, why)
-    if row.kind in ("volatile", "identity"):
-        worth = _notable(row, ours, theirs) if row.kind == "volatile" else _rank(row, question) > 0
-        return _difference(key, ours, theirs, "noted", question) if worth else None
     if leader := _leader(key, leaders):
         return _difference(key, ours, theirs, "explained", question, f"follows from {leader}")
     if key in question.accepted:
@@ -322,7 +332,7 @@ def _held(row: Row) -> bool:
 
 
 def _keys(nodes: Nodes) -> set[str]:
-    return {key for facts in nodes.values() for key in facts} - {ERROR}
+    return {key for facts in nodes.values() for key in facts} - {ERROR, NODES}
 
 
 def _shares(nodes: Nodes, key: str) -> Shares:
