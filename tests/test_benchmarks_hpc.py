@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from mpis import any_mpi, installations
 from paribus.benchmarks import BENCHMARKS, _linpack
 from paribus.errors import ParseError, UserError
+from paribus.launchers.openmpi import ROOT
 from paribus.model import Mpi, Program, Request, State
 from paribus.store import Store
 from studies import paribus
@@ -67,7 +68,7 @@ def started(program: Program, mpi: Mpi, ranks: int, folder: Path) -> str:
     done = subprocess.run(
         [mpi.mpirun, "-np", str(ranks), *program.argv],
         cwd=folder,
-        env={**os.environ, **program.env},
+        env={**os.environ, **ROOT, **program.env},
         capture_output=True,
         text=True,
         timeout=120,
