@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from paribus.benchmarks import BENCHMARKS
 from paribus.errors import UserError
 from paribus.judgement import Judgement, Word
-from paribus.model import Case, Reading, Sample
+from paribus.model import Arm, Case, Reading, Sample, Selection, Settings, Study
+from paribus.study import plan as plans
 from paribus.study.imported import Answers
 from paribus.study.logged import judge_logs
 from paribus.study.logs import Log, arms_of, find_logs
@@ -429,13 +430,31 @@ def test_arms_are_called_what_tells_their_paths_apart(tmp_path: Path) -> None:
 
 
 def test_studies_of_paribus_are_logs_as_well(tmp_path: Path) -> None:
+    """Their arms are kept apart, and the warm-up does not count."""
     text = (FIXTURES / "latency" / "good-0.out").read_text()
-    for study in ("one", "two"):
-        write(tmp_path / study, {"plan.json": "{}", "logs/0001-0-host-latency.out": text})
-    found = judged(tmp_path / "one", tmp_path / "two")
-    assert words_of(found) == {"latency": "withheld"}
+    arms = (Arm("host"), Arm("bridged"))
+    selection = Selection("latency", "latency", 2, {"bytes": [8, 65536]})
+    study = Study("?", "network", arms, (selection,), Settings(blocks=8, seed=3))
+    frozen = plans.freeze(study, plans.software())
+    (tmp_path / "one").mkdir()
+    plans.write_plan(frozen, tmp_path / "one")
+    for launch in frozen.launches[:6]:
+        name = f"logs/{launch.number:04d}-0-{launch.arm}-latency.out"
+        write(tmp_path / "one", {name: text, name.replace(".out", ".err"): ""})
+    for path in (tmp_path / "one", tmp_path / "one" / "logs"):
+        logs = read(path)
+        assert logs.arms == (f"{path.name}/host", f"{path.name}/bridged")
+        assert not logs.unread
+        assert Counter(log.arm for log in logs.kinds[0].logs) == dict.fromkeys(logs.arms, 2)
+    found = judged(tmp_path / "one")
     assert found.headlines[0].metric.margin == BENCHMARKS["latency"].metrics[0].margin
     assert "latency 1" in found.design
+    mine = write(tmp_path / "mine", {"kernel.log": text})
+    assert [arm.name for arm in judged(tmp_path / "one", mine).study.arms] == [
+        "one/host",
+        "one/bridged",
+        "mine",
+    ]
 
 
 # --- the report ------------------------------------------------------------------------------

@@ -12,13 +12,14 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise, takewhile
 from pathlib import Path
 
 from paribus.benchmarks import BENCHMARKS, kernel_logs
 from paribus.benchmarks._tool import HEAD, plain
 from paribus.errors import ParseError, UserError
 from paribus.model import Reading
+from paribus.study.plan import read_plan
 
 MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
@@ -109,25 +110,54 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
     A path that lies below another belongs to its own arm only. Raises UserError for a path that
     does not exist.
     """
-    arms = arms_of(paths)
+    arms: dict[str, None] = {}
     unread: list[Unread] = []
     logs: list[Log] = []
     seen: dict[tuple[int, int], Path] = {}
     others = {os.path.abspath(path) for path in paths}  # noqa: PTH100 - as in arms_of
-    for arm, path in zip(arms, paths, strict=True):
-        for name, file, status in _files(arm, path, others, unread):
+    for whole, path in zip(arms_of(paths), paths, strict=True):
+        inside, of_study = _arms_of_study(path)
+        arms |= dict.fromkeys([f"{whole}/{arm}" for arm in inside] or [whole])
+        for name, file, status in _files(whole, path, others, unread):
+            arm = whole
+            if inside:
+                number = name.partition("-")[0]
+                if not name.endswith(".out") or number not in of_study:
+                    continue
+                arm = f"{whole}/{of_study[number]}"
             before = seen.setdefault((status.st_dev, status.st_ino), file)
             if before is not file:
                 unread.append(Unread(arm, name, f"is the same file as {_shown(before)}"))
                 continue
             logs += _read(arm, name, file, status, unread)
-    return arms, logs, unread
+    return tuple(arms), logs, unread
 
 
 def natural(name: str) -> tuple[tuple[int, str], ...]:
     """Return a key that sorts log2 before log10, and for which run01 is run1."""
     parts = re.split(r"([0-9]+)", name)
     return tuple((int(p[:18]), "") if i % 2 else (-1, p) for i, p in enumerate(parts))
+
+
+def _arms_of_study(path: Path) -> tuple[list[str], Mapping[str, str]]:
+    """Return the arms of a study, and that of each launch by its number, as its logs name it.
+
+    The warm-up is not among them. Nothing where `path` is no directory of a study, nor its logs.
+    """
+    directory = next((p for p in (path, path.parent) if (p / "plan.json").is_file()), None)
+    if directory is None or (directory is not path and path.name != "logs"):
+        return [], {}
+    plan = read_plan(directory)
+    named = [re.match("[0-9]+", p.name) for p in (directory / "logs").glob("*.out")]
+    most = max((int(number[0][:9]) for number in named if number), default=0)
+    launches = chain.from_iterable(plan.blocks())
+    counted = takewhile(lambda launch: launch.number <= most, launches)
+    session = plan.session > 0
+    return [arm.name for arm in plan.study.arms], {
+        f"{launch.number:04d}": launch.arm
+        for launch in counted
+        if launch.block and (launch.place or not session)
+    }
 
 
 # --- files -----------------------------------------------------------------------------------
