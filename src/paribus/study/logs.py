@@ -130,6 +130,8 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
                 unread.append(Unread(arm, name, f"is the same file as {_shown(before)}"))
                 continue
             logs += _read(arm, name, file, status, unread)
+    order = list(arms)
+    logs.sort(key=lambda log: order.index(log.arm))
     return tuple(arms), logs, unread
 
 
