@@ -14,6 +14,7 @@ import pytest
 
 from mpis import any_mpi, each_mpi
 from paribus.benchmarks import BENCHMARKS
+from paribus.launchers.openmpi import ROOT
 from paribus.model import Mpi, Request
 from paribus.toolchain import kernel_path
 
@@ -35,7 +36,7 @@ def facts(mpi: Mpi, env: Mapping[str, str] | None = None) -> dict[str, Any]:
         [mpi.mpirun, "-n", "2", *command],
         capture_output=True,
         text=True,
-        env={**os.environ, **mpi.env, **oversubscribe, **(env or {})},
+        env={**os.environ, **ROOT, **mpi.env, **oversubscribe, **(env or {})},
         timeout=120,
         check=True,
     )

@@ -13,6 +13,7 @@ import pytest
 
 from mpis import each_mpi
 from paribus.errors import ParseError
+from paribus.launchers.openmpi import ROOT
 from paribus.model import Facts, Mpi
 from paribus.probes import Archive, facts_from_stream, from_stream, script
 from paribus.probes.archive import Unknown
@@ -231,7 +232,7 @@ def test_another_library_by_the_loaders_path_is_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_facts_come_through_a_launcher(mpi: Mpi) -> None:
     """With Open MPI, which repeats our arguments in the environment, and with the others."""
-    env = {**os.environ, **mpi.env, "OMPI_MCA_btl": "tcp,self", "UCX_TLS": "tcp"}
+    env = {**os.environ, **ROOT, **mpi.env, "OMPI_MCA_btl": "tcp,self", "UCX_TLS": "tcp"}
     done = subprocess.run(
         [mpi.mpirun, "-n", "1", "sh", "-c", script(), "facts", "a5b6c7", "all", "/bin/sh"],
         capture_output=True,
