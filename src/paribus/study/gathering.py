@@ -207,8 +207,13 @@ def _ask(
     if done.exit_code != 0:
         last = said.strip().splitlines()[-1:] or answer.strip().splitlines()[-1:]
         raise LaunchError(f"exit code {done.exit_code}{': ' + last[0][:200] if last else ''}")
+    name, facts = read_answer(answer)
     # Scratch is another directory each time, and stands in variables of launchers.
-    return read_answer(answer.replace(scratch, "SCRATCH"))
+    own = Path(scratch).name
+    return name, {
+        key: value.replace(own, "SCRATCH") if isinstance(value, str) else value
+        for key, value in facts.items()
+    }
 
 
 def read_answer(text: str) -> tuple[str, Facts]:
