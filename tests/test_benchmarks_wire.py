@@ -19,11 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpis import any_mpi
+from paribus import containers
 from paribus.benchmarks import BENCHMARKS, incast
 from paribus.benchmarks._dates import launch_date
 from paribus.errors import ParseError
-from paribus.model import Case, Reading, Request, State
+from paribus.host import LocalHost, capture
+from paribus.model import Arm, Case, Container, Reading, Request, Selection, State
 from paribus.store import Store, Stored
+from paribus.study.arms import Ready, compose
 from processes import processes_with
 from studies import paribus
 
@@ -104,6 +107,34 @@ def test_driven_in_two_arms_its_server_gone_with_each_launch(name: str, tmp_path
         assert ports or name == "fio"
         assert all(free(int(port)) for port in ports)
     assert processes_with(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize("name", [name for name in DRIVEN if name != "fio"])
+def test_between_two_containers_the_server_is_found_by_its_name(name: str, tmp_path: Path) -> None:
+    """Client and server are in containers of their own, as on two machines."""
+    benchmark = BENCHMARKS[name]
+    if not shutil.which(benchmark.program):
+        pytest.skip(f"{benchmark.program} is not installed: {benchmark.get}")
+    container = Container("namespace")
+    if reason := containers.check(container, capture):
+        pytest.skip(reason)
+    parameters = {key: parameter.default for key, parameter in benchmark.parameters.items()}
+    for key in {"seconds", "iterations", "warmup"} & parameters.keys():
+        parameters[key] = {"seconds": 1, "iterations": 500, "warmup": 20}[key]
+    scratch = str(tmp_path / "scratch")
+    command = compose(
+        Ready(Arm("bridged", container=container, env={"UCX_TLS": "tcp,self"}), None, ()),
+        Selection(name, name, 1, parameters),
+        benchmark,
+        seed=1,
+        scratch=scratch,
+    )
+    out, err = tmp_path / "out", tmp_path / "err"
+    with LocalHost() as host:
+        done = host.run(command, stdout=str(out), stderr=str(err), timeout_s=60, scratch=scratch)
+    assert done.exit_code == 0, err.read_text()
+    found = benchmark.parse(out.read_text(), Request(parameters, 1))
+    assert {s.metric for s in found.samples} == {m.name for m in benchmark.metrics}
 
 
 def test_by_tcp_ucx_takes_longer_than_by_shared_memory(tmp_path: Path) -> None:
@@ -214,7 +245,7 @@ def test_incast_of_three_senders_on_real_ranks(tmp_path: Path) -> None:
     settings = f'path = "{program}"\nqueue_pairs = [4, 16]\nseconds = 1\nranks = 4'
     path = f"{Path(mpi.mpirun).parent}:/usr/bin:/bin"
     done, stored = driven(
-        tmp_path, "incast", settings, SENT, plan='bind = "none"\nbudget = "2 s"', path=path
+        tmp_path, "incast", settings, SENT, plan='bind = "none"\nbudget = "5 s"', path=path
     )
     assert done.returncode in (0, 3), done.stdout + done.stderr
     assert {one.outcome.error for one in stored} == {""}

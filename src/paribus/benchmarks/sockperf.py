@@ -8,6 +8,13 @@ from paribus.benchmarks._parameters import one_of, positive
 from paribus.benchmarks._tool import figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
 
+# sockperf 3.7 takes no names, only addresses.
+_CLIENT = """\
+address=$(getent ahostsv4 "$1" | sed 's/ .*//; q')
+name=$1
+shift
+exec "$0" ping-pong -i "${address:-$name}" "$@"
+"""
 _P = r"^sockperf: +"
 _VERSION = re.compile(_P + r"== version #(\S+) == *$", re.M)
 _PEER = re.compile(r"^\[ *0\] IP = \S+ +PORT = +\d+ # (TCP|UDP) *$", re.M)
@@ -36,14 +43,14 @@ def command(request: Request) -> Program:
     """Return client and server of a ping-pong."""
     asked, sockperf = request.parameters, path_or(request, "sockperf")
     tcp = ["--tcp"] if asked["protocol"] == "TCP" else []
-    argv = [sockperf, "ping-pong", "-i", "{server}", "-p", "{port}", *tcp]
+    argv = ["/bin/sh", "-c", _CLIENT, sockperf, "{server}", "-p", "{port}", *tcp]
     argv += ["-m", str(asked["message"]), "-t", str(asked["seconds"])]
     return Program(tuple(argv), mpi=False, server=(sockperf, "server", "-p", "{port}", *tcp))
 
 
 def read(text: str) -> Reading:
     """Return median, mean and 99th percentile of half the round trip, in us."""
-    for mark in ("sockperf: ERROR", "No messages were received"):
+    for mark in ("sockperf: ERROR", "No messages were received", "sockperf: '"):
         if (at := text.find(mark)) >= 0:
             refuse(f"sockperf says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
     at = once(text, "== version #", "sockperf's line with its version")
