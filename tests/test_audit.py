@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from paribus.errors import StoreError, UserError
 from paribus.model import Arm, Facts, Selection, Settings, Study
+from paribus.store import Store
 from paribus.study.accepted import add_accepted, parse_accepted, read_accepted
 from paribus.study.audit import (
     ERROR,
@@ -328,3 +329,17 @@ def test_a_study_file_and_its_directory_give_the_same_answer(tmp_path: Path) -> 
     given = paribus("audit", "out", "--accept", "env.OMP_NUM_THREADS=one thread", cwd=tmp_path)
     assert given.returncode == 0, given.stdout
     assert "because: one thread" in given.stdout
+
+
+def test_a_reference_that_changed_withholds_every_verdict(tmp_path: Path) -> None:
+    study = write_study(tmp_path, plan="blocks = 8", factor="nothing")
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with Store(tmp_path / "out", write=True) as store:
+        first = next(one for one in store.gathered() if one.arm == "a")
+        store.keep_gathered([replace(first, facts={**first.facts, "os.release": "another"})])
+    assert paribus("audit", "out", cwd=tmp_path).returncode == 3
+    again = paribus("report", "out", cwd=tmp_path)
+    assert again.returncode == 3, again.stdout
+    assert "os.release" in again.stdout
+    assert "withheld" in again.stdout

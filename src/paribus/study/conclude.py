@@ -75,7 +75,9 @@ def judgement_of(
         return tuple(
             _withhold(
                 f,
-                why.get(f.arm) or why.get(f.reference) or coarse.get((f.benchmark, f.arm, f.case)),
+                why.get(f.arm)
+                or why.get(f.reference or plan.study.arms[0].name)
+                or coarse.get((f.benchmark, f.arm, f.case)),
             )
             for f in several
         )
