@@ -21,6 +21,7 @@ from paribus.errors import UserError
 from paribus.judgement import Judgement, Word
 from paribus.model import Arm, Case, Reading, Sample, Selection, Settings, Study
 from paribus.study import plan as plans
+from paribus.study.dates import started
 from paribus.study.imported import Answers
 from paribus.study.logged import judge_logs
 from paribus.study.logs import Log, arms_of, find_logs
@@ -376,6 +377,39 @@ def test_dates_in_the_logs_win_over_the_times_of_files(tmp_path: Path) -> None:
     found = judge_logs(pair_logs(("a", "b"), logs, ()), Answers())
     assert "by the dates that the logs carry" in found.design
     assert words_of(found) == {"osu_latency": "slower"}
+
+
+def test_logs_with_dates_are_paired_by_them_whatever_the_files_say(tmp_path: Path) -> None:
+    """One file for each arm, with ten outputs of IMB one after the other: they say when."""
+    text = (FIXTURES / "imb_pingpong" / "good-msglen.out").read_text()
+    line = next(one for one in text.splitlines() if one.startswith("# Date "))
+    for arm in ("a", "b"):
+        outputs = []
+        for i in range(10):
+            minute = 2 * i + (arm == "b") if i % 3 else 2 * i + (arm == "a")
+            outputs.append(text.replace(line, f"# Date : Sat Nov 21 05:{minute:02d}:00 2026"))
+        write(tmp_path / arm, {"imb.log": "".join(outputs)})
+    logs = read(tmp_path / "a", tmp_path / "b")
+    (kind,) = logs.kinds
+    assert (kind.pairing, len(kind.logs)) == ("time", 20)
+    found = judge_logs(logs, Answers())
+    assert "neighbours in time, by the dates that the logs carry" in found.design
+    assert "Came first in blocks: a 6 and b 4" in found.design
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("imb_pingpong", "hpl", "hpcc", "qe", "vasp", "gromacs"),
+        *("iperf3", "fio", "ior", "mdtest", "pynamic"),
+    ],
+)
+def test_tools_that_print_a_date_are_dated(name: str) -> None:
+    """All recorded in 2025 or later."""
+    texts = [path.read_text() for path in GOOD if path.parent.name == name]
+    found = [at for text in texts if (at := started(name, text)) is not None]
+    assert found
+    assert all(1.73e9 < at < 2e9 for at in found)
 
 
 def test_many_refused_logs_withhold_the_verdict(tmp_path: Path) -> None:

@@ -9,23 +9,19 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import chain, pairwise, takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 
-from paribus.benchmarks import BENCHMARKS, kernel_logs
 from paribus.benchmarks._tool import HEAD, plain
-from paribus.errors import ParseError, UserError
+from paribus.errors import UserError
 from paribus.model import Reading
 from paribus.study.plan import read_plan
+from paribus.study.recognise import readings, tools
 
 MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
-
-MOST_CUT = 16 << 20
-"""Characters of a text up to which it is searched for several outputs, one after the other."""
 
 _PACKED = (
     (b"\x1f\x8b", "is compressed: unpack it first (gunzip)"),
@@ -36,8 +32,6 @@ _PACKED = (
     (b"\xff\xfe", "is not UTF-8 but UTF-16"),
     (b"\xfe\xff", "is not UTF-8 but UTF-16"),
 )
-
-Reader = Callable[[str], Reading]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +207,7 @@ def _walk(
 def _is_log(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return bool(_tools(plain(file.read(HEAD).decode(errors="replace"))))
+            return bool(tools(plain(file.read(HEAD).decode(errors="replace"))))
     except OSError:
         return False
 
@@ -223,21 +217,20 @@ def _read(
 ) -> list[Log]:
     """Return what one file holds, of each tool that it is recognised to be of."""
     try:
-        text, tools, why = _text(file, status.st_size)
+        text, likely, why = _text(file, status.st_size)
     except OSError as error:
-        text, tools, why = "", [], f"cannot be read: {error.strerror}"
+        text, likely, why = "", [], f"cannot be read: {error.strerror}"
     if why:
         unread.append(Unread(arm, name, why))
         return []
-    found, problems = _readings(text, tools)
+    found, problems = readings(text, likely)
     unread += [Unread(arm, name, why, tool) for tool, why in problems]
-    tools = [reading.benchmark for _, reading in found]
+    of = [reading.benchmark for _, reading in found]
     logs = []
     for part, reading in found:
-        started = reading.facts.get("log.started")
-        dated = isinstance(started, int | float) and not isinstance(started, bool)
-        at = float(started) if dated else status.st_mtime  # type: ignore[arg-type]
-        alone = tools.count(reading.benchmark) == 1
+        at = reading.facts.get("log.started", status.st_mtime)
+        dated = "log.started" in reading.facts
+        alone = of.count(reading.benchmark) == 1
         logs.append(Log(arm, f"{name}#{part}" if part else name, file, at, dated, alone, reading))
     return logs
 
@@ -259,120 +252,12 @@ def _text(file: Path, size: int) -> tuple[str, list[str], str]:
         if b"\0" in raw:
             return "", [], "is binary"
         text = plain(raw.decode(errors="replace"))
-        tools = _tools(text)
-        if not tools:
+        likely = tools(text)
+        if not likely:
             return "", [], "is no output of a tool that is known here"
         if size > len(raw):
             text = plain((raw + opened.readall()).decode(errors="replace"))
-    return text, tools, ""
-
-
-# --- tools -----------------------------------------------------------------------------------
-
-
-@cache
-def _marks() -> Mapping[str, tuple[str, ...]]:
-    """Return each mark with the tools whose it is: every tool's output has one near its start."""
-    found: dict[str, tuple[str, ...]] = {}
-    for benchmark in BENCHMARKS.values():
-        for mark in benchmark.marks:
-            found[mark] = (*found.get(mark, ()), benchmark.name)
-    return {**found, kernel_logs.MARK: (kernel_logs.TOOL,)}
-
-
-@cache
-def _words() -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
-    """Return marks by their longest whole word, and those that have none.
-
-    A text is split into words once, instead of being searched for each of some hundred marks. A
-    mark is taken to begin with a word.
-    """
-    found: dict[str, tuple[str, ...]] = {}
-    others = []
-    for mark in _marks():
-        inside = re.findall(r"(?:^|(?<=\s))\S+(?=\s)", mark)
-        if inside:
-            word = max(inside, key=len)
-            found[word] = (*found.get(word, ()), mark)
-        else:
-            others.append(mark)
-    return found, tuple(others)
-
-
-def _tools(head: str) -> list[str]:
-    """Return the tools whose mark is in the beginning of a text."""
-    words, others = _words()
-    likely = [mark for word in words.keys() & set(head.split()) for mark in words[word]]
-    found = {name for mark in (*likely, *others) if mark in head for name in _marks()[mark]}
-    return [name for name in _order() if name in found]
-
-
-@cache
-def _order() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for names in _marks().values() for name in names))
-
-
-def _reader(tool: str) -> Reader:
-    if tool == kernel_logs.TOOL:
-        return kernel_logs.read
-    reader = BENCHMARKS[tool].read
-    assert reader is not None  # whoever has marks has a reader
-    return reader
-
-
-def _readings(
-    text: str, tools: Sequence[str]
-) -> tuple[list[tuple[int, Reading]], list[tuple[str, str]]]:
-    """Return what a text holds, and what it holds of a tool that was refused: tool and sentence.
-
-    A reader refuses two outputs in one; then they are cut apart where an output begins, and each
-    must prove itself. Parts are numbered from 1, a whole text is 0.
-    """
-    found, problems = _whole(text, tools, 0)
-    if problems and not found:
-        for parts in _cuts(text):
-            read = [_whole(part, _tools(part[:HEAD]), line) for line, part in parts]
-            if all(readings for readings, _ in read):
-                break
-        numbered = [(n, r) for n, (readings, _) in enumerate(read, 1) for r in readings]
-        if numbered:
-            return numbered, [problem for _, refused in read for problem in refused]
-    return [(0, reading) for reading in found], problems
-
-
-def _whole(
-    text: str, tools: Sequence[str], before: int
-) -> tuple[list[Reading], list[tuple[str, str]]]:
-    """Return what the readers of a text read, and what they refuse; it follows `before` lines."""
-    found, problems = [], []
-    for tool in tools:
-        try:
-            found.append(_reader(tool)(text))
-        except ParseError as error:
-            line = f", line {before + error.line}" if error.line else ""
-            problems.append((tool, f"{tool}: {error.cause}{line}"))
-        except Exception as error:  # a reader's own fault costs its file, not the comparison
-            problems.append((tool, f"{tool}: not understood ({type(error).__name__}: {error})"))
-    return found, problems
-
-
-def _cuts(text: str) -> Iterator[list[tuple[int, str]]]:
-    """Yield ways to cut a text into the outputs in it, each with the number of lines before it.
-
-    First where outputs of the tool begin that is the first in it, for HPCC prints what HPL prints;
-    then where outputs of any tool begin.
-    """
-    first: dict[str, tuple[int, str]] = {}
-    for mark, names in _marks().items():
-        if len(text) <= MOST_CUT and (at := text.find(mark)) >= 0:
-            for name in names:
-                first[name] = min(first.get(name, (at, mark)), (at, mark))
-    marks = [mark for _, mark in sorted(set(first.values()))]
-    for several in (marks[:1], marks):
-        found = (m.start() for mark in several for m in re.finditer(re.escape(mark), text))
-        begins = sorted({text.rfind("\n", 0, at) + 1 for at in found})
-        ends = [0, *begins[1:], len(text)]
-        yield [(text.count("\n", 0, b), text[b:e]) for b, e in pairwise(ends)]
+    return text, likely, ""
 
 
 def _shown(path: Path) -> str:
