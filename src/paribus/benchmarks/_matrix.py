@@ -8,7 +8,7 @@ from functools import cache
 from paribus.benchmarks._tool import line_at, line_of, refuse
 from paribus.model import Case, Scalar
 
-_HEADING = re.compile(r"[ \t]*(?:D\\D|GPU|CPU)?[ \t]*(\d+(?:[ \t]+\d+)*)[ \t]*(?:\n|\Z)")
+_HEADING = re.compile(r"[ \t]*(?:(?:D\\D|GPU|CPU)[ \t]*)?(\d+(?:[ \t]+\d+)*)[ \t]*(?:\n|\Z)")
 _ROW = re.compile(
     r"[ \t]*(\d+)[ \t]+((?:\d+\.\d\d|N/A)(?:[ \t]+(?:\d+\.\d\d|N/A))*)[ \t]*(?:\n|\Z)"
 )
