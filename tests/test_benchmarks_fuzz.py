@@ -2,7 +2,7 @@
 
 A regular expression whose time grows faster than the text is found by lines, words and runs of one
 character repeated thousands of times; anything else than a ParseError by seeded random damage.
-PARIBUS_FUZZ_S is how many seconds each reader gets (`./dev fuzz`: 60).
+PARIBUS_FUZZ_S is how many seconds each reader gets (`./dev fuzz` damages fixtures instead).
 """
 
 from __future__ import annotations
