@@ -73,7 +73,7 @@ def mutated(text: str, others: list[str], draw: random.Random) -> str:
     for _ in range(draw.randint(1, 4)):
         lines = text.splitlines(keepends=True) or [""]
         i = draw.randrange(len(lines))
-        match draw.randrange(10):
+        match draw.randrange(11):
             case 0:
                 lines[i] *= draw.choice((0, 2, 50))
             case 1:
@@ -98,6 +98,9 @@ def mutated(text: str, others: list[str], draw: random.Random) -> str:
             case 8:
                 at = draw.randrange(len(lines[i]) + 1)
                 lines[i] = lines[i][:at] + chr(draw.randrange(1, 0x2000)) + lines[i][at + 1 :]
+            case 9:  # what takes quadratic time shows in a long run of one character
+                at = draw.randrange(len(lines[i]) + 1)
+                lines[i] = lines[i][:at] + draw.choice(" 0a.#-=:\t/%") * 60_000 + lines[i][at:]
             case _:
                 block = lines[i : i + draw.randint(1, 40)]
                 lines[i:i] = block * draw.choice((1, 5, 40))

@@ -31,6 +31,9 @@ from paribus.model import (
 HEAD = 1 << 16
 """Where a tool must show itself, in characters: a banner before it is shorter than that."""
 
+WINDOW = 4096
+_RUN = re.compile(r"(.)\1{999}")
+
 LONGEST = 240
 """Characters of a cause: a damaged line may be of any length."""
 
@@ -186,6 +189,7 @@ def _recognise(marks: tuple[str, ...], text: str) -> bool:
 def _read(name: str, reader: Reader, text: str) -> Reading:
     """Return what `reader` read; raises ParseError also where a launcher says that it failed."""
     text = plain(text)
+    _check_runs(text)
     try:
         reading = reader(text)
     except ParseError as error:
@@ -204,6 +208,17 @@ def _read(name: str, reader: Reader, text: str) -> Reading:
     if not reading.samples:
         refuse(f"nothing that {name} measures is in it")
     return reading
+
+
+def _check_runs(text: str) -> None:
+    """Refuse a line that is mostly one character: no tool prints it, and patterns take long on it.
+
+    Only where a window holds no end of a line, so that it costs nothing elsewhere.
+    """
+    for at in range(0, len(text), WINDOW):
+        if text.find("\n", at, at + WINDOW) < 0 and (run := _RUN.search(text, at, at + WINDOW)):
+            said = f"a line with more than a thousand {run[1]!r} in a row: the output is damaged"
+            refuse(said, line_of(text, at))
 
 
 def _failed(text: str) -> ParseError | None:
