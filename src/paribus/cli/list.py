@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import textwrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from paribus.model import Benchmark
 
 EXAMPLE = """\
 example:
@@ -39,6 +44,10 @@ def list_all(arguments: argparse.Namespace) -> int:
                         {"name": m.name, "unit": m.unit, "better": m.better} for m in b.metrics
                     ],
                     "parameters": {key: p.help for key, p in b.parameters.items()},
+                    "program": b.program or None,
+                    "found": _found(b),
+                    "get": b.get or None,
+                    "means": b.means or None,
                 }
                 for b in BENCHMARKS.values()
             ],
@@ -50,9 +59,18 @@ def list_all(arguments: argparse.Namespace) -> int:
         merit = benchmark.metrics[0]
         print(f"{benchmark.name:16} {benchmark.layer}: {merit.unit}, {merit.better} is better")
         print(textwrap.indent(textwrap.fill(benchmark.summary, 76), "    "))
+        if benchmark.program:
+            where = _found(benchmark)
+            told = f"here: {where}" if where else f"not found here; to get it: {benchmark.get}"
+            print(textwrap.indent(textwrap.fill(told, 76), "    "))
         keys = ", ".join(benchmark.parameters)
         print(textwrap.indent(textwrap.fill(f"parameters: {keys}", 76), "    "))
     print("\nstudies that ship:")
     for name, question in studies.items():
         print(f"  {name:20} {question}")
     return 0
+
+
+def _found(benchmark: Benchmark) -> str | None:
+    """Return where a benchmark's program is on the PATH; our own kernels need nothing."""
+    return shutil.which(benchmark.program) if benchmark.program else None
