@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 import shutil
 import time
 from collections import Counter
@@ -519,6 +520,20 @@ def test_a_thousand_logs_are_judged_within_five_seconds(tmp_path: Path) -> None:
     found = judged(tmp_path / "a", tmp_path / "b")
     assert time.process_time() - begin < 5
     assert words_of(found) == {"osu_latency": "slower"}
+
+
+def test_every_notice_is_in_the_documentation() -> None:
+    root = Path(__file__).parent.parent
+    page = " ".join((root / "docs" / "compare.md").read_text().split())
+    for module in ("logged", "beside"):
+        text = (root / "src" / "paribus" / "study" / f"{module}.py").read_text()
+        names = re.findall(r'(?:Notice|_sentences)\(\s*"([a-z ]+)"', text)
+        names += re.findall(r'"([a-z ]+)" if label in', text) + re.findall(
+            r'else "([a-z ]+)"\n', text
+        )
+        assert names
+        for name in names:
+            assert f"**{name}**" in page, name
 
 
 # --- properties ------------------------------------------------------------------------------

@@ -70,6 +70,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What Paribus itself costs.")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     arguments = parser.parse_args()
+    from bench_logs import log_cost
+
     rows = [
         *launch_cost(),
         *fabric_cost(),
@@ -78,6 +80,7 @@ def main() -> None:
         *analysis_cost(),
         *report_cost(),
         *table_cost(),
+        *log_cost(),
     ]
     width = max(len(row[0]) for row in rows)
     for what, measured, bound in rows:
