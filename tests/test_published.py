@@ -17,7 +17,7 @@ from paribus.study.logged import judge_logs
 from paribus.study.logs import find_logs
 from paribus.study.pairing import pair_logs
 from paribus.study.published import Figure, load_publication
-from studies import paribus
+from studies import paribus, write_study
 from test_logs import many, osu, write
 
 SHIPPED = Path(__file__).parent.parent / "studies" / "published"
@@ -290,3 +290,19 @@ def test_values_of_two_arms_alone_give_ratios_without_a_verdict() -> None:
     ratios = {f.benchmark: f.comparison.ratio for f in found.headlines if f.comparison}
     assert ratios == pytest.approx({"osu_bw": 5887 / 6694, "babelstream": 422473 / 424762.4})
     assert {f.verdict.word.value for f in found.headlines} == {"withheld"}
+
+
+def test_run_and_report_lay_them_beside_as_well(tmp_path: Path) -> None:
+    study = write_study(tmp_path, script="echo 2.50013", plan="blocks = 8")
+    text = '[[figures]]\nbenchmark = "steady"\narm = "b"\nreference = "a"\noverhead = [1, 2]\n'
+    arms = PAPER.replace("infiniband", "a").replace("roce", "b")
+    (tmp_path / "paper.toml").write_text(arms + text)
+    for words in (["run", study, "--out", "out"], ["report", "out"]):
+        done = paribus(*words, "--beside", "paper.toml", cwd=tmp_path)
+        assert done.returncode in (0, 3), done.stderr
+        flat = " ".join(done.stdout.split())
+        assert "steady, cost of b against a: published: +1 to +2 %; here: 0.0 %" in flat
+        assert "+1 to +2 %" in (tmp_path / "out" / "report.html").read_text()
+    done = paribus("run", study, "--out", "new", "--beside", "nowhere.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert not (tmp_path / "new").exists(), "refused before the first launch"
