@@ -32,7 +32,7 @@ HEAD = 1 << 16
 """Where a tool must show itself, in characters: a banner before it is shorter than that."""
 
 WINDOW = 4096
-_RUN = re.compile(r"(.)\1{999}")
+_RUN = re.compile(r"(.)\1{299}")
 
 LONGEST = 240
 """Characters of a cause: a damaged line may be of any length."""
@@ -217,7 +217,7 @@ def _check_runs(text: str) -> None:
     """
     for at in range(0, len(text), WINDOW):
         if text.find("\n", at, at + WINDOW) < 0 and (run := _RUN.search(text, at, at + WINDOW)):
-            said = f"a line with more than a thousand {run[1]!r} in a row: the output is damaged"
+            said = f"a line with hundreds of {run[1]!r} in a row: the output is damaged"
             refuse(said, line_of(text, at))
 
 
