@@ -127,9 +127,7 @@ def test_any_look_p_is_the_share_of_studies(blocks):
         error = math.sqrt(max(share, 1e-4) / studies)
         assert any_look_p(p, at) >= share - 3 * error
         if blocks in LOOKS and p >= 2 / 256:
-            # Rising between the points of the table costs most where p is large, and nobody cares.
-            room = 1.06 if p < 0.1 else 1.1
-            assert any_look_p(p, at) <= room * max(share, p) + 3 * error
+            assert any_look_p(p, at) <= 1.06 * max(share, p) + 3 * error
 
 
 def test_any_look_p_of_a_case_that_lacks_blocks_is_no_less_than_the_share():

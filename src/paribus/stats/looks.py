@@ -12,6 +12,7 @@ distribution whatever the data's, so it can be tabulated once (tools/calibrate_l
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -121,7 +122,7 @@ def any_look_p(p: float, at: Sequence[int]) -> float:
         return p
     at = tuple(at)
     cell = bisect_right(GRID, p) - 1
-    together = max(_at_grid(at)[cell] if cell >= 0 else 0.0, _crossing(p, at, cell))
+    together = min(_crossing(p, at, cell), _at_grid(at)[cell + 1])
     every, last = LOOKS + LONGER, len(at) - 1
     if last < len(every) and at[:-1] == every[:last] and at[-1] <= every[last]:
         calibrated = (round(1 - c, 12) for c, levels in LEVELS.items() if p <= levels[last])
@@ -151,13 +152,14 @@ def nominal_level(error: float, at: tuple[int, ...]) -> float:
 
 @lru_cache(maxsize=256)
 def _at_grid(at: tuple[int, ...]) -> tuple[float, ...]:
-    """Return the largest chance of a crossing up to each level of the grid, so it only rises."""
-    rising: list[float] = []
-    for cell, level in enumerate(GRID):
-        # What the cell below comes to at its upper end is what this one starts from.
-        below = _crossing(level, at, cell - 1)
-        rising.append(max(_crossing(level, at, cell), below, rising[-1] if rising else 0.0))
-    return tuple(rising)
+    """Return the smallest chance of a crossing from each level of the grid on, inf beyond it.
+
+    A chance that is true of a larger p is an upper limit for a smaller one: so it only rises.
+    """
+    falling = [math.inf]
+    for cell in reversed(range(len(GRID))):
+        falling.append(min(_crossing(GRID[cell], at, cell), falling[-1]))
+    return tuple(reversed(falling))
 
 
 def _crossing(p: float, at: tuple[int, ...], cell: int) -> float:
