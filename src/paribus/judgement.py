@@ -241,11 +241,6 @@ class Judgement:
     def reference(self) -> str:
         return self.study.arms[0].name
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The sentences of the notices that change how the verdicts are to be read."""
-        return tuple(f"{n.text} {n.mend}".strip() for n in self.notices if n.level == "warning")
-
     def of_benchmark(self, label: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         """Return the rows of `findings` that belong to the benchmark `label`, in order."""
         return tuple(f for f in findings if f.benchmark == label)

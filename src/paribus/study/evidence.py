@@ -12,6 +12,7 @@ from paribus.stats.pairs import block_log_ratios
 from paribus.stats.probes import ProbeOfLaunch
 from paribus.stats.summary import endpoint, interference
 from paribus.store import Store
+from paribus.study.gate import GATE
 
 Cell = tuple[str, Case]
 """A metric's name and a case."""
@@ -74,7 +75,7 @@ class Evidence:
                 figures(outcome.samples, self.metrics[launch.benchmark]),
                 _probe(outcome.facts),
                 _interference(outcome.samples, self.metrics[launch.benchmark]),
-                tuple(outcome.facts.get("gate.reasons", ())),
+                tuple(outcome.facts.get(GATE, ())),
             )
         )
         self.see(launch, outcome)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from paribus.host import remove_scratch
 from paribus.judgement import Finding, Progress, Word
-from paribus.model import Benchmark, Facts, Host, Launch, Outcome, Selection, State
+from paribus.model import Arm, Benchmark, Facts, Host, Launch, Outcome, Selection, State
 from paribus.probes.machine import load_facts, machine_facts
 from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Store
@@ -17,9 +17,10 @@ from paribus.study.accepted import read_accepted
 from paribus.study.arms import Ready, asked_of, compose, run_commands
 from paribus.study.cases import cases_settled
 from paribus.study.evidence import Evidence, collect
+from paribus.study.gate import GATE
 from paribus.study.gathering import changes, gather, gather_arm
 from paribus.study.judge import given_up, headlines
-from paribus.study.launching import GATE, Ended, Prepared, outcome_of, start, start_together
+from paribus.study.launching import Ended, Prepared, outcome_of, start, start_together
 from paribus.study.load import benchmark_of
 from paribus.study.plan import Plan
 from paribus.study.progress import progress
@@ -251,9 +252,11 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
     sitting.store.check_space()
     arms = [sitting.ready[launch.arm].arm for launch in launches]
     per_launch = sitting.plan.study.settings.unit == "launch"
-    for arm in arms if per_launch else ():
-        run_commands(arm.before, arm.name, "before")
+    switched: list[Arm] = []
     try:
+        for arm in arms if per_launch else ():
+            run_commands(arm.before, arm.name, "before")
+            switched.append(arm)
         prepared = [_prepare(sitting, launch, i) for i, launch in enumerate(launches)]
         if len(launches) == 1:
             several = [Ended()]
@@ -262,7 +265,7 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
             several = start_together(sitting.hosts[: len(launches)], prepared)
     finally:
         # Also after Ctrl-C: what `before` switched is switched back.
-        for arm in arms if per_launch else ():
+        for arm in switched:
             run_commands(arm.after, arm.name, "after")
     outcomes = [outcome_of(one, ended) for one, ended in zip(prepared, several, strict=True)]
     for launch, outcome in zip(launches, outcomes, strict=True):

@@ -11,6 +11,9 @@ from typing import Any
 from paribus.model import Facts
 from paribus.probes.load import load_between
 
+GATE = "gate.reasons"
+"""The fact of a launch that says why it is outside the noise gate."""
+
 
 @cache
 def limits() -> Mapping[str, float]:

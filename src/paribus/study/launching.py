@@ -22,10 +22,7 @@ from paribus.model import (
     State,
 )
 from paribus.probes.machine import load_facts
-from paribus.study.gate import gate
-
-GATE = "gate.reasons"
-"""The fact of a launch that says why it is outside the noise gate."""
+from paribus.study.gate import GATE, gate
 
 
 @dataclass(frozen=True, slots=True)
