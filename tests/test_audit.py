@@ -11,11 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.errors import StoreError, UserError
-from paribus.model import Arm, Facts, Selection, Settings, Study
-from paribus.store import Store
-from paribus.study.accepted import add_accepted, parse_accepted, read_accepted
-from paribus.study.audit import (
+from paribus.audit.accepted import add_accepted, parse_accepted, read_accepted
+from paribus.audit.audit import (
     ERROR,
     NODES,
     Audit,
@@ -27,7 +24,10 @@ from paribus.study.audit import (
     typical,
     unsteady,
 )
-from paribus.study.classes import classify, factors, matches
+from paribus.audit.classes import classify, factors, matches
+from paribus.errors import StoreError, UserError
+from paribus.model import Arm, Facts, Selection, Settings, Study
+from paribus.store import Store
 from studies import paribus, write_study
 from test_classes import KEYS
 

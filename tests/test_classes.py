@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from paribus.audit.classes import CLASSES, UNCLASSED, classify, factors, matches, rows
 from paribus.benchmarks import BENCHMARKS
-from paribus.study.classes import CLASSES, UNCLASSED, classify, factors, matches, rows
 
 ROOT = Path(__file__).parent.parent
 LAYERS = {b.layer for b in BENCHMARKS.values()} | {"compute", "storage", "network", "application"}

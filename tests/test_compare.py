@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paribus.compare.imported import Answers, judge_table
 from paribus.judgement import Judgement, Word
-from paribus.study.imported import Answers, judge_table
 from paribus.tables.files import read_tables
 from studies import paribus
 

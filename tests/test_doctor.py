@@ -18,12 +18,12 @@ import pytest
 
 from mpis import any_mpi
 from paribus.cli.doctor import to_json
+from paribus.doctor import fitness as room
+from paribus.doctor import trial
+from paribus.doctor.fitness import Finding, Fitness, Watch, company, settings, watch
+from paribus.doctor.trial import BLOCKS, Trial, examine, judged, resolution
 from paribus.report.fitness import sentence
 from paribus.stats.verdict import blocks_needed
-from paribus.study import fitness as room
-from paribus.study import trial
-from paribus.study.fitness import Finding, Fitness, Watch, company, settings, watch
-from paribus.study.trial import BLOCKS, Trial, examine, judged, resolution
 from studies import paribus
 from test_main_job import USER, as_user
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.study import gate as room
-from paribus.study.gate import gate, limits
+from paribus.audit import gate as room
+from paribus.audit.gate import gate, limits
 
 ROOT = Path(__file__).parent.parent
 QUIET: dict[str, Any] = {

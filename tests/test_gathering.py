@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi
+from paribus.audit.audit import ERROR, NODES
 from paribus.host import LocalHost
 from paribus.judgement import Difference
 from paribus.model import Study
 from paribus.store import Gathered
 from paribus.study import gathering
 from paribus.study.arms import Ready, make_ready
-from paribus.study.audit import ERROR, NODES
 from paribus.study.gathering import asked, changes, gather, gather_arm, of_nodes, read_answer
 from paribus.study.load import load_study
 from processes import gone

@@ -18,15 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paribus.benchmarks import BENCHMARKS
+from paribus.compare.dates import started
+from paribus.compare.imported import Answers
+from paribus.compare.logged import judge_logs
+from paribus.compare.logs import Log, arms_of, find_logs
+from paribus.compare.pairing import Logs, pair_logs
 from paribus.errors import UserError
 from paribus.judgement import Judgement, Word
 from paribus.model import Arm, Case, Reading, Sample, Selection, Settings, Study
 from paribus.study import plan as plans
-from paribus.study.dates import started
-from paribus.study.imported import Answers
-from paribus.study.logged import judge_logs
-from paribus.study.logs import Log, arms_of, find_logs
-from paribus.study.pairing import Logs, pair_logs
 from studies import paribus
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -526,7 +526,7 @@ def test_every_notice_is_in_the_documentation() -> None:
     root = Path(__file__).parent.parent
     page = " ".join((root / "docs" / "compare.md").read_text().split())
     for module in ("logged", "beside"):
-        text = (root / "src" / "paribus" / "study" / f"{module}.py").read_text()
+        text = (root / "src" / "paribus" / "compare" / f"{module}.py").read_text()
         names = re.findall(r'(?:Notice|_sentences)\(\s*"([a-z ]+)"', text)
         names += ["work differs", "launches failed"]
         assert names

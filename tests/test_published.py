@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from paribus.benchmarks import BENCHMARKS
+from paribus.compare.beside import beside, judge_published, said
+from paribus.compare.imported import Answers
+from paribus.compare.logged import judge_logs
+from paribus.compare.logs import find_logs
+from paribus.compare.pairing import pair_logs
+from paribus.compare.published import Figure, load_publication
 from paribus.errors import StudyError
 from paribus.judgement import Judgement
 from paribus.report.published import here, what
-from paribus.study.beside import beside, judge_published, said
-from paribus.study.imported import Answers
-from paribus.study.logged import judge_logs
-from paribus.study.logs import find_logs
-from paribus.study.pairing import pair_logs
-from paribus.study.published import Figure, load_publication
 from studies import paribus, write_study
 from test_logs import many, osu, write
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from paribus.audit.accepted import add_accepted, parse_accepted
+from paribus.audit.audit import ERROR, Audit, Nodes
 from paribus.model import Study
 from paribus.store import Store
-from paribus.study.accepted import add_accepted, parse_accepted
-from paribus.study.audit import ERROR, Audit, Nodes
 
 EXAMPLE = """\
 example:
@@ -114,10 +114,10 @@ def _of_directory(directory: Path, accepted: Mapping[str, str]) -> _Seen:
 
 def _of_study(name: str, accepted: Mapping[str, str]) -> _Seen:
     """Return what the arms of a study are now, seen from inside each."""
+    from paribus.audit.audit import audit_study
     from paribus.cli.shipped import find_study
     from paribus.host import LocalHost
     from paribus.study.arms import make_ready
-    from paribus.study.audit import audit_study
     from paribus.study.gathering import asked, gather, of_nodes
     from paribus.study.load import benchmark_of, load_study
 

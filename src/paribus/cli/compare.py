@@ -10,9 +10,9 @@ from paribus.cli.shipped import add_beside
 from paribus.errors import StoreError, UserError
 
 if TYPE_CHECKING:
+    from paribus.compare.imported import Answers
+    from paribus.compare.pairing import Asked
     from paribus.judgement import Judgement
-    from paribus.study.imported import Answers
-    from paribus.study.pairing import Asked
 
 EXAMPLE = """\
 example:
@@ -62,8 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def compare(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus compare`."""
     from paribus.cli import outputs, shipped
-    from paribus.study.beside import beside
-    from paribus.study.imported import Answers
+    from paribus.compare.beside import beside
+    from paribus.compare.imported import Answers
 
     out: Path | None = arguments.out
     answers = Answers(
@@ -91,7 +91,7 @@ def compare(arguments: argparse.Namespace) -> int:
 
 def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) -> Judgement:
     """Return the judgement of whatever the paths are: logs, published figures, or tables."""
-    from paribus.study import beside, imported, logged, logs, pairing, published
+    from paribus.compare import beside, imported, logged, logs, pairing, published
     from paribus.tables.files import read_tables
 
     printed = {path: published.load_publication(path) for path in paths if path.suffix == ".toml"}

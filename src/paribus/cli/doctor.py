@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from paribus.study.fitness import Fitness
+    from paribus.doctor.fitness import Fitness
 
 EXAMPLE = """\
 example:
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def doctor(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus doctor`."""
-    from paribus.study.trial import examine
+    from paribus.doctor.trial import examine
 
     fitness = examine(_tell, mpi=arguments.mpi)
     if arguments.json:

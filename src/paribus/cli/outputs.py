@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from paribus.compare.beside import beside
+from paribus.compare.published import Publication
 from paribus.judgement import Judgement, Progress, Word
 from paribus.store import Store
-from paribus.study.beside import beside
 from paribus.study.conclude import conclude
 from paribus.study.plan import Plan
-from paribus.study.published import Publication
 
 if TYPE_CHECKING:
     from rich.console import Console

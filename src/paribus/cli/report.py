@@ -6,11 +6,11 @@ import argparse
 import os
 from pathlib import Path
 
+from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.cli.audit import add_accept
 from paribus.cli.shipped import add_beside
+from paribus.compare.beside import beside
 from paribus.store import Store
-from paribus.study.accepted import add_accepted, parse_accepted
-from paribus.study.beside import beside
 from paribus.study.conclude import conclude
 from paribus.study.plan import read_plan
 

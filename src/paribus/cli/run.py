@@ -7,6 +7,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.cli.audit import add_accept
 from paribus.cli.shipped import add_beside
 from paribus.errors import StoreError, UserError
@@ -14,7 +15,6 @@ from paribus.host import LocalHost
 from paribus.model import Study
 from paribus.store import Store
 from paribus.study import plan as plans
-from paribus.study.accepted import add_accepted, parse_accepted
 from paribus.study.arms import make_ready
 from paribus.study.execute import execute
 from paribus.study.load import load_study, monitored

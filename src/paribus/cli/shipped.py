@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from paribus.errors import UserError
 
 if TYPE_CHECKING:
-    from paribus.study.published import Publication
+    from paribus.compare.published import Publication
 
 
 def find_study(text: str) -> Path:
@@ -49,7 +49,7 @@ def add_beside(parser: argparse.ArgumentParser) -> None:
 
 def read_published(texts: Sequence[str]) -> list[Publication]:
     """Return the published figures that --beside names: paths, or names of those that ship."""
-    from paribus.study.published import load_publication
+    from paribus.compare.published import load_publication
 
     ships = {path.stem: path for path in sorted((_folder() / "published").glob("*.toml"))}
     found = []

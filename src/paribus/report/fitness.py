@@ -9,7 +9,7 @@ from paribus.report.printing import heading, item, line
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from paribus.study.fitness import Finding, Fitness
+    from paribus.doctor.fitness import Finding, Fitness
 
 STYLES = {"poor": "bold", "fair": "", "good": "dim", "unknown": "dim"}
 TITLES = {

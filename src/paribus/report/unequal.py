@@ -15,7 +15,7 @@ from paribus.report.printing import heading, item, line
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from paribus.study.audit import Audit
+    from paribus.audit.audit import Audit
 
 MEANS: Mapping[str, str] = {
     "unexplained": "NOT EXPLAINED by the factor",

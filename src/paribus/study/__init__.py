@@ -1,1 +1,1 @@
-"""The study: load, plan, execute, audit, judge."""
+"""The study: load, plan, execute, judge."""

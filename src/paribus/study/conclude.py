@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from paribus import __version__
+from paribus.audit.accepted import read_accepted
+from paribus.audit.audit import Audit, audit_study, ranked, typical, unsteady
 from paribus.judgement import Difference, Finding, Judgement, Verdict, Word
 from paribus.model import Facts, State
 from paribus.store import Store
 from paribus.study import notices
-from paribus.study.accepted import read_accepted
-from paribus.study.audit import Audit, audit_study, ranked, typical, unsteady
 from paribus.study.cases import cases
 from paribus.study.coarse import coarse as coarse_of
 from paribus.study.evidence import Evidence, collect

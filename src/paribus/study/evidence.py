@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from paribus.audit.gate import GATE
 from paribus.model import Case, Facts, Launch, Metric, Outcome, Sample, State
 from paribus.stats.pairs import block_log_ratios
 from paribus.stats.probes import ProbeOfLaunch
 from paribus.stats.summary import endpoint, interference
 from paribus.store import Store
-from paribus.study.gate import GATE
 
 Cell = tuple[str, Case]
 """A metric's name and a case."""

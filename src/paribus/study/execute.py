@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from paribus.audit.accepted import read_accepted
+from paribus.audit.gate import GATE
 from paribus.host import remove_scratch
 from paribus.judgement import Finding, Progress, Word
 from paribus.model import Arm, Benchmark, Facts, Host, Launch, Outcome, Selection, State
 from paribus.probes.machine import load_facts, machine_facts
 from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Store
-from paribus.study.accepted import read_accepted
 from paribus.study.arms import Ready, asked_of, compose, run_commands
 from paribus.study.cases import cases_settled
 from paribus.study.evidence import Evidence, collect
-from paribus.study.gate import GATE
 from paribus.study.gathering import changes, gather, gather_arm
 from paribus.study.judge import given_up, headlines
 from paribus.study.launching import Ended, Prepared, outcome_of, start, start_together

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from paribus import probes
+from paribus.audit.audit import ERROR, NODES, Question, moved, ranked
 from paribus.errors import LaunchError
 from paribus.host import remove_scratch
 from paribus.judgement import Difference
 from paribus.model import Benchmark, Facts, Host, Parsed, Program, Selection, Study
 from paribus.store import Gathered
 from paribus.study.arms import Ready, asked_of, compose, program, run_commands
-from paribus.study.audit import ERROR, NODES, Question, moved, ranked
 from paribus.study.load import benchmark_of
 
 LIMIT_S = 15.0

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from paribus.audit.gate import GATE, gate
 from paribus.errors import LaunchError, ParibusError, ParseError
 from paribus.model import (
     Benchmark,
@@ -22,7 +23,6 @@ from paribus.model import (
     State,
 )
 from paribus.probes.machine import load_facts
-from paribus.study.gate import GATE, gate
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ _PLAN_KEYS = (
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}")
 
 
-class _Place:
+class Place:
     """A place in a study file: it refuses, reads keys, and knows its own name."""
 
     def __init__(self, file: str, path: str, table: Any) -> None:
@@ -95,7 +95,7 @@ def load_study(path: Path) -> Study:
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StudyError(f"is not TOML: {error}", place=file, mend="mend that line") from error
-    top = _Place(file, "", table)
+    top = Place(file, "", table)
     top.only(_STUDY_KEYS)
     study = Study(
         question=top.need("question", _text, 'question = "What does X cost?"'),
@@ -140,15 +140,15 @@ def benchmark_of(selection: Selection) -> Benchmark:
     return benchmarks.load_file(Path(selection.file))
 
 
-def _arms(top: _Place) -> tuple[Arm, ...]:
+def _arms(top: Place) -> tuple[Arm, ...]:
     tables = top.need("arms", _table, "[arms.host]")
     if len(tables) < 2:
         top.refuse("arms", None, f"{len(tables)} arm", "name two or more: [arms.a] and [arms.b]")
     return tuple(_arm(top, name, table) for name, table in tables.items())
 
 
-def _arm(top: _Place, name: str, table: Any) -> Arm:
-    place = _Place(top.file, f"arms.{name}", table)
+def _arm(top: Place, name: str, table: Any) -> Arm:
+    place = Place(top.file, f"arms.{name}", table)
     if not _NAME.fullmatch(name):
         place.refuse("", None, "is not a usable name", "use letters, digits, '-', '_' and '.'")
     for key in _LATER_KEYS:
@@ -166,8 +166,8 @@ def _arm(top: _Place, name: str, table: Any) -> Arm:
     )
 
 
-def _container(arm: _Place) -> Container:
-    place = _Place(arm.file, f"{arm.path}.container", arm.table["container"])
+def _container(arm: Place) -> Container:
+    place = Place(arm.file, f"{arm.path}.container", arm.table["container"])
     place.only(_CONTAINER_KEYS)
     return Container(
         engine=place.need("engine", _one_of("namespace", "podman"), 'engine = "namespace"'),
@@ -177,13 +177,13 @@ def _container(arm: _Place) -> Container:
     )
 
 
-def _selections(top: _Place, folder: Path) -> tuple[Selection, ...]:
+def _selections(top: Place, folder: Path) -> tuple[Selection, ...]:
     tables = top.need("benchmarks", _list, '[[benchmarks]]\n  name = "latency"')
     if not tables:
         top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
     found: list[Selection] = []
     for index, table in enumerate(tables):
-        selection = _selection(_Place(top.file, f"benchmarks[{index}]", table), folder)
+        selection = _selection(Place(top.file, f"benchmarks[{index}]", table), folder)
         if any(selection.label == other.label for other in found):
             top.refuse(
                 f"benchmarks[{index}]",
@@ -195,7 +195,7 @@ def _selections(top: _Place, folder: Path) -> tuple[Selection, ...]:
     return tuple(found)
 
 
-def _selection(place: _Place, folder: Path) -> Selection:
+def _selection(place: Place, folder: Path) -> Selection:
     file: Path | None = None
     if "file" in place.table:
         file = (folder / place.read("file", _text, "")).absolute()
@@ -227,8 +227,8 @@ def _selection(place: _Place, folder: Path) -> Selection:
     )
 
 
-def _settings(top: _Place) -> Settings:
-    place = _Place(top.file, "plan", top.table.get("plan", {}))
+def _settings(top: Place) -> Settings:
+    place = Place(top.file, "plan", top.table.get("plan", {}))
     place.only(_PLAN_KEYS)
     return Settings(
         margin=place.read("margin", parse_share, None),
@@ -246,7 +246,7 @@ def _settings(top: _Place) -> Settings:
     )
 
 
-def _check_whole(top: _Place, study: Study) -> None:
+def _check_whole(top: Place, study: Study) -> None:
     settings = study.settings
     _check_layout(top, study)
     each = settings.launches + 1 if settings.unit == "session" else 1
@@ -270,7 +270,7 @@ def _check_whole(top: _Place, study: Study) -> None:
         top.refuse("plan.blocks", settings.blocks, str(error), "60 blocks are usual")
 
 
-def _check_layout(top: _Place, study: Study) -> None:
+def _check_layout(top: Place, study: Study) -> None:
     """Refuse settings of the plan that contradict each other."""
     settings = study.settings
     if settings.layout == "duet" and settings.unit == "session":

@@ -10,9 +10,9 @@ from itertools import pairwise, takewhile
 
 from paribus.benchmarks import BENCHMARKS, kernel_logs
 from paribus.benchmarks._tool import HEAD
+from paribus.compare.dates import started
 from paribus.errors import ParseError
 from paribus.model import Reading
-from paribus.study.dates import started
 
 MOST_CUT = 16 << 20
 """Characters of a text up to which it is searched for several outputs, one after the other."""

@@ -15,8 +15,8 @@ from statistics import median
 from typing import Any, Literal
 
 from paribus.benchmarks import BENCHMARKS
+from paribus.compare.logs import Log, Unread, natural
 from paribus.model import Case, Scalar
-from paribus.study.logs import Log, Unread, natural
 from paribus.tables.cases import case_key
 from paribus.tables.table import Source
 from paribus.units import count

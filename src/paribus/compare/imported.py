@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from paribus import __version__
 from paribus.benchmarks import BENCHMARKS
+from paribus.compare import provenance
+from paribus.compare.gridded import Grid, GriddedEvidence
 from paribus.errors import UserError
 from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread, Verdict, Word
 from paribus.model import Arm, Direction, Metric, Selection, Settings, Study
@@ -15,9 +17,7 @@ from paribus.stats.looks import Looks
 from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.reliability import reliability
 from paribus.stats.summary import geometric_mean
-from paribus.study import provenance
 from paribus.study.conclude import judgement_of, sentence
-from paribus.study.gridded import Grid, GriddedEvidence
 from paribus.study.plan import Plan
 from paribus.tables.launches import Arrangement, Group, arrange
 from paribus.tables.table import Table, shown

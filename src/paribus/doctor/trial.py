@@ -10,15 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from paribus.errors import ParibusError
-from paribus.host import LocalHost
-from paribus.model import Arm, Facts, Outcome, Selection, Settings, State, Study
-from paribus.stats.scatter import sd_of
-from paribus.stats.states import two_states
-from paribus.stats.summary import launch_median
-from paribus.stats.verdict import TYPICAL_CONFIDENCE
-from paribus.study.arms import Ready, compose, make_ready
-from paribus.study.fitness import (
+from paribus.doctor.fitness import (
     OBSERVE_S,
     Finding,
     Fitness,
@@ -29,6 +21,14 @@ from paribus.study.fitness import (
     tools,
     watch,
 )
+from paribus.errors import ParibusError
+from paribus.host import LocalHost
+from paribus.model import Arm, Facts, Outcome, Selection, Settings, State, Study
+from paribus.stats.scatter import sd_of
+from paribus.stats.states import two_states
+from paribus.stats.summary import launch_median
+from paribus.stats.verdict import TYPICAL_CONFIDENCE
+from paribus.study.arms import Ready, compose, make_ready
 from paribus.study.launching import Ended, Prepared, outcome_of, start
 from paribus.study.load import benchmark_of
 from paribus.toolchain import find_mpi

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from paribus.benchmarks import BENCHMARKS
+from paribus.compare.imported import Answers, judge_table, merged
+from paribus.compare.logs import Log, Unread
+from paribus.compare.pairing import PUBLISHED, WORK, Kind, Logs, Pairing, other_work, sources_of
 from paribus.errors import UserError
 from paribus.judgement import Finding, Judgement, Notice, Verdict, Word
 from paribus.study.conclude import sentence
-from paribus.study.imported import Answers, judge_table, merged
-from paribus.study.logs import Log, Unread
-from paribus.study.pairing import PUBLISHED, WORK, Kind, Logs, Pairing, other_work, sources_of
 from paribus.tables.table import build
 from paribus.units import count, plural
 

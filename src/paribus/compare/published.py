@@ -16,7 +16,7 @@ from typing import Any, Literal
 from paribus.benchmarks import BENCHMARKS
 from paribus.errors import StudyError
 from paribus.model import Case, Direction, Metric, Scalar
-from paribus.study.load import _Place as Place
+from paribus.study.load import Place
 
 Kind = Literal["values", "advantage", "overhead", "word"]
 WORDS = ("faster", "slower", "alike")

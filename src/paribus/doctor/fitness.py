@@ -62,7 +62,7 @@ class Fitness:
 
 def settings(root: Path = Path("/")) -> list[Finding]:
     """Return what the files under `root` say of settings, by the table fitness.toml."""
-    text = files("paribus.study").joinpath("fitness.toml").read_text(encoding="utf-8")
+    text = files("paribus.doctor").joinpath("fitness.toml").read_text(encoding="utf-8")
     found = []
     for row in tomllib.loads(text)["settings"]:
         value = _text(root / row["file"]).strip()

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from paribus.compare.imported import Answers, judge_table
+from paribus.compare.logs import Log
+from paribus.compare.pairing import PUBLISHED
+from paribus.compare.published import Figure, Kind, Publication
 from paribus.errors import UserError
 from paribus.judgement import Finding, Judgement, Notice, Published
 from paribus.model import Arm, Case, Reading, Sample, Selection, Settings, Study
-from paribus.study.imported import Answers, judge_table
-from paribus.study.logs import Log
-from paribus.study.pairing import PUBLISHED
-from paribus.study.published import Figure, Kind, Publication
 from paribus.tables.table import Source, build
 
 

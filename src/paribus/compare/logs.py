@@ -15,10 +15,10 @@ from itertools import chain, takewhile
 from pathlib import Path
 
 from paribus.benchmarks._tool import HEAD, plain
+from paribus.compare.recognise import readings, tools
 from paribus.errors import UserError
 from paribus.model import Reading
 from paribus.study.plan import read_plan
-from paribus.study.recognise import readings, tools
 
 MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""

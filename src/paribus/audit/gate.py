@@ -18,7 +18,7 @@ GATE = "gate.reasons"
 @cache
 def limits() -> Mapping[str, float]:
     """Return the limit of each rule in gate.toml, which gives the reasons."""
-    text = files("paribus.study").joinpath("gate.toml").read_text(encoding="utf-8")
+    text = files("paribus.audit").joinpath("gate.toml").read_text(encoding="utf-8")
     return {name: float(rule["limit"]) for name, rule in tomllib.loads(text).items()}
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
+from paribus.audit.classes import Row, classify, factors, matches
 from paribus.judgement import Difference
 from paribus.model import Facts, Study
 from paribus.probes.archive import Unknown, fact, unknown
-from paribus.study.classes import Row, classify, factors, matches
 
 Nodes = Mapping[str, Facts]
 """Facts by the name of the node."""

@@ -112,4 +112,4 @@ def _match(key: str, pattern: str) -> bool:
 
 
 def _table(name: str) -> dict[str, Any]:
-    return tomllib.loads(files("paribus.study").joinpath(name).read_text(encoding="utf-8"))
+    return tomllib.loads(files("paribus.audit").joinpath(name).read_text(encoding="utf-8"))

@@ -1,0 +1,1 @@
+"""What exists already: logs, tables and published figures, brought to the same judgement."""

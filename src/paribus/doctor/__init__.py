@@ -1,0 +1,1 @@
+"""How fit a machine is to measure on: its settings, and what a short trial shows."""
