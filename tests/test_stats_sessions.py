@@ -20,7 +20,6 @@ from paribus.stats.sessions import (
     attributable,
     components,
     launches_per_session,
-    session_value,
     switches,
 )
 
@@ -81,16 +80,7 @@ def test_random_pairs_of_sessions_have_one_and_a_half_switches():
     assert sum(switches(drawn).values()) / 4000 == pytest.approx(1.5, abs=0.03)
 
 
-# --- values and components ---------------------------------------------------------------------
-
-
-def test_the_value_of_a_session_is_the_median_of_its_launches():
-    assert session_value([1.0, 9.0, 1.2]) == 1.2
-    assert session_value([1.0, math.inf, 1.2]) == 1.2
-    assert session_value([math.inf, math.inf, 1.2]) == math.inf
-    for bad in ([], [1.0, math.nan]):
-        with pytest.raises(ValueError, match="without a value"):
-            session_value(bad)
+# --- components ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("launches", [2, 3, 5, 10])

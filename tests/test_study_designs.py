@@ -86,9 +86,9 @@ def notices(verdict: dict, name: str) -> list[dict]:
 # --- sessions ------------------------------------------------------------------------------------
 
 
-def session_arms(trace: Path) -> str:
+def session_arms(trace: Path, switch_s: float = 0) -> str:
     return "".join(
-        f"[arms.{arm}]\nbefore = [\"sh -c 'echo on-{arm} >> {trace}'\"]\n"
+        f"[arms.{arm}]\nbefore = [\"sh -c 'sleep {switch_s}; echo on-{arm} >> {trace}'\"]\n"
         f'after = ["sh -c \'echo off-{arm} >> {trace}\'"]\nenv = {{ FACTOR = "{factor}" }}\n'
         for arm, factor in (("fast", 1), ("slow", 1.1))
     )
@@ -99,7 +99,7 @@ def test_a_session_switches_once_and_its_median_counts_once(tmp_path: Path) -> N
     study = write(
         tmp_path,
         {"work": f"echo launch >> {trace}; {ONE}"},
-        arms=session_arms(trace),
+        arms=session_arms(trace, switch_s=0.2),
         plan='unit = "session"\nlaunches = 3\nblocks = 8',
     )
     _, verdict = carried_out(tmp_path, study)
@@ -114,6 +114,11 @@ def test_a_session_switches_once_and_its_median_counts_once(tmp_path: Path) -> N
     assert sum(len(launches.split()) for _, launches in parts) == 2 * 8 * 4
     assert all(one != other for (one, _), (other, _) in itertools.pairwise(parts))
     assert [t["counted"] for t in verdict["tallies"]] == [24, 24]
+    (notice,) = notices(verdict, "sessions")
+    figures = notice["figures"]
+    assert figures["switch_s"] > 0.2 > figures["launch_s"] > 0
+    assert 3 <= figures["launches"] <= 50
+    assert f"With {figures['launches']} launches in each session (here 3)" in notice["mend"]
 
 
 def test_too_few_switches_are_not_attributable(tmp_path: Path) -> None:
@@ -126,7 +131,6 @@ def test_too_few_switches_are_not_attributable(tmp_path: Path) -> None:
         study = write(folder, {"work": ONE}, arms=session_arms(folder / "trace"), plan=plan)
         said, verdict = carried_out(folder, study)
         switched = (folder / "trace").read_text().split()
-        least = min(switched.count("on-fast"), switched.count("on-slow"))
         found = notices(verdict, "one installation each")
         # The very first session is no switch: nobody knows what came before.
         first = switched[0].removeprefix("on-")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
@@ -361,8 +361,3 @@ def _blocks(kind: Kind, arms: Sequence[str]) -> list[str]:
         places[log.arm] += 1
         found.append(str(places[log.arm]))
     return found
-
-
-def tools_of(logs: Logs) -> Mapping[str, str]:
-    """Return the tool behind each label."""
-    return {kind.label: kind.tool for kind in logs.kinds}

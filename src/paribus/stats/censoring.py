@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 MOST_CENSORED = 0.02
 """Share of an arm's launches that may be cut off before "by how much" is withheld.
 
@@ -16,19 +14,6 @@ contain the 3 %; ranked last, +4.3 % and 93 %. With 2 % cut off: +2.9 %, +3.1 %,
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Censoring:
-    """How many of an arm's launches the time limit cut off.
-
-    With `size_known` False they are too many for "by how much"; the word of the verdict stands.
-    """
-
-    cut: int
-    launches: int
-    share: float
-    size_known: bool
-
-
 def censored_share(cut: int, launches: int) -> float:
     """Return the share of `launches` that the time limit cut off; 0 where there were none.
 
@@ -37,9 +22,3 @@ def censored_share(cut: int, launches: int) -> float:
     if not 0 <= cut <= launches:
         raise ValueError(f"{cut} launches cut off of {launches}")
     return cut / launches if launches else 0.0
-
-
-def censoring(cut: int, launches: int) -> Censoring:
-    """Return whether an arm's launches were cut off too often for the size of an effect."""
-    share = censored_share(cut, launches)
-    return Censoring(cut, launches, share, share <= MOST_CENSORED)

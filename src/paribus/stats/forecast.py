@@ -29,29 +29,10 @@ class Standing:
     decided: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """Seconds left: as planned, and if each benchmark ends at its next or at its last look.
-
-    `blocks` holds for each benchmark the block after which it is expected to end. `fits_budget`
-    says whether `left_s` does.
-    """
-
-    left_s: float
-    best_s: float
-    worst_s: float
-    blocks: Mapping[str, int]
-    fits_budget: bool
-
-
 def forecast(
-    standings: Mapping[str, Standing],
-    looks: Sequence[int],
-    *,
-    shared_s: float = 0.0,
-    budget_left_s: float | None = None,
-) -> Forecast:
-    """Return the time left of a study that decides at `looks`, blocks in ascending order.
+    standings: Mapping[str, Standing], looks: Sequence[int], *, shared_s: float = 0.0
+) -> float:
+    """Return the seconds left of a study that decides at `looks`, blocks in ascending order.
 
     A benchmark ends at a look, so `needed` is rounded up to the next one still to come, at most
     the last. Before the first look nothing is known of the scatter, and the last is expected.
@@ -60,25 +41,9 @@ def forecast(
     """
     if not looks:
         raise ValueError("no looks, no end to forecast")
-    planned = {label: _end(standing, looks) for label, standing in standings.items()}
-    soonest = {label: _next(standing.done, looks) for label, standing in standings.items()}
-
-    def seconds(ends: Mapping[str, int]) -> float:
-        left = {
-            label: 0 if standing.decided else max(0, ends[label] - standing.done)
-            for label, standing in standings.items()
-        }
-        own = math.fsum(left[label] * standing.block_s for label, standing in standings.items())
-        return own + shared_s * max(left.values(), default=0)
-
-    left_s = seconds(planned)
-    return Forecast(
-        left_s=left_s,
-        best_s=seconds(soonest),
-        worst_s=seconds(dict.fromkeys(standings, looks[-1])),
-        blocks=planned,
-        fits_budget=budget_left_s is None or left_s <= budget_left_s,
-    )
+    left = [max(0, _end(standing, looks) - standing.done) for standing in standings.values()]
+    own = sum(n * one.block_s for n, one in zip(left, standings.values(), strict=True))
+    return own + shared_s * max(left, default=0)
 
 
 def cost(

@@ -62,17 +62,6 @@ def attributable(
     return bool(wanted) and all(made[arm] >= least for arm in wanted)
 
 
-def session_value(launches: Sequence[float]) -> float:
-    """Return the median of the values of the launches of one session, in their unit.
-
-    inf stands for a launch cut off by a time limit; the median of a session with more of them
-    than not is inf. Raises ValueError for no launches and NaN.
-    """
-    if not launches or any(map(math.isnan, launches)):
-        raise ValueError("a session without a value")
-    return statistics.median(launches)
-
-
 def components(values: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Return the standard deviations between sessions and between the launches of a session.
 

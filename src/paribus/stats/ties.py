@@ -36,24 +36,6 @@ class Ties:
     too_coarse: bool
 
 
-def tied_share(log_ratios: Sequence[float]) -> float:
-    """Return the share of log ratios that are exactly 0 or equal to another one.
-
-    A figure for the report; it decides nothing. It grows with the number of blocks: values
-    printed in steps of a quarter of their scatter, which harms no verdict (`ties`), tie 16 % of
-    8 blocks and 46 % of 60. Raises ValueError for no log ratios.
-    """
-    if not log_ratios:
-        raise ValueError("the ties of no log ratios")
-    ordered = sorted(log_ratios)
-    tied = 0
-    for i, value in enumerate(ordered):
-        before = i > 0 and value - ordered[i - 1] <= SAME
-        after = i + 1 < len(ordered) and ordered[i + 1] - value <= SAME
-        tied += before or after or abs(value) <= SAME
-    return tied / len(ordered)
-
-
 def ties(log_ratios: Sequence[float], margin: float, values: Sequence[float] = ()) -> Ties:
     """Return whether the log ratios of the blocks come from values too coarse to judge.
 
@@ -63,7 +45,9 @@ def ties(log_ratios: Sequence[float], margin: float, values: Sequence[float] = (
     quarter of the margin; more scatter smears the steps out. Simulated with steps of 1/8 of the
     margin to 8 times the margin, and scatter from none to 4 quanta: verdicts that this lets pass
     are wrong by a quarter of the margin or more in at most 3 % of studies, without it in up to
-    87 % (tests/test_stats_awkward.py). The share of exact ties cannot be the rule: `tied_share`.
+    87 % (tests/test_stats_awkward.py). The share of exact ties cannot be the rule: it
+    grows with the blocks. Values printed in steps of a quarter of their scatter, which harms no
+    verdict, tie 16 % of 8 blocks and 46 % of 60.
 
     `values` are the launch medians of both arms at the one case that the ratios are of, in any
     order: the quantum is the smallest step between them, over their median. Are fewer than three

@@ -77,4 +77,4 @@ def _left_s(
             needed=max(known) if known and len(known) == len(needed) else None,
             decided=label not in undecided,
         )
-    return forecast(standings, plan.looks.at).left_s
+    return forecast(standings, plan.looks.at)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable
+from itertools import pairwise
 
 from paribus.judgement import Notice
-from paribus.stats.sessions import LEAST_SWITCHES, attributable, components, switches
+from paribus.stats.sessions import (
+    LEAST_SWITCHES,
+    attributable,
+    components,
+    launches_per_session,
+    switches,
+)
 from paribus.stats.summary import geometric_mean
-from paribus.study.evidence import Evidence
+from paribus.study.evidence import Entry, Evidence
 from paribus.study.plan import Plan
+
+LEAST_S = 1e-3
+"""Seconds below which a cost is not told from none."""
 
 
 def sessions(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
@@ -62,6 +73,11 @@ def _nested(plan: Plan, evidence: Evidence, label: str) -> Iterable[Notice]:
     sd_session, sd_launch = components(logs)
     if math.isnan(sd_session) or math.isnan(sd_launch):
         return
+    figures = {"sd_session": sd_session, "sd_launch": sd_launch}
+    costs = _costs(evidence)
+    if costs:
+        figures |= {"switch_s": costs[0], "launch_s": costs[1]}
+        figures["launches"] = launches_per_session(*costs, sd_launch, sd_session)
     yield Notice(
         "sessions",
         "note",
@@ -73,5 +89,36 @@ def _nested(plan: Plan, evidence: Evidence, label: str) -> Iterable[Notice]:
             else "more launches in each session would sharpen the answer too."
         ),
         (label,),
-        figures={"sd_session": sd_session, "sd_launch": sd_launch},
+        mend=(
+            f"With {figures['launches']} launches in each session (here {plan.session}) such a"
+            " study is soonest done."
+            if costs
+            else ""
+        ),
+        figures=figures,
     )
+
+
+def _costs(evidence: Evidence) -> tuple[float, float] | None:
+    """Return the seconds of a switch, warm-up included, and of one launch of every benchmark.
+
+    None where no arm was switched.
+    """
+    counting = {
+        label: [entry for entry in evidence.entries(label) if evidence.counted(entry.launch)]
+        for label in evidence.launches
+    }
+    in_time = sorted((entry for own in counting.values() for entry in own), key=_started)
+    gaps = [
+        after.started - before.started - before.wall_s
+        for before, after in pairwise(in_time)
+        if before.launch.arm != after.launch.arm
+    ]
+    if not gaps:
+        return None
+    launch_s = sum(statistics.median(e.wall_s for e in own) for own in counting.values() if own)
+    return max(statistics.median(gaps), LEAST_S), max(launch_s, LEAST_S)
+
+
+def _started(entry: Entry) -> float:
+    return entry.started
