@@ -1,49 +1,87 @@
-"""A short, deterministic part of `./dev fuzz`: no reader hangs, breaks, or reads nothing."""
+"""A short part of `./dev fuzz`, the same each time: no reader hangs, breaks, or reads nothing."""
 
 from __future__ import annotations
 
-from itertools import islice
+import re
+from collections.abc import Callable
 
 import pytest
 
-from fuzz_readers import fault, inputs, outputs, readers
+import fuzz_readers
+from fuzz_readers import fault, fuzz, made, outputs, parsers
 from paribus.benchmarks import BENCHMARKS
+from paribus.model import Reading
 
-INPUTS = 120
-
-
-@pytest.mark.parametrize("name", readers())
-def test_damage_is_read_or_refused_within_the_limit(name: str) -> None:
-    assert outputs(name)
-    faults = {said for text in islice(inputs(name, 1), INPUTS) if (said := fault(name, text))}
-    assert not faults
+INPUTS = 500
 
 
-def test_a_pattern_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fuzzing itself: a reader that backtracks without end, breaks, or says nothing."""
-    import re
-    from dataclasses import replace
+@pytest.mark.parametrize("parser", parsers())
+def test_any_text_is_read_or_refused_within_the_limit(parser: str) -> None:
+    tried, finds = fuzz(parser, 1, range(INPUTS), seconds=100)
+    assert tried == INPUTS
+    assert not [(find.number, find.name, find.wrong) for find in finds]
 
-    import fuzz_readers
-    from paribus.model import Reading
 
-    def reading(text: str) -> Reading:
-        return Reading("bad", "1", {}, None, ())
+def test_every_benchmark_is_fuzzed_with_outputs_of_its_own() -> None:
+    covered = [name for parser, reads in parsers().items() if parser != "files" for name in reads]
+    assert sorted(covered) == sorted([*BENCHMARKS, "nvidia_topo"])
+    for parser, reads in parsers().items():
+        assert {name for name, _ in outputs(parser)} == set(reads)
 
-    def hanging(text: str) -> Reading:
-        re.match(r"(a+)+$", "a" * 60 + "b")
-        return reading(text)
 
-    def breaking(text: str) -> Reading:
-        raise IndexError("no such column")
+def test_an_input_follows_from_seed_and_number() -> None:
+    assert made("osu", 7, 3) == made("osu", 7, 3)
+    assert made("osu", 7, 3) != made("osu", 8, 3)
+    assert len({made("osu", 7, number) for number in range(50)}) > 45
 
+
+FOUND = {
+    "a kernel's line nested without end": (
+        "latency",
+        lambda good: good.replace("\n", '\n{"bytes": ' + "[" * 100_000 + "\n", 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FOUND)
+def test_what_was_found_stays_mended(what: str) -> None:
+    name, damage = FOUND[what]
+    reads = next(r for parser, r in parsers().items() if parser != "files" and name in r)
+    good = sorted((fuzz_readers.FIXTURES / name).glob("good-*.out"))[0].read_text()
+    assert not fault(name, reads[name], good)
+    assert not fault(name, reads[name], damage(good))
+
+
+def reading(text: str) -> Reading:
+    return Reading("osu_bw", "1", {}, None, ())
+
+
+def hanging(text: str) -> Reading:
+    re.match(r"(a+)+$", "a" * 60 + "b")
+    return reading(text)
+
+
+def breaking(text: str) -> Reading:
+    raise IndexError("no such column")
+
+
+@pytest.mark.parametrize(
+    ("reader", "said"),
+    [
+        (hanging, "takes longer than 0.2 s"),
+        (breaking, "raises IndexError: no such column"),
+        (reading, "reads nothing, without a word"),
+    ],
+)
+def test_a_fault_is_found_and_can_be_repeated(
+    reader: Callable[[str], Reading], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fuzz_readers, "LIMIT_S", 0.2)
-    bad = {"hangs": hanging, "breaks": breaking, "silent": reading}
-    monkeypatch.setattr(
-        fuzz_readers,
-        "BENCHMARKS",
-        {name: replace(BENCHMARKS["osu_bw"], read=read) for name, read in bad.items()},
-    )
-    assert "takes longer" in fault("hangs", "x")
-    assert "raises IndexError" in fault("breaks", "x")
-    assert "without a word" in fault("silent", "x")
+    monkeypatch.setattr(fuzz_readers, "MOST", 100)
+    bad = {**parsers(), "osu": dict.fromkeys(parsers()["osu"], reader)}
+    monkeypatch.setattr(fuzz_readers, "parsers", lambda: bad)
+    _, (find, *more) = fuzz("osu", 1, range(5, 9), seconds=0.5)
+    assert said in find.wrong
+    assert all(re.sub(r"\d+", "", other.wrong) != find.wrong for other in more)
+    assert (find.name, find.text) == made("osu", 1, find.number)
+    assert said in fault(find.name, reader, find.text)

@@ -111,7 +111,7 @@ def _lines(stdout: str) -> Iterable[tuple[int, dict[str, Any]]]:
             _refuse(number, "the output goes on after its last line")
         try:
             line = json.loads(text, parse_constant=_finite, parse_float=_finite)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             _refuse(number, f"not a whole line of the kernel ({error}): {text[:60]!r}")
         if inside == ("paribus_kernel" in line):
             _refuse(number, "a second first line" if inside else "the first line is missing")
