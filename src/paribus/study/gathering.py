@@ -1,51 +1,39 @@
 """Facts of every node of an arm, read from inside: same launcher, container and environment.
 
-One launch for each node: a node that hangs, or answers half, is then bounded and named, and the
-answers of two cannot be mixed up on the launcher's way to us.
+One launch asks all nodes of an arm; those whose answer is missing, cut off or wrong are asked
+alone, each within its own limit, so that one that hangs costs no other its facts.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from paribus import probes
 from paribus.audit.audit import ERROR, NODES, Question, moved, ranked
 from paribus.errors import LaunchError
 from paribus.host import remove_scratch
 from paribus.judgement import Difference
-from paribus.model import Benchmark, Facts, Host, Parsed, Program, Selection, Study
+from paribus.model import Facts, Host, Study
+from paribus.probes.archive import ALLOWED
 from paribus.store import Gathered
-from paribus.study.arms import Ready, asked_of, compose, program, run_commands
+from paribus.study.arms import Ready, asked_of, program, run_commands
+from paribus.study.asking import Heard, ask
 from paribus.study.load import benchmark_of
 
 LIMIT_S = 15.0
-"""Seconds that a node may take, its launcher included. Reading takes well under one."""
+"""Seconds that a launch may take that asks a node. Reading takes well under one."""
 
-TRIES = 2
-"""How often a node is asked that gives no facts."""
+NODE_S = 0.05
+"""Seconds more for every further node that the launch asks: launchers start many one by one."""
 
-MOST_BYTES = 20 << 20
-"""Bytes that are read of an answer; facts.sh itself stops far below, a banner adds little."""
-
-_TURN = """\
-rank=${PARIBUS_RANK:-${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}}
-[ "$rank" = "$1" ] || exec >/dev/null
-nonce=n$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
-exec /bin/sh -c "$4" paribus-facts "$nonce" "$2" "$(command -v "$3" || printf %s "$3")"
-"""
-"""Of the ranks that a launch starts, the one whose turn it is prints what it reads of its node.
-
-The others read as well: Open MPI 5.0.11 hung in 15 % of launches in which one left at once, in none
-of 80 in which all took alike. The nonce is made there, because Open MPI puts a program's arguments
-into its environment, which is read.
-"""
+ALONE_S = 60.0
+"""Seconds after which no more nodes of an arm are asked alone: then something else is wrong."""
 
 OF_PROGRAM = ("lib.", "program.")
 """Facts of a program, of which a study may start several."""
@@ -78,12 +66,76 @@ def gather_arm(study: Study, ready: Ready, host: Host) -> list[Gathered]:
     prefix = f"{tempfile.gettempdir()}/paribus-facts-{secrets.token_hex(4)}-"
     # Not bound to the cores of a rank: what is asked is which cores the arm leaves to all of them.
     free = replace(ready, cores=())
+    set_here = frozenset(name for arm in study.arms for name in arm.env)
+
+    def answers(turn: int | None) -> tuple[dict[int, tuple[str, Facts]], dict[int, str]]:
+        scratch = f"{prefix}{'all' if turn is None else turn}"
+        limit_s = LIMIT_S + NODE_S * (ranks - 1)
+        turns = range(ranks) if turn is None else (turn,)
+        try:
+            heard = ask(free, host, ranks, programs, turn=turn, limit_s=limit_s, scratch=scratch)
+        except (LaunchError, OSError) as error:
+            return {}, dict.fromkeys(turns, _one_line(error))
+        return _understood(heard, turns, scratch, set_here)
+
     try:
-        return [
-            _gathered(free, host, node, ranks, programs, f"{prefix}{node}") for node in range(ranks)
-        ]
+        known, wrong = answers(None)
+        begin = time.monotonic()
+        for rank in sorted(wrong):
+            if time.monotonic() - begin < ALONE_S:
+                again, still = answers(rank)
+                known, wrong = {**known, **again}, {**wrong, **still}
     finally:
         remove_scratch(prefix)
+    return _named(ready.arm.name, ranks, known, wrong)
+
+
+def _understood(
+    heard: Heard, ranks: Collection[int], scratch: str, set_here: Collection[str]
+) -> tuple[dict[int, tuple[str, Facts]], dict[int, str]]:
+    """Return name and facts of the nodes that answered, and what is wrong with the others."""
+    known: dict[int, tuple[str, Facts]] = {}
+    wrong: dict[int, str] = {}
+    for rank in ranks:
+        if rank not in heard.texts:
+            wrong[rank] = _one_line(heard.wrong(rank))
+            continue
+        try:
+            several = [read_answer(text, set_here) for text in heard.texts[rank]]
+        except (LaunchError, ValueError) as error:
+            wrong[rank] = _one_line(error)
+            continue
+        name, facts = several[0]
+        whole = {**facts, **_of_programs([facts for _, facts in several])}
+        # Scratch is another directory each time, and stands in variables of launchers.
+        own = Path(scratch).name
+        known[rank] = (
+            name,
+            {
+                key: value.replace(own, "SCRATCH") if isinstance(value, str) else value
+                for key, value in whole.items()
+            },
+        )
+    return known, wrong
+
+
+def _named(
+    arm: str, ranks: int, known: Mapping[int, tuple[str, Facts]], wrong: Mapping[int, str]
+) -> list[Gathered]:
+    """Return what came of each node, in order; nodes of one name are told apart by their number."""
+    at = time.time()
+    names = [name for name, _ in known.values()]
+    found = []
+    for rank in range(ranks):
+        number = f"node {rank + 1} of {ranks}"
+        if rank in known:
+            name, facts = known[rank]
+            shown = name if names.count(name) == 1 else f"{name} ({number})"
+            found.append(Gathered(arm, shown, at, facts))
+        else:
+            told = {ERROR: f"{number}: {wrong[rank]}", NODES: ranks}
+            found.append(Gathered(arm, number, at, told))
+    return found
 
 
 def nodes_of(study: Study, ready: Ready) -> int:
@@ -155,25 +207,6 @@ def _programs(study: Study, ready: Ready) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def _gathered(
-    ready: Ready, host: Host, node: int, ranks: int, programs: Sequence[str], scratch: str
-) -> Gathered:
-    """Return the facts of node number `node`, or what went wrong there."""
-    arm, at = ready.arm.name, time.time()
-    unnamed = f"node {node + 1} of {ranks}"
-    first, *others = programs
-    why = ""
-    for _ in range(TRIES):
-        try:
-            named, facts = _ask(ready, host, node, ranks, ("all", first), scratch)
-            more = [_ask(ready, host, node, ranks, ("files", one), scratch)[1] for one in others]
-        except (LaunchError, OSError, ValueError) as error:
-            why = f"{unnamed}: {_one_line(error)}"
-            continue
-        return Gathered(arm, named, at, {**facts, **_of_programs([facts, *more])})
-    return Gathered(arm, unnamed, at, {ERROR: why, NODES: ranks})
-
-
 def _of_programs(several: Sequence[Facts]) -> dict[str, Any]:
     """Return the facts of programs, where they differ among these all values."""
     found: dict[str, list[Any]] = {}
@@ -184,66 +217,21 @@ def _of_programs(several: Sequence[Facts]) -> dict[str, Any]:
     return {key: values[0] if len(values) == 1 else values for key, values in found.items()}
 
 
-def _ask(
-    ready: Ready, host: Host, node: int, ranks: int, question: tuple[str, str], scratch: str
-) -> tuple[str, Facts]:
-    """Return the name and the facts of one node; raises LaunchError with what it did instead.
+def read_answer(text: str, set_here: Collection[str] = ()) -> tuple[str, Facts]:
+    """Return the name of the node that answered and its facts; raises ParseError for no answer.
 
-    `question` is how much is asked, and of which program the libraries.
+    `set_here` are the variables that the study itself sets in some arm: each is a fact by itself,
+    so their names do not enter the hash of the names of all others.
     """
-    benchmark = _reader(node, question, needs_mpi=ready.mpi is not None)
-    command = compose(
-        ready, Selection("facts", "facts", ranks, {}), benchmark, seed=0, scratch=scratch
-    )
-    # Files without a name: whoever kills us leaves none behind.
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        done = host.run(
-            command, stdout=_path(out), stderr=_path(err), timeout_s=LIMIT_S, scratch=scratch
-        )
-        answer, said = _start_of(out, MOST_BYTES + 1), _start_of(err, 4096)
-    if len(answer) > MOST_BYTES:
-        raise LaunchError(f"more than {MOST_BYTES >> 20} MiB of answer")
-    if done.timed_out:
-        raise LaunchError(f"no answer within {LIMIT_S:g} s")
-    if done.exit_code != 0:
-        last = said.strip().splitlines()[-1:] or answer.strip().splitlines()[-1:]
-        raise LaunchError(f"exit code {done.exit_code}{': ' + last[0][:200] if last else ''}")
-    name, facts = read_answer(answer)
-    # Scratch is another directory each time, and stands in variables of launchers.
-    own = Path(scratch).name
-    return name, {
-        key: value.replace(own, "SCRATCH") if isinstance(value, str) else value
-        for key, value in facts.items()
-    }
+    archive = probes.from_stream(text)
+    rest = [
+        line
+        for line in archive.lists.get("environment", ())
+        if line.startswith(ALLOWED) or line.partition("=")[0] not in set_here
+    ]
+    lists = {**archive.lists, "environment": rest} if "environment" in archive.lists else {}
+    return archive.host, probes.facts_of(replace(archive, lists=lists or archive.lists))
 
 
-def read_answer(text: str) -> tuple[str, Facts]:
-    """Return the name of the node that answered and its facts; raises ParseError for no answer."""
-    ((name, facts),) = probes.facts_by_host(text).items()
-    return name, facts
-
-
-def _reader(node: int, question: tuple[str, str], *, needs_mpi: bool) -> Benchmark:
-    """Return the script of the probes as a benchmark, so that it is started as any other is."""
-    argv = ("/bin/sh", "-c", _TURN, "paribus-turn", str(node), *question, probes.script())
-    return Benchmark(
-        name="facts",
-        layer="",
-        summary="what the probes read of a node",
-        metrics=(),
-        command=lambda _: Program(argv, mpi=needs_mpi),
-        parse=lambda _text, _request: Parsed(()),
-    )
-
-
-def _path(file: IO[bytes]) -> str:
-    return f"/proc/{os.getpid()}/fd/{file.fileno()}"
-
-
-def _start_of(file: IO[bytes], most: int) -> str:
-    file.seek(0)
-    return file.read(most).decode(errors="replace")
-
-
-def _one_line(error: Exception) -> str:
+def _one_line(error: object) -> str:
     return " ".join(str(error).split())[:300]
