@@ -214,6 +214,18 @@ def test_long_lists_are_shown_by_what_they_do_not_share() -> None:
     assert (difference.reference_value, difference.arm_value) == ("only: avx512f", "only: sse9")
 
 
+def test_search_paths_are_shown_by_what_they_do_not_share() -> None:
+    base = ["/opt/software/mpi/lib", "/opt/software/blas/lib", "/opt/software/blas/lib"]
+    key = "env.LD_LIBRARY_PATH"
+    ours, theirs = one({key: ":".join(base)}), one({key: ":".join([*base, base[0]])})
+    (difference,) = ask(ours, theirs).differences
+    told = (difference.reference_value, difference.arm_value)
+    assert told == ("nothing more", "only: /opt/software/mpi/lib")
+    # In another order nothing is missing, so the whole paths are shown.
+    (difference,) = ask(ours, one({key: ":".join(base[::-1])})).differences
+    assert difference.reference_value == ":".join(base)
+
+
 def test_nodes_of_one_arm_that_differ_are_noted_with_their_name() -> None:
     nodes = {f"n{i}": dict(NODE) for i in range(3)}
     nodes["n2"]["cpu.microcode"] = "0x2"

@@ -44,6 +44,9 @@ SILENT = "nothing is known of this node, so nothing in this arm can be called eq
 MOST_SHOWN = 160
 """Characters of a value that are shown."""
 
+LONG = 40
+"""Characters from which a list is shown by what the other side does not have."""
+
 _ABSENT = json.dumps(fact(Unknown.ABSENT))
 _HALF = json.dumps(fact(Unknown.UNREADABLE))
 
@@ -358,21 +361,22 @@ def _unread(text: str) -> bool:
 def _told(ours: Shares, theirs: Shares) -> tuple[str, str]:
     """Return the values of both sides as text; of long lists only what they do not share."""
     if len(ours) == len(theirs) == 1:
-        one, other = (json.loads(next(iter(side))) for side in (ours, theirs))
-        words, others = _words(one), _words(other)
-        if min(len(words), len(others)) > 4:
-            only = [word for word in words if word not in others]
-            more = [word for word in others if word not in words]
-            if only or more:
-                return _text(only, "only: "), _text(more, "only: ")
+        words, others = (Counter(_words(json.loads(next(iter(side))))) for side in (ours, theirs))
+        only, more = (list(each.elements()) for each in (words - others, others - words))
+        if min(words.total(), others.total()) > 2 and (only or more):
+            return _text(only, "only: "), _text(more, "only: ")
     return _side(ours), _side(theirs)
 
 
 def _words(value: Any) -> list[str]:
-    """Return the parts of a list or of a table, such as the flags of a processor."""
+    """Return the parts of a long list, table or search path, such as the flags of a processor."""
     if isinstance(value, dict):
-        return [f"{name} {inner}" for name, inner in value.items()]
-    return [str(one) for one in value] if isinstance(value, list) else []
+        words = [f"{name} {inner}" for name, inner in value.items()]
+    elif isinstance(value, list):
+        words = [str(one) for one in value]
+    else:
+        words = value.split(":") if isinstance(value, str) else []
+    return words if sum(map(len, words)) > LONG else []
 
 
 def _side(shares: Shares) -> str:
