@@ -24,8 +24,10 @@ QUERY = (
     "name,driver_version,vbios_version,pstate,clocks.max.sm,clocks.max.mem,clocks.applications.gr,"
     "clocks.applications.mem,power.limit,ecc.mode.current,persistence_mode,mig.mode.current,"
     "compute_mode,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,"
-    "pcie.link.width.max,memory.total,clocks_throttle_reasons.active,"
-    "ecc.errors.uncorrected.volatile.total,pci.bus_id,temperature.gpu,utilization.gpu"
+    "pcie.link.width.max,memory.total,memory.used,clocks.sm,clocks.mem,clocks_event_reasons.active,"
+    "ecc.errors.uncorrected.volatile.total,pci.bus_id,temperature.gpu,utilization.gpu,"
+    "remapped_rows.correctable,remapped_rows.uncorrectable,remapped_rows.pending,"
+    "remapped_rows.failure"
 )
 """Fields of `nvidia-smi --query-gpu` that are asked for, as its --help-query-gpu names them."""
 

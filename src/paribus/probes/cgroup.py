@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,6 +10,7 @@ from paribus.probes.archive import Archive, Unknown
 from paribus.probes.values import fields, number, scalar
 
 _ROOT = "/sys/fs/cgroup/"
+_DISK = re.compile(r"[0-9]+:[0-9]+ ")
 UNLIMITED = "unlimited"
 _V1_UNLIMITED = 1 << 62  # version 1 says "no limit" with the largest number of whole pages
 _OWN = {
@@ -16,7 +18,7 @@ _OWN = {
     "cgroup.mems": ("cpuset.mems.effective", "cpuset.effective_mems", "cpuset.mems"),
     "cgroup.cpu_weight": ("cpu.weight",),
     "cgroup.cpu_shares": ("cpu.shares",),
-    "cgroup.io_max": ("io.max",),
+    "cgroup.net_class": ("net_cls.classid",),
 }
 _MOST = {
     "cgroup.memory_bytes": ("memory.max", "memory.limit_in_bytes"),
@@ -48,6 +50,8 @@ def cgroup_facts(archive: Archive) -> dict[str, Any]:
     }
     for key, names in _OWN.items():
         facts[key] = _own(archive, names)
+    facts["cgroup.io_max"] = _without_numbers(_own(archive, ("io.max",)))
+    facts["cgroup.net_priorities"] = _priorities(archive)
     for key, names in _MOST.items():
         limits = (number_of(text) for name in names for text in _texts(archive, name))
         facts[key] = _least(limits, none)
@@ -98,6 +102,24 @@ def _own(archive: Archive, names: Iterable[str]) -> Any:
         for text in _texts(archive, name):
             if text:
                 return scalar(text)
+    return Unknown.ABSENT
+
+
+def _without_numbers(limits: Any) -> Any:
+    """Return the limits of each disk ("MAJOR:MINOR rbps=... wbps=..."), sorted, by no disk's
+    number."""
+    if not isinstance(limits, str):
+        return limits
+    return sorted(part.strip() for part in _DISK.split(limits) if part.strip())
+
+
+def _priorities(archive: Archive) -> Any:
+    """Return the priorities other than 0 that our packets have on some interface, by no name."""
+    for text in _texts(archive, "net_prio.ifpriomap"):
+        if isinstance(text, Unknown):
+            return text
+        last = [line.split()[-1] for line in text.split("\n") if line.split()]
+        return sorted(word for word in last if word != "0")
     return Unknown.ABSENT
 
 

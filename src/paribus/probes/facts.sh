@@ -107,6 +107,8 @@ paths_of_groups() {
         *memory*) set -- /sys/fs/cgroup/memory
             names="memory.limit_in_bytes memory.soft_limit_in_bytes memory.memsw.limit_in_bytes memory.swappiness" ;;
         *pids*) set -- /sys/fs/cgroup/pids; names=pids.max ;;
+        *net_prio* | *net_cls*) set -- "/sys/fs/cgroup/$controllers" /sys/fs/cgroup/net_cls,net_prio
+            names="net_prio.ifpriomap net_cls.classid" ;;
         *) continue ;;
         esac
         for mount in "$@"; do
@@ -125,18 +127,102 @@ paths_of_groups() {
 }
 
 # paths_of_devices: PCI devices that matter to a measurement (network, display, accelerator,
-# NVMe, InfiniBand, bridge) by the class that each states.
+# NVMe, InfiniBand, bridge) by the class that each states; of network and NVMe also where their
+# interrupts may go, of GPUs the windows onto their memory. Which interrupts are whose is told at once.
 paths_of_devices() {
+    section interrupts >&3
+    count=0
     for class in $(grep -a -l -E '^0x(02|03|0108|0604|0b40|12)' /sys/bus/pci/devices/*/class 2>/dev/null); do
+        device=${class%/class}
         for name in class vendor device subsystem_vendor subsystem_device current_link_speed \
             current_link_width max_link_speed max_link_width numa_node; do
-            printf '%s\n' "${class%/class}/$name"
+            printf '%s\n' "$device/$name"
         done
+        IFS= read -r code <"$class"
+        case $code in
+        0x02* | 0x0108*)
+            own=${device##*/}
+            for irq in "$device"/msi_irqs/*; do
+                irq=${irq##*/}
+                [ "$irq" != '*' ] && [ $count -lt 512 ] || continue
+                count=$((count + 1)) own="$own $irq"
+                printf '%s\n' "/proc/irq/$irq/smp_affinity_list"
+            done
+            printf '%s\n' "$own" >&3 ;;
+        0x03* | 0x12*) printf '%s\n' "$device/resource" ;;
+        esac
     done
 }
 
+# queues: how many receive and transmit queues each interface has; nothing is opened for it.
+queues() {
+    section queues
+    for port in /sys/class/net/*; do
+        set -- "$port"/queues/rx-*
+        received=$#
+        [ -e "$1" ] || received=0
+        set -- "$port"/queues/tx-*
+        [ -e "$1" ] || shift
+        printf '%s %s %s\n' "${port##*/}" $received $#
+    done
+}
+
+# reading: every process that shows, in one line each; uptime before it. Not on a node with more
+# than 4000 of them, where it would take as long as all the rest.
+reading() {
+    read -r now rest </proc/uptime
+    printf '%s\n' "$now"
+    set -- /proc/[0-9]*/stat
+    [ $# -gt 4000 ] || cat "$@"
+} 2>/dev/null
+
+# consumers FIRST: who had the processors since FIRST was read, by command, without us: neither what
+# started us nor what that started (the other ranks), nor what we start ourselves.
+consumers() {
+    section consumers
+    if [ ! -r /proc/1/stat ]; then
+        echo denied
+        return
+    fi
+    { printf '%s\n' "$1"; reading; } | awk -v me=$$ '
+        NF == 1 { first = last; last = $1; n++; next }
+        {
+            match($0, /.*\)/)
+            name = substr($0, index($0, "(") + 1, RLENGTH - index($0, "(") - 1)
+            split(substr($0, RLENGTH + 2), cell, " ")
+            if (n == 1) { before[$1] = cell[12] + cell[13]; old++; next }
+            seen++
+            above[$1] = cell[2]
+            had[$1] = cell[12] + cell[13] - before[$1]
+            sub(/\/.*/, "", name)
+            command[$1] = name
+            if (name == "irqbalance") print "daemon irqbalance"
+        }
+        END {
+            if (!seen || !old) { print "cut"; exit }
+            printf "window %.0f\n", 100 * (last - first)
+            top = above[me]
+            if (top < 2) top = me
+            for (p = top; p > 0; p = above[p]) { ours[p] = 1; if (++deep > 64) break }
+            for (p in had) {
+                if (had[p] <= 0 || p in ours) continue
+                deep = 0
+                for (q = p; q > 1 && q != top && deep < 64; q = above[q]) deep++
+                if (q != top) sum[command[p]] += had[p]
+            }
+            for (n = 0; n < 8; n++) {
+                best = ""
+                for (name in sum) if (best == "" || sum[name] > sum[best]) best = name
+                if (best == "") break
+                print sum[best], best
+                delete sum[best]
+            }
+        }'
+}
+
 # libraries: what the loader gives this program here, the files behind the names, and their
-# build-ids: the ELF note is within the first 2 KiB of what today's linkers write.
+# build-ids: the ELF note is within the first 2 KiB of what today's linkers write. Of those without
+# one (NVIDIA's, built by hand), size and checksum of the first and the last 256 KiB.
 libraries() {
     tool ldd ldd "$program"
     set -- "$program" $(bounded 3 ldd "$program" 2>/dev/null 3>&- |
@@ -146,10 +232,73 @@ libraries() {
     section real
     readlink -f "$@" 2>/dev/null || for file in "$@"; do readlink -f "$file"; done
     section build_ids
-    head -q -c 2048 "$@" 2>/dev/null | od -An -v -tx1 | awk '
+    notes=$(head -q -c 2048 "$@" 2>/dev/null | od -An -v -tx1 | awk '
         { gsub(/ /, ""); hex = hex $0 }
         NR % 128 == 0 { at = match(hex, /04000000..00000003000000474e5500/)
-            print at ? substr(hex, at, 96) : "-"; hex = "" }'
+            print at ? substr(hex, at, 96) : "-"; hex = "" }')
+    printf '%s\n' "$notes"
+    section digests
+    count=0
+    for note in $notes; do
+        if [ "$note" = - ] && [ $count -lt 16 ]; then
+            count=$((count + 1))
+            printf '%s %s\n' "$1" "$(digest "$1")"
+        fi
+        shift
+    done
+}
+
+digest() {
+    set -- "$1" $(wc -c <"$1") $({ head -c 262144 "$1"; tail -c 262144 "$1"; } | cksum)
+    printf '%s-%s\n' "$2" "$3"
+}
+
+# compiler: what compilers wrote into the program: their versions, and the flags where they were told
+# to (-frecord-gcc-switches).
+compiler() {
+    section compiler
+    tail -c 8388608 "$program" 2>/dev/null | grep -a -o -E \
+        'GCC: \([^)]*\) [0-9.]+|clang version [0-9.]+|GNU (C|C\+\+|Fortran)[0-9]* [0-9.]+ [ -~]*' |
+        sort -u | head -n 20
+}
+
+# gpus: nvidia-smi refuses a query whole for one field that it does not know, by its name. Versions
+# before 535 call the reasons "throttle" reasons, and the remapped rows had a query of their own.
+gpus() {
+    if ! command -v nvidia-smi >/dev/null 2>&1; then
+        section absent nvidia-smi
+        return
+    fi
+    fields=@QUERY@
+    for attempt in 1 2 3 4 5 6; do
+        told=$(bounded 3 nvidia-smi --format=csv --query-gpu="$fields" 2>&1 3>&-)
+        code=$?
+        case $told in *'Field "'*'" is not a valid field'*) ;; *) break ;; esac
+        field=${told#*Field \"} field=${field%%\"*}
+        case $field in
+        clocks_event_reasons.*) other=clocks_throttle_reasons.${field#*.} ;;
+        *) other= ;;
+        esac
+        fields=$(printf '%s' ",$fields," | sed "s/,$field,/,$other,/;s/,,/,/;s/^,//;s/,\$//")
+        case $field in remapped_rows.*) fields=${fields%%,remapped_rows.*} rows=1 ;; esac
+    done
+    section tool nvidia-smi
+    printf '%s\n\n::status %s\n' "$told" "$code" | head -c 65536
+    tool nvidia-processes nvidia-smi --format=csv --query-compute-apps=gpu_bus_id,pid,used_memory
+    [ -z "${rows:-}" ] || tool nvidia-remapped nvidia-smi --format=csv \
+        --query-remapped-rows=gpu_bus_id,remapped_rows.correctable,remapped_rows.uncorrectable,remapped_rows.pending,remapped_rows.failure
+    tool nvidia-topology nvidia-smi topo -m
+}
+
+# port NAME: what tools say of an interface; of one with hardware also what it does for RoCE.
+port() {
+    for what in i k g c a l; do tool "ethtool-$what-$1" ethtool -$what "$1"; done
+    [ -e "/sys/class/net/$1/device" ] || return
+    if command -v dcb >/dev/null 2>&1; then
+        for what in pfc ets app; do tool "dcb-$what-$1" dcb -N -j $what show dev "$1"; done
+    elif [ -e "/sys/class/net/$1/device/infiniband" ]; then
+        tool "mlnx_qos-$1" mlnx_qos -i "$1"
+    fi
 }
 
 tools() {
@@ -157,7 +306,9 @@ tools() {
     tool ucx_info ucx_info -v
     tool fi_info fi_info --version
     tool qdisc tc qdisc show
-    tool nvidia-smi nvidia-smi --format=csv --query-gpu=@QUERY@
+    tool dmidecode dmidecode -t memory
+    tool chronyc chronyc -c tracking
+    gpus
     ports=
     while read -r port target rest; do  # a container's interface has no device, but the route
         [ "$target" = 00000000 ] && [ ! -e "/sys/class/net/$port/device" ] && ports="$port $ports"
@@ -165,7 +316,7 @@ tools() {
     for port in $ports /sys/class/net/*/device; do
         port=${port%/device} port=${port##*/}
         [ -e "/sys/class/net/$port" ] || continue
-        for what in i k g c a l; do tool "ethtool-$what-$port" ethtool -$what "$port"; done
+        port "$port"
         [ "${asked:=0}" -lt 8 ] || break
         asked=$((asked + 1))
     done
@@ -190,14 +341,12 @@ deeper() {
     tool ucx_devices ucx_info -d
     tool detect-vm systemd-detect-virt --vm
     tool detect-container systemd-detect-virt --container
-    tool dmidecode dmidecode -t memory
-    tool chronyc chronyc -c tracking
-    tool nvidia-topology nvidia-smi topo -m
 }
 
 answer() {
-    home=$PWD
+    home=$PWD first=
     section begin 1 "$depth"
+    [ "$depth" = files ] || first=$(reading)
     environment
     export LC_ALL=C LANG=C PATH="$PATH:/usr/sbin:/sbin"
     section directories
@@ -205,7 +354,8 @@ answer() {
     section namespaces
     ls -l /proc/self/ns 2>/dev/null | sed -n 's/.* \([a-z_]*\) -> [a-z_]*:\[\([0-9]*\)\]$/\1 \2/p'
     set --
-    for path in /.dockerenv /run/.containerenv /.singularity.d /dev/kvm /dev/shm /etc/machine-id; do
+    for path in /.dockerenv /run/.containerenv /.singularity.d /dev/kvm /dev/shm /etc/machine-id \
+        /run/irqbalance /run/systemd/timesync/synchronized; do
         [ -e "$path" ] && set -- "$@" "$path"
     done
     section present
@@ -216,12 +366,14 @@ answer() {
 @PATHS@
     unset IFS
     read_files "$@"
+    queues
     links /sys/class/net/*/device /sys/class/net/*/device/driver /sys/class/net/*/master \
         /sys/class/infiniband/*/device /sys/class/drm/card*/device /sys/bus/pci/devices/* \
         /sys/class/drm/card*/device/driver
     [ "$depth" = files ] || { tools; access_control; }
-    [ -z "$program" ] || libraries
+    [ -z "$program" ] || { libraries; compiler; }
     [ "$depth" != deep ] || deeper
+    [ "$depth" = files ] || consumers "$first"
     section end
 }
 

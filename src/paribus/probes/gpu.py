@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from paribus.probes.archive import Archive, Unknown
+from paribus.probes.archive import Archive, Unknown, fact
 from paribus.probes.devices import Device, numbered
-from paribus.probes.pci import link
+from paribus.probes.pci import addresses, link
 from paribus.probes.values import fields, scalar
 
 # Columns of nvidia-smi (as its header prints them, without units) to properties.
@@ -36,6 +36,11 @@ _SETTINGS = {
 _NOW = {
     "pstate": "now.pstate",
     "pcie.link.gen.current": "now.pcie_generation",
+    "clocks.current.sm": "now.clock_sm",
+    "clocks.current.memory": "now.clock_memory",
+    "memory.used": "now.memory_used",
+    "processes": "now.processes",
+    "remapped_rows": "now.remapped_rows",
     "clocks_throttle_reasons.active": "now.throttle_reasons",
     "clocks_event_reasons.active": "now.throttle_reasons",
     "ecc.errors.uncorrected.volatile.total": "now.ecc_uncorrected",
@@ -57,10 +62,10 @@ def gpu_facts(archive: Archive) -> dict[str, Any]:
 
 def gpu_device(row: Mapping[str, Any], archive: Archive) -> Device:
     """Return the GPU that `row` describes, by the names of nvidia-smi's columns."""
-    address = str(row.get("pci.bus_id", "")).lower()
-    address = address[-12:]  # nvidia-smi writes the domain with eight digits, sysfs with four
+    address = _address(row.get("pci.bus_id"))
     path = archive.links.get(f"/sys/bus/pci/devices/{address}", address)
     hardware, settings = link(archive, path)
+    hardware |= _window(archive, path)
     now: dict[str, Any] = {}
     for table, into in ((_HARDWARE, hardware), (_SETTINGS, settings), (_NOW, now)):
         for column, key in table.items():
@@ -70,18 +75,70 @@ def gpu_device(row: Mapping[str, Any], archive: Archive) -> Device:
 
 
 def _from_smi(archive: Archive) -> list[Device]:
-    output = archive.tool("nvidia-smi")
+    rows = _rows(archive.tool("nvidia-smi"))
+    if not rows or "name" not in rows[0]:
+        return []
+    users = archive.tool("nvidia-processes")
+    busy = Counter(_address(row.get("gpu_bus_id")) for row in _rows(users))
+    remapped = {
+        _address(row.get("gpu_bus_id")): row for row in _rows(archive.tool("nvidia-remapped"))
+    }
+    for row in rows:
+        address = _address(row.get("pci.bus_id"))
+        if users is not Unknown.ABSENT:
+            row["processes"] = users if isinstance(users, Unknown) else busy[address]
+        spare = {**row, **remapped.get(address, {})}
+        if _REMAPPED[0] in spare:
+            row["remapped_rows"] = {
+                name.rpartition(".")[2]: fact(spare.get(name, Unknown.ABSENT)) for name in _REMAPPED
+            }
+    return [gpu_device(row, archive) for row in rows]
+
+
+_REMAPPED = tuple(
+    f"remapped_rows.{x}" for x in ("correctable", "uncorrectable", "pending", "failure")
+)
+
+
+def _rows(output: str | Unknown) -> list[dict[str, Any]]:
+    """Return the rows of what nvidia-smi printed as CSV, by its header without units."""
     if isinstance(output, Unknown):
         return []
     rows = list(csv.reader(io.StringIO(output.replace("\0", "")), skipinitialspace=True))
     head = [name.partition(" [")[0].strip() for name in (rows[0] if rows else [])]
-    if "name" not in head:
-        return []
     return [
-        gpu_device({name: _cell(cell) for name, cell in zip(head, row, strict=True)}, archive)
+        {name: _cell(cell) for name, cell in zip(head, row, strict=True)}
         for row in rows[1:]
         if len(row) == len(head)
     ]
+
+
+def _address(bus_id: Any) -> str:
+    """Return a PCI address as sysfs has it: nvidia-smi writes the domain with eight digits."""
+    return str(bus_id or "").lower()[-12:]
+
+
+def _window(archive: Archive, path: str) -> dict[str, Any]:
+    """Return the largest window onto the device's memory in MiB: BAR 1 of NVIDIA's.
+
+    From `resource`, which has start, end and flags of each region; 0x200 is memory
+    (include/linux/ioport.h), and the first six regions are the BARs.
+    """
+    chain = addresses(path)
+    text = archive.read(f"/sys/bus/pci/devices/{chain[-1]}/resource") if chain else Unknown.ABSENT
+    if isinstance(text, Unknown):
+        return {} if text is Unknown.ABSENT else {"bar1_mib": text}
+    sizes = []
+    for line in text.split("\n")[:6]:
+        try:
+            start, end, flags = (int(word, 16) for word in line.split())
+        except ValueError:
+            return {"bar1_mib": Unknown.UNREADABLE}
+        if flags & 0x200:
+            sizes.append((end - start + 1) >> 20)
+    return {
+        "bar1_mib": max(sizes, default=0) if max(sizes, default=0) < 1 << 40 else Unknown.UNREADABLE
+    }
 
 
 def _cell(text: str) -> Any:
@@ -110,6 +167,7 @@ def _from_drm(archive: Archive) -> list[Device]:
         hardware, settings = link(archive, path)
         hardware["vbios"] = scalar(archive.read(base + "/vbios_version"))
         hardware["memory"] = scalar(archive.read(base + "/mem_info_vram_total"))
+        hardware |= _window(archive, path)
         settings["compute_mode"] = scalar(archive.read(base + "/current_compute_partition"))
         settings["memory_mode"] = scalar(archive.read(base + "/current_memory_partition"))
         settings["performance"] = scalar(archive.read(base + "/power_dpm_force_performance_level"))

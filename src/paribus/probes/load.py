@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paribus.model import Facts
@@ -18,11 +19,22 @@ _TOTALS = (
 )
 
 
+ADAPTERS = "load.rdma."
+"""What the counters of RDMA ports, summed, begin with."""
+
+LEAST_SHARE = 0.05
+"""Share of a processor from which on a command is worth naming."""
+
+MOST_NAMED = 5
+"""Commands that are named at most."""
+
+
 def load_facts_of(archive: Archive) -> dict[str, Any]:
     """Return the load now, and totals since boot whose growth tells what happened meanwhile.
 
     `load.average_1min` and `load.running` are numbers of tasks; `load.X_pressure_10s` is the
-    percentage of the last 10 s in which some task waited for X, `load.X_pressure_us` the total.
+    percentage of the last 10 s in which some task waited for X, `load.X_pressure_us` the total;
+    `load.rdma.X` is the sum of a counter over the RDMA ports.
     """
     first = archive.text("/proc/loadavg").split()
     facts: dict[str, Any] = {
@@ -34,7 +46,9 @@ def load_facts_of(archive: Archive) -> dict[str, Any]:
         recent, total = _pressure(text)
         facts[f"load.{what}_pressure_10s"] = recent
         facts[f"load.{what}_pressure_us"] = total
-    return facts | _stat(archive.read("/proc/stat")) | throttling(archive)
+    if "consumers" in archive.lists:
+        facts["load.consumers"] = _consumers(archive.lists["consumers"])
+    return facts | _stat(archive.read("/proc/stat")) | throttling(archive) | _adapters(archive)
 
 
 def background_load(archive: Archive) -> Facts:
@@ -46,11 +60,51 @@ def background_load(archive: Archive) -> Facts:
 def load_between(before: Facts, after: Facts) -> dict[str, float]:
     """Return how much each total grew from `before` to `after`; no key where either is unknown."""
     grown = {}
-    for key in _TOTALS:
+    for key in (*_TOTALS, *(key for key in before if key.startswith(ADAPTERS))):
         then, now = before.get(key), after.get(key)
         if isinstance(then, int | float) and isinstance(now, int | float) and now >= then:
             grown[key] = float(now - then)
     return grown
+
+
+def during(before: Facts, after: Facts) -> dict[str, float]:
+    """Return what grew from `before` to `after` a launch, as facts under load.during."""
+    grown = load_between(before, after)
+    return {f"load.during.{key.removeprefix('load.')}": value for key, value in grown.items()}
+
+
+def shares(seconds: Mapping[str, float], window: float) -> list[str]:
+    """Return commands by their share of a processor in `window`, most first: ["yes 98%"]."""
+    found = sorted(((used / window, name) for name, used in seconds.items()), reverse=True)
+    return [f"{name} {share:.0%}" for share, name in found[:MOST_NAMED] if share >= LEAST_SHARE]
+
+
+def _consumers(lines: Sequence[str]) -> Any:
+    """Return who used the processors while the script read: rows of ticks and a command."""
+    used: dict[str, float] = {}
+    window: Any = Unknown.UNREADABLE
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        if word in (Unknown.DENIED.value, Unknown.CUT.value):
+            return Unknown(word)
+        if word == "window":
+            window = number(rest)
+        elif isinstance(ticks := number(word), int) and rest:
+            used[rest] = used.get(rest, 0.0) + ticks
+    if not isinstance(window, int) or not 0 <= window < 1 << 31:
+        return Unknown.UNREADABLE
+    return shares(used, max(window, 1))
+
+
+def _adapters(archive: Archive) -> dict[str, int]:
+    """Return the counters of all RDMA ports, summed: what grows in a launch is told of all."""
+    sums: dict[str, int] = {}
+    for group in ("counters", "hw_counters"):
+        for device, port, name in archive.matches(f"/sys/class/infiniband/*/ports/*/{group}/*"):
+            path = f"/sys/class/infiniband/{device}/ports/{port}/{group}/{name}"
+            if isinstance(value := number(archive.read(path)), int):
+                sums[ADAPTERS + name] = sums.get(ADAPTERS + name, 0) + value
+    return sums
 
 
 def _pressure(text: str | Unknown) -> tuple[Any, Any]:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
+from paribus.probes.dcb import dcb_facts
 from paribus.probes.devices import Device, numbered, positive
 from paribus.probes.ethtool import ethtool_facts
+from paribus.probes.interrupts import irq_facts
 from paribus.probes.layers import own_namespaces
-from paribus.probes.pci import link
+from paribus.probes.pci import addresses, link
 from paribus.probes.values import all_known, fields, number, read_all, scalar
 
 _NET = "/sys/class/net/"
@@ -91,7 +93,8 @@ def _device(archive: Archive, name: str, role: str, routed: bool) -> Device:
     for setting in ("bonding/mode", "bridge/stp_state"):
         if not isinstance(archive.read(base + setting), Unknown):
             settings[setting.partition("/")[2]] = scalar(archive.read(base + setting))
-    settings |= ethtool_facts(archive, name)
+    settings |= _queues(archive, name)
+    settings |= ethtool_facts(archive, name) | dcb_facts(archive, name)
     ecn = archive.names(base + "ecn/roce_np/enable/*")
     if ecn:
         bits = [archive.read(f"{base}ecn/roce_{p}/enable/{n}") for p in ("np", "rp") for n in ecn]
@@ -101,7 +104,19 @@ def _device(archive: Archive, name: str, role: str, routed: bool) -> Device:
             known if isinstance(known, Unknown) else ["".join(known[:half]), "".join(known[half:])]
         )
     rank = (0 if routed else 1, positive(settings["speed"]))
-    return Device(role, hardware, settings, {"name": name}, rank=rank)
+    chain = addresses(archive.links.get(base + "device", ""))
+    # Interrupts are settings too, but such that may be set anew: no reason to count otherwise.
+    irqs = irq_facts(archive, chain[-1]) if chain else {}
+    return Device(role, hardware, settings, {"name": name}, irqs, rank)
+
+
+def _queues(archive: Archive, name: str) -> dict[str, Any]:
+    """Return how many receive and transmit queues there are; nothing where that was not asked."""
+    for line in archive.lists.get("queues", ()):
+        own, *counts = line.split(" ")
+        if own == name and len(counts) == 2:
+            return {"queues": [number(count) for count in counts]}
+    return {}
 
 
 def _speed(text: str | Unknown) -> int | float | Unknown:

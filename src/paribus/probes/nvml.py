@@ -60,6 +60,7 @@ def _row(nvml: Any, gpu: Any) -> dict[str, str]:
         value = asked(read)
         return words[int(value)] if value.isdecimal() and int(value) < len(words) else value
 
+    no_yes = ("No", "Yes")
     computing = ("Default", "Exclusive_Thread", "Prohibited", "Exclusive_Process")
     return {
         "name": asked(lambda: nvml.nvmlDeviceGetName(gpu)),
@@ -86,6 +87,14 @@ def _row(nvml: Any, gpu: Any) -> dict[str, str]:
         "pcie.link.width.current": asked(lambda: nvml.nvmlDeviceGetCurrPcieLinkWidth(gpu)),
         "pcie.link.width.max": asked(lambda: nvml.nvmlDeviceGetMaxPcieLinkWidth(gpu)),
         "memory.total": asked(lambda: nvml.nvmlDeviceGetMemoryInfo(gpu).total >> 20, "MiB"),
+        "memory.used": asked(lambda: nvml.nvmlDeviceGetMemoryInfo(gpu).used >> 20, "MiB"),
+        "clocks.current.sm": asked(lambda: nvml.nvmlDeviceGetClockInfo(gpu, 1), "MHz"),
+        "clocks.current.memory": asked(lambda: nvml.nvmlDeviceGetClockInfo(gpu, 2), "MHz"),
+        "remapped_rows.correctable": asked(lambda: nvml.nvmlDeviceGetRemappedRows(gpu)[0]),
+        "remapped_rows.uncorrectable": asked(lambda: nvml.nvmlDeviceGetRemappedRows(gpu)[1]),
+        "remapped_rows.pending": mode(lambda: nvml.nvmlDeviceGetRemappedRows(gpu)[2], no_yes),
+        "remapped_rows.failure": mode(lambda: nvml.nvmlDeviceGetRemappedRows(gpu)[3], no_yes),
+        "processes": asked(lambda: len(nvml.nvmlDeviceGetComputeRunningProcesses(gpu))),
         "clocks_throttle_reasons.active": asked(
             lambda: f"0x{nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu):016x}"
         ),

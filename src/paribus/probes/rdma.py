@@ -6,7 +6,8 @@ from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.devices import Device, numbered, positive
-from paribus.probes.pci import link
+from paribus.probes.interrupts import irq_facts
+from paribus.probes.pci import addresses, link
 from paribus.probes.values import number, scalar
 
 _RDMA = "/sys/class/infiniband/"
@@ -18,7 +19,10 @@ _COUNTERS = {
     "hw_counters": (
         *("out_of_sequence", "out_of_buffer", "packet_seq_err", "rnr_nak_retry_err"),
         *("local_ack_timeout_err", "np_cnp_sent", "rp_cnp_handled"),
-        *("np_ecn_marked_roce_packets", "rx_icrc_encapsulated"),
+        *("np_ecn_marked_roce_packets", "rx_icrc_encapsulated", "duplicate_request"),
+        # Soft-RoCE has names of its own (drivers/infiniband/sw/rxe/rxe_hw_counters.c).
+        *("out_of_seq_request", "rcvd_seq_err", "rcvd_rnr_err", "retry_exceeded_err"),
+        *("sent_pkts", "rcvd_pkts"),
     ),
 }
 """Those that count trouble, and the traffic; data in units of 4 bytes (InfiniBand spec, PMA)."""
@@ -33,8 +37,12 @@ def rdma_facts(archive: Archive) -> dict[str, Any]:
 
 def _port(archive: Archive, device: str, port: str) -> Device:
     card, base = f"{_RDMA}{device}/", f"{_RDMA}{device}/ports/{port}/"
-    hardware, settings = link(archive, archive.links.get(card + "device", ""))
+    own, net = archive.links.get(card + "device"), archive.read(base + "gid_attrs/ndevs/0")
+    # What software makes of a NIC (Soft-RoCE) has no device of its own: its link is the NIC's.
+    below = archive.links.get(f"/sys/class/net/{net}/device", "") if own is None else own
+    hardware, settings = link(archive, below)
     hardware |= {
+        "software": net if own is None and isinstance(net, Unknown) else own is None,
         "link_layer": scalar(archive.read(base + "link_layer")),
         "type": scalar(archive.read(card + "hca_type")),
         "board": scalar(archive.read(card + "board_id")),
@@ -46,11 +54,13 @@ def _port(archive: Archive, device: str, port: str) -> Device:
         "rate": rate,
         "state": scalar(archive.read(base + "state")),
         "phys_state": scalar(archive.read(base + "phys_state")),
-        "firmware": scalar(archive.read(card + "fw_ver")),
+        "firmware": scalar(archive.read(card + "fw_ver") or Unknown.UNSUPPORTED),
         "pkeys": _pkeys(archive, base),
         "gid_types": _gid_types(archive, base),
+        **_marks(archive, device, port),
     }
-    counters = {}
+    chain = addresses(archive.links.get(card + "device", ""))
+    counters: dict[str, Any] = irq_facts(archive, chain[-1]) if chain else {}
     for group, names in _COUNTERS.items():
         for name in names:
             text = archive.read(f"{base}{group}/{name}")
@@ -58,9 +68,28 @@ def _port(archive: Archive, device: str, port: str) -> Device:
                 counters[f"counter.{name}"] = number(text)
     fast = number(str(rate).split(" ")[0])
     rank = (0 if hardware["link_layer"] == "InfiniBand" else 1, positive(fast))
-    return Device(
-        "rdma", hardware, settings, {"name": device, "port": scalar(port)}, counters, rank
-    )
+    identity = {"name": device, "port": scalar(port)}
+    if isinstance(net, str):
+        identity["net.name"] = net
+    return Device("rdma", hardware, settings, identity, counters, rank)
+
+
+def _marks(archive: Archive, device: str, port: str) -> dict[str, Any]:
+    """Return how RoCE packets are marked: by the driver's table, and by the connection manager.
+
+    The latter shows in configfs once somebody has set it (cma_roce_tos, cma_roce_mode).
+    """
+    manager = f"/sys/kernel/config/rdma_cm/{device}/ports/{port}/default_roce_"
+    classes = {
+        n: archive.text(f"{_RDMA}{device}/tc/{n}/traffic_class").rpartition("=")[2].strip()
+        for n in archive.names(f"{_RDMA}{device}/tc/*/traffic_class")
+    }
+    known = {n: scalar(text) for n, text in classes.items() if text}
+    return {
+        "traffic_class": known or Unknown.ABSENT,
+        "roce_mode": scalar(archive.read(manager + "mode")),
+        "roce_tos": scalar(archive.read(manager + "tos")),
+    }
 
 
 def _pkeys(archive: Archive, base: str) -> Any:

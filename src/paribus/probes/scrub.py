@@ -26,7 +26,7 @@ _VERSIONS = re.compile(
     r"/(bios|board|product|ec|fw|hw|sys|chassis)_?[a-z_]*$|version|release|/infiniband/|ethtool-i"
 )
 _HASHED = re.compile(r"X[0-9a-f]{8}")
-_KEPT_LISTS = ("begin", "namespaces", "present", "bridges", "build_ids")
+_KEPT_LISTS = ("begin", "namespaces", "present", "bridges", "build_ids", "interrupts", "queues")
 
 
 def scrubbed(archive: Archive, names: Iterable[str]) -> Archive:
@@ -47,6 +47,10 @@ def scrubbed(archive: Archive, names: Iterable[str]) -> Archive:
         files["/proc/self/mountinfo"] = mounts
     for name in ("libraries", "real"):
         lists[name] = [f"/lib/{path.rpartition('/')[2]}" for path in archive.lists.get(name, ())]
+    for name in ("digests", "compiler"):
+        lines = archive.lists.get(name, ())
+        lists[name] = [_text("lists", re.sub(r"^/.*/", "/lib/", line), words) for line in lines]
+    lists["consumers"] = [_unnamed(line) for line in archive.lists.get("consumers", ())]
     tools = {
         name: found
         if isinstance(found, Unknown)
@@ -55,6 +59,11 @@ def scrubbed(archive: Archive, names: Iterable[str]) -> Archive:
     }
     kept = {name: lines for name, lines in lists.items() if name in archive.lists}
     return replace(archive, files=files, tools=tools, lists=kept, host="node0")
+
+
+def _unnamed(line: str) -> str:
+    """Return a row of who used the processors without the name, which may be private."""
+    return re.sub(r"^([0-9]+) .*", r"\1 command", line)
 
 
 def _file(path: str, text: str | Unknown, words: Sequence[str]) -> str | Unknown:
