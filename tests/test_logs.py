@@ -174,7 +174,12 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: Path) -> No
     assert why["cut.log"].startswith("osu_latency: ")
     assert "fail.log" in why
     assert ".hidden" not in why
-    found = judge_logs(logs, Answers())
+    (b / "notes2.txt").write_text("more thoughts")
+    found = judge_logs(read(a, b), Answers())
+    (told,) = (notice.text for notice in found.notices if notice.name == "not read")
+    assert (
+        "b/fail.log, b/notes2.txt, b/notes.txt are no output of a tool that is known here" in told
+    )
     assert words_of(found) == {"osu_latency": "withheld"}
     assert found.headlines[0].comparison is not None
     assert found.headlines[0].comparison.ratio == pytest.approx(1.1, rel=0.01)

@@ -17,6 +17,7 @@ from paribus.judgement import Difference, Finding, Judgement, Notice, Verdict, W
 from paribus.report import advice, axes, sentences, unequal, wording
 from paribus.report.ranking import place_text, ranking
 from paribus.report.terminal import MOST_NOTES, print_report
+from paribus.study.conclude import sentence
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -36,6 +37,14 @@ def test_golden(name: str, width: int) -> None:
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(text)
     assert text == path.read_text()
+
+
+def test_the_sentence_of_many_benchmarks_names_the_first_and_counts_the_rest() -> None:
+    head = judgements.two_arms().headlines[0]
+    said = sentence([replace(head, benchmark=f"b{i}") for i in range(20)])
+    assert said.startswith("bridged is slower in b0 (+")
+    assert "b7 (" in said
+    assert said.endswith(") and 12 more.")
 
 
 @pytest.mark.parametrize("name", sorted(set(judgements.ALL) - {"hostile"}))

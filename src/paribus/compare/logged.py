@@ -165,7 +165,9 @@ def _told(unread: Sequence[Unread], most: int) -> str:
     for one in unread:
         by_reason.setdefault(one.why, []).append(f"{one.arm}/{one.name}")
     told = [
-        f"{names[0]} {why}" if len(names) == 1 else f"{_files(names)} {why.replace('is ', 'are ')}"
+        f"{names[0]} {why}"
+        if len(names) == 1
+        else f"{_files(names)} {'are' + why[2:] if why.startswith('is ') else why}"
         for why, names in by_reason.items()
     ]
     more = f"; and {len(told) - most} more reasons" * (len(told) > most)

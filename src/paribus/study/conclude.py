@@ -152,6 +152,10 @@ def design(plan: Plan) -> str:
     return f"{kind} of neighbouring launches, {order}; the launch is the unit."
 
 
+MOST_NAMED = 8
+"""Benchmarks of one word that the sentence names; the table below it has them all."""
+
+
 def sentence(found: Sequence[Finding]) -> str:
     """Return the verdict of the whole study in one sentence: every benchmark, and by how much."""
     groups: dict[tuple[str, Word], list[str]] = {}
@@ -181,6 +185,8 @@ def _by_how_much(finding: Finding) -> str:
 
 
 def _listed(labels: Sequence[str]) -> str:
+    if len(labels) > MOST_NAMED:
+        return f"{', '.join(labels[:MOST_NAMED])} and {len(labels) - MOST_NAMED} more"
     *first, last = labels
     return f"{', '.join(first)} and {last}" if first else last
 
