@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import FrameType
 
@@ -187,7 +187,7 @@ def _damaged(text: str, other: str, draw: random.Random) -> str:
     return "".join(lines)
 
 
-@cache
+@lru_cache(maxsize=500)
 def _forms(text: str) -> tuple[int, ...]:
     forms: dict[str, int] = {}
     for i, line in enumerate(text.splitlines()):
