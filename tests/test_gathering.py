@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
+import random
+import secrets
 import stat
+import subprocess
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mpis import any_mpi
 from paribus.audit.audit import ERROR, NODES
 from paribus.host import LocalHost
 from paribus.judgement import Difference
-from paribus.model import Study
+from paribus.model import Command, Completed, Study
 from paribus.store import Gathered
-from paribus.study import gathering
+from paribus.study import asking, gathering
 from paribus.study.arms import Ready, make_ready
 from paribus.study.gathering import asked, changes, gather, gather_arm, of_nodes, read_answer
 from paribus.study.load import load_study
@@ -40,28 +48,39 @@ def answering(folder: Path, text: str) -> str:
     return str(path)
 
 
+class Through:
+    """A host that starts everything through a launcher of our own making."""
+
+    def __init__(self, host: LocalHost, launcher: str) -> None:
+        self.host, self.launcher, self.launches = host, launcher, 0
+
+    def run(self, command: Command, **options: Any) -> Completed:
+        self.launches += 1
+        return self.host.run(replace(command, argv=(self.launcher, *command.argv)), **options)
+
+
 def error_of(folder: Path, text: str) -> str:
     """Return what is told of an arm whose launcher does what `text` says."""
     study = study_of(folder)
     ready = make_ready(study, lambda _: None)["a"]
-    from dataclasses import replace
-
-    from paribus.model import Command, Completed
-
-    launcher = answering(folder, text)
-
-    class Through:
-        def __init__(self, host: LocalHost) -> None:
-            self.host = host
-
-        def run(self, command: Command, **options: object) -> Completed:
-            argv = (launcher, *command.argv)
-            return self.host.run(replace(command, argv=argv), **options)  # type: ignore[arg-type]
-
     with LocalHost() as host:
-        (one,) = gather_arm(study, ready, Through(host))
+        (one,) = gather_arm(study, ready, Through(host, answering(folder, text)))
     assert one.facts.keys() == {ERROR, NODES}
     return str(one.facts[ERROR])
+
+
+def several(folder: Path, odd: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Gathered], int]:
+    """Return what three nodes told and in how many launches; the second does as `odd` says."""
+    monkeypatch.setattr(gathering, "nodes_of", lambda *_: 3)
+    study = study_of(folder)
+    ready = make_ready(study, lambda _: None)["a"]
+    launcher = (
+        f"touch {folder}/once; export count=$(cat {folder}/once); echo again > {folder}/once\n"
+        f'PARIBUS_RANK=0 "$@" & (export PARIBUS_RANK=1; {odd}) & PARIBUS_RANK=2 "$@" & wait'
+    )
+    with LocalHost() as host:
+        through = Through(host, answering(folder, launcher))
+        return gather_arm(study, ready, through), through.launches
 
 
 def test_every_arm_answers_from_inside(tmp_path: Path) -> None:
@@ -131,7 +150,134 @@ def test_a_node_that_hangs_is_ended_and_named(
     assert gone(mark)
 
 
-def test_containers_that_stand_for_hosts_are_asked_one_by_one(tmp_path: Path) -> None:
+def test_all_nodes_are_asked_by_one_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes, launches = several(tmp_path, '"$@"', monkeypatch)
+    assert all(ERROR not in one.facts for one in nodes)
+    name = os.uname().nodename
+    assert [one.node for one in nodes] == [f"{name} (node {i} of 3)" for i in (1, 2, 3)]
+    # A launcher that is slow to read here and now may let two answers run into each other.
+    assert 1 <= launches <= 4
+    assert all(one.facts["os.release"] == os.uname().release for one in nodes)
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        ("sleep 300", "no answer within 3 s"),
+        ("sleep 300 & echo Welcome; wait", "no answer within 3 s"),
+        ('"$@" | head -n 40', "its answer stops after"),
+        ('"$@" | sed 20d', "line 20 of its answer is missing"),
+        ("head -c 200000 /dev/urandom", "no facts"),
+        ("exit 3", "no answer"),
+        ('head -c 67108864 /dev/zero | tr "\\000" x', "more than"),
+    ],
+)
+def test_a_node_that_does_not_answer_costs_no_other_its_facts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str, said: str
+) -> None:
+    monkeypatch.setattr(gathering, "LIMIT_S", 3.0)
+    monkeypatch.setattr(gathering, "NODE_S", 0.0)
+    (first, second, third), launches = several(tmp_path, odd, monkeypatch)
+    assert ERROR not in first.facts
+    assert ERROR not in third.facts
+    assert second.facts.keys() == {ERROR, NODES}
+    assert second.facts[ERROR].startswith("node 2 of 3: ")
+    assert said in second.facts[ERROR]
+    assert launches <= 4
+
+
+@pytest.mark.parametrize("odd", ["exit 3", '"$@" | head -n 40', "echo Welcome"])
+def test_a_node_that_failed_among_the_others_is_asked_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    nodes, launches = several(tmp_path, f'if [ "$count" ]; then "$@"; else {odd}; fi', monkeypatch)
+    assert all(ERROR not in one.facts for one in nodes)
+    assert launches >= 2
+
+
+def test_nodes_that_all_fail_are_not_asked_alone_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gathering, "ALONE_S", 0.0)
+    (tmp_path / "steady.py").touch()
+    study = study_of(tmp_path)
+    monkeypatch.setattr(gathering, "nodes_of", lambda *_: 3)
+    ready = make_ready(study, lambda _: None)["a"]
+    with LocalHost() as host:
+        through = Through(host, answering(tmp_path, "exit 7"))
+        nodes = gather_arm(study, ready, through)
+    assert through.launches == 1
+    assert [one.facts[ERROR] for one in nodes] == [f"node {i} of 3: exit code 7" for i in (1, 2, 3)]
+
+
+@cache
+def said_by(rank: int) -> bytes:
+    """Return what the script of the ranks prints around an answer with awkward lines."""
+    facts = f"i=0; while [ $i -lt 9 ]; do echo; echo 'n{rank}|{rank}.0.3'; printf '%01999d\n' 7; "
+    facts += "i=$((i + 1)); done"
+    done = subprocess.run(
+        ["sh", "-c", asking._ANSWER, "sh", "ma", "rk", "all", "", facts, "true", "false"],
+        capture_output=True,
+        env={**os.environ, "PARIBUS_RANK": str(rank)},
+        check=True,
+    )
+    return done.stdout
+
+
+@given(st.integers(), st.sampled_from((1, 10, 60)))
+def test_answers_that_run_into_each_other_are_whole_or_missing(seed: int, often: int) -> None:
+    """Cut anywhere, and dealt in any order: no text is ever read that its node did not print."""
+    dealt = random.Random(seed)
+    left = {rank: said_by(rank) for rank in range(3)}
+    stream = b"Last login: today"
+    while any(left.values()):
+        rank = dealt.choice([rank for rank, rest in left.items() if rest])
+        # Mostly whole lines, or nothing would ever be whole.
+        size = dealt.choice((1, 100, 1000, 4095)) if dealt.randrange(often) == 0 else 0
+        size = size or left[rank].index(b"\n") + 1
+        stream, left[rank] = stream + left[rank][:size], left[rank][size:]
+    texts, wrong = asking.answers_of(stream, "mark", 2)
+    assert texts.keys() | wrong.keys() <= {0, 1, 2}
+    for rank, answers in texts.items():
+        one = "".join(f"\nn{rank}|{rank}.0.3\n{7:01999d}\n" for _ in range(9))
+        assert answers == (one, one)
+
+
+def test_an_answer_that_nobody_broke_into_is_whole() -> None:
+    texts, wrong = asking.answers_of(b"$ " + said_by(0) + b"noise\n" + said_by(1), "mark", 2)
+    assert (sorted(texts), wrong) == ([0, 1], {})
+    assert asking.answers_of(said_by(0).replace(b"\n", b"\r\n"), "mark", 2)[0] == {0: texts[0]}
+    assert asking.answers_of(said_by(0), "mark", 3) == (
+        {},
+        {0: "its answer stops after 0 lines"},
+    )
+
+
+def test_names_that_the_study_sets_are_told_once(tmp_path: Path) -> None:
+    """What an arm's `env` sets is the fact env.NAME; the hash of all other names is the same."""
+    name = f"FACTOR_{secrets.token_hex(4)}"
+    arms = f'[arms.a]\n[arms.b]\nenv = {{ {name} = "slow", OMP_NUM_THREADS = "3" }}\n'
+    nodes = of_nodes(gathered(study_of(tmp_path, arms=arms)))
+    (plain,), (other,) = (list(nodes[arm].values()) for arm in ("a", "b"))
+    assert plain["env.others"] == other["env.others"]
+    assert other["env.OMP_NUM_THREADS"] == "3"
+
+
+def test_a_name_that_only_one_arm_has_by_another_way_is_still_told(tmp_path: Path) -> None:
+    arms = '[arms.a]\nenv = { FACTOR = "quick" }\n[arms.b]\n'
+    study = study_of(tmp_path, arms=arms)
+    ready = make_ready(study, lambda _: None)
+    with LocalHost() as host:
+        (plain,) = gather_arm(study, ready["b"], host)
+        through = Through(host, answering(tmp_path, 'export NEITHER=1 FACTOR=2; "$@"'))
+        (other,) = gather_arm(study, ready["b"], through)
+        through = Through(host, answering(tmp_path, 'export FACTOR=2; "$@"'))
+        (same,) = gather_arm(study, ready["b"], through)
+    assert plain.facts["env.others"] != other.facts["env.others"]
+    assert plain.facts["env.others"] == same.facts["env.others"]
+
+
+def test_containers_that_stand_for_hosts_are_all_asked(tmp_path: Path) -> None:
     mpi = any_mpi()
     path = tmp_path / "study.toml"
     path.write_text(

@@ -19,10 +19,13 @@ from paribus.model import Benchmark, Completed, Host, Parsed, Program, Selection
 from paribus.study.arms import Ready, compose
 
 MOST_BYTES = 20 << 20
-"""Bytes that are read of what a launch prints: facts.sh stops far below, a banner adds little."""
+"""Bytes that are kept of answers: facts.sh stops far below. More of other things is too much."""
 
 NODE_BYTES = 256 << 10
-"""Bytes that are read beyond that for every node: twice what one of hundreds of cores says."""
+"""Bytes that are kept beyond that for every node: twice what one of hundreds of cores says."""
+
+LOUDEST_BYTES = 512 << 20
+"""Bytes after which whoever still writes is refused: until then others' answers are picked out."""
 
 PAUSE_S = 0.01
 """Seconds between two pieces of an answer where several nodes answer at the same time.
@@ -35,6 +38,7 @@ rank=${PARIBUS_RANK:-${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PR
 mark=$1$2 turn=$3 pause=$4 facts=$5 answer=0 depth=all
 shift 5
 [ "$turn" = all ] || [ "$turn" = "$rank" ] || exec >/dev/null
+[ -z "$pause" ] || sleep 0.3
 for program do
     nonce=n$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
     program=$(command -v "$program" || printf %s "$program")
@@ -46,9 +50,12 @@ for program do
             piece = piece text
         }
         function say() {
-            printf "%s", piece
-            fflush()
-            if (pause) system("sleep " pause)
+            if (pause) {
+                out = "cat; sleep " pause
+                printf "%s", piece | out
+                close(out)
+            } else
+                printf "%s", piece
             piece = ""
         }
         {
@@ -65,8 +72,8 @@ done
 The others read as well: Open MPI 5.0.11 hung in 15 % of launches in which one left at once, in none
 of 80 in which all took alike. The mark comes in two halves, and the nonce is made there, because
 Open MPI puts a program's arguments into its environment, which is read. `+` marks a line that goes
-on, `.` the end of one, `!` that of the answer. Pieces stay below the 4095 bytes that a launcher
-reads of a terminal at once.
+on, `.` the end of one, `!` that of the answer. Pieces stay below half of the 4095 bytes that a
+launcher reads of a terminal at once; cat writes each as a whole, awk would cut it at 1024 bytes.
 """
 
 
@@ -120,35 +127,30 @@ def ask(
     )
     selection = Selection("facts", "facts", ranks, {})
     command = compose(ready, selection, benchmark, seed=0, scratch=scratch)
-    with _Pipe(MOST_BYTES + speaking * NODE_BYTES) as out, _Pipe(1 << 20) as err:
+    mark = "".join(halves)
+    most = MOST_BYTES + speaking * NODE_BYTES
+    with _Pipe(mark, most) as out, _Pipe(mark, most) as err:
         done = host.run(
             command, stdout=out.path, stderr=err.path, timeout_s=limit_s, scratch=scratch
         )
-        said, complaints = out.written(), err.written()
-    return _heard(said, complaints, out.over, done, limit_s, "".join(halves), len(programs))
-
-
-def _heard(
-    said: bytes,
-    complaints: bytes,
-    over: bool,
-    done: Completed,
-    limit_s: float,
-    mark: str,
-    answers: int,
-) -> Heard:
-    texts, parts = answers_of(said, mark, answers)
-    why = ""
-    if over:
-        why = f"more than {len(said) >> 20} MiB of answer"
-    elif done.timed_out:
-        why = f"no answer within {limit_s:g} s"
-    elif done.exit_code != 0:
-        lines = _text(complaints[:4096]).strip().splitlines() or _text(said[-4096:]).splitlines()
-        why = f"exit code {done.exit_code}{': ' + lines[-1].strip()[:200] if lines else ''}"
-    start = _text(said[:4096]).strip()[:60]
+        out.finish()
+        err.finish()
+    texts, parts = answers_of(bytes(out.kept), mark, len(programs))
+    start = _text(out.start).strip()[:60]
     nothing = f"no facts in what the node printed: {start!r}" if start else "no answer"
-    return Heard(texts, why, parts, nothing)
+    return Heard(texts, _why(done, out, err, limit_s), parts, nothing)
+
+
+def _why(done: Completed, out: _Pipe, err: _Pipe, limit_s: float) -> str:
+    """Return what became of a launch that did not end well, "" of one that did."""
+    if out.size > out.most:
+        return f"more than {out.most >> 20} MiB of answer"
+    if done.timed_out:
+        return f"no answer within {limit_s:g} s"
+    if done.exit_code == 0:
+        return ""
+    lines = [*_text(out.start).strip().splitlines()[-1:], *_text(err.start).strip().splitlines()]
+    return f"exit code {done.exit_code}{': ' + lines[-1][:200] if lines else ''}"
 
 
 def answers_of(
@@ -194,14 +196,16 @@ def _joined(lines: Mapping[int, tuple[bytes, bytes]]) -> str:
 
 
 class _Pipe:
-    """What a launch writes into `path`, up to `most` bytes: beyond, whoever writes is refused.
+    """What a launch writes into `path`: lines with `mark` are `kept`, of all else the `start`.
 
-    A file would take all that a node prints until its time is up. Use as a context manager.
+    A file would take all that a node prints until its time is up; this takes memory for `most`
+    bytes. Use as a context manager.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most, self._said = most, bytearray()
-        self.over = False
+    def __init__(self, mark: str, most: int) -> None:
+        self.most, self.size = most, 0
+        self.start, self.kept = b"", bytearray()
+        self._mark, self._rest = mark.encode(), b""
 
     def __enter__(self) -> _Pipe:
         self._from, self._into = os.pipe()
@@ -212,26 +216,32 @@ class _Pipe:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close()
-
-    def _close(self) -> None:
         into, self._into = self._into, -1
         if into >= 0:
             os.close(into)
 
+    def finish(self) -> None:
+        """Take in what is left, when the launch has ended."""
+        self.__exit__()
+        self._thread.join()
+
     def _read(self) -> None:
         try:
-            while len(self._said) <= self._most and (data := os.read(self._from, 1 << 16)):
-                self._said += data
+            while self.size < LOUDEST_BYTES and (data := os.read(self._from, 1 << 16)):
+                self._take(data)
         finally:
             os.close(self._from)
-        self.over = len(self._said) > self._most
 
-    def written(self) -> bytes:
-        """Return what was written, when the launch has ended."""
-        self._close()
-        self._thread.join()
-        return bytes(self._said[: self._most])
+    def _take(self, data: bytes) -> None:
+        self.size += len(data)
+        self.start += data[: 4096 - len(self.start)]
+        whole, newline, rest = (self._rest + data).rpartition(b"\n")
+        for line in (whole + newline).splitlines(keepends=True):
+            at = line.find(self._mark)
+            if at >= 0 and len(self.kept) + len(line) <= self.most:
+                self.kept += line[at:]
+        at = rest.rfind(self._mark)
+        self._rest = rest[at if at >= 0 else -len(self._mark) :][: 1 << 16]
 
 
 def _text(data: bytes) -> str:
