@@ -95,9 +95,11 @@ class Sample:
             raise ValueError(f"{self.metric} at {self.case}: no values")
         if self.batch < 1:
             raise ValueError(f"{self.metric} at {self.case}: a batch of {self.batch}")
-        for value in self.values:
-            if not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{self.metric} at {self.case}: {value} is not a measurement")
+        # At once, because a study has millions of them; NaN is not finite, so min() is sound.
+        if all(map(math.isfinite, self.values)) and min(self.values) > 0:
+            return
+        wrong = next(v for v in self.values if not (math.isfinite(v) and v > 0))
+        raise ValueError(f"{self.metric} at {self.case}: {wrong} is not a measurement")
 
 
 Facts = Mapping[str, Any]
@@ -148,6 +150,12 @@ class Program:
     benchmark: it is started first, on a second host of the arm where it has hosts, else on this
     machine, and ended with the launch. In `argv`, `server`, `files` and `env` the words {scratch},
     {server} (the address of the other side) and {port} (a free one, the launch's own) are replaced.
+
+    `threads` is how many OpenMP threads every rank is to have, 0 for its share of the cores that
+    the arm leaves: it is bound to as many cores, OMP_NUM_THREADS and its like say so, and `command`
+    and `parse` find the number as the parameter "threads". None: one core, and no variables.
+    `needs` names the programs behind a shell: they must be there before anything is launched, as
+    `argv[0]` and `server[0]` must, and the first of them is the program whose libraries count.
     """
 
     argv: tuple[str, ...]
@@ -158,6 +166,8 @@ class Program:
     env: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
+    threads: int | None = None
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +248,8 @@ class Placement:
 
     `agent` is a launch agent to use instead of ssh (an executable taking `HOST COMMAND...`);
     `network` is the address range (CIDR) or interface that MPI's TCP and control traffic takes;
-    `cores` are the cores that ranks 0, 1, ... are bound to, in order (empty: not bound by us).
+    `cores` are the cores that ranks 0, 1, ... are bound to, in order and each to as many
+    (empty: not bound by us).
     """
 
     hosts: tuple[tuple[str, int], ...] = ()

@@ -76,6 +76,28 @@ def find_mpi(wanted: str | None = None) -> Mpi:
     )
 
 
+@cache
+def mpi_of_library(library: Path) -> Mpi | None:
+    """Return the installation that a library of MPI lies in: its own compiler is above it.
+
+    None where there is no compiler, or one that cannot be understood. The name tells the family:
+    Open MPI counts its libraries from 40, MPICH and Intel MPI keep 12 (wiki.mpich.org, "ABI
+    Compatibility Initiative").
+    """
+    number = library.name.partition(".so.")[2].partition(".")[0]
+    wanted = ("openmpi",) if number and int(number) >= 40 else ("mpich", "intelmpi")
+    for folder in dict.fromkeys([*library.parents, *library.resolve().parents]):
+        for family in wanted if folder != folder.parent else ():
+            for compiler in _compilers([folder / "bin"], family):
+                try:
+                    mpi = _complete(compiler)
+                except UserError:
+                    continue
+                if mpi.family == family:
+                    return mpi
+    return None
+
+
 def _places() -> list[Path]:
     """Return the directories to look in: the PATH, then that of this Python."""
     path = [Path(p) for p in os.environ.get("PATH", "").split(os.pathsep) if p]

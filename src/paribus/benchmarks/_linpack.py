@@ -13,20 +13,13 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from paribus.benchmarks._parameters import positive
+from paribus.benchmarks._parameters import positive, wanted_threads
 from paribus.benchmarks._shell import with_stderr
 from paribus.benchmarks._tool import line_of, path_or, refuse
 from paribus.errors import UserError
 from paribus.model import Program, Request
 
-ENV = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "BLIS_NUM_THREADS": "1",
-    "OPENBLAS_VERBOSE": "2",
-}
-"""One thread per rank, and OpenBLAS says on stderr which of its kernels it chose."""
+_BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
 _CORE = re.compile(r"^Core: (\w+)[ \t]*$", re.M)
 _SETTING = re.compile(r"^([A-Z][A-Z0-9]*) +: (.*)$")
@@ -88,8 +81,17 @@ def check_grid(request: Request, name: str, p: Sequence[int], q: Sequence[int]) 
 
 
 def program(request: Request, name: str, **files: Any) -> Program:
-    """Return `name` started so that its stderr, where OpenBLAS speaks, comes before its output."""
-    return Program(with_stderr(path_or(request, name)), env=ENV, **files)
+    """Return `name` started so that its stderr, where OpenBLAS speaks, comes before its output.
+
+    OpenBLAS says there which of its kernels it chose. Each BLAS has a variable of its own for its
+    threads, and takes that of OpenMP only without it.
+    """
+    path, asked = path_or(request, name), request.parameters
+    env = {**dict.fromkeys(_BLAS, str(asked["threads"])), "OPENBLAS_VERBOSE": "2"}
+    # OpenMP would keep the first thread on one core, and a BLAS with threads of its own with it.
+    env["OMP_PROC_BIND"] = "false"
+    wanted = wanted_threads(asked)
+    return Program(with_stderr(path), env=env, needs=(path,), threads=wanted, **files)
 
 
 def input_file(n: list[int], nb: list[int], p: list[int], q: list[int], *, device: int) -> str:

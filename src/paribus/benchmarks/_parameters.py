@@ -6,7 +6,7 @@ All raise ValueError with the mend; the study loader adds file and key.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from paribus.units import parse_bytes
@@ -49,6 +49,21 @@ def positive(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**31:
         raise ValueError("use a whole number of at least 1")
     return value
+
+
+def threads(value: Any) -> int | str:
+    """Return a whole number of threads, or "all": those that the cores of the arm give a rank."""
+    if value == "all":
+        return "all"
+    try:
+        return positive(value)
+    except ValueError:
+        raise ValueError('use a whole number of at least 1, or "all"') from None
+
+
+def wanted_threads(asked: Mapping[str, Any]) -> int:
+    """Return the parameter "threads" as a Program takes it: 0 for "all"."""
+    return 0 if asked["threads"] == "all" else int(asked["threads"])
 
 
 def real(value: Any) -> float:

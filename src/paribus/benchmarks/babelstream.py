@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from paribus.benchmarks._parameters import flag, one_of, positive
+from paribus.benchmarks._parameters import flag, one_of, positive, threads, wanted_threads
 from paribus.benchmarks._shell import with_stderr
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.model import (
@@ -44,8 +44,13 @@ def command(request: Request) -> Program:
     arguments = ["-n", str(asked["times"]), "-s", str(asked["elements"])]
     arguments += ["--float"] if asked["precision"] == "float" else []
     arguments += ["--only", "Triad"] if asked["triad_only"] else []
-    argv = with_stderr(path_or(request, f"{asked['backend']}-stream"), *arguments)
-    return Program(argv, mpi=False, env={"OMP_NUM_THREADS": str(asked["threads"])})
+    program = path_or(request, f"{asked['backend']}-stream")
+    return Program(
+        with_stderr(program, *arguments),
+        mpi=False,
+        needs=(program,),
+        threads=wanted_threads(asked) if asked["backend"] == "omp" else None,
+    )
 
 
 def cases(request: Request) -> Iterable[tuple[str, Case]]:
@@ -199,9 +204,7 @@ BENCHMARK = tool(
         "times": Parameter(100, positive, "repetitions; the first is not counted"),
         "precision": Parameter("double", one_of("double", "float"), "type of the elements"),
         "triad_only": Parameter(False, flag, "only Triad"),
-        "threads": Parameter(
-            1, positive, 'OpenMP threads; more than one needs [plan] bind = "none"'
-        ),
+        "threads": Parameter("all", threads, "OpenMP threads of omp, each on its own core, or all"),
     },
     program="omp-stream",
     get="https://github.com/UoB-HPC/BabelStream: cmake -Bbuild -DMODEL=omp, cmake --build build",

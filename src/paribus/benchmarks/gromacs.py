@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from paribus.benchmarks._apps import absolute, found, near
-from paribus.benchmarks._parameters import positive
+from paribus.benchmarks._parameters import positive, threads, wanted_threads
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
 
@@ -33,11 +33,10 @@ def command(request: Request) -> Program:
     """Return the command line; the log that it writes is read."""
     asked = request.parameters
     argv = [path_or(request, "gmx_mpi"), "-quiet", "mdrun", "-g", "md.log", "-noconfout"]
-    argv += ["-s", str(asked.get("input") or "topol.tpr"), "-ntomp", str(asked.get("threads") or 1)]
+    argv += ["-s", str(asked.get("input") or "topol.tpr"), "-ntomp", str(asked["threads"])]
     if asked.get("steps"):
         argv += ["-nsteps", str(asked["steps"])]
-    env = {"OMP_NUM_THREADS": str(asked.get("threads") or 1)}
-    return Program(tuple(argv), env=env, outputs=("md.log",))
+    return Program(tuple(argv), outputs=("md.log",), threads=wanted_threads(asked))
 
 
 def read(text: str) -> Reading:
@@ -96,7 +95,7 @@ BENCHMARK = tool(
     parameters={
         "input": Parameter(None, absolute, "the run input file (.tpr), as an absolute path"),
         "steps": Parameter(None, positive, "-nsteps: time steps, instead of the input's"),
-        "threads": Parameter(1, positive, "-ntomp: OpenMP threads of each rank"),
+        "threads": Parameter(1, threads, '-ntomp: OpenMP threads of each rank, or "all"'),
     },
     program="gmx_mpi",
     get="apt install gromacs; https://www.gromacs.org",

@@ -6,8 +6,9 @@ import math
 import re
 
 from paribus.benchmarks import _linpack
-from paribus.benchmarks._parameters import positive
+from paribus.benchmarks._parameters import positive, threads
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, refuse, tool
+from paribus.errors import UserError
 from paribus.model import (
     Case,
     Metric,
@@ -39,6 +40,12 @@ def command(request: Request) -> Program:
     asked = request.parameters
     n, nb, p, q = ([asked[key]] for key in ("n", "nb", "p", "q"))
     _linpack.check_grid(request, "hpcc", p, q)
+    if request.ranks < 2:
+        raise UserError(
+            "one rank has no other to exchange messages with, and HPCC measures that as well",
+            place="hpcc: ranks = 1",
+            mend="ask for two or more, with p times q as many",
+        )
     text = _linpack.input_file(n, nb, p, q, device=8) + (
         "##### this line is a separator #####\n"
         "0 Number of additional problem sizes for PTRANS\n1200 values of N\n"
@@ -69,7 +76,10 @@ def read(text: str) -> Reading:
         parameters[key] = count(values.get(name, ""), line.get(name, 0))
     if not any([r.n, r.nb, r.p, r.q] == list(parameters.values()) for r in rows):
         refuse("no row of HPL has the N, NB, P and Q of the summary")
-    parameters["threads"] = count(values.get("STREAM_Threads", ""), line.get("STREAM_Threads", 0))
+    # Without OpenMP in it, hpcc says 1 of STREAM however many threads the BLAS has.
+    if values.get("omp_get_max_threads") != "0":
+        said_threads = values.get("STREAM_Threads", "")
+        parameters["threads"] = count(said_threads, line.get("STREAM_Threads", 0))
     samples = []
     for metric, (name, factor) in _VALUES.items():
         if name not in values:
@@ -141,6 +151,7 @@ BENCHMARK = tool(
     parameters={
         "n": Parameter(4000, positive, "order of HPL's matrix; the other sizes follow from it"),
         "nb": Parameter(128, positive, "block size of HPL"),
+        "threads": Parameter(1, threads, 'threads of each rank, or "all"'),
         "p": Parameter(1, positive, "rows of the process grid"),
         "q": Parameter(2, positive, "columns of the process grid; p times q is ranks"),
     },
@@ -156,6 +167,6 @@ BENCHMARK = tool(
         "dgemm and stream_triad are per rank with all ranks at work; small N leaves STREAM in the"
         " caches; hpl and dgemm measure the BLAS that the loader found (fact lib.blas.core, where"
         " OpenBLAS says it); latency and bandwidth are means over ping-pongs of pairs with 8 B and"
-        " 2 MB"
+        " 2 MB; threads are those of STREAM, the BLAS does not tell its own"
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from paribus.benchmarks._parameters import positive
+from paribus.benchmarks._parameters import positive, threads, wanted_threads
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.model import (
     Case,
@@ -38,7 +38,7 @@ def command(request: Request) -> Program:
     return Program(
         (path_or(request, "xhpcg"),),
         files={"hpcg.dat": text},
-        env={"OMP_NUM_THREADS": "1"},
+        threads=wanted_threads(asked),
         outputs=("HPCG-Benchmark*.txt", "hpcg*.txt"),
     )
 
@@ -129,6 +129,7 @@ BENCHMARK = tool(
         "nx": Parameter(104, positive, "local grid in x, a multiple of 8"),
         "ny": Parameter(104, positive, "local grid in y, a multiple of 8"),
         "nz": Parameter(104, positive, "local grid in z, a multiple of 8"),
+        "threads": Parameter(1, threads, 'threads of each rank, or "all"'),
         "seconds": Parameter(60, positive, "how long it measures; official ratings need 1800"),
     },
     program="xhpcg",

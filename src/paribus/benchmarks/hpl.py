@@ -9,6 +9,7 @@ from functools import cache
 from itertools import product
 
 from paribus.benchmarks import _linpack
+from paribus.benchmarks._parameters import threads
 from paribus.benchmarks._tool import HEAD, line_of, once, refuse, tool
 from paribus.model import (
     Case,
@@ -99,6 +100,7 @@ BENCHMARK = replace(
         parameters={
             "n": Parameter([8000], _linpack.counts, "order of the matrix, or several"),
             "nb": Parameter([192], _linpack.counts, "block size, or several"),
+            "threads": Parameter(1, threads, 'threads of each rank, or "all"'),
             "p": Parameter([1], _linpack.grid, "rows of the process grid, or several"),
             "q": Parameter([2], _linpack.grid, "columns, as many; p times q is ranks"),
         },
@@ -113,7 +115,8 @@ BENCHMARK = replace(
         means=(
             "the BLAS as much as the machine: OpenBLAS's Haswell kernels gave 99 Gflop/s where its"
             " SkylakeX kernels gave 130 on the same cores; N decides how much of the time is"
-            " communication; four digits; one figure per launch and combination"
+            " communication; four digits; one figure per launch and combination; the threads of the"
+            " BLAS are not printed"
         ),
     ),
     recognise=_recognise,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from paribus.benchmarks._apps import absolute, near, shipped, words
-from paribus.benchmarks._parameters import positive
+from paribus.benchmarks._parameters import positive, threads, wanted_threads
 from paribus.benchmarks._tool import count, figure, line_of, once, path_or, refuse, tool
 from paribus.errors import UserError
 from paribus.model import (
@@ -59,7 +59,8 @@ def command(request: Request) -> Program:
             )
         argv += ["-var", "cells", str(cells)]
     argv += ["-var", "steps", str(asked["steps"]), "-in", str(own or "in.lj")]
-    return Program((*argv, *(asked.get("arguments") or ())), files=given)
+    argv += asked.get("arguments") or ()
+    return Program(tuple(argv), files=given, threads=wanted_threads(asked))
 
 
 def read(text: str) -> Reading:
@@ -198,6 +199,9 @@ BENCHMARK = tool(
         "steps": Parameter(2500, positive, "time steps; 2,500 take 10 s on two cores"),
         "atoms": Parameter(ATOMS, positive, "atoms; in.lj has 32,000 or a multiple of them"),
         "input": Parameter(None, absolute, "an input file instead of in.lj, as an absolute path"),
+        "threads": Parameter(
+            1, threads, 'threads of each rank, or "all"; -sf omp uses them'
+        ),
         "arguments": Parameter(None, words, 'more arguments, such as ["-sf", "omp"]'),
     },
     program="lmp",

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-from paribus.benchmarks._parameters import one_of, positive
+from paribus.benchmarks._parameters import one_of, threads, wanted_threads
 from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
 from paribus.model import (
     Case,
@@ -38,15 +38,21 @@ _ITERATIONS = {
     ),
     "hip": (*range(19), 20, 22, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 256, 512),
     "cuda": (*range(19), 20, 22, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256, 512, 1024),
+    "ocl": (*range(19), 20, 22, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256),
 }
-"""The rows that each program prints: mix_kernels_*.cpp of versions 0.03 and 0.04."""
+"""The rows that each program prints: mix_kernels_*.cpp of versions 0.03 and 0.04. Those of CUDA
+ended where those of OpenCL do in 0.03."""
 
 
 def command(request: Request) -> Program:
     """Return the program of one back end."""
     asked = request.parameters
-    env = {"OMP_NUM_THREADS": str(asked["threads"] or 1)}
-    return Program((path_or(request, f"mixbench-{asked['backend']}"),), mpi=False, env=env)
+    cpu = asked["backend"] == "cpu"
+    return Program(
+        (path_or(request, f"mixbench-{asked['backend']}"),),
+        mpi=False,
+        threads=wanted_threads(asked) if cpu else None,
+    )
 
 
 def cases(request: Request) -> Iterable[tuple[str, Case]]:
@@ -156,11 +162,10 @@ BENCHMARK = tool(
     command=command,
     cases=cases,
     optional=("hp",),
+    spare=[(name, _case(n)) for name in ("dp", "sp", "int", "hp") for n in (512, 1024)],
     parameters={
-        "backend": Parameter("cpu", one_of("cpu", "cuda", "hip"), "which of its programs"),
-        "threads": Parameter(
-            None, positive, 'OpenMP threads of cpu, 1 without it; more need [plan] bind = "none"'
-        ),
+        "backend": Parameter("cpu", one_of("cpu", "cuda", "hip", "ocl"), "which of its programs"),
+        "threads": Parameter("all", threads, "OpenMP threads of cpu, each on its own core, or all"),
     },
     program="mixbench-cpu",
     get="https://github.com/ekondis/mixbench: cmake and make in mixbench-cpu, -cuda or -hip",

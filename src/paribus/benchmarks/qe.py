@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from paribus.benchmarks._apps import absolute, found, shipped, word
-from paribus.benchmarks._parameters import positive, real
+from paribus.benchmarks._parameters import positive, real, threads, wanted_threads
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.errors import UserError
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
@@ -43,9 +43,9 @@ _ELECTRONS = re.compile(
 def command(request: Request) -> Program:
     """Return the command line: our pw.in, or the input file that was asked for."""
     asked = request.parameters
-    program, env = path_or(request, "pw.x"), {"OMP_NUM_THREADS": "1"}
+    program, wanted = path_or(request, "pw.x"), wanted_threads(asked)
     if asked.get("input"):
-        return Program((program, "-in", str(asked["input"])), env=env)
+        return Program((program, "-in", str(asked["input"])), threads=wanted)
     cells = round((int(asked["atoms"]) / 4) ** (1 / 3))
     if 4 * cells**3 != asked["atoms"]:
         raise UserError(
@@ -63,7 +63,7 @@ def command(request: Request) -> Program:
     text = shipped("pw.in")
     for key, value in values.items():
         text = text.replace(key, value)
-    return Program((program, "-in", "pw.in"), files={"pw.in": text}, env=env)
+    return Program((program, "-in", "pw.in"), files={"pw.in": text}, threads=wanted)
 
 
 def _positions(cells: int) -> str:
@@ -180,6 +180,7 @@ BENCHMARK = tool(
         "atoms": Parameter(32, positive, "atoms: 4, 32, 108 or 256 of aluminium, or your input's"),
         "ecut": Parameter(20.0, real, "cutoff of the kinetic energy in Ry"),
         "input": Parameter(None, absolute, "an input file of your own, as an absolute path"),
+        "threads": Parameter(1, threads, 'threads of each rank, or "all"'),
         "pseudo_dir": Parameter(
             "/usr/share/espresso/pseudo", word, "where Al.pz-vbc.UPF is, for our input"
         ),

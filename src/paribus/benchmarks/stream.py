@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from paribus.benchmarks._parameters import positive
+from paribus.benchmarks._parameters import positive, threads, wanted_threads
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.model import (
     Case,
@@ -31,8 +31,8 @@ _VALUES = (
 
 def command(request: Request) -> Program:
     """Return the program: array size and repetitions were compiled in."""
-    env = {"OMP_NUM_THREADS": str(request.parameters["threads"])}
-    return Program((path_or(request, "stream"),), mpi=False, env=env)
+    program = path_or(request, "stream")
+    return Program((program,), mpi=False, threads=wanted_threads(request.parameters))
 
 
 def read(text: str) -> Reading:
@@ -82,9 +82,7 @@ BENCHMARK = tool(
     marks=(_TITLE,),
     command=command,
     parameters={
-        "threads": Parameter(
-            1, positive, 'OpenMP threads; more than one needs [plan] bind = "none"'
-        ),
+        "threads": Parameter("all", threads, "OpenMP threads, each on a core of its own, or all"),
         "elements": Parameter(None, positive, "the array size that was compiled in, to be checked"),
     },
     program="stream",

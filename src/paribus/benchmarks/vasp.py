@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from paribus.benchmarks._apps import absolute, found, near
-from paribus.benchmarks._parameters import positive
+from paribus.benchmarks._parameters import positive, threads, wanted_threads
 from paribus.benchmarks._tool import count, figure, line_of, once, path_or, refuse, tool
 from paribus.errors import UserError
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
@@ -58,7 +58,8 @@ def command(request: Request) -> Program:
                 mend=f"name a folder that holds {', '.join(INPUTS)}",
             ) from error
     program = path_or(request, "vasp_std")
-    return Program((program,), files=inputs, env={"OMP_NUM_THREADS": "1"}, outputs=("OUTCAR",))
+    wanted = wanted_threads(request.parameters)
+    return Program((program,), files=inputs, outputs=("OUTCAR",), threads=wanted)
 
 
 def read(text: str) -> Reading:
@@ -162,6 +163,7 @@ BENCHMARK = tool(
         "input": Parameter(
             None, absolute, "the folder of INCAR, KPOINTS, POSCAR and POTCAR, as an absolute path"
         ),
+        "threads": Parameter(1, threads, 'threads of each rank, or "all"'),
         "ions": Parameter(None, positive, "the ions that the output must speak of"),
     },
     program="vasp_std",

@@ -37,14 +37,16 @@ exit 2
 """
 
 
-def bind(program: Command, cores: Sequence[int]) -> Command:
-    """Return `program` so that rank n executes it bound to the nth of `cores`.
+def bind(program: Command, cores: Sequence[int], each: int = 1) -> Command:
+    """Return `program` so that rank n executes it bound to the nth of `cores`, or the nth `each`.
 
     No cores: `program` as it is. Needs only sh and taskset where the rank starts; a rank that
     cannot be bound as asked exits 2 with a sentence instead of running unbound.
     """
     if not cores:
         return program
-    listed = " ".join(str(core) for core in cores)
+    # What is left over at the end is no rank's: a rank has all of its cores, or is refused.
+    groups = [cores[at : at + each] for at in range(0, len(cores) - each + 1, each)]
+    listed = " ".join(",".join(map(str, group)) for group in groups)
     argv = ("/bin/sh", "-c", _SCRIPT, "paribus-bind", listed, *program.argv)
     return replace(program, argv=argv)

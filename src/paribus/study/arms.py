@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,13 +26,18 @@ from paribus.model import (
     Selection,
     Study,
 )
-from paribus.probes.machine import cores
+from paribus.probes.machine import cores, whole_cores
 from paribus.study.load import benchmark_of
+from paribus.study.programs import check_there, find_mpi_for
+from paribus.units import count
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What the launches of one arm need and share. `kernels`: path and options by benchmark."""
+    """What the launches of one arm need and share. `kernels`: path and options by benchmark.
+
+    `share` is how many physical cores are the arm's, bound to them or not.
+    """
 
     arm: Arm
     mpi: Mpi | None
@@ -39,6 +45,7 @@ class Ready:
     kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
+    share: int = 1
 
 
 def make_ready(
@@ -50,9 +57,17 @@ def make_ready(
     show commands. Raises UserError with the mend for whatever is missing.
     """
     programs = {s.label: program(s, benchmark_of(s)) for s in study.benchmarks}
-    available = cores(allowed=frozenset(os.sched_getaffinity(0)))
-    _check_cores(study, programs, available)
-    return {arm.name: _arm(study, arm, programs, available, tell, build) for arm in study.arms}
+    for arm in study.arms if build else ():
+        for one in study.benchmarks:
+            check_there(arm, benchmark_of(one), programs[one.label], f"{study.path}: {one.label}")
+    allowed = frozenset(os.sched_getaffinity(0))
+    ready = {}
+    for arm in study.arms:
+        share = len(whole_cores(allowed=allowed)) // _parts(study)
+        bare = Ready(arm, None, cores(allowed=allowed) if _bound(study) else (), share=share)
+        _check_cores(study, bare, programs, len(allowed))
+        ready[arm.name] = _arm(study, bare, programs, tell, build)
+    return ready
 
 
 def program(selection: Selection, benchmark: Benchmark) -> Program:
@@ -60,28 +75,53 @@ def program(selection: Selection, benchmark: Benchmark) -> Program:
     return benchmark.command(Request(selection.parameters, selection.ranks))
 
 
+def concrete(ready: Ready, selection: Selection, benchmark: Benchmark) -> Selection:
+    """Return `selection` with the parameter "threads" as the number that a rank has in this arm.
+
+    That is OMP_NUM_THREADS of the arm, which may be its factor; what the program asks for; or the
+    rank's share of the cores. Unchanged for a program that is not one of threads.
+    """
+    wanted = program(selection, benchmark)
+    if wanted.threads is None:
+        return selection
+    said = ready.arm.env.get("OMP_NUM_THREADS", "")
+    ranks = selection.ranks if wanted.mpi else 1
+    number = int(said) if re.fullmatch(r"[1-9]\d{0,5}", said) else wanted.threads
+    number = number or max(1, ready.share // ranks)
+    return replace(selection, parameters={**selection.parameters, "threads": number})
+
+
+def _openmp(threads: int, *, bound: bool) -> dict[str, str]:
+    """Return the variables that give an OpenMP program its threads, each on a core of its own."""
+    placed = {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"} if bound and threads > 1 else {}
+    return {"OMP_NUM_THREADS": str(threads), **placed}
+
+
 def compose(
     ready: Ready, selection: Selection, benchmark: Benchmark, *, seed: int, scratch: str
 ) -> Command:
     """Return the whole command of one launch: pure, so that a dry run can print it."""
+    selection = concrete(ready, selection, benchmark)
     wanted = program(selection, benchmark)
     ranks = selection.ranks if wanted.mpi else 1 + bool(wanted.server)
+    each = 1 if wanted.threads is None else int(selection.parameters["threads"])
     container = ready.arm.container
-    where = Placement(cores=ready.cores[:ranks])
+    where = Placement(cores=ready.cores[: ranks * each])
     if container:
         where = containers.placement(container, ranks=ranks, cores=where.cores, scratch=scratch)
     label = selection.label
     argv = (*ready.kernels.get(label, ()), *wanted.argv, *ready.libraries.get(label, ()))
-    env = {**wanted.env, **ready.arm.env, "PARIBUS_SEED": str(seed)}
+    openmp = {} if wanted.threads is None else _openmp(each, bound=bool(where.cores))
+    env = {**openmp, **wanted.env, **ready.arm.env, "PARIBUS_SEED": str(seed)}
     filled = partial(_filled, where=where, scratch=scratch)
 
     def placed(argv: Sequence[str], first: int) -> Command:
         """Return `argv` started by the launcher, its first rank in the given place."""
-        own = replace(where, hosts=where.hosts[first:], cores=where.cores[first:])
+        own = replace(where, hosts=where.hosts[first:], cores=where.cores[first * each :])
         command = Command(
             tuple(map(filled, argv)), env={key: filled(value) for key, value in env.items()}
         )
-        command = launchers.bind(command, own.cores)
+        command = launchers.bind(command, own.cores, each)
         if container and container.each == "rank":
             command = containers.wrap_program(command, container, scratch=scratch)
         return launchers.launch(
@@ -136,27 +176,36 @@ def asked_of(arm: Arm) -> dict[str, str]:
     return facts
 
 
+def _bound(study: Study) -> bool:
+    return study.settings.bind == "core"
+
+
+def _parts(study: Study) -> int:
+    """Return how many arms share the cores at the same time."""
+    return len(study.arms) if study.settings.layout == "duet" else 1
+
+
 def _arm(
     study: Study,
-    arm: Arm,
+    ready: Ready,
     programs: Mapping[str, Program],
-    available: tuple[int, ...],
     tell: Callable[[str], None],
     build: bool,
 ) -> Ready:
+    arm, place = ready.arm, f"{study.path}: arms.{ready.arm.name}"
     if arm.container:
         forbidden = containers.check(arm.container, capture)
         if forbidden:
             raise UserError(
                 forbidden,
-                place=f"{study.path}: arms.{arm.name}.container",
+                place=f"{place}.container",
                 mend="or run `paribus run mpi-transport`: shared memory against TCP needs no"
                 " privilege",
             )
-    mpi = toolchain.find_mpi(arm.mpi) if any(p.mpi for p in programs.values()) else None
-    ready = Ready(arm, mpi, available if study.settings.bind == "core" else ())
-    if mpi is None:
+    if not any(p.mpi for p in programs.values()):
         return ready
+    mpi = find_mpi_for(arm, programs.values(), place)
+    ready = replace(ready, mpi=mpi)
     if not build:
         named = {label: (wanted.kernel,) for label, wanted in programs.items() if wanted.kernel}
         return replace(ready, kernels=named)
@@ -175,26 +224,36 @@ def _arm(
     return replace(ready, kernels=kernels, libraries=libraries, facts=facts)
 
 
-def _check_cores(study: Study, programs: Mapping[str, Program], available: Sequence[int]) -> None:
-    if study.settings.bind == "none":
+def _check_cores(
+    study: Study, ready: Ready, programs: Mapping[str, Program], available: int
+) -> None:
+    """Refuse more ranks, times threads, than there are cores for."""
+    if not _bound(study):
         return
-    parts = len(study.arms) if study.settings.layout == "duet" else 1
-    each = len(available) // parts
+    parts = _parts(study)
     for selection in study.benchmarks:
-        if programs[selection.label].mpi and selection.ranks > each:
-            share = f", {each} for each arm of a duet" if parts > 1 else ""
-            mend = (
-                "ask for fewer ranks"
-                if parts > 1
-                else 'ask for fewer ranks, or set `bind = "none"` in [plan] to share cores'
+        wanted = programs[selection.label]
+        threads, ranks = 1, selection.ranks if wanted.mpi else 1
+        if wanted.threads is not None:
+            found = concrete(ready, selection, benchmark_of(selection))
+            threads = int(found.parameters["threads"])
+        if ranks * threads <= available // parts or (threads == 1 and not wanted.mpi):
+            continue
+        share = f", {available // parts} for each arm of a duet" if parts > 1 else ""
+        fewer = "fewer ranks" if threads == 1 else "fewer ranks or threads"
+        mend = f"ask for {fewer}"
+        if parts == 1:
+            mend += (
+                ', or set `bind = "none"` in [plan] to share cores'
                 " (latencies then show the scheduler, not the platform)"
             )
-            raise StudyError(
-                f"{selection.label} asks for {selection.ranks} ranks and this machine lets Paribus"
-                f" use {len(available)} cores{share}",
-                place=study.path,
-                mend=mend,
-            )
+        each = "" if threads == 1 else f" of {threads} threads"
+        raise StudyError(
+            f"{selection.label} asks for {count(ranks, 'rank')}{each} and this machine lets"
+            f" Paribus use {count(available, 'core')}{share}",
+            place=study.path,
+            mend=mend,
+        )
 
 
 def run_commands(commands: Sequence[Sequence[str]], arm: str, what: str) -> None:

@@ -15,7 +15,7 @@ from paribus.model import Arm, Benchmark, Facts, Host, Launch, Outcome, Selectio
 from paribus.probes.machine import load_facts, machine_facts
 from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Store
-from paribus.study.arms import Ready, asked_of, compose, run_commands
+from paribus.study.arms import Ready, asked_of, compose, concrete, run_commands
 from paribus.study.cases import cases_settled
 from paribus.study.evidence import Evidence, collect
 from paribus.study.gathering import changes, gather, gather_arm
@@ -281,6 +281,7 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
     ready = sitting.ready[launch.arm]
     if sitting.plan.study.settings.layout == "duet":
         ready = replace(ready, cores=shares(ready.cores, len(sitting.ready))[part])
+    selection = concrete(ready, selection, benchmark)
     out, err = sitting.store.log_paths(launch)
     scratch = f"{scratch_prefix(sitting.plan)}{launch.number}"
     facts = {**sitting.machine, **asked_of(ready.arm), **load_facts()}

@@ -1,0 +1,139 @@
+"""Other people's programs before they are launched: are they there, and which MPI is theirs?
+
+A program that is linked with one MPI and started by the launcher of another fails late and says
+nothing of it: every rank takes itself for the only one, or MPI_Init gives up.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from paribus import launchers
+from paribus.errors import UserError
+from paribus.host import capture
+from paribus.model import Arm, Benchmark, Command, Mpi, Placement, Program
+from paribus.toolchain import find_mpi, mpi_of_library
+
+_LIBRARY = re.compile(r"^\s*(libmpi\w*\.so\S*) => (/\S+)", re.M)
+
+
+def check_there(arm: Arm, benchmark: Benchmark, program: Program, place: str) -> None:
+    """Raise UserError where a program that a launch starts is not there, with how to get it.
+
+    What an image holds, or what an arm's own commands bring about, cannot be seen from here.
+    """
+    if arm.container and arm.container.image:
+        return
+    for name in _started(program):
+        if "{" in name or (arm.before and "/" in name) or _where(name, arm):
+            continue
+        said = "is not an executable file" if "/" in name else "is not on the PATH"
+        own = f"to get it: {benchmark.get}" if benchmark.get else "install it"
+        there = ', or say where it is: path = "/..."' if "path" in benchmark.parameters else ""
+        raise UserError(f"{name} {said}", place=place, mend=f"{own}{there}")
+
+
+def find_mpi_for(arm: Arm, programs: Iterable[Program], place: str) -> Mpi:
+    """Return the MPI that starts an arm's launches: the one it names, or one that fits them all.
+
+    Without a name that is the usual one (toolchain.find_mpi), or the one that the programs are
+    linked with. Raises UserError where there is none, or where a program is linked with another.
+    """
+    paths = [path for one in programs if one.mpi and (path := _executable(one, arm))]
+    if arm.container and arm.container.image:
+        paths = []
+    if arm.mpi is not None:
+        mpi = find_mpi(arm.mpi)
+        if misfit := _misfit(paths, mpi, arm):
+            raise UserError(misfit[0], place=place, mend=misfit[1])
+        return mpi
+    candidates: list[Mpi] = []
+    missing: UserError | None = None
+    try:
+        candidates.append(find_mpi())
+    except UserError as error:
+        missing = error
+    candidates += [mpi for path in paths for mpi in own_mpis(_libraries(["ldd", path], arm.env))]
+    misfits = []
+    for mpi in candidates:
+        if not (misfit := _misfit(paths, mpi, arm)):
+            return mpi
+        misfits.append(misfit)
+    if missing is not None and not misfits:
+        raise missing
+    raise UserError(misfits[0][0], place=place, mend=misfits[0][1])
+
+
+def own_mpis(libraries: Mapping[str, Path]) -> list[Mpi]:
+    """Return the installations that MPI's libraries, by name, lie in, each once."""
+    found: dict[str, Mpi] = {}
+    for path in libraries.values():
+        if (mpi := mpi_of_library(path)) is not None:
+            found.setdefault(mpi.mpirun, mpi)
+    return list(found.values())
+
+
+def _misfit(paths: Sequence[str], mpi: Mpi, arm: Arm) -> tuple[str, str] | None:
+    """Return why `mpi` cannot start one of the programs, and the mend; None if it can.
+
+    The loader is asked in the launcher's own environment: some launchers put their libraries first.
+    """
+    for path in paths:
+        ask = Command(("ldd", path), env=arm.env)
+        asked = launchers.launch(
+            ask, ranks=1, mpi=mpi, placement=Placement(), transport="auto", scratch="ldd"
+        )
+        libraries = _libraries(asked.argv, asked.env)
+        others = [own for own in own_mpis(libraries) if not _same(own, mpi)]
+        if not others:
+            continue
+        own = others[0]
+        linked = ", ".join(
+            f"{name} of {file.parent}"
+            for name, file in libraries.items()
+            if (lies_in := mpi_of_library(file)) and not _same(lies_in, mpi)
+        )
+        said = (
+            f"{path} is linked with {own} ({linked}), and the arm starts it with {mpi}"
+            f" ({mpi.mpirun}): its ranks would not find each other"
+        )
+        prefix = Path(own.mpirun).parent.parent
+        return said, f'give the arm mpi = "{prefix}", or a program that was built with {mpi}'
+    return None
+
+
+def _same(one: Mpi, other: Mpi) -> bool:
+    """Return whether the launcher of one starts programs of the other.
+
+    MPICH and Intel MPI share their binary interface and the protocol of their launchers.
+    """
+    if one.family == "openmpi" or other.family == "openmpi":
+        return one.family == other.family and one.version[:1] == other.version[:1]
+    return True
+
+
+def _libraries(argv: Sequence[str], env: Mapping[str, str]) -> dict[str, Path]:
+    """Return MPI's libraries by name as ldd, carried out by `argv`, says where they are."""
+    said = capture(argv, env=env, timeout_s=30.0)
+    return {name: Path(path) for name, path in _LIBRARY.findall(said.stdout)}
+
+
+def _executable(program: Program, arm: Arm) -> str | None:
+    """Return the path of the program whose libraries count, None for a kernel or a missing one."""
+    if program.kernel:
+        return None
+    return _where(program.needs[0] if program.needs else program.argv[0], arm)
+
+
+def _started(program: Program) -> tuple[str, ...]:
+    """Return the names of the programs that a launch starts."""
+    first = () if program.kernel else program.argv[:1]
+    return tuple(dict.fromkeys((*first, *program.server[:1], *program.needs)))
+
+
+def _where(name: str, arm: Arm) -> str | None:
+    return shutil.which(name, path=arm.env.get("PATH", os.environ.get("PATH")))
