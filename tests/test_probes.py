@@ -91,6 +91,18 @@ def test_what_makes_hand_made_machines_special_is_seen() -> None:
     assert fabric["net.ethernet.0.channels"] == {"unknown": "denied"}
     assert fabric["memory.slots"] == {"unknown": "denied"}
 
+    assert fabric["rdma.0.irq_cpus"] == fabric["net.infiniband.0.irq_cpus"] == ["0", "1", "2 x 2"]
+    assert fabric["rdma.1.irq_cpus"] == ["3 x 0-127"]
+    assert fabric["pci.nvme.0.irq_cpus"] == ["0-63", "64-127"]
+    assert fabric["net.ethernet.0.queues"] == [63, 63]
+    assert fabric["net.ethernet.0.pfc"] == [3]
+    assert fabric["net.ethernet.0.ets"]["tc_bw"] == "50 0 0 50 0 0 0 0"
+    assert fabric["net.ethernet.0.priorities"] == ["default 0", "dscp 26:3", "dscp 48:6"]
+    assert fabric["rdma.1.traffic_class"] == {"1": 106}
+    assert (fabric["rdma.1.roce_mode"], fabric["rdma.1.roce_tos"]) == ("RoCE v2", 106)
+    assert fabric["rdma.0.roce_tos"] == {"unknown": "absent"}
+    assert fabric["load.rdma.symbol_error"] == 6
+
     limited = facts_of(cgroup_v2())
     assert limited["cgroup.cpus"] == 2.0  # set above our own group
     assert limited["cgroup.memory_bytes"] == 8 << 30
@@ -101,6 +113,11 @@ def test_what_makes_hand_made_machines_special_is_seen() -> None:
     assert (gpus["gpu.count"], gpus["gpu.links"]) == (8, {"NV18": 28})
     assert sorted(gpus[f"gpu.{n}.pci.width"] for n in range(8)) == [8] + [16] * 7
     assert gpus["gpu.0.now.ecc_uncorrected"] == {"unknown": "unsupported"}
+    assert {gpus[f"gpu.{n}.bar1_mib"] for n in range(8)} == {128 << 10}
+    assert sorted(gpus[f"gpu.{n}.now.processes"] for n in range(8)) == [0] * 7 + [1]
+    rows = [gpus[f"gpu.{n}.now.remapped_rows"]["uncorrectable"] for n in range(8)]
+    assert sorted(rows) == [0] * 7 + [1]
+    assert gpus["gpu.0.now.throttle_reasons"] == "0x0000000000000001"
 
 
 def test_gpus_that_differ_only_in_temperature_keep_their_places() -> None:
@@ -108,6 +125,7 @@ def test_gpus_that_differ_only_in_temperature_keep_their_places() -> None:
     one, other = gpu_server(), gpu_server()
     rows = str(one.tools["nvidia-smi"][1]).split("\n")  # type: ignore[index]
     warm = [row.replace(f", {31 + n}, 0 %", f", {90 - n}, 0 %") for n, row in enumerate(rows[1:])]
+    assert warm != rows[1:]
     tools = {**other.tools, "nvidia-smi": (0, "\n".join([rows[0], *warm]))}
     cold, hot = facts_of(one), facts_of(Archive(other.files, tools, other.links))
     stable = {key for key in cold if ".now." not in key}

@@ -146,7 +146,7 @@ def hand_made_nvml(**answers: object) -> types.ModuleType:
 
 
 def test_nvml_stands_in_for_nvidia_smi(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = types.SimpleNamespace(total=85520809984)
+    memory = types.SimpleNamespace(total=85520809984, used=555745280)
     module = hand_made_nvml(
         nvmlInit=None,
         nvmlShutdown=None,
@@ -157,6 +157,9 @@ def test_nvml_stands_in_for_nvidia_smi(monkeypatch: pytest.MonkeyPatch) -> None:
         nvmlDeviceGetEccMode=(1, 1),
         nvmlDeviceGetComputeMode=3,
         nvmlDeviceGetPowerManagementLimit=700000,
+        nvmlDeviceGetClockInfo=1755,
+        nvmlDeviceGetRemappedRows=(1, 0, 0, 0),
+        nvmlDeviceGetComputeRunningProcesses=[object(), object()],
         nvmlDeviceGetPciInfo=types.SimpleNamespace(busId="00000000:3B:00.0"),
     )
     monkeypatch.setitem(sys.modules, "pynvml", module)
@@ -168,6 +171,15 @@ def test_nvml_stands_in_for_nvidia_smi(monkeypatch: pytest.MonkeyPatch) -> None:
     assert facts["gpu.0.compute_mode"] == "Exclusive_Process"
     assert facts["gpu.0.power_limit"] == "700.00 W"
     assert facts["gpu.0.mig"] == {"unknown": "unsupported"}
+    assert facts["gpu.0.now.memory_used"] == "530 MiB"
+    assert facts["gpu.0.now.clock_sm"] == "1755 MHz"
+    assert facts["gpu.0.now.processes"] == 2
+    assert facts["gpu.0.now.remapped_rows"] == {
+        "correctable": 1,
+        "uncorrectable": 0,
+        "pending": "No",
+        "failure": "No",
+    }
     assert facts["gpu.0.address"] == "0000:3b:00.0"
     kept = Archive({}, {"nvidia-smi": (0, "name\nother")})
     assert with_nvml(kept) is kept

@@ -89,6 +89,14 @@ def pci_device(
     links[f"{PCI}/{address}"] = path
 
 
+PFC = """{"pfc_cap":8,"macsec_bypass":false,"delay":7,
+"prio_pfc":[false,false,false,true,false,false,false,false]}"""
+ETS = """{"willing":false,"ets_cap":8,"cbs":false,"tc_bw":[50,0,0,50,0,0,0,0],
+"pg_bw":[0,0,0,0,0,0,0,0],"tc_tsa":["ets","ets","ets","ets","ets","ets","strict","ets"],
+"prio_tc":[0,0,0,3,0,0,6,0],"reco_tc_bw":[0,0,0,0,0,0,0,0],"reco_tc_tsa":["strict","strict",
+"strict","strict","strict","strict","strict","strict"],"reco_prio_tc":[0,0,0,0,0,0,0,0]}"""
+
+
 def infiniband() -> Archive:
     """Return an InfiniBand adapter with one port down to half its lanes, and a RoCE adapter."""
     files: dict[str, str | Unknown] = {}
@@ -135,6 +143,20 @@ def infiniband() -> Archive:
         for priority in range(8):
             name = f"/sys/class/net/ens2np0/ecn/roce_{point}/enable/{priority}"
             files[name] = "1\n" if priority == 3 else "0\n"
+    # The InfiniBand port's interrupts are pinned one by one, the other's may go where they like,
+    # and the disk's are spread by the kernel.
+    pci_device(files, links, f"{other[:-12]}0000:82:00.0", "0x010802", "144d:a80a", width="4")
+    spread = {"0000:41:00.0": ["0", "1", "2", "2"], "0000:81:00.0": ["0-127"] * 3}
+    spread["0000:82:00.0"] = ["0-63", "64-127"]
+    interrupts, number = [], 96
+    for address, lists in spread.items():
+        interrupts.append(" ".join([address, *map(str, range(number, number + len(lists)))]))
+        for cpus in lists:
+            files[f"/proc/irq/{number}/smp_affinity_list"] = cpus + "\n"
+            number += 1
+    files["/sys/class/infiniband/mlx5_1/tc/1/traffic_class"] = "Global tclass=106\n"
+    manager = "/sys/kernel/config/rdma_cm/mlx5_1/ports/1/default_roce_"
+    files |= {manager + "mode": "RoCE v2\n", manager + "tos": "106\n"}
     outputs = {
         "i": "driver: mlx5_core\nversion: 5.15.0\nfirmware-version: 28.39.1002\n",
         "k": """Features for ens2np0:
@@ -156,11 +178,15 @@ TX:\t\t1024
     tools = {f"ethtool-{option}-ens2np0": (0, text) for option, text in outputs.items()}
     tools |= {
         "ethtool-l-ens2np0": (1, "netlink error: Operation not permitted\nPermission denied"),
+        "dcb-pfc-ens2np0": (0, PFC),
+        "dcb-ets-ens2np0": (0, ETS),
+        "dcb-app-ens2np0": (0, '{"default_prio":[0],"dscp_prio":[[26,3],[48,6]]}'),
         "ucx_info": (0, "# Library version: 1.17.0\n# Library path: /usr/lib64/libucs.so.0\n"),
         "fi_info": (0, "fi_info: 1.21.0\nlibfabric: 1.21.0\nlibfabric api: 1.21\n"),
         "dmidecode": (1, "/sys/firmware/dmi/tables/smbios_entry_point: Permission denied\n"),
     }
-    return Archive(files, tools, links, host="node0")
+    lists = {"interrupts": interrupts, "queues": ["ens2np0 63 63", "ibs1 64 32", "lo 1 1"]}
+    return Archive(files, tools, links, lists, host="node0")
 
 
 def cgroup_v2() -> Archive:
@@ -202,10 +228,14 @@ def gpu_server(gpus: int = 8) -> Archive:
         " clocks.applications.graphics [MHz], clocks.applications.memory [MHz], power.limit [W],"
         " ecc.mode.current, persistence_mode, mig.mode.current, compute_mode,"
         " pcie.link.gen.current, pcie.link.gen.max, pcie.link.width.current, pcie.link.width.max,"
-        " memory.total [MiB], clocks_throttle_reasons.active,"
-        " ecc.errors.uncorrected.volatile.total, pci.bus_id, temperature.gpu, utilization.gpu [%]"
+        " memory.total [MiB], memory.used [MiB], clocks.current.sm [MHz],"
+        " clocks.current.memory [MHz], clocks_event_reasons.active,"
+        " ecc.errors.uncorrected.volatile.total, pci.bus_id, temperature.gpu, utilization.gpu [%],"
+        " remapped_rows.correctable, remapped_rows.uncorrectable, remapped_rows.pending,"
+        " remapped_rows.failure"
     )
     rows = [columns]
+    users = ["gpu_bus_id, pid, used_gpu_memory [MiB]"]
     matrix = ["\t" + "\t".join(f"GPU{n}" for n in range(gpus)) + "\tCPU Affinity\tNUMA Affinity"]
     for n in range(gpus):
         switch = n // 2
@@ -225,11 +255,22 @@ def gpu_server(gpus: int = 8) -> Archive:
         rows.append(
             "NVIDIA H100 80GB HBM3, 550.90.07, 96.00.89.00.01, P0, 1980 MHz, 2619 MHz, 1980 MHz,"
             f" 2619 MHz, 700.00 W, Enabled, Enabled, Disabled, Default, 5, 5, {8 if half else 16},"
-            f" 16, 81559 MiB, 0x0000000000000001, [N/A], 00000000:{bus.upper()}:00.0, {31 + n}, 0 %"
+            f" 16, 81559 MiB, {530 if n == 2 else 1} MiB, 345 MHz, 2619 MHz, 0x0000000000000001,"
+            f" [N/A], 00000000:{bus.upper()}:00.0, {31 + n}, 0 %, 0, {int(n == 7)}, No, No"
+        )
+        if n == 2:
+            users.append(f"00000000:{bus.upper()}:00.0, 4711, 520 MiB")
+        regions = [0x1000000, 0, 0x2000000000, 0, 0x2000000]
+        files[f"{PCI}/0000:{bus}:00.0/resource"] = "".join(
+            f"0x{(n + 1) << 40:016x} 0x{((n + 1) << 40) + size - 1:016x} 0x000000000014220c\n"
+            if size
+            else f"0x{0:016x} 0x{0:016x} 0x{0:016x}\n"
+            for size in regions
         )
         cells = ["X" if n == other else "NV18" for other in range(gpus)]
         matrix.append("\t".join([f"GPU{n}", *cells, "0-47", str(n // 4)]))
     tools = {"nvidia-smi": (0, "\n".join(rows)), "nvidia-topology": (0, "\n".join(matrix))}
+    tools["nvidia-processes"] = (0, "\n".join(users))
     return Archive(files, tools, links, host="node0")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -22,11 +22,14 @@ def limits() -> Mapping[str, float]:
     return {name: float(rule["limit"]) for name, rule in tomllib.loads(text).items()}
 
 
-def gate(before: Facts, after: Facts, launch: Facts, seconds: float) -> tuple[str, ...]:
+def gate(
+    before: Facts, after: Facts, launch: Facts, seconds: float, beside: Sequence[str] = ()
+) -> tuple[str, ...]:
     """Return why a launch is to be done again, in sentences; none for one that is inside the gate.
 
     `before` and `after` are the load facts (probes.machine.load_facts) around the launch, which
     took `seconds` in all; `launch` is what its kernel told. Facts that are missing break no rule.
+    Who was busy `beside` it is told of a launch that is outside the gate, and is no rule itself.
     """
     grown = load_between(before, after)
     found = [*_preempted(launch), *_stolen(launch), *_states(launch)]
@@ -38,6 +41,8 @@ def gate(before: Facts, after: Facts, launch: Facts, seconds: float) -> tuple[st
         told = "rank.cpu_s" in launch
         if not told and seconds >= limits()["cpu_pressure_s"] and waited > limits()["cpu_pressure"]:
             found.append(f"something waited for a core {min(waited, 1.0):.0%} of the time")
+    if found and beside:
+        found.append(f"busy beside it: {', '.join(beside)}")
     return tuple(found)
 
 

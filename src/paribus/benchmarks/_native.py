@@ -211,10 +211,13 @@ def _mapped_facts(header: Mapping[str, Any]) -> dict[str, Any]:
         "loaded": "mpi.loaded",
     }
     facts = {key: header[name] for name, key in names.items() if header.get(name)}
+    if facts.get("mpi.transport_taken") == "unclear":
+        facts["mpi.transport_taken"] = {"unknown": "unclear"}
     for name, build_id in (header.get("libraries") or {}).items():
         base = name.partition(".so")[0] + ".so" if ".so" in name else name
         key = "program" if name == "program" else f"lib.{base}"
-        facts[f"{key}.build_id"] = build_id
+        kind, _, digest = str(build_id).partition("digest:")
+        facts[f"{key}.build_id" if kind else f"{key}.digest"] = kind or digest
     return facts
 
 

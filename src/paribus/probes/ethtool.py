@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
@@ -44,6 +45,8 @@ def _settings(text: str) -> Any:
     """Return the settings in force: those under "Current hardware settings", where there are two
     lists."""
     current = text.rpartition("Current hardware settings:")[2]
-    pairs = {key: scalar(value) for key, value in fields(current) if value.lower() not in _NO}
+    # "Adaptive RX: on  TX: off" has two of them.
+    rows = re.sub(r"^(.*) (RX: *\S+)  +(TX: *\S+)$", r"\1 \2\n\1 \3", current, flags=re.MULTILINE)
+    pairs = {key: scalar(value) for key, value in fields(rows) if value.lower() not in _NO}
     pairs = {key: value for key, value in pairs.items() if " for " not in key}
     return pairs or Unknown.UNSUPPORTED

@@ -29,9 +29,15 @@ def irq_facts(archive: Archive, address: str) -> dict[str, Any]:
             if isinstance(text, Unknown):
                 return {"irq_cpus": text}
             counts[text] += 1
-        found = [f"{n} x {cpus}" if n > 1 else cpus for cpus, n in sorted(counts.items())]
+        found = [
+            f"{n} x {cpus}" if n > 1 else cpus for cpus, n in sorted(counts.items(), key=_place)
+        ]
         return {"irq_cpus": found or Unknown.ABSENT}
     return {}
+
+
+def _place(counted: tuple[str, int]) -> tuple[int, str]:
+    return len(counted[0]), counted[0]
 
 
 def balanced(archive: Archive) -> bool:

@@ -10,7 +10,7 @@ from paribus.probes.archive import Archive, Unknown, fact
 from paribus.probes.cgroup import throttling
 from paribus.probes.values import number
 
-_TICKS_PER_S = 100  # USER_HZ, fixed for programs on every architecture that MPI is found on
+TICKS_PER_S = 100  # USER_HZ, fixed for programs on every architecture that MPI is found on
 _PRESSURES = ("cpu", "io", "memory")
 _TOTALS = (
     *(f"load.{what}_pressure_us" for what in _PRESSURES),
@@ -18,6 +18,12 @@ _TOTALS = (
     *("load.throttled_periods", "load.throttled_us"),
 )
 
+
+Readings = Mapping[int, tuple[str, int, float]]
+"""Processes by number: command, number of the parent, seconds of processor time so far."""
+
+BESIDE = "load.consumers"
+"""The fact that names who else used the processors."""
 
 ADAPTERS = "load.rdma."
 """What the counters of RDMA ports, summed, begin with."""
@@ -47,7 +53,7 @@ def load_facts_of(archive: Archive) -> dict[str, Any]:
         facts[f"load.{what}_pressure_10s"] = recent
         facts[f"load.{what}_pressure_us"] = total
     if "consumers" in archive.lists:
-        facts["load.consumers"] = _consumers(archive.lists["consumers"])
+        facts[BESIDE] = _consumers(archive.lists["consumers"])
     return facts | _stat(archive.read("/proc/stat")) | throttling(archive) | _adapters(archive)
 
 
@@ -77,6 +83,30 @@ def shares(seconds: Mapping[str, float], window: float) -> list[str]:
     """Return commands by their share of a processor in `window`, most first: ["yes 98%"]."""
     found = sorted(((used / window, name) for name, used in seconds.items()), reverse=True)
     return [f"{name} {share:.0%}" for share, name in found[:MOST_NAMED] if share >= LEAST_SHARE]
+
+
+def beside(before: Readings, after: Readings, own: int, window: float) -> list[str]:
+    """Return who used the processors from `before` to `after`, by share, as `shares` does.
+
+    Without the process `own` and what it started. One that began meanwhile counts whole, one that
+    ended meanwhile is not seen.
+    """
+    used: dict[str, float] = {}
+    for process, (command, _, seconds) in after.items():
+        grown = seconds - before.get(process, ("", 0, 0.0))[2]
+        if grown > 0 and not _under(after, process, own):
+            used[command] = used.get(command, 0.0) + grown
+    return shares(used, window) if window > 0 else []
+
+
+def _under(readings: Readings, process: int, own: int) -> bool:
+    for _ in range(64):  # numbers are given anew: two readings of one moment may make a circle
+        if process == own:
+            return True
+        if process not in readings:
+            return False
+        process = readings[process][1]
+    return False
 
 
 def _consumers(lines: Sequence[str]) -> Any:
@@ -134,6 +164,6 @@ def _stat(text: str | Unknown) -> dict[str, Any]:
             if len(known) == len(ticks) >= 8:
                 user, nice, system, _, iowait, irq, soft, steal = known[:8]
                 busy = user + nice + system + irq + soft
-                seconds = (value / _TICKS_PER_S for value in (busy, iowait, steal))
+                seconds = (value / TICKS_PER_S for value in (busy, iowait, steal))
                 facts |= dict(zip(names, seconds, strict=True))
     return facts

@@ -79,7 +79,7 @@ def _marks(archive: Archive, device: str, port: str) -> dict[str, Any]:
 
     The latter shows in configfs once somebody has set it (cma_roce_tos, cma_roce_mode).
     """
-    manager = f"/sys/kernel/config/rdma_cm/{device}/ports/{port}/default_roce_"
+    manager = f"/sys/kernel/config/rdma_cm/{device}/ports/{port}/"
     classes = {
         n: archive.text(f"{_RDMA}{device}/tc/{n}/traffic_class").rpartition("=")[2].strip()
         for n in archive.names(f"{_RDMA}{device}/tc/*/traffic_class")
@@ -87,8 +87,8 @@ def _marks(archive: Archive, device: str, port: str) -> dict[str, Any]:
     known = {n: scalar(text) for n, text in classes.items() if text}
     return {
         "traffic_class": known or Unknown.ABSENT,
-        "roce_mode": scalar(archive.read(manager + "mode")),
-        "roce_tos": scalar(archive.read(manager + "tos")),
+        "roce_mode": scalar(archive.read(manager + "default_roce_mode")),
+        "roce_tos": scalar(archive.read(manager + "default_roce_tos")),
     }
 
 

@@ -80,7 +80,7 @@ def _memory_modules(text: str | Unknown) -> dict[str, Any]:
         return {"memory.slots": Unknown.ABSENT}
     kinds = Counter(
         " ".join(
-            slot.get(name, "?")
+            slot.get(name, "?").replace("Unknown", "?")
             for name in ("Size", "Type", "Speed", "Configured Memory Speed", "Rank")
         )
         for slot in filled

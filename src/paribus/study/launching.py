@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -22,7 +23,8 @@ from paribus.model import (
     Selection,
     State,
 )
-from paribus.probes.machine import load_facts
+from paribus.probes.load import BESIDE, beside, during
+from paribus.probes.machine import load_facts, processor_times
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +44,23 @@ class Prepared:
 
 @dataclass(slots=True)
 class Ended:
-    """How a launch ended: `done` is None, and `failure` a sentence, if it could not start."""
+    """How a launch ended: `done` is None, and `failure` a sentence, if it could not start.
+
+    `load` is that of the machine at its end, `beside` who else used the processors meanwhile.
+    """
 
     started: float = 0.0
     done: Completed | None = None
     failure: str = ""
     load: Facts = field(default_factory=dict)
+    beside: Sequence[str] = ()
     broken: BaseException | None = None
 
 
 def start(host: Host, launch: Prepared, ended: Ended) -> None:
     """Carry out `launch` on `host` and fill in how it ended."""
     ended.started = time.time()
+    before, began = processor_times(), time.monotonic()
     try:
         ended.done = host.run(
             launch.command,
@@ -65,6 +72,8 @@ def start(host: Host, launch: Prepared, ended: Ended) -> None:
     except LaunchError as error:
         ended.failure = str(error)
     ended.load = load_facts()
+    lasted = time.monotonic() - began
+    ended.beside = beside(before, processor_times(), os.getpid(), lasted)
 
 
 def start_together(hosts: Sequence[Host], launches: Sequence[Prepared]) -> list[Ended]:
@@ -98,8 +107,9 @@ def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
         argv = launch.command.argv
         return Outcome(State.FAILED, ended.started, 0.0, None, argv, error=ended.failure)
     outcome = _checked_binding(_read(launch, ended.done, ended.started), launch.cores)
-    reasons = gate(launch.facts, ended.load, outcome.facts, outcome.wall_s)
-    return replace(outcome, facts={**outcome.facts, GATE: list(reasons)}) if reasons else outcome
+    reasons = gate(launch.facts, ended.load, outcome.facts, outcome.wall_s, ended.beside)
+    facts = {**outcome.facts, **during(launch.facts, ended.load), BESIDE: list(ended.beside)}
+    return replace(outcome, facts={**facts, GATE: list(reasons)} if reasons else facts)
 
 
 def _read(launch: Prepared, done: Completed, started: float) -> Outcome:

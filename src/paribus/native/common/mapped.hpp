@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -41,11 +43,68 @@ inline std::string build_id(const dl_phdr_info& object) {
     return id;
 }
 
-// What tells a mapped object from another version of it: its build-id, or "text:" and a hash of its
-// code where it has none. 64 bytes of every page do: a change moves all code behind it.
+// The checksum of POSIX' cksum (polynomial 0x04C11DB7, the length behind the data, complement).
+class Checksum {
+public:
+    void add(unsigned char byte) { sum_ = (sum_ << 8) ^ of(static_cast<unsigned char>(sum_ >> 24) ^ byte); }
+    std::uint32_t after(std::uint64_t length) {
+        for (; length != 0; length >>= 8) add(static_cast<unsigned char>(length & 0xff));
+        return ~sum_;
+    }
+
+private:
+    static std::uint32_t of(unsigned index) {
+        static const auto table = [] {
+            std::array<std::uint32_t, 256> rows{};
+            for (std::uint32_t row = 0; row < 256; ++row) {
+                std::uint32_t value = row << 24;
+                for (int bit = 0; bit < 8; ++bit)
+                    value = (value & 0x80000000u) != 0 ? (value << 1) ^ 0x04C11DB7u : value << 1;
+                rows[row] = value;
+            }
+            return rows;
+        }();
+        return table[index & 0xff];
+    }
+    std::uint32_t sum_ = 0;
+};
+
+// Size and checksum of the first and the last 256 KiB of a file, as facts.sh has them: what differs
+// between two builds moves the tables that are there. "" for a file that cannot be read.
+inline std::string digest_of(const std::string& path) {
+    constexpr long part = 262144;
+    std::FILE* file = std::fopen(path.c_str(), "rb");
+    if (file == nullptr) return "";
+    std::string digest;
+    if (std::fseek(file, 0, SEEK_END) == 0) {
+        const long size = std::ftell(file), length = std::min(size, part);
+        std::string bytes(static_cast<std::size_t>(std::max(length, 0L)), '\0');
+        Checksum sum;
+        bool whole = size > 0;
+        for (const long from : {0L, size - length}) {
+            whole = whole && std::fseek(file, from, SEEK_SET) == 0 &&
+                    std::fread(&bytes[0], 1, bytes.size(), file) == bytes.size();
+            for (const char byte : bytes) sum.add(static_cast<unsigned char>(byte));
+        }
+        if (whole)
+            digest = std::to_string(size) + "-" +
+                     std::to_string(sum.after(2 * static_cast<std::uint64_t>(length)));
+    }
+    std::fclose(file);
+    return digest;
+}
+
+// What tells a mapped object from another version of it: its build-id; "digest:" and that of its
+// file where it has none; "text:" and a hash of its code where the file is gone. 64 bytes of every
+// page do: a change moves all code behind it.
 inline std::string identity_of(const dl_phdr_info& object) {
-    const std::string id = build_id(object);
+    std::string id = build_id(object);
     if (!id.empty()) return id;
+    static std::map<std::string, std::string> known;  // objects are asked for twice
+    const std::string path = object.dlpi_name[0] == '\0' ? "/proc/self/exe" : object.dlpi_name;
+    const auto found = known.find(path);
+    id = found != known.end() ? found->second : known[path] = digest_of(path);
+    if (!id.empty()) return "digest:" + id;
     std::uint64_t hash = 14695981039346656037u;  // FNV-1a
     for (int i = 0; i < object.dlpi_phnum; ++i) {
         const auto& header = object.dlpi_phdr[i];
@@ -103,7 +162,7 @@ inline std::string file_name(const std::string& path) {
     return path.substr(path.find_last_of('/') + 1);
 }
 
-// As JSON, file name to build-id; without those in `but`.
+// As JSON, file name to identity; without those in `but`.
 inline std::string text_of(const Mapped& objects, const Mapped& but = {}) {
     Object out;
     for (const auto& [path, id] : objects)
