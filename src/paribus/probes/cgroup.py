@@ -59,20 +59,30 @@ def cgroup_facts(archive: Archive) -> dict[str, Any]:
 
 
 def throttling(archive: Archive) -> dict[str, int | float]:
-    """Return how often and how long (us) this group's quota has stopped it, if it has one."""
-    for _, text in _paths(archive, "cpu.stat"):
-        if isinstance(text, Unknown):
-            continue
-        values = {key: number(value) for key, value in fields(text, " ")}
-        periods = values.get("nr_throttled", Unknown.ABSENT)
-        if isinstance(periods, Unknown):
-            continue
-        lasted = values.get("throttled_usec", Unknown.ABSENT)
-        if isinstance(lasted, Unknown):
-            v1 = values.get("throttled_time", 0)
-            lasted = 0 if isinstance(v1, Unknown) else v1 / 1000  # version 1 counts in ns
-        return {"load.throttled_periods": periods, "load.throttled_us": lasted}
-    return {}
+    """Return how often and how long (us) quotas have stopped our group: its own, and those above.
+
+    They are summed: a group that is stopped by one above counts nothing itself.
+    """
+    stops = [found for _, text in _paths(archive, "cpu.stat") if (found := _stops(text))]
+    if not stops:
+        return {}
+    periods, lasted = (sum(column) for column in zip(*stops, strict=True))
+    return {"load.throttled_periods": periods, "load.throttled_us": lasted}
+
+
+def _stops(text: str | Unknown) -> tuple[int | float, int | float] | None:
+    """Return how often and how long (us) the group with this cpu.stat was stopped, if it says."""
+    if isinstance(text, Unknown):
+        return None
+    values = {key: number(value) for key, value in fields(text, " ")}
+    periods = values.get("nr_throttled", Unknown.ABSENT)
+    if isinstance(periods, Unknown):
+        return None
+    lasted = values.get("throttled_usec", Unknown.ABSENT)
+    if isinstance(lasted, Unknown):
+        v1 = values.get("throttled_time", 0)
+        lasted = 0 if isinstance(v1, Unknown) else v1 / 1000  # version 1 counts in ns
+    return periods, lasted
 
 
 def number_of(text: str | Unknown) -> int | float | str | Unknown:

@@ -9,10 +9,12 @@ from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.devices import Device, numbered
+from paribus.probes.interrupts import irq_facts
 from paribus.probes.values import number, scalar
 
 _PCI = "/sys/bus/pci/devices/"
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_HOST_BRIDGE = re.compile(r"/(pci[0-9a-f]{4,8}:[0-9a-f]{2})/")
 # PCI base and sub classes (PCI Code and ID Assignment Specification).
 _KINDS = {"0x0108": "nvme", "0x12": "accelerator"}
 _BRIDGE = "0x0604"
@@ -26,8 +28,9 @@ def addresses(path: str) -> list[str]:
 def link(archive: Archive, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return hardware and settings of the PCI device that `path` leads to or through.
 
-    `path_width` is the narrowest current link between it and the processor: what a switch above
-    leaves to it. Two empty ones for a device that is not on PCI.
+    `bridges` is how many are above it: 1 is a root port, 3 a switch below one. `path_width` is the
+    narrowest current link between it and the processor: what a switch above leaves to it. Two empty
+    ones for a device that is not on PCI.
     """
     chain = addresses(path)
     if not chain:
@@ -35,14 +38,15 @@ def link(archive: Archive, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
     base = f"{_PCI}{chain[-1]}/"
     hardware = {
         "pci.id": _identifier(archive, chain[-1]),
+        "pci.bridges": len(chain) - 1,
         "pci.width_most": _width(archive.read(base + "max_link_width")),
-        "pci.speed_most": scalar(archive.read(base + "max_link_speed")),
+        "pci.speed_most": _speed(archive.read(base + "max_link_speed")),
     }
     widths = [_width(archive.read(f"{_PCI}{at}/current_link_width")) for at in chain]
     known = [width for width in widths if isinstance(width, int) and width > 0]
     settings = {
         "pci.width": widths[-1],
-        "pci.speed": scalar(archive.read(base + "current_link_speed")),
+        "pci.speed": _speed(archive.read(base + "current_link_speed")),
         "pci.path_width": min(known) if known else widths[-1],
         "numa_node": number(archive.read(base + "numa_node")),
     }
@@ -57,7 +61,8 @@ def pci_facts(archive: Archive) -> dict[str, Any]:
         kind = next((kind for start, kind in _KINDS.items() if code.startswith(start)), None)
         if kind:
             hardware, settings = link(archive, archive.links.get(_PCI + address, address))
-            devices.append(Device(f"pci.{kind}", hardware, settings, {"address": address}))
+            irqs = irq_facts(archive, address)
+            devices.append(Device(f"pci.{kind}", hardware, settings, {"address": address}, irqs))
     return {**numbered(devices), **_tree(archive), "pci.acs": _access_control(archive)}
 
 
@@ -106,7 +111,9 @@ def _tree(archive: Archive) -> dict[str, Any]:
     """Return a hash of the tree's shape (what hangs below what), without any number of a bus."""
     below: dict[str, set[str]] = {}
     for address in archive.names(_PCI + "*/class"):
-        chain = addresses(archive.links.get(_PCI + address, address))
+        path = archive.links.get(_PCI + address, address)
+        # Two host bridges are two ways to the processor, often of two sockets.
+        chain = [*_HOST_BRIDGE.findall(path), *addresses(path)]
         for upper, lower in zip(["", *chain], chain, strict=False):
             below.setdefault(upper, set()).add(lower)
     shapes: dict[str, str] = {}
@@ -136,6 +143,12 @@ def _identifier(archive: Archive, address: str) -> str | Unknown:
     board = [archive.text(base + f"subsystem_{part}") for part in ("vendor", "device")]
     pairs = [[vendor, device], *([board] if board[0] else [])]
     return " ".join(":".join(part.removeprefix("0x") for part in pair) for pair in pairs)
+
+
+def _speed(text: str | Unknown) -> Any:
+    """Return the speed as the kernel writes it, unless it writes that it does not know."""
+    speed = scalar(text)
+    return Unknown.UNSUPPORTED if str(speed).lower().startswith("unknown") else speed
 
 
 def _width(text: str | Unknown) -> Any:
