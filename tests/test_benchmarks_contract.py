@@ -203,8 +203,8 @@ def test_what_a_batch_system_adds_is_harmless(path: Path) -> None:
 @pytest.mark.parametrize("path", GOOD, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_another_request_is_refused(path: Path) -> None:
     request, benchmark = request_of(path), benchmark_of(path)
-    if "bytes" in request.parameters:
-        for sizes in ([*request.parameters["bytes"], 2**30], request.parameters["bytes"][:-1]):
+    if asked := request.parameters.get("bytes"):
+        for sizes in ([*asked, 2 * max(asked)], asked[:-1]):
             other = Request({**request.parameters, "bytes": sizes}, request.ranks)
             with pytest.raises(ParseError):
                 benchmark.parse(path.read_text(), other)

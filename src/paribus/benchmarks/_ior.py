@@ -17,6 +17,10 @@ _OPTION = re.compile(
 )
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) (bytes|KiB|MiB|GiB|TiB)")
 _BYTES = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_MAX = re.compile(r"Max (?:Write|Read): +\d+\.\d\d MiB/sec \(\d+\.\d\d MB/sec\)")
+_REMOVE = re.compile(r"remove(?: +-){8} +\d+\.\d+ +\d+")
+"""What IOR 3.3 prints between its rows and its summary, which says the same."""
+
 _COLUMNS = {"bw(MiB/s)", "xfer(KiB)", "wr/rd(s)", "total(s)", "iter"}
 _OPTIONS = ("api", "access", "segments", "tasks", "nodes", "repetitions", "xfersize", "blocksize")
 
@@ -87,6 +91,8 @@ def _rows(text: str, line: int, mib: float) -> dict[str, list[tuple[float, float
     for number, row in enumerate(text.split("\n"), line):
         cells = row.split()
         if not cells or row.startswith(("Results:", "------", "Commencing ")):
+            continue
+        if _MAX.fullmatch(row.strip()) or _REMOVE.fullmatch(row.strip()):
             continue
         if cells[0] == "access" and not names:
             names = cells

@@ -34,6 +34,7 @@ _SETTINGS = re.compile(
 )
 _REDUCED = re.compile(r"# Reducing maxBytes to (\d+) due to memory limitation")
 _RANK = re.compile(r"# +Rank +(\d+) .*\bdevice +(\d+) \[[^]]*\] (.+?)[ \t]*$", re.M)
+_LISTED = re.compile(r"^# +Rank +", re.M)
 _HEADING = re.compile(
     r"# +size +count +type +redop +(root +)?(?:cpu)?time +algbw +busbw +(#wrong|error)"
     r"( +i_min +i_max +i_p99 +i_cv%)? +(?:cpu)?time +algbw +busbw +(?:#wrong|error)",
@@ -70,8 +71,7 @@ def read(text: str) -> Reading:
     if said is None or said.start() != at:
         refuse("the line of settings is damaged", line_of(text, at))
     low, high, step = map(int, said.group(3, 4, 5))
-    if said[10] == "0":
-        refuse("the data were not checked: validation: 0 (-c 0)", line_of(text, at))
+    checked = said[10] != "0"
     if reduced := _REDUCED.search(text):
         high = int(reduced[1])
     ranks = _check_ranks(text)
@@ -83,6 +83,7 @@ def read(text: str) -> Reading:
     rows = _rows(text, heading)
     sizes_found = [int(row[0]) for _, row in rows]
     _check_sizes(sizes_found, low, high, step, ranks, factor=said[6] == "factor")
+    empty = sum(row[0] == "0" for _, row in rows)
     rows = [(line, row) for line, row in rows if row[0] != "0"]
     factor = _factor(name, ranks, [row for _, row in rows])
     samples: dict[str, list[Sample]] = {}
@@ -90,12 +91,15 @@ def read(text: str) -> Reading:
     for line, row in rows:
         case = case_of(int(row[0]))
         for suffix, start in (("", 5), ("_in_place", 9)):
-            time, bus = _figures(row, start, factor, heading[2] == "error", line)
+            if checked or row[start + 3] != "N/A":
+                _check_data(row, start, old=heading[2] == "error", line=line)
+            time, bus = _figures(row, start, factor, line)
             speeds.append(bus)
             for metric, value in (("time", time), ("bus_bandwidth", bus)):
                 sample = Sample(f"{metric}{suffix}", case, (value,))
                 samples.setdefault(sample.metric, []).append(sample)
-    _check_footer(text, speeds)
+    # Sizes of less than an element are rows of 0 B, and count in the average of the program.
+    _check_footer(text, [*speeds, *[0.0] * (2 * empty)])
     version, first = _VERSION.search(text), rows[0][1]
     parameters: dict[str, Scalar] = {
         "type": first[2],
@@ -103,6 +107,7 @@ def read(text: str) -> Reading:
         "root": first[4] or "-1",
         "iterations": int(said[8]),
         "gpus_per_thread": int(said[2]),
+        "checked": checked,
     }
     if name:
         parameters["collective"] = name
@@ -110,13 +115,14 @@ def read(text: str) -> Reading:
     facts = {"gpu.ranks": ranks, "gpu.models": gpus}
     every = tuple(sample for group in samples.values() for sample in group)
     release = version[1] if version else "before 2.17"
-    return Reading("nccl_tests", release, parameters, ranks, every, facts)
+    guards = () if checked else ("the data were not checked (-c 0): wrong ones take the same time",)
+    return Reading("nccl_tests", release, parameters, ranks, every, facts, guards)
 
 
 def _check_ranks(text: str) -> int:
     """Return how many ranks took part, each named once."""
     ranks = [int(match[1]) for match in found(text, " Rank ", _RANK)]
-    if sorted(ranks) != list(range(len(ranks))) or text.count("#  Rank ") != len(ranks):
+    if sorted(ranks) != list(range(len(ranks))) or len(_LISTED.findall(text)) != len(ranks):
         refuse("the list of ranks and devices is damaged, or of several outputs")
     if len(ranks) < 2:
         refuse(f"{len(ranks)} rank took part, so nothing was communicated: built without MPI=1?")
@@ -186,21 +192,26 @@ def _factor(name: str, ranks: int, rows: Sequence[Sequence[str]]) -> float:
     return fits[0]
 
 
-def _figures(
-    row: Sequence[str], start: int, factor: float, old: bool, line: int
-) -> tuple[float, float]:
-    """Return time in us and bus bandwidth in GB/s of half a row; refuses wrong data and figures.
+def _check_data(row: Sequence[str], start: int, *, old: bool, line: int) -> None:
+    """Refuse half a row whose data were wrong, or, out of place, not checked.
 
-    The bandwidth is computed, for it is printed with two decimals. `old`: the last column is the
-    largest deviation, where it is the number of wrong values now.
+    `old`: the last column is the largest deviation, where it is the number of wrong values now.
     """
-    words = row[start : start + 4]
-    time, algorithm, bus = map(float, words[:3])
-    if words[3] == "N/A":
+    word = row[start + 3]
+    if word == "N/A":
         if start == 5:
             refuse(f"the data of {row[0]} B were not checked (#wrong is N/A)", line)
-    elif float(words[3]) > (1e-3 if old else 0):
-        refuse(f"{words[3]} wrong values at {row[0]} B", line)
+    elif float(word) > (1e-3 if old else 0):
+        refuse(f"{word} wrong values at {row[0]} B", line)
+
+
+def _figures(row: Sequence[str], start: int, factor: float, line: int) -> tuple[float, float]:
+    """Return time in us and bus bandwidth in GB/s of half a row; refuses figures that differ.
+
+    The bandwidth is computed, for it is printed with two decimals.
+    """
+    words = row[start : start + 3]
+    time, algorithm, bus = map(float, words)
     if not time > 0:
         refuse(f"a time of {words[0]} us at {row[0]} B", line)
     speed = int(row[0]) / time / 1e3

@@ -21,6 +21,7 @@ from paribus.benchmarks._perftest_text import (
 from paribus.benchmarks._tool import count, figure, line_of, once, refuse
 from paribus.model import Reading, Sample
 
+_END = re.compile(r"\n[ \t]*\}[ \t]*\n[ \t]*\}")
 _KEY = re.compile(r'\s*"?([A-Za-z][\w .]*?)"?: (?:"([^"]*)"|([^",\s]+)),? *')
 
 
@@ -28,11 +29,11 @@ def of_json(program: str, verb: str, kind: str, text: str) -> Reading:
     """Return what a report file says; raises ParseError with the line."""
     start = once(text, "test_info", "perftest's 'test_info'")
     results = once(text, "results", "perftest's 'results'")
-    end = text.find("\n}\n}", results)
-    if not start < results < end:
+    end = _END.search(text, results)
+    if end is None or not start < results:
         refuse("the report has no end, or it is not in order", line_of(text, start))
     said: dict[str, str] = {}
-    block = text[text.index("\n", start) + 1 : end]
+    block = text[text.index("\n", start) + 1 : end.start()]
     for number, row in enumerate(block.split("\n"), line_of(text, start) + 1):
         if row.strip() in ("", "},", "results: {", '"results": {'):
             continue

@@ -21,7 +21,7 @@ _TITLE = re.compile(
     r"^ +(RDMA_Write|RDMA_Read|Send) (Bidirectional )?(?:Post List )?(BW|Latency) Test *$", re.M
 )
 _SETTING = re.compile(
-    r"(?:^ |\t)(Number of qps|Transport type|Connection type|Mtu|Link type|GID index|Device"
+    r"(?:^ |\t| {2})(Number of qps|Transport type|Connection type|Mtu|Link type|GID index|Device"
     r"|TX depth)[ \t]*: (\S+)",
     re.M,
 )
@@ -37,6 +37,12 @@ _LAT = re.compile(
 )
 _LAT_DURATION = re.compile(r"^ #bytes +#iterations +t_avg\[usec\] +tps average *$", re.M)
 _RULE = "-" * 40
+_CLOCK = "Conflicting CPU frequency values detected:"
+"""What perftest says inside its table: its clock is the CPU's, whose speed it takes for fixed."""
+
+_TOUCHING = re.compile(r"( *\d+ +\d+(?:[ \t]+\d+\.\d\d){5})(\d+\.\d\d[ \t]+\d+\.\d\d)[ \t]*")
+"""A row of latencies whose deviation is 1000 us or more: it touches the next column."""
+
 _COMPLAINTS = (
     "Unable to find the Infiniband/RoCE device",
     "Couldn't ",
@@ -77,7 +83,14 @@ def of_text(program: str, verb: str, kind: str, text: str) -> Reading:
         for k in SAID
         if k in settings
     }
-    return Reading(program, version, parameters, None, tuple(samples), facts)
+    return Reading(program, version, parameters, None, tuple(samples), facts, clock(text))
+
+
+def clock(text: str) -> tuple[str, ...]:
+    """Return what perftest said of CPU frequencies that differ, once, or nothing."""
+    if (at := text.find(_CLOCK)) < 0:
+        return ()
+    return (f"perftest says {line_at(text, at).strip()[:120]!r}: its clock is the CPU's",)
 
 
 def heading(text: str) -> tuple[re.Match[str], dict[str, str]]:
@@ -182,7 +195,11 @@ def _rows(text: str, at: int, columns: int) -> list[tuple[list[str], int]]:
     for number, row in enumerate(text[at + 1 :].split("\n"), line_of(text, at) + 1):
         if row.startswith(_RULE):
             break
+        if row.startswith(_CLOCK):
+            continue
         cells = row.split()
+        if len(cells) == 8 and columns == 9 and (touching := _TOUCHING.fullmatch(row)):
+            cells = [*touching[1].split(), *touching[2].split()]
         if len(cells) != columns:
             refuse(f"expected a row of {columns} figures, got {row.strip()[:80]!r}", number)
         found.append((cells, number))

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, NoReturn
 
 from paribus.errors import ParseError
@@ -84,6 +84,7 @@ def tool(
     parameters: Mapping[str, Parameter] | None = None,
     cases: Cases | None = None,
     optional: Sequence[str] = (),
+    spare: Collection[tuple[str, Case]] = (),
     ranks: int = 2,
 ) -> Benchmark:
     """Return the benchmark of a tool that others made.
@@ -92,7 +93,8 @@ def tool(
     near the beginning of every output of the tool and of no other's. `cases(request)` returns the
     (metric, case) pairs that must be there exactly once; without it that is every metric at every
     size of a parameter "bytes", or at the empty case. `optional` metrics may be missing, but not at
-    some cases only. A parameter "path" says where the program is and is not checked.
+    some cases only; `spare` cases too, for not every version of the tool has them, and the reader
+    knows which. A parameter "path" says where the program is and is not checked.
     """
     read = partial(_read, name, reader)
     required = tuple(m.name for m in metrics if m.name not in optional)
@@ -102,7 +104,9 @@ def tool(
         summary=summary,
         metrics=metrics,
         command=command,
-        parse=partial(_parse, read, cases or partial(_by_size, required), tuple(optional)),
+        parse=partial(
+            _parse, read, cases or partial(_by_size, required), tuple(optional), frozenset(spare)
+        ),
         parameters={
             "path": Parameter(None, _path, "path of the program, if it is not on the PATH"),
             **(parameters or {}),
@@ -223,15 +227,25 @@ def _check_runs(text: str) -> None:
 
 def _failed(text: str) -> ParseError | None:
     """Return what a launcher said of a failed launch, as the error that it is."""
-    for mark in _FAILED:
-        if (at := text.find(mark)) >= 0:
-            said = line_at(text, at).strip()[:160]
-            return ParseError(f"the launch failed: {said!r}", line=line_of(text, at))
-    return None
+    if (at := _complaint(text)) is None:
+        return None
+    said = line_at(text, at).strip()[:160]
+    return ParseError(f"the launch failed: {said!r}", line=line_of(text, at))
+
+
+# Several tools may read one text.
+@lru_cache(maxsize=1)
+def _complaint(text: str) -> int | None:
+    return next((at for mark in _FAILED if (at := text.find(mark)) >= 0), None)
 
 
 def _parse(
-    read: Reader, cases: Cases, optional: tuple[str, ...], stdout: str, request: Request
+    read: Reader,
+    cases: Cases,
+    optional: tuple[str, ...],
+    spare: frozenset[tuple[str, Case]],
+    stdout: str,
+    request: Request,
 ) -> Parsed:
     """Return what was read, if it is what was asked for."""
     reading = read(stdout)
@@ -241,7 +255,7 @@ def _parse(
         asked = request.parameters.get(key)
         if asked is not None and not _equal(asked, said):
             refuse(f"{key} = {asked!r} was asked for, the output says {said!r}")
-    _check_cases(reading.samples, list(cases(request)), optional)
+    _check_cases(reading.samples, list(cases(request)), optional, spare)
     facts: dict[str, Any] = {f"{reading.benchmark}.version": reading.version}
     if reading.guards:
         facts["guard.said"] = list(reading.guards)
@@ -249,9 +263,13 @@ def _parse(
 
 
 def _check_cases(
-    samples: Sequence[Sample], asked: list[tuple[str, Case]], optional: tuple[str, ...]
+    samples: Sequence[Sample],
+    asked: list[tuple[str, Case]],
+    optional: tuple[str, ...],
+    spare: frozenset[tuple[str, Case]],
 ) -> None:
     found = {(sample.metric, sample.case) for sample in samples}
+    asked = [pair for pair in asked if pair in found or pair not in spare]
     wanted = set(asked)
     for name in {sample.metric for sample in samples}.intersection(optional):
         wanted |= {(name, case) for _, case in asked}

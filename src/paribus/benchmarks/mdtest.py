@@ -16,10 +16,14 @@ _SUMMARY = re.compile(
     r" +Operation +(?:per Rank: )?Max +Min +Mean +Std Dev *\n(?: +-+)+ *\n",
     re.M,
 )
+_TIMES = "SUMMARY time: "
+"""The heading of a second table, of the same as times (-P)."""
+
 _ROW = re.compile(
     r"^ +((?:Directory|File|Tree) (?:creation|stat|rename|read|removal)) *:? +"
     r"(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) *$"
 )
+_NAMES = {"directories": "Directory", "files": "File"}
 _OWN = {
     "directories": ("creation", "stat", "rename", "removal"),
     "files": ("creation", "stat", "read", "removal"),
@@ -39,8 +43,7 @@ def cases(request: Request) -> list[tuple[str, Case]]:
     """Return the operations that are asked for; `rename` is not in mdtest before 3.3."""
     kinds = ("directories", "files")
     asked = kinds if request.parameters["kind"] == "all" else (request.parameters["kind"],)
-    names = {"directories": "directory", "files": "file"}
-    found = [f"{names[kind]} {word}" for kind in asked for word in _OWN[kind]]
+    found = [f"{_NAMES[kind].lower()} {word}" for kind in asked for word in _OWN[kind]]
     return [("rate", Case.of(op=op)) for op in (*found, "tree creation", "tree removal")]
 
 
@@ -60,8 +63,10 @@ def read(text: str) -> Reading:
     samples = []
     line = line_of(text, summary.end())
     for number, row in enumerate(text[summary.end() :].split("\n"), line):
-        if row.startswith("-- finished at "):
+        if row.startswith(("-- finished at ", _TIMES)):
             break
+        if not row.strip():
+            continue
         found = _ROW.match(row)
         if not found:
             refuse(f"expected an operation with four figures, got {row.strip()[:80]!r}", number)
@@ -76,6 +81,7 @@ def read(text: str) -> Reading:
         if spread > most + 0.001 + 1e-6 * high or (spread == 0.0 and high - low > 0.0015):
             refuse(f"maximum, minimum, mean and deviation of {found[1]} do not fit", number)
         samples.append(Sample("rate", Case.of(op=found[1].lower()), (figure(found[4], number),)))
+    _check_rows(text[summary.end() :], title[1], items[3])
     tasks = int(title[2])
     parameters: dict[str, Scalar] = {
         "items": int(items[2]) // tasks,
@@ -85,6 +91,21 @@ def read(text: str) -> Reading:
     began = re.search(r"^-- started at (.*) --$", text, re.M)
     facts = {"mdtest.nodes": int(title[3]), **launch_date(began[1] if began else "")}
     return Reading("mdtest", title[1], parameters, tasks, tuple(samples), facts)
+
+
+def _check_rows(text: str, version: str, kind: str) -> None:
+    """Refuse a table that lacks a row: mdtest prints those of its kind, also of what it did not do.
+
+    Renaming came with version 4, and is in some of 3.
+    """
+    rows = [match[1] for row in text.split("\n") if (match := _ROW.match(row))]
+    kinds = ("directories", "files") if "/" in kind else (kind,)
+    wanted = [f"{_NAMES[one]} {word}" for one in kinds for word in _OWN[one]]
+    if not version.startswith("4") and "Directory rename" not in rows:
+        wanted = [row for row in wanted if row != "Directory rename"]
+    for row in (*wanted, "Tree creation", "Tree removal"):
+        if row not in rows:
+            refuse(f"the row of {row} is missing")
 
 
 def _folder(value: object) -> str:
@@ -102,6 +123,7 @@ BENCHMARK = tool(
     marks=(" was launched with ",),
     command=command,
     cases=cases,
+    spare=[("rate", Case.of(op="directory rename"))],
     parameters={
         "items": Parameter(1000, positive, "-n: files and directories of every rank"),
         "iterations": Parameter(3, positive, "-i: repetitions, of which the mean counts"),

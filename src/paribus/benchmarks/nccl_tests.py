@@ -14,7 +14,8 @@ from paribus.model import Case, Metric, Parameter, Program, Request
 def command(request: Request) -> Program:
     """Return the command line: a GPU per rank, or all in one process."""
     asked = request.parameters
-    argv = [path_or(request, f"{asked['collective']}_perf"), "-c", "1", "-f", "2"]
+    checked = "0" if asked.get("checked") is False else "1"
+    argv = [path_or(request, f"{asked['collective']}_perf"), "-c", checked, "-f", "2"]
     argv += ["-b", str(asked["bytes"][0]), "-e", str(asked["bytes"][-1])]
     single = bool(asked.get("one_process"))
     argv += ["-g", str(request.ranks if single else 1)]
@@ -61,15 +62,16 @@ BENCHMARK = tool(
         "iterations": Parameter(None, positive, "-n: iterations, instead of 20"),
         "type": Parameter(None, one_of("float", "half", "double", "int32", "bfloat16"), "-d"),
         "redop": Parameter(None, one_of("sum", "prod", "max", "min", "avg"), "-o"),
+        "checked": Parameter(True, flag, "-c: whether the data are checked"),
         "one_process": Parameter(False, flag, "one process with all GPUs (-g), without MPI"),
     },
     program="all_reduce_perf",
     get="https://github.com/NVIDIA/nccl-tests: make MPI=1",
-    versions="2.4 to 2.19, by their source; none could be started here",
+    versions="2.4 to 2.19; RCCL's rccl-tests",
     proof=(
         "settings and heading once, every rank and its device once and two at least, every size"
-        " that the settings announce, size / time = algbw, #wrong 0 at every size, 0 values out of"
-        " bounds, the average of the rows"
+        " that the settings announce, size / time = algbw, #wrong 0 at every size unless checked ="
+        " false, 0 values out of bounds, the average of the rows"
     ),
     means=(
         "mean over iterations, without the first; bus bandwidth is algorithm bandwidth times what"

@@ -15,7 +15,7 @@ from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sa
 
 _VERSION = re.compile(r"nvbandwidth Version: v?(\S+)[ \t]*$", re.M)
 _RUNNING = re.compile(r"Running (\w+)\.[ \t]*$", re.M)
-_DESCRIPTION = re.compile(r"(\S.*) (bandwidth \(GB/s\)|latency \(ns\))[ \t]*$", re.M)
+_DESCRIPTION = re.compile(r"(\S.*) (bandwidth \(GB/s\)|\(ns\))[ \t]*$", re.M)
 _SUM = re.compile(r"SUM (\w+) (\d+\.\d\d)[ \t]*$", re.M)
 _COMPLAINTS = (
     "ASSERT in expression",
@@ -23,7 +23,7 @@ _COMPLAINTS = (
     "[CUDA_ERROR",
     "ERROR:",
 )
-_METRIC = {"bandwidth (GB/s)": "bandwidth", "latency (ns)": "latency"}
+_METRIC = {"bandwidth (GB/s)": "bandwidth", "(ns)": "latency"}
 
 
 def command(request: Request) -> Program:
@@ -160,7 +160,7 @@ BENCHMARK = tool(
     ranks=1,
     program="nvbandwidth",
     get="https://github.com/NVIDIA/nvbandwidth: cmake . && make",
-    versions="0.2 to 0.10, by their source; none could be started here",
+    versions="0.2 to 0.10",
     proof=(
         "version once, every test case begun has its matrices, rows and columns numbered from 0,"
         " cells that add up to the printed SUM, status Passed, no assertion and no error"

@@ -124,7 +124,7 @@ BENCHMARK = tool(
     ranks=1,
     program="p2pBandwidthLatencyTest",
     get="https://github.com/NVIDIA/cuda-samples: Samples/5_Domain_Specific",
-    versions="CUDA 9 to 12, by their source; none could be started here",
+    versions="CUDA 9 to 13",
     proof=(
         "title once, devices numbered from 0, all matrices of that many rows and columns, two"
         " decimals in every cell"
