@@ -6,6 +6,7 @@ import ctypes.util
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from mpis import any_mpi, each_mpi
 from paribus.benchmarks import BENCHMARKS
 from paribus.launchers.openmpi import ROOT
 from paribus.model import Mpi, Request
+from paribus.probes.archive import unknown
 from paribus.toolchain import kernel_path
 
 ASKED = {"bytes": (8,), "samples": 20}
@@ -60,11 +62,47 @@ def test_the_way_that_messages_took_is_seen_not_asked(mpi: Mpi) -> None:
 def test_libraries_are_told_apart_and_equal_launches_are_equal(mpi: Mpi) -> None:
     one, two = facts(mpi), facts(mpi)
     same = [key for key in one if key.startswith(("lib.", "program.", "mpi.", "rank.h", "rank.l"))]
-    assert {key for key in same if one[key] != two[key]} == set()
-    assert "lib.libmpi.so.build_id" in same
+    # What others' traffic hid is unknown, and equals nothing.
+    known = [key for key in same if not (unknown(one[key]) or unknown(two[key]))]
+    assert {key for key in known if one[key] != two[key]} == set()
+    assert set(same) - set(known) <= {"mpi.transport_taken"}
+    # A library without a build-id, such as MPICH's wheel, is told by its contents.
+    assert {"lib.libmpi.so.build_id", "lib.libmpi.so.digest"} & set(same)
     assert all(one[key] for key in same if key.endswith("build_id") and key != "mpi.build_id")
     assert len(set(one["rank.libraries"])) == 1
     assert len(one["rank.cgroup"]) == 2
+
+
+FLOOD = """
+import socket, threading
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname())
+other = server.accept()[0]
+threading.Thread(target=lambda: [None for _ in iter(lambda: other.recv(1 << 18), b"")]).start()
+print("flooding", flush=True)
+while True:
+    client.sendall(bytes(1 << 18))
+"""
+
+
+def test_traffic_of_others_is_not_taken_for_that_of_the_ranks() -> None:
+    """While somebody floods the loopback interface: the right word, or none."""
+    mpi = any_mpi()
+    if mpi.family not in TCP:
+        pytest.skip("no recipe for this family")
+    with subprocess.Popen([sys.executable, "-c", FLOOD], stdout=subprocess.PIPE) as flood:
+        try:
+            assert flood.stdout is not None
+            assert flood.stdout.readline() == b"flooding\n"
+            words = [
+                [facts(mpi, env)["mpi.transport_taken"] for _ in range(3)]
+                for env in ({}, TCP[mpi.family])
+            ]
+        finally:
+            flood.kill()
+    for said, word in zip(words, ("memory", "loopback"), strict=True):
+        assert all(one == word or unknown(one) for one in said)
+    assert "memory" in words[0]
 
 
 def test_another_blas_in_front_of_the_program_is_named() -> None:
