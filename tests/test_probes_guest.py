@@ -14,6 +14,7 @@ import pytest
 from paribus.model import Facts
 from paribus.probes import Archive, facts_of, from_tar
 from paribus.probes.archive import Unknown
+from paribus.probes.machine import load_facts
 
 MACHINES = Path(__file__).parent / "machines"
 USERS = ("root", "nobody")
@@ -76,6 +77,8 @@ def test_memory_modules_and_firmware() -> None:
     root = facts("root")
     assert (root["memory.slots"], root["memory.slots_filled"]) == (3, 3)
     assert root["memory.slot_kinds"] == ["3 x 16 GB RAM 4800 MT/s 4800 MT/s ?"]
+    assert root["memory.slot_places"] == ["BANK DIMM_ 0", "BANK DIMM_ 1", "BANK DIMM_ 2"]
+    assert root["memory.slot_ecc"] == "Multi-bit ECC"
     assert facts("nobody")["memory.slots"] == DENIED
 
 
@@ -211,6 +214,23 @@ def test_limits_of_disks_have_no_number_and_no_order() -> None:
     ):
         seen = facts_of(replace(guest, files={**guest.files, path: text}))
         assert seen["cgroup.io_max"] == ["rbps=1 wbps=9", "rbps=5 wbps=max"]
+    above = "/sys/fs/cgroup/study.slice/io.max"
+    seen = facts_of(replace(guest, files={**guest.files, above: "8:0 riops=3"}))
+    assert seen["cgroup.io_max"] == ["rbps=104857600 wbps=max riops=max wiops=5000", "riops=3"]
+    seen = facts_of(replace(guest, files={**guest.files, path: ""}))
+    assert seen["cgroup.io_max"] == []  # which is known: nothing is limited
+
+
+def test_load_around_a_launch_counts_quotas_of_groups_above(tmp_path: Path) -> None:
+    """Read without a shell, it is what facts.sh reads."""
+    guest = archive("root")
+    for path, text in guest.files.items():
+        if path.startswith(("/proc/", "/sys/fs/cgroup/")) and isinstance(text, str):
+            (tmp_path / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path[1:]).write_text(text)
+    seen = load_facts(tmp_path)
+    for key in ("load.throttled_periods", "load.throttled_us", "load.busy_s"):
+        assert seen[key] == facts("root")[key]
 
 
 def test_a_speed_that_the_kernel_does_not_know_is_no_speed() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,7 +9,6 @@ from paribus.probes.archive import Archive, Unknown
 from paribus.probes.values import fields, number, scalar
 
 _ROOT = "/sys/fs/cgroup/"
-_DISK = re.compile(r"[0-9]+:[0-9]+ ")
 UNLIMITED = "unlimited"
 _V1_UNLIMITED = 1 << 62  # version 1 says "no limit" with the largest number of whole pages
 _OWN = {
@@ -50,7 +48,7 @@ def cgroup_facts(archive: Archive) -> dict[str, Any]:
     }
     for key, names in _OWN.items():
         facts[key] = _own(archive, names)
-    facts["cgroup.io_max"] = _without_numbers(_own(archive, ("io.max",)))
+    facts["cgroup.io_max"] = _of_disks(archive) if v2 and not v1 else Unknown.ABSENT
     facts["cgroup.net_priorities"] = _priorities(archive)
     for key, names in _MOST.items():
         limits = (number_of(text) for name in names for text in _texts(archive, name))
@@ -115,12 +113,15 @@ def _own(archive: Archive, names: Iterable[str]) -> Any:
     return Unknown.ABSENT
 
 
-def _without_numbers(limits: Any) -> Any:
-    """Return the limits of each disk ("MAJOR:MINOR rbps=... wbps=..."), sorted, by no disk's
-    number."""
-    if not isinstance(limits, str):
-        return limits
-    return sorted(part.strip() for part in _DISK.split(limits) if part.strip())
+def _of_disks(archive: Archive) -> list[str] | Unknown:
+    """Return the limits of disks ("MAJOR:MINOR rbps=... wbps=...") in our group and all above,
+    sorted, by no disk's number."""
+    found: list[str] = []
+    for text in _texts(archive, "io.max"):
+        if isinstance(text, Unknown):
+            return text
+        found += [line.partition(" ")[2] for line in text.split("\n") if line]
+    return sorted(found)
 
 
 def _priorities(archive: Archive) -> Any:

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
-from paribus.probes.values import fields, scalar
+from paribus.probes.values import fields, one_or_list, scalar
 
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+[0-9A-Za-z.+-]*")
 
@@ -71,7 +71,8 @@ def _ompi_info(text: str | Unknown) -> dict[str, Any]:
 
 
 def _memory_modules(text: str | Unknown) -> dict[str, Any]:
-    """Return what `dmidecode -t memory` says of the slots: modules by type and speed."""
+    """Return what `dmidecode -t memory` says: modules by type and speed, the slots that they are
+    in, and the error correction of the board."""
     if isinstance(text, Unknown):
         return {"memory.slots": text}
     slots = [dict(fields(part)) for part in text.split("\n\n") if "Memory Device\n" in part]
@@ -89,4 +90,12 @@ def _memory_modules(text: str | Unknown) -> dict[str, Any]:
         "memory.slots": len(slots),
         "memory.slots_filled": len(filled),
         "memory.slot_kinds": [f"{count} x {kind}" for kind, count in sorted(kinds.items())],
+        "memory.slot_places": sorted(
+            f"{slot.get('Bank Locator', '?')} {slot.get('Locator', '?')}" for slot in filled
+        ),
+        "memory.slot_ecc": one_or_list(
+            value.replace("Unknown", "?")
+            for key, value in fields(text)
+            if key == "Error Correction Type"
+        ),
     }
