@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -227,6 +229,156 @@ def test_another_library_by_the_loaders_path_is_seen(tmp_path: Path) -> None:
     assert facts[0]["program.build_id"] == facts[1]["program.build_id"]
     lost = facts_from_stream(answer(program=str(program)))
     assert lost["program.missing"] == ["libpick.so.1"]
+
+
+# --- who else was busy, and what has no build-id -------------------------------------------------
+
+
+def test_who_else_used_the_processors_is_named_and_not_what_is_ours(tmp_path: Path) -> None:
+    for name in ("rival", "our rank"):
+        shutil.copy(shutil.which("yes") or "/usr/bin/yes", tmp_path / name)
+    start = f"{tmp_path}/rival >/dev/null 2>&1 & echo $!"  # its parent ends: nobody here started it
+    done = subprocess.run(["sh", "-c", start], capture_output=True, text=True, check=True)
+    ours = subprocess.Popen([str(tmp_path / "our rank")], stdout=subprocess.DEVNULL)
+    try:
+        seen: set[str] = set()
+        for _ in range(40):  # on a busy machine it may get no tick in so short a time
+            facts = facts_from_stream(answer(depth="all"))
+            seen |= {text.rpartition(" ")[0] for text in facts["load.consumers"]}
+            if "rival" in seen:
+                break
+    finally:
+        os.kill(int(done.stdout), signal.SIGKILL)
+        ours.kill()
+        ours.wait()
+    assert "rival" in seen
+    assert not seen & {"our rank", "sh", "awk", "cat"}
+    assert "load.consumers" not in facts_from_stream(answer())
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="needs root, unshare")
+def test_where_processes_are_hidden_nobody_is_said_to_be_idle() -> None:
+    hide = "mount -t proc -o hidepid=2 proc /proc && setpriv --reuid 65534 --regid 65534"
+    hide += ' --clear-groups sh "$@"; exit $?'  # a child of number 1, which belongs to root
+    shell = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", hide, "hidden"]
+    allowed = subprocess.run([*shell, "-c", "true"], capture_output=True, check=False)
+    if allowed.returncode != 0:
+        pytest.skip("/proc may not be mounted here")
+    facts = facts_from_stream(answer(shell, depth="all", cwd=Path("/")))
+    assert facts["load.consumers"] == {"unknown": "denied"}
+
+
+def test_two_builds_without_build_id_are_told_apart(tmp_path: Path) -> None:
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    plain = ["-Wl,--build-id=none", "-frecord-gcc-switches"]
+    for where, value in (("a", 1), ("b", 2), ("c", 1)):
+        (tmp_path / where).mkdir()
+        (tmp_path / "lib.c").write_text(f"int f(void) {{ return {value}; }}")
+        out = tmp_path / where / "libpick.so.1"
+        build = ["cc", "-shared", "-fPIC", *plain, "-Wl,-soname,libpick.so.1"]
+        subprocess.run([*build, str(tmp_path / "lib.c"), "-o", str(out)], check=True)
+    (tmp_path / "main.c").write_text("int f(void); int main(void) { return f(); }")
+    program, library = tmp_path / "main", tmp_path / "a" / "libpick.so.1"
+    source = str(tmp_path / "main.c")
+    subprocess.run(["cc", "-O1", *plain, source, str(library), "-o", str(program)], check=True)
+    one, other, again = (
+        facts_from_stream(
+            answer(program=str(program), env={**PLAIN, "LD_LIBRARY_PATH": str(tmp_path / where)})
+        )
+        for where in "abc"
+    )
+    assert one["lib.libpick.so.build_id"] == one["program.build_id"] == {"unknown": "absent"}
+    assert one["lib.libpick.so.digest"] == again["lib.libpick.so.digest"]
+    assert one["lib.libpick.so.digest"] != other["lib.libpick.so.digest"]
+    assert one["program.digest"] == other["program.digest"]
+    assert "lib.libc.so.digest" not in one
+    assert any("GCC" in text or "clang" in text for text in one["program.compiler"])
+    if any("GCC" in text for text in one["program.compiler"]):
+        assert any("-O1" in text.split() for text in one["program.flags"])
+
+
+# --- tools that are not at hand, by what their makers document ------------------------------------
+
+SMI = """#!/bin/sh
+# Refuses a query whole for a field that this version does not know, as nvidia-smi does.
+case $2 in
+--query-gpu=*)
+    fields=${2#*=}
+    for field in $(echo "$fields" | tr , ' '); do
+        case " UNKNOWN " in *" $field "*)
+            echo "Field \\"$field\\" is not a valid field to query."; exit 2 ;;
+        esac
+    done
+    echo "$fields" | sed 's/,/, /g'
+    echo "$fields" | sed -e 's/,/, /g' -e 's/pci.bus_id/00000000:3B:00.0/' \\
+        -e 's/[a-z_]*\\.active/0x4/' ;;
+--query-compute-apps=*) echo "gpu_bus_id, pid, used_gpu_memory [MiB]" ;;
+--query-remapped-rows=*)
+    echo "gpu_bus_id, remapped_rows.correctable, remapped_rows.uncorrectable"
+    echo "00000000:3B:00.0, 1, 0" ;;
+*) exit 3 ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        "",
+        "clocks_event_reasons.active",
+        "clocks_event_reasons.active remapped_rows.correctable remapped_rows.pending",
+        "clocks_event_reasons.active clocks_throttle_reasons.active mig.mode.current name.x",
+    ],
+    ids=["new", "older", "without rows", "neither name"],
+)
+def test_a_field_that_nvidia_smi_does_not_know_costs_no_other(tmp_path: Path, unknown: str) -> None:
+    (tmp_path / "nvidia-smi").write_text(SMI.replace("UNKNOWN", unknown))
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    facts = facts_from_stream(
+        answer(depth="all", env={**PLAIN, "PATH": f"{tmp_path}:{PLAIN['PATH']}"})
+    )
+    assert facts["gpu.count"] == 1
+    assert facts["gpu.0.compute_mode"] == "compute_mode"
+    assert facts["gpu.0.now.processes"] == 0
+    neither = "clocks_throttle_reasons.active" in unknown
+    assert facts.get("gpu.0.now.throttle_reasons") == (None if neither else "0x4")
+    assert ("gpu.0.mig" in facts) is ("mig" not in unknown)
+    rows = facts["gpu.0.now.remapped_rows"]["correctable"]
+    assert rows == (1 if "remapped" in unknown else "remapped_rows.correctable")
+
+
+def test_slow_tools_are_asked_in_every_audit(tmp_path: Path) -> None:
+    """Not for recordings alone: memory modules, the time server, the wiring of GPUs."""
+    for name, text in (
+        ("dmidecode", "Memory Device\\n\\tSize: 64 GB\\n\\tType: DDR5\\n\\tSpeed: 4800 MT/s\\n"),
+        ("chronyc", "A9,ntp,3,1700000000.1,0.000002,0.1,0.1,1,0,0.1,0.01,0.02,64.5,Normal\\n"),
+        ("nvidia-smi", "name, pci.bus_id\\nH100, 00000000:3B:00.0\\n"),
+        ("dcb", '{"prio_pfc":["off","off","off","on","off","off","off","off"]}\\n'),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\nprintf '{text}'\n")
+        (tmp_path / name).chmod(0o755)
+    stream = answer(depth="all", env={**PLAIN, "PATH": f"{tmp_path}:{PLAIN['PATH']}"})
+    facts = facts_from_stream(stream)
+    assert facts["memory.slot_kinds"] == ["1 x 64 GB DDR5 4800 MT/s ? ?"]
+    assert (facts["clock.synchronised"], facts["clock.offset_s"]) == ("yes", 2e-06)
+    assert {"nvidia-topology", "nvidia-processes"} <= from_stream(stream).tools.keys()
+    for key in facts:
+        if key.endswith(".pfc"):
+            assert facts[key] == [3]
+
+
+def test_the_whole_answer_costs_less_than_a_tenth_of_a_second() -> None:
+    """20 ms of CPU time on a 2-core EPYC guest, of which 7 ms for files; CPU time, for others may
+    be busy: the least of five."""
+    for depth, limit in (("files", 0.03), ("all", 0.1)):
+        took = []
+        for _ in range(5):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            answer(depth=depth)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        assert min(took) < limit
 
 
 @pytest.mark.parametrize("mpi", each_mpi())
