@@ -35,22 +35,23 @@ def document(text: str, mark: str) -> dict[str, Any]:
 
 def inner(tree: Any, *path: str | int) -> Any:
     """Return what `path` leads to; raises ParseError with the part of it that is missing."""
-    for depth, step in enumerate(path):
-        try:
-            tree = tree[step]
-        except (KeyError, IndexError, TypeError):
-            refuse(f"{'.'.join(map(str, path[: depth + 1]))} is missing")
-    return tree
+    found = tree
+    try:
+        for step in path:
+            found = found[step]
+    except (KeyError, IndexError, TypeError):
+        inner(tree, *path[:-1])  # refuses what leads there, if that is missing already
+        refuse(f"{'.'.join(map(str, path))} is missing")
+    return found
 
 
 def amount(tree: Any, *path: str | int, zero: bool = False) -> float:
     """Return the number that `path` leads to: finite, and above zero unless `zero` may be."""
     value = inner(tree, *path)
-    name = ".".join(map(str, path))
     if isinstance(value, bool) or not isinstance(value, int | float):
-        refuse(f"{name} is {str(value)[:40]!r}, not a number")
+        refuse(f"{'.'.join(map(str, path))} is {str(value)[:40]!r}, not a number")
     if not (0 <= value < math.inf) or (value == 0 and not zero):
-        refuse(f"{name} is {value}: not a measurement")
+        refuse(f"{'.'.join(map(str, path))} is {value}: not a measurement")
     return float(value)
 
 

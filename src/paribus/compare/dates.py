@@ -4,35 +4,51 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 _C = r"(\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})"
 """A date as ctime(3) writes it."""
 
 _CTIME = "%a %b %d %H:%M:%S %Y"
 
-_DATES: dict[str, tuple[tuple[str, str], ...]] = {
-    "imb": ((rf"^# Date +: {_C}", _CTIME),),
-    "hpl": ((rf"start time {_C}", _CTIME),),
-    "hpcc": ((r"^Current time \((\d{9,11})\) is ", ""),),
-    "ior": ((rf'^"?Began"? *: *"?{_C}', _CTIME), (rf'"Began": *"{_C}"', _CTIME)),
-    "mdtest": ((r"started at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d) --", "%m/%d/%Y %H:%M:%S"),),
+_DATES: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "imb": (("# Date ", rf"# Date +: {_C}", _CTIME),),
+    "hpl": (("start time ", rf".*start time {_C}", _CTIME),),
+    "hpcc": (("Current time (", r"Current time \((\d{9,11})\) is ", ""),),
+    "ior": (("Began", rf'(?:.*")?Began"? *: *"?{_C}', _CTIME),),
+    "mdtest": (
+        ("started at ", r".*started at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d) --", "%m/%d/%Y %H:%M:%S"),
+    ),
     "iperf3": (
-        (r'"timesecs":\s*(\d{9,11})\b', ""),
-        (r"^Time: \w{3}, (\d\d \w{3} \d{4} \d\d:\d\d:\d\d) ", "%d %b %Y %H:%M:%S"),
+        ('"timesecs":', r'.*"timesecs":\s*(\d{9,11})\b', ""),
+        ("Time: ", r"Time: \w{3}, (\d\d \w{3} \d{4} \d\d:\d\d:\d\d) ", "%d %b %Y %H:%M:%S"),
     ),
-    "fio": ((r'"timestamp" ?: ?(\d{9,11})\b', ""), (rf"pid=\d+: {_C}", _CTIME)),
-    "qe": ((r"starts on +(\d+\w{3}\d{4} at [ \d]\d:[ \d]\d:[ \d]\d)", "%d%b%Y at %H:%M:%S"),),
-    "vasp": ((r"date (\d{4}\.\d\d\.\d\d +\d\d:\d\d:\d\d)", "%Y.%m.%d %H:%M:%S"),),
+    "fio": (
+        ('"timestamp"', r'.*"timestamp" ?: ?(\d{9,11})\b', ""),
+        ("pid=", rf".*pid=\d+: {_C}", _CTIME),
+    ),
+    "qe": (
+        (
+            "starts on ",
+            r".*starts on +(\d+\w{3}\d{4} at [ \d]\d:[ \d]\d:[ \d]\d)",
+            "%d%b%Y at %H:%M:%S",
+        ),
+    ),
+    "vasp": (("date ", r".*date (\d{4}\.\d\d\.\d\d +\d\d:\d\d:\d\d)", "%Y.%m.%d %H:%M:%S"),),
     "gromacs": (
-        (rf"^Log file opened on {_C}", _CTIME),
-        (rf"^Started mdrun on rank 0 {_C}", _CTIME),
+        ("Log file opened", rf"Log file opened on {_C}", _CTIME),
+        ("Started mdrun", rf"Started mdrun on rank 0 {_C}", _CTIME),
     ),
-    "pynamic": ((r"run on (\d\d/\d\d/\d\d \d\d:\d\d:\d\d) with", "%m/%d/%y %H:%M:%S"),),
+    "pynamic": (
+        ("run on ", r".*run on (\d\d/\d\d/\d\d \d\d:\d\d:\d\d) with", "%m/%d/%y %H:%M:%S"),
+    ),
 }
-"""Of a tool, or its family: where its date stands, and how it is written ("": in seconds)."""
+"""Of a tool, or its family: what its date's line holds, the line up to the date, and how the date
+is written ("": in seconds).
+"""
 
 _PATTERNS = {
-    tool: [(re.compile(pattern, re.M), form) for pattern, form in several]
+    tool: [(mark, re.compile(pattern), form) for mark, pattern, form in several]
     for tool, several in _DATES.items()
 }
 
@@ -46,13 +62,25 @@ def started(tool: str, text: str) -> float | None:
     >>> started("imb_pingpong", "# Date                  : Fri Jun 27 02:00:00 2025")
     1750989600.0
     """
-    for pattern, form in _PATTERNS.get(tool.partition("_")[0], []):
-        if match := pattern.search(text):
-            said = re.sub(r"(?<=:) ", "", " ".join(match[1].split()))  # QE: " 4:45: 3"
-            try:
-                if not form:
-                    return float(said)
-                return datetime.strptime(said, form).replace(tzinfo=UTC).timestamp()
-            except ValueError:
-                continue
+    for mark, pattern, form in _PATTERNS.get(tool.partition("_")[0], []):
+        at = text.find(mark)
+        while at >= 0:
+            if match := pattern.match(text, text.rfind("\n", 0, at) + 1):
+                if (seconds := _seconds(match[1], form)) is not None:
+                    return seconds
+                break
+            line_end = text.find("\n", at)
+            at = text.find(mark, line_end) if line_end >= 0 else -1
     return None
+
+
+@lru_cache(maxsize=100)
+def _seconds(said: str, form: str) -> float | None:
+    """Return a date as seconds since the epoch, None if it is none."""
+    said = re.sub(r"(?<=:) ", "", " ".join(said.split()))  # QE: " 4:45: 3"
+    try:
+        if not form:
+            return float(said)
+        return datetime.strptime(said, form).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None

@@ -31,35 +31,39 @@ def _marks() -> Mapping[str, tuple[str, ...]]:
 
 
 @cache
-def _words() -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
-    """Return marks by their longest whole word, and those that have none.
+def _gates() -> tuple[frozenset[str], Mapping[str, tuple[str, ...]], Mapping[str, tuple[str, ...]]]:
+    """Return words, marks by the one that is in them, and others by their last letters.
 
     A text is split into words once, instead of being searched for each of some hundred marks. A
     mark is taken to begin with a word.
     """
-    found: dict[str, tuple[str, ...]] = {}
-    others = []
+    words: dict[str, tuple[str, ...]] = {}
+    ends: dict[str, tuple[str, ...]] = {}
     for mark in _marks():
         inside = re.findall(r"(?:^|(?<=\s))\S+(?=\s)", mark)
-        if inside:
-            word = max(inside, key=len)
-            found[word] = (*found.get(word, ()), mark)
-        else:
-            others.append(mark)
-    return found, tuple(others)
+        gates, gate = (words, max(inside, key=len)) if inside else (ends, mark[-6:])
+        gates[gate] = (*gates.get(gate, ()), mark)
+    return frozenset(words), words, ends
 
 
 def tools(head: str) -> list[str]:
     """Return the tools whose mark is in the beginning of a text."""
-    words, others = _words()
-    likely = [mark for word in words.keys() & set(head.split()) for mark in words[word]]
-    found = {name for mark in (*likely, *others) if mark in head for name in _marks()[mark]}
-    return [name for name in _order() if name in found]
+    found = {name for mark in _present(head) for name in _marks()[mark]}
+    return sorted(found, key=_order().__getitem__)
+
+
+def _present(text: str) -> list[str]:
+    """Return the marks that are in a text."""
+    words, by_word, ends = _gates()
+    near = [mark for word in words.intersection(text.split()) for mark in by_word[word]]
+    near += [mark for end, marks in ends.items() if end in text for mark in marks]
+    return [mark for mark in near if mark in text]
 
 
 @cache
-def _order() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for names in _marks().values() for name in names))
+def _order() -> Mapping[str, int]:
+    names = dict.fromkeys(name for names in _marks().values() for name in names)
+    return {name: at for at, name in enumerate(names)}
 
 
 def _reader(tool: str) -> Reader:
@@ -116,16 +120,21 @@ def _cuts(text: str) -> Iterator[list[tuple[int, str]]]:
     then where outputs of any tool begin.
     """
     first: dict[str, tuple[int, str]] = {}
-    for mark, names in _marks().items():
-        if len(text) <= MOST_CUT and (at := text.find(mark)) >= 0:
-            for name in names:
-                first[name] = min(first.get(name, (at, mark)), (at, mark))
+    for mark in _present(text) if len(text) <= MOST_CUT else ():
+        at = text.find(mark)
+        for name in _marks()[mark]:
+            first[name] = min(first.get(name, (at, mark)), (at, mark))
     marks = [mark for _, mark in sorted(set(first.values()))]
     for several in (marks[:1], marks):
         begins = {begin for mark in several for begin in _begins(text, mark)}
         others = {text.rfind("\n", 0, text.find(mark) + 1) + 1 for mark in several[1:]}
-        ends = sorted({0, *begins, *others, len(text)})
-        yield [(text.count("\n", 0, b), text[b:e]) for b, e in pairwise(ends) if text[b:e].strip()]
+        line, parts = 0, []
+        for begin, end in pairwise(sorted({0, *begins, *others, len(text)})):
+            part = text[begin:end]
+            if not part.isspace():
+                parts.append((line, part))
+            line += part.count("\n")
+        yield parts
 
 
 def _begins(text: str, mark: str) -> Iterator[int]:
