@@ -154,8 +154,8 @@ class Program:
     `threads` is how many OpenMP threads every rank is to have, 0 for its share of the cores that
     the arm leaves: it is bound to as many cores, OMP_NUM_THREADS and its like say so, and `command`
     and `parse` find the number as the parameter "threads". None: one core, and no variables.
-    `needs` names the programs behind a shell: they must be there before anything is launched, as
-    `argv[0]` and `server[0]` must, and the first of them is the program whose libraries count.
+    `needs` are programs, and files by their absolute path, that must be there before anything is
+    launched, as `argv[0]` and `server[0]` must; the first is the program that a shell leads to.
     """
 
     argv: tuple[str, ...]
@@ -183,11 +183,13 @@ class Parameter:
     """A parameter that a study may set on a benchmark: default, reader of its value, meaning.
 
     `read` turns the TOML value into the value for `command`; it raises ValueError with the mend.
+    A study that does not set a `required` one is refused.
     """
 
     default: Any
     read: Callable[[Any], Any]
     help: str
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,11 +277,17 @@ class Mpi:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """How a process ended. `exit_code` is negative for a signal, as in subprocess."""
+    """How a process ended. `exit_code` is negative for a signal, as in subprocess.
+
+    `cpu_s` and `involuntary` are the processor time in seconds and the preemptions of all that it
+    started here, None where that is not known.
+    """
 
     exit_code: int
     wall_s: float
     timed_out: bool = False
+    cpu_s: float | None = None
+    involuntary: int | None = None
 
 
 class Host(Protocol):

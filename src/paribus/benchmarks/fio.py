@@ -31,7 +31,9 @@ def command(request: Request) -> Program:
         "output-format": "json",
     }
     argv = (path_or(request, "fio"), *(f"--{key}={value}" for key, value in options.items()))
-    return Program((*argv, "--time_based", "--group_reporting"), mpi=False)
+    # Several jobs on one core would measure that core.
+    threads = 0 if asked["jobs"] > 1 else None
+    return Program((*argv, "--time_based", "--group_reporting"), mpi=False, threads=threads)
 
 
 def cases(request: Request) -> list[tuple[str, Case]]:

@@ -33,10 +33,11 @@ def command(request: Request) -> Program:
     """Return the command line; the log that it writes is read."""
     asked = request.parameters
     argv = [path_or(request, "gmx_mpi"), "-quiet", "mdrun", "-g", "md.log", "-noconfout"]
-    argv += ["-s", str(asked.get("input") or "topol.tpr"), "-ntomp", str(asked["threads"])]
+    argv += ["-s", str(asked["input"]), "-ntomp", str(asked["threads"])]
     if asked.get("steps"):
         argv += ["-nsteps", str(asked["steps"])]
-    return Program(tuple(argv), outputs=("md.log",), threads=wanted_threads(asked))
+    needs = (str(asked["input"]),)
+    return Program(tuple(argv), outputs=("md.log",), threads=wanted_threads(asked), needs=needs)
 
 
 def read(text: str) -> Reading:
@@ -93,7 +94,9 @@ BENCHMARK = tool(
     marks=(":-) GROMACS - gmx mdrun",),
     command=command,
     parameters={
-        "input": Parameter(None, absolute, "the run input file (.tpr), as an absolute path"),
+        "input": Parameter(
+            None, absolute, "the run input file (.tpr), as an absolute path", required=True
+        ),
         "steps": Parameter(None, positive, "-nsteps: time steps, instead of the input's"),
         "threads": Parameter(1, threads, '-ntomp: OpenMP threads of each rank, or "all"'),
     },

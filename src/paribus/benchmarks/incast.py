@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from paribus.benchmarks._parameters import positive
 from paribus.benchmarks._perftest import GET, VERSIONS, device, gid_index
 from paribus.benchmarks._perftest_text import bandwidth_rows, heading, parameters_of
-from paribus.benchmarks._tool import line_at, line_of, once, refuse, tool
+from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
 from paribus.errors import ParseError
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
 
@@ -82,13 +82,14 @@ done
 def command(request: Request) -> Program:
     """Return what every rank executes; the ranks are the receiver and its senders."""
     asked = request.parameters
-    argv = ["/bin/sh", "-c", SCRIPT, "incast", str(asked.get("path") or "ib_write_bw")]
+    program = path_or(request, "ib_write_bw")
+    argv = ["/bin/sh", "-c", SCRIPT, "incast", program]
     argv += [asked["receiver"], "{port}", " ".join(map(str, asked["queue_pairs"]))]
     argv += [str(asked["seconds"]), str(asked["size"])]
     for key, option in (("device", "-d"), ("gid_index", "-x")):
         if asked.get(key) is not None:
             argv += [option, str(asked[key])]
-    return Program(tuple(argv))
+    return Program(tuple(argv), needs=(program,))
 
 
 def cases(request: Request) -> Iterator[tuple[str, Case]]:

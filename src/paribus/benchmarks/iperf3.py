@@ -37,7 +37,9 @@ def command(request: Request) -> Program:
     if asked["protocol"] == "UDP":
         argv += ["-u", "-b", str(asked["rate"])]
     server = (path_or(request, "iperf3"), "-s", "-1", "-p", "{port}")
-    return Program(tuple(argv), mpi=False, server=server)
+    # From 3.16 on every stream has a thread of its own.
+    threads = 0 if asked["streams"] > 1 else None
+    return Program(tuple(argv), mpi=False, server=server, threads=threads)
 
 
 def read(text: str) -> Reading:

@@ -7,7 +7,16 @@ from collections.abc import Iterable
 
 from paribus.benchmarks._apps import absolute, near, shipped, words
 from paribus.benchmarks._parameters import positive, threads, wanted_threads
-from paribus.benchmarks._tool import count, figure, line_of, once, path_or, refuse, tool
+from paribus.benchmarks._tool import (
+    count,
+    figure,
+    line_at,
+    line_of,
+    once,
+    path_or,
+    refuse,
+    tool,
+)
 from paribus.errors import UserError
 from paribus.model import (
     Case,
@@ -36,7 +45,7 @@ _SPEED = re.compile(
     r"(?:, (\S+) ([kMG]?)atom-step/s)?[ \t]*$",
     re.M,
 )
-_CPU = re.compile(r"(\d+\.\d)% CPU use with (\d+) MPI tasks x (\d+|no) OpenMP threads[ \t]*$", re.M)
+_CPU = re.compile(r"(?<!\d)(\d+\.\d)% CPU use with (\d+) MPI tasks x (\d+|no) OpenMP threads[ \t]*$", re.M)
 _WALL = re.compile(r"Total wall time: (\d+):([0-5]\d):([0-5]\d)[ \t]*$", re.M)
 _MEMORY = ("Per MPI rank memory allocation", "Memory usage per processor")
 _CLOCKS = {"Step", "CPU", "CPULeft", "T/CPU", "S/CPU", "Elapsed", "Elaplong", "Part", "Time"}
@@ -60,7 +69,8 @@ def command(request: Request) -> Program:
         argv += ["-var", "cells", str(cells)]
     argv += ["-var", "steps", str(asked["steps"]), "-in", str(own or "in.lj")]
     argv += asked.get("arguments") or ()
-    return Program(tuple(argv), files=given, threads=wanted_threads(asked))
+    needs = (str(own),) if own else ()
+    return Program(tuple(argv), files=given, threads=wanted_threads(asked), needs=needs)
 
 
 def read(text: str) -> Reading:
@@ -160,14 +170,9 @@ def _thermo(text: str, start: int, end: int) -> dict[str, float]:
 
     That is what two arms that did the same work agree on. Raises ParseError where one is no number.
     """
-    rows = [line.split() for line in text[start:end].splitlines()[1:]]
-    heads = [number for number, row in enumerate(rows) if row and row[0] == "Step"]
-    if not heads:
-        return {}
-    names = rows[heads[-1]]
-    table = [row for row in rows[heads[-1] + 1 :] if len(row) == len(names) and row[0].isdigit()]
+    names, row = _last_row(text, text.find("\n", start), end)
     found: dict[str, float] = {}
-    for name, word in zip(names, table[-1] if table else (), strict=bool(table)):
+    for name, word in zip(names, row, strict=bool(row)):
         if name in _CLOCKS:
             continue
         if word.lower().strip("+-") in ("nan", "inf"):
@@ -179,6 +184,25 @@ def _thermo(text: str, start: int, end: int) -> dict[str, float]:
         except ValueError:
             continue
     return found
+
+
+def _last_row(text: str, start: int, end: int) -> tuple[list[str], list[str]]:
+    """Return the last heading of a table and the last row below it; [] for what is not there.
+
+    From the end, because a table may have a million rows.
+    """
+    names: list[str] = []
+    at = end
+    while names[:1] != ["Step"]:
+        if (at := text.rfind("Step", start, at)) < 0:
+            return [], []
+        names = line_at(text, at).split()
+    row: list[str] = []
+    while (begin := text.rfind("\n", at, end)) >= 0:
+        row, end = text[begin + 1 : end].split(), begin
+        if len(row) == len(names) and row[0].isdigit():
+            return names, row
+    return names, []
 
 
 BENCHMARK = tool(
@@ -199,9 +223,7 @@ BENCHMARK = tool(
         "steps": Parameter(2500, positive, "time steps; 2,500 take 10 s on two cores"),
         "atoms": Parameter(ATOMS, positive, "atoms; in.lj has 32,000 or a multiple of them"),
         "input": Parameter(None, absolute, "an input file instead of in.lj, as an absolute path"),
-        "threads": Parameter(
-            1, threads, 'threads of each rank, or "all"; -sf omp uses them'
-        ),
+        "threads": Parameter(1, threads, 'threads of each rank, or "all"; -sf omp uses them'),
         "arguments": Parameter(None, words, 'more arguments, such as ["-sf", "omp"]'),
     },
     program="lmp",

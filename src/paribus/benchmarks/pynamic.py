@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from paribus.benchmarks._apps import absolute
 from paribus.benchmarks._parameters import one_of
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.model import (
@@ -50,7 +51,8 @@ def command(request: Request) -> Program:
     """Return the executable, or Python with the driver script; started in its own folder."""
     exe = request.parameters["form"] == "exe"
     path = path_or(request, "pynamic-mpi4py" if exe else "pynamic_driver_mpi4py.py")
-    return Program(("/bin/sh", "-c", _START, path, "env" if exe else "python3"))
+    starts = "env" if exe else "python3"
+    return Program(("/bin/sh", "-c", _START, path, starts), needs=(starts, path))
 
 
 def cases(request: Request) -> Iterable[tuple[str, Case]]:
@@ -132,6 +134,9 @@ BENCHMARK = tool(
     cases=cases,
     optional=("startup",),
     parameters={
+        "path": Parameter(
+            None, absolute, "of the driver or executable that was built", required=True
+        ),
         "form": Parameter(
             "script",
             one_of("script", "exe"),

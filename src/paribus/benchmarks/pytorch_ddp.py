@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paribus.benchmarks._apps import absolute, word, words
-from paribus.benchmarks._images import DLLOGGER, OURS, SYNTHETIC, TORCHVISION, read
+from paribus.benchmarks._images import MARKS, read
 from paribus.benchmarks._parameters import positive
 from paribus.benchmarks._tool import path_or, tool
 from paribus.model import Metric, Parameter, Program, Request
@@ -13,8 +13,14 @@ def command(request: Request) -> Program:
     """Return the command line: torchrun starts a process per rank, on one host."""
     asked = request.parameters
     argv = [path_or(request, "torchrun"), "--standalone", f"--nproc-per-node={request.ranks}"]
+    script = str(asked["script"])
     return Program(
-        (*argv, str(asked.get("script") or "train.py"), *(asked.get("arguments") or ())), mpi=False
+        (*argv, script, *(asked.get("arguments") or ())),
+        mpi=False,
+        # All cores for all ranks together: as torchrun has it, one thread each, and loaders beside.
+        threads=0,
+        env={"OMP_NUM_THREADS": "1", "OMP_PROC_BIND": "false"},
+        needs=(script,),
     )
 
 
@@ -24,10 +30,12 @@ BENCHMARK = tool(
     summary="PyTorch DDP: training of a network, images per second of all ranks together",
     metrics=(Metric("throughput", "images/s", "higher"),),
     reader=read,
-    marks=(OURS, SYNTHETIC, TORCHVISION, DLLOGGER),
+    marks=MARKS,
     command=command,
     parameters={
-        "script": Parameter(None, absolute, "the training script, as an absolute path"),
+        "script": Parameter(
+            None, absolute, "the training script, as an absolute path", required=True
+        ),
         "arguments": Parameter(None, words, 'its arguments, such as ["--model", "vgg16"]'),
         "model": Parameter(None, word, "the network that the output must name"),
         "batch": Parameter(None, positive, "images per rank and step that it must name"),

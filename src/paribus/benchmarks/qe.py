@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from paribus.benchmarks._apps import absolute, found, shipped, word
+from paribus.benchmarks._apps import absolute, found, shipped
 from paribus.benchmarks._parameters import positive, real, threads, wanted_threads
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.errors import UserError
@@ -45,7 +45,8 @@ def command(request: Request) -> Program:
     asked = request.parameters
     program, wanted = path_or(request, "pw.x"), wanted_threads(asked)
     if asked.get("input"):
-        return Program((program, "-in", str(asked["input"])), threads=wanted)
+        own = str(asked["input"])
+        return Program((program, "-in", own), threads=wanted, needs=(own,))
     cells = round((int(asked["atoms"]) / 4) ** (1 / 3))
     if 4 * cells**3 != asked["atoms"]:
         raise UserError(
@@ -63,7 +64,8 @@ def command(request: Request) -> Program:
     text = shipped("pw.in")
     for key, value in values.items():
         text = text.replace(key, value)
-    return Program((program, "-in", "pw.in"), files={"pw.in": text}, threads=wanted)
+    needs = (f"{asked['pseudo_dir']}/Al.pz-vbc.UPF",)
+    return Program((program, "-in", "pw.in"), files={"pw.in": text}, threads=wanted, needs=needs)
 
 
 def _positions(cells: int) -> str:
@@ -182,7 +184,7 @@ BENCHMARK = tool(
         "input": Parameter(None, absolute, "an input file of your own, as an absolute path"),
         "threads": Parameter(1, threads, 'threads of each rank, or "all"'),
         "pseudo_dir": Parameter(
-            "/usr/share/espresso/pseudo", word, "where Al.pz-vbc.UPF is, for our input"
+            "/usr/share/espresso/pseudo", absolute, "where Al.pz-vbc.UPF is, for our input"
         ),
     },
     program="pw.x",

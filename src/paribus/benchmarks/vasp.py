@@ -161,7 +161,10 @@ BENCHMARK = tool(
     command=command,
     parameters={
         "input": Parameter(
-            None, absolute, "the folder of INCAR, KPOINTS, POSCAR and POTCAR, as an absolute path"
+            None,
+            absolute,
+            "the folder of INCAR, KPOINTS, POSCAR and POTCAR, as an absolute path",
+            required=True,
         ),
         "threads": Parameter(1, threads, 'threads of each rank, or "all"'),
         "ions": Parameter(None, positive, "the ions that the output must speak of"),

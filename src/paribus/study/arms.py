@@ -84,8 +84,9 @@ def concrete(ready: Ready, selection: Selection, benchmark: Benchmark) -> Select
     wanted = program(selection, benchmark)
     if wanted.threads is None:
         return selection
-    said = ready.arm.env.get("OMP_NUM_THREADS", "")
-    ranks = selection.ranks if wanted.mpi else 1
+    own = "OMP_NUM_THREADS" in wanted.env  # then its cores are not those of OpenMP's threads
+    said = "" if own else ready.arm.env.get("OMP_NUM_THREADS", "")
+    ranks = selection.ranks if wanted.mpi else 1 + bool(wanted.server)
     number = int(said) if re.fullmatch(r"[1-9]\d{0,5}", said) else wanted.threads
     number = number or max(1, ready.share // ranks)
     return replace(selection, parameters={**selection.parameters, "threads": number})
@@ -233,7 +234,7 @@ def _check_cores(
     parts = _parts(study)
     for selection in study.benchmarks:
         wanted = programs[selection.label]
-        threads, ranks = 1, selection.ranks if wanted.mpi else 1
+        threads, ranks = 1, selection.ranks if wanted.mpi else 1 + bool(wanted.server)
         if wanted.threads is not None:
             found = concrete(ready, selection, benchmark_of(selection))
             threads = int(found.parameters["threads"])
@@ -248,8 +249,9 @@ def _check_cores(
                 " (latencies then show the scheduler, not the platform)"
             )
         each = "" if threads == 1 else f" of {threads} threads"
+        what = count(ranks, "rank" if wanted.mpi else "process")
         raise StudyError(
-            f"{selection.label} asks for {count(ranks, 'rank')}{each} and this machine lets"
+            f"{selection.label} asks for {what}{each} and this machine lets"
             f" Paribus use {count(available, 'core')}{share}",
             place=study.path,
             mend=mend,

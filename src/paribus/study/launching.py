@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Sequence
@@ -25,6 +26,13 @@ from paribus.model import (
 )
 from paribus.probes.load import BESIDE, beside, during
 from paribus.probes.machine import load_facts, processor_times
+from paribus.study.failures import why
+
+_SINGLE = re.compile("two outputs in one|ranks were asked for, the output says 1$")
+_ALONE = (
+    "; each rank may have started by itself, as under the launcher of another MPI than the"
+    " program's: give the arm that MPI"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,8 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
             line = (
                 f", line {problem.line}" if isinstance(problem, ParseError) and problem.line else ""
             )
-            state, error = State.INVALID, f"{problem} (logs/{launch.out.name}{line})"
+            alone = _ALONE if launch.selection.ranks > 1 and _SINGLE.search(str(problem)) else ""
+            state, error = State.INVALID, f"{problem} (logs/{launch.out.name}{line}){alone}"
     return Outcome(
         state=state,
         started=started,
@@ -154,11 +163,11 @@ def _checked_binding(outcome: Outcome, cores: Sequence[int]) -> Outcome:
 
 
 def _why(exit_code: int, out: Path, err: Path) -> str:
-    """Return one sentence on a failed launch: the last thing it said, and where all of it is."""
+    """Return one sentence on a failed launch: what it said of it, and where all of it is."""
     ended = f"ended by signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
-    for path in (err, out):
-        lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
-        telling = [line for line in lines if any(c.isalnum() for c in line)]
-        if telling:
-            return f"{ended}: {telling[0][:200]} (logs/{path.name})"
-    return f"{ended}, and nothing was printed (logs/{out.name})"
+    files = {"out": out, "err": err}
+    texts = {name: path.read_text(errors="replace") for name, path in files.items()}
+    line, where = why(texts["out"], texts["err"])
+    if not line:
+        return f"{ended}, and nothing was printed (logs/{out.name})"
+    return f"{ended}: {line} (logs/{files[where].name})"

@@ -208,6 +208,9 @@ def _selection(place: Place, folder: Path) -> Selection:
             place.refuse("name", name, "no such benchmark", f"{hint}`paribus list` names them all")
         benchmark = benchmarks.get(name)
     place.only((*_BENCHMARK_KEYS, *benchmark.parameters))
+    for key, parameter in benchmark.parameters.items():
+        if parameter.required and key not in place.table:
+            place.refuse(key, None, "is missing", f"{benchmark.name} needs it: {parameter.help}")
     parameters = {
         key: place.read(key, parameter.read, parameter.default)
         for key, parameter in benchmark.parameters.items()

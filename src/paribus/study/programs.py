@@ -28,13 +28,16 @@ def check_there(arm: Arm, benchmark: Benchmark, program: Program, place: str) ->
     """
     if arm.container and arm.container.image:
         return
+    there = 'say where it is, path = "/...", or ' if "path" in benchmark.parameters else ""
+    mend = f"{there}get it: {benchmark.get}" if benchmark.get else f"{there}install it"
     for name in _started(program):
-        if "{" in name or (arm.before and "/" in name) or _where(name, arm):
-            continue
-        said = "is not an executable file" if "/" in name else "is not on the PATH"
-        own = f"to get it: {benchmark.get}" if benchmark.get else "install it"
-        there = ', or say where it is: path = "/..."' if "path" in benchmark.parameters else ""
-        raise UserError(f"{name} {said}", place=place, mend=f"{own}{there}")
+        if not (_where(name, arm) or _unknown(name, arm)):
+            said = "no executable file" if "/" in name else "no program on the PATH called"
+            raise UserError(f"{said} {name}", place=place, mend=mend)
+    for name in program.needs:
+        if not (_where(name, arm) or os.access(name, os.R_OK) or _unknown(name, arm)):
+            said = "no file that can be read at" if "/" in name else "no program on the PATH called"
+            raise UserError(f"{said} {name}", place=place, mend=mend)
 
 
 def find_mpi_for(arm: Arm, programs: Iterable[Program], place: str) -> Mpi:
@@ -126,13 +129,18 @@ def _executable(program: Program, arm: Arm) -> str | None:
     """Return the path of the program whose libraries count, None for a kernel or a missing one."""
     if program.kernel:
         return None
-    return _where(program.needs[0] if program.needs else program.argv[0], arm)
+    behind = program.needs if program.argv[0] in ("sh", "/bin/sh") else ()
+    return _where((*behind, program.argv[0])[0], arm)
 
 
 def _started(program: Program) -> tuple[str, ...]:
     """Return the names of the programs that a launch starts."""
-    first = () if program.kernel else program.argv[:1]
-    return tuple(dict.fromkeys((*first, *program.server[:1], *program.needs)))
+    return (*(() if program.kernel else program.argv[:1]), *program.server[:1])
+
+
+def _unknown(name: str, arm: Arm) -> bool:
+    """Return whether only the launch will tell if there is such a file."""
+    return "{" in name or ("/" in name and bool(arm.before))
 
 
 def _where(name: str, arm: Arm) -> str | None:

@@ -1,0 +1,209 @@
+"""Before anything is launched: the programs are there, and the MPI that starts them is theirs."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mpis import installations
+from paribus.benchmarks import BENCHMARKS
+from paribus.errors import StudyError, UserError
+from paribus.model import Arm, Container, Mpi, Program, State
+from paribus.store import Store
+from paribus.study.arms import make_ready
+from paribus.study.load import load_study
+from paribus.study.programs import check_there, find_mpi_for
+from paribus.toolchain import find_mpi, mpi_of_library
+from studies import paribus
+
+TOOLS = [name for name, benchmark in BENCHMARKS.items() if benchmark.program]
+
+
+def write(folder: Path, name: str, more: str = "", arms: str = "[arms.a]\n[arms.b]") -> Path:
+    path = folder / "study.toml"
+    path.write_text(
+        f'question = "Which?"\nfactor = "nothing"\n{arms}\n[[benchmarks]]\nname = "{name}"\n'
+        f"{more}\n[plan]\nblocks = 8\nseed = 1\n"
+    )
+    return path
+
+
+def inputs(folder: Path, name: str) -> str:
+    """Return what a study must say of a tool that takes its work from the user."""
+    for file in ("INCAR", "KPOINTS", "POSCAR", "POTCAR", "work"):
+        (folder / file).write_text("")
+    values = {"vasp": folder, "gromacs": folder / "work", "pytorch_ddp": folder / "work"}
+    key = "script" if name == "pytorch_ddp" else "input"
+    return f'{key} = "{values[name]}"' if name in values else ""
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_tool_that_is_missing_is_said_with_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    benchmark = BENCHMARKS[name]
+    more = inputs(tmp_path, name)
+    if benchmark.parameters["path"].required:
+        with pytest.raises(StudyError, match=r"benchmarks\[0\].path: is missing"):
+            load_study(write(tmp_path, name))
+        more = f'path = "{tmp_path}/nowhere"'
+    with pytest.raises(UserError) as caught:
+        make_ready(load_study(write(tmp_path, name, more)), lambda _: None)
+    error = caught.value
+    assert error.place.endswith(f"study.toml: {name}")
+    assert error.cause.startswith("no program on the PATH called ")
+    assert error.mend.endswith(f"get it: {benchmark.get}")
+    assert 'path = "/..."' in error.mend
+
+
+@pytest.mark.parametrize("name", ["vasp", "gromacs", "pytorch_ddp", "pynamic"])
+def test_what_only_the_user_can_give_is_asked_for(tmp_path: Path, name: str) -> None:
+    with pytest.raises(StudyError, match="is missing") as caught:
+        load_study(write(tmp_path, name))
+    assert f"{name} needs it: " in caught.value.mend
+
+
+def test_nothing_is_launched_and_nothing_is_left(tmp_path: Path) -> None:
+    path = write(tmp_path, "osu_bw", 'path = "/nowhere/osu_bw"')
+    done = paribus("run", path, "--out", tmp_path / "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no executable file /nowhere/osu_bw" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_that_a_program_reads_must_be_there(tmp_path: Path) -> None:
+    qe = BENCHMARKS["qe"]
+    program = Program(("sh",), mpi=False, needs=(str(tmp_path / "Al.UPF"),))
+    with pytest.raises(UserError, match=r"no file that can be read at .*Al\.UPF"):
+        check_there(Arm("a"), qe, program, "here")
+    (tmp_path / "Al.UPF").write_text("")
+    check_there(Arm("a"), qe, program, "here")
+    netperf = Program(("sh",), mpi=False, server=("/nowhere/netserver", "-D"))
+    with pytest.raises(UserError, match="no executable file /nowhere/netserver"):
+        check_there(Arm("a"), qe, netperf, "here")
+
+
+def test_what_cannot_be_seen_from_here_is_not_refused(tmp_path: Path) -> None:
+    qe = BENCHMARKS["qe"]
+    mounted = Program((f"{tmp_path}/bin/app",), mpi=False)
+    check_there(Arm("a", before=(("mount", "x"),)), qe, mounted, "here")
+    image = Container("podman", image="an-image")
+    check_there(Arm("a", container=image), qe, Program(("nowhere-app",), mpi=False), "here")
+    own = Arm("a", env={"PATH": str(tmp_path)})
+    (tmp_path / "app").write_text("#!/bin/sh\n")
+    (tmp_path / "app").chmod(0o755)
+    check_there(own, qe, Program(("app",), mpi=False), "here")
+
+
+# --- whose MPI -----------------------------------------------------------------------------------
+
+
+def distribution() -> Mpi:
+    """Return the distribution's Open MPI, which its applications are linked with; else skip."""
+    try:
+        mpi = find_mpi("/usr")
+    except UserError as error:
+        pytest.skip(f"no MPI of the distribution: {error.cause}")
+    if mpi.family != "openmpi" or mpi.version[0] != 4:
+        pytest.skip(f"the distribution's MPI is {mpi}")
+    return mpi
+
+
+def other(family: str, version: int) -> Mpi:
+    for mpi in installations():
+        if (mpi.family, mpi.version[0]) == (family, version):
+            return mpi
+    pytest.skip(f"no {family} {version}")
+
+
+def program_of(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+@pytest.mark.parametrize("name", ["lmp", "pw.x", "hpcc"])
+def test_another_family_is_refused_before_anything_is_launched(name: str) -> None:
+    theirs, mpich, path = distribution(), other("mpich", 5), program_of(name)
+    prefix = str(Path(mpich.mpirun).parent.parent)
+    with pytest.raises(UserError, match="its ranks would not find each other") as caught:
+        find_mpi_for(Arm("a", mpi=prefix), [Program((path,))], "here")
+    assert f"{path} is linked with {theirs} (" in caught.value.cause
+    assert "libmpi.so.40 of /" in caught.value.cause
+    assert caught.value.mend.startswith('give the arm mpi = "/usr"')
+
+
+def test_open_mpi_5_starts_what_its_own_library_can_take_the_place_for() -> None:
+    """Its mpirun puts its libraries first; it has none for Fortran's calls of version 4."""
+    distribution()
+    five = other("openmpi", 5)
+    arm = Arm("a", mpi=str(Path(five.mpirun).parent.parent))
+    assert find_mpi_for(arm, [Program((program_of("lmp"),))], "here").version[0] == 5
+    with pytest.raises(UserError, match=r"libmpi_mpifh\.so\.40 of /"):
+        find_mpi_for(arm, [Program((program_of("pw.x"),))], "here")
+
+
+def test_an_arm_that_names_none_gets_the_one_that_fits_all_of_its_programs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    theirs, mpich = distribution(), other("mpich", 5)
+    monkeypatch.setenv("PATH", f"{Path(mpich.mpirun).parent}:/usr/bin:/bin")
+    programs = [Program((program_of("lmp"),)), Program((), kernel="latency")]
+    assert find_mpi_for(Arm("a"), programs, "here").version == theirs.version
+    assert find_mpi_for(Arm("a"), [Program(("sh", "-c", "true"))], "here") == mpich
+    assert find_mpi_for(Arm("a"), programs[1:], "here") == mpich
+    shell = Program(("/bin/sh", "-c", "exec $0", "hpcc"), needs=(program_of("hpcc"),))
+    assert find_mpi_for(Arm("a"), [shell], "here").version == theirs.version
+
+
+def test_a_library_that_lies_below_no_compiler_says_nothing(tmp_path: Path) -> None:
+    library = tmp_path / "lib" / "libmpi.so.40"
+    library.parent.mkdir()
+    library.write_bytes(b"")
+    assert mpi_of_library(library) is None
+    theirs = distribution()
+    found = mpi_of_library(Path("/usr/lib/x86_64-linux-gnu/libmpi.so.40"))
+    assert found is not None
+    assert (found.family, found.version) == (theirs.family, theirs.version)
+
+
+@pytest.mark.parametrize("name", ["lammps", "qe", "hpcc"])
+def test_the_three_of_the_distribution_run_whatever_is_first_on_the_path(
+    tmp_path: Path, name: str
+) -> None:
+    distribution()
+    program_of(BENCHMARKS[name].program)
+    mpich = other("mpich", 5)
+    more = {"lammps": "steps = 10", "qe": "atoms = 4", "hpcc": "n = 300"}[name]
+    study = write(tmp_path, name, more).read_text()
+    (tmp_path / "study.toml").write_text(
+        study.replace("[plan]", '[plan]\nbudget = "1 s"').replace(
+            'factor = "nothing"', 'factor = "nothing"\nexplains = ["guard.", "work."]'
+        )
+    )
+    path = f"{Path(mpich.mpirun).parent}:/usr/bin:/bin"
+    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path, PATH=path)
+    assert "with Open MPI 4" in done.stderr
+    with Store(tmp_path / "out") as store:
+        outcomes = [one.outcome for one in store.launches()]
+    assert outcomes
+    assert {one.state for one in outcomes} == {State.OK}, done.stdout
+
+
+def test_ranks_that_each_started_alone_are_not_taken_for_two_outputs(tmp_path: Path) -> None:
+    """As where the program is a script, of which no library is seen."""
+    distribution()
+    mpich, lmp = other("mpich", 5), program_of("lmp")
+    (tmp_path / "lmp").write_text(f'#!/bin/sh\nexec {lmp} "$@"\n')
+    (tmp_path / "lmp").chmod(0o755)
+    prefix = Path(mpich.mpirun).parent.parent
+    arms = f'[arms.a]\nmpi = "{prefix}"\n[arms.b]\nmpi = "{prefix}"'
+    study = write(tmp_path, "lammps", f'path = "{tmp_path}/lmp"\nsteps = 10', arms)
+    done = paribus("run", study, "--out", tmp_path / "out", "--json", cwd=tmp_path)
+    assert done.returncode == 4
+    said = done.stdout + done.stderr
+    assert "each rank may have started by itself" in said
