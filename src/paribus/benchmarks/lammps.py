@@ -45,7 +45,9 @@ _SPEED = re.compile(
     r"(?:, (\S+) ([kMG]?)atom-step/s)?[ \t]*$",
     re.M,
 )
-_CPU = re.compile(r"(?<!\d)(\d+\.\d)% CPU use with (\d+) MPI tasks x (\d+|no) OpenMP threads[ \t]*$", re.M)
+_CPU = re.compile(
+    r"(?<!\d)(\d+\.\d)% CPU use with (\d+) MPI tasks x (\d+|no) OpenMP threads[ \t]*$", re.M
+)
 _WALL = re.compile(r"Total wall time: (\d+):([0-5]\d):([0-5]\d)[ \t]*$", re.M)
 _MEMORY = ("Per MPI rank memory allocation", "Memory usage per processor")
 _CLOCKS = {"Step", "CPU", "CPULeft", "T/CPU", "S/CPU", "Elapsed", "Elaplong", "Part", "Time"}
