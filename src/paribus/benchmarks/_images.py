@@ -105,7 +105,7 @@ def _torchvision(text: str) -> Reading:
     space = _SPACE.findall(text)
     if len(space) != 1:
         refuse(f"the line of arguments, 'Namespace(...)', is there {len(space)} times, not once")
-    said = dict(re.findall(r"(\w+)='?([\w.+-]+)'?", space[0]))
+    said = dict(re.findall(r"\b(\w+)='?([\w.+-]+)'?", space[0]))
     missing = {"model", "batch_size", "epochs"} - said.keys()
     if missing:
         refuse(f"the line of arguments says nothing of {', '.join(sorted(missing))}")
@@ -148,7 +148,7 @@ def _dllogger(text: str) -> Reading:
     settings = _PARAMETER.findall(text)
     said: dict[str, str] = {}
     for line in settings:
-        said |= dict(re.findall(r"(\w+) : ([\w.+-]+)", line))
+        said |= dict(re.findall(r"\b(\w+) : ([\w.+-]+)", line))
     if not {"arch", "batch_size"} <= said.keys():
         refuse("no line 'PARAMETER' says arch and batch_size")
     steps = [match for match in found if match[2] is not None]
