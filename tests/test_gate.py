@@ -48,6 +48,13 @@ def test_a_rank_that_lost_its_core_is_named() -> None:
     assert reason == "rank 1 was preempted 340 times and had its core for 70% of the time"
 
 
+def test_who_was_busy_beside_a_launch_is_told_only_where_a_rule_is_broken() -> None:
+    assert gate(load(), load(), QUIET, 2.5, ["yes 98%"]) == ()
+    reasons = gate(load(), load(memory_us=1e6), QUIET, 2.5, ["yes 98%", "make 40%"])
+    assert reasons[1:] == ("busy beside it: yes 98%, make 40%",)
+    assert len(gate(load(), load(memory_us=1e6), QUIET, 2.5)) == 1
+
+
 def test_preemptions_that_cost_nothing_are_no_reason() -> None:
     assert told(rank__cpu_s=[1.99, 1.98], rank__involuntary=[400, 400]) == ()
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,11 @@ from typing import Any
 import pytest
 
 from paribus.probes import Archive, facts_of, from_root, from_tar, load_between, to_tar, unknown
-from paribus.probes.archive import patterns
-from paribus.probes.machine import cores, load_facts, machine_facts
+from paribus.probes.archive import Unknown, patterns
+from paribus.probes.dcb import dcb_facts
+from paribus.probes.ethtool import ethtool_counters, ethtool_facts
+from paribus.probes.load import beside, during
+from paribus.probes.machine import cores, load_facts, machine_facts, processor_times
 
 ROOT = Path(__file__).parents[1]
 HERE = ROOT / "tests" / "machines"
@@ -195,6 +200,132 @@ def test_load_is_read_fast_and_grows() -> None:
     )
 
 
+def test_who_was_busy_beside_a_launch() -> None:
+    """Of readings by hand: 7 is Paribus, 8 its rank, 9 and 11 others; 10 began meanwhile."""
+    before = {1: ("init", 0, 5.0), 7: ("paribus", 1, 1.0), 9: ("yes", 1, 3.0), 11: ("yes", 1, 0.0)}
+    after = {
+        **before,
+        7: ("paribus", 1, 2.0),
+        8: ("rank", 7, 2.0),
+        9: ("yes", 1, 4.9),
+        10: ("cc1", 11, 0.5),
+        11: ("yes", 1, 1.1),
+        12: ("idle", 1, 0.01),
+    }
+    assert beside(before, after, 7, 2.0) == ["yes 150%", "cc1 25%"]
+    assert beside(before, after, 7, 0.0) == []
+    circle = {3: ("a", 4, 1.0), 4: ("b", 3, 1.0)}
+    assert beside({}, circle, 7, 1.0) == ["b 100%", "a 100%"]
+
+
+def test_processes_are_read_with_the_names_that_they_gave_themselves(tmp_path: Path) -> None:
+    own = processor_times()[os.getpid()]
+    assert own[1] == os.getppid()
+    assert own[2] == pytest.approx(sum(os.times()[:2]), abs=0.05)
+    numbers = " ".join(["0"] * 9 + ["150", "50"] + ["0"] * 30)
+    for number, text in (
+        ("7", f"7 (a) (b c) S 1 {numbers}"),
+        ("8", f"8 (kworker/0:1-events) I 2 {numbers}"),
+        ("9", "9 (torn"),
+        ("10", ""),
+    ):
+        (tmp_path / "proc" / number).mkdir(parents=True)
+        (tmp_path / "proc" / number / "stat").write_text(text)
+    found = processor_times(tmp_path)
+    assert found == {7: ("a) (b c", 1, 2.0), 8: ("kworker", 2, 2.0)}
+    assert processor_times(tmp_path / "none") == {}
+
+
+def test_counters_of_adapters_are_told_by_their_growth(tmp_path: Path) -> None:
+    for port, count in (("1", 4), ("2", 5)):
+        base = tmp_path / "sys/class/infiniband/mlx5_0/ports" / port / "counters"
+        base.mkdir(parents=True)
+        (base / "symbol_error").write_text(f"{count}\n")
+    before = load_facts(tmp_path)
+    assert before["load.rdma.symbol_error"] == 9
+    (base / "symbol_error").write_text("8\n")
+    assert during(before, load_facts(tmp_path)) == {"load.during.rdma.symbol_error": 3}
+
+
+MLNX_QOS = """DCBX mode: OS controlled
+Priority trust state: dscp
+dscp2prio mapping:
+\tprio:0 dscp:07,06,05,04,03,02,01,00,
+Receive buffer size (bytes): 130944,130944,0,0,0,0,0,0,max_buffer_size=262016
+Cable len: 7
+PFC configuration:
+\tpriority    0   1   2   3   4   5   6   7
+\tenabled     0   0   0   1   0   0   0   0
+\tbuffer      0   0   0   1   0   0   0   0
+tc: 0 ratelimit: unlimited, tsa: ets, bw: 50%
+\t priority:  0
+\t priority:  1
+tc: 3 ratelimit: 40.0 Gbps, tsa: ets, bw: 50%
+\t priority:  3
+tc: 6 ratelimit: unlimited, tsa: strict
+\t priority:  6
+"""
+
+
+def test_flow_control_by_priority_is_read_of_both_tools() -> None:
+    """mlnx_qos by what its users show of it; dcb's answers are in the hand-made machine."""
+    found = dcb_facts(Archive({}, {"mlnx_qos-p0": (0, MLNX_QOS)}), "p0")
+    assert (found["trust"], found["pfc"]) == ("dscp", [3])
+    assert found["ets"] == {"tc_tsa": "ets ets strict", "tc_bw": "50 50 0", "prio_tc": "0 0 3 6"}
+    for status, text, why in (
+        (1, "Attribute read: Operation not supported\n", Unknown.UNSUPPORTED),
+        (1, "Attribute read: Permission denied\n", Unknown.DENIED),
+        (137, "", Unknown.TIMED_OUT),
+        (0, "Usage: dcb [ -s ] pfc show dev STRING\n", Unknown.UNREADABLE),
+        (0, "[1]", Unknown.UNREADABLE),
+        (0, '{"pfc_cap":8}', Unknown.UNREADABLE),
+    ):
+        assert dcb_facts(Archive({}, {"dcb-pfc-p0": (status, text)}), "p0") == {"pfc": why}
+    assert dcb_facts(Archive({}, {"dcb-pfc-p0": Unknown.ABSENT}), "p0") == {"pfc": Unknown.ABSENT}
+    assert dcb_facts(Archive({}), "p0") == {}
+
+
+def test_where_irqbalance_moves_interrupts_their_places_are_not_facts() -> None:
+    archive = infiniband()
+    for name, line in (("present", "/run/irqbalance"), ("consumers", "daemon irqbalance")):
+        lists = {**archive.lists, name: ["window 3", line]}
+        facts = facts_of(replace(archive, lists=lists))
+        assert {v for k, v in facts.items() if k.endswith(".irq_cpus")} == {"irqbalance"}
+    hidden = {**archive.files, "/proc/irq/96/smp_affinity_list": Unknown.DENIED}
+    facts = facts_of(replace(archive, files=hidden))
+    assert facts["rdma.0.irq_cpus"] == {"unknown": "denied"}
+    assert facts["rdma.1.irq_cpus"] == ["3 x 0-127"]
+
+
+def test_two_values_in_a_line_of_ethtool_are_two() -> None:
+    text = "Coalesce parameters for p0:\nAdaptive RX: on  TX: off\nrx-usecs: 8\nCQE mode RX: n/a"
+    found = ethtool_facts(Archive({}, {"ethtool-c-p0": (0, text + "  TX: n/a\n")}), "p0")
+    assert found["coalescing"] == {"Adaptive RX": "on", "Adaptive TX": "off", "rx-usecs": 8}
+
+
+def test_pauses_and_discards_are_counted_apart_from_settings() -> None:
+    text = "     rx_prio3_pause: 17\n     rx_discards_phy: 0\n     junk: x\n"
+    found = ethtool_counters(Archive({}, {"ethtool-S-p0": (0, text)}), "p0")
+    assert found == {"counter.rx_prio3_pause": 17, "counter.rx_discards_phy": 0}
+    for tools in ({}, {"ethtool-S-p0": Unknown.ABSENT}, {"ethtool-S-p0": (94, "no stats")}):
+        assert ethtool_counters(Archive({}, tools), "p0") == {}
+
+
+def test_power_limits_are_those_of_each_kind_of_package() -> None:
+    base = "/sys/class/powercap/intel-rapl:"
+    files: dict[str, str | Unknown] = {}
+    for package in range(2):
+        files[f"{base}{package}/name"] = f"package-{package}\n"
+        files[f"{base}{package}/constraint_0_power_limit_uw"] = "350000000\n"
+        files[f"{base}{package}/constraint_1_power_limit_uw"] = "420000000\n"
+    assert facts_of(Archive(files))["cpu.power_limits_w"] == [350.0, 420.0]
+    files[f"{base}1/constraint_0_power_limit_uw"] = "270000000\n"
+    assert facts_of(Archive(files))["cpu.power_limits_w"] == [[270.0, 420.0], [350.0, 420.0]]
+    files[f"{base}1/constraint_0_power_limit_uw"] = Unknown.DENIED
+    assert facts_of(Archive(files))["cpu.power_limits_w"] == {"unknown": "denied"}
+    assert facts_of(Archive({}))["cpu.power_limits_w"] == {"unknown": "absent"}
+
+
 def test_an_unknown_is_recognised_and_a_value_is_not() -> None:
     assert unknown({"unknown": "absent"})
     assert not any(unknown(value) for value in ("unknown", {}, {"a": 1}, ["unknown"], None, 0))
@@ -207,8 +338,6 @@ def test_this_machine_is_read_without_a_shell(tmp_path: Path) -> None:
 
 
 def test_what_is_no_plain_file_is_not_read(tmp_path: Path) -> None:
-    import os
-
     (tmp_path / "proc").mkdir()
     os.mkfifo(tmp_path / "proc" / "cmdline")
     assert facts_of(from_root(tmp_path))["os.cmdline"] == {"unknown": "unsupported"}

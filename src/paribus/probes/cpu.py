@@ -52,7 +52,24 @@ def cpu_facts(archive: Archive) -> dict[str, Any]:
         facts[key] = one_or_list(scalar(text) for text in texts)
     if facts["cpu.nohz_full"] == "(null)":  # older kernels, for no processor
         facts["cpu.nohz_full"] = ""
+    facts["cpu.power_limits_w"] = _power_limits(archive)
     return facts | _cpuinfo(archive) | _layout(archive) | _idle(archive) | _mitigations(archive)
+
+
+def _power_limits(archive: Archive) -> Any:
+    """Return the long and the short limit of a package in W (RAPL); of unequal ones, all pairs."""
+    base = "/sys/class/powercap/"
+    found: list[Any] = []
+    for zone in archive.names(base + "*/name"):
+        if not archive.text(f"{base}{zone}/name").startswith("package"):
+            continue
+        names = ("constraint_0_power_limit_uw", "constraint_1_power_limit_uw")
+        limits = all_known(number(archive.read(f"{base}{zone}/{name}")) for name in names)
+        if isinstance(limits, Unknown):
+            return limits
+        pair = [limit / 1e6 for limit in limits]
+        found += [pair] if pair not in found else []
+    return found[0] if len(found) == 1 else sorted(found) or Unknown.ABSENT
 
 
 def _cpuinfo(archive: Archive) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
-from paribus.probes.values import fields, scalar
+from paribus.probes.values import fields, number, scalar
 
 _NO = ("n/a", "")
 
@@ -30,6 +30,14 @@ def ethtool_facts(archive: Archive, name: str) -> dict[str, Any]:
         if text is not None:
             facts[key] = text if isinstance(text, Unknown) else _settings(text)
     return facts
+
+
+def ethtool_counters(archive: Archive, name: str) -> dict[str, int]:
+    """Return the counters of pause frames, discards and congestion since the driver was loaded."""
+    text = archive.tool(f"ethtool-S-{name}")
+    rows = [] if isinstance(text, Unknown) else fields(text)
+    counts = ((key, number(value)) for key, value in rows)
+    return {f"counter.{key}": count for key, count in counts if isinstance(count, int)}
 
 
 def _output(archive: Archive, option: str, name: str) -> str | Unknown | None:

@@ -294,6 +294,11 @@ gpus() {
 port() {
     for what in i k g c a l; do tool "ethtool-$what-$1" ethtool -$what "$1"; done
     [ -e "/sys/class/net/$1/device" ] || return
+    if command -v ethtool >/dev/null 2>&1; then  # of thousands of counters those of congestion
+        section tool "ethtool-S-$1"
+        { bounded 3 ethtool -S "$1" 2>&1 3>&-; echo "::status $?"; } |
+            grep -E '^::status|pause|discard|out_of_buffer|cnp' | head -c 65536
+    fi
     if command -v dcb >/dev/null 2>&1; then
         for what in pfc ets app; do tool "dcb-$what-$1" dcb -N -j $what show dev "$1"; done
     elif [ -e "/sys/class/net/$1/device/infiniband" ]; then

@@ -12,7 +12,7 @@ from typing import Any
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.dcb import dcb_facts
 from paribus.probes.devices import Device, numbered, positive
-from paribus.probes.ethtool import ethtool_facts
+from paribus.probes.ethtool import ethtool_counters, ethtool_facts
 from paribus.probes.interrupts import irq_facts
 from paribus.probes.layers import own_namespaces
 from paribus.probes.pci import addresses, link
@@ -106,8 +106,8 @@ def _device(archive: Archive, name: str, role: str, routed: bool) -> Device:
     rank = (0 if routed else 1, positive(settings["speed"]))
     chain = addresses(archive.links.get(base + "device", ""))
     # Interrupts are settings too, but such that may be set anew: no reason to count otherwise.
-    irqs = irq_facts(archive, chain[-1]) if chain else {}
-    return Device(role, hardware, settings, {"name": name}, irqs, rank)
+    volatile = (irq_facts(archive, chain[-1]) if chain else {}) | ethtool_counters(archive, name)
+    return Device(role, hardware, settings, {"name": name}, volatile, rank)
 
 
 def _queues(archive: Archive, name: str) -> dict[str, Any]:
