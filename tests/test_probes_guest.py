@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from paribus.audit.classes import classify
 from paribus.model import Facts
 from paribus.probes import Archive, facts_of, from_tar
 from paribus.probes.archive import Unknown
@@ -185,6 +186,35 @@ def test_an_ordinary_user_sees_all_but_what_root_alone_may_read() -> None:
     differ = {key for key in root.keys() | nobody.keys() if root.get(key) != nobody.get(key)}
     lasting = {key for key in differ if not key.startswith(("load.", "memory.slot"))}
     assert lasting == {"process.capabilities", "pci.acs"}
+
+
+def test_another_guest_differs_in_what_its_command_line_changes_and_in_nothing_else() -> None:
+    """The machine "moved" of guest.sh: what a study would be told of two arms like these."""
+    one, other = facts("root"), facts_of(from_tar(MACHINES / "tcg-guest-moved-root.tar.gz"))
+    differ = {
+        key: other.get(key)
+        for key in one.keys() | other.keys()
+        if one.get(key) != other.get(key) and classify(key).kind in ("identical", "covaries")
+    }
+    assert differ.pop("pci.shape") != one["pci.shape"]
+    assert [row.split()[:2] for row in differ.pop("numa.distance")[:2]] == [
+        ["10", "11"],
+        ["11", "10"],
+    ]
+    assert differ == {
+        "cgroup.cpus": 3.0,
+        "cgroup.memory_bytes": 5 << 30,
+        "memory.slot_kinds": ["3 x 16 GB RAM 5600 MT/s 5600 MT/s ?"],
+        "net.ethernet.1.irq_cpus": ["3 x 0-15"],
+        "net.ethernet.1.numa_node": -1,
+        "net.ethernet.1.pci.bridges": 1,
+        "pci.acs": {"none": 3},
+        "pci.nvme.0.numa_node": 5,
+        "pci.nvme.1.numa_node": 5,
+        "rdma.0.roce_tos": 96,
+        "rdma.1.numa_node": -1,
+        "rdma.1.pci.bridges": 1,
+    }
 
 
 # --- what the guest taught ------------------------------------------------------------------------

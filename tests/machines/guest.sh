@@ -1,14 +1,15 @@
 #!/bin/sh
-# Records tests/machines/tcg-guest-numa-{root,nobody}.tar.gz: facts.sh inside a QEMU guest whose
-# machine is dictated by the command line below (tests/test_probes_guest.py holds it to that).
+# Records tests/machines/tcg-guest-{numa,moved}-{root,nobody}.tar.gz: facts.sh inside QEMU guests
+# whose machine is dictated by the command line below (tests/test_probes_guest.py holds them to
+# that). "moved" is "numa" with the differences that are listed under "the machines".
 #
 #   sh tests/machines/guest.sh [DIRECTORY]     (default: a temporary one, removed afterwards)
 #
 # Needs Debian or its like: qemu-system-x86_64, apt-get, dpkg-deb, cpio, gzip, and paribus for
 # $PYTHON (python3). Needs neither root nor KVM: the guest is emulated, so its times mean nothing.
 # Kernel and user land are packages of the release that this machine runs, unpacked, not installed.
-# DIRECTORY keeps them, console.log, the answers (shared/root, shared/nobody) and what tools print
-# (shared/outputs), for a second look.
+# DIRECTORY keeps them, and of the last guest console.log, the answers (shared/root, shared/nobody)
+# and what tools print (shared/outputs), for a second look.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=$(command -v "${PYTHON:-python3}")
@@ -67,6 +68,7 @@ fi
 "$python" -c 'from paribus.probes import script; print(script())' >shared/facts.sh
 cat >shared/guest <<'GUEST'
 set -x
+. /shared/settings
 echo 'root:x:0:0::/:/bin/sh
 nobody:x:65534:65534::/:/bin/sh' >/etc/passwd
 echo recorded >/proc/sys/kernel/hostname
@@ -96,12 +98,12 @@ ip link add pair0 type veth peer name pair1
 ip link set pair0 master br0
 ip link add link eth2 name eth2.7 type vlan id 7
 # Access control of the port above the switch: source validation, redirects, upstream forwarding.
-setpci -s 80:00.0 ECAP_ACS+6.w=1d
+setpci -s 80:00.0 ECAP_ACS+6.w=$acs
 # How its packets are marked (where cma_roce_tos would do it), and some traffic, for the counters.
 modprobe rdma_ucm
 mount -t configfs config /sys/kernel/config
 mkdir /sys/kernel/config/rdma_cm/rxe_eth0
-echo 104 >/sys/kernel/config/rdma_cm/rxe_eth0/ports/1/default_roce_tos
+echo $tos >/sys/kernel/config/rdma_cm/rxe_eth0/ports/1/default_roce_tos
 timeout 20 rping -s -C 8 -a 192.0.2.1 &
 sleep 2
 timeout 20 rping -c -C 8 -a 192.0.2.1
@@ -117,11 +119,11 @@ echo "+cpu +cpuset +memory +pids +io" >$groups/cgroup.subtree_control
 mkdir $groups/study.slice
 echo "+cpu +cpuset +memory +pids +io" >$groups/study.slice/cgroup.subtree_control
 mkdir $groups/study.slice/launch
-echo "400000 100000" >$groups/study.slice/cpu.max
+echo "$quota 100000" >$groups/study.slice/cpu.max
 echo "max 100000" >$groups/study.slice/launch/cpu.max
 echo 200 >$groups/study.slice/launch/cpu.weight
 echo 8G >$groups/study.slice/memory.max
-echo 4G >$groups/study.slice/launch/memory.max
+echo $memory >$groups/study.slice/launch/memory.max
 echo 3G >$groups/study.slice/launch/memory.high
 echo 0 >$groups/study.slice/launch/memory.swap.max
 echo 0-7 >$groups/study.slice/launch/cpuset.cpus
@@ -169,52 +171,62 @@ cd /tmp
 )
 GUEST
 
-# --- the machine ----------------------------------------------------------------------------------
-# Two sockets of four cores with two threads; each core is a NUMA node of its own with 6 GiB, at
-# distance 12 within a socket and 32 across (nothing touches most of that memory). SMBIOS has a
-# memory device for every 16 GiB.
-nodes= distances=
-for node in 0 1 2 3 4 5 6 7; do
-    nodes="$nodes -object memory-backend-ram,id=m$node,size=6G,reserve=off
-        -numa node,nodeid=$node,memdev=m$node,cpus=$((2 * node))-$((2 * node + 1))"
-    for other in 0 1 2 3 4 5 6 7; do
-        [ "$other" -gt "$node" ] || continue
-        distance=$((node / 4 == other / 4 ? 12 : 32))
-        distances="$distances -numa dist,src=$node,dst=$other,val=$distance"
+# --- the machines ---------------------------------------------------------------------------------
+# Two sockets of four cores with two threads; each core is a NUMA node of its own with 6 GiB
+# (nothing touches most of that memory). SMBIOS has a memory device for every 16 GiB. On the second
+# socket: root port 16 GT/s x16, switch, below it two NVMe and a NIC. On the first: a root port with
+# a NIC, and a virtio NIC without a bridge above it.
+for machine in numa moved; do
+    case $machine in
+    numa) near=12 socket=4 card=down2 speed=4800 acs=1d tos=104 quota=400000 memory=4G ;;
+    moved) near=11 socket=5 card=port2 speed=5600 acs=0 tos=96 quota=300000 memory=5G ;;
+    esac
+    echo "acs=$acs tos=$tos quota=$quota memory=$memory" >shared/settings
+    nodes= distances=
+    for node in 0 1 2 3 4 5 6 7; do
+        nodes="$nodes -object memory-backend-ram,id=m$node,size=6G,reserve=off
+            -numa node,nodeid=$node,memdev=m$node,cpus=$((2 * node))-$((2 * node + 1))"
+        for other in 0 1 2 3 4 5 6 7; do
+            [ "$other" -gt "$node" ] || continue
+            distance=$((node / 4 == other / 4 ? near : 32))
+            distances="$distances -numa dist,src=$node,dst=$other,val=$distance"
+        done
     done
-done
-# On the second socket (node 4): root port 16 GT/s x16, switch, below it two NVMe and a NIC.
-# On the first: a root port with a NIC, and a virtio NIC without a bridge above it.
-rm -f shared/root shared/nobody
-# shellcheck disable=SC2086 - lists of arguments
-timeout "${LIMIT_S:-900}" qemu-system-x86_64 -machine q35,accel=tcg -cpu "max,vendor=GenuineIntel" \
-    -smp 16,sockets=2,cores=4,threads=2 -m 48G $nodes $distances \
-    -smbios type=0,vendor=Paribus,version=7.2,date=01/02/2026,release=7.2 \
-    -smbios "type=1,manufacturer=QEMU,product=NUMA guest,version=2,family=TCG,sku=guest-numa" \
-    -smbios "type=2,manufacturer=QEMU,product=Board,version=3" \
-    -smbios "type=17,loc_pfx=DIMM_,bank=BANK,manufacturer=Maker,part=PART-16G,speed=4800" \
-    -nodefaults -display none -no-reboot -serial file:console.log \
-    -kernel vmlinuz -initrd initramfs.gz \
-    -append "console=ttyS0 quiet panic=-1 isolcpus=15 transparent_hugepage=madvise" \
-    -virtfs local,path=shared,mount_tag=shared,security_model=none \
-    -device pxb-pcie,id=socket1,bus=pcie.0,bus_nr=128,numa_node=4 \
-    -device pcie-root-port,id=port1,bus=socket1,chassis=1,slot=1,x-speed=16,x-width=16 \
-    -device x3130-upstream,id=switch,bus=port1 \
-    -device xio3130-downstream,id=down0,bus=switch,chassis=2,slot=0 \
-    -device xio3130-downstream,id=down1,bus=switch,chassis=2,slot=1 \
-    -device xio3130-downstream,id=down2,bus=switch,chassis=2,slot=2 \
-    -blockdev null-co,node-name=disk0,size=17179869184,read-zeroes=on \
-    -blockdev null-co,node-name=disk1,size=17179869184,read-zeroes=on \
-    -device nvme,serial=0,drive=disk0,bus=down0 -device nvme,serial=1,drive=disk1,bus=down1 \
-    -netdev user,id=net0,restrict=on -device e1000e,netdev=net0,bus=down2 \
-    -device pcie-root-port,id=port0,bus=pcie.0,chassis=3,slot=3,x-speed=8,x-width=8 \
-    -netdev user,id=net1,restrict=on -device e1000e,netdev=net1,bus=port0 \
-    -netdev user,id=net2,restrict=on -device virtio-net-pci,netdev=net2,bus=pcie.0
+    ports="-device pcie-root-port,id=port0,bus=pcie.0,chassis=3,slot=3,x-speed=8,x-width=8"
+    [ $card = down2 ] ||
+        ports="$ports -device pcie-root-port,id=$card,bus=pcie.0,chassis=4,slot=4,x-speed=8,x-width=8"
+    rm -f shared/root shared/nobody
+    # shellcheck disable=SC2086 - lists of arguments
+    timeout "${LIMIT_S:-900}" qemu-system-x86_64 -machine q35,accel=tcg \
+        -cpu "max,vendor=GenuineIntel" -smp 16,sockets=2,cores=4,threads=2 \
+        -m 48G $nodes $distances \
+        -smbios type=0,vendor=Paribus,version=7.2,date=01/02/2026,release=7.2 \
+        -smbios "type=1,manufacturer=QEMU,product=NUMA guest,version=2,family=TCG,sku=guest-numa" \
+        -smbios "type=2,manufacturer=QEMU,product=Board,version=3" \
+        -smbios "type=17,loc_pfx=DIMM_,bank=BANK,manufacturer=Maker,part=PART-16G,speed=$speed" \
+        -nodefaults -display none -no-reboot -serial file:console.log \
+        -kernel vmlinuz -initrd initramfs.gz \
+        -append "console=ttyS0 quiet panic=-1 isolcpus=15 transparent_hugepage=madvise" \
+        -virtfs local,path=shared,mount_tag=shared,security_model=none \
+        -device pxb-pcie,id=socket1,bus=pcie.0,bus_nr=128,numa_node=$socket \
+        -device pcie-root-port,id=port1,bus=socket1,chassis=1,slot=1,x-speed=16,x-width=16 \
+        -device x3130-upstream,id=switch,bus=port1 \
+        -device xio3130-downstream,id=down0,bus=switch,chassis=2,slot=0 \
+        -device xio3130-downstream,id=down1,bus=switch,chassis=2,slot=1 \
+        -device xio3130-downstream,id=down2,bus=switch,chassis=2,slot=2 \
+        $ports \
+        -blockdev null-co,node-name=disk0,size=17179869184,read-zeroes=on \
+        -blockdev null-co,node-name=disk1,size=17179869184,read-zeroes=on \
+        -device nvme,serial=0,drive=disk0,bus=down0 -device nvme,serial=1,drive=disk1,bus=down1 \
+        -netdev user,id=net0,restrict=on -device e1000e,netdev=net0,bus=$card \
+        -netdev user,id=net1,restrict=on -device e1000e,netdev=net1,bus=port0 \
+        -netdev user,id=net2,restrict=on -device virtio-net-pci,netdev=net2,bus=pcie.0
 
-for user in root nobody; do
-    [ -s "shared/$user" ] || {
-        echo "guest.sh: no facts of $user (see $work/console.log and shared/console)" >&2
-        exit 1
-    }
-    "$python" "$here/keep.py" "tcg-guest-numa-$user" <"shared/$user"
+    for user in root nobody; do
+        [ -s "shared/$user" ] || {
+            echo "guest.sh: no facts of $user (see $work/console.log and shared/console)" >&2
+            exit 1
+        }
+        "$python" "$here/keep.py" "tcg-guest-$machine-$user" <"shared/$user"
+    done
 done

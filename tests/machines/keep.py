@@ -1,6 +1,6 @@
 """Keep the answer of facts.sh on stdin as tests/machines/NAME.tar.gz, scrubbed, with golden facts.
 
-How tcg-guest-numa-* were recorded, from nothing: guest.sh.
+How tcg-guest-numa-* and tcg-guest-moved-* were recorded, from nothing: guest.sh.
 
 python -c 'from paribus.probes import script; print(script())' >facts.sh
 sh facts.sh nonce deep | python tests/machines/keep.py NAME
