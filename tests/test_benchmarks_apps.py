@@ -130,14 +130,18 @@ def test_a_simulation_that_was_killed_is_refused_whatever_it_printed() -> None:
 
 def test_bus_bandwidth_is_that_of_the_collective() -> None:
     """all_reduce moves 2 (n - 1) / n of its size per rank: doc/PERFORMANCE.md of nccl-tests."""
-    found = reading("nccl_tests/good-handmade_all_reduce_8.out")
-    figures = {(s.metric, s.case.get("bytes")): s.values[0] for s in found.samples}
-    size = 1 << 27
-    speed = size / figures["time", size] / 1e3
-    assert figures["bus_bandwidth", size] == pytest.approx(speed * 2 * 7 / 8)
-    unnamed = reading("nccl_tests/good-handmade_all_reduce_unnamed.out")
+    for name, size, factor in (
+        ("2_10_unchecked", 1 << 33, 7 / 4),
+        ("2_18_all_gather_gb10", 1 << 32, 1 / 2),
+    ):
+        found = reading(f"nccl_tests/good-real-{name}.out")
+        figures = {(s.metric, s.case.get("bytes")): s.values[0] for s in found.samples}
+        speed = size / figures["time", size] / 1e3
+        assert figures["bus_bandwidth", size] == pytest.approx(speed * factor)
+    unnamed = reading("nccl_tests/good-real-2_10_unchecked.out")
     assert "collective" not in unnamed.parameters
     assert unnamed.ranks == 8
+    assert "not checked" in unnamed.guards[0]
 
 
 def test_text_and_json_of_nvbandwidth_agree() -> None:
@@ -150,7 +154,7 @@ def test_text_and_json_of_nvbandwidth_agree() -> None:
 
 
 def test_pairs_without_peer_access_are_named() -> None:
-    found = reading("p2p_bandwidth/good-handmade_no_access.out")
+    found = reading("p2p_bandwidth/good-real-rtx4090_no_access.out")
     assert found.facts["gpu.pairs_without_peer_access"] == ["0-1", "1-0"]
     assert "no peer access" in found.guards[0]
     assert not any(s.case.get("source") == s.case.get("target") for s in found.samples)
@@ -159,7 +163,7 @@ def test_pairs_without_peer_access_are_named() -> None:
 def test_the_topologies_of_pcie_differ_in_their_facts() -> None:
     """Balance, Common and Cascade: two GPUs per socket, all under one host bridge, one switch."""
     links = {
-        name: nvidia_topo.read((FIXTURES / "nvidia_topo" / f"{name}.out").read_text())
+        name: nvidia_topo.read((FIXTURES / "nvidia_topo" / f"handmade_{name}.out").read_text())
         for name in ("balance", "common", "cascade", "nvlink")
     }
     pairs = {name: facts["gpu.topology.GPU1.GPU2"] for name, facts in links.items()}
@@ -170,7 +174,7 @@ def test_the_topologies_of_pcie_differ_in_their_facts() -> None:
 
 @pytest.mark.parametrize("name", ["balance", "common", "cascade", "nvlink"])
 def test_a_damaged_topology_is_refused(name: str) -> None:
-    text = (FIXTURES / "nvidia_topo" / f"{name}.out").read_text()
+    text = (FIXTURES / "nvidia_topo" / f"handmade_{name}.out").read_text()
     lines = text.splitlines()
     right = nvidia_topo.read(text)
     matrix = range(1, next(i for i, line in enumerate(lines) if not line))
@@ -190,7 +194,7 @@ def test_a_damaged_topology_is_refused(name: str) -> None:
 
 
 def test_a_link_must_be_the_same_from_both_ends() -> None:
-    text = (FIXTURES / "nvidia_topo" / "common.out").read_text()
+    text = (FIXTURES / "nvidia_topo" / "handmade_common.out").read_text()
     first = text.splitlines()[1]
     with pytest.raises(ParseError, match="GPU0 and GPU1 are said to have two links"):
         nvidia_topo.read(text.replace(first, first.replace("PXB", "PIX", 1)))

@@ -24,7 +24,7 @@ from paribus.benchmarks import BENCHMARKS, incast
 from paribus.benchmarks._dates import launch_date
 from paribus.errors import ParseError
 from paribus.host import LocalHost, capture
-from paribus.model import Arm, Case, Container, Reading, Request, Selection, State
+from paribus.model import Arm, Case, Container, Reading, Request, Sample, Selection, State
 from paribus.store import Store, Stored
 from paribus.study.arms import Ready, compose
 from processes import processes_with
@@ -231,7 +231,7 @@ env = { PARIBUS_TEST_ARM = "b" }
 def test_incast_of_three_senders_on_real_ranks(tmp_path: Path) -> None:
     mpi = any_mpi()
     printed = tmp_path / "printed.txt"
-    table = text_of("ib_write_bw", "good-handmade-gbits-pairs")
+    table = text_of("ib_write_bw", "good-real-4_qps_gbits")
     table = re.sub(r"Number of qps   : \d+", "Number of qps   : 1", table)
     printed.write_text(table)
     program = tmp_path / "ib_write_bw"
@@ -264,7 +264,7 @@ def test_incast_of_three_senders_on_real_ranks(tmp_path: Path) -> None:
 
 def incast_of(rates: Sequence[float], *, late_s: int = 0) -> str:
     """Return what senders of `rates` (million messages/s of 64 KiB) print, the last one late."""
-    table = text_of("ib_write_bw", "good-handmade-gbits-pairs").split("\n")
+    table = text_of("ib_write_bw", "good-real-4_qps_gbits").split("\n")
     lines = []
     for sender, rate in enumerate(rates, 1):
         begin = 1795238000 + (late_s if sender == len(rates) else 0)
@@ -313,16 +313,10 @@ def test_an_incast_script_that_cannot_know_its_rank_says_so(tmp_path: Path) -> N
 
 def test_perftests_labels_are_one_unit_and_its_gigabits_another() -> None:
     """MB/sec and MiB/sec are both 2^20 B; 0.187654 million messages of 64 KiB are 98.38 Gbit/s."""
-    said = "good-handmade-mb"
-    mb = text_of("ib_write_bw", said)
-    figures = {
-        label: {
-            s.metric: s.values[0] for s in read("ib_write_bw", mb.replace("MB/sec", label)).samples
-        }
-        for label in ("MB/sec", "MiB/sec")
-    }
-    assert figures["MB/sec"] == figures["MiB/sec"]
-    assert figures["MB/sec"]["bandwidth"] == pytest.approx(11728.38, abs=0.01)
+    mb = text_of("ib_write_bw", "good-real-fdr_all_sizes")
+    mib = read("ib_write_bw", mb.replace("MB/sec", "MiB/sec"))
+    assert read("ib_write_bw", mb).samples == mib.samples
+    assert Sample("bandwidth", Case.of(bytes=65536), (3636.20,)) in mib.samples
     for report in ("good-handmade-report-45", "good-handmade-report"):
         found = {
             s.metric: s.values[0]
@@ -335,7 +329,7 @@ def test_perftests_labels_are_one_unit_and_its_gigabits_another() -> None:
 
 
 def test_mean_and_median_of_perftest_are_never_compared() -> None:
-    median = read("ib_write_lat", text_of("ib_write_lat", "good-handmade-one"))
+    median = read("ib_write_lat", text_of("ib_write_lat", "good-real-roce_one_size"))
     mean = read("ib_write_lat", text_of("ib_write_lat", "good-handmade-duration"))
     assert (median.parameters["statistic"], mean.parameters["statistic"]) == ("median", "mean")
     assert {s.metric for s in mean.samples} == {"latency"}

@@ -45,6 +45,10 @@ _LOGGED = re.compile(
     r"\btrain\.total_ips : (\d+\.\d+) (?:img|images)/s\b",
     re.M,
 )
+IMAGENET = "Epoch: [0]["
+MARKS = (OURS, SYNTHETIC, "Start training\n", TORCHVISION, " - PARAMETER ", DLLOGGER, IMAGENET)
+"""What shows each kind; torchvision's and dllogger's begin with a line that comes once."""
+
 _BEGUN = re.compile(r"Epoch: \d+ Iteration: (?!\d+ +Validation)")
 _PARAMETER = re.compile(r"^DLL \S+ \S+ - PARAMETER [^\n]*$", re.M)
 
@@ -54,7 +58,17 @@ def read(text: str) -> Reading:
     if (at := text.find("Traceback (most recent call last)")) >= 0:
         refuse("the script ended with a Python traceback", line_of(text, at))
     kinds = {OURS: _ours, SYNTHETIC: _synthetic, TORCHVISION: _torchvision, DLLOGGER: _dllogger}
-    reader = next((kind for mark, kind in kinds.items() if mark in text), None)
+    marks = [mark for mark in kinds if mark in text]
+    if len(marks) > 1:
+        refuse(
+            "lines of two kinds of scripts: two outputs in one", line_of(text, text.find(marks[1]))
+        )
+    reader = kinds[marks[0]] if marks else None
+    if reader is None and (at := text.find(IMAGENET)) >= 0:
+        said = "the imagenet example of PyTorch prints seconds per step"
+        refuse(
+            f"{said}, but not how many images a step has: images/s are not in it", line_of(text, at)
+        )
     if reader is None:
         refuse("no line of the four kinds that are understood (docs: Images per second)")
     return reader(text)
@@ -121,6 +135,8 @@ def _torchvision(text: str) -> Reading:
         refuse("an epoch has no line of its speed, or has not ended")
     # The first step of an epoch waits for the workers that load the data.
     values = [ranks * figure(value) for _, step, _, value in steps if step != "0"]
+    if not values:
+        refuse("one line per epoch, and the first of an epoch waits for its data")
     return _reading("torchvision", said["model"], count(said["batch_size"]), ranks, values)
 
 
@@ -159,10 +175,11 @@ def _dllogger(text: str) -> Reading:
     for (epoch, one), (other_epoch, other) in pairwise(numbers):
         if epoch == other_epoch and other - one != stride:
             refuse(f"an iteration between {one} and {other} of epoch {epoch} is missing")
-    for epoch in {epoch for epoch, _ in numbers}:
-        if min(n for e, n in numbers if e == epoch) != 0:
-            refuse(f"the first iteration of epoch {epoch} is missing")
-    values = [figure(m[4]) for m in steps if m[2] != "0"]
+    # Iterations are counted from 1 in versions of 2020, from 0 in later ones.
+    starts = {epoch: min(n for e, n in numbers if e == epoch) for epoch, _ in numbers}
+    if set(starts.values()) not in ({0}, {1}):
+        refuse("the first iteration of an epoch is missing")
+    values = [figure(m[4]) for m in steps if int(m[2]) != starts[int(m[1])]]
     summary = figure(found[-1][4])
     if not near(statistics.fmean(values), summary, 0.5):
         refuse(

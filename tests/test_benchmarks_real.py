@@ -1,0 +1,181 @@
+"""Outputs that others published: where they come from, and what no request of ours asks for.
+
+tests/test_benchmarks_contract.py damages those that a launch of ours could have printed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from paribus.benchmarks import BENCHMARKS, nvidia_topo
+from paribus.benchmarks._tool import HEAD
+from paribus.compare.recognise import readings, tools
+from paribus.errors import ParseError
+from paribus.model import Case, Reading
+
+ROOT = Path(__file__).parents[1]
+FIXTURES = ROOT / "tests" / "fixtures"
+DOCS = ROOT / "docs" / "benchmarks.md"
+REAL = sorted(FIXTURES.glob("*/*real*.out"))
+OTHER = [path for path in REAL if path.name.startswith("other-")]
+LOGS = sorted((FIXTURES / "pytorch_ddp").glob("good-*.out"))
+
+
+def read(path: Path, text: str) -> Reading:
+    reader = BENCHMARKS[path.parent.name].read
+    assert reader is not None
+    return reader(text)
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_an_output_of_others_says_its_source_and_no_address(path: Path) -> None:
+    beside = path.with_suffix(".json")
+    if beside.exists():
+        source = json.loads(beside.read_text())["source"]
+    else:
+        source = (path.parent / "README").read_text()
+        assert path.stem in source
+    assert "GitHub" in source or "github.com" in source
+    text = path.read_text()
+    without = re.sub(r"^ GID: .*$", "", text, flags=re.M)
+    assert not re.search(r"\b[0-9a-f]{2}(?::[0-9a-f]{2}){5}\b", without), "a hardware address"
+    assert not re.search(r"\b(?:10|172|192)(?:\.\d{1,3}){3}\b", text), "an address"
+    assert not re.search(r"255:255:(?!10:00:00:0[12])", text), "an address in a GID"
+    assert not re.search(r"/home/\w|\w@[a-z]", text), "somebody's name"
+
+
+@pytest.mark.parametrize("path", OTHER, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_what_no_launch_of_ours_asks_for_is_read_too(path: Path) -> None:
+    good = path.read_text()
+    right = read(path, good)
+    assert tools(good[:HEAD]) == [path.parent.name]
+    lines = good.splitlines()
+    refused = 0
+    for i, line in enumerate(lines):
+        for kept in ([], [line, line], [line[: len(line) // 2]], ["torn", line]):
+            try:
+                found = read(path, "\n".join([*lines[:i], *kept, *lines[i + 1 :]]) + "\n")
+            except ParseError:
+                refused += 1
+            else:
+                assert set(found.samples) == set(right.samples), f"line {i + 1}: {kept}"
+    assert refused > len(lines)
+
+
+def test_mdtest_leaves_out_what_it_did_not_do() -> None:
+    path = FIXTURES / "mdtest" / "other-real-3_4_creation_only.out"
+    found = {s.case: s.values for s in read(path, path.read_text()).samples}
+    assert found == {
+        Case.of(op="file creation"): (2943.686,),
+        Case.of(op="tree creation"): (1079.858,),
+    }
+
+
+def test_latencies_of_nvbandwidth_have_a_heading_of_their_own() -> None:
+    path = FIXTURES / "nvbandwidth" / "other-real-v0_10_latency.out"
+    found = read(path, path.read_text())
+    assert {s.metric for s in found.samples} == {"latency"}
+    assert len(found.samples) == 8 * 7
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "pattern"),
+    [
+        ("ib_read_bw/good-real-ndr_gbits", "Conflicting CPU frequency", "its clock is the CPU's"),
+        ("nccl_tests/good-real-2_10_unchecked", "validation: 0", "were not checked"),
+    ],
+)
+def test_what_an_output_says_against_itself_is_told(name: str, text: str, pattern: str) -> None:
+    path = FIXTURES / f"{name}.out"
+    assert text in path.read_text()
+    assert any(pattern in guard for guard in read(path, path.read_text()).guards)
+
+
+def test_a_deviation_that_touches_the_next_column_is_taken_apart() -> None:
+    path = FIXTURES / "ib_send_lat" / "good-real-rxe_columns_touch.out"
+    found = {s.metric: s.values for s in read(path, path.read_text()).samples}
+    assert found == {"latency": (692.41,), "latency_p99": (1216.65,)}
+
+
+@pytest.mark.parametrize("name", ["real-a100_pairs", "real-rtx5090", "real-one_gpu_one_nic"])
+def test_matrices_that_nvidia_smi_printed(name: str) -> None:
+    found = nvidia_topo.read((FIXTURES / "nvidia_topo" / f"{name}.out").read_text())
+    expected = {
+        "real-a100_pairs": {"GPU0.GPU1": "NV12", "GPU0.GPU2": "SYS", "GPU2.GPU3": "NV12"},
+        "real-rtx5090": {"GPU0.GPU1": "PHB"},
+        "real-one_gpu_one_nic": {"GPU0.mlx5_0": "PHB"},
+    }[name]
+    assert {key: found[f"gpu.topology.{key}"] for key in expected} == expected
+
+
+# --- several trainings in one log --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("times", [2, 3])
+@pytest.mark.parametrize("path", LOGS, ids=lambda p: p.stem)
+def test_trainings_one_after_the_other_are_taken_apart(path: Path, times: int) -> None:
+    text = path.read_text()
+    alone = read(path, text)
+    found, problems = readings(text * times, tools(text[:HEAD]))
+    assert problems == []
+    assert [number for number, _ in found] == list(range(1, times + 1))
+    assert all(one.samples == alone.samples for _, one in found)
+
+
+def test_scripts_of_two_kinds_in_one_log_are_both_read_or_told() -> None:
+    for first in LOGS:
+        for second in LOGS:
+            text = first.read_text() + second.read_text()
+            found, problems = readings(text, tools(text[:HEAD]))
+            own = [read(path, path.read_text()).samples for path in (first, second)]
+            told = any("two outputs in one" in sentence for _, sentence in problems)
+            assert told or [one.samples for _, one in found] == own, (first.stem, second.stem)
+
+
+def test_a_training_that_was_cut_costs_itself_and_not_the_one_after_it() -> None:
+    path = FIXTURES / "pytorch_ddp" / "good-handmade_torchvision.out"
+    text = path.read_text()
+    cut = text[: text.index("Training time")]
+    found, problems = readings(cut + text, tools(text[:HEAD]))
+    assert not found or [one.samples for _, one in found] == [read(path, text).samples]
+    assert found or problems
+
+
+# --- what the readers rest on --------------------------------------------------------------------
+
+
+def origins() -> dict[str, list[str]]:
+    """Return, by the words of the table in docs/benchmarks.md, what the good fixtures are.
+
+    A fixture whose name says neither "real" nor "handmade" was captured by us.
+    """
+    found: dict[str, list[str]] = {"captured by us": [], "published by others": []}
+    found |= {"only by hand: these forms": [], "only by hand: every form": []}
+    for name, benchmark in BENCHMARKS.items():
+        if benchmark.read is None:
+            continue
+        stems = [path.stem for path in (FIXTURES / name).glob("*.out")]
+        good = [stem for stem in stems if stem.startswith(("good-", "other-"))]
+        hand = sorted(stem for stem in good if "handmade" in stem)
+        real = [stem for stem in good if "real" in stem]
+        if len(hand) + len(real) < len(good):
+            found["captured by us"].append(f"`{name}`")
+        if real:
+            found["published by others"].append(f"`{name}`")
+        if hand and len(hand) < len(good):
+            forms = ", ".join(re.sub(r"^good-handmade[-_]", "", stem) for stem in hand)
+            found["only by hand: these forms"].append(f"`{name}` ({forms})")
+        elif hand:
+            found["only by hand: every form"].append(f"`{name}`")
+    return found
+
+
+@pytest.mark.parametrize("origin", origins())
+def test_docs_say_what_the_readers_rest_on(origin: str) -> None:
+    """Copy what the test prints."""
+    row = f"| {origin} | {', '.join(origins()[origin])} |"
+    assert DOCS.read_text().splitlines().count(row) == 1, f"docs/benchmarks.md lacks:\n{row}"
