@@ -122,6 +122,22 @@ def test_another_blas_in_front_of_the_program_is_named() -> None:
     assert with_blas["rank.libraries"] != plain["rank.libraries"]
 
 
+def test_a_library_without_build_id_has_the_digest_that_the_shell_gives_it(tmp_path: Path) -> None:
+    mpi = any_mpi()
+    (tmp_path / "pick.c").write_text("int picked(void) { return 1; }")
+    library = tmp_path / "libpick.so.1"
+    build = ["-shared", "-fPIC", "-Wl,--build-id=none", "-o", str(library)]
+    subprocess.run(
+        [mpi.mpicxx, *build, str(tmp_path / "pick.c")], env={**os.environ, **mpi.env}, check=True
+    )
+    told = facts(mpi, {"LD_PRELOAD": str(library)})
+    size, ends = library.stat().st_size, 2 * library.read_bytes()
+    assert size < 1 << 18  # both ends are the whole
+    sum_of_it = subprocess.run(["cksum"], input=ends, capture_output=True, check=True).stdout
+    assert told["lib.libpick.so.digest"] == f"{size}-{sum_of_it.split()[0].decode()}"
+    assert "lib.libpick.so.build_id" not in told
+
+
 def test_a_first_line_without_the_newer_keys_is_still_read() -> None:
     fixture = Path(__file__).parent / "fixtures" / "latency" / "good-0"
     asked = json.loads(fixture.with_suffix(".json").read_text())

@@ -167,13 +167,15 @@ queues() {
     done
 }
 
-# reading: every process that shows, in one line each; uptime before it. Not on a node with more
-# than 4000 of them, where it would take as long as all the rest.
+# reading: every process that shows, in one line each; uptime before it. Of more than 2000 those
+# from number 10000 on, without the kernel's first threads, which are most on a node of many cores;
+# nothing where these are too many as well, for it would take longer than all the rest.
 reading() {
     read -r now rest </proc/uptime
     printf '%s\n' "$now"
     set -- /proc/[0-9]*/stat
-    [ $# -gt 4000 ] || cat "$@"
+    [ $# -le 2000 ] || set -- /proc/[0-9][0-9][0-9][0-9][0-9]*/stat
+    [ $# -gt 2000 ] || cat "$@"
 } 2>/dev/null
 
 # consumers FIRST: who had the processors since FIRST was read, by command, without us: neither what
@@ -185,30 +187,38 @@ consumers() {
         return
     fi
     { printf '%s\n' "$1"; reading; } | awk -v me=$$ '
-        NF == 1 { first = last; last = $1; n++; next }
-        {
-            match($0, /.*\)/)
-            name = substr($0, index($0, "(") + 1, RLENGTH - index($0, "(") - 1)
-            split(substr($0, RLENGTH + 2), cell, " ")
-            if (n == 1) { before[$1] = cell[12] + cell[13]; old++; next }
-            seen++
-            above[$1] = cell[2]
-            had[$1] = cell[12] + cell[13] - before[$1]
-            sub(/\/.*/, "", name)
-            command[$1] = name
-            if (name == "irqbalance") print "daemon irqbalance"
+        # Most lines are the same in both readings, and are not taken apart.
+        function field(line, number) {
+            match(line, /.*\)/)
+            split(substr(line, RLENGTH + 2), cell, " ")
+            return cell[number - 2]
         }
+        function ticks(line) { return line == "" ? 0 : field(line, 14) + cell[13] }
+        function above(process) { return process in now ? field(now[process], 4) : 0 }
+        { at = index($0, " ") }
+        !at { first = last; last = $0; reading++; next }
+        { process = substr($0, 1, at - 1) }
+        reading == 1 { before[process] = $0; old++; next }
+        { now[process] = $0; seen++ }
+        before[process] != $0 { changed[process] = 1 }
+        index($0, "(irqbalance)") { print "daemon irqbalance" }
         END {
             if (!seen || !old) { print "cut"; exit }
             printf "window %.0f\n", 100 * (last - first)
-            top = above[me]
+            top = above(me)
             if (top < 2) top = me
-            for (p = top; p > 0; p = above[p]) { ours[p] = 1; if (++deep > 64) break }
-            for (p in had) {
-                if (had[p] <= 0 || p in ours) continue
+            for (p = top; p > 0 && deep < 64; p = above(p)) { ours[p] = 1; deep++ }
+            for (p in changed) {
+                used = ticks(now[p]) - ticks(before[p])
+                if (used <= 0 || p in ours) continue
                 deep = 0
-                for (q = p; q > 1 && q != top && deep < 64; q = above[q]) deep++
-                if (q != top) sum[command[p]] += had[p]
+                for (q = p; q > 1 && q != top && deep < 64; q = above(q)) deep++
+                if (q == top) continue
+                name = substr(now[p], index(now[p], "(") + 1)
+                match(name, /.*\)/)
+                name = substr(name, 1, RLENGTH - 1)
+                sub(/\/.*/, "", name)
+                sum[name] += used
             }
             for (n = 0; n < 8; n++) {
                 best = ""
