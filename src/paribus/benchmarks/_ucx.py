@@ -7,21 +7,22 @@ So both are kept: the server's output comes after the client's.
 from __future__ import annotations
 
 import re
+from functools import partial
 
-from paribus.benchmarks._parameters import positive, sizes
-from paribus.benchmarks._tool import count, figure, line_of, path_or, refuse
-from paribus.model import Case, Parameter, Program, Reading, Request, Sample, Scalar
+from paribus.benchmarks._parameters import one_of, positive, sizes
+from paribus.benchmarks._tool import count, figure, line_of, path_or, refuse, tool
+from paribus.model import (
+    Benchmark,
+    Case,
+    Metric,
+    Parameter,
+    Program,
+    Reading,
+    Request,
+    Sample,
+    Scalar,
+)
 
-GET = "Debian, Ubuntu, Fedora: ucx-utils or ucx; https://github.com/openucx/ucx"
-VERSIONS = "1.10 to 1.18"
-PROOF = (
-    "no UCX ERROR, one table with its last line, iterations as asked, rate, time and bandwidth"
-    " agree; test, memory and message size as asked, as the server says"
-)
-MEANS = (
-    "means over all messages (`overall`); its MB are 2^20 B; a bandwidth is what the sender sees:"
-    " the last messages may still be on their way; a client's output alone tells no size"
-)
 _HEADING = re.compile(
     r"^\| +\| +\| +(latency|overhead) \(usec\) +\| +bandwidth \(MB/s\) +\|"
     r" +message rate \(msg/s\) +\|\n\+[-+]+\+\n"
@@ -37,6 +38,16 @@ _FINAL = re.compile(
 _BOX = re.compile(r"^\| (API|Test|Message size): +(\S.*?) +\| *$", re.M)
 _MEMORY = re.compile(r"^\| (?:Send|Recv) memory: +(\S+) +\| *$", re.M)
 _COMPLAINT = re.compile(r"^.*UCX +ERROR .*$", re.M)
+# The server writes what it says when it ends, which is after the client: the client waits for it.
+_SERVER = '"$@" >"$0.begun" 2>&1; mv "$0.begun" "$0"'
+_CLIENT = """\
+"$@" || exit
+tries=0
+until [ -e "$0" ] || [ "$tries" -eq 200 ]; do
+  tries=$((tries + 1))
+  sleep 0.05
+done
+"""
 TESTS = {
     "tag_lat": "tag match latency",
     "tag_bw": "tag match bandwidth",
@@ -48,10 +59,6 @@ TESTS = {
     "stream_bw": "stream bandwidth",
     "ucp_am_lat": "am latency",
     "ucp_am_bw": "am bandwidth / message rate",
-}
-PARAMETERS = {
-    "iterations": Parameter(100_000, positive, "-n: messages that count"),
-    "warmup": Parameter(10_000, positive, "-w: messages before that"),
 }
 
 
@@ -69,8 +76,13 @@ def command(request: Request) -> Program:
         str(asked["bytes"][0]),
     )
     argv += ("-n", str(asked["iterations"]), "-w", str(asked["warmup"]), "-f")
-    server = ("/bin/sh", "-c", 'exec "$0" -p "$1" >"$2" 2>&1', program, "{port}")
-    return Program(argv, mpi=False, server=(*server, "{scratch}/ucx.txt"), outputs=("ucx.txt",))
+    return Program(
+        ("/bin/sh", "-c", _CLIENT, "{scratch}/ucx.txt", *argv),
+        mpi=False,
+        server=("/bin/sh", "-c", _SERVER, "{scratch}/ucx.txt", program, "-p", "{port}"),
+        outputs=("ucx.txt*",),
+        needs=(program,),
+    )
 
 
 def one_size(value: object) -> list[int]:
@@ -141,7 +153,35 @@ def _server(text: str, parameters: dict[str, Scalar]) -> int:
     return count(box["Message size"], line_of(text, text.find("| Message size")))
 
 
-def marks(kind: str) -> tuple[str, ...]:
-    """Return how a table of `kind` begins."""
+def ucx(name: str, kind: str, summary: str, metrics: tuple[Metric, ...], size: int) -> Benchmark:
+    """Return the benchmark `name`; `kind` is how its table begins, `size` bytes its message."""
     other = "   " if kind == "latency" else "  "
-    return (f"{other}{kind} (usec)        |   bandwidth (MB/s)  |",)
+    tests = tuple(test for test in TESTS if test.endswith("_lat") == (kind == "latency"))
+    return tool(
+        name,
+        layer="network",
+        summary=summary,
+        metrics=metrics,
+        reader=partial(read, kind, name),
+        marks=(f"{other}{kind} (usec)        |   bandwidth (MB/s)  |",),
+        command=command,
+        parameters={
+            "bytes": Parameter([size], one_size, "-s: bytes of a message"),
+            "test": Parameter(tests[0], one_of(*tests), "-t"),
+            "iterations": Parameter(100_000, positive, "-n: messages that count"),
+            "warmup": Parameter(10_000, positive, "-w: messages before that"),
+        },
+        ranks=1,
+        program="ucx_perftest",
+        get="Debian, Ubuntu, Fedora: ucx-utils or ucx; https://github.com/openucx/ucx",
+        versions="1.10 to 1.18",
+        proof=(
+            "no UCX ERROR, one table with its last line, iterations as asked, rate, time and"
+            " bandwidth agree; test, memory and message size as asked, as the server says"
+        ),
+        means=(
+            "means over all messages (`overall`); its MB are 2^20 B; a bandwidth is what the"
+            " sender sees: the last messages may still be on their way; a client's output alone"
+            " tells no size"
+        ),
+    )
