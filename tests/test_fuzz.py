@@ -38,6 +38,7 @@ def test_an_input_follows_from_seed_and_number() -> None:
 FOUND = {
     "a kernel's line nested without end": ("latency", "\n", '\n{"bytes": ' + "[" * 100_000 + "\n"),
     "digits before the use of the CPU": ("lammps", " tau/day, ", f" tau/day, {'75' * LONG}"),
+    "digits in a percentile": ("fio", "99.95th", f"99.{'95' * LONG}th"),
     "a word without end in a setting": ("pytorch_ddp", "DLL 2", f"DLL {'21' * LONG}2"),
 }
 

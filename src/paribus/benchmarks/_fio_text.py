@@ -28,7 +28,7 @@ _LATENCY = re.compile(
     re.M,
 )
 _TAILS = re.compile(r"^    clat percentiles \((nsec|usec|msec)\):\n((?:     \|.*\n)+)", re.M)
-_TAIL = re.compile(r"(\d+\.\d\d)th=\[ *(\d+)\]")
+_TAIL = re.compile(r"(?<!\d)(\d+\.\d\d)th=\[ *(\d+)\]")
 _ISSUED = re.compile(r"^     issued rwts: total=(\d+),(\d+),(\d+),\d+ short=\d", re.M)
 _STATUS = re.compile(r"^ +(READ|WRITE): bw=\S+ \(\S+\), .* run=\d+-\d+msec *$", re.M)
 _US = {"nsec": 1e-3, "usec": 1.0, "msec": 1e3}
