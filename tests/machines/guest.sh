@@ -12,7 +12,10 @@
 # and what tools print (shared/outputs), for a second look.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-python=$(command -v "${PYTHON:-python3}")
+python=$(command -v "${PYTHON:-python3}") && "$python" -c 'import paribus' || {
+    echo "guest.sh: ${PYTHON:-python3} has no paribus: set PYTHON to one that has" >&2
+    exit 1
+}
 if [ $# -gt 0 ]; then
     mkdir -p "$1"
     work=$(cd "$1" && pwd)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
-from paribus.probes.values import fields, read_all, scalar
+from paribus.probes.values import about, fields, read_all, scalar
 
 _SYS = "/proc/sys/kernel/"
 _FILES = {
@@ -35,10 +35,7 @@ _PLACES = ("root", "BOOT_IMAGE", "initrd", "resume", "ip", "rd.luks.uuid", "rd.l
 def kernel_facts(archive: Archive) -> dict[str, Any]:
     """Return the facts of the operating system."""
     facts = read_all(archive, _FILES)
-    most = facts["os.file_max"]
-    if isinstance(most, int):
-        # From the memory that was free at boot: equal machines differ by a few dozen in a million.
-        facts["os.file_max"] = round(most, 2 - len(str(most)))
+    facts["os.file_max"] = about(facts["os.file_max"], 2)
     facts["os.cmdline"] = _cmdline(archive.read("/proc/cmdline"))
     facts["os.modules"] = _modules(archive.read("/proc/modules"))
     facts["os.distribution"] = _distribution(archive.read("/etc/os-release"))

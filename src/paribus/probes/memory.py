@@ -6,6 +6,7 @@ from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.values import (
+    about,
     all_known,
     chosen,
     count_of,
@@ -45,8 +46,7 @@ def memory_facts(archive: Archive) -> dict[str, Any]:
     facts = read_all(archive, _FILES)
     facts |= {key: chosen(archive.read(path)) for key, path in _CHOICES.items()}
     info = archive.read("/proc/meminfo")
-    total = _kib(info, "MemTotal")
-    facts["memory.total_kib"] = total
+    facts["memory.total_kib"] = about(_kib(info, "MemTotal"), 3)
     facts["memory.swap_kib"] = _kib(info, "SwapTotal")
     facts["memory.hugepage_kib"] = _kib(info, "Hugepagesize")
     for size in archive.names(_MM + "hugepages/hugepages-*/nr_hugepages"):

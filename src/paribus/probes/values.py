@@ -34,6 +34,17 @@ def number(text: str | Unknown) -> int | float | Unknown:
     return value if math.isfinite(value) else Unknown.UNREADABLE
 
 
+def about(value: Any, digits: int) -> Any:
+    """Return an int to so many significant digits, and anything else as it is.
+
+    For what follows from the memory that was free at boot: a few pages more or less are no
+    difference between machines.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        return value
+    return round(value, digits - len(str(abs(value))))
+
+
 def chosen(text: str | Unknown) -> str | Unknown:
     """Return the alternative in brackets: "madvise" of "always [madvise] never"."""
     if isinstance(text, Unknown):
