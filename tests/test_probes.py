@@ -295,6 +295,11 @@ def test_where_irqbalance_moves_interrupts_their_places_are_not_facts() -> None:
     facts = facts_of(replace(archive, files=hidden))
     assert facts["rdma.0.irq_cpus"] == {"unknown": "denied"}
     assert facts["rdma.1.irq_cpus"] == ["3 x 0-127"]
+    lines = ["0000:41:00.0 96 97 cut", "0000:81:00.0"]
+    facts = facts_of(replace(archive, lists={**archive.lists, "interrupts": lines}))
+    assert facts["rdma.0.irq_cpus"] == {"unknown": "cut"}
+    assert facts["rdma.1.irq_cpus"] == {"unknown": "absent"}
+    assert "pci.nvme.0.irq_cpus" not in facts
 
 
 def test_two_values_in_a_line_of_ethtool_are_two() -> None:

@@ -90,6 +90,12 @@ def test_names_addresses_and_serials_are_taken_out_and_facts_stay() -> None:
         lists={
             "environment": ["HOME", "LD_LIBRARY_PATH=/home/alice/lib", "UCX_NET_DEVICES=n17:1"],
             "directories": ["working /home/alice/work/run7", "temporary /tmp"],
+            "consumers": ["window 4", "3 alice's own", "1 secret/project"],
+            "libraries": ["/home/alice/bin/solve", "/home/alice/lib/libcublas.so.12"],
+            "real": ["/home/alice/bin/solve", "/home/alice/lib/libcublas.so.12.4.5"],
+            "build_ids": ["-", "-"],
+            "digests": ["/home/alice/bin/solve 9-1", "/home/alice/lib/libcublas.so.12 7-3"],
+            "compiler": ["GCC: (GNU) 12.2.0", "GNU C17 12.2.0 -O3 -I/home/alice/include"],
         },
         host="n17.cluster.example",
     )
@@ -110,6 +116,11 @@ def test_names_addresses_and_serials_are_taken_out_and_facts_stay() -> None:
         for key in (f"storage.{place}.type", f"storage.{place}.remote"):
             assert after[key] == before[key]
     assert after["storage.working.type"] == "nfs4"
+    for key in ("program.digest", "lib.libcublas.so.digest", "program.compiler"):
+        assert after[key] == before[key]
+    assert after["program.flags"] == ["GNU C17 12.2.0 -O3 -I/home/user/include"]
+    assert before["load.consumers"] == ["alice's own 75%", "secret/project 25%"]
+    assert after["load.consumers"] == ["command 100%"]
     assert scrubbed(clean, set()) == clean
 
 

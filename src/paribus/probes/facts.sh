@@ -144,7 +144,8 @@ paths_of_devices() {
             own=${device##*/}
             for irq in "$device"/msi_irqs/*; do
                 irq=${irq##*/}
-                [ "$irq" != '*' ] && [ $count -lt 512 ] || continue
+                [ "$irq" != '*' ] || break
+                [ $count -lt 1024 ] || { own="$own cut"; break; }
                 count=$((count + 1)) own="$own $irq"
                 printf '%s\n' "/proc/irq/$irq/smp_affinity_list"
             done

@@ -23,6 +23,8 @@ def irq_facts(archive: Archive, address: str) -> dict[str, Any]:
             continue
         if balanced(archive):
             return {"irq_cpus": BALANCED}
+        if "cut" in numbers:
+            return {"irq_cpus": Unknown.CUT}
         texts = [archive.read(f"/proc/irq/{number}/smp_affinity_list") for number in numbers]
         counts: Counter[str] = Counter()
         for text in texts:
