@@ -10,8 +10,12 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from io import FileIO
 from itertools import chain, takewhile
+from multiprocessing import get_context
 from pathlib import Path
 
 from paribus.benchmarks._tool import HEAD, plain
@@ -22,6 +26,10 @@ from paribus.study.plan import read_plan
 
 MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
+
+MOST_WORKERS = 8
+SHARE = 16 << 20
+"""Bytes that are worth a process: to start one takes as long as to read a third of that."""
 
 _PACKED = (
     (b"\x1f\x8b", "is compressed: unpack it first (gunzip)"),
@@ -50,6 +58,10 @@ class Log:
     dated: bool
     alone: bool
     reading: Reading
+
+
+_File = tuple[str, str, str, float, int]
+"""Arm, name, path, when it was written, and bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +119,8 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
     arms: dict[str, None] = {}
     unread: list[Unread] = []
     logs: list[Log] = []
-    seen: dict[tuple[int, int], Path] = {}
+    files: list[_File] = []
+    seen: dict[tuple[int, int], str] = {}
     others = {os.path.abspath(path) for path in paths}  # noqa: PTH100 - as in arms_of
     for whole, path in zip(arms_of(paths), paths, strict=True):
         inside, of_study = _arms_of_study(path)
@@ -121,11 +134,14 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
                 arm = f"{whole}/{of_study[number]}"
             before = seen.setdefault((status.st_dev, status.st_ino), file)
             if before is not file:
-                unread.append(Unread(arm, name, f"is the same file as {_shown(before)}"))
+                unread.append(Unread(arm, name, f"is the same file as {_shown(Path(before))}"))
                 continue
-            logs += _read(arm, name, file, status, unread)
-    order = list(arms)
-    logs.sort(key=lambda log: order.index(log.arm))
+            files.append((arm, name, file, status.st_mtime, status.st_size))
+    for found, refused in _each(files):
+        logs += found
+        unread += refused
+    order = {arm: at for at, arm in enumerate(arms)}
+    logs.sort(key=lambda log: order[log.arm])
     return tuple(arms), logs, unread
 
 
@@ -161,7 +177,7 @@ def _arms_of_study(path: Path) -> tuple[list[str], Mapping[str, str]]:
 
 def _files(
     arm: str, path: Path, others: set[str], unread: list[Unread]
-) -> Iterator[tuple[str, Path, os.stat_result]]:
+) -> Iterator[tuple[str, str, os.stat_result]]:
     """Yield name, path and status of the regular files of an arm, log2 before log10.
 
     Says why others are passed over; hidden ones without a word.
@@ -170,10 +186,10 @@ def _files(
         base = path / "logs" if (path / "plan.json").is_file() else path
         found = sorted(_walk(arm, base, others, unread), key=lambda one: natural(one[0]))
     else:
-        found = [(path.name, path)]
+        found = [(path.name, str(path))]
     for name, file in found:
         try:
-            status = file.stat()
+            status = os.stat(file)  # noqa: PTH116 - of thousands, each is no Path before it is read
         except OSError as error:
             unread.append(Unread(arm, name, f"cannot be read: {error.strerror}"))
             continue
@@ -185,7 +201,7 @@ def _files(
 
 def _walk(
     arm: str, base: Path, others: set[str], unread: list[Unread]
-) -> Iterator[tuple[str, Path]]:
+) -> Iterator[tuple[str, str]]:
     """Yield name and path of everything below a folder but folders and what is another arm's."""
 
     def failed(error: OSError) -> None:
@@ -201,7 +217,7 @@ def _walk(
         folders[:] = [n for n in folders if n[0] != "." and f"{folder}/{n}" not in others]
         for name in names:
             if name[0] != "." and f"{folder}/{name}" not in others:
-                yield inside + name, Path(folder, name)
+                yield inside + name, f"{folder}/{name}"
 
 
 def _is_log(path: Path) -> bool:
@@ -212,30 +228,43 @@ def _is_log(path: Path) -> bool:
         return False
 
 
-def _read(
-    arm: str, name: str, file: Path, status: os.stat_result, unread: list[Unread]
-) -> list[Log]:
+def _each(files: Sequence[_File]) -> Iterator[tuple[list[Log], list[Unread]]]:
+    """Yield what each file holds, in their order: read on several cores where they are many."""
+    workers = min(len(os.sched_getaffinity(0)), MOST_WORKERS, sum(f[-1] for f in files) // SHARE)
+    done = 0
+    if workers > 1:
+        try:
+            with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+                for read in pool.map(_read, files, chunksize=1 + len(files) // (32 * workers)):
+                    yield read
+                    done += 1
+        except (BrokenProcessPool, OSError):
+            pass  # no room for more processes: the rest is read here
+    yield from map(_read, files[done:])
+
+
+def _read(one: _File) -> tuple[list[Log], list[Unread]]:
     """Return what one file holds, of each tool that it is recognised to be of."""
+    arm, name, file, written, size = one
     try:
-        text, likely, why = _text(file, status.st_size)
+        text, likely, why = _text(file, size)
     except OSError as error:
         text, likely, why = "", [], f"cannot be read: {error.strerror}"
     if why:
-        unread.append(Unread(arm, name, why))
-        return []
+        return [], [Unread(arm, name, why)]
     found, problems = readings(text, likely)
-    unread += [Unread(arm, name, why, tool) for tool, why in problems]
     of = [reading.benchmark for _, reading in found]
     logs = []
     for part, reading in found:
-        at = reading.facts.get("log.started", status.st_mtime)
+        at = reading.facts.get("log.started", written)
         dated = "log.started" in reading.facts
         alone = of.count(reading.benchmark) == 1
-        logs.append(Log(arm, f"{name}#{part}" if part else name, file, at, dated, alone, reading))
-    return logs
+        called = f"{name}#{part}" if part else name
+        logs.append(Log(arm, called, Path(file), at, dated, alone, reading))
+    return logs, [Unread(arm, name, why, tool) for tool, why in problems]
 
 
-def _text(file: Path, size: int) -> tuple[str, list[str], str]:
+def _text(file: str, size: int) -> tuple[str, list[str], str]:
     """Return the text of a file and the tools it may be of, or why it is not read.
 
     Of what is no log only the beginning is looked at.
@@ -244,7 +273,7 @@ def _text(file: Path, size: int) -> tuple[str, list[str], str]:
         return "", [], f"is larger than {MOST_BYTES >> 20} MiB"
     if not size:
         return "", [], "is empty"
-    with file.open("rb", buffering=0) as opened:
+    with FileIO(file) as opened:
         raw = opened.read(HEAD)
         for magic, why in _PACKED:
             if raw.startswith(magic):
