@@ -36,7 +36,7 @@ _REDUCED = re.compile(r"# Reducing maxBytes to (\d+) due to memory limitation")
 _RANK = re.compile(r"# +Rank +(\d+) .*\bdevice +(\d+) \[[^]]*\] (.+?)[ \t]*$", re.M)
 _LISTED = re.compile(r"^# +Rank +", re.M)
 _HEADING = re.compile(
-    r"# +size +count +type +redop +(root +)?(?:cpu)?time +algbw +busbw +(#wrong|error)"
+    r"# +size +count +type(?: +redop)? +(root +)?(?:cpu)?time +algbw +busbw +(#wrong|error)"
     r"( +i_min +i_max +i_p99 +i_cv%)? +(?:cpu)?time +algbw +busbw +(?:#wrong|error)",
     re.M,
 )
@@ -59,7 +59,8 @@ def _row(root: bool, iterations: bool) -> re.Pattern[str]:
     figures = rf" +{number} +{number} +{number} +(N/A|\d\S*){more}"
     place = r" +(-?\d+)" if root else "()"
     return re.compile(
-        rf" *(\d+) +(\d+) +(\w+) +(\w+){place}{figures}{figures}(?: +\d+-\d+-\d+ [\d:]+)?[ \t]*$",
+        rf" *(\d+) +(\d+) +(\w+)(?: +([a-z]\w*))?{place}{figures}{figures}"
+        r"(?: +\d+-\d+-\d+ [\d:]+)?[ \t]*$",
         re.M,
     )
 
@@ -103,7 +104,7 @@ def read(text: str) -> Reading:
     version, first = _VERSION.search(text), rows[0][1]
     parameters: dict[str, Scalar] = {
         "type": first[2],
-        "redop": first[3],
+        "redop": first[3] or "none",
         "root": first[4] or "-1",
         "iterations": int(said[8]),
         "gpus_per_thread": int(said[2]),
@@ -195,9 +196,12 @@ def _factor(name: str, ranks: int, rows: Sequence[Sequence[str]]) -> float:
 def _check_data(row: Sequence[str], start: int, *, old: bool, line: int) -> None:
     """Refuse half a row whose data were wrong, or, out of place, not checked.
 
-    `old`: the last column is the largest deviation, where it is the number of wrong values now.
+    `old`: the last column is the largest deviation, where it is the number of wrong values now; in
+    place it was printed for collectives that have no data to be checked there, too.
     """
     word = row[start + 3]
+    if old and start != 5:
+        return
     if word == "N/A":
         if start == 5:
             refuse(f"the data of {row[0]} B were not checked (#wrong is N/A)", line)
