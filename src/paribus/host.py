@@ -138,7 +138,13 @@ class LocalHost:
                 place=command.argv[0],
                 mend="see that the program exists and that there is space for its output",
             )
-        return Completed(answer["exit_code"], answer["wall_s"], answer["timed_out"])
+        return Completed(
+            answer["exit_code"],
+            answer["wall_s"],
+            answer["timed_out"],
+            answer["cpu_s"],
+            answer["involuntary"],
+        )
 
     def _ask(self, request: object) -> dict[str, Any]:
         warden = self._alive()

@@ -64,21 +64,56 @@ def _descendants() -> list[int]:
     return found
 
 
-def _reap() -> bool:
+class Spent:
+    """What the processes of a launch used, as those tell that have been waited for."""
+
+    def __init__(self) -> None:
+        self.cpu_s, self.involuntary = 0.0, 0
+
+    def wait(self, pid: int) -> tuple[int, int]:
+        """Return what wait4(2) says of `pid` (0: it goes on), its usage added up.
+
+        That of a process has in it that of all for which it waited itself, so nothing counts twice.
+        """
+        found, status, usage = os.wait4(pid, os.WNOHANG)
+        if found:
+            self.cpu_s += usage.ru_utime + usage.ru_stime
+            self.involuntary += usage.ru_nivcsw
+        return found, status
+
+
+class Child:
+    """The process that a launch began with; `code` as in subprocess, None while it goes on."""
+
+    def __init__(self, pid: int, spent: Spent) -> None:
+        self.pid, self.spent = pid, spent
+        self.code: int | None = None
+
+    def ended(self) -> bool:
+        """Return whether it has ended."""
+        if self.code is None:
+            with contextlib.suppress(ChildProcessError):
+                found, status = self.spent.wait(self.pid)
+                if found:
+                    self.code = os.waitstatus_to_exitcode(status)
+        return self.code is not None
+
+
+def _reap(spent: Spent) -> bool:
     """Reap every child that has ended; return True while some are left."""
     try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
+        while spent.wait(-1)[0]:
             pass
     except ChildProcessError:
         return False
     return True
 
 
-def _end_all(term_s: float) -> None:
+def _end_all(spent: Spent, term_s: float) -> None:
     """End every descendant: TERM, `term_s` seconds to leave, then KILL until none is left."""
     deadline = time.monotonic() + term_s
     signalled: set[int] = set()
-    while _reap():
+    while _reap(spent):
         late = time.monotonic() >= deadline
         for pid in _descendants():
             if late or pid not in signalled:
@@ -146,13 +181,11 @@ class Warden:
             # A handler, not SIG_IGN: launches would inherit that and be deaf to TERM.
             signal.signal(name, lambda *_: None)
 
-    def next_line(
-        self, timeout_s: float | None, child: subprocess.Popen[bytes] | None
-    ) -> str | None:
+    def next_line(self, timeout_s: float | None, child: Child | None) -> str | None:
         """Return the next request line; None at time-out, end of input, or when `child` ended."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while b"\n" not in self.buffer:
-            if child is not None and child.poll() is not None:
+            if child is not None and child.ended():
                 return None
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             ready, _, _ = select.select([0, self.wake_r], [], [], left)
@@ -196,7 +229,8 @@ class Warden:
     def _watch(self, request: dict[str, Any], out: Any, err: Any) -> dict[str, Any]:
         started = time.time()
         begin = time.monotonic()
-        child = subprocess.Popen(
+        spent = Spent()
+        started_by_us = subprocess.Popen(
             request["argv"],
             env=request["env"],
             cwd=request["scratch"],
@@ -206,24 +240,28 @@ class Warden:
             start_new_session=True,
             preexec_fn=_die_with_warden,
         )
+        child = Child(started_by_us.pid, spent)
         self.next_line(request["timeout_s"], child)
         wall_s = time.monotonic() - begin
-        timed_out = not self.closed and child.poll() is None
+        timed_out = not self.closed and not child.ended()
         if self.closed or timed_out:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(CLOSING_GRACE_S if self.closed else GRACE_S)
-            if child.returncode is None:
-                child.returncode = -signal.SIGKILL  # _end_all is about to reap it
-            _end_all(0.0)
+            deadline = time.monotonic() + (CLOSING_GRACE_S if self.closed else GRACE_S)
+            while not child.ended() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            _end_all(spent, 0.0)
         else:
-            _end_all(LINGER_S)
+            _end_all(spent, LINGER_S)
+        # Reaped by us, not by subprocess, which would wait for it again.
+        started_by_us.returncode = -signal.SIGKILL if child.code is None else child.code
         return {
-            "exit_code": child.returncode,
+            "exit_code": started_by_us.returncode,
             "started": started,
             "wall_s": wall_s,
             "timed_out": timed_out,
+            "cpu_s": spent.cpu_s,
+            "involuntary": spent.involuntary,
         }
 
     def serve(self) -> None:
