@@ -3,7 +3,8 @@
 Rank 0 receives, every other rank sends. The script below is what each rank executes: rank 0 starts
 one ib_write_bw for each sender, on ports that follow each other, and when all have ended the ones
 for the next number of queue pairs; a sender tries until its receiver is there, so that all senders
-begin together. A line that a sender prints bears its number, so lines may come in any order.
+begin together. A line that a sender prints bears its number, so lines may come in any order; rank 0
+says first how many senders there are, and which numbers of queue pairs.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from paribus.errors import ParseError
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
 
 _LINE = re.compile(r"^\[incast (\d+)/(\d+) (\d+)\] ?(.*)$", re.M)
+_TITLE = re.compile(r"^\[incast of (\d+)\] (\d+(?: \d+)*) *$", re.M)
 _SPAN = re.compile(r"(begin|end) (\d{9,11})$")
 _OVERLAP = 0.9
 
@@ -34,6 +36,7 @@ if [ -z "$rank" ] || [ -z "$ranks" ]; then
   exit 2
 fi
 senders=$((ranks - 1))
+[ "$rank" != 0 ] || echo "[incast of $senders] $pairs"
 stop() { kill $(jobs -p) 2>/dev/null; }
 trap 'stop; exit 143' HUP INT TERM
 for q in $pairs; do
@@ -108,16 +111,23 @@ def read(text: str) -> Reading:
             if (at := text.find(mark)) >= 0:
                 refuse(f"incast failed: {line_at(text, at).strip()[:160]!r}", line_of(text, at))
         refuse("no line of a sender: '[incast 1/3 4] ...'")
-    found = list(_LINE.finditer(text))
-    if len(found) != text.count("[incast "):
+    found, titles = list(_LINE.finditer(text)), _TITLE.findall(text)
+    if len(titles) > 1:
+        once(text, "[incast of ", "the first line of an incast")
+    if len(found) + len(titles) != text.count("[incast "):
         refuse("a line of a sender is not whole", line_of(text, text.find("[incast ")))
     senders = {match[2] for match in found}
     if len(senders) != 1:
         refuse(f"senders out of {' and '.join(sorted(senders))}: two outputs in one")
     count = int(senders.pop())
     said: dict[tuple[int, int], list[re.Match[str]]] = {}
+    if titles and int(titles[0][0]) != count:
+        refuse(f"{titles[0][0]} senders were to send, the lines are of {count}")
     for match in found:
         said.setdefault((int(match[3]), int(match[1])), []).append(match)
+    done = {str(pairs) for pairs, _ in said}
+    if titles and set(titles[0][1].split()) != done:
+        refuse(f"of {titles[0][1]} queue pairs there are {' and '.join(sorted(done, key=int))}")
     samples: list[Sample] = []
     guards: list[str] = []
     settings: dict[str, Scalar] = {}
@@ -207,7 +217,7 @@ BENCHMARK = tool(
         Metric("sender", "Gbit/s", "higher", margin=0.05),
     ),
     reader=read,
-    marks=("[incast 1/", "[incast 2/", "[incast 3/"),
+    marks=("[incast of ", "[incast 1/", "[incast 2/", "[incast 3/"),
     command=command,
     cases=cases,
     parameters={

@@ -11,7 +11,7 @@ from paribus.benchmarks._parameters import one_of, positive
 from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
 
-_HEADING = "[ ID] Interval           Transfer     Bitrate"
+_FIRST = "Connecting to host "
 _JSON = '"iperf 3'
 _CONNECTED = re.compile(r"^\[ *(\d+)\] local \S+ port \d+ connected to ", re.M)
 _TOTAL = re.compile(
@@ -98,7 +98,7 @@ def _of_json(said: dict[str, Any]) -> Reading:
 
 
 def _of_text(text: str) -> Reading:
-    once(text, "Connecting to host ", "iperf3's 'Connecting to host'")
+    once(text, _FIRST, "iperf3's 'Connecting to host'")
     at = once(text, "iperf Done.", "'iperf Done.', iperf3's last line,")
     sockets = [match[1] for match in _CONNECTED.finditer(text, 0, at)]
     rows = list(_TOTAL.finditer(text, 0, at))
@@ -176,7 +176,7 @@ BENCHMARK = tool(
     summary="iperf3: throughput of TCP or UDP, as the receiver counts it, all streams together",
     metrics=(Metric("throughput", "Mbit/s", "higher"),),
     reader=read,
-    marks=(_JSON, _HEADING),
+    marks=(_JSON, _FIRST),
     command=command,
     parameters={
         "seconds": Parameter(10, positive, "-t: how long, in whole seconds"),

@@ -118,7 +118,7 @@ BENCHMARK = tool(
         Metric("latency_p99", "us", "lower", margin=0.1),
     ),
     reader=read,
-    marks=("sockperf: == version #", "sockperf: \x1b[2;35m== version #"),
+    marks=("sockperf: == version #",),
     command=command,
     parameters={
         "protocol": Parameter("TCP", one_of("TCP", "UDP"), "--tcp, or UDP"),
