@@ -12,7 +12,7 @@ from paribus.benchmarks._tool import path_or, tool
 from paribus.model import Benchmark, Metric, Parameter, Program, Reading, Request
 
 GET = "Debian, Ubuntu, Fedora: perftest; https://github.com/linux-rdma/perftest"
-VERSIONS = "4.5 to 26.04"
+VERSIONS = "4.4 to 26.04"
 _PROOF = (
     "title, settings and heading once, every size asked for, queue pairs, connection and iterations"
     " as asked;"
