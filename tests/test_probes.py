@@ -323,12 +323,31 @@ def test_power_limits_are_those_of_each_kind_of_package() -> None:
         files[f"{base}{package}/name"] = f"package-{package}\n"
         files[f"{base}{package}/constraint_0_power_limit_uw"] = "350000000\n"
         files[f"{base}{package}/constraint_1_power_limit_uw"] = "420000000\n"
-    assert facts_of(Archive(files))["cpu.power_limits_w"] == [350.0, 420.0]
+    assert facts_of(Archive(files))["cpu.frequency.power_limits_w"] == [350.0, 420.0]
     files[f"{base}1/constraint_0_power_limit_uw"] = "270000000\n"
-    assert facts_of(Archive(files))["cpu.power_limits_w"] == [[270.0, 420.0], [350.0, 420.0]]
+    assert facts_of(Archive(files))["cpu.frequency.power_limits_w"] == [
+        [270.0, 420.0],
+        [350.0, 420.0],
+    ]
     files[f"{base}1/constraint_0_power_limit_uw"] = Unknown.DENIED
-    assert facts_of(Archive(files))["cpu.power_limits_w"] == {"unknown": "denied"}
-    assert facts_of(Archive({}))["cpu.power_limits_w"] == {"unknown": "absent"}
+    assert facts_of(Archive(files))["cpu.frequency.power_limits_w"] == {"unknown": "denied"}
+    assert facts_of(Archive({}))["cpu.frequency.power_limits_w"] == {"unknown": "absent"}
+
+
+def test_nvidias_libraries_are_known_by_version_and_digest() -> None:
+    lists = {
+        "libraries": ["/opt/solve", "/opt/lib/libnccl.so.2", "/opt/lib/libcublas.so.12"],
+        "real": ["/opt/solve", "/opt/lib/libnccl.so.2.21.5", "/opt/lib/libcublas.so.12.4.5.8"],
+        "build_ids": ["040000001400000003000000474e5500" + "ab" * 20, "-", "-"],
+        "digests": ["/opt/lib/libnccl.so.2 232230936-17", "/opt/lib/libcublas.so.12 9-"],
+    }
+    facts = facts_of(Archive({}, lists=lists))
+    assert facts["nccl.version"] == "2.21.5"
+    assert facts["lib.libnccl.so.digest"] == "232230936-17"
+    assert facts["lib.libnccl.so.build_id"] == {"unknown": "absent"}
+    assert facts["program.build_id"] == "ab" * 20
+    assert "program.digest" not in facts
+    assert "nccl.version" not in facts_of(Archive({}, lists={"libraries": ["/opt/solve"]}))
 
 
 def test_an_unknown_is_recognised_and_a_value_is_not() -> None:

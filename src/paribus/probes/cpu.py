@@ -52,7 +52,7 @@ def cpu_facts(archive: Archive) -> dict[str, Any]:
         facts[key] = one_or_list(scalar(text) for text in texts)
     if facts["cpu.nohz_full"] == "(null)":  # older kernels, for no processor
         facts["cpu.nohz_full"] = ""
-    facts["cpu.power_limits_w"] = _power_limits(archive)
+    facts["cpu.frequency.power_limits_w"] = _power_limits(archive)
     return facts | _cpuinfo(archive) | _layout(archive) | _idle(archive) | _mitigations(archive)
 
 
