@@ -169,7 +169,7 @@ BENCHMARK = tool(
     },
     program="mixbench-cpu",
     get="https://github.com/ekondis/mixbench: cmake and make in mixbench-cpu, -cuda or -hip",
-    versions="0.03 and 0.04",
+    versions="0.02 to 0.04",
     proof=(
         "title, heading and closing line, every row that the program prints, Gflop/s equal to"
         " operations per byte times GB/s; half precision may be unsupported as a whole (inf)"
