@@ -10,6 +10,8 @@ _C = r"(\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})"
 """A date as ctime(3) writes it."""
 
 _CTIME = "%a %b %d %H:%M:%S %Y"
+_GMT = "%d %b %Y %H:%M:%S"
+"""As iperf3 writes it, always in GMT (iperf_time.c)."""
 
 _DATES: dict[str, tuple[tuple[str, str, str], ...]] = {
     "imb": (("# Date ", rf"# Date +: {_C}", _CTIME),),
@@ -21,7 +23,7 @@ _DATES: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "iperf3": (
         ('"timesecs":', r'.*"timesecs":\s*(\d{9,11})\b', ""),
-        ("Time: ", r"Time: \w{3}, (\d\d \w{3} \d{4} \d\d:\d\d:\d\d) ", "%d %b %Y %H:%M:%S"),
+        ("Time: ", r"Time: \w{3}, (\d\d \w{3} \d{4} \d\d:\d\d:\d\d) ", _GMT),
     ),
     "fio": (
         ('"timestamp"', r'.*"timestamp" ?: ?(\d{9,11})\b', ""),
@@ -53,21 +55,21 @@ _PATTERNS = {
 }
 
 
-def started(tool: str, text: str) -> float | None:
-    """Return when an output says that it was made, None if it does not say so.
+def started(tool: str, text: str) -> tuple[float, bool] | None:
+    """Return when an output says that it was made, and whether in a known zone; None without.
 
     In seconds since the epoch; a date without a zone is taken as UTC, so that of two machines it
-    can be off by hours, but not among the logs of one.
+    can be off by hours, and within one night of the year by one among the logs of one machine.
 
     >>> started("imb_pingpong", "# Date                  : Fri Jun 27 02:00:00 2025")
-    1750989600.0
+    (1750989600.0, False)
     """
     for mark, pattern, form in _PATTERNS.get(tool.partition("_")[0], []):
         at = text.find(mark)
         while at >= 0:
             if match := pattern.match(text, text.rfind("\n", 0, at) + 1):
                 if (seconds := _seconds(match[1], form)) is not None:
-                    return seconds
+                    return seconds, not form or form == _GMT
                 break
             line_end = text.find("\n", at)
             at = text.find(mark, line_end) if line_end >= 0 else -1

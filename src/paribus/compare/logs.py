@@ -49,6 +49,7 @@ class Log:
     `name` is the file's path below its arm's folder, with #2 for the second output in one file;
     `at` is when the file was written or, if `dated`, when the log itself says that it was measured
     (seconds since the epoch). `alone` is False for one of several outputs of a tool in one file.
+    `written` is when the file was, and `zoned` whether the date's time zone is known.
     """
 
     arm: str
@@ -58,6 +59,8 @@ class Log:
     dated: bool
     alone: bool
     reading: Reading
+    written: float = 0.0
+    zoned: bool = False
 
 
 _File = tuple[str, str, str, float, int]
@@ -260,7 +263,8 @@ def _read(one: _File) -> tuple[list[Log], list[Unread]]:
         dated = "log.started" in reading.facts
         alone = of.count(reading.benchmark) == 1
         called = f"{name}#{part}" if part else name
-        logs.append(Log(arm, called, Path(file), at, dated, alone, reading))
+        zoned = bool(reading.facts.get("log.zoned"))
+        logs.append(Log(arm, called, Path(file), at, dated, alone, reading, written, zoned))
     return logs, [Unread(arm, name, why, tool) for tool, why in problems]
 
 

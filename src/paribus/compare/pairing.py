@@ -21,6 +21,9 @@ from paribus.tables.cases import case_key
 from paribus.tables.table import Source
 from paribus.units import count
 
+QUARTER_S = 900.0
+"""What time zones and changes of a clock are multiples of, in seconds."""
+
 COPIED_S = 0.25
 """Files of one arm that follow each other within less (in the median) were copied: to start a
 program takes longer. Their times say nothing of when they were measured."""
@@ -88,7 +91,10 @@ def pair_logs(
             apart.append(f"{label}: no case is in logs of every arm")
             continue
         tool = kept[0].reading.benchmark
-        kinds.append(Kind(label, tool, tuple(kept), *_pairing(kept, arms, asked)))
+        how, why, by_file = _pairing(kept, arms, asked)
+        if by_file:
+            kept = [replace(log, at=log.written or log.at) for log in kept]
+        kinds.append(Kind(label, tool, tuple(kept), how, why))
     return Logs(arms, tuple(kinds), tuple(unread), tuple(apart), tuple(dropped), tuple(partial))
 
 
@@ -246,31 +252,63 @@ def _named(cells: Sequence[Cell]) -> str:
 # --- what belongs together -------------------------------------------------------------------
 
 
-def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pairing, str]:
-    """Return how the logs of the arms belong together, and why so."""
+def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pairing, str, bool]:
+    """Return how the logs of the arms belong together, why so, and if by the files' times."""
     counts = Counter(log.arm for log in logs)
     if max(counts.values()) == 1:
-        return "one", "one log of each arm"
+        return "one", "one log of each arm", False
     if any(log.reading.version == PUBLISHED for log in logs):
-        return "none", "not: published figures are of no launch that is known"
+        return "none", "not: published figures are of no launch that is known", False
     named = _share_named(logs, arms) >= LEAST_NAMED
     even = len(set(counts.values())) == 1
+    undated = _no_dates(logs)
     if asked == "time":
-        return "time", "neighbours in time, as asked for"
+        return "time", "neighbours in time, as asked for", bool(undated)
     if asked == "name" and named:
-        return "name", "logs of the same name, as asked for"
+        return "name", "logs of the same name, as asked for", False
     if asked == "order" and even:
-        return "order", "logs in the order of their names, as asked for"
-    if all(log.dated for log in logs) and len({log.at for log in logs}) > 1:
-        return "time", "neighbours in time, by the dates that the logs carry"
-    if not asked and (why := _no_file_times(logs, arms)) == "":
-        return "time", "neighbours in time, by the times of their files"
-    why = "" if asked else f": {why}"
+        return "order", "logs in the order of their names, as asked for", False
+    if not undated:
+        return "time", "neighbours in time, by the dates that the logs carry", False
+    copied = _no_file_times(logs, arms)
+    reasons = [undated if any(log.dated for log in logs) else "", copied]
+    why = "" if asked else f": {', and '.join(filter(None, reasons))}"
+    if not (asked or copied):
+        told = why if reasons[0] else ""
+        return "time", f"neighbours in time, by the times of their files{told}", True
     if named:
-        return "name", f"logs of the same name{why}"
+        return "name", f"logs of the same name{why}", False
     if even:
-        return "order", f"logs in the order of their names{why}"
-    return "none", f"not: the arms have different numbers of logs{why}"
+        return "order", f"logs in the order of their names{why}", False
+    return "none", f"not: the arms have different numbers of logs{why}", False
+
+
+def _no_dates(logs: Sequence[Log]) -> str:
+    """Return why the dates in the logs do not tell when they were made, "" if they may."""
+    if not all(log.dated for log in logs):
+        return "not all of them carry a date"
+    if len({log.at for log in logs}) == 1:
+        return "they all carry the same date"
+    if len({log.zoned for log in logs}) > 1:
+        return "some of their dates are in UTC, some in a local time that is not named"
+    if not (hours := _jump(logs)):
+        return ""
+    why = "another time zone, or a clock that was changed"
+    return f"their dates jump by {hours:g} h against those times ({why})"
+
+
+def _jump(logs: Sequence[Log]) -> float:
+    """Return by how many hours dates jump against the times of the files, 0 if they do not.
+
+    A zone or a changed clock shifts some by whole quarters of an hour; copied files lie anywhere.
+    """
+    if len(logs) < 6 or not all(log.alone and log.written for log in logs):
+        return 0.0
+    late = [log.written - log.at for log in logs]
+    steps = [(one - min(late)) / QUARTER_S for one in late]
+    if any(abs(step - round(step)) > 0.2 for step in steps):
+        return 0.0
+    return max(map(round, steps)) * QUARTER_S / 3600
 
 
 def _no_file_times(logs: Sequence[Log], arms: Sequence[str]) -> str:
@@ -278,7 +316,7 @@ def _no_file_times(logs: Sequence[Log], arms: Sequence[str]) -> str:
     if not all(log.alone for log in logs):
         return "one file holds several"
     for arm in arms:
-        times = sorted(log.at for log in logs if log.arm == arm)
+        times = sorted(log.written or log.at for log in logs if log.arm == arm)
         gaps = [after - before for before, after in pairwise(times)]
         if gaps and median(gaps) < COPIED_S:
             return "the files were copied, or their times are too coarse"

@@ -102,8 +102,9 @@ def _whole(
     for tool in likely:
         try:
             reading = _reader(tool)(text)
-            if (at := started(tool, text)) is not None:
-                reading = replace(reading, facts={**reading.facts, "log.started": at})
+            if (date := started(tool, text)) is not None:
+                said = {"log.started": date[0], "log.zoned": date[1]}
+                reading = replace(reading, facts={**reading.facts, **said})
             found.append(reading)
         except ParseError as error:
             line = f", line {before + error.line}" if error.line else ""
