@@ -202,7 +202,9 @@ def _programs(study: Study, ready: Ready) -> tuple[str, ...]:
     found: dict[str, str] = {}
     for selection in study.benchmarks:
         wanted = program(selection, benchmark_of(selection))
-        path = (*ready.kernels.get(selection.label, ()), *wanted.argv)[0]
+        # Behind a shell is the program whose libraries count.
+        behind = wanted.needs if wanted.argv[:1] in (("sh",), ("/bin/sh",)) else ()
+        path = (*ready.kernels.get(selection.label, ()), *behind, *wanted.argv)[0]
         found.setdefault("kernel" if wanted.kernel else path, path)
     return tuple(found.values())
 
