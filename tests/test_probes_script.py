@@ -67,6 +67,37 @@ def test_every_shell_gives_the_same_facts(shell: list[str]) -> None:
     assert facts["limits.nofile"] > 0
 
 
+@pytest.mark.skipif(not shutil.which("busybox"), reason="no busybox")
+def test_busybox_alone_is_enough(tmp_path: Path) -> None:
+    """Its shell with its own tools and none else, as on a node that has nothing more."""
+    for name in [
+        "ash",
+        "awk",
+        "cat",
+        "cksum",
+        "grep",
+        "head",
+        "ls",
+        "od",
+        "readlink",
+        "sed",
+        "sleep",
+        "sort",
+        "tail",
+        "tr",
+        "wc",
+    ]:
+        (tmp_path / name).symlink_to(shutil.which("busybox") or "")
+    env = {"PATH": str(tmp_path), "HOME": "/"}
+    alone = facts_from_stream(answer([str(tmp_path / "ash")], "all", env=env))
+    others = lasting(facts_from_stream(answer(depth="all")))
+    tools = ("mpi.", "ucx.", "libfabric.", "net.", "memory.slot", "clock.sync", "gpu.", "pci.acs")
+    assert {k: alone.get(k) for k in others if not k.startswith(tools)} == {
+        k: v for k, v in others.items() if not k.startswith(tools)
+    }
+    assert isinstance(alone["load.consumers"], list)
+
+
 def test_files_are_read_in_about_ten_milliseconds() -> None:
     """5 to 7 ms on a 2-core EPYC guest; the fastest of ten, and five times that on a busy one."""
     took = []
