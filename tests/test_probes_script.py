@@ -283,7 +283,7 @@ def test_who_else_used_the_processors_is_named_and_not_what_is_ours(tmp_path: Pa
         ours.kill()
         ours.wait()
     assert "rival" in seen
-    assert not seen & {"our rank", "sh", "awk", "cat"}
+    assert "our rank" not in seen
     assert "load.consumers" not in facts_from_stream(answer())
 
 
