@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 
 from paribus.audit import gate as room
 from paribus.audit.gate import gate, limits
+from paribus.host import LocalHost
+from paribus.model import Command
 
 ROOT = Path(__file__).parent.parent
 QUIET: dict[str, Any] = {
@@ -83,6 +86,66 @@ def test_of_a_program_that_tells_nothing_only_long_pressure_counts() -> None:
     )
     assert gate(load(), load(cpu_us=0.4e6), {}, 0.4) == ()
     assert gate(load(), load(cpu_us=0.3e6), {}, 3.0) == ()
+
+
+def test_a_program_that_waits_for_itself_is_not_disturbed() -> None:
+    """More processes than cores: all that was used was used by the launch."""
+    before, after = {**load(), "load.busy_s": 7.0}, {**load(cpu_us=3e6), "load.busy_s": 13.0}
+    assert gate(before, after, {"launch.cpu_s": 5.95}, 3.0) == ()
+    assert gate(before, after, {"launch.cpu_s": 4.2}, 3.0) == (
+        "something waited for a core 100% of the time, and others used 0.6 cores",
+    )
+    assert gate(before, {**after, **load(cpu_us=0.3e6)}, {"launch.cpu_s": 4.2}, 3.0) == ()
+
+
+def test_recorded_launches_of_real_programs_are_told_apart() -> None:
+    """lammps, hpcc, iperf3, fio beside 0 to 2 busy processes: what waited, and who else was busy.
+
+    How often a launch was preempted does not tell: alone as often as in a crowd.
+    """
+    with (ROOT / "tests" / "data" / "gate-launches.csv").open() as file:
+        rows = [
+            {key: float(value) for key, value in row.items() if key != "program"}
+            for row in csv.DictReader(file)
+        ]
+    alone, crowd = [], []
+    for row in rows:
+        wall, cpu = row["wall_s"], row["cpu_s"]
+        after = {
+            **load(cpu_us=1e6 * wall * row["waited_share"]),
+            "load.busy_s": cpu + wall * row["others_cores"],
+        }
+        flagged = bool(gate({**load(), "load.busy_s": 0.0}, after, {"launch.cpu_s": cpu}, wall))
+        if row["others_cores"] < 0.1:
+            alone.append((flagged, row["involuntary"] / wall))
+        elif row["others_cores"] > 1.2 and wall >= limits()["cpu_pressure_s"]:
+            crowd.append((flagged, row["involuntary"] / wall))
+    assert len(alone) >= 3
+    assert not any(flagged for flagged, _ in alone)
+    assert len(crowd) > 50
+    assert all(flagged for flagged, _ in crowd)
+    assert max(rate for _, rate in alone) > sorted(rate for _, rate in crowd)[len(crowd) // 2]
+
+
+BURN = "import time\nwhile time.process_time() < 0.2: pass"
+
+
+def test_a_launch_counts_all_that_its_processes_used(tmp_path: Path) -> None:
+    """Children that were waited for, and one that was orphaned, each once."""
+    burn = f"{sys.executable} -S -c '{BURN}'"
+    text = f"{burn}; ({burn} & ); {burn} & wait"
+    with LocalHost() as host:
+        done = host.run(
+            Command(("/bin/sh", "-c", text)),
+            stdout=str(tmp_path / "out"),
+            stderr=str(tmp_path / "err"),
+            timeout_s=60,
+            scratch=str(tmp_path / "scratch"),
+        )
+    assert done.exit_code == 0
+    assert done.cpu_s is not None
+    assert 0.6 <= done.cpu_s < 1.2
+    assert done.involuntary is not None
 
 
 @given(st.dictionaries(st.sampled_from(sorted(QUIET)), st.none() | st.text() | st.booleans()))

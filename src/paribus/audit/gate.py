@@ -37,13 +37,30 @@ def gate(
         waited = grown.get("load.memory_pressure_us", 0.0) / (1e6 * seconds)
         if waited > limits()["memory_pressure"]:
             found.append(f"something waited for memory {waited:.0%} of the time")
-        waited = grown.get("load.cpu_pressure_us", 0.0) / (1e6 * seconds)
-        told = "rank.cpu_s" in launch
-        if not told and seconds >= limits()["cpu_pressure_s"] and waited > limits()["cpu_pressure"]:
-            found.append(f"something waited for a core {min(waited, 1.0):.0%} of the time")
+        if "rank.cpu_s" not in launch:
+            found += _crowded(grown, launch, seconds)
     if found and beside:
         found.append(f"busy beside it: {', '.join(beside)}")
     return tuple(found)
+
+
+def _crowded(grown: Mapping[str, float], launch: Facts, seconds: float) -> list[str]:
+    """Return that others kept a program waiting, of one that does not tell of its ranks.
+
+    Both must show: a program with more processes than cores waits for itself, and others on cores
+    that nobody wants are in nobody's way. Where the use of others is not known, waiting decides.
+    """
+    waited = grown.get("load.cpu_pressure_us", 0.0) / (1e6 * seconds)
+    if seconds < limits()["cpu_pressure_s"] or waited <= limits()["cpu_pressure"]:
+        return []
+    told = f"something waited for a core {min(waited, 1.0):.0%} of the time"
+    own, busy = _number(launch.get("launch.cpu_s")), grown.get("load.busy_s")
+    if own is None or busy is None:
+        return [told]
+    others = (busy - own) / seconds
+    if others <= limits()["others"]:
+        return []
+    return [f"{told}, and others used {others:.1f} cores"]
 
 
 def _preempted(launch: Facts) -> list[str]:

@@ -115,9 +115,16 @@ def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
         argv = launch.command.argv
         return Outcome(State.FAILED, ended.started, 0.0, None, argv, error=ended.failure)
     outcome = _checked_binding(_read(launch, ended.done, ended.started), launch.cores)
+    outcome = replace(outcome, facts={**outcome.facts, **_used(ended.done)})
     reasons = gate(launch.facts, ended.load, outcome.facts, outcome.wall_s, ended.beside)
     facts = {**outcome.facts, **during(launch.facts, ended.load), BESIDE: list(ended.beside)}
     return replace(outcome, facts={**facts, GATE: list(reasons)} if reasons else facts)
+
+
+def _used(done: Completed) -> Facts:
+    """Return what all processes of the launch used here, as far as that is known."""
+    facts = {"launch.cpu_s": done.cpu_s, "launch.involuntary": done.involuntary}
+    return {key: value for key, value in facts.items() if value is not None}
 
 
 def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
