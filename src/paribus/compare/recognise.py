@@ -48,7 +48,11 @@ def _gates() -> tuple[frozenset[str], Mapping[str, tuple[str, ...]], Mapping[str
 
 def tools(head: str) -> list[str]:
     """Return the tools whose mark is in the beginning of a text."""
-    found = {name for mark in _present(head) for name in _marks()[mark]}
+    return _tools(_present(head))
+
+
+def _tools(marks: Sequence[str]) -> list[str]:
+    found = {name for mark in marks for name in _marks()[mark]}
     return sorted(found, key=_order().__getitem__)
 
 
@@ -84,8 +88,9 @@ def readings(
     """
     found, problems = _whole(text, likely, 0)
     if problems and not found:
-        for parts in _cuts(text):
-            read = [_whole(part, tools(part[:HEAD]), line) for line, part in parts]
+        marks = _present(text) if len(text) <= MOST_CUT else []
+        for parts in _cuts(text, marks):
+            read = [_whole(part, _within(part[:HEAD], marks), line) for line, part in parts]
             if all(readings for readings, _ in read):
                 break
         numbered = [(n, r) for n, (readings, _) in enumerate(read, 1) for r in readings]
@@ -114,14 +119,19 @@ def _whole(
     return found, problems
 
 
-def _cuts(text: str) -> Iterator[list[tuple[int, str]]]:
+def _within(head: str, marks: Sequence[str]) -> list[str]:
+    """Return the tools in the beginning of a part of a text that has these marks."""
+    return _tools([mark for mark in marks if mark in head])
+
+
+def _cuts(text: str, present: Sequence[str]) -> Iterator[list[tuple[int, str]]]:
     """Yield ways to cut a text into the outputs in it, each with the number of lines before it.
 
     First where outputs of the tool begin that is the first in it, for HPCC prints what HPL prints;
     then where outputs of any tool begin.
     """
     first: dict[str, tuple[int, str]] = {}
-    for mark in _present(text) if len(text) <= MOST_CUT else ():
+    for mark in present:
         at = text.find(mark)
         for name in _marks()[mark]:
             first[name] = min(first.get(name, (at, mark)), (at, mark))
