@@ -24,11 +24,13 @@ _MEANS = {
         " means only, another statistic; t_stdev is cut to whole us and not used"
     ),
 }
-# perftest itself needs three lines to say that there is no device, and begins with the vaguest.
+# perftest itself needs three vague lines to say that there is no device: ours comes last and is
+# quoted.
 _SERVER = """\
-[ -n "$(ls /sys/class/infiniband 2>/dev/null)" ] ||
-  echo "no RDMA device on this host: perftest needs one on both sides" >&2
-exec "$@"
+[ -n "$(ls /sys/class/infiniband 2>/dev/null)" ] && exec "$@"
+"$@"
+echo "error: no RDMA device on this host: perftest needs one on both sides" >&2
+exit 1
 """
 _ALL = [1 << n for n in range(1, 24)]
 
