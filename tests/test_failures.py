@@ -86,6 +86,11 @@ def test_without_an_error_the_last_word_counts() -> None:
     assert why("ERROR: one\n", "begun\n") == ("ERROR: one", "out")
     assert why("", "Warning: no such file\n\n---\nlast\n") == ("last", "err")
     assert why("\n", "===\n") == ("", "out")
+    ended = "paribus-serve: the server ended before it listened on port 7"
+    assert why("", f"app: cannot bind\n{ended}\n") == ("app: cannot bind", "err")
+    assert why("", f"{ended}\n") == (ended, "err")
+    ours = "paribus-bind: rank 3 has no core; the list is: 0 1"
+    assert why("", f"{ours}\nerror: rank 3 ended\n") == (ours, "err")
     assert len(why("", "error " * 1000)[0]) == 200
 
 

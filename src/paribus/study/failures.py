@@ -20,7 +20,7 @@ _LAUNCHER = re.compile(
     r"|={60,}|=   |YOUR APPLICATION TERMINATED|This typically refers to|Please see the FAQ page"
     r"|Abort\(\d+\) on node |\[(?:proxy|mpiexec|cli_\d+)[:\]@]"
     r"|\d+ total process(?:es)? failed to start"
-    r"|srun: (?:error|Job step|Force)|slurmstepd: |Primary job +terminated"
+    r"|paribus-serve: the server |srun: (?:error|Job step|Force)|slurmstepd: |Primary job +terminated"
 )
 _CRASH = re.compile(r"(?:\] Signal: |EXIT STRING: )(.*)")
 _ERROR = re.compile(
@@ -28,18 +28,22 @@ _ERROR = re.compile(
     r"|refused|denied|abort|exception|killed|out of memory|missing|unknown|unrecognized",
     re.I,
 )
+# Scripts of ours: whoever says that a server ended does not know why, the others do.
+_OURS = re.compile(r"paribus-\w+: (?!the server )")
 _WARNING = re.compile(r"\bwarn(?:ing)?\b|\bnote:", re.I)
 
 
 def why(out: str, err: str) -> tuple[str, str]:
     """Return the line that tells why a launch failed, and "out" or "err" for where it stands.
 
-    The last line that speaks of an error, by the program itself: of its stderr, else its stdout;
-    else its last line on stderr; else what launcher or MPI library said; else its last line on
+    What a script of ours said of it; else the last line that speaks of an error, by the program
+    itself: of its stderr, else its stdout; else its last line on stderr; else what launcher or MPI library said; else its last line on
     stdout. ("", "out") where nothing was printed.
     """
     own_err, said_err = _apart(err)
     own_out, said_out = _apart(out)
+    if ours := [line for line in own_err if _OURS.match(line)]:
+        return ours[0][:LONGEST], "err"
     for where, lines in (("err", own_err), ("out", own_out)):
         if told := [line for line in lines if _ERROR.search(line) and not _WARNING.search(line)]:
             return told[-1][:LONGEST], where
@@ -66,7 +70,7 @@ def _apart(text: str) -> tuple[list[str], list[str]]:
         elif crash := _CRASH.search(line):
             said.append(crash[1])
         elif _LAUNCHER.match(line):
-            if "execvp error" in line:
+            if "execvp error" in line or line.startswith("paribus-"):
                 said.append(line.partition("): ")[2] or line)
         elif any(character.isalnum() for character in line):
             own.append(line)
