@@ -20,7 +20,8 @@ _LAUNCHER = re.compile(
     r"|={60,}|=   |YOUR APPLICATION TERMINATED|This typically refers to|Please see the FAQ page"
     r"|Abort\(\d+\) on node |\[(?:proxy|mpiexec|cli_\d+)[:\]@]"
     r"|\d+ total process(?:es)? failed to start"
-    r"|paribus-serve: the server |srun: (?:error|Job step|Force)|slurmstepd: |Primary job +terminated"
+    r"|paribus-serve: the server |srun: (?:error|Job step|Force)|slurmstepd: "
+    r"|Primary job +terminated"
 )
 _CRASH = re.compile(r"(?:\] Signal: |EXIT STRING: )(.*)")
 _ERROR = re.compile(
@@ -37,8 +38,8 @@ def why(out: str, err: str) -> tuple[str, str]:
     """Return the line that tells why a launch failed, and "out" or "err" for where it stands.
 
     What a script of ours said of it; else the last line that speaks of an error, by the program
-    itself: of its stderr, else its stdout; else its last line on stderr; else what launcher or MPI library said; else its last line on
-    stdout. ("", "out") where nothing was printed.
+    itself: of its stderr, else its stdout; else its last line on stderr; else what launcher or MPI
+    library said; else its last line on stdout. ("", "out") where nothing was printed.
     """
     own_err, said_err = _apart(err)
     own_out, said_out = _apart(out)
