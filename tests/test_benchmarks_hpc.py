@@ -245,3 +245,22 @@ def test_pynamic_starts_in_its_own_folder_with_the_time(tmp_path: Path) -> None:
     folder, seconds = done.stdout.split()
     assert Path(folder) == tmp_path
     assert 0 < float(seconds) < 60
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("mixbench/fail-handmade-alternating", "the one named read-only is"),
+        (
+            "npb_cg/fail-wrong_np",
+            "num of procs allocated ( 1 ) is not equal to compiled number of procs ( 2 )",
+        ),
+    ],
+)
+def test_the_reason_tells_what_is_wrong(path: str, said: str) -> None:
+    file = Path(__file__).parent / "fixtures" / f"{path}.out"
+    read = BENCHMARKS[file.parent.name].read
+    assert read is not None
+    with pytest.raises(ParseError) as caught:
+        read(file.read_text())
+    assert said in caught.value.cause

@@ -198,9 +198,8 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: Path) -> No
     (b / "notes2.txt").write_text("more thoughts")
     found = judge_logs(read(a, b), Answers())
     (told,) = (notice.text for notice in found.notices if notice.name == "not read")
-    assert (
-        "b/fail.log, b/notes2.txt, b/notes.txt are no output of a tool that is known here" in told
-    )
+    assert "b/notes2.txt, b/notes.txt are no output of a tool that is known here" in told
+    assert "b/fail.log is of a launch that failed: 'This test requires exactly two" in told
     assert words_of(found) == {"osu_latency": "withheld"}
     assert found.headlines[0].comparison is not None
     assert found.headlines[0].comparison.ratio == pytest.approx(1.1, rel=0.01)
@@ -446,6 +445,32 @@ def test_many_refused_logs_withhold_the_verdict(tmp_path: Path) -> None:
     found = judged(a, b)
     assert words_of(found) == {"osu_latency": "withheld"}
     assert "0 of 12 of a, 3 of 12 of b" in text_of(found, "launches failed")
+
+
+def test_launches_that_failed_before_their_tool_said_its_name_count(tmp_path: Path) -> None:
+    a, b = in_turns(tmp_path, 1.1)
+    for i, name in enumerate(("slots", "np1", "unroot")):
+        shutil.copy(FIXTURES / "osu_latency" / f"fail-{name}.out", b / f"lost-{i}.out")
+    (b / "notes.txt").write_text("An error occurred on Monday, all was well on Tuesday.\n")
+    found = judged(a, b)
+    assert words_of(found) == {"osu_latency": "withheld"}
+    assert "0 of 12 of a, 3 of 15 of b" in text_of(found, "launches failed")
+    said = text_of(found, "not read")
+    assert "b/lost-0.out is of a launch that failed: 'There are not enough slots" in said
+    assert "b/lost-1.out is of a launch that failed: 'This test requires exactly two" in said
+    assert "b/notes.txt is no output of a tool that is known here" in said
+
+
+def test_the_linpack_inside_hpcc_is_no_log_of_linpack(tmp_path: Path) -> None:
+    text = (FIXTURES / "hpcc" / "good-openblas_np2.out").read_text()
+    write(tmp_path, {"a/x.txt": text, "b/x.txt": text})
+    found = judged(tmp_path / "a", tmp_path / "b")
+    assert words_of(found) == {"hpcc": "withheld"}
+    assert "not read" not in names_of(found)
+    linpack = (FIXTURES / "hpl" / "good-multi_np2.out").read_text()
+    write(tmp_path, {"a/x.txt": linpack + text})
+    _, logs, unread = find_logs([tmp_path / "a"])
+    assert {log.reading.benchmark for log in logs} | {one.tool for one in unread} == {"hpl", "hpcc"}
 
 
 def test_three_folders_are_three_arms(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def read(kernel: str, operations: Operations, text: str) -> Reading:
         )
     for mark in _COMPLAINTS:
         if (at := text.find(mark, start)) >= 0:
-            refuse(f"the program says {line_at(text, at).strip()[:100]!r}", line_of(text, at))
+            refuse(f"the program says {_said(text, at)!r}", line_of(text, at))
     fields, line = _footer(text, start)
     if fields["Verification"] != "SUCCESSFUL":
         refuse(f"verification: {fields['Verification'][:40]!r}", line["Verification"])
@@ -133,6 +133,15 @@ def read(kernel: str, operations: Operations, text: str) -> Reading:
     }
     samples = (Sample("mops", Case(), (mops,)), Sample("time", Case(), (seconds,)))
     return Reading(f"npb_{kernel}", fields["Version"], parameters, ranks, samples)
+
+
+def _said(text: str, at: int) -> str:
+    """Return the line at `at`; CG's sentence on ranks goes over three."""
+    lines = [line_at(text, at)]
+    if lines[0].strip() == "is not equal to":
+        first, last = text.rfind("\n", 0, at), text.find("\n", at)
+        lines = [line_at(text, max(first - 1, 0)), *lines, line_at(text, last + 1)]
+    return " ".join(" ".join(lines).split())[:100]
 
 
 def _footer(text: str, start: int) -> tuple[dict[str, str], dict[str, int]]:

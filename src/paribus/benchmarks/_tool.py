@@ -40,8 +40,7 @@ LONGEST = 240
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+")
 
-# What launchers, MPI libraries and resource managers say of a launch that failed.
-_FAILED = (
+FAILED = (
     "There are not enough slots available",
     "as it could not access",
     "mpirun has detected an attempt to run as root",
@@ -62,6 +61,7 @@ _FAILED = (
     "slurmstepd: error: ",
     "=>> PBS: job killed",
 )
+"""What launchers, MPI libraries and resource managers say of a launch that failed."""
 
 Reader = Callable[[str], Reading]
 Cases = Callable[[Request], Iterable[tuple[str, Case]]]
@@ -236,7 +236,7 @@ def _failed(text: str) -> ParseError | None:
 # Several tools may read one text.
 @lru_cache(maxsize=1)
 def _complaint(text: str) -> int | None:
-    return next((at for mark in _FAILED if (at := text.find(mark)) >= 0), None)
+    return next((at for mark in FAILED if (at := text.find(mark)) >= 0), None)
 
 
 def _parse(

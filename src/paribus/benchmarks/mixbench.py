@@ -86,6 +86,12 @@ def read(text: str) -> Reading:
     title = _TITLE.search(text, 0, heading)
     if title is None:
         refuse("the title with its version is missing before the table", first)
+    if title[2] == "/alternating":
+        refuse(
+            "the program named alternating measures something else (compute steps between"
+            " accesses, from none to nothing but them) and is not read; the one named read-only is",
+            line_of(text, title.start()),
+        )
     iterations, rates = _rows(lines, len(groups), first)
     if tuple(iterations) not in _ITERATIONS.values():
         refuse(f"{len(iterations)} rows, and not those that the program prints", first + 2)

@@ -70,7 +70,7 @@ def nothing(logs: Logs) -> str:
     """Return why nothing can be compared: what was found instead."""
     found = "; ".join(logs.apart[:MOST_TOLD]) or "no log of a tool that is known here"
     found += f"; and {len(logs.apart) - MOST_TOLD} more" * (len(logs.apart) > MOST_TOLD)
-    refused = [one for one in logs.unread if one.tool] or list(logs.unread)
+    refused = [one for one in logs.unread if one.tool or one.lost] or list(logs.unread)
     said = f"; {_told(refused, 5)}" if refused else ""
     return f"hold nothing to compare: {found}{said}"
 
@@ -134,7 +134,7 @@ def _tool(log: Log) -> str:
 
 def _notices(logs: Logs) -> Iterable[Notice]:
     if logs.unread:
-        refused = any(one.tool for one in logs.unread)
+        refused = any(one.tool or one.lost for one in logs.unread)
         yield Notice(
             "not read",
             "warning" if refused else "note",
@@ -161,15 +161,13 @@ def _sentences(name: str, begin: str, told: Sequence[str]) -> Iterable[Notice]:
 
 def _told(unread: Sequence[Unread], most: int) -> str:
     """Return what was not read, alike reasons together."""
-    by_reason: dict[str, list[str]] = {}
+    by_reason: dict[tuple[str, bool], list[str]] = {}
     for one in unread:
-        by_reason.setdefault(one.why, []).append(f"{one.arm}/{one.name}")
-    told = [
-        f"{names[0]} {why}"
-        if len(names) == 1
-        else f"{_files(names)} {'are' + why[2:] if why.startswith('is ') else why}"
-        for why, names in by_reason.items()
-    ]
+        by_reason.setdefault((one.why, bool(one.tool)), []).append(f"{one.arm}/{one.name}")
+    told = []
+    for (why, tool), names in by_reason.items():
+        many = len(names) > 1 and why.startswith("is ")
+        told.append(f"{_files(names)}{':' * tool} {'are' + why[2:] if many else why}")
     more = f"; and {len(told) - most} more reasons" * (len(told) > most)
     return f"{count(len(unread), 'file')} not read: {'; '.join(told[:most])}{more}"
 
@@ -268,14 +266,24 @@ def _refused_too_often(logs: Logs) -> dict[str, str]:
     Logs of launches that failed are no sample at random: that they did may be what differs.
     """
     found = {}
+    every = Counter(log.arm for kind in logs.kinds for log in kind.logs)
+    every.update(one.arm for one in logs.unread if one.tool)
+    lost = Counter(one.arm for one in logs.unread if one.lost)
     for kind in logs.kinds:
         good = Counter(log.arm for log in kind.logs)
         bad = Counter(one.arm for one in logs.unread if one.tool == kind.tool)
-        shares = {arm: bad[arm] / (good[arm] + bad[arm]) for arm in logs.arms}
-        if max(shares.values()) > MOST_REFUSED:
-            counts = [f"{bad[arm]} of {good[arm] + bad[arm]} of {arm}" for arm in logs.arms]
+        all_of = {arm: good[arm] + bad[arm] for arm in logs.arms}
+        # Which tool a lost launch was of is not known: they count against every tool.
+        if _too_many(lost, {arm: every[arm] + lost[arm] for arm in logs.arms}):
+            bad, all_of = lost, {arm: every[arm] + lost[arm] for arm in logs.arms}
+        if _too_many(bad, all_of):
+            counts = [f"{bad[arm]} of {all_of[arm]} of {arm}" for arm in logs.arms]
             found[kind.label] = (
                 f"many {plural('log')} show no success ({', '.join(counts)}): why they do not may"
                 " be what differs"
             )
     return found
+
+
+def _too_many(bad: Mapping[str, int], every: Mapping[str, int]) -> bool:
+    return any(bad[arm] > MOST_REFUSED * every[arm] for arm in every)

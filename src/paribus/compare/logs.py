@@ -18,7 +18,7 @@ from itertools import chain, takewhile
 from multiprocessing import get_context
 from pathlib import Path
 
-from paribus.benchmarks._tool import HEAD, plain
+from paribus.benchmarks._tool import FAILED, HEAD, line_at, plain
 from paribus.compare.recognise import readings, tools
 from paribus.errors import UserError
 from paribus.model import Reading
@@ -30,6 +30,20 @@ MOST_BYTES = 256 << 20
 MOST_WORKERS = 8
 SHARE = 16 << 20
 """Bytes that are worth a process: to start one takes as long as to read a third of that."""
+
+BEFORE = (
+    *FAILED,
+    "This test requires ",
+    "Unrecognized argument",
+    "Unable to find the Infiniband/RoCE device",
+    "are you sure there is a netserver listening",
+    "iperf3: error - ",
+    ">>> Need at least ",
+    "cannot open file hpccinf.txt",
+)
+"""What launchers say of a launch that failed, and tools before they say their name."""
+
+FAILED_LAUNCH = "is of a launch that failed:"
 
 _PACKED = (
     (b"\x1f\x8b", "is compressed: unpack it first (gunzip)"),
@@ -78,6 +92,11 @@ class Unread:
     name: str
     why: str
     tool: str = ""
+
+    @property
+    def lost(self) -> bool:
+        """Return whether a launch failed before its tool said which it is."""
+        return self.why.startswith(FAILED_LAUNCH)
 
 
 def are_logs(paths: Sequence[Path]) -> bool:
@@ -287,10 +306,18 @@ def _text(file: str, size: int) -> tuple[str, list[str], str]:
         text = plain(raw.decode(errors="replace"))
         likely = tools(text)
         if not likely:
-            return "", [], "is no output of a tool that is known here"
+            return "", [], _no_tool(text)
         if size > len(raw):
             text = plain((raw + opened.readall()).decode(errors="replace"))
     return text, likely, ""
+
+
+def _no_tool(text: str) -> str:
+    """Return why a text is of no tool: a launch may have failed before its tool said its name."""
+    found = [at for mark in BEFORE if (at := text.find(mark)) >= 0]
+    if not found:
+        return "is no output of a tool that is known here"
+    return f"{FAILED_LAUNCH} {line_at(text, min(found)).strip()[:160]!r}"
 
 
 def _shown(path: Path) -> str:

@@ -78,6 +78,12 @@ def _reader(tool: str) -> Reader:
     return reader
 
 
+def _is_of(tool: str, text: str) -> bool:
+    """Return whether a tool takes a text for its own: HPL does not where HPCC printed it."""
+    benchmark = BENCHMARKS.get(tool)
+    return benchmark is None or benchmark.recognise is None or benchmark.recognise(text)
+
+
 def readings(
     text: str, likely: Sequence[str]
 ) -> tuple[list[tuple[int, Reading]], list[tuple[str, str]]]:
@@ -105,6 +111,8 @@ def _whole(
     """Return what the readers of a text read, and what they refuse; it follows `before` lines."""
     found, problems = [], []
     for tool in likely:
+        if len(likely) > 1 and not _is_of(tool, text):
+            continue
         try:
             reading = _reader(tool)(text)
             if (date := started(tool, text)) is not None:
