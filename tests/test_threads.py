@@ -16,7 +16,7 @@ from paribus.errors import StudyError, UserError
 from paribus.host import LocalHost
 from paribus.launchers import bind
 from paribus.model import Arm, Benchmark, Command, Mpi, Parsed, Program, Request, Selection, State
-from paribus.probes.machine import cores, whole_cores
+from paribus.probes.machine import cores, shares, siblings
 from paribus.store import Store
 from paribus.study.arms import Ready, compose, concrete, make_ready
 from paribus.study.load import load_study
@@ -174,15 +174,20 @@ def test_a_core_left_over_is_no_ranks() -> None:
     assert bound.argv[3:] == ("paribus-bind", "3,1 2,0", "app")
 
 
-def test_shares_are_of_whole_cores(tmp_path: Path) -> None:
-    for core, siblings in enumerate(("0,2", "1,3", "0,2", "1,3")):
+def test_shares_are_of_physical_cores(tmp_path: Path) -> None:
+    for core, together in enumerate(("0,2", "1,3", "0,2", "1,3")):
         folder = tmp_path / f"sys/devices/system/cpu/cpu{core}/topology"
         folder.mkdir(parents=True)
-        (folder / "thread_siblings_list").write_text(siblings)
+        (folder / "thread_siblings_list").write_text(together)
     every = frozenset(range(4))
     assert cores(tmp_path, every) == (0, 1, 2, 3)
-    assert whole_cores(tmp_path, every) == (0, 1)
+    physical = siblings(tmp_path, every)
+    assert physical == [(0, 2), (1, 3)]
+    # Two launches at the same time on siblings would slow each other down.
+    assert shares(physical, 2) == [(0, 2), (1, 3)]
+    assert shares(physical, 3) == [(), (), ()]
     assert cores(tmp_path, frozenset((1, 2, 3))) == (1, 2, 3)
+    assert siblings(tmp_path, frozenset((1, 2, 3))) == [(1, 3), (2,)]
 
 
 def test_more_threads_than_cores_are_refused_before_anything_is_launched(

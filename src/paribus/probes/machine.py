@@ -7,6 +7,7 @@ that is missing gives no fact rather than an empty one.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -131,17 +132,34 @@ def _cpu_stat(root: Path) -> tuple[str, ...]:
 
 def cores(root: Path = Path("/"), allowed: frozenset[int] = frozenset()) -> tuple[int, ...]:
     """Return the `allowed` cores, one hardware thread of each physical core before its siblings."""
-    first = whole_cores(root, allowed)
-    return (*first, *sorted(allowed.difference(first)))
+    return shares(siblings(root, allowed), 1)[0]
 
 
-def whole_cores(root: Path = Path("/"), allowed: frozenset[int] = frozenset()) -> tuple[int, ...]:
-    """Return the first hardware thread of each physical core among the `allowed`."""
-    first: dict[str, int] = {}
+def siblings(
+    root: Path = Path("/"), allowed: frozenset[int] = frozenset()
+) -> list[tuple[int, ...]]:
+    """Return the `allowed` hardware threads of each physical core, in the order of the first."""
+    found: dict[str, tuple[int, ...]] = {}
     for core in sorted(allowed):
         base = root / f"sys/devices/system/cpu/cpu{core}/topology"
-        first.setdefault(_read(base / "thread_siblings_list") or str(core), core)
-    return tuple(first.values())
+        name = _read(base / "thread_siblings_list") or str(core)
+        found[name] = (*found.get(name, ()), core)
+    return list(found.values())
+
+
+def shares(physical: Sequence[tuple[int, ...]], parts: int) -> list[tuple[int, ...]]:
+    """Return the cores of each of `parts` equal shares of neighbouring `physical` cores.
+
+    Siblings stay together, or two shares would slow each other down. In each share one hardware
+    thread of each physical core comes before its siblings; what does not divide is left out.
+    """
+    each = len(physical) // parts
+    found = []
+    for part in range(parts):
+        mine = physical[part * each : (part + 1) * each]
+        firsts = [threads[0] for threads in mine]
+        found.append((*firsts, *sorted(core for threads in mine for core in threads[1:])))
+    return found
 
 
 def _read(path: Path) -> str:

@@ -26,7 +26,7 @@ from paribus.model import (
     Selection,
     Study,
 )
-from paribus.probes.machine import cores, whole_cores
+from paribus.probes.machine import shares, siblings
 from paribus.study.load import benchmark_of
 from paribus.study.programs import check_there, find_mpi_for
 from paribus.units import count
@@ -36,7 +36,9 @@ from paribus.units import count
 class Ready:
     """What the launches of one arm need and share. `kernels`: path and options by benchmark.
 
-    `share` is how many physical cores are the arm's, bound to them or not.
+    `cores` are those that ranks are bound to, none where they are not bound. `share` is how many
+    physical cores are the arm's, bound to them or not; `parts` are the equal shares of which the
+    arms of a duet get one each.
     """
 
     arm: Arm
@@ -46,6 +48,7 @@ class Ready:
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
     share: int = 1
+    parts: Sequence[tuple[int, ...]] = ()
 
 
 def make_ready(
@@ -61,11 +64,12 @@ def make_ready(
         for one in study.benchmarks:
             check_there(arm, benchmark_of(one), programs[one.label], f"{study.path}: {one.label}")
     allowed = frozenset(os.sched_getaffinity(0))
+    found = siblings(allowed=allowed)
+    mine, share = shares(found, _parts(study)), len(found) // _parts(study)
     ready = {}
     for arm in study.arms:
-        share = len(whole_cores(allowed=allowed)) // _parts(study)
-        bare = Ready(arm, None, cores(allowed=allowed) if _bound(study) else (), share=share)
-        _check_cores(study, bare, programs, len(allowed))
+        bare = Ready(arm, None, mine[0] if _bound(study) else (), share=share, parts=mine)
+        _check_cores(study, bare, programs)
         ready[arm.name] = _arm(study, bare, programs, tell, build)
     return ready
 
@@ -225,22 +229,20 @@ def _arm(
     return replace(ready, kernels=kernels, libraries=libraries, facts=facts)
 
 
-def _check_cores(
-    study: Study, ready: Ready, programs: Mapping[str, Program], available: int
-) -> None:
+def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) -> None:
     """Refuse more ranks, times threads, than there are cores for."""
     if not _bound(study):
         return
-    parts = _parts(study)
+    parts, available = len(ready.parts), len(ready.cores)
     for selection in study.benchmarks:
         wanted = programs[selection.label]
         threads, ranks = 1, selection.ranks if wanted.mpi else 1 + bool(wanted.server)
         if wanted.threads is not None:
             found = concrete(ready, selection, benchmark_of(selection))
             threads = int(found.parameters["threads"])
-        if ranks * threads <= available // parts or (threads == 1 and not wanted.mpi):
+        if ranks * threads <= available or (threads == 1 and not wanted.mpi):
             continue
-        share = f", {available // parts} for each arm of a duet" if parts > 1 else ""
+        share = " for each arm of a duet" if parts > 1 else ""
         fewer = "fewer ranks" if threads == 1 else "fewer ranks or threads"
         mend = f"ask for {fewer}"
         if parts == 1:

@@ -280,7 +280,7 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
     selection, benchmark = sitting.benchmarks[launch.benchmark]
     ready = sitting.ready[launch.arm]
     if sitting.plan.study.settings.layout == "duet":
-        ready = replace(ready, cores=shares(ready.cores, len(sitting.ready))[part])
+        ready = replace(ready, cores=ready.parts[part])
     selection = concrete(ready, selection, benchmark)
     out, err = sitting.store.log_paths(launch)
     scratch = f"{scratch_prefix(sitting.plan)}{launch.number}"
@@ -298,12 +298,6 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
         scratch=scratch,
         timeout_s=_limit(sitting, selection),
     )
-
-
-def shares(cores: Sequence[int], parts: int) -> list[tuple[int, ...]]:
-    """Return `cores` in `parts` equal shares of neighbours; what does not divide is left out."""
-    ordered, each = sorted(cores), len(cores) // parts
-    return [tuple(ordered[part * each : (part + 1) * each]) for part in range(parts)]
 
 
 def _switch(sitting: _Sitting, arm: str) -> None:
