@@ -324,6 +324,8 @@ def test_one_log_each_gives_ratios_by_case_and_no_interval(tmp_path: Path) -> No
     assert (head["comparison"]["low"], head["comparison"]["high"]) == (None, None)
     ratios = [case["comparison"]["ratio"] for case in told["cases"]]
     assert ratios == pytest.approx([1.5] * 8, rel=0.01)
+    printed = paribus("compare", "host.log", "bridged.log", cwd=tmp_path).stdout
+    assert "1 B: 1.500; 2 B: 1.500; 4 B: 1.500" in " ".join(printed.split())
 
 
 def test_file_times_in_turns_pair_neighbours(tmp_path: Path) -> None:

@@ -216,6 +216,7 @@ def test_the_report_has_both_in_terminal_and_html(tmp_path: Path) -> None:
     page = (tmp_path / "out" / "report.html").read_text()
     assert "+14.9 to +16.1 %" in page
     assert "Published figures carry no interval" in page
+    assert page.count("a drop from 6.60 us at 128 B") == 1
     done = paribus("compare", "infiniband", "roce", "--beside", "azure-2015", cwd=tmp_path)
     assert done.returncode == 2
     assert "did you mean 'azure-2014'?" in done.stderr

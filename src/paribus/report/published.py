@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from paribus.judgement import Judgement, Published
@@ -46,26 +48,31 @@ def section(judgement: Judgement) -> Html:
     rows = _shown(judgement)
     if not rows:
         return Html("")
+    others = _not_here(judgement)
+    return element(
+        "section",
+        element("h2", escape(TITLE)),
+        element("p", escape(CAUTION)),
+        *(_of_source(source, list(found)) for source, found in groupby(rows, lambda r: r.source)),
+        element("p", escape(f"Not measured here: {others}."), kind="small") if others else Html(""),
+        aria_label=TITLE,
+    )
+
+
+def _of_source(source: str, rows: Sequence[Published]) -> Html:
+    """Return the table of the figures of one source; a note stands at the first that it is of."""
     cells = [
         [
             escape(what(row)),
             escape(row.said),
             escape(here(row)),
             escape(row.finding.verdict.word.value if row.finding else ""),
-            escape("; ".join(text for text in (row.source, row.note) if text)),
+            escape("" if before and before.note == row.note else row.note),
         ]
-        for row in rows
+        for before, row in zip((None, *rows), rows, strict=False)
     ]
-    head = ["Figure", "Published", "Here", "Verdict here", "Source"]
-    others = _not_here(judgement)
-    return element(
-        "section",
-        element("h2", escape(TITLE)),
-        element("p", escape(CAUTION)),
-        table(head, cells, "Published figures and one's own", left=(0, 1, 2, 3, 4)),
-        element("p", escape(f"Not measured here: {others}."), kind="small") if others else Html(""),
-        aria_label=TITLE,
-    )
+    head = ["Figure", "Published", "Here", "Verdict here", "Note"]
+    return table(head, cells, source, left=(0, 1, 2, 3, 4))
 
 
 def to_json(row: Published) -> dict[str, object]:

@@ -24,6 +24,8 @@ from paribus.report.wording import (
 from paribus.stats.summary import LEAST_SAMPLES
 from paribus.units import count, format_seconds
 
+MOST_RATIOS = 30
+
 
 def launches_text(judgement: Judgement) -> str:
     """Return how much was measured: "200 launches in 3 min, 2 failed"; of a table, "elsewhere"."""
@@ -173,6 +175,20 @@ def cases_sentence(judgement: Judgement, headline: Finding) -> str:
     return clean(
         f"{counts}; ratio from {ratio_text(low)} ({at_low}) to {ratio_text(high)} ({at_high})"
     )
+
+
+def ratios_by_case(judgement: Judgement, headline: Finding) -> str:
+    """Return the ratio of every case where the ratios are all there is: no blocks, no words."""
+    known = [
+        (f.comparison, f.case)
+        for f in lookup.case_findings(judgement, headline)
+        if f.comparison and f.verdict.size_known
+    ]
+    if any(comparison.blocks for comparison, _ in known):
+        return ""
+    told = [f"{case}: {ratio_text(comparison.ratio)}" for comparison, case in known]
+    more = f"; and {len(told) - MOST_RATIOS} more, in the HTML report"
+    return clean("; ".join(told[:MOST_RATIOS]) + more * (len(told) > MOST_RATIOS))
 
 
 def failure_text(tally: Tally) -> str:

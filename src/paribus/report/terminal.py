@@ -217,6 +217,8 @@ def _print_cases(judgement: Judgement, console: Console) -> None:
     for head in heads:
         who = f"{head.benchmark}, {head.arm}" if several else head.benchmark
         item(console, f"{who}: {sentences.cases_sentence(judgement, head)}")
+        if ratios := sentences.ratios_by_case(judgement, head):
+            item(console, ratios, style="dim", indent=4)
     note = sentences.cases_note(judgement, judgement.cases)
     if note:
         item(console, note, style="dim")
