@@ -241,6 +241,26 @@ def test_lower_limits_in_one_arm(tmp_path: Path) -> None:
     )
 
 
+def test_a_lower_priority_in_one_arm(tmp_path: Path) -> None:
+    needs_root("renice")
+    nice, back = (ours(f"renice -n {value} -p $p") for value in (10, 0))
+    found = audit(tmp_path, study("", f'before = "{nice}"\nafter = "{back}"'))
+    assert unexplained(found) == {"process.nice"}
+    assert found["process.nice"]["arm_value"] == "10"
+
+
+def test_a_library_loaded_first_in_one_arm(tmp_path: Path) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler (cc)")
+    (tmp_path / "lib.c").write_text("int f(void) { return 1; }")
+    build = "cc -shared -fPIC -Wl,--build-id lib.c -o libfirst.so"
+    subprocess.run(build.split(), cwd=tmp_path, check=True)
+    other = f'env = {{ LD_PRELOAD = "{tmp_path}/libfirst.so" }}'
+    found = audit(tmp_path, study("", other))
+    names = {"env.LD_PRELOAD", "lib.libfirst.so.build_id", "lib.libfirst.so.file"}
+    assert unexplained(found) == names
+
+
 def test_another_congestion_control_in_one_arm(tmp_path: Path) -> None:
     name = "net.ipv4.tcp_congestion_control"
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()

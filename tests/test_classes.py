@@ -26,6 +26,7 @@ OF_A_RANK = (
     *("lib.libmpi.so.file", "lib.libc.so.file", "lib.libz.so.file", "env.PMIX_PREFIX"),
     *("storage.anything", "net.core.rmem_max", "os.lsm", "limits.memlock", "launch.date"),
     *("work.qe.iterations", "work.qe.energy_ry", "gpu.links", "launch.cpu_s", "launch.involuntary"),
+    *("load.during.rdma.retry_exceeded_err", "load.during.rdma.rcvd_seq_err"),
     *("load.during.rdma.symbol_error", "load.during.busy_s", "lib.libnccl.so.build_id"),
 )
 """Keys that kernels and studies make, and some that stand in docs/facts.md by their pattern."""

@@ -355,7 +355,56 @@ def test_an_unknown_is_recognised_and_a_value_is_not() -> None:
     assert not any(unknown(value) for value in ("unknown", {}, {"a": 1}, ["unknown"], None, 0))
 
 
+STAT = "77 (a) b (c)) R 1 77 77 0 -1 4194304 98 0 0 0 0 0 0 0 27 7 1 0 900 1 1 {zeros}"
+
+
+@pytest.mark.parametrize(
+    ("number", "name"), [(0, "other"), (1, "fifo"), (3, "batch"), (5, "idle"), (9, "9")]
+)
+def test_the_priority_of_ranks_is_told(number: int, name: str) -> None:
+    zeros = " ".join(["0"] * 16 + [str(number)] + ["0"] * 11)
+    text = STAT.format(zeros=zeros)
+    archive = Archive({"/proc/self/stat": text, "/proc/self/autogroup": "/autogroup-4 nice -5"})
+    facts = facts_of(archive)
+    assert facts["process.nice"] == 7
+    assert facts["process.policy"] == name
+    assert facts["process.autogroup_nice"] == -5
+
+
+@pytest.mark.parametrize("text", ["", "77 (sh) R 1 2", "(", "a" * 9])
+def test_half_a_line_of_the_process_is_no_priority(text: str) -> None:
+    facts = facts_of(Archive({"/proc/self/stat": text, "/proc/self/autogroup": text}))
+    for key in ("process.nice", "process.policy", "process.autogroup_nice"):
+        assert unknown(facts[key])
+
+
+def test_what_keeps_the_time_of_day_is_asked_of_systemd_and_of_chrony() -> None:
+    mark = {"present": ["/run/systemd/timesync/synchronized"]}
+    tracking = "A9FEA97B,169.254.169.123,4,1763,-0.000002,0,0,0,0,0,0,0,16.3,{}"
+    cases = [
+        (Archive({}, lists=mark), "yes"),
+        (Archive({}, tools={"chronyc": (0, tracking.format("Normal"))}), "yes"),
+        (Archive({}, tools={"chronyc": (0, tracking.format("Not synchronised"))}), "no"),
+        (Archive({}, tools={"chronyc": Unknown.ABSENT}), {"unknown": "absent"}),
+    ]
+    for archive, expected in cases:
+        assert facts_of(archive)["clock.synchronised"] == expected
+
+
+def test_priorities_of_packets_are_told_by_no_name_of_an_interface() -> None:
+    group = "/sys/fs/cgroup/net_cls,net_prio/job"
+    texts = {
+        "/proc/self/cgroup": "4:net_cls,net_prio:/job",
+        f"{group}/net_prio.ifpriomap": "lo 0\neth0 5\nib0 3",
+        f"{group}/net_cls.classid": "65537",
+    }
+    facts = facts_of(Archive(texts))
+    assert facts["cgroup.net_priorities"] == ["3", "5"]
+    assert facts["cgroup.net_class"] == 65537
+
+
 def test_this_machine_is_read_without_a_shell(tmp_path: Path) -> None:
+    assert machine_facts()["memory.total_kib"] == facts_of(from_root(Path("/")))["memory.total_kib"]
     assert machine_facts()["os.release"] == facts_of(from_root(Path("/")))["os.release"]
     assert machine_facts(tmp_path) == {}
     assert cores(allowed=frozenset({0})) == (0,)

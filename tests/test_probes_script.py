@@ -262,6 +262,37 @@ def test_another_library_by_the_loaders_path_is_seen(tmp_path: Path) -> None:
     assert lost["program.missing"] == ["libpick.so.1"]
 
 
+def test_a_library_that_is_named_by_its_path_is_seen_and_the_loader_is_none(
+    tmp_path: Path,
+) -> None:
+    """LD_PRELOAD, and the C library's own name by it: neither is lost."""
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    (tmp_path / "lib.c").write_text("int f(void) { return 1; }")
+    library = tmp_path / "libfirst.so.1"
+    build = ["cc", "-shared", "-fPIC", "-Wl,--build-id", str(tmp_path / "lib.c"), "-o"]
+    subprocess.run([*build, str(library)], check=True)
+    sh = os.path.realpath("/bin/sh")
+    plain = facts_from_stream(answer(program=sh))
+    found = from_stream(answer(program=sh)).lists["libraries"]
+    libc = next(path for path in found if "/libc.so" in path)
+    first = {**PLAIN, "LD_PRELOAD": f"{library} {libc}"}
+    facts = facts_from_stream(answer(program=sh, env=first))
+    assert len(facts["lib.libfirst.so.build_id"]) == 40
+    assert facts["lib.libc.so.build_id"] == plain["lib.libc.so.build_id"]
+    added = {key for key in facts.keys() - plain.keys() if key.startswith("lib.")}
+    assert added == {"lib.libfirst.so.build_id", "lib.libfirst.so.file"}
+    assert not any(key.startswith("lib.ld") for key in facts)
+
+
+def test_the_priority_is_that_of_the_launch() -> None:
+    mine = os.getpriority(os.PRIO_PROCESS, 0)
+    facts = facts_from_stream(answer(["nice", "-n", "3", "sh"]))
+    assert facts["process.nice"] == min(19, mine + 3)
+    if shutil.which("chrt"):
+        assert facts_from_stream(answer(["chrt", "-b", "0", "sh"]))["process.policy"] == "batch"
+
+
 # --- who else was busy, and what has no build-id -------------------------------------------------
 
 

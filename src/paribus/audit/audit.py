@@ -395,5 +395,6 @@ def _text(value: Any, before: str = "") -> str:
             before + ", ".join(map(str, value)) if value else "nothing more" if before else "none"
         )
     else:
-        text = value if isinstance(value, str) else json.dumps(value)
+        whole = isinstance(value, float) and value.is_integer()  # a median of counts
+        text = value if isinstance(value, str) else json.dumps(int(value) if whole else value)
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 4]} ..."

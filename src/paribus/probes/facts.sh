@@ -231,13 +231,14 @@ consumers() {
         }'
 }
 
-# libraries: what the loader gives this program here, the files behind the names, and their
-# build-ids: the ELF note is within the first 2 KiB of what today's linkers write. Of those without
+# libraries: what the loader gives this program here (without a name where LD_PRELOAD or the program
+# says the path; but not the loader itself), the files behind the names, and their build-ids: the ELF note is within the first 2 KiB of what today's linkers write. Of those without
 # one (NVIDIA's, built by hand), size and checksum of the first and the last 256 KiB.
 libraries() {
     tool ldd ldd "$program"
     set -- "$program" $(bounded 3 ldd "$program" 2>/dev/null 3>&- |
-        sed -n 's/^.*=> \(\/[^ ]*\) .*/\1/p')
+        sed -n -e '/^[[:space:]]*\/[^ ]*\/ld[-.0-9][^ ]* (/d' \
+            -e 's/^.*=> \(\/[^ ]*\) .*/\1/p' -e 's/^[[:space:]]*\(\/[^ ]*\) (.*/\1/p')
     section libraries
     printf '%s\n' "$@"
     section real

@@ -34,7 +34,7 @@ def limits_facts(archive: Archive) -> dict[str, Any]:
     """Return soft limits under limits, hard ones under limits.hard; -1 is unlimited.
 
     Bytes, seconds (cpu), us (rttime) or counts; the soft ones as the kernels' first line has them.
-    Also the cores that may be used and the scheduling of the process.
+    Also the cores that may be used, privileges, and the priority of the process.
     """
     text = archive.read("/proc/self/limits")
     facts: dict[str, Any] = {}
@@ -44,7 +44,7 @@ def limits_facts(archive: Archive) -> dict[str, Any]:
         match = rows.get(row)
         facts[f"limits.{name}"] = _limit(match[2]) if match else missing
         facts[f"limits.hard.{name}"] = _limit(match[3]) if match else missing
-    return facts | _status(archive)
+    return facts | _status(archive) | _priority(archive)
 
 
 def _limit(text: str) -> int | float | Unknown:
@@ -62,3 +62,25 @@ def _status(archive: Archive) -> dict[str, Any]:
         return dict.fromkeys(names.values(), text)
     rows = dict(line.split(":\t", 1) for line in text.split("\n") if ":\t" in line)
     return {key: rows.get(name, Unknown.ABSENT) for name, key in names.items()}
+
+
+# sched(7) and include/uapi/linux/sched.h: the numbers of the policies.
+_POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
+
+
+def _priority(archive: Archive) -> dict[str, Any]:
+    """Return who goes first when several want a core: nice value and policy of the process, and the
+    nice value of its autogroup, beside which its own counts for nothing (sched(7))."""
+    stat, group = archive.read("/proc/self/stat"), archive.read("/proc/self/autogroup")
+    facts: dict[str, Any] = {}
+    if isinstance(stat, Unknown):
+        facts |= {"process.nice": stat, "process.policy": stat}
+    else:
+        # proc(5): fields 19 and 41; the name before field 3 may hold anything.
+        cells = stat.rpartition(")")[2].split()
+        nice, policy = (cells[16], cells[38]) if len(cells) > 38 else ("?", "?")
+        facts["process.nice"] = number(nice)
+        told = number(policy)
+        facts["process.policy"] = _POLICIES.get(told, policy) if isinstance(told, int) else told
+    of_group = group if isinstance(group, Unknown) else number(group.rpartition(" nice ")[2])
+    return facts | {"process.autogroup_nice": of_group}

@@ -15,6 +15,7 @@ from paribus.model import Facts
 from paribus.probes.archive import Archive, patterns
 from paribus.probes.files import read_file
 from paribus.probes.load import TICKS_PER_S, Readings, background_load
+from paribus.probes.values import about
 
 _FILES = {
     "cpu.governor": "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
@@ -54,7 +55,7 @@ def machine_facts(root: Path = Path("/")) -> dict[str, str | int | float]:
             facts["cpu.hypervisor"] = "yes" if "hypervisor" in value.split() else "no"
     for line in _read(root / "proc/meminfo").splitlines():
         if line.startswith("MemTotal:"):
-            facts["memory.total_kib"] = int(line.split()[1])
+            facts["memory.total_kib"] = about(int(line.split()[1]), 3)
     return facts
 
 
