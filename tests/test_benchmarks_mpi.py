@@ -86,6 +86,8 @@ def test_ranks_are_counted_where_the_output_tells_them() -> None:
         ("osu_allreduce", "full_shm", "0.20              0.17", "0.20              0.21", "mean"),
         ("osu_mbw_mr", "shm", "25.55       25552880.49", "26.55       25552880.49", "not 2555288"),
         ("osu_barrier", "full_shm", "0.13", "0.00", "too small for what the program prints"),
+        ("osu_latency", "shm", "412.66", "nan", "a row after the end of the table: '4194304 "),
+        ("osu_latency", "shm", "412.66", "-inf", "a row after the end of the table: '4194304 "),
     ],
 )
 def test_osu_refusals(name: str, stem: str, old: str, new: str, cause: str) -> None:

@@ -47,7 +47,8 @@ _COLUMNS = re.compile(
     r"(?:\s+(Messages/s))?(?:\s+(Min Latency)\(us\)\s+(Max Latency)\(us\)\s+(Iterations))?"
     r"(?:\s+(Validation))?((?:\s+P\d+ Tail (?:Lat\(us\)|BW\(MB/s\)))*)[ \t]*$"
 )
-_NUMBERS = re.compile(r"^[ \t]*(?:[\d.]+|Pass|Fail)(?:[ \t]+(?:[\d.]+|Pass|Fail))*[ \t]*$", re.M)
+_CELL = r"(?:[\d.]+|Pass|Fail|-?(?:nan|NaN|inf)\w*)"
+_NUMBERS = re.compile(rf"^[ \t]*{_CELL}(?:[ \t]+{_CELL})*[ \t]*$", re.M)
 _TAIL = re.compile(r"P\d+")
 _COMPLAINTS = ("This test requires ", "Invalid option [", "Error: '")
 _TYPES = ("mpi_char", "mpi_int", "mpi_float")
