@@ -278,6 +278,23 @@ def test_versions_are_told(tmp_path: Path) -> None:
     assert "osu_latency 7.4, osu_latency 7.5" in found.design
 
 
+def test_a_version_that_a_tool_does_not_print_is_not_told(tmp_path: Path) -> None:
+    text = (FIXTURES / "incast" / "good-handmade-three-senders.out").read_text()
+    write(tmp_path, {"a.log": text, "b.log": text})
+    found = judged(tmp_path / "a.log", tmp_path / "b.log")
+    assert found.design.startswith("2 logs of incast, paired: one log of each arm.")
+    shown = {(f.metric.name, str(f.case)) for f in found.cases}
+    assert {("sender", f"queue_pairs={q}, sender={n}") for q in (4, 16, 64) for n in (1, 2, 3)} < (
+        shown
+    )
+
+
+def test_one_launch_without_a_neighbour_is_told_as_one(tmp_path: Path) -> None:
+    a, b = in_turns(tmp_path, 1.1)
+    write(a, {"late.log": osu()}, [time.time() + 1e6])
+    assert text_of(judged(a, b), "launches left out").startswith("1 launch has no neighbour")
+
+
 def test_two_tools_are_never_mixed_and_the_report_says_so(tmp_path: Path) -> None:
     imb = next(iter(sorted((FIXTURES / "imb_pingpong").glob("good-*.out")))).read_text()
     for arm in ("a", "b"):

@@ -126,7 +126,8 @@ def _read_from(kinds: Sequence[Kind], why: str) -> str:
 
 
 def _tool(log: Log) -> str:
-    return f"{log.reading.benchmark} {log.reading.version}".strip()
+    version = "" if log.reading.version == "not printed" else log.reading.version
+    return f"{log.reading.benchmark} {version}".strip()
 
 
 # --- notices ---------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from paribus.judgement import Notice
 from paribus.tables.launches import Arrangement, Group
 from paribus.tables.table import Table, shown
-from paribus.units import format_seconds
+from paribus.units import count, format_seconds
 
 NEED_TIMES = ("drift", "order effect")
 """Notices that say nothing where the order of launches is not known."""
@@ -185,11 +185,13 @@ def _left_out(found: Arrangement) -> Iterable[Notice]:
 
 def _unpaired(found: Arrangement) -> Iterable[Notice]:
     if found.unpaired:
+        one = found.unpaired == 1
         yield Notice(
             "launches left out",
             "note",
-            f"{found.unpaired} launches have no neighbour of the other arm in time and are left"
-            " out; which ones, the times alone decided.",
+            f"{count(found.unpaired, 'launch')} {'has' if one else 'have'} no neighbour of the"
+            f" other arm in time and {'is' if one else 'are'} left out; which, the times alone"
+            " decided.",
             figures={"launches": found.unpaired},
         )
 
