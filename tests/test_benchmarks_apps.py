@@ -68,7 +68,7 @@ def test_several_runs_of_one_input_are_several_cases() -> None:
     assert loops == {"run=1": (1.32194,), "run=2": (0.505995,)}
     assert found.parameters["steps"] == "100/50"
     text = (FIXTURES / "lammps" / "two_runs.out").read_text()
-    with pytest.raises(ParseError, match="2 runs were begun and 1 have ended"):
+    with pytest.raises(ParseError, match="runs begun: 2, ended: 1"):
         BENCHMARKS["lammps"].read(text.replace("Loop time of 0.5", "Lop time of 0.5"))  # type: ignore[misc]
 
 

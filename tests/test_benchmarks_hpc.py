@@ -251,6 +251,11 @@ def test_pynamic_starts_in_its_own_folder_with_the_time(tmp_path: Path) -> None:
     ("path", "said"),
     [
         ("mixbench/fail-handmade-alternating", "the one named read-only is"),
+        ("mixbench/fail-handmade-killed", "the program ended before"),
+        ("nvbandwidth/fail-handmade_waived", "every test case was waived"),
+        ("ib_write_bw/fail-handmade-cut", "the program ended before"),
+        ("npb_ep/fail-handmade-wrong_np", "Total processes = 1, but Compiled procs = 2"),
+        ("lammps/fail-killed", "runs begun: 1, ended: 0"),
         (
             "npb_cg/fail-wrong_np",
             "num of procs allocated ( 1 ) is not equal to compiled number of procs ( 2 )",

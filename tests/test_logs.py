@@ -232,6 +232,7 @@ def test_nothing_to_compare_is_exit_2_and_says_what_was_found(tmp_path: Path) ->
     assert "osu_latency: 1 log of a, none of b" in said
     assert "imb_pingpong" in said
     assert "1 log of b, none of a" in said
+    assert "two tools differ by 14 % on the same latency" in said
     (tmp_path / "c").mkdir()
     done = paribus("compare", "a", "c", cwd=tmp_path)
     assert done.returncode == 2

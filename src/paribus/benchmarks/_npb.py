@@ -119,7 +119,7 @@ def read(kernel: str, operations: Operations, text: str) -> Reading:
     ranks = count(fields["Total processes"], line["Total processes"])
     for key in ("Compiled procs", "Active processes"):
         if key in fields and count(fields[key], line[key]) != ranks:
-            refuse(f"{ranks} ranks were started, but {key} = {fields[key]}", line[key])
+            refuse(f"Total processes = {ranks}, but {key} = {fields[key]}", line[key])
     size = _SIZE.fullmatch(fields["Size"])
     if size is None:
         refuse(f"{fields['Size'][:40]!r} is not a size", line["Size"])

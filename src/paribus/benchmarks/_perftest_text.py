@@ -200,6 +200,8 @@ def _rows(text: str, at: int, columns: int) -> list[tuple[list[str], int]]:
         cells = row.split()
         if len(cells) == 8 and columns == 9 and (touching := _TOUCHING.fullmatch(row)):
             cells = [*touching[1].split(), *touching[2].split()]
+        if not cells:
+            refuse("the table has no end: the program ended before", number)
         if len(cells) != columns:
             refuse(f"expected a row of {columns} figures, got {row.strip()[:80]!r}", number)
         found.append((cells, number))

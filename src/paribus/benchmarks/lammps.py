@@ -155,7 +155,7 @@ def _runs(text: str) -> Iterable[_Run]:
     starts = [m.start() for mark in _MEMORY for m in re.finditer(f"^{mark}", text, re.M)]
     starts.sort()
     if len(starts) != len(ends):
-        refuse(f"{len(starts)} runs were begun and {len(ends)} have ended")
+        refuse(f"runs begun: {len(starts)}, ended: {len(ends)}")
     for number, (start, at) in enumerate(zip(starts, ends, strict=True)):
         until = starts[number + 1] if number + 1 < len(starts) else len(text)
         loop = _LOOP.match(text, at)

@@ -120,6 +120,8 @@ def _rows(lines: list[str], groups: int, first: int) -> tuple[list[int], list[li
     rates: list[list[float]] = [[] for _ in range(groups)]
     for number, line in enumerate(lines[2:], first + 2):
         if (row := form.fullmatch(line)) is None:
+            if number - first == len(lines) - 1 and not line:
+                refuse("the closing line of the table is missing: the program ended before", first)
             if not re.fullmatch(r"-{60,}[ \t]*", line):
                 refuse(f"expected a row or the closing line, got {line[:60]!r}", number)
             break

@@ -36,7 +36,8 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
         raise UserError(
             nothing(logs),
             place=" and ".join(logs.arms),
-            mend="give outputs of the same benchmark with the same parameters for each arm;"
+            mend="give outputs of the same benchmark with the same parameters for each arm (two"
+            " tools differ by 14 % on the same latency: one is never held against another);"
             " `paribus list` names what is read",
         )
     tools = {kind.label: kind.tool for kind in logs.kinds}
