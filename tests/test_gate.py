@@ -144,7 +144,8 @@ def test_a_launch_counts_all_that_its_processes_used(tmp_path: Path) -> None:
         )
     assert done.exit_code == 0
     assert done.cpu_s is not None
-    assert 0.6 <= done.cpu_s < 1.2
+    # Two of them are 0.4, one counted twice makes 0.8; kernels account a few ms otherwise.
+    assert 0.5 < done.cpu_s < 0.75
     assert done.involuntary is not None
 
 
