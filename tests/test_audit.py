@@ -207,6 +207,12 @@ def test_volatile_facts_are_noted_only_where_they_differ_notably() -> None:
     assert answer(60.0) == {"load.cpu_pressure_10s": "noted"}
 
 
+def test_medians_of_counts_are_shown_as_counts() -> None:
+    ours, theirs = one({"rank.involuntary": 21304.0}), one({"rank.involuntary": 12981.5})
+    (difference,) = ask(ours, theirs).differences
+    assert (difference.reference_value, difference.arm_value) == ("21304", "12981.5")
+
+
 def test_long_lists_are_shown_by_what_they_do_not_share() -> None:
     flags = [f"flag{i}" for i in range(100)]
     ours, theirs = one({"cpu.flags": [*flags, "avx512f"]}), one({"cpu.flags": [*flags, "sse9"]})
@@ -221,6 +227,8 @@ def test_search_paths_are_shown_by_what_they_do_not_share() -> None:
     (difference,) = ask(ours, theirs).differences
     told = (difference.reference_value, difference.arm_value)
     assert told == ("nothing more", "only: /opt/software/mpi/lib")
+    (difference,) = ask(ours, one({key: ":".join([*base, base[0], ""])})).differences
+    assert difference.arm_value == "only: /opt/software/mpi/lib, (empty)"
     # In another order nothing is missing, so the whole paths are shown.
     (difference,) = ask(ours, one({key: ":".join(base[::-1])})).differences
     assert difference.reference_value == ":".join(base)

@@ -6,13 +6,14 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mpis import any_mpi, installations
-from studies import STEADY, command, paribus, write_study
+from studies import RANDOM, STEADY, command, paribus, write_study
 
 LATENCY = """
 [[benchmarks]]
@@ -373,6 +374,44 @@ def test_a_change_in_the_course_of_a_study_withholds_its_verdict(tmp_path: Path)
     again = paribus("audit", "out", cwd=tmp_path)
     assert again.returncode == 0, again.stdout
     assert "no launch used the network" in " ".join(again.stdout.split())
+
+
+def test_an_update_between_blocks_ends_the_study(tmp_path: Path) -> None:
+    """Looked for after every block here, not every ten minutes: the 7th finds another setting."""
+    wrap = in_namespace("--net", script="ip link set lo up")
+    script = (
+        f"n=$(cat {tmp_path}/n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > {tmp_path}/n;"
+        f" [ $n -ne 13 ] || sysctl -qw net.ipv4.tcp_sack=0; {RANDOM}"
+    )
+    path = write_study(tmp_path, script=script, plan="blocks = 60", factor="nothing")
+    code = (
+        "import sys; from paribus.study import execute; execute.GATHER_EVERY_S = 0.0;"
+        "from paribus.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    )
+
+    def run(*options: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [*wrap, sys.executable, "-c", code, "run", str(path), "--out", "out", *options],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+        return done.returncode, " ".join(done.stdout.split())
+
+    code_of_it, said = run()
+    assert code_of_it == 3, said
+    launches = int((tmp_path / "n").read_text())
+    assert launches in (13, 14, 15, 16), "warm-up and six blocks, or one more"
+    assert "net.ipv4.tcp_sack on" in said
+    assert "Ended before its last block, for the platform changed (net.ipv4.tcp_sack)" in said
+    # Undone (the next namespace is a new one), it is told all the same; accepted, it goes on.
+    assert run("--resume")[0] == 3
+    assert int((tmp_path / "n").read_text()) <= launches + 2
+    code_of_it, said = run("--resume", "--accept", "net.ipv4.tcp_sack=no launch used the network")
+    assert code_of_it == 0, said
+    assert int((tmp_path / "n").read_text()) >= 120
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -118,7 +118,17 @@ def test_a_banner_before_the_facts_does_not_matter(tmp_path: Path) -> None:
     ready = make_ready(study, lambda _: None)["a"]
     with LocalHost() as host:
         (plain,) = gather_arm(study, ready, host)
+        speaking = answering(
+            tmp_path,
+            'echo "*** Welcome to this cluster ***"; printf "no newline: "; "$@"; echo bye',
+        )
+        (behind,) = gather_arm(study, ready, Through(host, speaking))
     assert len(plain.facts) > 100
+    lasting = [
+        {key: value for key, value in one.facts.items() if not key.startswith(("load.", "cgroup."))}
+        for one in (plain, behind)
+    ]
+    assert lasting[0] == lasting[1]
 
 
 @pytest.mark.parametrize(
@@ -309,6 +319,25 @@ def test_changes_are_told_from_the_first_to_the_last(tmp_path: Path) -> None:
     (one,) = changes(several, study, ("compute",), {})
     assert isinstance(one, Difference)
     assert (one.arm, one.key, one.kind, one.node) == ("a", "gpu.0.driver", "unexplained", "n1")
+
+
+def test_a_change_that_was_undone_is_told_and_each_fact_once(tmp_path: Path) -> None:
+    study = study_of(tmp_path)
+    half = {ERROR: "node 1 of 1: stopped", "load.running": 1}
+    drivers = ("550", "551", "552", None, "550")
+    several = [
+        Gathered("a", "n1", float(at), {"gpu.0.driver": driver, "load.running": at})
+        if driver
+        else Gathered("a", "n1", float(at), half)
+        for at, driver in enumerate(drivers)
+    ]
+    (one,) = changes(several, study, ("compute",), {})
+    assert (one.key, one.reference_value, one.arm_value) == ("gpu.0.driver", "550", "551")
+    (said,) = changes(several, study, ("compute",), {"gpu.0.driver": "only tools were new"})
+    assert (said.kind, said.reason) == ("accepted", "only tools were new")
+    assert changes([several[0], several[3], several[4]], study, ("compute",), {}) == ()
+    other = Gathered("a", "n1", 9.0, {ERROR: "node 1 of 1: no answer", NODES: 1})
+    assert changes([several[3], other], study, ("compute",), {}) == ()
 
 
 def test_a_node_that_failed_once_and_answered_later_is_known() -> None:

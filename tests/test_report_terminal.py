@@ -297,6 +297,15 @@ def test_withheld_for_another_reason_than_the_audit() -> None:
     assert not any("explains" in s for s in steps)
 
 
+def test_a_study_that_a_change_ended_does_not_say_that_it_simply_goes_on() -> None:
+    base = judgements.incomplete()
+    moved = Difference("gpu.0.driver", "bridged", "550", "551", "unexplained", "changed", 3, "n1")
+    (step, *_) = advice.next_steps(replace(base, differences=(moved,)))
+    assert "gpu.0.driver" in step
+    assert "begin anew in another directory" in step
+    assert "--resume --accept gpu.0.driver=REASON" in step
+
+
 def test_next_steps() -> None:
     steps = advice.next_steps(judgements.two_arms())
     assert any("about 7 more blocks needed; set blocks = 67 under [plan]" in s for s in steps)

@@ -220,7 +220,7 @@ def moved(before: Nodes, after: Nodes, question: Question) -> tuple[Difference, 
     """
     found = []
     for node in sorted(before.keys() & after.keys()):
-        for key in sorted(before[node].keys() | after[node].keys()):
+        for key in sorted((before[node].keys() | after[node].keys()) - {ERROR, NODES}):
             row = classify(key)
             first, last = _value(before[node], key), _value(after[node], key)
             if not _held(row) or first == last or _unread(first) or _unread(last):
@@ -391,9 +391,8 @@ def _text(value: Any, before: str = "") -> str:
     if unknown(value):
         return f"({value['unknown']})"
     if isinstance(value, list):
-        text = (
-            before + ", ".join(map(str, value)) if value else "nothing more" if before else "none"
-        )
+        told = ", ".join(str(one) or "(empty)" for one in value)
+        text = before + told if value else "nothing more" if before else "none"
     else:
         whole = isinstance(value, float) and value.is_integer()  # a median of counts
         text = value if isinstance(value, str) else json.dumps(int(value) if whole else value)

@@ -18,7 +18,16 @@ MOST_BLOCKS = 1000
 def next_steps(judgement: Judgement) -> tuple[str, ...]:
     """Return what the user can do now, most pressing first; empty when nothing is open."""
     steps = []
-    if lookup.measured(judgement) and not judgement.complete:
+    # Of one node alone: what it was before, and what it became while the study went on.
+    changed = {d.key for d in judgement.differences if d.kind == "unexplained" and d.node}
+    if lookup.measured(judgement) and not judgement.complete and changed:
+        accept = " ".join(f"--accept {key}=REASON" for key in sorted(changed))
+        steps.append(
+            f"Ended before its last block, for the platform changed ({listing(sorted(changed))}):"
+            " begin anew in another directory; or, if it cannot matter,"
+            f" {run_command(judgement)} --resume {accept} goes on with the same schedule."
+        )
+    elif lookup.measured(judgement) and not judgement.complete:
         goes_on = "goes on with the same schedule"
         if judgement.study.settings.monitor:
             goes_on = "goes on watching, at any time; the interval stays valid"

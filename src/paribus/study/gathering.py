@@ -185,16 +185,28 @@ def changes(
     layers: Sequence[str],
     accepted: Mapping[str, str],
 ) -> tuple[Difference, ...]:
-    """Return what should have stayed on the nodes of an arm and did not, from first to last."""
-    first: dict[str, dict[str, Facts]] = {}
+    """Return what should have stayed on the nodes of an arm and did not, each against the first.
+
+    Of several changes of one fact the first is told; one that was undone is told as well, for
+    launches may have met it.
+    """
+    first: dict[tuple[str, str], Facts] = {}
+    found: dict[tuple[str, str, str], Difference] = {}
     for one in gathered:
-        first.setdefault(one.arm, {}).setdefault(one.node, one.facts)
-    last = of_nodes(gathered)
-    return ranked(
-        one
-        for arm, nodes in first.items()
-        for one in moved(nodes, last[arm], Question(study, arm, layers, accepted))
-    )
+        before = first.setdefault((one.arm, one.node), one.facts)
+        # Thousands of answers, of a study that watches for weeks, are mostly alike.
+        other = {ERROR} | {
+            key
+            for key in before.keys() | one.facts.keys()
+            if before.get(key, ERROR) != one.facts.get(key, ERROR)
+        }
+        then, now = (
+            {one.node: {key: facts[key] for key in other & facts.keys()}}
+            for facts in (before, one.facts)
+        )
+        for told in moved(then, now, Question(study, one.arm, layers, accepted)):
+            found.setdefault((told.arm, told.node, told.key), told)
+    return ranked(found.values())
 
 
 def _programs(study: Study, ready: Ready) -> tuple[str, ...]:
