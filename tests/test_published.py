@@ -111,6 +111,7 @@ def test_the_command_shows_each_with_its_source(name: str, tmp_path: Path) -> No
     publication = load_publication(SHIPPED / f"{name}.toml")
     assert publication.source in flat
     assert "carry no interval" in flat
+    assert "( against" not in flat
     page = (tmp_path / "out" / "report.html").read_text()
     told = json.loads((tmp_path / "out" / "verdict.json").read_text())
     assert len(told["published"]) == len(publication.figures)

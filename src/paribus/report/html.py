@@ -113,7 +113,7 @@ def _header(judgement: Judgement) -> Html:
     facts = [
         ("Factor", study.factor),
         ("Reference", judgement.reference),
-        ("Compared with it", ", ".join(a.name for a in study.arms[1:])),
+        ("Compared with it", ", ".join(a.name for a in study.arms[1:]) or "nothing"),
         ("Measured", sentences.launches_text(judgement)),
     ]
     if judgement.started is not None:

@@ -73,11 +73,12 @@ def print_report(judgement: Judgement, console: Console) -> None:
 
 def _what(judgement: Judgement) -> str:
     arms = ", ".join(a.name for a in judgement.study.arms[1:])
+    against = f"{arms} against the reference {judgement.reference}" if arms else "one arm"
     state = "" if judgement.complete else "; unfinished"
     if judgement.study.settings.monitor:
         state = "; open-ended, the words are as of now"
     return (
-        f"Factor: {judgement.study.factor} ({arms} against the reference {judgement.reference}). "
+        f"Factor: {judgement.study.factor} ({against}). "
         f"{'' if lookup.measured(judgement) else 'Measured '}"
         f"{sentences.launches_text(judgement)}{state}."
     )
