@@ -86,7 +86,7 @@ def test_hpcc_in_two_arms_with_the_blas_kernel_that_each_really_used(tmp_path: P
     assert done.returncode == 0, done.stdout + done.stderr
     with Store(tmp_path / "out") as store:
         stored = list(store.launches())
-    assert {one.outcome.state for one in stored} == {State.OK}
+    assert [one.outcome.error for one in stored if one.outcome.state is not State.OK] == []
     cores: dict[str, set[str]] = {}
     for one in stored:
         cores.setdefault(one.launch.arm, set()).add(one.outcome.facts["lib.blas.core"])
