@@ -397,6 +397,7 @@ def test_unlike_numbers_without_times_have_a_ratio_only(tmp_path: Path) -> None:
     a = write(tmp_path / "a", many(count=9))
     found = judged(a, write(tmp_path / "b", many(1.5, count=4, name="slurm-{}.out")))
     (head,) = found.headlines
+    assert "not paired: the arms have different numbers of logs" in found.design
     assert head.verdict.word is Word.WITHHELD
     assert head.comparison is not None
     assert head.comparison.ratio == pytest.approx(1.5, rel=0.02)
@@ -491,6 +492,18 @@ def test_the_linpack_inside_hpcc_is_no_log_of_linpack(tmp_path: Path) -> None:
     write(tmp_path, {"a/x.txt": linpack + text})
     _, logs, unread = find_logs([tmp_path / "a"])
     assert {log.reading.benchmark for log in logs} | {one.tool for one in unread} == {"hpl", "hpcc"}
+
+
+def test_the_wiring_of_gpus_among_the_logs_is_told(tmp_path: Path) -> None:
+    for arm, name in (("a", "balance"), ("b", "cascade")):
+        text = (FIXTURES / "nvidia_topo" / f"handmade_{name}.out").read_text()
+        write(tmp_path / arm, {"x.log": osu(), "topo.txt": text})
+    (tmp_path / "b" / "cut.txt").write_text("\n".join(text.splitlines()[:3]))
+    said = text_of(judged(tmp_path / "a", tmp_path / "b"), "not read")
+    wiring = "is no benchmark but the wiring of 4 GPUs (nvidia-smi topo -m; pairs by link: "
+    assert f"a/topo.txt {wiring}2 NODE, 2 PIX, 6 SYS)" in said
+    assert f"b/topo.txt {wiring}6 PIX, 4 PXB)" in said
+    assert "b/cut.txt is a damaged output of nvidia-smi topo -m: " in said
 
 
 def test_three_folders_are_three_arms(tmp_path: Path) -> None:

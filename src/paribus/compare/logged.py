@@ -123,7 +123,8 @@ def _read_from(kinds: Sequence[Kind], why: str) -> str:
     tools = list(dict.fromkeys(_tool(log) for kind in kinds for log in kind.logs))
     files = {log.path for kind in kinds for log in kind.logs}
     named = ", ".join(tools[:6]) + (f" and {len(tools) - 6} more" if len(tools) > 6 else "")
-    return f"{count(len(files), 'log')} of {named}, paired: {why}."
+    how = f"not paired: {why[5:]}" if why.startswith("not: ") else f"paired: {why}"
+    return f"{count(len(files), 'log')} of {named}, {how}."
 
 
 def _tool(log: Log) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -18,11 +19,13 @@ from itertools import chain, takewhile
 from multiprocessing import get_context
 from pathlib import Path
 
+from paribus.benchmarks import nvidia_topo
 from paribus.benchmarks._tool import FAILED, HEAD, line_at, plain
 from paribus.compare.recognise import readings, tools
-from paribus.errors import UserError
+from paribus.errors import ParseError, UserError
 from paribus.model import Reading
 from paribus.study.plan import read_plan
+from paribus.units import count
 
 MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
@@ -314,10 +317,24 @@ def _text(file: str, size: int) -> tuple[str, list[str], str]:
 
 def _no_tool(text: str) -> str:
     """Return why a text is of no tool: a launch may have failed before its tool said its name."""
+    if nvidia_topo.recognise(text):
+        return _wiring(text)
     found = [at for mark in BEFORE if (at := text.find(mark)) >= 0]
     if not found:
         return "is no output of a tool that is known here"
     return f"{FAILED_LAUNCH} {line_at(text, min(found)).strip()[:160]!r}"
+
+
+def _wiring(text: str) -> str:
+    """Return how many pairs of GPUs and adapters each kind of link joins."""
+    try:
+        facts = nvidia_topo.read(text)
+    except ParseError as error:
+        return f"is a damaged output of nvidia-smi topo -m: {error.cause}"
+    links = Counter(str(v) for k, v in facts.items() if k != "gpu.topology.gpus")
+    told = ", ".join(f"{n} {link}" for link, n in sorted(links.items())) or "no pair"
+    gpus = count(int(facts["gpu.topology.gpus"]), "GPU")
+    return f"is no benchmark but the wiring of {gpus} (nvidia-smi topo -m; pairs by link: {told})"
 
 
 def _shown(path: Path) -> str:
