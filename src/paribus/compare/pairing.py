@@ -141,15 +141,17 @@ def _labels(logs: Iterable[Log]) -> dict[Key, str]:
 
 
 def _setting(name: str, value: Scalar | None) -> str:
-    """Return a parameter as words: "window size 64", "no validation", "2 ranks".
+    """Return a parameter as words: "window size 64", "no validation", "1 rank".
 
-    >>> _setting("window_size", 64), _setting("validation", False), _setting("ranks", 2)
-    ('window size 64', 'no validation', '2 ranks')
+    >>> _setting("window_size", 64), _setting("validation", False), _setting("ranks", 1)
+    ('window size 64', 'no validation', '1 rank')
     """
     words = name.replace("_", " ")
     if isinstance(value, bool):
         return words if value else f"no {words}"
-    return f"{value} {words}" if name in ("ranks", "threads") else f"{words} {value}"
+    if name in ("ranks", "threads") and isinstance(value, int):
+        return count(value, name.removesuffix("s"))
+    return f"{words} {value}"
 
 
 def _problems(
