@@ -365,6 +365,11 @@ def test_one_arm_after_the_other_is_no_comparison(tmp_path: Path) -> None:
     (head,) = found.headlines
     assert head.verdict.word is Word.WITHHELD
     assert "do not alternate in time" in head.verdict.reason
+    assert "`--pair order` shows the interval" in head.verdict.reason
+    (head,) = judged(a, b, pair="order").headlines
+    assert head.verdict.word is Word.WITHHELD
+    assert head.comparison is not None
+    assert 1 < head.comparison.low < 1.5 < head.comparison.high < 2
     assert words_of(judged(a, b, pair="name")) == {"osu_latency": "slower"}
 
 

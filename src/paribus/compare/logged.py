@@ -10,6 +10,7 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.compare.imported import Answers, judge_table, merged
 from paribus.compare.logs import Log, Unread
 from paribus.compare.pairing import PUBLISHED, WORK, Kind, Logs, Pairing, other_work, sources_of
+from paribus.compare.provenance import IN_TURNS
 from paribus.errors import UserError
 from paribus.judgement import Finding, Judgement, Notice, Verdict, Word
 from paribus.study.conclude import sentence
@@ -21,6 +22,7 @@ MOST_REFUSED = 0.10
 """Share of an arm's logs of a tool that may be refused, as in `stats.reliability`."""
 
 AS_PUBLISHED = "published figures carry no interval, and nothing else of them was held equal"
+LUCK_ALONE = "`--pair order` shows the interval that luck alone would have left, without a verdict"
 BY_ORDER = (
     "nothing says which logs were made close in time, so drift of the machine cannot be told from"
     " a difference; give logs that keep the times of their files, or a table with a column block"
@@ -88,6 +90,11 @@ def _as_paired(part: Judgement, pairing: Pairing, kinds: Sequence[Kind]) -> Judg
         for n in part.notices
     )
     why = {kind.label: BY_ORDER for kind in kinds if pairing == "order"}
+    why |= {
+        head.benchmark: f"{head.verdict.reason}; {LUCK_ALONE}"
+        for head in part.headlines
+        if pairing == "time" and head.verdict.reason.endswith(IN_TURNS)
+    }
     why |= {
         kind.label: AS_PUBLISHED
         for kind in kinds

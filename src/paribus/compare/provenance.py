@@ -15,6 +15,7 @@ NEED_TIMES = ("drift", "order effect")
 FEWEST_BLOCKS = 6
 """Blocks from which on an interval at 95 % exists: 2 / 2^6 is below 5 %."""
 
+IN_TURNS = "launch them in turns"
 ONE_EACH = "one launch each: no interval can be given, and nothing tells a difference from noise"
 
 
@@ -25,7 +26,7 @@ def why_withheld(found: Arrangement) -> str:
     if found.kind == "apart":
         return (
             "the arms do not alternate in time, so drift of the machine cannot be told from a"
-            " difference between them; launch them in turns"
+            f" difference between them; {IN_TURNS}"
         )
     if found.kind == "unordered":
         return (
