@@ -199,6 +199,19 @@ def test_a_setting_of_mpi_in_one_arm(tmp_path: Path) -> None:
     assert found["env.OMPI_MCA_btl_sm_eager_limit"]["arm_value"] == "1024"
 
 
+def test_a_setting_of_mpi_beside_a_container_is_not_taken_for_its_doing(tmp_path: Path) -> None:
+    """The container explains how MPI reaches its hosts, not what the study sets for one arm."""
+    if any_mpi().family != "openmpi":
+        pytest.skip("the variables are those of Open MPI")
+    container = 'container = { engine = "namespace", each = "rank", network = "host" }'
+    settings = 'env = { OMPI_MCA_btl_sm_eager_limit = "1024", OMPI_MCA_smsc = "^cma" }'
+    text = study("", f"{container}\n{settings}", factor="container")
+    found = audit(tmp_path, text)
+    assert unexplained(found) == {"env.OMPI_MCA_btl_sm_eager_limit", "env.OMPI_MCA_smsc"}
+    found = audit(tmp_path, text.replace(settings, ""), code=0)
+    assert "container.engine" in found
+
+
 def test_fewer_cores_in_one_arm(tmp_path: Path) -> None:
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2 or shutil.which("taskset") is None:

@@ -22,6 +22,7 @@ OF_A_RANK = (
     *("steal_s", "wall_s", "clock.tick_ns", "clock.cost_ns", "env.OMPI_MCA_btl", "env.OMP_PLACES"),
     *("env.LD_LIBRARY_PATH", "env.MKL_NUM_THREADS", "env.BLIS_NUM_THREADS"),
     *("probe.before.core_to_core_ns", "probe.after.clock_ghz", "probe.before.triad_gbps"),
+    *("env.OMPI_MCA_coll_tuned_use_dynamic_rules", "env.HYDRA_TOPOLIB", "env.OMPI_MCA_plm"),
     *("env.OPENBLAS_CORETYPE", "env.OMPI_MCA_num_procs", "lib.blas.core", "lib.libblas.so.file"),
     *("lib.libmpi.so.file", "lib.libc.so.file", "lib.libz.so.file", "env.PMIX_PREFIX"),
     *("storage.anything", "net.core.rmem_max", "os.lsm", "limits.memlock", "launch.date"),

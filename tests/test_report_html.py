@@ -15,7 +15,7 @@ import pytest
 import browser
 import judgements
 from paribus.errors import UserError
-from paribus.judgement import Judgement
+from paribus.judgement import Difference, Judgement
 from paribus.model import Case
 from paribus.report import bundle, figures, plots, wording
 from paribus.report.axes import log_ticks, panels
@@ -183,6 +183,31 @@ def test_data_section_lists_lags_and_unusual_launches(cache: Path, tmp_path: Pat
         assert part in data, part
     assert "logs/0009-*" in data
     assert "two states" not in data
+
+
+def test_what_withholds_a_verdict_is_shown_and_what_is_explained_is_folded(
+    cache: Path, tmp_path: Path
+) -> None:
+    base = judgements.withheld()
+    long = [
+        Difference(f"net.ethernet.0.x{n}", "bridged", "a" * 120, "b" * 120, "factor", "by design")
+        for n in range(9)
+    ]
+    told = Difference("env.OMP_PLACES", "bridged", "(absent)", "cores", "accepted", "one thread")
+    silent = Difference("machine.sku", "bridged", "(denied)", "(denied)", "unknown")
+    parsed(replace(base, differences=(*base.differences, *long, told, silent)), cache, tmp_path)
+    raw = (tmp_path / "report.html").read_text().partition("What was not held equal")[2]
+    raw = raw.partition("</section>")[0]
+    shown, _, folded = raw.partition("<details>")
+    assert "1 not explained · 1 accepted · 12 by the factor · 1 noted · 1 unknown" in shown
+    for cell in ("cpu.governor", "performance", "powersave", "env.OMP_PLACES", "one thread"):
+        assert cell in shown
+        assert cell not in folded
+    assert "<summary>the factor: 12 (container.engine, net.mpi.interface," in folded
+    assert ", and 6 more)</summary>" in folded
+    assert folded.count("a" * 120) == 9
+    assert folded.count("by design") == 0, "one caption for all, and here that of the first"
+    assert "<summary>unknown: could not be compared: 1</summary>" in folded
 
 
 def test_many_notes_are_folded(cache: Path, tmp_path: Path) -> None:

@@ -165,7 +165,10 @@ def _answer(parts: Sequence[tuple[_Compared, Question]], question: Question) -> 
     leaders = {key for part, _ in parts for key in part.differing if _explained(key, question)}
     # What follows from a fact that itself follows from the factor is explained as well.
     while more := {
-        key for part, _ in parts for key in part.differing.keys() - leaders if _leader(key, leaders)
+        key
+        for part, _ in parts
+        for key in part.differing.keys() - leaders
+        if _leader(key, leaders, question)
     }:
         leaders |= more
     once: dict[str, Difference] = {}
@@ -179,10 +182,14 @@ def _answer(parts: Sequence[tuple[_Compared, Question]], question: Question) -> 
     return Audit(ranked(once.values()), frozenset(equal - once.keys()))
 
 
-def _leader(key: str, leaders: Collection[str]) -> str:
-    """Return which of `leaders` the fact `key` follows from, "" if none."""
+def _leader(key: str, leaders: Collection[str], question: Question) -> str:
+    """Return which of `leaders` the fact `key` follows from, "" if none.
+
+    A variable that the study itself sets in one arm follows from nothing.
+    """
     row = classify(key)
-    if row.kind != "covaries":
+    set_here = {f"env.{name}" for arm in question.study.arms for name in arm.env}
+    if row.kind != "covaries" or key in set_here:
         return ""
     return min((one for one in leaders if one != key and matches(one, row.follows)), default="")
 
@@ -292,7 +299,7 @@ def _classed(
         named = matches(key, study.explains)
         why = "named under `explains`" if named else factors()[study.factor].reason
         return _difference(key, ours, theirs, "factor", question, why)
-    if leader := _leader(key, leaders):
+    if leader := _leader(key, leaders, question):
         return _difference(key, ours, theirs, "explained", question, f"follows from {leader}")
     if key in question.accepted:
         return _difference(key, ours, theirs, "accepted", question, question.accepted[key])

@@ -142,53 +142,75 @@ def unexplained(judgement: Judgement) -> bool:
 
 
 def html_section(judgement: Judgement) -> Html:
-    """Return the section of the page: a table of what differs, and what is unknown folded."""
-    compared = [d for d in judgement.differences if d.kind != "unknown"]
-    unknown = [d for d in judgement.differences if d.kind == "unknown"]
-    head = [
-        "Fact",
-        "Arm",
-        f"In {judgement.reference}",
-        "In the arm",
-        "Explained by",
-        "Why it matters",
-    ]
-    shown = table(
-        head,
-        [_cells(d) for d in _sorted(compared)],
-        "Facts that differ between the arms",
-        left=range(len(head)),
-    )
+    """Return the section of the page: counts, what presses with both values, the rest folded."""
+    by_kind = {
+        kind: _sorted([d for d in judgement.differences if d.kind == kind]) for kind in MEANS
+    }
+    counts = [f"{units.count(judgement.equal_facts, 'fact')} equal"] if judgement.facts else []
+    counts += [f"{_count(mine)} {_SHORT[kind]}" for kind, mine in by_kind.items() if mine]
     return element(
         "section",
         element("h2", "What was not held equal"),
-        shown if compared else Html(""),
-        element("p", escape(sentences.equal_text(judgement))),
-        _folded(unknown, head[:4]) if unknown else Html(""),
+        element("p", escape(" · ".join(counts) or sentences.equal_text(judgement))),
+        *(
+            _table(mine, judgement, MEANS[kind]) if kind in _OPEN else _folded(mine, judgement)
+            for kind, mine in by_kind.items()
+            if mine
+        ),
+        kind="unequal",
     )
 
 
-def _folded(unknown: Sequence[Difference], head: Sequence[str]) -> Html:
-    count = len({d.key for d in unknown})
+_OPEN = ("unexplained", "accepted")
+"""The kinds that are shown with their values at once."""
+
+_SHORT: Mapping[str, str] = {
+    "unexplained": "not explained",
+    "accepted": "accepted",
+    "factor": "by the factor",
+    "explained": "explained",
+    "noted": "noted",
+    "unknown": "unknown",
+}
+
+
+def _table(differences: Sequence[Difference], judgement: Judgement, caption: str) -> Html:
+    several = len(judgement.study.arms) > 2
+    head = ["Fact", *(["Arm"] if several else [])]
+    head += [f"In {judgement.reference}", "In the arm" if several else f"In {differences[0].arm}"]
+    # Of what the factor changes the reason is one and the same, and of what is unknown none.
+    why = differences[0].kind not in ("factor", "unknown")
+    head += ["Why it matters" if differences[0].kind == "unexplained" else "Why"] if why else []
+    rows = [_cells(d, several=several, why=why) for d in differences]
+    return table(head, rows, caption, left=range(len(head)))
+
+
+def _folded(differences: Sequence[Difference], judgement: Judgement) -> Html:
+    kind = differences[0].kind
+    keys = list(dict.fromkeys(d.key for d in differences))
+    named = keys[:MOST_SHOWN] if kind != "unknown" else []
+    more = f", and {len(keys) - len(named)} more" if len(keys) > len(named) else ""
+    names = f" ({', '.join(named)}{more})" if named else ""
+    told = f"{MEANS[kind]}: {len(keys)}{names}"
     return element(
         "details",
-        element("summary", escape(f"{count} facts could not be compared")),
-        table(
-            head, [_cells(d)[:4] for d in unknown], "Unknown in one arm or in both", left=range(4)
-        ),
+        element("summary", escape(told)),
+        _table(differences, judgement, differences[0].reason if kind == "factor" else MEANS[kind]),
     )
 
 
-def _cells(d: Difference) -> list[Html]:
-    said = escape(MEANS[d.kind])
-    why = f"{LIKELY[d.rank]}: {d.reason}" if d.kind == "unexplained" and d.reason else d.reason
+def _count(differences: Sequence[Difference]) -> int:
+    return len({d.key for d in differences})
+
+
+def _cells(d: Difference, *, several: bool, why: bool) -> list[Html]:
+    said = f"{LIKELY[d.rank]}: {d.reason}" if d.kind == "unexplained" and d.reason else d.reason
     return [
         join(element("code", escape(d.key)), escape(f" on {d.node}" if d.node else "")),
-        escape(d.arm),
+        *([escape(d.arm)] if several else []),
         escape(d.reference_value),
         escape(d.arm_value),
-        element("b", said) if d.kind == "unexplained" else said,
-        escape(why),
+        *([escape(said)] if why else []),
     ]
 
 
