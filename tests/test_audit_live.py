@@ -212,6 +212,21 @@ def test_a_setting_of_mpi_beside_a_container_is_not_taken_for_its_doing(tmp_path
     assert "container.engine" in found
 
 
+def test_what_a_container_is_limited_to_is_not_the_container(tmp_path: Path) -> None:
+    """Fewer open files and a lower priority in the arm with the container: both are told."""
+    needs_root("renice", "prlimit")
+    container = 'container = { engine = "namespace", each = "rank", network = "host" }'
+    lower = ours("prlimit --pid $p --nofile=1000: && renice -n 5 -p $p")
+    back = ours("renice -n 0 -p $p")
+    other = f'{container}\nbefore = "{lower}"\nafter = "{back}"'
+    found = audit(tmp_path, study("", other, factor="container"))
+    assert unexplained(found) == {"limits.nofile", "process.nice"}
+    named = study("", other, factor="container").replace(
+        "[arms.plain]", 'explains = ["limits.nofile", "process.nice"]\n[arms.plain]'
+    )
+    assert audit(tmp_path, named, code=0)["limits.nofile"]["kind"] == "factor"
+
+
 def test_fewer_cores_in_one_arm(tmp_path: Path) -> None:
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2 or shutil.which("taskset") is None:
