@@ -124,6 +124,21 @@ def test_names_addresses_and_serials_are_taken_out_and_facts_stay() -> None:
     assert scrubbed(clean, set()) == clean
 
 
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("/nfs7/alice99/lib:/usr/lib", "/nfs7/node0/lib:/usr/lib"),
+        ("/lustre/bob/lib", "/lustre/user/lib"),
+        ("/scratch/bob/lib:/work/carol", "/scratch/user/lib:/work/user"),
+        ("/opt/software/mpi/lib", "/opt/software/mpi/lib"),
+    ],
+)
+def test_users_are_taken_out_of_search_paths(value: str, kept: str) -> None:
+    archive = Archive({}, lists={"environment": [f"LD_LIBRARY_PATH={value}"]})
+    clean = scrubbed(archive, {"alice99"})
+    assert clean.lists["environment"] == [f"LD_LIBRARY_PATH={kept}"]
+
+
 @pytest.mark.parametrize("path", sorted(MACHINES.glob("*.tar.gz")), ids=lambda path: path.name)
 def test_the_recordings_of_this_repository_are_scrubbed(path: Path) -> None:
     archive = from_tar(path)

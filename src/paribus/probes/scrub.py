@@ -12,7 +12,10 @@ from paribus.probes.archive import ALLOWED, Archive, Unknown
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b")
 _MAC = re.compile(r"(?<![0-9a-fA-F:])(?:[0-9a-fA-F]{2}:){5,19}[0-9a-fA-F]{2}(?![0-9a-fA-F:])")
 _LONG_HEX = re.compile(r"\b[0-9a-f]{32,}\b")
-_HOME = re.compile(r"(/(?:home|users?|u|root)/)[^/\s:,]+", re.IGNORECASE)
+_HOME = re.compile(
+    r"(/(?:home|users?|u|root|scratch|work|projects?|data|lustre|gpfs|beegfs)/)[^/\s:,]+",
+    re.IGNORECASE,
+)
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s,]+")
 _IPV4 = re.compile(r"(?<![0-9.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9.])")
 _IPV6 = re.compile(r"(?<![0-9a-zA-Z:])(?:[0-9a-fA-F]{0,4}:){3,7}[0-9a-fA-F]{0,4}(?![0-9a-zA-Z:.])")
@@ -91,7 +94,9 @@ def _text(place: str, text: str, words: Sequence[str]) -> str:
         text = _IPV6.sub(lambda m: m[0] if _pci(m[0]) else "::", text)
     for word in words:
         if len(word) > 3 or place == "/proc/cmdline" or place.startswith(("tools/", "env")):
-            text = re.sub(rf"(?<![\w/-]){re.escape(word)}(?![\w/-])", "node0", text)
+            # As part of a path, too, unless the word is so short that it may be any directory.
+            edge = r"[\w-]" if len(word) > 3 else r"[\w/-]"
+            text = re.sub(rf"(?<!{edge}){re.escape(word)}(?!{edge})", "node0", text)
     return text
 
 
