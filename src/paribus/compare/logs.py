@@ -6,6 +6,7 @@ reason, and the rest goes on.
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import stat
@@ -31,8 +32,8 @@ MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
 
 MOST_WORKERS = 8
-SHARE = 16 << 20
-"""Bytes that are worth a process: to start one takes as long as to read a third of that."""
+SHARE = 8 << 20
+"""Bytes that are worth a process: some hundred thousand lines, half a second of reading."""
 
 BEFORE = (
     *FAILED,
@@ -259,7 +260,10 @@ def _each(files: Sequence[_File]) -> Iterator[tuple[list[Log], list[Unread]]]:
     done = 0
     if workers > 1:
         try:
-            with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+            # Forked where no thread can hold a lock: to import the readers again takes longer.
+            alone = len([*Path("/proc/self/task").iterdir()]) == 1
+            way = "fork" if alone else "spawn"
+            with ProcessPoolExecutor(workers, get_context(way), gc.disable) as pool:
                 for read in pool.map(_read, files, chunksize=1 + len(files) // (32 * workers)):
                     yield read
                     done += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise, takewhile
 
 from paribus.benchmarks import BENCHMARKS, kernel_logs
@@ -56,6 +56,7 @@ def _tools(marks: Sequence[str]) -> list[str]:
     return sorted(found, key=_order().__getitem__)
 
 
+@lru_cache(maxsize=1)  # asked of a log's beginning, and of all of it, which often is the same
 def _present(text: str) -> list[str]:
     """Return the marks that are in a text."""
     words, by_word, ends = _gates()
