@@ -114,6 +114,15 @@ def test_many_differences_are_cut_but_not_the_unexplained() -> None:
     assert text.index("EXPLAINED by the factor: 20") < text.index("\nbenchmark ")
 
 
+def test_what_several_arms_differ_in_is_named_once_beyond_the_first_few() -> None:
+    noted = tuple(
+        Difference(f"env.X{n}", arm, "0", arm, "noted") for n in range(9) for arm in ("b", "c")
+    )
+    text = " ".join(printed(replace(judgements.three_arms(), differences=noted)).split())
+    assert text.count("env.X8") == 1
+    assert "and 12 more: env.X3," in text
+
+
 def test_what_is_unknown_is_counted_apart() -> None:
     absent = tuple(Difference(f"gpu.{n}", "bridged", "(absent)", "5", "unknown") for n in range(7))
     text = printed(replace(judgements.two_arms(), differences=absent))

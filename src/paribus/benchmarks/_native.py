@@ -183,7 +183,8 @@ def _header_facts(header: Mapping[str, Any]) -> dict[str, Any]:
     limits = header.get("limits") or {}
     facts = {
         "mpi.library": header.get("mpi"),
-        "mpi.build_id": header.get("mpi_build_id"),
+        # A library without one: lib.libmpi.so.digest tells it from others.
+        "mpi.build_id": header.get("mpi_build_id") or {"unknown": "absent"},
         "rank.hosts": header["hosts"],
         "rank.machines": header["boot"],
         "rank.affinity": header["affinity"],

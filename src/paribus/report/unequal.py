@@ -71,7 +71,7 @@ def print_differences(
         for one, arms in mine[: MOST_SHOWN if cut else None]:
             _print_one(one, arms if several else (), console)
         if cut and len(mine) > MOST_SHOWN:
-            rest = ", ".join(one.key for one, _ in mine[MOST_SHOWN:])
+            rest = ", ".join(dict.fromkeys(one.key for one, _ in mine[MOST_SHOWN:]))
             line(console, f"and {len(mine) - MOST_SHOWN} more: {rest}", indent=4, hang=2, most=2)
     item(console, equal, style="dim")
 
