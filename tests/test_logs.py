@@ -35,7 +35,11 @@ GOOD = sorted(p for name in BENCHMARKS for p in (FIXTURES / name).glob("good-*.o
 
 def osu(level: float = 1.0, sizes: int = 8, *, version: str = "7.4", title: str = "Latency") -> str:
     """Return an output of osu_latency whose figures are `level` times 10, 11, 12, ... us."""
-    rows = "".join(f"{2**i:<10}{level * (10 + i):17.2f}\n" for i in range(sizes))
+    return osu_of([level * (10 + i) for i in range(sizes)], version=version, title=title)
+
+
+def osu_of(figures: Sequence[float], *, version: str = "7.4", title: str = "Latency") -> str:
+    rows = "".join(f"{2**i:<10}{figure:17.2f}\n" for i, figure in enumerate(figures))
     heading = f"# OSU MPI {title} Test v{version}\n# Datatype: MPI_CHAR.\n"
     return f"\n{heading}# Size       Avg Latency(us)\n{rows}"
 
@@ -603,12 +607,38 @@ def test_hostile_names_and_texts_are_data(tmp_path: Path) -> None:
 
 
 def test_a_thousand_logs_are_judged_within_five_seconds(tmp_path: Path) -> None:
+    draw = random.Random(5)
     for arm, effect in (("a", 1.0), ("b", 1.1)):
-        write(tmp_path / arm, many(effect, 500))
+        texts = {
+            f"run{n}.log": osu_of(
+                [effect * (10 + i) * draw.lognormvariate(0, 0.01) for i in range(8)]
+            )
+            for n in range(500)
+        }
+        write(tmp_path / arm, texts)
     begin = time.process_time()
     found = judged(tmp_path / "a", tmp_path / "b")
     assert time.process_time() - begin < 5
     assert words_of(found) == {"osu_latency": "slower"}
+
+
+def test_copied_logs_are_no_launches(tmp_path: Path) -> None:
+    a, b = many(count=8, seed=1), many(1.1, count=8, seed=2)
+    write(tmp_path / "a", a)
+    write(tmp_path / "b", {**b, "run3.log": b["run2.log"]})
+    found = judged(tmp_path / "a", tmp_path / "b", pair="name")
+    assert words_of(found) == {"osu_latency": "withheld"}
+    assert "b/run2.log, b/run3.log have the same figures" in found.headlines[0].verdict.reason
+    # Also where the arms are copies of each other: nothing is as equal as a log and itself.
+    write(tmp_path / "c", a)
+    found = judged(tmp_path / "a", tmp_path / "c", pair="name")
+    assert words_of(found) == {"osu_latency": "withheld"}
+    assert "and 7 other groups are alike" in found.headlines[0].verdict.reason
+    # One figure may well come out the same twice.
+    write(tmp_path / "d", {name: osu(sizes=1) for name in a})
+    write(tmp_path / "e", {name: osu(1.1, sizes=1) for name in a})
+    found = judged(tmp_path / "d", tmp_path / "e", pair="name")
+    assert "same figures" not in found.headlines[0].verdict.reason
 
 
 def test_every_notice_is_in_the_documentation() -> None:
@@ -617,7 +647,7 @@ def test_every_notice_is_in_the_documentation() -> None:
     for module in ("logged", "beside"):
         text = (root / "src" / "paribus" / "compare" / f"{module}.py").read_text()
         names = re.findall(r'(?:Notice|_sentences)\(\s*"([a-z ]+)"', text)
-        names += ["work differs", "launches failed"]
+        names += ["work differs", "launches failed", "copies"]
         assert names
         for name in names:
             assert f"**{name}**" in page, name

@@ -13,9 +13,13 @@ from paribus.compare.pairing import PUBLISHED, WORK, Kind, Logs, Pairing, other_
 from paribus.compare.provenance import IN_TURNS
 from paribus.errors import UserError
 from paribus.judgement import Finding, Judgement, Notice, Verdict, Word
+from paribus.model import Sample
 from paribus.study.conclude import sentence
 from paribus.tables.table import build
 from paribus.units import count, plural
+
+LEAST_FIGURES = 8
+"""Different figures in a log from which another one does not have all of them by chance."""
 
 MOST_TOLD = 10
 MOST_REFUSED = 0.10
@@ -65,7 +69,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
                 sorted([*_notices(logs), *whole.notices], key=lambda n: n.level != "warning")
             ),
         ),
-        {**_refused_too_often(logs), **_other_work(logs)},
+        {label: why for reasons in _reasons(logs).values() for label, why in reasons.items()},
     )
 
 
@@ -157,9 +161,9 @@ def _notices(logs: Logs) -> Iterable[Notice]:
     yield from _versions(logs)
     yield from _guards(logs)
     yield from _two_tools(logs)
-    for label, why in {**_refused_too_often(logs), **_other_work(logs)}.items():
-        name = "work differs" if label in _other_work(logs) else "launches failed"
-        yield Notice(name, "warning", f"{label}: {why}.", (label,))
+    for name, reasons in _reasons(logs).items():
+        for label, why in reasons.items():
+            yield Notice(name, "warning", f"{label}: {why}.", (label,))
 
 
 def _sentences(name: str, begin: str, told: Sequence[str]) -> Iterable[Notice]:
@@ -251,6 +255,38 @@ def _two_tools(logs: Logs) -> Iterable[Notice]:
 
 
 # --- what withholds --------------------------------------------------------------------------
+
+
+def _reasons(logs: Logs) -> dict[str, dict[str, str]]:
+    """Return by the name of their notice why verdicts are withheld; the last counts."""
+    return {
+        "launches failed": _refused_too_often(logs),
+        "copies": _copies(logs),
+        "work differs": _other_work(logs),
+    }
+
+
+def _copies(logs: Logs) -> dict[str, str]:
+    """Return for each kind with several logs of one launch why its verdict is withheld.
+
+    A copied log is no second launch: it would make an interval narrow, or arms alike.
+    """
+    found = {}
+    for kind in logs.kinds:
+        alike: dict[tuple[Sample, ...], list[str]] = {}
+        for log in kind.logs:
+            samples = log.reading.samples
+            figures = {value for sample in samples for value in sample.values}
+            if len(figures) >= LEAST_FIGURES and log.reading.version != PUBLISHED:
+                alike.setdefault(samples, []).append(f"{log.arm}/{log.name}")
+        copied = [names for names in alike.values() if len(names) > 1]
+        if copied:
+            more = f", and {len(copied) - 1} other groups are alike" * (len(copied) > 1)
+            found[kind.label] = (
+                f"{_files(copied[0])} have the same figures{more}: a log that was copied is no"
+                " second launch; give the log of each launch once"
+            )
+    return found
 
 
 def _other_work(logs: Logs) -> dict[str, str]:
