@@ -622,6 +622,21 @@ def test_a_thousand_logs_are_judged_within_five_seconds(tmp_path: Path) -> None:
     assert words_of(found) == {"osu_latency": "slower"}
 
 
+def test_arms_measured_one_after_the_other_are_said_to_be_though_names_pair_them(
+    tmp_path: Path,
+) -> None:
+    a, b = many(count=8, seed=1), many(1.1, count=8, seed=2)
+    write(tmp_path / "a", a, times=[1.7e9 + 600 * i for i in range(8)])
+    write(tmp_path / "b", b, times=[1.7e9 + 86400 + 600 * i for i in range(8)])
+    found = judged(tmp_path / "a", tmp_path / "b", pair="name")
+    told = [notice.text for notice in found.notices if notice.name == "one arm after the other"]
+    assert len(told) == 1
+    assert "all logs of a were made before those of b" in told[0]
+    write(tmp_path / "c", b, times=[1.7e9 + 60 + 600 * i for i in range(8)])
+    found = judged(tmp_path / "a", tmp_path / "c", pair="name")
+    assert "one arm after the other" not in {notice.name for notice in found.notices}
+
+
 def test_copied_logs_are_no_launches(tmp_path: Path) -> None:
     a, b = many(count=8, seed=1), many(1.1, count=8, seed=2)
     write(tmp_path / "a", a)

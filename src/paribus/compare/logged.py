@@ -160,6 +160,7 @@ def _notices(logs: Logs) -> Iterable[Notice]:
     yield from _sentences("cases left out", "Cases left out: ", logs.cases)
     yield from _versions(logs)
     yield from _guards(logs)
+    yield from _one_after_the_other(logs)
     yield from _two_tools(logs)
     for name, reasons in _reasons(logs).items():
         for label, why in reasons.items():
@@ -229,6 +230,27 @@ def _guards(logs: Logs) -> Iterable[Notice]:
                     f"{kind.label}, {arm}: {'; '.join(said[:3])}{more}.",
                     (kind.label,),
                     figures={"said": said[:1000]},
+                )
+
+
+def _one_after_the_other(logs: Logs) -> Iterable[Notice]:
+    """Say of logs that are paired by name which arms were measured one after the other."""
+    reference, *others = logs.arms
+    for kind in logs.kinds:
+        if kind.pairing != "name" or any(log.reading.version == PUBLISHED for log in kind.logs):
+            continue
+        times = {arm: [log.at for log in kind.logs if log.arm == arm] for arm in logs.arms}
+        for arm in others:
+            pair = sorted((reference, arm), key=lambda name: min(times[name]))
+            if len(times[arm]) > 1 and max(times[pair[0]]) < min(times[pair[1]]):
+                how = "the dates in them" if kind.logs[0].dated else "the times of their files"
+                yield Notice(
+                    "one arm after the other",
+                    "warning",
+                    f"{kind.label}: by {how} all logs of {pair[0]} were made before those of"
+                    f" {pair[1]}: what else changed meanwhile is part of the ratio.",
+                    (kind.label,),
+                    mend="Launch the arms in turns.",
                 )
 
 
