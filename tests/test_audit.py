@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.audit.accepted import add_accepted, parse_accepted, read_accepted
+from paribus.audit.accepted import add_accepted, in_vain, parse_accepted, read_accepted
 from paribus.audit.audit import (
     ERROR,
     NODES,
@@ -321,6 +321,16 @@ def test_a_pattern_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "full key" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_accepting_what_does_not_differ_is_told() -> None:
+    differing, equal = {"cpu.microcode", "os.release"}, {"cpu.model"}
+    assert in_vain(["os.release"], differing, equal) == ""
+    said = in_vain(["cpu.microcod", "cpu.model", "os.release"], differing, equal)
+    assert said == (
+        "cpu.microcod is no fact of these arms (did you mean cpu.microcode?);"
+        " cpu.model is equal in all arms"
+    )
 
 
 def test_what_was_accepted_stays_with_the_directory(tmp_path: Path) -> None:

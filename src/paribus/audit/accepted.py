@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from paribus.errors import StoreError, UserError
@@ -35,6 +36,19 @@ def parse_accepted(options: Sequence[str]) -> dict[str, str]:
             )
         found[key] = reason
     return found
+
+
+def in_vain(accepted: Iterable[str], differing: Collection[str], equal: Collection[str]) -> str:
+    """Return which accepted keys are of no difference, "" for none: a slip of the pen is told."""
+    told = []
+    for key in accepted:
+        if key in differing:
+            continue
+        close = get_close_matches(key, differing, 1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        why = "is equal in all arms" if key in equal else f"is no fact of these arms{hint}"
+        told.append(f"{key} {why}")
+    return "; ".join(told)
 
 
 def read_accepted(directory: Path) -> dict[str, str]:

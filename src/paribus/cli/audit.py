@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from paribus.audit.accepted import add_accepted, parse_accepted
+from paribus.audit.accepted import add_accepted, in_vain, parse_accepted
 from paribus.audit.audit import ERROR, Audit, Nodes
 from paribus.model import Study
 from paribus.store import Store
@@ -64,6 +64,9 @@ def audit(arguments: argparse.Namespace) -> int:
     accepted = parse_accepted(arguments.accept)
     path = Path(arguments.what)
     seen = _of_directory(path, accepted) if path.is_dir() else _of_study(arguments.what, accepted)
+    differing = {one.key for one in seen.answer.differences}
+    if told := in_vain(accepted, differing, seen.answer.equal):
+        print(f"note: accepted, but no difference: {told}", file=sys.stderr)
     if arguments.json:
         json.dump(to_json(seen.study, seen.nodes, seen.answer), sys.stdout, indent=2)
         print()

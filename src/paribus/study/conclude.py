@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from paribus import __version__
-from paribus.audit.accepted import read_accepted
+from paribus.audit.accepted import in_vain, read_accepted
 from paribus.audit.audit import Audit, audit_study, ranked, typical, unsteady
 from paribus.judgement import Difference, Finding, Judgement, Verdict, Word
 from paribus.model import Facts, State
@@ -44,6 +44,11 @@ def conclude(plan: Plan, store: Store) -> Judgement:
             *notices.voided(voided),
             *notices.changed(_changed(facts)),
             *notices.budget(_cut_short(plan, evidence) if spent else ()),
+            *notices.accepted(
+                in_vain(
+                    read_accepted(store.directory), {d.key for d in said.differences}, said.equal
+                )
+            ),
             *judgement.notices,
         ),
     )

@@ -90,6 +90,13 @@ def budget(cut_short: Sequence[str]) -> list[Notice]:
     ]
 
 
+def accepted(in_vain: str) -> list[Notice]:
+    """Return what to say of accepted keys of which no difference was found."""
+    if not in_vain:
+        return []
+    return [Notice("accepted in vain", "note", f"Accepted, but no difference: {in_vain}.")]
+
+
 def _given_up(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
     arms = [arm.name for arm in plan.study.arms]
     for selection in plan.study.benchmarks:
