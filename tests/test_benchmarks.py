@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench import OUTSIDE
 from paribus.benchmarks import BENCHMARKS, get, load_file
 from paribus.benchmarks._parameters import positive, real, sizes
 from paribus.errors import ParseError, UserError
@@ -44,6 +45,13 @@ def outside(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "own.py"
     path.write_text(text)
     return path
+
+
+def test_the_benchmark_that_bench_measures_with_works(tmp_path: Path) -> None:
+    benchmark = load_file(outside(tmp_path, OUTSIDE))
+    assert benchmark.name == "echo"
+    (sample,) = benchmark.parse(" 41\n", Request({}, 1)).samples
+    assert sample.values == (42.0,)
 
 
 def documented_example() -> str:

@@ -51,7 +51,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "benchmarks-of-paribus.md"
 OUTSIDE = """
 import re
-from paribus.model import (*)
+from paribus.model import Benchmark, Case, Metric, Parsed, Program, Sample
 
 def command(request):
     # A different figure each time, so that no look decides and all blocks are carried out.
@@ -118,7 +118,7 @@ def launch_cost() -> list[tuple[str, str, str]]:
             ready = make_ready(one, lambda _: None)
             with Store(directory, write=True) as store, LocalHost() as host:
                 begin = time.perf_counter()
-                execute(frozen, store, host, ready, lambda _: None)
+                execute(frozen, store, [host], ready, lambda _: None)
                 seconds = time.perf_counter() - begin
                 done = len(list(store.launches(samples=False)))
             if done != 60:
