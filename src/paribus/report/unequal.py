@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from paribus import units
+from paribus.audit.audit import ERROR
 from paribus.judgement import Difference, Judgement
 from paribus.model import Facts, Study
 from paribus.report import sentences
@@ -35,9 +36,6 @@ LIKELY = (
 )
 """What `Difference.rank` says."""
 
-SILENT = "facts.error"
-"""The key that says of a node that it gave no facts."""
-
 MOST_SHOWN = 6
 """Differences of one kind that are shown with their values; the unexplained are never cut."""
 
@@ -62,7 +60,7 @@ def print_differences(
         if kind == "unknown" and not everything:
             line(console, f"{means}: {len(mine)}", indent=2, style="dim")
             for one, arms in mine:
-                if one.key == SILENT:
+                if one.key == ERROR:
                     said = f"{', '.join(arms)}: {one.arm_value}"
                     line(console, said, indent=4, hang=2, style="bold", name="no facts")
             continue
