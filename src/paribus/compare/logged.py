@@ -61,15 +61,12 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     )
     study = replace(parts[0].study, benchmarks=selections)
     whole = merged(parts, study)
+    reasons = _reasons(logs)
+    notices = [*_notices(logs), *_withholding(reasons), *whole.notices]
+    notices.sort(key=lambda n: n.level != "warning")
     return _held(
-        replace(
-            whole,
-            design=" ".join(designs),
-            notices=tuple(
-                sorted([*_notices(logs), *whole.notices], key=lambda n: n.level != "warning")
-            ),
-        ),
-        {label: why for reasons in _reasons(logs).values() for label, why in reasons.items()},
+        replace(whole, design=" ".join(designs), notices=tuple(notices)),
+        {label: why for of_name in reasons.values() for label, why in of_name.items()},
     )
 
 
@@ -162,9 +159,6 @@ def _notices(logs: Logs) -> Iterable[Notice]:
     yield from _guards(logs)
     yield from _one_after_the_other(logs)
     yield from _two_tools(logs)
-    for name, reasons in _reasons(logs).items():
-        for label, why in reasons.items():
-            yield Notice(name, "warning", f"{label}: {why}.", (label,))
 
 
 def _sentences(name: str, begin: str, told: Sequence[str]) -> Iterable[Notice]:
@@ -280,7 +274,7 @@ def _two_tools(logs: Logs) -> Iterable[Notice]:
 
 
 def _reasons(logs: Logs) -> dict[str, dict[str, str]]:
-    """Return by the name of their notice why verdicts are withheld; the last counts."""
+    """Return by notice, then by kind, why verdicts are withheld; the last counts."""
     return {
         "launches failed": _refused_too_often(logs),
         "copies": _copies(logs),
@@ -355,3 +349,9 @@ def _refused_too_often(logs: Logs) -> dict[str, str]:
 
 def _too_many(bad: Mapping[str, int], every: Mapping[str, int]) -> bool:
     return any(bad[arm] > MOST_REFUSED * every[arm] for arm in every)
+
+
+def _withholding(reasons: Mapping[str, Mapping[str, str]]) -> Iterable[Notice]:
+    for name, of_name in reasons.items():
+        for label, why in of_name.items():
+            yield Notice(name, "warning", f"{label}: {why}.", (label,))
