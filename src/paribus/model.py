@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 Direction = Literal["lower", "higher"]
 Endpoint = Literal["median", "p99", "p25", "min"]
@@ -42,9 +42,11 @@ class Metric:
     sampled: str = ""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Case:
-    """A parameter point of a benchmark, such as bytes=4096; sorts by its values."""
+class Case(NamedTuple):
+    """A parameter point of a benchmark, such as bytes=4096; sorts by its values.
+
+    A tuple, as Sample is: a study has millions of them, which are made, hashed and compared.
+    """
 
     items: tuple[tuple[str, Scalar], ...] = ()
 
@@ -58,10 +60,6 @@ class Case:
     def to_json(self) -> str:
         """Return the case as canonical JSON: the form in which stores and exports keep it."""
         return json.dumps(dict(self.items), separators=(",", ":"))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to make it again: a frozen dataclass is pickled three times as slowly."""
-        return Case, (self.items,)
 
     @classmethod
     def from_json(cls, text: str) -> Case:
@@ -80,8 +78,14 @@ class Case:
         return ", ".join(one(k, v) for k, v in self.items) or "all"
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class _Sample(NamedTuple):
+    metric: str
+    case: Case
+    values: tuple[float, ...]
+    batch: int
+
+
+class Sample(_Sample):
     """The values that one launch recorded for one metric at one case, in the metric's unit.
 
     Each value stands for `batch` iterations timed together. Refuses, with ValueError, no value
@@ -89,24 +93,22 @@ class Sample:
     wrong one.
     """
 
-    metric: str
-    case: Case
-    values: tuple[float, ...]
-    batch: int = 1
+    __slots__ = ()
 
-    def __post_init__(self) -> None:
-        if not self.values:
-            raise ValueError(f"{self.metric} at {self.case}: no values")
-        if self.batch < 1:
-            raise ValueError(f"{self.metric} at {self.case}: a batch of {self.batch}")
-        # At once, because a study has millions of them; NaN is not finite, so min() is sound.
-        if all(map(math.isfinite, self.values)) and min(self.values) > 0:
-            return
-        wrong = next(v for v in self.values if not (math.isfinite(v) and v > 0))
-        raise ValueError(f"{self.metric} at {self.case}: {wrong} is not a measurement")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Sample, (self.metric, self.case, self.values, self.batch)
+    def __new__(cls, metric: str, case: Case, values: tuple[float, ...], batch: int = 1) -> Sample:
+        if batch < 1:
+            raise ValueError(f"{metric} at {case}: a batch of {batch}")
+        # Logs have one value a sample; studies have millions, and for those min() is sound, as
+        # NaN is not finite.
+        if len(values) == 1:
+            good = 0 < values[0] < math.inf
+        else:
+            good = bool(values) and all(map(math.isfinite, values)) and min(values) > 0
+        if not good:
+            wrong = next((v for v in values if not 0 < v < math.inf), None)
+            said = "no values" if wrong is None else f"{wrong} is not a measurement"
+            raise ValueError(f"{metric} at {case}: {said}")
+        return tuple.__new__(cls, (metric, case, values, batch))
 
 
 Facts = Mapping[str, Any]

@@ -11,9 +11,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NoReturn
 
+from paribus.benchmarks._phrases import Phrases
 from paribus.errors import ParseError
 from paribus.model import (
     Benchmark,
@@ -62,6 +63,8 @@ FAILED = (
     "=>> PBS: job killed",
 )
 """What launchers, MPI libraries and resource managers say of a launch that failed."""
+
+_FAILED = Phrases(FAILED)
 
 Reader = Callable[[str], Reading]
 Cases = Callable[[Request], Iterable[tuple[str, Case]]]
@@ -206,8 +209,9 @@ def _read(name: str, reader: Reader, text: str) -> Reading:
         raise ParseError(f"is not laid out as {name} writes it: {error!r}"[:LONGEST]) from error
     if said := _failed(text):
         raise said
-    if len({(s.metric, s.case) for s in reading.samples}) < len(reading.samples):
-        (metric, case), _ = Counter((s.metric, s.case) for s in reading.samples).most_common(1)[0]
+    places = [sample[:2] for sample in reading.samples]
+    if len(set(places)) < len(places):
+        (metric, case), _ = Counter(places).most_common(1)[0]
         refuse(f"{metric} at {case} is there twice")
     if not reading.samples:
         refuse(f"nothing that {name} measures is in it")
@@ -227,16 +231,12 @@ def _check_runs(text: str) -> None:
 
 def _failed(text: str) -> ParseError | None:
     """Return what a launcher said of a failed launch, as the error that it is."""
-    if (at := _complaint(text)) is None:
+    said = _FAILED.within(text)
+    if not said:
         return None
-    said = line_at(text, at).strip()[:160]
-    return ParseError(f"the launch failed: {said!r}", line=line_of(text, at))
-
-
-# Several tools may read one text.
-@lru_cache(maxsize=1)
-def _complaint(text: str) -> int | None:
-    return next((at for mark in FAILED if (at := text.find(mark)) >= 0), None)
+    at = text.find(min(said, key=FAILED.index))
+    line = line_at(text, at).strip()[:160]
+    return ParseError(f"the launch failed: {line!r}", line=line_of(text, at))
 
 
 def _parse(

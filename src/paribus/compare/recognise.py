@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise, takewhile
 
 from paribus.benchmarks import BENCHMARKS, kernel_logs
+from paribus.benchmarks._phrases import Phrases
 from paribus.benchmarks._tool import HEAD
 from paribus.compare.dates import started
 from paribus.errors import ParseError
@@ -31,38 +32,18 @@ def _marks() -> Mapping[str, tuple[str, ...]]:
 
 
 @cache
-def _gates() -> tuple[frozenset[str], Mapping[str, tuple[str, ...]], Mapping[str, tuple[str, ...]]]:
-    """Return words, marks by the one that is in them, and others by their last letters.
-
-    A text is split into words once, instead of being searched for each of some hundred marks. A
-    mark is taken to begin with a word.
-    """
-    words: dict[str, tuple[str, ...]] = {}
-    ends: dict[str, tuple[str, ...]] = {}
-    for mark in _marks():
-        inside = re.findall(r"(?:^|(?<=\s))\S+(?=\s)", mark)
-        gates, gate = (words, max(inside, key=len)) if inside else (ends, mark[-6:])
-        gates[gate] = (*gates.get(gate, ()), mark)
-    return frozenset(words), words, ends
+def _phrases() -> Phrases:
+    return Phrases(_marks(), whole=True)
 
 
 def tools(head: str) -> list[str]:
     """Return the tools whose mark is in the beginning of a text."""
-    return _tools(_present(head))
+    return _tools(_phrases().within(head))
 
 
 def _tools(marks: Sequence[str]) -> list[str]:
     found = {name for mark in marks for name in _marks()[mark]}
     return sorted(found, key=_order().__getitem__)
-
-
-@lru_cache(maxsize=1)  # asked of a log's beginning, and of all of it, which often is the same
-def _present(text: str) -> list[str]:
-    """Return the marks that are in a text."""
-    words, by_word, ends = _gates()
-    near = [mark for word in words.intersection(text.split()) for mark in by_word[word]]
-    near += [mark for end, marks in ends.items() if end in text for mark in marks]
-    return [mark for mark in near if mark in text]
 
 
 @cache
@@ -95,7 +76,7 @@ def readings(
     """
     found, problems = _whole(text, likely, 0)
     if problems and not found:
-        marks = _present(text) if len(text) <= MOST_CUT else []
+        marks = _phrases().within(text) if len(text) <= MOST_CUT else []
         for parts in _cuts(text, marks):
             read = [_whole(part, _within(part[:HEAD], marks), line) for line, part in parts]
             if all(readings for readings, _ in read):
@@ -167,7 +148,7 @@ def _begins(text: str, mark: str) -> Iterator[int]:
     ]
     above = text[: places[0]].split("\n")[:-1][::-1]
     for at, before in zip(places[1:], places, strict=False):
-        lines = text[before:at].split("\n")[:-1][::-1]
+        lines = text[before:at].rsplit("\n", len(above) + 1)[:-1][::-1]
         same = sum(1 for _ in takewhile(_alike, zip(above, lines, strict=False)))
         line = text.rfind("\n", 0, at) + 1
         yield line - sum(len(one) + 1 for one in lines[:same])
