@@ -8,12 +8,14 @@ than the two decimals that are printed, which are 0.00 for the smallest classes.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import NoReturn
 
 from paribus.benchmarks._parameters import one_of
-from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
+from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
 from paribus.model import (
     Benchmark,
     Case,
@@ -41,17 +43,20 @@ MEANS = (
 )
 
 _TITLE = re.compile(r"NAS Parallel Benchmarks (\d+\.\d+(?:\.\d+)?) +-- +(\w\w) Benchmark")
-_FOOTER = re.compile(
-    r"^ (Class|Size|Iterations|Time in seconds|Total processes|Compiled procs|Active processes|"
-    r"Mop/s total|Mop/s/process|Verification|Version) *= *(\S(?:[^\n]*\S)?)?[ \t]*$",
-    re.M,
+_FIELD = re.compile(
+    r"\n (Class|Size|Iterations|Time in seconds|Total processes|Compiled procs|Active processes|"
+    r"Mop/s total|Mop/s/process|Verification|Version) *= *(\S(?:[^\n]*\S)?)?[ \t]*(?![^\n])"
 )
-_PRINTED = re.compile(r"\d+\.\d\d")
+_NEEDED = {
+    *("Class", "Size", "Iterations", "Time in seconds", "Total processes"),
+    *("Mop/s total", "Mop/s/process", "Verification", "Version"),
+}
+_PRINTED = re.compile(r"[0-9]+\.[0-9][0-9]")
 _SIZE = re.compile(r"(\d+)x *(\d+)x *(\d+)|(\d+)\.?")
+_ALL = Case()
 _COMPLAINTS = (
     "VERIFICATION FAILED",
-    "Verification failed",
-    "Result verification failed",
+    "erification failed",  # also "Result verification failed"
     "UNSUCCESSFUL",
     "Problem size too big",
     "is not equal to",
@@ -113,25 +118,25 @@ def read(kernel: str, operations: Operations, text: str) -> Reading:
     for mark in _COMPLAINTS:
         if (at := text.find(mark, start)) >= 0:
             refuse(f"the program says {_said(text, at)!r}", line_of(text, at))
-    fields, line = _footer(text, start)
+    fields = _footer(text, start)
     if fields["Verification"] != "SUCCESSFUL":
-        refuse(f"verification: {fields['Verification'][:40]!r}", line["Verification"])
-    ranks = count(fields["Total processes"], line["Total processes"])
+        _refuse(f"verification: {fields['Verification'][:40]!r}", text, "Verification")
+    ranks = _count(fields, "Total processes", text)
     for key in ("Compiled procs", "Active processes"):
-        if key in fields and count(fields[key], line[key]) != ranks:
-            refuse(f"Total processes = {ranks}, but {key} = {fields[key]}", line[key])
+        if key in fields and _count(fields, key, text) != ranks:
+            _refuse(f"Total processes = {ranks}, but {key} = {fields[key]}", text, key)
     size = _SIZE.fullmatch(fields["Size"])
     if size is None:
-        refuse(f"{fields['Size'][:40]!r} is not a size", line["Size"])
+        _refuse(f"{fields['Size'][:40]!r} is not a size", text, "Size")
     numbers = tuple(int(n) for n in size.groups() if n)
-    iterations = count(fields["Iterations"], line["Iterations"])
-    mops, seconds = _speed(fields, line, ranks, operations(numbers, iterations, text))
+    iterations = _count(fields, "Iterations", text)
+    mops, seconds = _speed(fields, ranks, operations(numbers, iterations, text), text)
     parameters: dict[str, Scalar] = {
         "class": fields["Class"],
         "size": "x".join(map(str, numbers)),
         "iterations": iterations,
     }
-    samples = (Sample("mops", Case(), (mops,)), Sample("time", Case(), (seconds,)))
+    samples = (Sample("mops", _ALL, (mops,)), Sample("time", _ALL, (seconds,)))
     return Reading(f"npb_{kernel}", fields["Version"], parameters, ranks, samples)
 
 
@@ -144,41 +149,47 @@ def _said(text: str, at: int) -> str:
     return " ".join(" ".join(lines).split())[:100]
 
 
-def _footer(text: str, start: int) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the fields of the footer, and their lines; refuses a missing one and one twice."""
-    fields: dict[str, str] = {}
-    line: dict[str, int] = {}
-    for match in _FOOTER.finditer(text, max(start, once(text, "Benchmark Completed"))):
-        key = match[1]
-        if key in fields:
-            refuse(f"{key!r} is there twice", line_of(text, match.start()))
-        fields[key], line[key] = match[2] or "", line_of(text, match.start())
-    needed = {"Class", "Size", "Iterations", "Time in seconds", "Total processes"}
-    needed |= {"Mop/s total", "Mop/s/process", "Verification", "Version"}
-    if missing := sorted(needed - set(fields)):
-        refuse(f"{missing[0]!r} is missing in the footer")
-    return fields, line
+def _footer(text: str, start: int) -> dict[str, str]:
+    """Return the fields of the footer; refuses a missing one and one twice."""
+    found = _FIELD.findall(text, max(start, once(text, "Benchmark Completed")))
+    fields = dict(found)
+    if len(fields) != len(found):
+        keys = [key for key, _ in found]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        _refuse(f"{twice!r} is there twice", text, twice)
+    if not fields.keys() >= _NEEDED:
+        refuse(f"{min(_NEEDED.difference(fields))!r} is missing in the footer")
+    return fields
+
+
+def _refuse(cause: str, text: str, key: str) -> NoReturn:
+    """Refuse what the field `key` of the footer says: the last of that name."""
+    refuse(cause, line_of(text, text.rfind(f"\n {key}") + 1))
+
+
+def _count(fields: Mapping[str, str], key: str, text: str) -> int:
+    if not (fields[key].isascii() and fields[key].isdigit()):
+        _refuse(f"expected a whole number, got {fields[key][:40]!r}", text, key)
+    return int(fields[key])
 
 
 def _speed(
-    fields: dict[str, str], line: dict[str, int], ranks: int, operations: float
+    fields: Mapping[str, str], ranks: int, operations: float, text: str
 ) -> tuple[float, float]:
     """Return Mop/s and the seconds that follow from it; refuses figures that contradict."""
-    total, each, printed = (fields[k] for k in ("Mop/s total", "Mop/s/process", "Time in seconds"))
+    total, each = fields["Mop/s total"], fields["Mop/s/process"]
+    printed = fields["Time in seconds"]
     if not all(map(_PRINTED.fullmatch, (total, each, printed))):
-        refuse(
-            f"expected figures with two decimals, got {total}, {each}, {printed}",
-            line["Mop/s total"],
-        )
-    mops = figure(total, line["Mop/s total"])
+        what = f"expected figures with two decimals, got {total}, {each}, {printed}"
+        _refuse(what, text, "Mop/s total")
+    mops = float(total)
+    if not 0 < mops < math.inf:
+        _refuse(f"expected a figure above zero, got {total[:40]!r}", text, "Mop/s total")
     if abs(float(each) * ranks - mops) > 0.01 * (ranks + 1):
-        refuse(
-            f"Mop/s/process {each} times {ranks} is not Mop/s total {total}", line["Mop/s/process"]
-        )
+        what = f"Mop/s/process {each} times {ranks} is not Mop/s total {total}"
+        _refuse(what, text, "Mop/s/process")
     seconds = operations / mops
     if abs(seconds - float(printed)) > 0.006 * (1 + seconds / mops):
-        refuse(
-            f"{total} Mop/s for {printed} s are not {operations:.6g} million operations",
-            line["Time in seconds"],
-        )
+        what = f"{total} Mop/s for {printed} s are not {operations:.6g} million operations"
+        _refuse(what, text, "Time in seconds")
     return mops, seconds
