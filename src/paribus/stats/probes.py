@@ -104,7 +104,7 @@ def discordant_blocks(probes: Sequence[ProbeOfLaunch]) -> set[Hashable]:
     (launches resampled from 31 recorded studies; in normal noise never in 2,000 studies). On a
     recorded machine with two states 9 of 69 blocks are: all 7 whose launches of 8 B took times
     more than 1.6 apart, and 2 in which the state changed inside a launch
-    (tests/test_stats_awkward.py).
+    (tests/test_stats_probes.py).
     """
     found: set[Hashable] = set()
     arms = list(dict.fromkeys(probe.arm for probe in probes))
@@ -129,7 +129,7 @@ def arms_differ(probes: Sequence[ProbeOfLaunch], reference: str) -> tuple[ArmsDi
     test on blocks at 5 %; a level by more than 5 % with a 99 % signed-rank interval over blocks
     that excludes 1, which takes 8 blocks. Where the share differs, the level is not told as well.
     Arms that do not differ are told in at most 4 % of studies of three figures that scatter by
-    20 % (tests/test_stats_awkward.py).
+    20 % (tests/test_stats_probes.py).
     """
     found = []
     arms = [arm for arm in dict.fromkeys(probe.arm for probe in probes) if arm != reference]
