@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from log_folders import many, osu, write
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare.beside import beside, judge_published, said
 from paribus.compare.imported import Answers
@@ -18,7 +19,6 @@ from paribus.errors import StudyError
 from paribus.judgement import Judgement
 from paribus.report.published import here, what
 from studies import paribus, write_study
-from test_logs import many, osu, write
 
 SHIPPED = Path(__file__).parent.parent / "studies" / "published"
 

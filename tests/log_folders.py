@@ -1,0 +1,78 @@
+"""Folders of logs as users have them, and what is said of them."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+from paribus.benchmarks import BENCHMARKS
+from paribus.compare.imported import Answers
+from paribus.compare.logged import judge_logs
+from paribus.compare.logs import find_logs
+from paribus.compare.pairing import Logs, pair_logs
+from paribus.judgement import Judgement
+
+FIXTURES = Path(__file__).parent / "fixtures"
+GOOD = sorted(p for name in BENCHMARKS for p in (FIXTURES / name).glob("good-*.out"))
+
+
+def osu(level: float = 1.0, sizes: int = 8, *, version: str = "7.4", title: str = "Latency") -> str:
+    """Return an output of osu_latency whose figures are `level` times 10, 11, 12, ... us."""
+    return osu_of([level * (10 + i) for i in range(sizes)], version=version, title=title)
+
+
+def osu_of(figures: Sequence[float], *, version: str = "7.4", title: str = "Latency") -> str:
+    rows = "".join(f"{2**i:<10}{figure:17.2f}\n" for i, figure in enumerate(figures))
+    heading = f"# OSU MPI {title} Test v{version}\n# Datatype: MPI_CHAR.\n"
+    return f"\n{heading}# Size       Avg Latency(us)\n{rows}"
+
+
+def write(folder: Path, texts: dict[str, str], times: Sequence[float] | None = None) -> Path:
+    for number, (name, text) in enumerate(texts.items()):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        if times is not None:
+            os.utime(path, (times[number], times[number]))
+    return folder
+
+
+def many(
+    effect: float = 1.0, count: int = 12, seed: int = 1, name: str = "run{}.log"
+) -> dict[str, str]:
+    draw = random.Random(seed)
+    return {name.format(i): osu(effect * draw.lognormvariate(0, 0.01)) for i in range(1, count + 1)}
+
+
+def read(*paths: Path, pair: str = "") -> Logs:
+    return pair_logs(*find_logs(paths), pair)  # type: ignore[arg-type]
+
+
+def judged(*paths: Path, pair: str = "") -> Judgement:
+    return judge_logs(read(*paths, pair=pair), Answers())
+
+
+def words_of(judgement: Judgement) -> dict[str, str]:
+    return {finding.benchmark: finding.verdict.word.value for finding in judgement.headlines}
+
+
+def names_of(judgement: Judgement) -> set[str]:
+    return {notice.name for notice in judgement.notices}
+
+
+def text_of(judgement: Judgement, name: str) -> str:
+    return next(notice.text for notice in judgement.notices if notice.name == name)
+
+
+def in_turns(tmp_path: Path, effect: float, *, step: float = 60.0) -> tuple[Path, Path]:
+    """Write twelve logs of each arm whose file times say that a coin put them in turns."""
+    coin = random.Random(5)
+    times: dict[str, list[float]] = {"a": [], "b": []}
+    for block in range(12):
+        order = ["a", "b"] if coin.random() < 0.5 else ["b", "a"]
+        for place, arm in enumerate(order):
+            times[arm].append(1.7e9 + step * (2 * block + place))
+    a = write(tmp_path / "a", many(), times["a"])
+    return a, write(tmp_path / "b", many(effect, seed=2, name="slurm-{}.out"), times["b"])

@@ -1,0 +1,260 @@
+"""Which logs of two arms belong together: by dates, times of files, names, their order, or none."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from log_folders import (
+    FIXTURES,
+    GOOD,
+    in_turns,
+    judged,
+    many,
+    names_of,
+    osu,
+    osu_of,
+    read,
+    text_of,
+    words_of,
+    write,
+)
+from paribus.compare.dates import started
+from paribus.compare.imported import Answers
+from paribus.compare.logged import judge_logs
+from paribus.compare.logs import Log
+from paribus.compare.pairing import pair_logs
+from paribus.judgement import Word
+from paribus.model import Case, Reading, Sample
+from studies import paribus
+
+
+def test_one_log_each_gives_ratios_by_case_and_no_interval(tmp_path: Path) -> None:
+    write(tmp_path, {"host.log": osu(), "bridged.log": osu(1.5)})
+    done = paribus("compare", "host.log", "bridged.log", "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (3, "")
+    told = json.loads(done.stdout)
+    assert [arm["name"] for arm in told["study"]["arms"]] == ["host", "bridged"]
+    assert "paired: one log of each arm" in told["design"]
+    (head,) = told["headlines"]
+    assert head["verdict"]["reason"].startswith("one launch each: no interval can be given")
+    assert (head["comparison"]["low"], head["comparison"]["high"]) == (None, None)
+    ratios = [case["comparison"]["ratio"] for case in told["cases"]]
+    assert ratios == pytest.approx([1.5] * 8, rel=0.01)
+    printed = paribus("compare", "host.log", "bridged.log", cwd=tmp_path).stdout
+    assert "1 B: 1.500; 2 B: 1.500; 4 B: 1.500" in " ".join(printed.split())
+
+
+def test_file_times_in_turns_pair_neighbours(tmp_path: Path) -> None:
+    found = judged(*in_turns(tmp_path, 1.1))
+    assert words_of(found) == {"osu_latency": "slower"}
+    assert "paired: neighbours in time, by the times of their files" in found.design
+    assert "Came first in blocks: a " in found.design
+    assert len(found.points) == 24
+    assert found.started == 1.7e9
+    assert "stopping not planned" in names_of(found)
+    same = judged(*in_turns(tmp_path / "same", 1.0))
+    assert words_of(same)["osu_latency"] in ("equivalent", "undecided")
+
+
+def test_one_launch_without_a_neighbour_is_told_as_one(tmp_path: Path) -> None:
+    a, b = in_turns(tmp_path, 1.1)
+    write(a, {"late.log": osu()}, [time.time() + 1e6])
+    assert text_of(judged(a, b), "launches left out").startswith("1 launch has no neighbour")
+
+
+def test_one_arm_after_the_other_is_no_comparison(tmp_path: Path) -> None:
+    a = write(tmp_path / "a", many(), [1.7e9 + 60 * i for i in range(12)])
+    b = write(tmp_path / "b", many(1.5), [1.7e9 + 7200 + 60 * i for i in range(12)])
+    found = judged(a, b)
+    (head,) = found.headlines
+    assert head.verdict.word is Word.WITHHELD
+    assert "do not alternate in time" in head.verdict.reason
+    assert "`--pair order` shows the interval" in head.verdict.reason
+    (head,) = judged(a, b, pair="order").headlines
+    assert head.verdict.word is Word.WITHHELD
+    assert head.comparison is not None
+    assert 1 < head.comparison.low < 1.5 < head.comparison.high < 2
+    assert words_of(judged(a, b, pair="name")) == {"osu_latency": "slower"}
+
+
+def test_arms_measured_one_after_the_other_are_said_to_be_though_names_pair_them(
+    tmp_path: Path,
+) -> None:
+    a, b = many(count=8, seed=1), many(1.1, count=8, seed=2)
+    write(tmp_path / "a", a, times=[1.7e9 + 600 * i for i in range(8)])
+    write(tmp_path / "b", b, times=[1.7e9 + 86400 + 600 * i for i in range(8)])
+    found = judged(tmp_path / "a", tmp_path / "b", pair="name")
+    told = [notice.text for notice in found.notices if notice.name == "one arm after the other"]
+    assert len(told) == 1
+    assert "all logs of a were made before those of b" in told[0]
+    write(tmp_path / "c", b, times=[1.7e9 + 60 + 600 * i for i in range(8)])
+    found = judged(tmp_path / "a", tmp_path / "c", pair="name")
+    assert "one arm after the other" not in {notice.name for notice in found.notices}
+
+
+def test_copied_files_are_paired_by_name_with_a_warning(tmp_path: Path) -> None:
+    found = judged(write(tmp_path / "a", many()), write(tmp_path / "b", many(1.1, seed=2)))
+    assert words_of(found) == {"osu_latency": "slower"}
+    assert "paired: logs of the same name: the files were copied" in found.design
+    assert "order unknown" in names_of(found)
+
+
+def test_names_match_without_the_name_of_their_arm(tmp_path: Path) -> None:
+    a = write(tmp_path / "host", many(name="host-run{}.txt"))
+    b = write(tmp_path / "bridged", many(1.1, seed=2, name="Bridged-run0{}.txt"))
+    assert "logs of the same name" in judged(a, b).design
+
+
+def test_the_order_of_names_alone_withholds_the_verdict(tmp_path: Path) -> None:
+    a = write(tmp_path / "a", many())
+    b = write(tmp_path / "b", many(1.5, seed=2, name="slurm-77{}.out"))
+    found = judged(a, b)
+    (head,) = found.headlines
+    assert head.verdict.word is Word.WITHHELD
+    assert "nothing says which logs were made close in time" in head.verdict.reason
+    assert head.comparison is not None
+    assert 1.4 < head.comparison.low < head.comparison.ratio < head.comparison.high < 1.6
+    assert "paired: logs in the order of their names" in found.design
+
+
+def test_unlike_numbers_without_times_have_a_ratio_only(tmp_path: Path) -> None:
+    a = write(tmp_path / "a", many(count=9))
+    found = judged(a, write(tmp_path / "b", many(1.5, count=4, name="slurm-{}.out")))
+    (head,) = found.headlines
+    assert "not paired: the arms have different numbers of logs" in found.design
+    assert head.verdict.word is Word.WITHHELD
+    assert head.comparison is not None
+    assert head.comparison.ratio == pytest.approx(1.5, rel=0.02)
+    assert head.comparison.high == float("inf")
+
+
+def test_overlapping_names_pair_what_they_can(tmp_path: Path) -> None:
+    a, b = write(tmp_path / "a", many(count=12)), write(tmp_path / "b", many(1.1, count=11))
+    found = judged(a, b)
+    assert found.headlines[0].comparison is not None
+    assert found.headlines[0].comparison.blocks == 11
+    assert "run12.log" in text_of(found, "blocks left out")
+
+
+def test_dates_in_the_logs_win_over_the_times_of_files(tmp_path: Path) -> None:
+    logs = []
+    for arm, level in (("a", 1.0), ("b", 1.1)):
+        for i in range(12):
+            samples = (Sample("latency", Case.of(bytes=8), (level * (10 + 0.01 * (i % 5)),)),)
+            facts = {"log.started": 1.6e9 + 100 * i + 50 * (arm == "b")}
+            reading = Reading("osu_latency", "7.4", {}, 2, samples, facts)
+            at = float(facts["log.started"])
+            logs.append(Log(arm, f"{arm}{i}", tmp_path / "x", at, True, True, reading))
+    found = judge_logs(pair_logs(("a", "b"), logs, ()), Answers())
+    assert "by the dates that the logs carry" in found.design
+    assert words_of(found) == {"osu_latency": "slower"}
+
+
+def test_logs_with_dates_are_paired_by_them_whatever_the_files_say(tmp_path: Path) -> None:
+    """One file for each arm, with ten outputs of IMB one after the other: they say when."""
+    text = (FIXTURES / "imb_pingpong" / "good-msglen.out").read_text()
+    line = next(one for one in text.splitlines() if one.startswith("# Date "))
+    for arm in ("a", "b"):
+        outputs = []
+        for i in range(10):
+            minute = 2 * i + (arm == "b") if i % 3 else 2 * i + (arm == "a")
+            outputs.append(text.replace(line, f"# Date : Sat Nov 21 05:{minute:02d}:00 2026"))
+        write(tmp_path / arm, {"imb.log": "".join(outputs)})
+    logs = read(tmp_path / "a", tmp_path / "b")
+    (kind,) = logs.kinds
+    assert (kind.pairing, len(kind.logs)) == ("time", 20)
+    found = judge_logs(logs, Answers())
+    assert "neighbours in time, by the dates that the logs carry" in found.design
+    assert "Came first in blocks: a 6 and b 4" in found.design
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("imb_pingpong", "hpl", "hpcc", "qe", "vasp", "gromacs"),
+        *("iperf3", "fio", "ior", "mdtest", "pynamic"),
+    ],
+)
+def test_tools_that_print_a_date_are_dated(name: str) -> None:
+    """Ours were recorded in 2025 or later, those of others from 2020 on."""
+    texts = [(path.stem, path.read_text()) for path in GOOD if path.parent.name == name]
+    found = [(stem, said[0]) for stem, text in texts if (said := started(name, text))]
+    assert found
+    assert all((1.57e9 if "real" in stem else 1.73e9) < at < 2e9 for stem, at in found)
+
+
+def test_three_folders_are_three_arms(tmp_path: Path) -> None:
+    folders = [
+        write(tmp_path / name, many(effect, seed=place))
+        for place, (name, effect) in enumerate((("a", 1.0), ("b", 1.1), ("c", 1.3)))
+    ]
+    found = judged(*folders)
+    assert [(f.arm, f.verdict.word.value) for f in found.headlines] == [
+        ("b", "slower"),
+        ("c", "slower"),
+    ]
+    assert len(found.pairs) == 3
+
+
+def test_a_thousand_logs_are_judged_within_five_seconds(tmp_path: Path) -> None:
+    draw = random.Random(5)
+    for arm, effect in (("a", 1.0), ("b", 1.1)):
+        texts = {
+            f"run{n}.log": osu_of(
+                [effect * (10 + i) * draw.lognormvariate(0, 0.01) for i in range(8)]
+            )
+            for n in range(500)
+        }
+        write(tmp_path / arm, texts)
+    begin = time.process_time()
+    found = judged(tmp_path / "a", tmp_path / "b")
+    assert time.process_time() - begin < 5
+    assert words_of(found) == {"osu_latency": "slower"}
+
+
+NAMES = st.from_regex(
+    r"(run|rep|osu)[-_ .]?[0-9]{1,4}(-[a-z]{1,3})?(\.(log|out|txt))?", fullmatch=True
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    names=st.lists(NAMES, min_size=1, max_size=12, unique=True),
+    dropped=st.sets(st.integers(0, 11)),
+    prefix=st.booleans(),
+    seed=st.integers(0, 2**16),
+)
+def test_names_pair_each_log_with_its_namesake_once(
+    names: list[str], dropped: set[int], prefix: bool, seed: int
+) -> None:
+    """Whatever the names and their order, a block has one log of an arm and names that agree."""
+    logs = []
+    for arm in ("host", "bridged"):
+        for i, name in enumerate(names):
+            if arm == "bridged" and i in dropped:
+                continue
+            sample = Sample("latency", Case.of(bytes=8), (10.0 + i,))
+            reading = Reading("osu_latency", "7.4", {}, 2, (sample,))
+            called = f"{arm}-{name}" if prefix else name
+            logs.append(Log(arm, called, Path(called), 1.7e9, False, True, reading))
+    random.Random(seed).shuffle(logs)
+    logs.sort(key=lambda log: log.arm != "host")  # arms come one after the other
+    if not {log.arm for log in logs} >= {"host", "bridged"}:
+        return
+    paired = pair_logs(("host", "bridged"), logs, ())
+    (kind,) = paired.kinds
+    assert Counter(log.arm for log in kind.logs) == Counter(log.arm for log in logs)
+    if kind.pairing != "name":
+        return
+    found = judge_logs(paired, Answers())
+    ratio = found.headlines[0].comparison
+    assert ratio is not None
+    assert ratio.ratio == 1.0, "a log stands beside another than its namesake"

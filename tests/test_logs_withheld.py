@@ -1,0 +1,85 @@
+"""What withholds a verdict on logs, or warns of it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from log_folders import FIXTURES, in_turns, judged, many, osu, text_of, words_of, write
+from paribus.errors import UserError
+
+
+def test_many_refused_logs_withhold_the_verdict(tmp_path: Path) -> None:
+    a, b = in_turns(tmp_path, 1.1)
+    for i in (2, 5, 9):
+        (b / f"slurm-{i}.out").write_text("# OSU MPI Latency Test v7.4\nkilled\n")
+    found = judged(a, b)
+    assert words_of(found) == {"osu_latency": "withheld"}
+    assert "0 of 12 of a, 3 of 12 of b" in text_of(found, "launches failed")
+
+
+def test_launches_that_failed_before_their_tool_said_its_name_count(tmp_path: Path) -> None:
+    a, b = in_turns(tmp_path, 1.1)
+    for i, name in enumerate(("slots", "np1", "unroot")):
+        shutil.copy(FIXTURES / "osu_latency" / f"fail-{name}.out", b / f"lost-{i}.out")
+    (b / "notes.txt").write_text("An error occurred on Monday, all was well on Tuesday.\n")
+    found = judged(a, b)
+    assert words_of(found) == {"osu_latency": "withheld"}
+    assert "0 of 12 of a, 3 of 15 of b" in text_of(found, "launches failed")
+    said = text_of(found, "not read")
+    assert "b/lost-0.out is of a launch that failed: 'There are not enough slots" in said
+    assert "b/lost-1.out is of a launch that failed: 'This test requires exactly two" in said
+    assert "b/notes.txt is no output of a tool that is known here" in said
+
+
+def test_copied_logs_are_no_launches(tmp_path: Path) -> None:
+    a, b = many(count=8, seed=1), many(1.1, count=8, seed=2)
+    write(tmp_path / "a", a)
+    write(tmp_path / "b", {**b, "run3.log": b["run2.log"]})
+    found = judged(tmp_path / "a", tmp_path / "b", pair="name")
+    assert words_of(found) == {"osu_latency": "withheld"}
+    assert "b/run2.log, b/run3.log have the same figures" in found.headlines[0].verdict.reason
+    # Also where the arms are copies of each other: nothing is as equal as a log and itself.
+    write(tmp_path / "c", a)
+    found = judged(tmp_path / "a", tmp_path / "c", pair="name")
+    assert words_of(found) == {"osu_latency": "withheld"}
+    assert "and 7 other groups are alike" in found.headlines[0].verdict.reason
+    # One figure may well come out the same twice.
+    write(tmp_path / "d", {name: osu(sizes=1) for name in a})
+    write(tmp_path / "e", {name: osu(1.1, sizes=1) for name in a})
+    found = judged(tmp_path / "d", tmp_path / "e", pair="name")
+    assert "same figures" not in found.headlines[0].verdict.reason
+
+
+def test_other_work_withholds_the_verdict(tmp_path: Path) -> None:
+    one, other = ((FIXTURES / "lammps" / f"good-{n}_2ranks.out").read_text() for n in ("eam", "lj"))
+    a = write(tmp_path / "a", {"x.log": one})
+    for text in (other, one):
+        b = write(tmp_path / "b", {"x.log": text})
+        try:
+            found = judged(a, b)
+        except UserError:
+            continue  # its parameters differ already
+        reason = found.headlines[0].verdict.reason
+        assert ("the work is not the same" in reason) == (text is other)
+
+
+def test_what_a_log_says_against_itself_is_a_warning(tmp_path: Path) -> None:
+    text = (FIXTURES / "lammps" / "good-lj_wheel_starved.out").read_text()
+    for arm in ("a", "b"):
+        write(tmp_path / arm, {"log.lammps": text})
+    found = judged(tmp_path / "a", tmp_path / "b")
+    assert "of the CPU" in text_of(found, "contamination")
+
+
+def test_every_notice_is_in_the_documentation() -> None:
+    root = Path(__file__).parent.parent
+    page = " ".join((root / "docs" / "compare.md").read_text().split())
+    for module in ("logged", "beside"):
+        text = (root / "src" / "paribus" / "compare" / f"{module}.py").read_text()
+        names = re.findall(r'(?:Notice|_sentences)\(\s*"([a-z ]+)"', text)
+        names += ["work differs", "launches failed", "copies"]
+        assert names
+        for name in names:
+            assert f"**{name}**" in page, name
