@@ -122,8 +122,8 @@ def test_trainings_one_after_the_other_are_taken_apart(path: Path, times: int) -
     alone = read(path, text)
     found, problems = readings(text * times, tools(text[:HEAD]))
     assert problems == []
-    assert [number for number, _ in found] == list(range(1, times + 1))
-    assert all(one.samples == alone.samples for _, one in found)
+    assert [one.part for one in found] == list(range(1, times + 1))
+    assert all(one.reading.samples == alone.samples for one in found)
 
 
 def test_scripts_of_two_kinds_in_one_log_are_both_read_or_told() -> None:
@@ -133,7 +133,7 @@ def test_scripts_of_two_kinds_in_one_log_are_both_read_or_told() -> None:
             found, problems = readings(text, tools(text[:HEAD]))
             own = [read(path, path.read_text()).samples for path in (first, second)]
             told = any("two outputs in one" in sentence for _, sentence in problems)
-            assert told or [one.samples for _, one in found] == own, (first.stem, second.stem)
+            assert told or [one.reading.samples for one in found] == own, (first.stem, second.stem)
 
 
 def test_a_training_that_was_cut_costs_itself_and_not_the_one_after_it() -> None:
@@ -141,7 +141,7 @@ def test_a_training_that_was_cut_costs_itself_and_not_the_one_after_it() -> None
     text = path.read_text()
     cut = text[: text.index("Training time")]
     found, problems = readings(cut + text, tools(text[:HEAD]))
-    assert not found or [one.samples for _, one in found] == [read(path, text).samples]
+    assert not found or [one.reading.samples for one in found] == [read(path, text).samples]
     assert found or problems
 
 

@@ -28,9 +28,9 @@ def test_outputs_after_each_other_are_taken_apart(path: Path, times: int, betwee
     text = between.join([one] * times)
     found, problems = readings(text, tools(text[:HEAD]))
     assert problems == []
-    assert [number for number, _ in found] == list(range(1, times + 1))
+    assert [one.part for one in found] == list(range(1, times + 1))
     alone = read(one)
-    for _, reading in found:
+    for _, reading, _ in found:
         assert reading.samples == alone.samples
         assert reading.parameters == alone.parameters
 
@@ -39,7 +39,7 @@ def test_one_that_was_cut_short_costs_the_others_nothing() -> None:
     one = plain((FIXTURES / "iperf3" / "good-tcp-text.out").read_text())
     text = one + one[: len(one) // 2] + "\n" + one
     found, problems = readings(text, tools(text[:HEAD]))
-    assert [number for number, _ in found] == [1, 3]
+    assert [one.part for one in found] == [1, 3]
     assert len(problems) == 1
     assert "iperf3" in problems[0][1]
 

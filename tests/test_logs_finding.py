@@ -36,6 +36,7 @@ def test_several_cores_read_the_same_as_one(
     assert len(alone[1]) > 10
     assert alone[2]
     monkeypatch.setattr("paribus.compare.reading.SHARE", 1)
+    monkeypatch.setattr("paribus.compare.reading.GROUP", 4096)
     assert find_logs(arms) == alone
 
     def refused(*_: object) -> None:

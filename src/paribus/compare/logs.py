@@ -1,63 +1,24 @@
-"""Logs of tools that ran elsewhere: found, recognised by what they say, and read.
+"""Logs of tools that ran elsewhere: found in files and folders, and whose they are.
 
-Nothing in a log is executed. A file that cannot be read costs only itself: it is named, with the
+A file that cannot be read costs only itself: it is named, with the
 reason, and the rest goes on.
 """
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import stat
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from io import FileIO
 from itertools import chain, takewhile
-from multiprocessing import get_context
 from pathlib import Path
 
-from paribus.benchmarks import nvidia_topo
-from paribus.benchmarks._tool import FAILED, HEAD, line_at, plain
-from paribus.compare.recognise import readings, tools
-from paribus.errors import ParseError, UserError
+from paribus.compare.reading import FAILED_LAUNCH, is_log, read_files
+from paribus.compare.recognise import Found
+from paribus.errors import UserError
 from paribus.model import Reading
 from paribus.study.plan import read_plan
-from paribus.units import count
-
-MOST_BYTES = 256 << 20
-"""A longer file is no log of these tools, and is not read."""
-
-MOST_WORKERS = 8
-SHARE = 8 << 20
-"""Bytes that are worth a process: some hundred thousand lines, half a second of reading."""
-
-BEFORE = (
-    *FAILED,
-    "This test requires ",
-    "Unrecognized argument",
-    "Unable to find the Infiniband/RoCE device",
-    "are you sure there is a netserver listening",
-    "iperf3: error - ",
-    ">>> Need at least ",
-    "cannot open file hpccinf.txt",
-)
-"""What launchers say of a launch that failed, and tools before they say their name."""
-
-FAILED_LAUNCH = "is of a launch that failed:"
-
-_PACKED = (
-    (b"\x1f\x8b", "is compressed: unpack it first (gunzip)"),
-    (b"\x28\xb5\x2f\xfd", "is compressed: unpack it first (unzstd)"),
-    (b"\xfd7zXZ", "is compressed: unpack it first (unxz)"),
-    (b"BZh", "is compressed: unpack it first (bunzip2)"),
-    (b"PK\x03\x04", "is an archive: unpack it first (unzip)"),
-    (b"\xff\xfe", "is not UTF-8 but UTF-16"),
-    (b"\xfe\xff", "is not UTF-8 but UTF-16"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +66,7 @@ class Unread:
 
 def are_logs(paths: Sequence[Path]) -> bool:
     """Return whether `paths` are to be read as logs, rather than as tables of numbers."""
-    return any(path.is_dir() or (path.is_file() and _is_log(path)) for path in paths)
+    return any(path.is_dir() or (path.is_file() and is_log(path)) for path in paths)
 
 
 def arms_of(paths: Sequence[Path]) -> tuple[str, ...]:
@@ -163,9 +124,10 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
                 unread.append(Unread(arm, name, f"is the same file as {_shown(Path(before))}"))
                 continue
             files.append((arm, name, file, status.st_mtime, status.st_size))
-    for found, refused in _each(files):
-        logs += found
-        unread += refused
+    held = read_files([(path, size) for _, _, path, _, size in files])
+    for (arm, name, file, written, _), one in zip(files, held, strict=True):
+        logs += _logs(arm, name, file, written, one.found)
+        unread += [Unread(arm, name, why, tool) for tool, why in one.problems]
     order = {arm: at for at, arm in enumerate(arms)}
     logs.sort(key=lambda log: order[log.arm])
     return tuple(arms), logs, unread
@@ -246,99 +208,14 @@ def _walk(
                 yield inside + name, f"{folder}/{name}"
 
 
-def _is_log(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return bool(tools(plain(file.read(HEAD).decode(errors="replace"))))
-    except OSError:
-        return False
-
-
-def _each(files: Sequence[_File]) -> Iterator[tuple[list[Log], list[Unread]]]:
-    """Yield what each file holds, in their order: read on several cores where they are many."""
-    workers = min(len(os.sched_getaffinity(0)), MOST_WORKERS, sum(f[-1] for f in files) // SHARE)
-    done = 0
-    if workers > 1:
-        try:
-            # Forked where no thread can hold a lock: to import the readers again takes longer.
-            alone = len([*Path("/proc/self/task").iterdir()]) == 1
-            way = "fork" if alone else "spawn"
-            with ProcessPoolExecutor(workers, get_context(way), gc.disable) as pool:
-                for read in pool.map(_read, files, chunksize=1 + len(files) // (32 * workers)):
-                    yield read
-                    done += 1
-        except (BrokenProcessPool, OSError):
-            pass  # no room for more processes: the rest is read here
-    yield from map(_read, files[done:])
-
-
-def _read(one: _File) -> tuple[list[Log], list[Unread]]:
-    """Return what one file holds, of each tool that it is recognised to be of."""
-    arm, name, file, written, size = one
-    try:
-        text, likely, why = _text(file, size)
-    except OSError as error:
-        text, likely, why = "", [], f"cannot be read: {error.strerror}"
-    if why:
-        return [], [Unread(arm, name, why)]
-    found, problems = readings(text, likely)
-    of = [reading.benchmark for _, reading in found]
-    logs = []
-    for part, reading in found:
-        at = reading.facts.get("log.started", written)
-        dated = "log.started" in reading.facts
+def _logs(arm: str, name: str, path: str, written: float, found: Sequence[Found]) -> Iterator[Log]:
+    """Yield the logs that a file holds."""
+    of = [one.reading.benchmark for one in found]
+    for part, reading, date in found:
+        at, zoned = date or (written, False)
         alone = of.count(reading.benchmark) == 1
         called = f"{name}#{part}" if part else name
-        zoned = bool(reading.facts.get("log.zoned"))
-        logs.append(Log(arm, called, Path(file), at, dated, alone, reading, written, zoned))
-    return logs, [Unread(arm, name, why, tool) for tool, why in problems]
-
-
-def _text(file: str, size: int) -> tuple[str, list[str], str]:
-    """Return the text of a file and the tools it may be of, or why it is not read.
-
-    Of what is no log only the beginning is looked at.
-    """
-    if size > MOST_BYTES:
-        return "", [], f"is larger than {MOST_BYTES >> 20} MiB"
-    if not size:
-        return "", [], "is empty"
-    with FileIO(file) as opened:
-        raw = opened.read(HEAD)
-        for magic, why in _PACKED:
-            if raw.startswith(magic):
-                return "", [], why
-        if b"\0" in raw:
-            return "", [], "is binary"
-        text = plain(raw.decode(errors="replace"))
-        likely = tools(text)
-        if not likely:
-            return "", [], _no_tool(text)
-        if size > len(raw):
-            text = plain((raw + opened.readall()).decode(errors="replace"))
-    return text, likely, ""
-
-
-def _no_tool(text: str) -> str:
-    """Return why a text is of no tool: a launch may have failed before its tool said its name."""
-    if nvidia_topo.recognise(text):
-        return _wiring(text)
-    found = [at for mark in BEFORE if (at := text.find(mark)) >= 0]
-    if not found:
-        return "is no output of a tool that is known here"
-    return f"{FAILED_LAUNCH} {line_at(text, min(found)).strip()[:160]!r}"
-
-
-def _wiring(text: str) -> str:
-    """Return how many pairs of GPUs and adapters each kind of link joins."""
-    try:
-        facts = nvidia_topo.read(text)
-    except ParseError as error:
-        return f"is a damaged output of nvidia-smi topo -m: {error.cause}"
-    links = Counter(str(v) for k, v in facts.items() if k != "gpu.topology.gpus")
-    told = ", ".join(f"{n} {link}" for link, n in sorted(links.items())) or "no pair"
-    gpus = count(int(facts["gpu.topology.gpus"]), "GPU")
-    return f"is no benchmark but the wiring of {gpus} (nvidia-smi topo -m; pairs by link: {told})"
+        yield Log(arm, called, Path(path), at, date is not None, alone, reading, written, zoned)
 
 
 def _shown(path: Path) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise, takewhile
+from typing import NamedTuple
 
 from paribus.benchmarks import BENCHMARKS, kernel_logs
 from paribus.benchmarks._phrases import Phrases
@@ -19,6 +19,17 @@ MOST_CUT = 16 << 20
 """Characters of a text up to which it is searched for several outputs, one after the other."""
 
 Reader = Callable[[str], Reading]
+
+
+class Found(NamedTuple):
+    """An output that was read; `part` is its number, from 1, in a text that holds several, else 0.
+
+    `date` is when it says that it was made (seconds since the epoch), and whether in a known zone.
+    """
+
+    part: int
+    reading: Reading
+    date: tuple[float, bool] | None
 
 
 @cache
@@ -66,41 +77,38 @@ def _is_of(tool: str, text: str) -> bool:
     return benchmark is None or benchmark.recognise is None or benchmark.recognise(text)
 
 
-def readings(
-    text: str, likely: Sequence[str]
-) -> tuple[list[tuple[int, Reading]], list[tuple[str, str]]]:
+def readings(text: str, likely: Sequence[str]) -> tuple[list[Found], list[tuple[str, str]]]:
     """Return what a text holds, and what it holds of a tool that was refused: tool and sentence.
 
     A reader refuses two outputs in one; then they are cut apart where an output begins, and each
-    must prove itself. Parts are numbered from 1, a whole text is 0.
+    must prove itself.
     """
-    found, problems = _whole(text, likely, 0)
+    found, problems = _whole(text, likely)
     if problems and not found:
         marks = _phrases().within(text) if len(text) <= MOST_CUT else []
         for parts in _cuts(text, marks):
-            read = [_whole(part, _within(part[:HEAD], marks), line) for line, part in parts]
-            if all(readings for readings, _ in read):
+            read = [
+                _whole(part, _within(part[:HEAD], marks), number, line)
+                for number, (line, part) in enumerate(parts, 1)
+            ]
+            if all(found for found, _ in read):
                 break
-        numbered = [(n, r) for n, (readings, _) in enumerate(read, 1) for r in readings]
-        if numbered:
-            return numbered, [problem for _, refused in read for problem in refused]
-    return [(0, reading) for reading in found], problems
+        if any(found for found, _ in read):
+            found = [one for several, _ in read for one in several]
+            problems = [problem for _, refused in read for problem in refused]
+    return found, problems
 
 
 def _whole(
-    text: str, likely: Sequence[str], before: int
-) -> tuple[list[Reading], list[tuple[str, str]]]:
+    text: str, likely: Sequence[str], part: int = 0, before: int = 0
+) -> tuple[list[Found], list[tuple[str, str]]]:
     """Return what the readers of a text read, and what they refuse; it follows `before` lines."""
     found, problems = [], []
     for tool in likely:
         if len(likely) > 1 and not _is_of(tool, text):
             continue
         try:
-            reading = _reader(tool)(text)
-            if (date := started(tool, text)) is not None:
-                said = {"log.started": date[0], "log.zoned": date[1]}
-                reading = replace(reading, facts={**reading.facts, **said})
-            found.append(reading)
+            found.append(Found(part, _reader(tool)(text), started(tool, text)))
         except ParseError as error:
             line = f", line {before + error.line}" if error.line else ""
             problems.append((tool, f"{tool}: {error.cause}{line}"))

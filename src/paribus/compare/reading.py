@@ -1,0 +1,236 @@
+"""What files of logs hold: read on several cores where they are many.
+
+Nothing in a file is executed, and one that cannot be read costs only itself.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import lru_cache
+from io import FileIO
+from itertools import chain, repeat
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from paribus.benchmarks import nvidia_topo
+from paribus.benchmarks._tool import FAILED, HEAD, line_at, plain
+from paribus.compare.recognise import Found, readings, tools
+from paribus.errors import ParseError
+from paribus.model import Case, Reading, Sample
+from paribus.units import count
+
+MOST_BYTES = 256 << 20
+"""A longer file is no log of these tools, and is not read."""
+
+MOST_WORKERS = 8
+SHARE = 8 << 20
+"""Bytes that are worth a process: some hundred thousand lines, a quarter second of reading."""
+
+GROUP = 1 << 20
+"""Bytes of files that are held at a time, those of one tool to be read one after the other."""
+
+BEFORE = (
+    *FAILED,
+    "This test requires ",
+    "Unrecognized argument",
+    "Unable to find the Infiniband/RoCE device",
+    "are you sure there is a netserver listening",
+    "iperf3: error - ",
+    ">>> Need at least ",
+    "cannot open file hpccinf.txt",
+)
+"""What launchers say of a launch that failed, and tools before they say their name."""
+
+FAILED_LAUNCH = "is of a launch that failed:"
+
+_PACKED = (
+    (b"\x1f\x8b", "is compressed: unpack it first (gunzip)"),
+    (b"\x28\xb5\x2f\xfd", "is compressed: unpack it first (unzstd)"),
+    (b"\xfd7zXZ", "is compressed: unpack it first (unxz)"),
+    (b"BZh", "is compressed: unpack it first (bunzip2)"),
+    (b"PK\x03\x04", "is an archive: unpack it first (unzip)"),
+    (b"\xff\xfe", "is not UTF-8 but UTF-16"),
+    (b"\xfe\xff", "is not UTF-8 but UTF-16"),
+)
+
+
+class Held(NamedTuple):
+    """What a file holds, and what it holds that was refused: the tool ("": none), and why."""
+
+    found: list[Found]
+    problems: list[tuple[str, str]]
+
+
+def is_log(path: Path) -> bool:
+    """Return whether a file begins as the output of a tool that is known here."""
+    try:
+        with path.open("rb") as file:
+            return bool(tools(plain(file.read(HEAD).decode(errors="replace"))))
+    except OSError:
+        return False
+
+
+def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
+    """Yield what each file holds, in their order; `files` are paths with their sizes in bytes."""
+    groups = list(_groups(files))
+    workers = min(
+        len(os.sched_getaffinity(0)), MOST_WORKERS, sum(size for _, size in files) // SHARE
+    )
+    done = 0
+    with _uncollected():
+        if workers > 1:
+            try:
+                with ProcessPoolExecutor(workers, _context(), gc.disable) as pool:
+                    for packed in pool.map(_read_packed, groups):
+                        yield from map(_unpacked, packed)
+                        done += 1
+            except (BrokenProcessPool, OSError):
+                pass  # no room for more processes: the rest is read here
+        yield from chain.from_iterable(map(_read_group, groups[done:]))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the collector of cycles from going over all that was read: there are none in it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _context() -> Any:
+    """Return how processes are started: forked where no thread can hold a lock.
+
+    To import the readers again takes longer.
+    """
+    alone = len([*Path("/proc/self/task").iterdir()]) == 1
+    return get_context("fork" if alone else "spawn")
+
+
+def _groups(files: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
+    """Yield the files, in their order, as many at a time as may be held."""
+    group: list[tuple[str, int]] = []
+    size = 0
+    for file in files:
+        if group and size + file[1] > GROUP:
+            yield group
+            group, size = [], 0
+        group.append(file)
+        size += file[1]
+    if group:
+        yield group
+
+
+# --- a group of files ------------------------------------------------------------------------
+
+
+def _read_group(files: Iterable[tuple[str, int]]) -> list[Held]:
+    """Return what files hold, in their order.
+
+    Those of one tool are read one after the other: going from reader to reader takes twice as long,
+    for the processor finds none of what it needs in its caches.
+    """
+    texts = [_text(path, size) for path, size in files]
+    held: list[Held] = [Held([], [])] * len(texts)
+    for at in sorted(range(len(texts)), key=lambda at: texts[at][1]):
+        text, likely, why = texts[at]
+        held[at] = Held([], [("", why)]) if why else Held(*readings(text, likely))
+    return held
+
+
+def _text(path: str, size: int) -> tuple[str, list[str], str]:
+    """Return the text of a file and the tools it may be of, or why it is not read.
+
+    Of what is no log only the beginning is looked at.
+    """
+    try:
+        return _opened(path, size)
+    except OSError as error:
+        return "", [], f"cannot be read: {error.strerror}"
+
+
+def _opened(path: str, size: int) -> tuple[str, list[str], str]:
+    if size > MOST_BYTES:
+        return "", [], f"is larger than {MOST_BYTES >> 20} MiB"
+    if not size:
+        return "", [], "is empty"
+    with FileIO(path) as opened:
+        raw = opened.read(HEAD)
+        for magic, why in _PACKED:
+            if raw.startswith(magic):
+                return "", [], why
+        if b"\0" in raw:
+            return "", [], "is binary"
+        text = plain(raw.decode(errors="replace"))
+        likely = tools(text)
+        if not likely:
+            return "", [], _no_tool(text)
+        if size > len(raw):
+            text = plain((raw + opened.readall()).decode(errors="replace"))
+    return text, likely, ""
+
+
+def _no_tool(text: str) -> str:
+    """Return why a text is of no tool: a launch may have failed before its tool said its name."""
+    if nvidia_topo.recognise(text):
+        return _wiring(text)
+    found = [at for mark in BEFORE if (at := text.find(mark)) >= 0]
+    if not found:
+        return "is no output of a tool that is known here"
+    return f"{FAILED_LAUNCH} {line_at(text, min(found)).strip()[:160]!r}"
+
+
+def _wiring(text: str) -> str:
+    """Return how many pairs of GPUs and adapters each kind of link joins."""
+    try:
+        facts = nvidia_topo.read(text)
+    except ParseError as error:
+        return f"is a damaged output of nvidia-smi topo -m: {error.cause}"
+    links = Counter(str(v) for k, v in facts.items() if k != "gpu.topology.gpus")
+    told = ", ".join(f"{n} {link}" for link, n in sorted(links.items())) or "no pair"
+    gpus = count(int(facts["gpu.topology.gpus"]), "GPU")
+    return f"is no benchmark but the wiring of {gpus} (nvidia-smi topo -m; pairs by link: {told})"
+
+
+# --- between processes -----------------------------------------------------------------------
+# As tuples of plain values: to send objects of our own takes several times as long.
+
+
+def _read_packed(files: Iterable[tuple[str, int]]) -> list[Any]:
+    return [
+        ([(one.part, *_packed(one.reading), one.date) for one in held.found], held.problems)
+        for held in _read_group(files)
+    ]
+
+
+def _packed(reading: Reading) -> tuple[Any, ...]:
+    r = reading
+    rows = [(metric, case.items, values, batch) for metric, case, values, batch in r.samples]
+    return r.benchmark, r.version, r.parameters, r.ranks, rows, r.facts, r.guards
+
+
+def _unpacked(held: Any) -> Held:
+    found, problems = held
+    return Held([Found(one[0], _reading(*one[1:-1]), one[-1]) for one in found], problems)
+
+
+def _reading(
+    benchmark: str, version: str, said: Any, ranks: int | None, rows: Any, facts: Any, guards: Any
+) -> Reading:
+    plain = [(metric, _case(items), values, batch) for metric, items, values, batch in rows]
+    # Not by its own constructor: the process that made them has looked at the values.
+    samples = tuple(map(tuple.__new__, repeat(Sample), plain))
+    return Reading(benchmark, version, said, ranks, samples, facts, guards)
+
+
+_case = lru_cache(maxsize=10_000)(Case)
