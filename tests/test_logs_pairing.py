@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from collections import Counter
@@ -98,6 +99,42 @@ def test_arms_measured_one_after_the_other_are_said_to_be_though_names_pair_them
     write(tmp_path / "c", b, times=[1.7e9 + 60 + 600 * i for i in range(8)])
     found = judged(tmp_path / "a", tmp_path / "c", pair="name")
     assert "one arm after the other" not in {notice.name for notice in found.notices}
+
+
+def test_copied_files_do_not_say_which_arm_was_measured_first(tmp_path: Path) -> None:
+    for place, arm in enumerate("ab"):
+        copied = [1.7e9 + 60 * place + 0.01 * i for i in range(8)]
+        write(tmp_path / arm, many(count=8, seed=place), copied)
+    found = judged(tmp_path / "a", tmp_path / "b", pair="name")
+    assert "one arm after the other" not in names_of(found)
+
+
+def test_dates_in_logs_say_which_arm_was_measured_first_though_files_were_copied(
+    tmp_path: Path,
+) -> None:
+    """The first log of all tells nothing about the others: only what all carry counts."""
+    imb = (FIXTURES / "imb_pingpong" / "good-msglen.out").read_text()
+    line = next(one for one in imb.splitlines() if one.startswith("# Date "))
+    for place, arm in enumerate("ab"):
+        texts = {
+            f"run{i}.log": imb.replace(line, f"# Date : Sat Nov 21 0{5 + place}:{i}0:00 2026")
+            for i in range(5)
+        }
+        write(tmp_path / arm, texts)
+    found = judged(tmp_path / "a", tmp_path / "b", pair="name")
+    said = text_of(found, "one arm after the other")
+    assert "by the dates in them all logs of a were made before those of b" in said
+    undated = tmp_path / "b" / "run4.log"
+    undated.write_text(imb.replace(line, ""))
+    found = judged(tmp_path / "a", tmp_path / "b", pair="name")
+    assert "one arm after the other" not in names_of(found)
+    for place, arm in enumerate("ab"):
+        for i in range(5):
+            at = 1.7e9 + 3600 * place + 60 * i
+            os.utime(tmp_path / arm / f"run{i}.log", (at, at))
+    found = judged(tmp_path / "a", tmp_path / "b", pair="name")
+    said = text_of(found, "one arm after the other")
+    assert "by the times of their files all logs of a were made before those of b" in said
 
 
 def test_copied_files_are_paired_by_name_with_a_warning(tmp_path: Path) -> None:

@@ -9,7 +9,16 @@ from dataclasses import replace
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare.imported import Answers, judge_table, merged
 from paribus.compare.logs import Log, Unread
-from paribus.compare.pairing import PUBLISHED, WORK, Kind, Logs, Pairing, other_work, sources_of
+from paribus.compare.pairing import (
+    PUBLISHED,
+    WORK,
+    Kind,
+    Logs,
+    Pairing,
+    made,
+    other_work,
+    sources_of,
+)
 from paribus.compare.provenance import IN_TURNS
 from paribus.errors import UserError
 from paribus.judgement import Finding, Judgement, Notice, Verdict, Word
@@ -233,15 +242,14 @@ def _one_after_the_other(logs: Logs) -> Iterable[Notice]:
     for kind in logs.kinds:
         if kind.pairing != "name" or any(log.reading.version == PUBLISHED for log in kind.logs):
             continue
-        times = {arm: [log.at for log in kind.logs if log.arm == arm] for arm in logs.arms}
-        for arm in others:
+        says, times = made(kind.logs, logs.arms)
+        for arm in others if says else ():
             pair = sorted((reference, arm), key=lambda name: min(times[name]))
             if len(times[arm]) > 1 and max(times[pair[0]]) < min(times[pair[1]]):
-                how = "the dates in them" if kind.logs[0].dated else "the times of their files"
                 yield Notice(
                     "one arm after the other",
                     "warning",
-                    f"{kind.label}: by {how} all logs of {pair[0]} were made before those of"
+                    f"{kind.label}: by {says} all logs of {pair[0]} were made before those of"
                     f" {pair[1]}: what else changed meanwhile is part of the ratio.",
                     (kind.label,),
                     mend="Launch the arms in turns.",

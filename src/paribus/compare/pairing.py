@@ -285,6 +285,20 @@ def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pa
     return "none", f"not: the arms have different numbers of logs{why}", False
 
 
+def made(logs: Sequence[Log], arms: Sequence[str]) -> tuple[str, dict[str, list[float]]]:
+    """Return what tells when the logs of each arm were made, and when; "" if nothing does."""
+    if not _no_dates(logs):
+        says, times = "the dates in them", [log.at for log in logs]
+    elif not _no_file_times(logs, arms):
+        says, times = "the times of their files", [log.written or log.at for log in logs]
+    else:
+        return "", {}
+    of_arm: dict[str, list[float]] = {}
+    for log, at in zip(logs, times, strict=True):
+        of_arm.setdefault(log.arm, []).append(at)
+    return says, of_arm
+
+
 def _no_dates(logs: Sequence[Log]) -> str:
     """Return why the dates in the logs do not tell when they were made, "" if they may."""
     if not all(log.dated for log in logs):
