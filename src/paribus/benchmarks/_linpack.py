@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import product
-from typing import Any
+from itertools import islice, product
+from typing import Any, NamedTuple
 
 from paribus.benchmarks._parameters import positive, wanted_threads
 from paribus.benchmarks._shell import with_stderr
@@ -21,26 +20,29 @@ from paribus.model import Program, Request
 
 _BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
-_CORE = re.compile(r"^Core: (\w+)[ \t]*$", re.M)
-_SETTING = re.compile(r"^([A-Z][A-Z0-9]*) +: (.*)$")
+_CORE = re.compile(r"\nCore: (\w+)[ \t]*(?![^\n])")
+_SETTING = re.compile(r"^([A-Z][A-Z0-9]*) +: ([\t -~]*(?:\n(?: {6}[\t -~]*|[ \t]*))*)$", re.M)
+"""A setting with its values: more of them are on lines that are indented."""
+
 _LINE = re.compile(
-    r"^W([RC]\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d\d) +(\d\.\d+e[+-]\d\d)[ \t]*$"
-    r"|^\|\|Ax-b\|\|_oo/\(eps\*[^=\n]*= +([0-9.]+(?:e[+-]\d\d)?) \.{6} (PASSED|FAILED)[ \t]*$",
-    re.M,
+    r"\n(?:W([RC]\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d\d) +(\d\.\d+e[+-]\d\d)"
+    r"|\|\|Ax-b\|\|_oo/\(eps\*[^=\n]*= +([0-9.]+(?:e[+-]\d\d)?) \.{6} (PASSED|FAILED))"
+    r"[ \t]*(?![^\n])"
 )
 _TOTALS = re.compile(
-    r"^Finished +(\d+) tests with the following results:\n"
+    r"\nFinished +(\d+) tests with the following results:\n"
     r" +(\d+) tests completed and passed residual checks,\n"
     r" +(\d+) tests completed and failed residual checks,\n"
-    r" +(\d+) tests skipped because of illegal input values\.$",
-    re.M,
+    r" +(\d+) tests skipped because of illegal input values\.(?![^\n])"
 )
-_LIMIT = re.compile(r"^- Computational tests pass if scaled residuals are less than +(\S+)$", re.M)
+_LIMIT = re.compile(r"\n- Computational tests pass if scaled residuals are less than +(\d+\.\d+)\n")
+_Line = tuple[str, str, str, str, str, str, str, str, str]
+"""What _LINE holds of a row, whose last two words are "", or of a residual, whose first are."""
+
 _LISTS = ("PFACT", "NBMIN", "NDIV", "RFACT", "BCAST", "DEPTH")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One solved system: its encoded variant, its parameters, and its Gflop/s."""
 
     variant: str
@@ -119,7 +121,7 @@ def input_file(n: list[int], nb: list[int], p: list[int], q: list[int], *, devic
 
 def cores(text: str) -> dict[str, str]:
     """Return the kernels that OpenBLAS chose, as a fact; nothing where it did not say."""
-    found = sorted(set(_CORE.findall(text))) if "Core: " in text else []
+    found = sorted(set(_CORE.findall("\n" + text))) if "Core: " in text else []
     return {"lib.blas.core": "/".join(found)} if found else {}
 
 
@@ -128,18 +130,17 @@ def settings(text: str, start: int) -> dict[str, list[str]]:
     begin = text.find("The following parameter values will be used:", start)
     if begin < 0:
         refuse("HPL does not say which settings it uses")
-    found: dict[str, list[str]] = {}
-    last = ""
-    for line in text[begin : text.find("\n---", begin)].splitlines()[1:]:
-        if match := _SETTING.match(line):
-            last = match[1]
-            if last in found:
-                refuse(f"the setting {last} is there twice", line_of(text, begin))
-            found[last] = match[2].split()
-        elif line.strip():
-            if not last or not line.startswith("      "):
-                refuse(f"expected a setting of HPL, got {line[:60]!r}", line_of(text, begin))
-            found[last] += line.split()
+    block = text[text.find("\n", begin) : text.find("\n---", begin)]
+    parts = _SETTING.split(block)
+    between, names, values = parts[::3], parts[1::3], parts[2::3]
+    if other := "".join(between).strip():
+        refuse(
+            f"expected a setting of HPL, got {other.splitlines()[0][:60]!r}", line_of(text, begin)
+        )
+    found = dict(zip(names, map(str.split, values), strict=True))
+    if len(found) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        refuse(f"the setting {twice} is there twice", line_of(text, begin))
     if missing := [key for key in ("N", "NB", "P", "Q", *_LISTS) if not found.get(key)]:
         refuse(f"the setting {missing[0]} of HPL is missing", line_of(text, begin))
     return found
@@ -151,58 +152,61 @@ def rows(text: str, start: int, said: dict[str, list[str]]) -> list[Row]:
     Raises ParseError where one is missing or its residual is not below the limit.
     """
     limit = _LIMIT.search(text, start)
-    if limit is None or not re.fullmatch(r"\d+\.\d+", limit[1]):
+    if limit is None:
         refuse("the limit of the residuals is missing", line_of(text, start))
-    found: list[Row] = []
-    solved = 0
-    for match in _LINE.finditer(text, start):
-        at = match.start()
-        if match[9]:
-            solved += 1
-            if solved != len(found):
-                refuse("a residual without the row that it belongs to", line_of(text, at))
-            if match[9] == "FAILED" or not float(match[8]) < float(limit[1]):
-                refuse(
-                    f"residual check failed: {match[8]} is not below {limit[1]}", line_of(text, at)
-                )
-            continue
-        if solved != len(found):
-            refuse("the row before has no residual check", line_of(text, at))
-        found.append(_row(match, text))
-    _check_count(text, start, found, solved, said)
-    return found
+    lines = _LINE.findall(text, start)
+    for number, line in enumerate(lines):
+        # A row, its residual, the next row.
+        if wrong := _wrong_residual(line, limit[1]) if number % 2 else _wrong_row(line):
+            at = next(islice(_LINE.finditer(text, start), number, None)).start() + 1
+            refuse(wrong, line_of(text, at))
+    _check_count(text, start, lines, said)
+    return [
+        Row(variant, int(n), int(nb), int(p), int(q), float(gflops))
+        for variant, n, nb, p, q, _, gflops, _, _ in lines[::2]
+    ]
 
 
-def _row(match: re.Match[str], text: str) -> Row:
-    n, nb, p, q = (int(match[i]) for i in range(2, 6))
-    gflops = float(match[7])
-    if not (gflops > 0 and n and math.isfinite(gflops)):
-        refuse(f"{match[7]} Gflop/s is not a figure", line_of(text, match.start()))
-    seconds = operations(n) * 1e-9 / gflops
-    if abs(seconds - float(match[6])) > 0.006 + 1e-3 * seconds:
-        refuse(
-            f"{match[7]} Gflop/s for {match[6]} s are not the work of N = {n}",
-            line_of(text, match.start()),
-        )
-    return Row(match[1], n, nb, p, q, gflops)
+def _wrong_row(line: _Line) -> str:
+    """Return what is wrong with what should be a row, "" if nothing."""
+    _, n, _, _, _, seconds, speed, residual, _ = line
+    if residual:
+        return "a residual without the row that it belongs to"
+    gflops = float(speed)
+    if not (gflops > 0 and int(n)):
+        return f"{speed} Gflop/s is not a figure"
+    right = operations(int(n)) * 1e-9 / gflops
+    if abs(right - float(seconds)) > 0.006 + 1e-3 * right:
+        return f"{speed} Gflop/s for {seconds} s are not the work of N = {n}"
+    return ""
 
 
-def _check_count(
-    text: str, start: int, found: list[Row], solved: int, said: dict[str, list[str]]
-) -> None:
+def _wrong_residual(line: _Line, limit: str) -> str:
+    """Return what is wrong with what should be the residual of a row, "" if nothing."""
+    residual, word = line[7:]
+    if not residual:
+        return "the row before has no residual check"
+    if word == "FAILED" or not float(residual) < float(limit):
+        return f"residual check failed: {residual} is not below {limit}"
+    return ""
+
+
+def _check_count(text: str, start: int, lines: list[_Line], said: dict[str, list[str]]) -> None:
     totals = _TOTALS.findall(text, start)
     if len(totals) != 1:
         refuse("the counts of passed and failed tests are missing")
     finished, passed, failed, skipped = map(int, totals[0])
     if failed or skipped or finished != passed:
         refuse(f"of {finished} tests {failed} failed and {skipped} were skipped")
-    if not (len(found) == solved == passed > 0):
-        refuse(f"{passed} tests passed, but there are {len(found)} rows and {solved} residuals")
-    asked = set(product(said["N"], said["NB"], zip(said["P"], said["Q"], strict=False)))
-    there = {(str(r.n), str(r.nb), (str(r.p), str(r.q))) for r in found}
-    if asked != there:
+    solved = lines[::2]
+    if not (2 * len(solved) == len(lines) == 2 * passed > 0):
+        had = f"{len(solved)} rows and {len(lines) // 2} residuals"
+        refuse(f"{passed} tests passed, but there are {had}")
+    grids = zip(said["P"], said["Q"], strict=False)
+    asked = {(n, nb, *grid) for n, nb, grid in product(said["N"], said["NB"], grids)}
+    if asked != {line[1:5] for line in solved}:
         refuse("the rows are not those of the settings N, NB, P and Q")
-    if len(found) != len(asked) * math.prod(len(said[key]) for key in _LISTS):
+    if len(solved) != len(asked) * math.prod(len(said[key]) for key in _LISTS):
         refuse("there are fewer rows than the settings ask for")
 
 

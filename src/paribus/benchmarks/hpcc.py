@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from paribus.benchmarks import _linpack
 from paribus.benchmarks._parameters import positive, threads
+from paribus.benchmarks._phrases import Phrases
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, refuse, tool
-from paribus.errors import UserError
+from paribus.errors import ParseError, UserError
 from paribus.model import (
     Case,
     Metric,
@@ -22,7 +25,14 @@ from paribus.model import (
 
 _TITLE = "HPC Challenge Benchmark version "
 _VERSION = re.compile(r"(\d+\.\d+\.\d+)\s")
-_PAIR = re.compile(r"^(\w+)=(\S*)[ \t]*$", re.M)
+_PAIR = re.compile(r"\n(\w+)=(\S*)[ \t]*(?=\n)")
+_COMPLAINTS = Phrases(("cannot open file hpccinf.txt", ">>> Need at least", ">>> Illegal input"))
+_FAILED = Phrases((" FAILED ",))
+_FEW = re.compile(r"0(\.00\d*)?|\d(\.\d+)?e-\d+")
+"""A share of at most 1 %."""
+
+_Number = TypeVar("_Number", int, float)
+_ALL = Case()
 _VALUES = {
     "hpl": ("HPL_Tflops", 1000.0),
     "dgemm": ("StarDGEMM_Gflops", 1.0),
@@ -57,9 +67,9 @@ def command(request: Request) -> Program:
 
 def read(text: str) -> Reading:
     """Return what stands in hpccoutf.txt; raises ParseError with the line."""
-    for mark in ("cannot open file hpccinf.txt", ">>> Need at least", ">>> Illegal input"):
-        if (at := text.find(mark)) >= 0:
-            refuse(f"HPCC says {line_at(text, at).strip()[:100]!r}", line_of(text, at))
+    if complaints := _COMPLAINTS.within(text):
+        at = text.find(min(complaints))
+        refuse(f"HPCC says {line_at(text, at).strip()[:100]!r}", line_of(text, at))
     start = once(text, _TITLE, "the title of HPCC") + len(_TITLE)
     version = _VERSION.match(text, start)
     if version is None:
@@ -67,67 +77,77 @@ def read(text: str) -> Reading:
     section = once(text, "Begin of HPL section.")
     said = _linpack.settings(text, section)
     rows = _linpack.rows(text, section, said)
-    values, line = _summary(text)
-    if values.get("Success") != "1":
-        refuse(f"Success={values.get('Success', '')}: one of the benchmarks failed")
-    ranks = count(values.get("CommWorldProcs", ""), line.get("CommWorldProcs", 0))
-    parameters: dict[str, Scalar] = {}
-    for key, name in (("n", "HPL_N"), ("nb", "HPL_NB"), ("p", "HPL_nprow"), ("q", "HPL_npcol")):
-        parameters[key] = count(values.get(name, ""), line.get(name, 0))
+    summary = _summary(text)
+    if summary.get("Success") != "1":
+        refuse(f"Success={summary.get('Success', '')}: one of the benchmarks failed")
+    ranks = _number(count, summary, "CommWorldProcs", text)
+    parameters: dict[str, Scalar] = {
+        key: _number(count, summary, name, text)
+        for key, name in (("n", "HPL_N"), ("nb", "HPL_NB"), ("p", "HPL_nprow"), ("q", "HPL_npcol"))
+    }
     if not any([r.n, r.nb, r.p, r.q] == list(parameters.values()) for r in rows):
         refuse("no row of HPL has the N, NB, P and Q of the summary")
     # Without OpenMP in it, hpcc says 1 of STREAM however many threads the BLAS has.
-    if values.get("omp_get_max_threads") != "0":
-        said_threads = values.get("STREAM_Threads", "")
-        parameters["threads"] = count(said_threads, line.get("STREAM_Threads", 0))
-    samples = []
-    for metric, (name, factor) in _VALUES.items():
-        if name not in values:
-            refuse(f"{name} is missing in the summary")
-        value = figure(values[name], line[name]) * factor
-        samples.append(Sample(metric, Case(), (value,)))
-    _check(text, values, line)
-    return Reading("hpcc", version[1], parameters, ranks, tuple(samples), _linpack.cores(text))
+    if summary.get("omp_get_max_threads") != "0":
+        parameters["threads"] = _number(count, summary, "STREAM_Threads", text)
+    samples = tuple(
+        Sample(metric, _ALL, (_number(figure, summary, name, text) * factor,))
+        for metric, (name, factor) in _VALUES.items()
+    )
+    _check(text, summary)
+    return Reading("hpcc", version[1], parameters, ranks, samples, _linpack.cores(text))
 
 
-def _summary(text: str) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the pairs of the summary, and their lines; refuses one that is there twice."""
+def _summary(text: str) -> dict[str, str]:
+    """Return the pairs of the summary; refuses one that is there twice, and anything else in it."""
     begin = once(text, "Begin of Summary section.")
     end = once(text, "End of Summary section.")
     once(text, "End of HPC Challenge tests.")
     if end < begin:
         refuse("the end of the summary is before its beginning", line_of(text, end))
-    first = line_of(text, begin)
-    values: dict[str, str] = {}
-    line: dict[str, int] = {}
-    for number, row in enumerate(text[begin:end].split("\n")[1:-1], first + 1):
-        pair = _PAIR.match(row)
-        if pair is None or pair[1] in values:
-            refuse(f"expected a new NAME=VALUE, got {row[:60]!r}", number)
-        values[pair[1]], line[pair[1]] = pair[2], number
-    return values, line
+    pairs = _PAIR.findall(text, begin, end)
+    summary = dict(pairs)
+    # A pattern that finds whole lines finds as many as there are, or one is something else.
+    if not len(summary) == len(pairs) == text.count("\n", begin, end) - 1:
+        seen: set[str] = set()
+        for number, row in enumerate(text[begin:end].split("\n")[1:-1], line_of(text, begin) + 1):
+            pair = _PAIR.match(f"\n{row}\n")
+            if pair is None or pair[1] in seen:
+                refuse(f"expected a new NAME=VALUE, got {row[:60]!r}", number)
+            seen.add(pair[1])
+    return summary
 
 
-def _check(text: str, values: dict[str, str], line: dict[str, int]) -> None:
+def _number(
+    read: Callable[[str], _Number], summary: Mapping[str, str], name: str, text: str
+) -> _Number:
+    """Return the number of that name in the summary; refuses it with its line."""
+    if name not in summary:
+        refuse(f"{name} is missing in the summary")
+    try:
+        return read(summary[name])
+    except ParseError as error:
+        at = text.find(f"\n{name}=", text.find("Begin of Summary section."))
+        refuse(error.cause, line_of(text, at + 1))
+
+
+def _check(text: str, summary: Mapping[str, str]) -> None:
     """Refuse figures that contradict each other, and checks that were not passed."""
-    tflops, seconds = (
-        figure(values.get(k, ""), line.get(k, 0)) for k in ("HPL_Tflops", "HPL_time")
-    )
-    work = _linpack.operations(int(values["HPL_N"])) * 1e-12
+    tflops, seconds = (_number(figure, summary, key, text) for key in ("HPL_Tflops", "HPL_time"))
+    work = _linpack.operations(int(summary["HPL_N"])) * 1e-12
     if not math.isclose(tflops * seconds, work, rel_tol=1e-4):
-        refuse("HPL_Tflops times HPL_time is not the work of HPL_N", line["HPL_Tflops"])
+        refuse("HPL_Tflops times HPL_time is not the work of HPL_N")
     for unit in ("Latency_usec", "Bandwidth_GBytes"):
         least, mean, most = (
-            figure(values.get(f"{which}PingPong{unit}", ""), line.get(f"AvgPingPong{unit}", 0))
+            _number(figure, summary, f"{which}PingPong{unit}", text)
             for which in ("Min", "Avg", "Max")
         )
         if not least <= mean * (1 + 1e-4) <= most * (1 + 2e-4):
             refuse(f"AvgPingPong{unit} is not between minimum and maximum")
-    if not re.fullmatch(
-        r"0(\.00\d*)?|\d(\.\d+)?e-\d+", values.get("MPIRandomAccess_ErrorsFraction", "")
-    ):
+    if not _FEW.fullmatch(summary.get("MPIRandomAccess_ErrorsFraction", "")):
         refuse("MPIRandomAccess had more than 1 % errors, or does not say how many")
-    if (at := text.find(" FAILED ")) >= 0:
+    if _FAILED.within(text):
+        at = text.find(" FAILED ")
         refuse(f"a check failed: {line_at(text, at).strip()[:80]!r}", line_of(text, at))
 
 

@@ -10,7 +10,8 @@ from itertools import product
 
 from paribus.benchmarks import _linpack
 from paribus.benchmarks._parameters import threads
-from paribus.benchmarks._tool import HEAD, line_of, once, refuse, tool
+from paribus.benchmarks._phrases import Phrases
+from paribus.benchmarks._tool import HEAD, line_at, line_of, once, refuse, tool
 from paribus.model import (
     Case,
     Metric,
@@ -24,7 +25,7 @@ from paribus.model import (
 
 _TITLE = "HPLinpack 2."
 _VERSION = re.compile(r"HPLinpack (2\.\d)\s")
-_HPCC = re.compile(r"HPC Challenge Benchmark.*?(?:End of HPC Challenge tests|\Z)", re.S)
+_COMPLAINTS = Phrases((">>> Need at least", ">>> Illegal input", "HPL ERROR"))
 _ONE = ("PMAP", "SWAP", "L1", "U", "EQUIL", "ALIGN")
 
 
@@ -52,9 +53,9 @@ def _case(n: int, nb: int, p: int, q: int, variant: str) -> Case:
 
 def read(text: str) -> Reading:
     """Return what HPL printed, on stdout or into HPL.out; raises ParseError with the line."""
-    for mark in (">>> Need at least", ">>> Illegal input", "HPL ERROR"):
-        if (at := text.find(mark)) >= 0:
-            refuse(f"HPL refused: {text[at : at + 80].splitlines()[0]!r}", line_of(text, at))
+    if complaints := _COMPLAINTS.within(text):
+        at = text.find(min(complaints))  # ">>>" before "HPL ERROR", which says less
+        refuse(f"HPL refused: {line_at(text, at)[:80]!r}", line_of(text, at))
     start = once(text, _TITLE, "the title of HPL")
     version = _VERSION.match(text, start)
     if version is None:
@@ -63,6 +64,7 @@ def read(text: str) -> Reading:
     said = _linpack.settings(text, start)
     found = _linpack.rows(text, start, said)
     variants = {row.variant for row in found}
+    ranks = {row.p * row.q for row in found}
     samples = tuple(
         Sample(
             "gflops",
@@ -76,16 +78,21 @@ def read(text: str) -> Reading:
     }
     if len(variants) == 1:
         parameters["variant"] = variants.pop()
-    ranks = {row.p * row.q for row in found}
-    facts = _linpack.cores(text)
     return Reading(
-        "hpl", version[1], parameters, ranks.pop() if len(ranks) == 1 else None, samples, facts
+        "hpl",
+        version[1],
+        parameters,
+        ranks.pop() if len(ranks) == 1 else None,
+        samples,
+        _linpack.cores(text),
     )
 
 
 def _recognise(text: str) -> bool:
     """HPCC carries the whole output of HPL inside its own, and is not HPL."""
-    return _TITLE in _HPCC.sub("", text[:HEAD])
+    first, *challenges = text[:HEAD].split("HPC Challenge Benchmark")
+    after = (one.partition("End of HPC Challenge tests")[2] for one in challenges)
+    return _TITLE in first or any(_TITLE in rest for rest in after)
 
 
 BENCHMARK = replace(
