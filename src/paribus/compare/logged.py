@@ -7,18 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from paribus.benchmarks import BENCHMARKS
+from paribus.compare.comparable import WORK, other_work
 from paribus.compare.imported import Answers, judge_table, merged
 from paribus.compare.logs import Log, Unread
-from paribus.compare.pairing import (
-    PUBLISHED,
-    WORK,
-    Kind,
-    Logs,
-    Pairing,
-    made,
-    other_work,
-    sources_of,
-)
+from paribus.compare.pairing import PUBLISHED, Kind, Logs, Pairing, made, sources_of
 from paribus.compare.provenance import IN_TURNS
 from paribus.errors import UserError
 from paribus.judgement import Finding, Judgement, Notice, Verdict, Word
