@@ -141,9 +141,8 @@ def test_settings_that_change_the_measurement_are_parameters() -> None:
     assert "options" not in read("imb_pingpong", captured("imb_pingpong", "msglen")).parameters
 
 
-def test_the_date_of_a_launch_is_a_fact() -> None:
+def test_repetitions_are_a_parameter_where_they_were_set() -> None:
     found = read("imb_pingpong", captured("imb_pingpong", "five"))
-    assert found.facts == {"launch.date": "2026-11-20T23:10:05"}
     assert found.parameters == {"datatype": "MPI_BYTE"}
     fixed = read("imb_pingpong", captured("imb_pingpong", "msglog_shm"))
     assert fixed.parameters["iterations"] == 1000
@@ -155,7 +154,7 @@ def test_the_date_of_a_launch_is_a_fact() -> None:
         ("imb_bcast", "five", "# Allgather\n", "# Allgather\n# Gather\n", "Gather is in the list"),
         ("imb_bcast", "five", "4194304           10       278.51", "#", "expected a row or table"),
         ("imb_bcast", "five", "    0.26         0.16", "    0.26         0.36", "the mean 0.36"),
-        ("imb_pingpong", "five", "0.10         9.95", "0.50         9.95", "not 1.0 bytes in 0.5"),
+        ("imb_pingpong", "five", "0.10         9.95", "0.50         9.95", "not 1 bytes in 0.5"),
         ("imb_uniband", "shm", "14235830", "24235830", "not 24235830.0 messages/s"),
         ("imb_bcast", "np4", "# #processes = 4 ", "# #processes = 3 ", "for 4 ranks"),
         (
@@ -168,6 +167,14 @@ def test_the_date_of_a_launch_is_a_fact() -> None:
         ("imb_pingpong", "five", "       512         1000         0.20", "", "row or table"),
         ("imb_barrier", "multi1_np4", "            1           20         1.60", "", "or table"),
         ("imb_pingpong", "five", "Fri Nov 20", "Fry Nov 20", "not a date"),
+        ("imb_pingpong", "five", "20 23:10:05", "20 24:10:05", "not a date"),
+        ("imb_bcast", "np4", "# Machine", "Invalid benchmark name Gather\n# Machine", "not know"),
+        ("imb_bcast", "np4", "Finalize\n", "Finalize\n# !! Bcast invalid for 3 !!\n", "so many"),
+        ("imb_bcast", "np4", "# All proc", "# All", "the last line, 'All processes .* missing"),
+        ("imb_bcast", "np4", "\n# All proc", "\n4 ranks\n# All proc", "table, got .4 ranks"),
+        ("imb_allreduce", "multi1_np4", " 1            4 ", " 0            4 ", "a group"),
+        ("imb_allreduce", "multi1_np4", " 1            4 ", "01            4 ", "a row"),
+        ("imb_allreduce", "multi1_np4", " 1            4 ", " 1            8 ", "a size is not"),
     ],
 )
 def test_imb_refusals(name: str, stem: str, old: str, new: str, cause: str) -> None:
@@ -175,6 +182,13 @@ def test_imb_refusals(name: str, stem: str, old: str, new: str, cause: str) -> N
     assert old in text
     with pytest.raises(ParseError, match=cause):
         read(name, text.replace(old, new))
+
+
+def test_two_outputs_of_imb_in_one_are_refused() -> None:
+    one = captured("imb_bcast", "np4")
+    for text in (one + one, one + one[: len(one) // 3], one + one[-len(one) // 3 :]):
+        with pytest.raises(ParseError, match="two outputs in one"):
+            read("imb_bcast", text)
 
 
 def test_commands_ask_for_exactly_what_is_wanted() -> None:

@@ -1,0 +1,364 @@
+"""What IMB-MPI1 of the Intel MPI Benchmarks prints, read.
+
+One output may hold several benchmarks, each with a table per number of processes. It is read from
+its title to its last line as a whole, nothing strange in between; each benchmark takes its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple, NoReturn
+
+from paribus.benchmarks._tool import line_at, line_of, once, refuse
+from paribus.errors import ParseError
+from paribus.model import Case, Metric, Reading, Sample, Scalar
+
+_COLUMNS = {
+    "latency": ("t[usec]", "t_avg[usec]"),
+    "bandwidth": ("Mbytes/sec",),
+    "time": ("t_avg[usec]",),
+    "time_max": ("t_max[usec]",),
+}
+
+_TITLE = re.compile(r"# +Intel ?\(R\) MPI Benchmarks (\S[^,\n]*), MPI-1 part[ \t]*$", re.M)
+_LIST = re.compile(r"\n# List of Benchmarks to run:[ \t]*\n\s*\n((?:# *\w+[ \t]*\n)+)")
+_CALLED = re.compile(r"\n# Calling sequence was:[ \t]*\n\s*# *(\S[^\n]*)")
+_LONGEST = re.compile(r"\n# Maximum message length in bytes: +(\d+)")
+_TYPE = re.compile(r"\n# MPI_Datatype +: +(\w+)")
+# The date is read where logs are put in order; here it must only be one, as ctime(3) writes it.
+_NO_DATE = re.compile(
+    r"\n# Date +: (?!(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) "
+    r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (?:[ 0][1-9]|[12]\d|3[01]) "
+    r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d [1-9]\d{3}[ \t]*\n)"
+)
+_END = "# All processes entering MPI_Finalize"
+# After blank lines, the last line or the head of a table with its heading.
+_NEXT = re.compile(
+    rf"[ \t\n]*+(?:({_END})|"
+    r"#-+[ \t]*\n# Benchmarking (Multi-)?(\w+)[ \t]*\n"
+    r"(?:# #processes = ([1-9]\d*)(?:; rank order \(rowwise\):)?[ \t]*\n|"
+    r"# \( ([1-9]\d*) groups of ([1-9]\d*) processes each running simultaneous \)[ \t]*\n)"
+    r"(?:#(?: Group +\d+:)?[ \t\d]*\n)*"
+    r"(?:# \( (\d+) additional process(?:es)? waiting in MPI_Barrier\)[ \t]*\n)?"
+    r"#-+[ \t]*\n([^\n]*)\n)"
+)
+_WHOLE, _DECIMAL = r"(?:[1-9][0-9]*+|0)", r"[0-9]++\.[0-9]++"
+# In the order in which headings have them.
+_FORMS = {
+    "Group": _WHOLE,
+    "#bytes": _WHOLE,
+    "#repetitions": _WHOLE,
+    "t[usec]": _DECIMAL,
+    "t_min[usec]": _DECIMAL,
+    "t_max[usec]": _DECIMAL,
+    "t_avg[usec]": _DECIMAL,
+    "Mbytes/sec": _DECIMAL,
+    "Msg/sec": _WHOLE,
+    "defects": _DECIMAL,
+}
+_COMPLAINTS = {
+    "Invalid benchmark name": "it was asked for a benchmark or option that it does not know",
+    " invalid for ": "it measures nothing with so many processes",
+    "out-of-mem.": "a size was left out for lack of memory",
+    "time-out.": "a size was left out for lack of time",
+    "int-overflow.": "a size was left out for its overflow",
+}
+# Options of the calling sequence that say which points are measured, not how.
+_POINTS = ("-npmin", "-msglog", "-msglen", "-iter", "-iter_policy", "-time", "-mem", "-multi")
+
+
+class _Table(NamedTuple):
+    """One table of `text`, by column; its first row is at `at`."""
+
+    part: str
+    multi: bool
+    processes: int
+    groups: int
+    waiting: int
+    columns: Mapping[str, list[str]]
+    text: str
+    at: int
+
+    def figures(self, name: str) -> list[float]:
+        return list(map(float, self.columns[name]))
+
+    def sizes(self) -> tuple[int, ...]:
+        return _numbers(tuple(self.columns["#bytes"]))
+
+    def refuse(self, cause: str, row: int = 0) -> NoReturn:
+        """Raise ParseError with the line of a row, -1 for the heading."""
+        refuse(cause, line_of(self.text, self.at) + row)
+
+
+class _Output(NamedTuple):
+    """All of one output; `words` are those of the calling sequence."""
+
+    version: str
+    listed: tuple[str, ...]
+    words: tuple[str, ...]
+    datatype: str
+    tables: tuple[_Table, ...]
+
+
+def read(name: str, part: str, metrics: tuple[Metric, ...], text: str) -> Reading:
+    """Return what one part of IMB-MPI1 printed; raises ParseError with the line."""
+    output = _output(text)
+    own = [table for table in output.tables if table.part == part]
+    if not own:
+        refuse(f"no table of {part}: the list has {', '.join(output.listed)[:100]}")
+    ranks = _check_counts(own, fixed=part in ("PingPong", "PingPing"))
+    said = _parameters(own, output)
+    if output.datatype:
+        said["datatype"] = output.datatype
+    found = [sample for table in own for sample in _samples(table, metrics, len(own) > 1)]
+    return Reading(name, output.version, said, ranks, tuple(found))
+
+
+# One output is read by every benchmark that it holds.
+@lru_cache(maxsize=1)
+def _output(text: str) -> _Output:
+    """Return all that `text` holds, checked; raises ParseError with the line."""
+    try:
+        return _whole(text)
+    except ParseError:
+        # What the program itself said is the cause of whatever is missing.
+        for mark, cause in _COMPLAINTS.items():
+            if (at := text.find(mark)) >= 0:
+                refuse(f"{cause}: {line_at(text, at).strip()[:100]!r}", line_of(text, at))
+        raise
+
+
+def _whole(text: str) -> _Output:
+    title = _TITLE.search(text)
+    if title is None:
+        refuse("no title of IMB-MPI1")
+    begin = title.end()
+    listed = _LIST.search(text, begin)
+    if listed is None:
+        refuse("the list of benchmarks to run is missing", line_of(text, begin))
+    tables, end = _tables(text, listed.end())
+    # From the list to the last line there are tables and nothing else: no need to search them.
+    around = text[: listed.end()] + text[end:]
+    if len(_TITLE.findall(around)) > 1 or around.count(_END) > 1:
+        refuse("two titles or last lines of IMB-MPI1 instead of one: two outputs in one")
+    if any(mark in around for mark in _COMPLAINTS):
+        refuse("it says that it did not measure all")
+    if wrong := _NO_DATE.search(text, begin, listed.end()):
+        said = line_at(text, wrong.start() + 1)
+        refuse(f"not a date: {said[:100]!r}", line_of(text, wrong.start() + 1))
+    called, longest, kind = (
+        pattern.search(text, begin, listed.end()) for pattern in (_CALLED, _LONGEST, _TYPE)
+    )
+    output = _Output(
+        version=title[1],
+        listed=tuple(listed[1].replace("#", "").split()),
+        words=tuple(called[1].split()) if called else (),
+        datatype=kind[1] if kind else "",
+        tables=tuple(tables),
+    )
+    for table in tables:
+        _check(table, 0 if "-msglen" in output.words or not longest else int(longest[1]))
+    if missing := set(output.listed) ^ {table.part for table in tables}:
+        refuse(f"{sorted(missing)[0]} is in the list or has a table, but not both")
+    return output
+
+
+def _tables(text: str, at: int) -> tuple[list[_Table], int]:
+    """Return the tables from `at` to the program's last line, and where that begins."""
+    found: list[_Table] = []
+    while True:
+        head = _NEXT.match(text, at)
+        if head is None:
+            once(text, _END, "the last line, 'All processes entering MPI_Finalize',")
+            at = _skip_blank(text, at)
+            refuse(f"expected a row or table, got {line_at(text, at)[:80]!r}", line_of(text, at))
+        end, multi, part, processes, groups, each, waiting, heading = head.groups()
+        if end:
+            return found, head.start(1)
+        columns, rows = _rows(heading)
+        first = head.end()
+        if not columns:
+            refuse(f"expected a heading, got {heading.strip()!r}", line_of(text, first) - 1)
+        block = rows.match(text, first)
+        if block is None:
+            told = line_at(text, _skip_blank(text, first)).strip()
+            refuse(f"expected a row, got {told[:80]!r}", line_of(text, first))
+        words, at = block[0].split(), block.end()
+        table = _Table(
+            part,
+            bool(multi),
+            int(processes or each),
+            int(groups or 1),
+            int(waiting or 0),
+            {name: words[i :: len(columns)] for i, name in enumerate(columns)},
+            text,
+            first,
+        )
+        found.append(table)
+
+
+def _skip_blank(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\n":
+        at += 1
+    return at
+
+
+@lru_cache(maxsize=64)
+def _rows(heading: str) -> tuple[tuple[str, ...], re.Pattern[str]]:
+    """Return the columns that a heading names, none if it is no heading, and a pattern of rows."""
+    columns = tuple(heading.split())
+    if list(columns) != [name for name in _FORMS if name in columns]:
+        columns = ()
+    forms = r"[ \t]++".join(_FORMS[name] for name in columns)
+    row = rf"[ \t]*+{forms}[ \t]*+\n"
+    # Tables by group have blank lines between the sizes.
+    return columns, re.compile(rf"(?:(?:[ \t]*+\n)?(?:{row})+)+")
+
+
+def _check(table: _Table, longest: int) -> None:
+    """Refuse rows that contradict themselves or each other; `longest` of 0 is not known."""
+    columns = table.columns
+    if any(map(float, columns.get("defects", ()))):
+        table.refuse("the data of a size were wrong: a column of defects is not zero")
+    if "t_min[usec]" in columns:
+        times = map(table.figures, ("t_min[usec]", "t_avg[usec]", "t_max[usec]"))
+        for row, (least, middle, most) in enumerate(zip(*times, strict=True)):
+            if not least <= middle <= most:
+                table.refuse(f"the mean {middle} is not between {least} and {most}", row)
+    if "#bytes" not in columns:
+        return
+    _check_sizes(table, longest)
+    if "Mbytes/sec" in columns:
+        _check_rates(table)
+
+
+def _check_rates(table: _Table) -> None:
+    """Refuse rates that are not size by time, or size by messages per second."""
+    columns = table.columns
+    sizes, rates = table.sizes(), table.figures("Mbytes/sec")
+    if "Msg/sec" in columns:
+        counts = table.figures("Msg/sec")
+        for row, (size, rate, count) in enumerate(zip(sizes, rates, counts, strict=True)):
+            if abs(rate - size * count / 1e6) > 0.006 + 0.51e-6 * size:
+                table.refuse(f"{rate} MB/s are not {count} messages/s of {size} bytes", row)
+        return
+    times = table.figures("t[usec]" if "t[usec]" in columns else "t_max[usec]")
+    rows = list(zip(sizes, times, rates, strict=True))
+    # A rate may count the messages of all directions: Sendrecv twice the bytes, Exchange 4 times.
+    row = max(_agreeing(rows, directions) for directions in (1, 2, 4))
+    if row < len(rows):
+        size, time, rate = rows[row]
+        table.refuse(f"{rate} MB/s are not {size} bytes in {time} us", row)
+
+
+def _agreeing(rows: list[tuple[int, float, float]], directions: int) -> int:
+    """Return in how many rows, from the first on, size, time and rate can be of the same messages.
+
+    Time and rate are rounded to two decimals.
+    """
+    off = 0.0051
+    for at, (size, time, rate) in enumerate(rows):
+        sent = size * directions
+        if not (rate - off) * max(time - off, 0.0) <= sent <= (rate + off) * (time + off):
+            return at
+    return len(rows)
+
+
+def _check_sizes(table: _Table, longest: int) -> None:
+    """Refuse sizes that do not double up to the longest, each for every group."""
+    groups = table.groups if "Group" in table.columns else 1
+    found = table.sizes()
+    every = found[::groups]
+    if groups > 1:
+        if tuple(size for size in every for _ in range(groups)) != found:
+            table.refuse("a size is not there for every group")
+        if table.columns["Group"] != [str(group) for group in range(groups)] * len(every):
+            table.refuse("a group is not there for every size")
+    if longest:
+        for one, other in pairwise(every):
+            if one and other != 2 * one:
+                table.refuse(f"the size after {one} is {other}, not {2 * one}")
+        if every[-1] != longest:
+            table.refuse(f"the longest size is {longest}, the table ends with {every[-1]}")
+
+
+def doubled(least: int, ranks: int) -> list[int]:
+    """Return the numbers of processes that IMB takes: doubled from the least, and all."""
+    found = [min(least, ranks)]
+    while found[-1] < ranks:
+        found.append(min(2 * found[-1], ranks))
+    return found
+
+
+def _check_counts(own: list[_Table], *, fixed: bool) -> int:
+    """Return the ranks that the tables of one benchmark account for; refuses others than all."""
+    totals = {table.groups * table.processes + table.waiting for table in own}
+    counts = [table.processes for table in own]
+    ranks = max(totals)
+    whole = counts == [2] if fixed else counts == doubled(counts[0], ranks)
+    if len(totals) > 1 or not whole:
+        told = ", ".join(map(str, counts))
+        own[0].refuse(f"tables of {told} processes do not account for {ranks} ranks")
+    return ranks
+
+
+def _parameters(own: list[_Table], output: _Output) -> dict[str, Scalar]:
+    """Return what tables and calling sequence say of how was measured."""
+    said: dict[str, Scalar] = {}
+    # Unless it is told not to, IMB repeats what takes long less often: no setting of the user's.
+    if "-iter_policy off" in " ".join(output.words):
+        counts = list(dict.fromkeys(n for table in own for n in table.columns["#repetitions"]))
+        said["iterations"] = int(counts[0]) if len(counts) == 1 else "/".join(counts)
+    if any("Group" in table.columns for table in own):
+        said["multi"] = 1
+    elif any(table.multi for table in own):
+        said["multi"] = 0
+    kept: list[str] = []
+    option, parts = "", {part.lower() for part in output.listed}
+    for word in output.words[1:]:
+        option = word if word.startswith("-") else option
+        if option and option not in _POINTS and word.lower() not in parts:
+            kept.append(word)
+    if kept:
+        said["options"] = " ".join(kept)
+    return said
+
+
+# Most outputs have the same sizes as the one before.
+@lru_cache(maxsize=64)
+def _numbers(words: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(map(int, words))
+
+
+@lru_cache(maxsize=4096)
+def case_of(processes: int | None, group: int | None, size: int | None) -> Case:
+    """Return the case of what is not None."""
+    keys = {"ranks": processes, "group": group, "bytes": size}
+    return Case.of(**{key: value for key, value in keys.items() if value is not None})
+
+
+def _samples(table: _Table, metrics: tuple[Metric, ...], several: bool) -> list[Sample]:
+    """Return the samples of a table, without the row of 0 bytes where nothing is measured."""
+    columns = table.columns
+    nothing = (None,) * len(columns["#repetitions"])
+    sizes = table.sizes() if "#bytes" in columns else nothing
+    groups = _numbers(tuple(columns["Group"])) if "Group" in columns else nothing
+    processes = table.processes if several else None
+    cases = [case_of(processes, group, size) for group, size in zip(groups, sizes, strict=True)]
+    found: list[Sample] = []
+    for metric in metrics:
+        name = next((n for n in _COLUMNS[metric.name] if n in columns), None)
+        if name is None:
+            table.refuse(f"no column of {metric.name}: {' '.join(columns)}", -1)
+        rows = zip(sizes, cases, table.figures(name), strict=True)
+        empty = metric.name == "latency"
+        for row, (size, case, value) in enumerate(rows):
+            if size == 0 and not empty:
+                continue
+            if not value > 0:
+                table.refuse(f"{value} at {case}: too small for what is printed", row)
+            found.append(Sample(metric.name, case, (value,)))
+    return found
