@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Collection
+from functools import cache
 
-from paribus.benchmarks._dates import launch_date
 from paribus.benchmarks._parameters import one_of, positive
-from paribus.benchmarks._tool import figure, line_at, line_of, once, path_or, refuse, tool
+from paribus.benchmarks._phrases import Phrases
+from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
 
-_TITLE = re.compile(r"^mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node", re.M)
-_ITEMS = re.compile(r"^(\d+) tasks, (\d+) (files/directories|files|directories) *$", re.M)
+_TITLE = re.compile(r"mdtest-(\S+) was launched with ([1-9]\d*) total task\(s\) on (\d+) node")
+_ITEMS = re.compile(r"\n(\d+) tasks, (\d+) (files/directories|files|directories) *(?=\n)")
 _SUMMARY = re.compile(
-    r"^SUMMARY (?:rate (?:\(in ops/sec\))?|rate:) *:? *\(of (\d+) iterations?\) *\n"
-    r" +Operation +(?:per Rank: )?Max +Min +Mean +Std Dev *\n(?: +-+)+ *\n",
-    re.M,
+    r"\nSUMMARY (?:rate (?:\(in ops/sec\))?|rate:) *:? *\(of (\d+) iterations?\) *\n"
+    r" +Operation +(?:per Rank: )?Max +Min +Mean +Std Dev *\n(?: +-+)+ *(?=\n)"
 )
-_TIMES = "SUMMARY time: "
+_TIMES = "\nSUMMARY time: "
 """The heading of a second table, of the same as times (-P)."""
 
+_END = "\n-- finished at "
 _ROW = re.compile(
     r"^ +((?:Directory|File|Tree) (?:creation|stat|rename|read|removal)) *:? +"
-    r"(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) *$"
+    r"(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) *$",
+    re.M,
 )
+_COMPLAINTS = Phrases(("ERROR: ", "FAIL", "was launched with -"))
 _NAMES = {"directories": "Directory", "files": "File"}
 _OWN = {
     "directories": ("creation", "stat", "rename", "removal"),
@@ -49,56 +54,63 @@ def cases(request: Request) -> list[tuple[str, Case]]:
 
 def read(text: str) -> Reading:
     """Return the mean rate of every operation over mdtest's iterations."""
-    for mark in ("ERROR: ", "FAIL", "was launched with -"):
-        if (at := text.find(mark)) >= 0:
-            refuse(f"mdtest says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+    if complaints := _COMPLAINTS.within(text):
+        at = min(map(text.find, complaints))
+        refuse(f"mdtest says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
     at = once(text, " was launched with ", "mdtest's line 'was launched with'")
-    title = _TITLE.search(text, text.rfind("\n", 0, at) + 1)
+    title = _TITLE.match(text, text.rfind("\n", 0, at) + 1)
     items, summary = _ITEMS.search(text, at), _SUMMARY.search(text, at)
     if not (title and items and summary) or text.count("SUMMARY rate") != 1:
         refuse("title, number of items or heading of the table are not whole", line_of(text, at))
-    once(text, "-- finished at ", "mdtest's last line '-- finished at'")
+    once(text, _END[1:], "mdtest's last line '-- finished at'")
     if items[1] != title[2]:
-        refuse(f"{title[2]} tasks and {items[1]} tasks", line_of(text, items.start()))
+        refuse(f"{title[2]} tasks and {items[1]} tasks", line_of(text, items.start() + 1))
+    table = text[summary.end() :].partition(_END)[0].partition(_TIMES)[0]
+    parts = _ROW.split(table)
+    if "".join(parts[::6]).strip():
+        for number, row in enumerate(table.split("\n"), line_of(text, summary.end())):
+            if row.strip() and not _ROW.match(row):
+                refuse(f"expected an operation with four figures, got {row.strip()[:80]!r}", number)
+    names, iterations = parts[1::6], int(summary[1])
+    _check_rows(names, title[1], items[3])
     samples = []
-    line = line_of(text, summary.end())
-    for number, row in enumerate(text[summary.end() :].split("\n"), line):
-        if row.startswith(("-- finished at ", _TIMES)):
-            break
-        if not row.strip():
-            continue
-        found = _ROW.match(row)
-        if not found:
-            refuse(f"expected an operation with four figures, got {row.strip()[:80]!r}", number)
-        high, low, mean, spread = map(float, found.groups()[1:])
+    figures = (map(float, parts[at::6]) for at in range(2, 6))
+    for name, high, low, mean, spread in zip(names, *figures, strict=True):
         if high == low == mean == spread == 0.0:
             continue
-        # What n values between low and high with this mean can deviate at most (Bhatia-Davis).
-        n = int(summary[1])
-        most = (
-            ((high - mean) * (mean - low) * n / max(n - 1, 1)) ** 0.5 if low <= mean <= high else -1
-        )
-        if spread > most + 0.001 + 1e-6 * high or (spread == 0.0 and high - low > 0.0015):
-            refuse(f"maximum, minimum, mean and deviation of {found[1]} do not fit", number)
-        samples.append(Sample("rate", Case.of(op=found[1].lower()), (figure(found[4], number),)))
-    _check_rows(text[summary.end() :], title[1], items[3])
+        if not (mean > 0 and _fit(high, low, mean, spread, iterations)):
+            line = line_of(text, text.index(name, summary.end()))
+            refuse(f"maximum, minimum, mean and deviation of {name} do not fit", line)
+        samples.append(Sample("rate", _case(name), (mean,)))
     tasks = int(title[2])
     parameters: dict[str, Scalar] = {
         "items": int(items[2]) // tasks,
         "kind": "all" if "/" in items[3] else items[3],
-        "iterations": int(summary[1]),
+        "iterations": iterations,
     }
-    began = re.search(r"^-- started at (.*) --$", text, re.M)
-    facts = {"mdtest.nodes": int(title[3]), **launch_date(began[1] if began else "")}
+    facts = {"mdtest.nodes": int(title[3])}
     return Reading("mdtest", title[1], parameters, tasks, tuple(samples), facts)
 
 
-def _check_rows(text: str, version: str, kind: str) -> None:
+@cache
+def _case(operation: str) -> Case:
+    return Case.of(op=operation.lower())
+
+
+def _fit(high: float, low: float, mean: float, spread: float, n: int) -> bool:
+    """Return whether `n` values can have these figures, which are printed with three decimals."""
+    if not low <= mean <= high or (spread == 0.0 and high - low > 0.0015):
+        return False
+    # What values between low and high with this mean can deviate at most (Bhatia-Davis).
+    most = math.sqrt((high - mean) * (mean - low) * n / max(n - 1, 1))
+    return spread <= most + 0.001 + 1e-6 * high
+
+
+def _check_rows(rows: Collection[str], version: str, kind: str) -> None:
     """Refuse a table that lacks a row: mdtest prints those of its kind, also of what it did not do.
 
     Renaming came with version 4, and is in some of 3.
     """
-    rows = [match[1] for row in text.split("\n") if (match := _ROW.match(row))]
     kinds = ("directories", "files") if "/" in kind else (kind,)
     wanted = [f"{_NAMES[one]} {word}" for one in kinds for word in _OWN[one]]
     if not version.startswith("4") and "Directory rename" not in rows:
