@@ -9,6 +9,9 @@ from functools import lru_cache
 PART = 1 << 16
 """Characters that are split into words at a time: of a long text not all are held at once."""
 
+FEW = 40
+"""Phrases that are searched for in a long text before it could be split into words."""
+
 _INSIDE = re.compile(r"(?<=\s)\S+(?=\s)")
 _FROM_ITS_BEGIN = re.compile(r"(?:^|(?<=\s))\S+(?=\s)")
 _END = 6
@@ -28,19 +31,23 @@ class Phrases:
     def __init__(self, phrases: Iterable[str], *, whole: bool = False) -> None:
         self._words: dict[str, frozenset[str]] = {}
         self._by_word: dict[str, list[str]] = {}
-        self._by_end: dict[str, list[str]] = {}
+        ends: dict[str, list[str]] = {}
         for phrase in phrases:
             words = (_FROM_ITS_BEGIN if whole else _INSIDE).findall(phrase)
             self._words[phrase] = frozenset(words)
             if words:
                 self._by_word.setdefault(max(words, key=len), []).append(phrase)
             else:
-                self._by_end.setdefault(phrase[-_END:], []).append(phrase)
+                ends.setdefault(phrase[-_END:], []).append(phrase)
+        # The longer what is searched for, the faster.
+        self._by_end = {end if len(some) > 1 else some[0]: some for end, some in ends.items()}
         _WORDS.update(*self._words.values())
         _present.cache_clear()
 
     def within(self, text: str) -> list[str]:
         """Return those of the phrases that are in `text`, in no particular order."""
+        if len(text) > PART and len(self._words) <= FEW:
+            return [phrase for phrase in self._words if phrase in text]
         present = _present(text)
         near = [
             phrase

@@ -69,6 +69,11 @@ _FAILED = Phrases(FAILED)
 Reader = Callable[[str], Reading]
 Cases = Callable[[Request], Iterable[tuple[str, Case]]]
 
+READERS: dict[str, Reader] = {}
+"""Readers of tools, for texts that are known to hold no word of a launcher that its launch failed:
+`Benchmark.read` without the search for them.
+"""
+
 
 def tool(
     name: str,
@@ -99,7 +104,8 @@ def tool(
     some cases only; `spare` cases too, for not every version of the tool has them, and the reader
     knows which. A parameter "path" says where the program is and is not checked.
     """
-    read = partial(_read, name, reader)
+    unchecked = READERS[name] = partial(_read, name, reader)
+    read = partial(_launched, unchecked)
     required = tuple(m.name for m in metrics if m.name not in optional)
     return Benchmark(
         name=name,
@@ -193,27 +199,41 @@ def _recognise(marks: tuple[str, ...], text: str) -> bool:
     return any(mark in head for mark in marks)
 
 
+def _launched(read: Reader, text: str) -> Reading:
+    """Return what `read` read; raises ParseError also where a launcher says that it failed."""
+    try:
+        reading = read(text)
+    except ParseError as error:
+        if not error.line:
+            check_launch(text)
+        raise
+    check_launch(text)
+    return reading
+
+
+def check_launch(text: str) -> None:
+    """Raise ParseError where a launcher, an MPI library or a resource manager says it failed."""
+    text = plain(text)
+    if said := _FAILED.within(text):
+        at = text.find(min(said, key=FAILED.index))
+        refuse(f"the launch failed: {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+
+
 def _read(name: str, reader: Reader, text: str) -> Reading:
-    """Return what `reader` read; raises ParseError also where a launcher says that it failed."""
+    """Return what `reader` read."""
     text = plain(text)
     _check_runs(text)
     try:
         reading = reader(text)
-    except ParseError as error:
-        if not error.line and (said := _failed(text)):
-            raise said from error
-        raise
     except (ValueError, OverflowError, RecursionError) as error:
         raise ParseError(str(error)[:LONGEST]) from error
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise ParseError(f"is not laid out as {name} writes it: {error!r}"[:LONGEST]) from error
-    if said := _failed(text):
-        raise said
     places = [sample[:2] for sample in reading.samples]
     if len(set(places)) < len(places):
         (metric, case), _ = Counter(places).most_common(1)[0]
         refuse(f"{metric} at {case} is there twice")
-    if not reading.samples:
+    if not places:
         refuse(f"nothing that {name} measures is in it")
     return reading
 
@@ -227,16 +247,6 @@ def _check_runs(text: str) -> None:
         if text.find("\n", at, at + WINDOW) < 0 and (run := _RUN.search(text, at, at + WINDOW)):
             said = f"a line with hundreds of {run[1]!r} in a row: the output is damaged"
             refuse(said, line_of(text, at))
-
-
-def _failed(text: str) -> ParseError | None:
-    """Return what a launcher said of a failed launch, as the error that it is."""
-    said = _FAILED.within(text)
-    if not said:
-        return None
-    at = text.find(min(said, key=FAILED.index))
-    line = line_at(text, at).strip()[:160]
-    return ParseError(f"the launch failed: {line!r}", line=line_of(text, at))
 
 
 def _parse(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from paribus.benchmarks import BENCHMARKS, kernel_logs
 from paribus.benchmarks._phrases import Phrases
-from paribus.benchmarks._tool import HEAD
+from paribus.benchmarks._tool import HEAD, READERS, check_launch
 from paribus.compare.dates import started
 from paribus.errors import ParseError
 from paribus.model import Reading
@@ -63,10 +63,19 @@ def _order() -> Mapping[str, int]:
     return {name: at for at, name in enumerate(names)}
 
 
-def _reader(tool: str) -> Reader:
+def _is_clean(text: str) -> bool:
+    """Return whether no launcher says that a launch failed: looked for once, not in every part."""
+    try:
+        check_launch(text)
+    except ParseError:
+        return False
+    return True
+
+
+def _reader(tool: str, clean: bool) -> Reader:
     if tool == kernel_logs.TOOL:
         return kernel_logs.read
-    reader = BENCHMARKS[tool].read
+    reader = READERS[tool] if clean else BENCHMARKS[tool].read
     assert reader is not None  # whoever has marks has a reader
     return reader
 
@@ -83,12 +92,13 @@ def readings(text: str, likely: Sequence[str]) -> tuple[list[Found], list[tuple[
     A reader refuses two outputs in one; then they are cut apart where an output begins, and each
     must prove itself.
     """
-    found, problems = _whole(text, likely)
+    clean = _is_clean(text)
+    found, problems = _whole(text, likely, clean)
     if problems and not found:
         marks = _phrases().within(text) if len(text) <= MOST_CUT else []
         for parts in _cuts(text, marks):
             read = [
-                _whole(part, _within(part[:HEAD], marks), number, line)
+                _whole(part, _within(part[:HEAD], marks), clean, number, line)
                 for number, (line, part) in enumerate(parts, 1)
             ]
             if all(found for found, _ in read):
@@ -100,15 +110,18 @@ def readings(text: str, likely: Sequence[str]) -> tuple[list[Found], list[tuple[
 
 
 def _whole(
-    text: str, likely: Sequence[str], part: int = 0, before: int = 0
+    text: str, likely: Sequence[str], clean: bool, part: int = 0, before: int = 0
 ) -> tuple[list[Found], list[tuple[str, str]]]:
-    """Return what the readers of a text read, and what they refuse; it follows `before` lines."""
+    """Return what the readers of a text read, and what they refuse; it follows `before` lines.
+
+    `clean`: no launcher says in it that its launch failed.
+    """
     found, problems = [], []
     for tool in likely:
         if len(likely) > 1 and not _is_of(tool, text):
             continue
         try:
-            found.append(Found(part, _reader(tool)(text), started(tool, text)))
+            found.append(Found(part, _reader(tool, clean)(text), started(tool, text)))
         except ParseError as error:
             line = f", line {before + error.line}" if error.line else ""
             problems.append((tool, f"{tool}: {error.cause}{line}"))
