@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
+
+from paribus.benchmarks._tool import count, figure
 
 
 def shipped(name: str) -> str:
@@ -52,3 +56,31 @@ def found(text: str, mark: str, pattern: re.Pattern[str]) -> list[re.Match[str]]
         end = text.find("\n", at)
         at = text.find(mark, end) if end >= 0 else -1
     return matches
+
+
+def columns(text: str, pattern: re.Pattern[str]) -> dict[str, list[str]]:
+    r"""Return what each named group of a pattern of lines found, from the first line to the last.
+
+    Lines of many kinds cost little more than those of one. The pattern has the form `\n(?:A|B|C)`:
+    from the end of a line it sees at the next character that this line is of no kind. It has
+    two groups or more, all with names, and none is ever empty.
+    """
+    rows = pattern.findall("\n" + text)
+    every = zip(*rows, strict=True) if rows else ((),) * pattern.groups
+    return {
+        name: list(filter(None, column))
+        for name, column in zip(pattern.groupindex, every, strict=True)
+    }
+
+
+def counts(words: Sequence[str]) -> list[int]:
+    """Return the whole numbers that `words` are; raises ParseError for anything else."""
+    whole = "".join(words)
+    return list(map(int if whole.isascii() and whole.isdigit() else count, words))
+
+
+def figures(words: Sequence[str]) -> list[float]:
+    """Return the numbers above zero that `words`, which have decimals, are; raises ParseError."""
+    values = list(map(float, words))
+    sound = not values or 0 < min(values) <= max(values) < math.inf
+    return values if sound and "".join(words).isascii() else list(map(figure, words))

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
-from paribus.benchmarks._apps import absolute, found, near
+from paribus.benchmarks._apps import absolute, columns, counts, near
 from paribus.benchmarks._parameters import positive, threads, wanted_threads
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
 
+_BEGIN = ":-) GROMACS - gmx mdrun,"
 _TITLE = re.compile(r":-\) GROMACS - gmx mdrun, (?:VERSION )?(\S+) \(-:[ \t]*$", re.M)
-_RANKS = re.compile(
-    r"On (\d+) MPI ranks?(?:, each using (\d+) OpenMP threads)?(?: doing .*, and)?[ \t]*$", re.M
-)
-_PME = re.compile(r"on (\d+) MPI ranks?(?:, each using \d+ OpenMP threads)? doing PME[ \t]*$", re.M)
-_WORK = (
-    ("steps", "   nsteps  ", re.compile(r"   nsteps += (\d+)[ \t]*$", re.M)),
-    ("atoms", "There are: ", re.compile(r"There are: (\d+) Atoms[ \t]*$", re.M)),
-)
-_OVERRIDE = re.compile(
-    r"Overriding nsteps with value passed on the command line: (\d+) steps", re.M
-)
-_DONE = re.compile(r"[ \t]*Statistics over (\d+) steps using (\d+) frames[ \t]*$", re.M)
-_TIME = re.compile(r"       Time: +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d)[ \t]*$", re.M)
-_SPEED = re.compile(
-    r" +\(ns/day\) +\(hour/ns\)[ \t]*\nPerformance: +(\d+\.\d{3}) +(\d+\.\d{3})[ \t]*$", re.M
+_LINES = re.compile(
+    r"\n(?:On (?P<ranks>\d+) MPI ranks?(?:, each using (?P<threads>\d+) OpenMP threads)?"
+    r"(?: doing .*, and)?[ \t]*$"
+    r"|on (?P<pme>\d+) MPI ranks?(?:, each using \d+ OpenMP threads)? doing PME[ \t]*$"
+    r"|   nsteps += (?P<steps>\d+)[ \t]*$"
+    r"|Overriding nsteps with value passed on the command line: (?P<override>\d+) steps"
+    r"|There are: (?P<atoms>\d+) Atoms[ \t]*$"
+    r"|[ \t]*Statistics over (?P<done>\d+) steps using \d+ frames[ \t]*$"
+    r"|       Time: +(?P<core>\d+\.\d{3}) +(?P<wall>\d+\.\d{3}) +(?P<share>\d+\.\d)[ \t]*$"
+    r"| +\(ns/day\) +\(hour/ns\)[ \t]*\nPerformance: +(?P<speed>\d+\.\d{3})"
+    r" +(?P<hours>\d+\.\d{3})[ \t]*$"
+    r"|Fatal (?P<fatal>error):)",
+    re.M,
 )
 _END = re.compile(r"Finished mdrun on rank 0 \w+ \w+ +\d+ [\d:]+ \d{4}[ \t]*$", re.M)
 
@@ -42,47 +42,54 @@ def command(request: Request) -> Program:
 
 def read(text: str) -> Reading:
     """Return speed and wall time of a simulation that came to its end."""
+    begin = once(text, _BEGIN, "the title of mdrun's log") if _BEGIN in text else -1
     if (at := text.find(" signal, stopping ")) >= 0:
         refuse("mdrun was ended by a signal before its last step", line_of(text, at))
-    if (at := text.find("\nFatal error:")) >= 0:
-        why = line_at(text, text.find("\n", at + 1) + 1)
-        refuse(f"GROMACS says: {why[:160]!r}", line_of(text, at + 1))
-    title = _TITLE.match(text, once(text, ":-) GROMACS - gmx mdrun,", "the title of mdrun's log"))
-    ranks = found(text, "On ", _RANKS)
-    if title is None or len(ranks) != 1:
+    said = columns(text, _LINES)
+    if said["fatal"]:
+        at = f"\n{text}".index("\nFatal error:")
+        why = line_at(text, text.find("\n", at) + 1)
+        refuse(f"GROMACS says: {why[:160]!r}", line_of(text, at))
+    title = _TITLE.match(text, begin) if begin >= 0 else None
+    if title is None or len(said["ranks"]) != 1:
         refuse("title or 'On N MPI ranks' are missing, damaged or there twice")
-    threads = count(ranks[0][2] or "1")
-    tasks = count(ranks[0][1]) + sum(int(m[1]) for m in found(text, " doing PME", _PME))
     end = once(text, "Finished mdrun", "the last line, 'Finished mdrun on rank 0',")
     if _END.match(text, end) is None:
         refuse("the last line, 'Finished mdrun on rank 0', is damaged")
-    speeds, times = found(text, "(ns/day)", _SPEED), found(text, "       Time:", _TIME)
-    done = found(text, "Statistics over", _DONE)
-    if not len(speeds) == len(times) == 1 or text.count("Performance:") != 1:
+    if not len(said["speed"]) == len(said["wall"]) == 1 or text.count("Performance:") != 1:
         refuse("the lines 'Time:' and 'Performance:' are missing, damaged or there twice")
-    ns_per_day, hours = map(figure, speeds[0].groups())
-    if not near(ns_per_day * hours, 24, 0.002 + 6e-4 / hours):
-        refuse(f"{speeds[0][1]} ns/day are not {speeds[0][2]} hour/ns")
-    core, wall, share = map(figure, times[0].groups())
-    if not near(core, wall * share / 100, 0.01):
-        refuse(f"{times[0][1]} s of cores are not {times[0][3]} % of {times[0][2]} s")
-    parameters: dict[str, Scalar] = {"threads": threads}
-    for key, mark, pattern in _WORK:
-        if len(said := found(text, mark, pattern)) != 1:
-            refuse(f"what it says of {key} is there {len(said)} times, not once")
-        parameters[key] = count(said[0][1])
-    if override := found(text, "Overriding nsteps", _OVERRIDE):
-        parameters["steps"] = count(override[-1][1])
-    if len(done) == 1 and int(done[0][1]) not in (
-        parameters["steps"],
-        int(parameters["steps"]) + 1,
-    ):
-        refuse(f"{parameters['steps']} steps were to be made, {done[0][1]} were")
+    ns_per_day, wall = _times(said)
     samples = (
         Sample("ns_per_day", Case(), (ns_per_day,)),
         Sample("wall", Case(), (wall,)),
     )
-    return Reading("gromacs", title[1], parameters, tasks, samples)
+    tasks = sum(counts(said["ranks"] + said["pme"]))
+    return Reading("gromacs", title[1], _parameters(said), tasks, samples)
+
+
+def _times(said: Mapping[str, Sequence[str]]) -> tuple[float, float]:
+    """Return ns/day and wall time; refuses figures that contradict each other."""
+    keys = ("speed", "hours", "core", "wall", "share")
+    ns_per_day, hours, core, wall, share = (figure(said[key][0]) for key in keys)
+    if not near(ns_per_day * hours, 24, 0.002 + 6e-4 / hours):
+        refuse(f"{ns_per_day} ns/day are not {hours} hour/ns")
+    if not near(core, wall * share / 100, 0.01):
+        refuse(f"{core} s of cores are not {share} % of {wall} s")
+    return ns_per_day, wall
+
+
+def _parameters(said: Mapping[str, Sequence[str]]) -> dict[str, Scalar]:
+    """Return threads, steps and atoms; refuses steps other than those of the statistics."""
+    for key in ("steps", "atoms"):
+        if len(said[key]) != 1:
+            refuse(f"what it says of {key} is there {len(said[key])} times, not once")
+    (steps,), (atoms,) = counts(said["steps"]), counts(said["atoms"])
+    if said["override"]:
+        steps = count(said["override"][-1])
+    if len(said["done"]) == 1 and int(said["done"][0]) not in (steps, steps + 1):
+        refuse(f"{steps} steps were to be made, {said['done'][0]} were")
+    (threads,) = counts(said["threads"]) or [1]
+    return {"threads": threads, "steps": steps, "atoms": atoms}
 
 
 BENCHMARK = tool(
