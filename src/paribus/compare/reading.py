@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from paribus.benchmarks import nvidia_topo
 from paribus.benchmarks._tool import FAILED, HEAD, line_at, plain
-from paribus.compare.recognise import Found, readings, tools
+from paribus.compare.recognise import Found, is_clean, readings, tools
 from paribus.errors import ParseError
 from paribus.model import Case, Reading, Sample
 from paribus.units import count
@@ -142,42 +142,56 @@ def _read_group(files: Iterable[tuple[str, int]]) -> list[Held]:
     """
     texts = [_text(path, size) for path, size in files]
     held: list[Held] = [Held([], [])] * len(texts)
-    for at in sorted(range(len(texts)), key=lambda at: texts[at][1]):
-        text, likely, why = texts[at]
-        held[at] = Held([], [("", why)]) if why else Held(*readings(text, likely))
+    for at in sorted(range(len(texts)), key=lambda at: texts[at].tools):
+        text, likely, clean, why = texts[at]
+        held[at] = Held([], [("", why)]) if why else Held(*readings(text, likely, clean))
     return held
 
 
-def _text(path: str, size: int) -> tuple[str, list[str], str]:
-    """Return the text of a file and the tools it may be of, or why it is not read.
+class _Text(NamedTuple):
+    """The text of a file, the tools it may be of, and whether no launcher complains in it.
 
-    Of what is no log only the beginning is looked at.
+    Or `why` it is not read.
     """
+
+    text: str
+    tools: list[str]
+    clean: bool
+    why: str
+
+
+def _text(path: str, size: int) -> _Text:
+    """Return the text of a file; of what is no log only the beginning is looked at."""
     try:
         return _opened(path, size)
     except OSError as error:
-        return "", [], f"cannot be read: {error.strerror}"
+        return _unread(f"cannot be read: {error.strerror}")
 
 
-def _opened(path: str, size: int) -> tuple[str, list[str], str]:
+def _unread(why: str) -> _Text:
+    return _Text("", [], False, why)
+
+
+def _opened(path: str, size: int) -> _Text:
     if size > MOST_BYTES:
-        return "", [], f"is larger than {MOST_BYTES >> 20} MiB"
+        return _unread(f"is larger than {MOST_BYTES >> 20} MiB")
     if not size:
-        return "", [], "is empty"
+        return _unread("is empty")
     with FileIO(path) as opened:
         raw = opened.read(HEAD)
         for magic, why in _PACKED:
             if raw.startswith(magic):
-                return "", [], why
+                return _unread(why)
         if b"\0" in raw:
-            return "", [], "is binary"
+            return _unread("is binary")
         text = plain(raw.decode(errors="replace"))
         likely = tools(text)
         if not likely:
-            return "", [], _no_tool(text)
+            return _unread(_no_tool(text))
         if size > len(raw):
             text = plain((raw + opened.readall()).decode(errors="replace"))
-    return text, likely, ""
+    # Asked here, where the words of a short text are known from the question before.
+    return _Text(text, likely, is_clean(text), "")
 
 
 def _no_tool(text: str) -> str:

@@ -63,7 +63,7 @@ def _order() -> Mapping[str, int]:
     return {name: at for at, name in enumerate(names)}
 
 
-def _is_clean(text: str) -> bool:
+def is_clean(text: str) -> bool:
     """Return whether no launcher says that a launch failed: looked for once, not in every part."""
     try:
         check_launch(text)
@@ -86,13 +86,15 @@ def _is_of(tool: str, text: str) -> bool:
     return benchmark is None or benchmark.recognise is None or benchmark.recognise(text)
 
 
-def readings(text: str, likely: Sequence[str]) -> tuple[list[Found], list[tuple[str, str]]]:
+def readings(
+    text: str, likely: Sequence[str], clean: bool | None = None
+) -> tuple[list[Found], list[tuple[str, str]]]:
     """Return what a text holds, and what it holds of a tool that was refused: tool and sentence.
 
-    A reader refuses two outputs in one; then they are cut apart where an output begins, and each
-    must prove itself.
+    `clean` is what `is_clean` says of it, where that was asked before. A reader refuses two outputs
+    in one; then they are cut apart where an output begins, and each must prove itself.
     """
-    clean = _is_clean(text)
+    clean = is_clean(text) if clean is None else clean
     found, problems = _whole(text, likely, clean)
     if problems and not found:
         marks = _phrases().within(text) if len(text) <= MOST_CUT else []
