@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
-from paribus.benchmarks._dates import launch_date
 from paribus.benchmarks._json import amount, document, inner
+from paribus.benchmarks._phrases import Phrases
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, refuse
 from paribus.model import Case, Reading, Sample, Scalar
 
-_TITLE = re.compile(r"^IOR-(\S+): MPI Coordinated Test of Parallel I/O", re.M)
+_COMPLAINTS = Phrases(("ERROR: ", "WARNING: Incorrect data", "WARNING: incorrect data"))
+_TITLE = re.compile(r"IOR-(\S+): MPI Coordinated Test of Parallel I/O")
 _OPTION = re.compile(
-    r"^(api|access|segments|tasks|nodes|repetitions|xfersize|blocksize) +: (.*?) *$"
+    r"\n(api|access|segments|tasks|nodes|repetitions|xfersize|blocksize) +: ([^\n]*)"
 )
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) (bytes|KiB|MiB|GiB|TiB)")
 _BYTES = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-_MAX = re.compile(r"Max (?:Write|Read): +\d+\.\d\d MiB/sec \(\d+\.\d\d MB/sec\)")
-_REMOVE = re.compile(r"remove(?: +-){8} +\d+\.\d+ +\d+")
-"""What IOR 3.3 prints between its rows and its summary, which says the same."""
+_FIGURE = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
+_PASSED_OVER = re.compile(
+    r"Results:|------|Commencing |\s*(?:"
+    r"Max (?:Write|Read): +\d+\.\d\d MiB/sec \(\d+\.\d\d MB/sec\)|remove(?: +-){8} +\d+\.\d+ +\d+"
+    r")?$"
+)
+"""What is between the rows; IOR 3.3 prints there what its summary says too."""
 
 _COLUMNS = {"bw(MiB/s)", "xfer(KiB)", "wr/rd(s)", "total(s)", "iter"}
 _OPTIONS = ("api", "access", "segments", "tasks", "nodes", "repetitions", "xfersize", "blocksize")
@@ -27,9 +35,9 @@ _OPTIONS = ("api", "access", "segments", "tasks", "nodes", "repetitions", "xfers
 
 def read(text: str) -> Reading:
     """Return bandwidth, and operations per second where printed, of every repetition."""
-    for mark in ("ERROR: ", "WARNING: Incorrect data", "WARNING: incorrect data"):
-        if (at := text.find(mark)) >= 0:
-            refuse(f"IOR says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+    if complaints := _COMPLAINTS.within(text):
+        at = min(map(text.find, complaints))
+        refuse(f"IOR says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
     if '"stoneWallingWearOut":' in text:
         return _of_json(document(text, '"stoneWallingWearOut":'))
     return _of_text(text)
@@ -40,81 +48,91 @@ def _of_json(said: dict[str, Any]) -> Reading:
     if len(tests) != 1:
         refuse(f"{len(tests)} tests in one output: one is read")
     inner(said, "Finished")
-    options = {key: str(inner(tests, 0, "Options", key)) for key in _OPTIONS}
+    asked = inner(tests, 0, "Options")
+    options = {key: str(inner(asked, key)) for key in _OPTIONS}
+    block = _size(options["blocksize"], 0) / 1024
     rows: dict[str, list[tuple[float, float]]] = {}
     for number, row in enumerate(inner(tests, 0, "Results")):
         pair = amount(row, "bwMiB"), amount(row, "iops")
         rows.setdefault(str(inner(row, "access")), []).append(pair)
-        if amount(row, "blockKiB") * 1024 != _size(options["blocksize"], 0):
+        if amount(row, "blockKiB") != block:
             refuse(f"row {number} has another block size")
     summary = {}
     for entry in inner(said, "summary"):
         keys = ("bwMaxMIB", "bwMinMIB", "bwMeanMIB")
         high, low, mean = (amount(entry, key) for key in keys)
         summary[str(inner(entry, "operation"))] = (high, low, mean)
-    options["began"] = str(said.get("Began", ""))
     return _reading(str(inner(said, "Version")), options, rows, summary, 0)
 
 
 def _of_text(text: str) -> Reading:
     at = once(text, ": MPI Coordinated Test of Parallel I/O", "IOR's title")
-    title = _TITLE.search(text, text.rfind("\n", 0, at) + 1)
+    title = _TITLE.match(text, text.rfind("\n", 0, at) + 1)
     if not title:
         refuse("expected 'IOR-VERSION: MPI Coordinated Test of Parallel I/O'", line_of(text, at))
     results = once(text, "\nResults:", "IOR's heading 'Results:'")
     summed = once(text, "\nSummary of all tests:", "IOR's summary")
-    once(text, "\nFinished ", "IOR's last line 'Finished'")
-    options: dict[str, str] = {}
-    for number, row in enumerate(text[at:results].split("\n"), line_of(text, at)):
-        if found := _OPTION.match(row):
-            if found[1] in options:
-                refuse(f"{found[1]} is there twice", number)
-            options[found[1]] = found[2]
+    finished = once(text, "\nFinished ", "IOR's last line 'Finished'")
+    found = _OPTION.findall(text, at, results)
+    options = {key: value.rstrip(" ") for key, value in found}
+    if len(options) < len(found):
+        keys = [key for key, _ in found]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        refuse(f"{twice} is there twice", line_of(text, text.rfind(f"\n{twice} ", at, results) + 1))
     if missing := [key for key in _OPTIONS if key not in options]:
         refuse(f"the option {missing[0]} is missing", line_of(text, at))
     aggregate = _size(options["blocksize"], 0) * count(options["tasks"])
     aggregate *= count(options["segments"])
     if not aggregate:
         refuse("a block size, tasks or segments of nothing", line_of(text, at))
-    began = re.search(r"^Began +: (.*)$", text[at:results], re.M)
-    options["began"] = began[1] if began else ""
     rows = _rows(text[results + 1 : summed], line_of(text, results + 1), aggregate / 2**20)
-    block = text[summed + 1 :].split("\nFinished ")[0]
-    summary = _summary(block.split("\n"), line_of(text, summed + 1))
-    return _reading(title[1], options, rows, summary, line_of(text, summed + 1))
+    line = line_of(text, summed + 1)
+    summary = _summary(text[summed + 1 : finished].split("\n"), line)
+    return _reading(title[1], options, rows, summary, line)
 
 
-def _rows(text: str, line: int, mib: float) -> dict[str, list[tuple[float, float]]]:
+def _rows(text: str, first: int, mib: float) -> dict[str, list[tuple[float, float]]]:
     """Return bandwidth and rate of each repetition by direction; 0 where no rate is printed."""
     names: list[str] = []
     found: dict[str, list[tuple[float, float]]] = {}
-    for number, row in enumerate(text.split("\n"), line):
+    for line, row in enumerate(text.split("\n"), first):
         cells = row.split()
-        if not cells or row.startswith(("Results:", "------", "Commencing ")):
+        if not names or len(cells) != len(names) or cells[0] not in ("write", "read"):
+            if not names and cells[:1] == ["access"]:
+                names, figures, repetition = cells, _wanted(cells, line), cells.index("iter")
+            elif not _PASSED_OVER.match(row.rstrip()):
+                refuse(f"expected a row of {len(names)} columns, got {row.strip()[:80]!r}", line)
             continue
-        if _MAX.fullmatch(row.strip()) or _REMOVE.fullmatch(row.strip()):
-            continue
-        if cells[0] == "access" and not names:
-            names = cells
-            if missing := _COLUMNS.difference(cells):
-                refuse(f"the column {min(missing)} is missing", number)
-            continue
-        if len(cells) != len(names) or cells[0] not in ("write", "read"):
-            refuse(f"expected a row of {len(names)} columns, got {row.strip()[:80]!r}", number)
-        said = dict(zip(names, cells, strict=True))
-        rate, took = figure(said["bw(MiB/s)"], number), figure(said["total(s)"], number)
+        rate, took, *operations = _figures(figures(cells), line)
         if abs(rate * took / mib - 1) > _slack(took, rate):
-            refuse(f"{rate} MiB/s for {took} s are not {mib:g} MiB", number)
-        iops = figure(said["IOPS"], number) if "IOPS" in said else 0.0
-        if iops:
-            busy, each = figure(said["wr/rd(s)"], number), figure(said["xfer(KiB)"], number)
+            refuse(f"{rate} MiB/s for {took} s are not {mib:g} MiB", line)
+        iops = 0.0
+        if operations:
+            iops, busy, each = operations
             if abs(iops * busy * each / 1024 / mib - 1) > _slack(busy, iops):
-                refuse(f"{said['IOPS']} operations per second do not give {mib:g} MiB", number)
+                refuse(f"{iops:g} operations per second do not give {mib:g} MiB", line)
         rows = found.setdefault(cells[0], [])
-        if count(said["iter"], number) != len(rows):
-            refuse(f"repetition {said['iter']} of {cells[0]} instead of {len(rows)}", number)
+        if cells[repetition] != str(len(rows)):
+            refuse(f"repetition {cells[repetition]} of {cells[0]} instead of {len(rows)}", line)
         rows.append((rate, iops))
     return found
+
+
+def _wanted(names: list[str], line: int) -> Callable[[list[str]], tuple[str, ...]]:
+    """Return what takes the figures that are read from a row: bandwidth and time, operations."""
+    if missing := _COLUMNS.difference(names):
+        refuse(f"the column {min(missing)} is missing", line)
+    operations = ("IOPS", "wr/rd(s)", "xfer(KiB)") if "IOPS" in names else ()
+    return itemgetter(*map(names.index, ("bw(MiB/s)", "total(s)", *operations)))
+
+
+def _figures(words: Sequence[str], line: int) -> list[float]:
+    """Return the figures that all of `words` are; refuses the first that is none."""
+    if all(map(_FIGURE.fullmatch, words)):
+        values = list(map(float, words))
+        if 0 < min(values) <= max(values) < math.inf:
+            return values
+    return [figure(word, line) for word in words]
 
 
 def _slack(seconds: float, rate: float) -> float:
@@ -136,7 +154,7 @@ def _summary(lines: Sequence[str], line: int) -> dict[str, tuple[float, float, f
             continue
         if not names or len(cells) != len(names) or cells[0] in found:
             refuse(f"expected a direction and its summary, got {row.strip()[:80]!r}", number)
-        high, low, mean = (figure(cell, number) for cell in cells[1:4])
+        high, low, mean = _figures(cells[1:4], number)
         found[cells[0]] = (high, low, mean)
     return found
 
@@ -160,9 +178,9 @@ def _reading(
         said = (max(rates), min(rates), sum(rates) / len(rates))
         if any(abs(a / b - 1) > 0.001 for a, b in zip(said, summary[op], strict=True)):
             refuse(f"the summary of {op} is not that of its rows", line)
-        samples.append(Sample("bandwidth", Case.of(op=op), rates))
+        samples.append(Sample("bandwidth", _case(op), rates))
         if all(iops for _, iops in found):
-            samples.append(Sample("iops", Case.of(op=op), tuple(iops for _, iops in found)))
+            samples.append(Sample("iops", _case(op), tuple(iops for _, iops in found)))
     parameters: dict[str, Scalar] = {
         "api": options["api"],
         "access": options["access"],
@@ -171,8 +189,13 @@ def _reading(
         "block": _size(options["blocksize"], line),
         "transfer": _size(options["xfersize"], line),
     }
-    facts = {"ior.nodes": count(options["nodes"]), **launch_date(options["began"])}
+    facts = {"ior.nodes": count(options["nodes"])}
     return Reading("ior", version, parameters, count(options["tasks"]), tuple(samples), facts)
+
+
+@lru_cache(maxsize=16)
+def _case(op: str) -> Case:
+    return Case.of(op=op)
 
 
 def _size(word: str, line: int) -> int:
