@@ -88,6 +88,17 @@ def test_ranks_are_counted_where_the_output_tells_them() -> None:
         ("osu_barrier", "full_shm", "0.13", "0.00", "too small for what the program prints"),
         ("osu_latency", "shm", "412.66", "nan", "a row after the end of the table: '4194304 "),
         ("osu_latency", "shm", "412.66", "-inf", "a row after the end of the table: '4194304 "),
+        ("osu_latency", "shm", "\n16  ", "\n17  ", "the size after 8 is 17"),
+        (
+            "osu_latency",
+            "shm",
+            "# Size ",
+            "# Size  Latency (us)\n# Size ",
+            "a second heading",
+        ),
+        ("osu_latency", "z_shm", "0.14\n8 ", "0.11\n8 ", "a higher percentile is below a lower"),
+        ("osu_latency", "alltypes_shm", "# Datatype: MPI_INT.\n", "", "not of which MPI type"),
+        ("osu_barrier", "full_shm", "1000\n", "1000\n 0.13 0.13 0.13 1000\n", "second row without"),
     ],
 )
 def test_osu_refusals(name: str, stem: str, old: str, new: str, cause: str) -> None:
@@ -95,6 +106,29 @@ def test_osu_refusals(name: str, stem: str, old: str, new: str, cause: str) -> N
     assert old in text
     with pytest.raises(ParseError, match=cause):
         read(name, text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("name", "stem", "old", "new"),
+    [
+        ("osu_latency", "shm", "\n16  ", "\n17  "),
+        ("osu_latency", "shm", "# Size ", "# Size  Latency (us)\n# Size "),
+        ("osu_bcast", "full_shm", "0.22        1000\n2 ", "0.12        1000\n2 "),
+        ("osu_bw", "c_shm", "49.98              Pass", "49.98              Fail"),
+        ("imb_bcast", "np4", "0.25         0.36         0.30", "0.25         0.36         0.40"),
+        ("imb_pingpong", "five", "20.07", "10.07"),
+        ("imb_uniband", "np4", "67.08", "76.08"),
+    ],
+)
+def test_a_refusal_names_the_line(name: str, stem: str, old: str, new: str) -> None:
+    good = captured(name, stem)
+    damaged = good.replace(old, new, 1)
+    pairs = zip(good.split("\n"), damaged.split("\n"), strict=False)
+    changed = next(i for i, (one, other) in enumerate(pairs, 1) if one != other)
+    with pytest.raises(ParseError) as refused:
+        read(name, damaged)
+    # Of two headings it is the second that is too many.
+    assert refused.value.line == changed + (old == "# Size ")
 
 
 @pytest.mark.parametrize(

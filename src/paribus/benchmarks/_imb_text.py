@@ -35,6 +35,7 @@ _NO_DATE = re.compile(
     r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d [1-9]\d{3}[ \t]*\n)"
 )
 _END = "# All processes entering MPI_Finalize"
+_LAST = "the last line, 'All processes entering MPI_Finalize',"
 # After blank lines, the last line or the head of a table with its heading.
 _NEXT = re.compile(
     rf"[ \t\n]*+(?:({_END})|"
@@ -142,8 +143,10 @@ def _whole(text: str) -> _Output:
     tables, end = _tables(text, listed.end())
     # From the list to the last line there are tables and nothing else: no need to search them.
     around = text[: listed.end()] + text[end:]
-    if len(_TITLE.findall(around)) > 1 or around.count(_END) > 1:
-        refuse("two titles or last lines of IMB-MPI1 instead of one: two outputs in one")
+    if len(_TITLE.findall(around)) > 1:
+        refuse("more than one title of IMB-MPI1: two outputs in one")
+    if around.count(_END) > 1:
+        once(text, _END, _LAST)
     if any(mark in around for mark in _COMPLAINTS):
         refuse("it says that it did not measure all")
     if wrong := _NO_DATE.search(text, begin, listed.end()):
@@ -172,20 +175,17 @@ def _tables(text: str, at: int) -> tuple[list[_Table], int]:
     while True:
         head = _NEXT.match(text, at)
         if head is None:
-            once(text, _END, "the last line, 'All processes entering MPI_Finalize',")
-            at = _skip_blank(text, at)
-            refuse(f"expected a row or table, got {line_at(text, at)[:80]!r}", line_of(text, at))
+            _refuse_instead(text, at, "a row or table")
         end, multi, part, processes, groups, each, waiting, heading = head.groups()
         if end:
             return found, head.start(1)
         columns, rows = _rows(heading)
         first = head.end()
         if not columns:
-            refuse(f"expected a heading, got {heading.strip()!r}", line_of(text, first) - 1)
+            _refuse_instead(text, head.start(8), "a heading")
         block = rows.match(text, first)
         if block is None:
-            told = line_at(text, _skip_blank(text, first)).strip()
-            refuse(f"expected a row, got {told[:80]!r}", line_of(text, first))
+            _refuse_instead(text, first, "a row")
         words, at = block[0].split(), block.end()
         table = _Table(
             part,
@@ -200,10 +200,13 @@ def _tables(text: str, at: int) -> tuple[list[_Table], int]:
         found.append(table)
 
 
-def _skip_blank(text: str, at: int) -> int:
+def _refuse_instead(text: str, at: int, wanted: str) -> NoReturn:
+    """Raise ParseError with what stands at `at` instead, or that the output was cut."""
+    once(text, _END, _LAST)
     while at < len(text) and text[at] in " \t\n":
         at += 1
-    return at
+    told = line_at(text, at).strip()
+    refuse(f"expected {wanted}, got {told[:80]!r}", line_of(text, at))
 
 
 @lru_cache(maxsize=64)

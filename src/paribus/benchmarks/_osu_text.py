@@ -1,0 +1,257 @@
+"""What the OSU Micro-Benchmarks (5.x to 7.x) print, read.
+
+They print one value per size, already a mean over iterations: one sample per case. A table is
+read by one compiled pattern for all of its rows, made of the columns that its heading names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple, NoReturn
+
+from paribus.benchmarks._tool import line_at, line_of, refuse
+from paribus.model import Case, Metric, Reading, Sample, Scalar
+
+_TITLE = re.compile(r"[ \t]*# OSU MPI(\S*) (.+?)(?: Test)? v(\d+\.\d+[\w.]*)[ \t]*(?:\n|\Z)")
+_SETTING = re.compile(r"# *(?:\[ *)?([A-Za-z][\w ]*?) ?: (\w+)\.?(?: \] \[ ([a-z ]+): (\w+) \])?$")
+_BUFFERS = re.compile(r"# Send Buffer on (\w+).* Receive Buffer on (\w+)")
+_COLUMNS = re.compile(
+    r"# *(?:(Size)\s+)?((?:Avg )?Latency ?\(us\)|Bandwidth ?\(MB/s\)|MB/s)"
+    r"(?:\s+(Messages/s))?(?:\s+(Min Latency)\(us\)\s+(Max Latency)\(us\)\s+(Iterations))?"
+    r"(?:\s+(Validation))?((?:\s+P\d+ Tail (?:Lat\(us\)|BW\(MB/s\)))*)[ \t]*$"
+)
+_TAIL = re.compile(r"P\d+")
+_FORMS = {"Size": r"[0-9]++", "Iterations": r"[0-9]++", "Validation": "(?:Pass|Fail)"}
+# What stands before rows: blank lines only before the first table.
+_FIRST_HEAD = re.compile(r"(?:[ \t]*+(?:#[^\n]*+(?:\n|\Z)|\n))*")
+_NEXT_HEAD = re.compile(r"(?:[ \t]*+#[^\n]*+(?:\n|\Z))*")
+_CELL = r"(?:[\d.]+|Pass|Fail|-?(?:nan|NaN|inf)\w*)"
+_NUMBERS = re.compile(rf"^[ \t]*{_CELL}(?:[ \t]+{_CELL})*[ \t]*$", re.M)
+_COMPLAINTS = ("This test requires ", "Invalid option [", "Error: '")
+
+
+class _Head(NamedTuple):
+    """What stands before the rows of a table: settings, columns and the pattern of all its rows.
+
+    `tails` are the percentiles, which are columns too. `rows` is None where there is no heading;
+    `again` is the place of a second one among the lines, else 0.
+    """
+
+    settings: Mapping[str, Scalar]
+    datatype: str
+    columns: tuple[str, ...]
+    tails: tuple[str, ...]
+    rows: re.Pattern[str] | None
+    again: int
+
+
+class _Table(NamedTuple):
+    """The rows under one heading, by column; the first is at `at` of `text`."""
+
+    head: _Head
+    columns: Mapping[str, list[str]]
+    text: str
+    at: int
+    end: int
+
+    def figures(self, name: str) -> list[float]:
+        return list(map(float, self.columns[name]))
+
+    def settings(self) -> dict[str, Scalar]:
+        """Return what the table says of how was measured."""
+        said: dict[str, Scalar] = {"validation": "Validation" in self.columns}
+        if self.head.datatype:
+            said["datatype"] = self.head.datatype
+        if "Iterations" in self.columns:
+            counts = list(dict.fromkeys(self.columns["Iterations"]))
+            said["iterations"] = int(counts[0]) if len(counts) == 1 else "/".join(counts)
+        return said
+
+    def refuse(self, cause: str, row: int = 0) -> NoReturn:
+        """Raise ParseError with the line of a row."""
+        refuse(cause, line_of(self.text, self.at) + row)
+
+
+def read(
+    program: str, title: str, metric: Metric, ranks: int | None, column: str, text: str
+) -> Reading:
+    """Return what one OSU program printed; raises ParseError with the line."""
+    if (failed := text.find("DATA VALIDATION ERROR")) >= 0:
+        refuse(f"validation failed: {line_at(text, failed)[:120]!r}", line_of(text, failed))
+    said = _title(text)
+    if _titled(said[1], said[2]).lower() != title.lower():
+        refuse(f"expected {title!r}, got {said[0].strip()!r}", line_of(text, said.start()))
+    settings: dict[str, Scalar] = {}
+    if device := said[1].partition("-")[2]:
+        settings["device"] = device
+    tables = _tables(text, said.end(), settings)
+    if not tables:
+        refuse("no table was printed", line_of(text, said.start()))
+    _check_rest(text, tables[-1].end)
+    samples: list[Sample] = []
+    for table in tables:
+        samples += _samples(table, metric, column, several=len(tables) > 1)
+    settings |= tables[-1].settings()
+    if len(tables) > 1:
+        settings["datatype"] = "all"
+        if unnamed := [table for table in tables if not table.head.datatype]:
+            unnamed[0].refuse("one table of several, and not of which MPI type")
+    if "pairs" in settings:
+        ranks = 2 * int(settings["pairs"])
+    return Reading(program, said[3], settings, ranks, tuple(samples))
+
+
+def _title(text: str) -> re.Match[str]:
+    """Return the one title of an OSU program."""
+    at = text.find("# OSU ")
+    if at >= 0 and text.find("# OSU ", at + 1) >= 0:
+        refuse(f"{text.count('# OSU ')} titles of OSU programs: more than one output")
+    found = _TITLE.match(text, text.rfind("\n", 0, at) + 1) if at >= 0 else None
+    if found is None:
+        for mark in _COMPLAINTS:
+            if (at := text.find(mark)) >= 0:
+                told = line_at(text, at).strip()
+                refuse(f"the program refused: {told[:120]!r}", line_of(text, at))
+        refuse("no title of an OSU program with its version: it did not begin")
+    return found
+
+
+def _titled(extra: str, rest: str) -> str:
+    """Return the title without the device that it names: "-CUDA", "_Put-CUDA"."""
+    own = extra.partition("-")[0]
+    return f"{own} {rest}".strip()
+
+
+def _tables(text: str, at: int, settings: dict[str, Scalar]) -> list[_Table]:
+    """Return the tables from `at` on; adds to `settings`."""
+    tables: list[_Table] = []
+    while True:
+        lines = (_NEXT_HEAD if tables else _FIRST_HEAD).match(text, at)
+        if lines is None:
+            return tables
+        head = _head(lines[0])
+        if head.again:
+            refuse("a second heading without rows between", line_of(text, at) + head.again)
+        settings |= head.settings
+        if head.rows is None:
+            return tables
+        first = lines.end()
+        block = head.rows.match(text, first)
+        if block is None:
+            told = line_at(text, first).strip()
+            refuse(f"expected a row, got {told[:80]!r}", line_of(text, first))
+        words, at = block[0].split(), block.end()
+        columns = {name: words[i :: len(head.columns)] for i, name in enumerate(head.columns)}
+        tables.append(_Table(head, columns, text, first, at))
+
+
+# Most outputs of a program begin like the one before.
+@lru_cache(maxsize=64)
+def _head(lines: str) -> _Head:
+    """Return what the lines before rows say."""
+    heading: re.Match[str] | None = None
+    datatype, again = "", 0
+    settings: dict[str, Scalar] = {}
+    for number, line in enumerate(map(str.strip, lines.split("\n"))):
+        if match := _COLUMNS.match(line):
+            again = again or (number if heading else 0)
+            heading = match
+        elif match := _SETTING.match(line):
+            if match[1] == "Datatype":
+                datatype = match[2]
+                continue
+            for key, value in (match.group(1, 2), match.group(3, 4)):
+                if key:
+                    word = key.lower().replace(" ", "_").removesuffix("_size")
+                    settings[word] = int(value) if value.isdigit() else value
+        elif match := _BUFFERS.match(line):
+            settings["buffers"] = f"{match[1]} {match[2]}"
+    if heading is None:
+        return _Head(settings, datatype, (), (), None, again)
+    tails = tuple(_TAIL.findall(heading[8]))
+    names = (*(name for name in (heading[1], "value", *heading.groups()[2:7]) if name), *tails)
+    forms = r"[ \t]++".join(_FORMS.get(name, r"[0-9]++\.[0-9][0-9]") for name in names)
+    rows = re.compile(rf"(?:[ \t]*+{forms}[ \t]*+(?:\n|\Z))+")
+    # Percentiles of bandwidths count from the other end, so they are not in order.
+    return _Head(settings, datatype, names, () if "BW" in heading[8] else tails, rows, again)
+
+
+def _samples(table: _Table, metric: Metric, column: str, *, several: bool) -> list[Sample]:
+    """Return a sample per row, and one of the 99th percentile where it was printed."""
+    cases = _check(table, table.head.datatype if several else "")
+    values = table.figures(column)
+    if not min(values) > 0:
+        told = f"{min(values)}: too small for what the program prints"
+        table.refuse(told, values.index(min(values)))
+    found = [Sample(metric.name, case, (value,)) for case, value in zip(cases, values, strict=True)]
+    if "P99" in table.head.tails:
+        tail = zip(cases, table.figures("P99"), strict=True)
+        found += [Sample(f"{metric.name}_p99", case, (value,)) for case, value in tail]
+    return found
+
+
+def _check(table: _Table, datatype: str) -> tuple[Case, ...]:
+    """Return the cases of the rows; refuses rows that contradict themselves or each other."""
+    columns, tails = table.columns, table.head.tails
+    cases: tuple[Case, ...] = (Case(),)
+    if "Size" in columns:
+        cases = _cases(tuple(columns["Size"]), datatype)
+        if not cases:
+            _refuse_sizes(table)
+    elif len(columns["value"]) > 1:
+        table.refuse("a second row without sizes", 1)
+    if "Fail" in columns.get("Validation", ()):
+        row = columns["Validation"].index("Fail")
+        table.refuse(f"validation failed: row {row + 1} of the table", row)
+    if "Min Latency" in columns:
+        times = map(table.figures, ("Min Latency", "value", "Max Latency"))
+        for row, (low, mean, high) in enumerate(zip(*times, strict=True)):
+            if not low <= mean <= high:
+                table.refuse(f"the mean {mean} is not between {low} and {high}", row)
+    if "Messages/s" in columns:
+        rates = map(table.figures, ("Size", "value", "Messages/s"))
+        for row, (size, rate, messages) in enumerate(zip(*rates, strict=True)):
+            if abs(size * messages / 1e6 - rate) > 0.006 + 1e-6 * rate:
+                table.refuse(f"{rate} MB/s are not {messages} messages/s", row)
+    ordered = sorted(tails, key=lambda name: int(name[1:]))
+    for one, other in pairwise(map(table.figures, ordered)):
+        if any(a > b for a, b in zip(one, other, strict=True)):
+            table.refuse("a higher percentile is below a lower one")
+    return cases
+
+
+# Most tables have the sizes of the one before.
+@lru_cache(maxsize=64)
+def _cases(words: tuple[str, ...], datatype: str) -> tuple[Case, ...]:
+    """Return the case of each size, none if the sizes do not double."""
+    sizes = list(map(int, words))
+    if sizes[1:] != [2 * size or 1 for size in sizes[:-1]]:
+        return ()
+    return tuple(case_of(size, datatype) for size in sizes)
+
+
+def case_of(size: int, datatype: str) -> Case:
+    """Return the case of a size, and of an MPI type where there are several."""
+    return Case.of(bytes=size, datatype=datatype) if datatype else Case.of(bytes=size)
+
+
+def _refuse_sizes(table: _Table) -> NoReturn:
+    """Raise ParseError with the line of the first size that is not twice the one before."""
+    sizes = list(map(int, table.columns["Size"]))
+    row = next(i for i, (a, b) in enumerate(pairwise(sizes), 1) if b != (2 * a or 1))
+    table.refuse(f"the size after {sizes[row - 1]} is {sizes[row]}", row)
+
+
+def _check_rest(text: str, at: int) -> None:
+    """Refuse what looks like more of a table after its end: something stands between the rows."""
+    if match := _NUMBERS.search(text, at):
+        refuse(
+            f"a row after the end of the table: {match[0].strip()[:80]!r}",
+            line_of(text, match.start()),
+        )
+    for mark in ("# Size", "# Datatype"):
+        if (again := text.find(mark, at)) >= 0:
+            refuse("another table after the end of the table", line_of(text, again))
