@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
-from paribus.benchmarks._apps import absolute, found, shipped
+from paribus.benchmarks._apps import absolute, columns, counts, shipped
 from paribus.benchmarks._parameters import positive, real, threads, wanted_threads
+from paribus.benchmarks._phrases import Phrases
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.errors import UserError
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
@@ -14,30 +16,41 @@ BUSY = 0.85
 """CPU time over wall time below which ranks are said to have waited. On a 2-core AMD EPYC KVM
 guest 0.92 and 0.97 undisturbed, 0.35 in a launch 6.6 times slower (2026-11-21)."""
 
+_ERROR, _NOT = "Error in routine", "convergence NOT achieved"
+_TIMEOUT = "Maximum CPU time exceeded"
+_FAILED = Phrases((_ERROR, _NOT, _TIMEOUT))
 _TITLE = re.compile(r"Program PWSCF v\.(\S+) +starts on ")
-_PARALLEL = re.compile(
-    r"     Parallel version \(([^)\n]*)\), running on +(\d+) processor(?:s| cores)[ \t]*$", re.M
-)
-_SERIAL = re.compile(r"     Serial version[ \t]*$", re.M)
-_PROCESSES = re.compile(r"     Number of MPI processes: +(\d+)[ \t]*$", re.M)
-_THREADS = re.compile(r"     Threads/MPI process: +(\d+)[ \t]*$", re.M)
-_WORK = {
-    "atoms": re.compile(r"     number of atoms/cell += +(\d+)[ \t]*$", re.M),
-    "bands": re.compile(r"     number of Kohn-Sham states= *(\d+)[ \t]*$", re.M),
-    "ecut": re.compile(r"     kinetic-energy cutoff += +(\d+\.\d+) +Ry[ \t]*$", re.M),
-    "k_points": re.compile(r"     number of k points= *(\d+)"),
-}
-_MARKS = ("number of atoms/cell", "Kohn-Sham states=", "kinetic-energy cutoff", "k points=")
-_STEP = re.compile(r"     iteration # *\d+ +ecut=")
-_CONVERGED = re.compile(r"     convergence has been achieved in +(\d+) iterations?[ \t]*$", re.M)
-_ENERGY = re.compile(r"! +total energy +=  *(-?\d+\.\d+) Ry[ \t]*$", re.M)
-_SPENT = re.compile(r"     total cpu time spent up to now is +(\d+\.\d) secs[ \t]*$", re.M)
 # Hours and days bring minutes without seconds: format of UtilXlib/clocks_handler.f90.
-_TIME = r"(?:(?:(?:([1-9]\d?)d *(\d\d?)h|([1-9]\d?)h) *(\d\d?)m)|(?:([1-9]\d?)m *)?(\d\d?\.\d\d)s)"
-_TOTAL = re.compile(rf"     PWSCF +: +{_TIME} CPU +{_TIME} WALL[ \t]*$", re.M)
-_ELECTRONS = re.compile(
-    r"     electrons +: +(\d+\.\d\d)s CPU +(\d+\.\d\d)s WALL \( *(\d+) calls\)[ \t]*$", re.M
+_TIME = (
+    r"(?:(?:[1-9][0-9]?d *[0-9][0-9]?h|[1-9][0-9]?h) *[0-9][0-9]?m"
+    r"|(?:[1-9][0-9]?m *)?[0-9][0-9]?\.[0-9][0-9]s)"
 )
+_SAID_ONCE = re.compile(
+    r"\n     (?:"
+    r"Parallel version \((?P<parallel>[^)\n]+)\), running on +(?P<cores>\d+)"
+    r" processor(?:s| cores)[ \t]*$"
+    r"|Serial (?P<serial>version)[ \t]*$"
+    r"|Number of MPI processes: +(?P<processes>\d+)[ \t]*$"
+    r"|Threads/MPI process: +(?P<threads>\d+)[ \t]*$"
+    r"|number of atoms/cell += +(?P<atoms>\d+)[ \t]*$"
+    r"|number of Kohn-Sham states= *(?P<bands>\d+)[ \t]*$"
+    r"|kinetic-energy cutoff += +(?P<ecut>\d+\.\d+) +Ry[ \t]*$"
+    r"|number of k points= *(?P<k_points>\d+)"
+    r"|electrons +: +\d+\.\d\ds CPU +(?P<electrons>\d+\.\d\d)s WALL \( *\d+ calls\)[ \t]*$"
+    rf"|PWSCF +: +(?P<cpu>{_TIME}) CPU +(?P<wall>{_TIME}) WALL[ \t]*$)",
+    re.M,
+)
+_OF_ITERATIONS = re.compile(
+    r"\n(?:     (?:iteration (?P<begun>#) *\d+ +ecut="
+    r"|total cpu time spent up to now is +(?P<spent>\d+\.\d) secs[ \t]*$"
+    r"|convergence has been achieved in +(?P<needed>\d+) iterations?[ \t]*$)"
+    r"|! +total energy +=  *(?P<energy>-?\d+\.\d+) Ry[ \t]*$)",
+    re.M,
+)
+_WORK = ("atoms", "bands", "ecut", "k_points")
+_CLOCK = re.compile(r"([0-9.]+)([dhms])")
+_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+_Said = Mapping[str, Sequence[str]]
 
 
 def command(request: Request) -> Program:
@@ -86,22 +99,22 @@ def read(text: str) -> Reading:
     if title is None:
         refuse("expected 'Program PWSCF v.VERSION starts on', got something else")
     _check_end(text)
-    ranks, threads = _ranks(text)
-    counts = [count(m[1]) for m in found(text, "convergence has been", _CONVERGED)]
-    done = len(found(text, "iteration #", _STEP))
-    if not counts:
+    said, iterations = columns(text, _SAID_ONCE), columns(text, _OF_ITERATIONS)
+    ranks, threads = _ranks(said)
+    needed, done = counts(iterations["needed"]), len(iterations["begun"])
+    if not needed:
         refuse("no self-consistent calculation: nothing 'convergence has been achieved in'")
-    if sum(counts) != done or not all(counts):
-        refuse(f"{done} iterations were made, {sum(counts)} are said to have led to convergence")
-    cpu, wall, electrons = _times(text)
+    if sum(needed) != done or not all(needed):
+        refuse(f"{done} iterations were made, {sum(needed)} are said to have led to convergence")
+    energies = iterations["energy"]
+    if len(energies) != len(needed):
+        refuse(f"{len(needed)} calculations converged, {len(energies)} have a final energy")
+    cpu, wall, electrons = _times(said, max(map(float, iterations["spent"]), default=0.0))
     parameters: dict[str, Scalar] = {"threads": threads}
-    for mark, (key, pattern) in zip(_MARKS, _WORK.items(), strict=True):
-        if len(said := found(text, mark, pattern)) != 1:
-            refuse(f"what it says of {key} is there {len(said)} times, not once")
-        parameters[key] = float(said[0][1]) if "." in said[0][1] else count(said[0][1])
-    energies = found(text, "!    total energy", _ENERGY)
-    if len(energies) != len(counts):
-        refuse(f"{len(counts)} calculations converged, {len(energies)} have a final energy")
+    for key in _WORK:
+        if len(said[key]) != 1:
+            refuse(f"what it says of {key} is there {len(said[key])} times, not once")
+        parameters[key] = float(said[key][0]) if key == "ecut" else count(said[key][0])
     guards: tuple[str, ...] = ()
     if threads == 1 and cpu < BUSY * wall:
         told = f"it used the CPU for {cpu:g} s of {wall:g} s"
@@ -110,64 +123,66 @@ def read(text: str) -> Reading:
         Sample("iteration", Case(), (electrons / done,)),
         Sample("wall", Case(), (wall,)),
     )
-    facts = {"work.qe.iterations": done, "work.qe.energy_ry": float(energies[-1][1])}
+    facts = {"work.qe.iterations": done, "work.qe.energy_ry": float(energies[-1])}
     return Reading("qe", title[1], parameters, ranks, samples, facts, guards)
 
 
 def _check_end(text: str) -> None:
     """Refuse a calculation that says it failed, or that does not say it has ended well."""
-    if (at := text.find("Error in routine")) >= 0:
+    failed = _FAILED.within(text)
+    if _ERROR in failed:
+        at = text.find(_ERROR)
         why = line_at(text, text.find("\n", at) + 1).strip()
         refuse(f"pw.x says: {line_at(text, at).strip()[:80]} {why[:120]}", line_of(text, at))
-    if (at := text.find("convergence NOT achieved")) >= 0:
+    if _NOT in failed:
+        at = text.find(_NOT)
         refuse(f"it did not converge: {line_at(text, at).strip()[:80]!r}", line_of(text, at))
-    if (at := text.find("Maximum CPU time exceeded")) >= 0:
-        refuse("it was stopped by its own time limit, max_seconds", line_of(text, at))
+    if _TIMEOUT in failed:
+        said = "it was stopped by its own time limit, max_seconds"
+        refuse(said, line_of(text, text.find(_TIMEOUT)))
     at = once(text, "JOB DONE.", "the last line, 'JOB DONE.',")
     if text.find("Self-consistent Calculation", at) >= 0:
         refuse("it goes on after 'JOB DONE.'", line_of(text, at))
 
 
-def _ranks(text: str) -> tuple[int, int]:
+def _ranks(said: _Said) -> tuple[int, int]:
     """Return the number of ranks, and of threads of each."""
-    parallel, serial = found(text, "Parallel v", _PARALLEL), found(text, "Serial v", _SERIAL)
-    if len(parallel) + len(serial) != 1:
+    if len(said["parallel"]) + len(said["serial"]) != 1:
         refuse("the line 'Parallel version' or 'Serial version' is not there once and whole")
-    if serial:
+    if said["serial"]:
         return 1, 1
-    cores = count(parallel[0][2])
-    if "OpenMP" not in parallel[0][1]:
+    cores = count(said["cores"][0])
+    if "OpenMP" not in said["parallel"][0]:
         return cores, 1
-    processes = found(text, "Number of MPI processes", _PROCESSES)
-    threads = found(text, "Threads/MPI process", _THREADS)
-    if len(processes) != 1 or len(threads) != 1:
+    if len(said["processes"]) != 1 or len(said["threads"]) != 1:
         refuse("what it says of processes and threads is not there once and whole")
-    tasks, each = count(processes[0][1]), count(threads[0][1])
+    tasks, each = count(said["processes"][0]), count(said["threads"][0])
     if tasks * each != cores:
         refuse(f"{cores} processor cores are not {tasks} processes x {each} threads")
     return tasks, each
 
 
-def _times(text: str) -> tuple[float, float, float]:
-    """Return CPU and wall time of the whole, and wall time of the iterations, in seconds."""
-    total, electrons = found(text, "PWSCF  ", _TOTAL), found(text, "electrons  ", _ELECTRONS)
-    if len(total) != 1 or len(electrons) != 1:
+def _times(said: _Said, spent: float) -> tuple[float, float, float]:
+    """Return CPU and wall time of the whole, and wall time of the iterations, in seconds.
+
+    `spent` is the longest time that it says to have spent up to some iteration.
+    """
+    if len(said["wall"]) != 1 or len(said["electrons"]) != 1:
         refuse("the clocks PWSCF and electrons are missing, damaged or there twice")
-    cpu, wall = _seconds(total[0].groups()[:6]), _seconds(total[0].groups()[6:])
-    inside = figure(electrons[0][2])
-    spent = max((float(m[1]) for m in found(text, "total cpu time", _SPENT)), default=0.0)
+    cpu, wall = _seconds(said["cpu"][0]), _seconds(said["wall"][0])
+    inside = figure(said["electrons"][0])
     rough = 60.0 if wall >= 3600 else 0.0
     if not max(inside, spent - 0.1) <= wall + rough + 0.02:
         refuse(f"it took {wall:g} s, less than the {max(inside, spent):g} s of a part of it")
     return cpu, wall, inside
 
 
-def _seconds(groups: tuple[str, ...]) -> float:
-    """Return the time that a clock shows as days, hours and minutes, or minutes and seconds."""
-    days, hours, alone, minutes, few, seconds = groups
-    if minutes:
-        return 86400.0 * int(days or 0) + 3600 * int(hours or alone) + 60 * int(minutes)
-    return 60 * int(few or 0) + figure(seconds)
+def _seconds(clock: str) -> float:
+    """Return the time above zero that a clock shows as days, hours, minutes or seconds."""
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in _CLOCK.findall(clock))
+    if not seconds > 0:
+        refuse(f"a clock shows {clock}")
+    return seconds
 
 
 BENCHMARK = tool(
