@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from paribus.benchmarks._apps import absolute, columns, counts, near
 from paribus.benchmarks._parameters import positive, threads, wanted_threads
+from paribus.benchmarks._phrases import Phrases
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
 
+_SIGNAL, _FATAL = " signal, stopping ", "\nFatal error:"
+_FAILED = Phrases((_SIGNAL, _FATAL))
 _BEGIN = ":-) GROMACS - gmx mdrun,"
 _TITLE = re.compile(r":-\) GROMACS - gmx mdrun, (?:VERSION )?(\S+) \(-:[ \t]*$", re.M)
 _LINES = re.compile(
@@ -22,8 +25,7 @@ _LINES = re.compile(
     r"|[ \t]*Statistics over (?P<done>\d+) steps using \d+ frames[ \t]*$"
     r"|       Time: +(?P<core>\d+\.\d{3}) +(?P<wall>\d+\.\d{3}) +(?P<share>\d+\.\d)[ \t]*$"
     r"| +\(ns/day\) +\(hour/ns\)[ \t]*\nPerformance: +(?P<speed>\d+\.\d{3})"
-    r" +(?P<hours>\d+\.\d{3})[ \t]*$"
-    r"|Fatal (?P<fatal>error):)",
+    r" +(?P<hours>\d+\.\d{3})[ \t]*$)",
     re.M,
 )
 _END = re.compile(r"Finished mdrun on rank 0 \w+ \w+ +\d+ [\d:]+ \d{4}[ \t]*$", re.M)
@@ -43,13 +45,15 @@ def command(request: Request) -> Program:
 def read(text: str) -> Reading:
     """Return speed and wall time of a simulation that came to its end."""
     begin = once(text, _BEGIN, "the title of mdrun's log") if _BEGIN in text else -1
-    if (at := text.find(" signal, stopping ")) >= 0:
+    failed = _FAILED.within(text)
+    if _SIGNAL in failed:
+        at = text.find(_SIGNAL)
         refuse("mdrun was ended by a signal before its last step", line_of(text, at))
-    said = columns(text, _LINES)
-    if said["fatal"]:
-        at = f"\n{text}".index("\nFatal error:")
+    if _FATAL in failed:
+        at = text.find(_FATAL) + 1
         why = line_at(text, text.find("\n", at) + 1)
         refuse(f"GROMACS says: {why[:160]!r}", line_of(text, at))
+    said = columns(text, _LINES)
     title = _TITLE.match(text, begin) if begin >= 0 else None
     if title is None or len(said["ranks"]) != 1:
         refuse("title or 'On N MPI ranks' are missing, damaged or there twice")
