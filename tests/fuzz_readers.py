@@ -27,8 +27,8 @@ from pathlib import Path
 from types import FrameType
 
 from paribus.benchmarks import BENCHMARKS, kernel_logs, nvidia_topo
-from paribus.benchmarks._tool import HEAD, plain
-from paribus.compare.recognise import readings, tools
+from paribus.benchmarks._tool import HEAD, READERS, plain
+from paribus.compare.recognise import marks, readings
 from paribus.errors import ParseError
 from paribus.model import Benchmark, Reading
 
@@ -80,14 +80,14 @@ def parsers() -> Mapping[str, Mapping[str, Read]]:
 
 def _code(benchmark: Benchmark) -> str:
     """Return the module that holds the reader of a tool, below what all have in common."""
-    reader = benchmark.read.args[1]  # type: ignore[union-attr]
+    reader = READERS[benchmark.name].args[1]  # type: ignore[attr-defined]
     while isinstance(reader, partial):
         reader = reader.func
     return str(reader.__module__).rpartition(".")[2].lstrip("_")
 
 
 def _file(text: str) -> object:
-    _, problems = readings(text, tools(plain(text[:HEAD])))
+    _, problems = readings(text, marks(plain(text[:HEAD])))
     for _, said in problems:
         if ": not understood (" in said:
             raise RuntimeError(said)

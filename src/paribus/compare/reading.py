@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from paribus.benchmarks import nvidia_topo
 from paribus.benchmarks._tool import FAILED, HEAD, line_at, plain
-from paribus.compare.recognise import Found, is_clean, readings, tools
+from paribus.compare.recognise import Found, is_clean, marks, readings
 from paribus.errors import ParseError
 from paribus.model import Case, Reading, Sample
 from paribus.units import count
@@ -72,7 +72,7 @@ def is_log(path: Path) -> bool:
     """Return whether a file begins as the output of a tool that is known here."""
     try:
         with path.open("rb") as file:
-            return bool(tools(plain(file.read(HEAD).decode(errors="replace"))))
+            return bool(marks(plain(file.read(HEAD).decode(errors="replace"))))
     except OSError:
         return False
 
@@ -142,20 +142,20 @@ def _read_group(files: Iterable[tuple[str, int]]) -> list[Held]:
     """
     texts = [_text(path, size) for path, size in files]
     held: list[Held] = [Held([], [])] * len(texts)
-    for at in sorted(range(len(texts)), key=lambda at: texts[at].tools):
-        text, likely, clean, why = texts[at]
-        held[at] = Held([], [("", why)]) if why else Held(*readings(text, likely, clean))
+    for at in sorted(range(len(texts)), key=lambda at: texts[at].marks):
+        text, near, clean, why = texts[at]
+        held[at] = Held([], [("", why)]) if why else Held(*readings(text, near, clean))
     return held
 
 
 class _Text(NamedTuple):
-    """The text of a file, the tools it may be of, and whether no launcher complains in it.
+    """The text of a file, the marks of tools near its begin, and whether no launcher complains.
 
     Or `why` it is not read.
     """
 
     text: str
-    tools: list[str]
+    marks: list[str]
     clean: bool
     why: str
 
@@ -185,13 +185,13 @@ def _opened(path: str, size: int) -> _Text:
         if b"\0" in raw:
             return _unread("is binary")
         text = plain(raw.decode(errors="replace"))
-        likely = tools(text)
-        if not likely:
+        near = marks(text)
+        if not near:
             return _unread(_no_tool(text))
         if size > len(raw):
             text = plain((raw + opened.readall()).decode(errors="replace"))
     # Asked here, where the words of a short text are known from the question before.
-    return _Text(text, likely, is_clean(text), "")
+    return _Text(text, near, is_clean(text), "")
 
 
 def _no_tool(text: str) -> str:

@@ -47,12 +47,13 @@ def _phrases() -> Phrases:
     return Phrases(_marks(), whole=True)
 
 
-def tools(head: str) -> list[str]:
-    """Return the tools whose mark is in the beginning of a text."""
-    return _tools(_phrases().within(head))
+def marks(head: str) -> list[str]:
+    """Return the marks of tools that are in the beginning of a text, in the order of the tools."""
+    return sorted(_phrases().within(head), key=_place().__getitem__)
 
 
-def _tools(marks: Sequence[str]) -> list[str]:
+def tools(marks: Sequence[str]) -> list[str]:
+    """Return the tools whose marks these are."""
     found = {name for mark in marks for name in _marks()[mark]}
     return sorted(found, key=_order().__getitem__)
 
@@ -61,6 +62,11 @@ def _tools(marks: Sequence[str]) -> list[str]:
 def _order() -> Mapping[str, int]:
     names = dict.fromkeys(name for names in _marks().values() for name in names)
     return {name: at for at, name in enumerate(names)}
+
+
+@cache
+def _place() -> Mapping[str, int]:
+    return {mark: at for at, mark in enumerate(_marks())}
 
 
 def is_clean(text: str) -> bool:
@@ -87,20 +93,21 @@ def _is_of(tool: str, text: str) -> bool:
 
 
 def readings(
-    text: str, likely: Sequence[str], clean: bool | None = None
+    text: str, near: Sequence[str], clean: bool | None = None
 ) -> tuple[list[Found], list[tuple[str, str]]]:
     """Return what a text holds, and what it holds of a tool that was refused: tool and sentence.
 
-    `clean` is what `is_clean` says of it, where that was asked before. A reader refuses two outputs
-    in one; then they are cut apart where an output begins, and each must prove itself.
+    `near` are the `marks` in the beginning of the text, and `clean` is what `is_clean` says of it,
+    where that was asked before. A reader refuses two outputs in one; then they are cut apart where
+    an output begins, and each must prove itself.
     """
     clean = is_clean(text) if clean is None else clean
-    found, problems = _whole(text, likely, clean)
+    found, problems = _whole(text, near, clean)
     if problems and not found:
-        marks = _phrases().within(text) if len(text) <= MOST_CUT else []
-        for parts in _cuts(text, marks):
+        present = near if len(text) <= HEAD else marks(text) if len(text) <= MOST_CUT else []
+        for parts in _cuts(text, present):
             read = [
-                _whole(part, _within(part[:HEAD], marks), clean, number, line)
+                _whole(part, _within(part[:HEAD], present), clean, number, line)
                 for number, (line, part) in enumerate(parts, 1)
             ]
             if all(found for found, _ in read):
@@ -112,13 +119,14 @@ def readings(
 
 
 def _whole(
-    text: str, likely: Sequence[str], clean: bool, part: int = 0, before: int = 0
+    text: str, near: Sequence[str], clean: bool, part: int = 0, before: int = 0
 ) -> tuple[list[Found], list[tuple[str, str]]]:
     """Return what the readers of a text read, and what they refuse; it follows `before` lines.
 
     `clean`: no launcher says in it that its launch failed.
     """
     found, problems = [], []
+    likely = tools(near)
     for tool in likely:
         if len(likely) > 1 and not _is_of(tool, text):
             continue
@@ -132,9 +140,9 @@ def _whole(
     return found, problems
 
 
-def _within(head: str, marks: Sequence[str]) -> list[str]:
-    """Return the tools in the beginning of a part of a text that has these marks."""
-    return _tools([mark for mark in marks if mark in head])
+def _within(head: str, present: Sequence[str]) -> list[str]:
+    """Return the marks in the beginning of a part of a text that has these."""
+    return [mark for mark in present if mark in head]
 
 
 def _cuts(text: str, present: Sequence[str]) -> Iterator[list[tuple[int, str]]]:
