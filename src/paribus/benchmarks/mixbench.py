@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+from math import inf
 
+from paribus.benchmarks._apps import found
 from paribus.benchmarks._parameters import one_of, threads, wanted_threads
 from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
 from paribus.model import (
@@ -22,9 +23,10 @@ from paribus.model import (
 
 _HEADING = "Experiment ID, Single Precision ops,,,,"
 _TITLE = re.compile(r"^mixbench(?:-(\w+))?(/\S+)? \(([^\n()]+)\)[ \t]*$", re.M)
-_SIZE = re.compile(r"^(?:Working memory|Buffer) size: +(\d+)MB[ \t]*$", re.M)
-_THREADS = re.compile(r"^Total threads: (\d+)[ \t]*$", re.M)
-_DEVICE = re.compile(r"^Device: +(\S[^\n]*)$", re.M)
+_SIZE = re.compile(r"(?:Working memory|Buffer) size: +(\d+)MB[ \t]*$", re.M)
+_THREADS = re.compile(r"Total threads: (\d+)[ \t]*$", re.M)
+_DEVICE = re.compile(r"Device: +(\S[^\n]*)$", re.M)
+_CLOSING = re.compile(r"\n-{60,}[ \t]*(?=\n|\Z)")
 _GROUPS = {
     "Single Precision ops": "sp",
     "Double precision ops": "dp",
@@ -70,18 +72,12 @@ def read(text: str) -> Reading:
     """Return what mixbench printed; raises ParseError with the line."""
     heading = once(text, _HEADING, "the heading of mixbench's table")
     first = line_of(text, heading)
-    lines = text[heading:].split("\n")
-    if line_at(text, heading)[: len(_HEADING)] != _HEADING or len(lines) < 3:
+    middle = text.find("\n", heading)
+    start = text.find("\n", middle + 1)
+    if not line_at(text, heading).startswith(_HEADING) or not 0 <= middle < start:
         refuse("the heading of the table is damaged", first)
-    groups = [_GROUPS.get(name.strip(), "") for name in lines[0].split(",")[1::4]]
-    names = [name.strip().rstrip("s") for name in lines[1].split(",")]
-    expected = ["Compute iter"]
-    for name in groups:
-        expected += ["Iops/byte" if name == "int" else "Flops/byte", "ex.time"]
-        expected += ["GIOPS" if name == "int" else "GFLOPS", "GB/sec"]
-    if groups not in (["sp", "dp", "int"], ["sp", "dp", "hp", "int"]) or names != [
-        word.rstrip("s") for word in expected
-    ]:
+    groups = _groups(text[heading:middle], text[middle + 1 : start])
+    if not groups:
         refuse("the heading of the table is not mixbench's", first + 1)
     title = _TITLE.search(text, 0, heading)
     if title is None:
@@ -92,67 +88,81 @@ def read(text: str) -> Reading:
             " accesses, from none to nothing but them) and is not read; the one named read-only is",
             line_of(text, title.start()),
         )
-    iterations, rates = _rows(lines, len(groups), first)
-    if tuple(iterations) not in _ITERATIONS.values():
+    columns = _columns(text, start, len(groups))
+    iterations = tuple(map(int, columns[0]))
+    if iterations not in _ITERATIONS.values():
         refuse(f"{len(iterations)} rows, and not those that the program prints", first + 2)
-    samples = []
+    cases = list(map(_case, iterations))
+    samples: list[Sample] = []
     for name in sorted(groups, key=("dp", "sp", "int", "hp").index):
-        column = rates[groups.index(name)]
-        if name == "hp" and all(rate == 0 for rate in column):
-            continue
-        if 0 in column:
-            refuse(f"{name} was not measured in every row", first)
-        samples += [Sample(name, _case(n), (r,)) for n, r in zip(iterations, column, strict=True)]
+        at = 1 + 4 * groups.index(name)
+        rates = _rates(columns[at : at + 4], first + 2)
+        if rates:
+            samples += [Sample(name, case, (r,)) for case, r in zip(cases, rates, strict=True)]
+        elif name != "hp":
+            refuse(f"{name} was not measured", first)
     parameters: dict[str, Scalar] = {"program": (title[1] or "gpu") + (title[2] or "")}
-    if (size := _SIZE.search(text, 0, heading)) is not None:
-        parameters["memory_mib"] = int(size[1])
-    if (threads := _THREADS.search(text, 0, heading)) is not None:
-        parameters["threads"] = int(threads[1])
-    device = _DEVICE.search(text, 0, heading)
-    facts = {"mixbench.device": device[1].strip()} if device else {}
+    before = text[:heading]
+    if sizes := found(before, " size: ", _SIZE):
+        parameters["memory_mib"] = int(sizes[0][1])
+    if threads := found(before, "Total threads: ", _THREADS):
+        parameters["threads"] = int(threads[0][1])
+    devices = found(before, "Device: ", _DEVICE)
+    facts = {"mixbench.device": devices[0][1].strip()} if devices else {}
     return Reading("mixbench", title[3], parameters, None, tuple(samples), facts)
 
 
-def _rows(lines: list[str], groups: int, first: int) -> tuple[list[int], list[list[float]]]:
-    """Return the iterations of every row and, per group, its rates; 0 where not measured."""
+@lru_cache(maxsize=8)
+def _groups(first: str, second: str) -> tuple[str, ...]:
+    """Return what the two lines of the heading say is measured; nothing if they are damaged."""
+    groups = tuple(_GROUPS.get(name.strip(), "") for name in first.split(",")[1::4])
+    expected = ["Compute iter"]
+    for name in groups:
+        expected += ["Iops/byte" if name == "int" else "Flops/byte", "ex.time"]
+        expected += ["GIOPS" if name == "int" else "GFLOPS", "GB/sec"]
+    known = groups in (("sp", "dp", "int"), ("sp", "dp", "hp", "int"))
+    names = [name.strip().rstrip("s") for name in second.split(",")]
+    return groups if known and names == [word.rstrip("s") for word in expected] else ()
+
+
+def _columns(text: str, at: int, groups: int) -> list[tuple[str, ...]]:
+    """Return the columns of the rows that begin after `at`, the end of the heading."""
     form = _row(groups)
-    iterations: list[int] = []
-    rates: list[list[float]] = [[] for _ in range(groups)]
-    for number, line in enumerate(lines[2:], first + 2):
-        if (row := form.fullmatch(line)) is None:
-            if number - first == len(lines) - 1 and not line:
-                refuse("the closing line of the table is missing: the program ended before", first)
-            if not re.fullmatch(r"-{60,}[ \t]*", line):
-                refuse(f"expected a row or the closing line, got {line[:60]!r}", number)
-            break
-        iterations.append(int(row[1]))
-        cells = list(map(float, row.groups()[1:]))
-        for group in range(groups):
-            per_byte, milliseconds, rate, gbps = cells[4 * group : 4 * group + 4]
-            rates[group].append(_rate(per_byte, milliseconds, rate, gbps, number))
-    else:
-        refuse("the closing line of the table is missing: the program ended before", first)
-    for number, line in enumerate(lines[len(iterations) + 3 :], first + len(iterations) + 3):
-        if form.fullmatch(line):
-            refuse("a row after the end of the table", number)
-    return iterations, rates
+    closing = _CLOSING.search(text, at)
+    end = closing.start() if closing else len(text)
+    rows = form.findall(text, at, end + 1)
+    if closing is None or not rows or len(rows) != text.count("\n", at, end):
+        while row := form.match(text, at):
+            at = row.end()
+        line = line_of(text, at + 1)
+        if not text[at:].strip():
+            refuse("the closing line of the table is missing: the program ended before", line)
+        refuse(f"expected a row or the closing line, got {line_at(text, at + 1)[:60]!r}", line)
+    if again := form.search(text, closing.end()):
+        refuse("a row after the end of the table", line_of(text, again.start() + 1))
+    return list(zip(*rows, strict=True))
 
 
 @cache
 def _row(groups: int) -> re.Pattern[str]:
-    cell = r", *(\d+\.\d{3}), *(\d+\.\d\d), *(\d+\.\d\d|inf), *(\d+\.\d\d|inf)"
-    return re.compile(rf" *(\d+){cell * groups}[ \t]*")
+    """Return the pattern of a row; it begins with the end of the line before, as rows follow on."""
+    per_byte, time, rate = "[0-9]++[.][0-9]{3}", "[0-9]++[.][0-9]{2}", "[0-9]++[.][0-9]{2}|inf"
+    group = rf", *+({per_byte}), *+({time}), *+({rate}), *+({rate})"
+    return re.compile(rf"\n *+([0-9]++){group * groups}[ \t]*(?=\n)")
 
 
-def _rate(per_byte: float, milliseconds: float, rate: float, gbps: float, line: int) -> float:
-    """Return the Gflop/s of a cell group, 0 where it says that it was not measured."""
-    if milliseconds == 0 and rate == gbps == math.inf:
-        return 0.0
-    if not (0 < rate < math.inf and gbps < math.inf and milliseconds > 0):
-        refuse(f"{rate} at {gbps} GB/s in {milliseconds} ms is not a measurement", line)
-    if abs(per_byte * gbps - rate) > 0.006 + 0.006 * per_byte + 0.0006 * gbps:
-        refuse(f"{rate} is not {per_byte} operations a byte at {gbps} GB/s", line)
-    return rate
+def _rates(columns: Sequence[Sequence[str]], first: int) -> list[float]:
+    """Return the Gflop/s of a column group; none where it says that it was never measured."""
+    per_byte, milliseconds, rates, gbps = (list(map(float, column)) for column in columns)
+    if not any(milliseconds) and {*rates, *gbps} == {inf}:
+        return []
+    rows = zip(per_byte, milliseconds, rates, gbps, strict=True)
+    for line, (operations, ms, rate, speed) in enumerate(rows, first):
+        if not (0 < rate < inf and speed < inf and ms > 0):
+            refuse(f"{rate} at {speed} GB/s in {ms} ms is not a measurement", line)
+        if abs(operations * speed - rate) > 0.006 + 0.006 * operations + 0.0006 * speed:
+            refuse(f"{rate} is not {operations} operations a byte at {speed} GB/s", line)
+    return rates
 
 
 BENCHMARK = tool(
