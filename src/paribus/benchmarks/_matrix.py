@@ -3,48 +3,50 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 
 from paribus.benchmarks._tool import line_at, line_of, refuse
-from paribus.model import Case, Scalar
 
-_HEADING = re.compile(r"[ \t]*(?:(?:D\\D|GPU|CPU)[ \t]*)?(\d+(?:[ \t]+\d+)*)[ \t]*(?:\n|\Z)")
-_ROW = re.compile(
-    r"[ \t]*(\d+)[ \t]+((?:\d+\.\d\d|N/A)(?:[ \t]+(?:\d+\.\d\d|N/A))*)[ \t]*(?:\n|\Z)"
-)
+Cells = list[float | None]
+"""The figures of a matrix, row after row; None stands for N/A."""
+
+_HEADING = re.compile(r"[ \t]*(?:(?:D\\D|GPU|CPU)[ \t]*)?(\d+(?:[ \t]+\d+)*)[ \t]*\n")
 
 
-def matrix(text: str, at: int, rows: int | None = None) -> tuple[list[list[float | None]], int]:
-    """Return the matrix whose heading begins at `at`, and where the text goes on.
+def matrix(text: str, at: int, rows: int | None = None) -> tuple[Cells, int, int]:
+    """Return the matrix whose heading begins at `at`, its columns, and where the text goes on.
 
-    None stands for N/A. Without `rows` as many as follow each other. Raises ParseError unless
-    columns and rows are numbered from 0 and every row has as many figures as the heading.
+    Without `rows` as many as follow each other. Raises ParseError unless columns and rows are
+    numbered from 0 and every row has as many figures as the heading.
     """
-    heading = _HEADING.match(text, at)
-    if heading is None:
+    start = text.find("\n", at) + 1
+    columns = _columns(text[at:start])
+    if not columns:
         refuse(
-            f"expected the numbers of devices, got {line_at(text, at)[:60]!r}", line_of(text, at)
+            f"expected the numbers of devices from 0, got {line_at(text, at)[:60]!r}",
+            line_of(text, at),
         )
-    columns = heading[1].split()
-    if columns != [str(number) for number in range(len(columns))]:
-        refuse("the columns are not numbered from 0", line_of(text, at))
-    found: list[list[float | None]] = []
-    at = heading.end()
-    while rows is None or len(found) < rows:
-        row = _ROW.match(text, at)
-        if row is None:
-            break
-        words = row[2].split()
-        if row[1] != str(len(found)) or len(words) != len(columns):
-            refuse(f"expected row {len(found)} of {len(columns)} figures", line_of(text, at))
-        found.append([None if word == "N/A" else float(word) for word in words])
-        at = row.end()
-    if not found or (rows is not None and len(found) < rows):
-        refuse(f"a matrix of {len(found)} rows is not whole", line_of(text, at))
-    return found, at
+    block = _rows(columns).match(text, start)
+    words = block[0].split() if block else []
+    numbers = words[:: columns + 1]
+    if block is None or numbers != [str(number) for number in range(rows or len(numbers))]:
+        refuse(f"expected rows from 0 on, of {columns} figures each", line_of(text, start))
+    del words[:: columns + 1]
+    cells = [None if word == "N/A" else float(word) for word in words]
+    return cells, columns, block.end()
 
 
-@cache
-def case_of(**parameters: Scalar) -> Case:
-    """Return the case of one cell; the same for the same cell."""
-    return Case.of(**parameters)
+# Headings are few, and met again in each matrix of an output and in each output.
+@lru_cache(maxsize=64)
+def _columns(heading: str) -> int:
+    """Return how many columns a heading numbers from 0; 0 if it does not."""
+    match = _HEADING.fullmatch(heading)
+    numbers = match[1].split() if match else []
+    return len(numbers) if numbers == [str(number) for number in range(len(numbers))] else 0
+
+
+@lru_cache(maxsize=64)
+def _rows(columns: int) -> re.Pattern[str]:
+    """Return the pattern of rows of so many figures, all that follow each other."""
+    cell = r"[ \t]++(?:[0-9]++[.][0-9][0-9]|N/A)"
+    return re.compile(rf"(?:[ \t]*+[0-9]++(?:{cell}){{{columns}}}+[ \t]*+(?:\n|\Z))++")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from paribus.benchmarks._apps import found, words
-from paribus.benchmarks._matrix import case_of, matrix
+from paribus.benchmarks._matrix import Cells, matrix
 from paribus.benchmarks._parameters import positive
 from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample
@@ -23,6 +24,8 @@ _COMPLAINTS = (
     "[CUDA_ERROR",
     "ERROR:",
 )
+_FIGURE = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
+_JSON = json.JSONDecoder()
 _METRIC = {"bandwidth (GB/s)": "bandwidth", "(ns)": "latency"}
 
 
@@ -34,14 +37,24 @@ def command(request: Request) -> Program:
 
 def cases(request: Request) -> Iterable[tuple[str, Case]]:
     """Return the cells: host against every GPU, or every GPU against every other."""
-    gpus = range(int(request.parameters["gpus"]))
+    gpus = int(request.parameters["gpus"])
     for name in request.parameters["testcases"]:
         metric = "latency" if "latency" in name else "bandwidth"
-        rows = gpus if name.startswith("device_to_device") else range(1)
-        for row in rows:
-            for column in gpus:
-                if len(rows) == 1 or row != column:
-                    yield metric, case_of(test=name, row=row, column=column)
+        square = name.startswith("device_to_device")
+        for at, case in enumerate(_cases(name, gpus if square else 1, gpus)):
+            if not square or at % (gpus + 1):
+                yield metric, case
+
+
+# A launch asks for many test cases, and the next launch for the same.
+@lru_cache(maxsize=128)
+def _cases(name: str, rows: int, columns: int) -> tuple[Case, ...]:
+    """Return the cases of a matrix, row after row."""
+    return tuple(
+        Case.of(test=name, row=row, column=column)
+        for row in range(rows)
+        for column in range(columns)
+    )
 
 
 def read(text: str) -> Reading:
@@ -66,12 +79,12 @@ def read(text: str) -> Reading:
     if not len(summed) == len(described) == text.count("\nSUM ") or not summed:
         refuse(f"{len(described)} matrices are announced, {len(summed)} are summed up")
     for heading, total in zip(described, summed, strict=True):
-        cells, end = matrix(text, heading.end() + 1)
+        cells, columns, end = matrix(text, heading.end() + 1)
         if text[end : total.start()].strip() or heading.start() > total.start():
             refuse(f"something stands before 'SUM {total[1]}'", line_of(text, end))
         if not any(total[1].startswith(name) for name in started):
             refuse(f"{total[1]} was not announced", line_of(text, total.start()))
-        samples += _cells(cells, total[1], _METRIC[heading[2]], float(total[2]))
+        samples += _samples(cells, columns, total[1], _METRIC[heading[2]], float(total[2]))
     waived = text.count("\nWaived")
     if (
         len(started)
@@ -85,7 +98,7 @@ def _of_json(text: str, at: int) -> Reading:
     """Return what the JSON form says: {"nvbandwidth": {"testcases": [...]}}."""
     once(text, '"nvbandwidth"')
     try:
-        said: Any = json.JSONDecoder().raw_decode(text, max(at, 0))[0]["nvbandwidth"]
+        said: Any = _JSON.raw_decode(text, max(at, 0))[0]["nvbandwidth"]
         if "error" in said:
             refuse(f"nvbandwidth says: {str(said['error'])[:160]!r}")
         samples: list[Sample] = []
@@ -99,11 +112,11 @@ def _of_json(text: str, at: int) -> Reading:
                 refuse(f"{name}: {test.get('error', test['status'])}"[:160])
             said_metric = str(test["bandwidth_description"]).rpartition(" ")[0].rpartition(" ")[2]
             metric = {"bandwidth": "bandwidth", "latency": "latency"}[said_metric]
-            cells = [
-                [None if word == "N/A" else _figure(word) for word in row]
-                for row in test["bandwidth_matrix"]
-            ]
-            samples += _cells(cells, name, metric, float(test["sum"]))
+            rows = test["bandwidth_matrix"]
+            if len({len(row) for row in rows}) != 1:
+                refuse(f"{name}: its rows are not of one length")
+            cells = [None if word == "N/A" else _figure(word) for row in rows for word in row]
+            samples += _samples(cells, len(rows[0]), name, metric, float(test["sum"]))
         version = str(said["version"])
     except (ValueError, KeyError, TypeError, IndexError) as error:
         refuse(f"the JSON is damaged: {type(error).__name__}: {str(error)[:100]}")
@@ -115,29 +128,28 @@ def _of_json(text: str, at: int) -> Reading:
 
 
 def _figure(word: object) -> float:
-    if not isinstance(word, str) or not re.fullmatch(r"\d+(\.\d+)?(e[+-]?\d+)?", word):
+    if not isinstance(word, str) or not _FIGURE.fullmatch(word):
         raise ValueError(f"{word!r} is not a figure")
     return float(word)
 
 
-def _cells(
-    cells: list[list[float | None]], name: str, metric: str, total: float
-) -> Iterable[Sample]:
-    """Yield a sample per cell; refuses cells that do not add up to what is printed as their sum."""
-    if len({len(row) for row in cells}) != 1:
-        refuse(f"{name}: its rows are not of one length")
-    values = [value for row in cells for value in row if value is not None]
+def _samples(cells: Cells, columns: int, name: str, metric: str, total: float) -> Iterable[Sample]:
+    """Return a sample per cell; refuses cells that do not add up to what is printed as their sum.
+
+    Copies of a GPU to itself are N/A, or 0.00 in older versions.
+    """
+    values = [value for value in cells if value is not None]
     # Printed with two decimals (text) or six digits (JSON).
     if abs(sum(values) - total) > 0.0051 * (len(values) + 1) + 1e-5 * total or not values:
         refuse(f"{name}: the cells add up to {sum(values):.2f}, not to {total:.2f}")
-    square = len(cells) == len(cells[0])
-    if square and len({row[at] is None for at, row in enumerate(cells)}) > 1:
+    rows = len(cells) // columns
+    diagonal = slice(0, columns * columns, columns + 1)
+    if rows == columns and len({value is None for value in cells[diagonal]}) > 1:
         refuse(f"{name}: rows are not in order, for some of the diagonal is N/A and some is not")
-    for number, row in enumerate(cells):
-        for column, value in enumerate(row):
-            if value is not None and not (value == 0 and number == column and len(cells) > 1):
-                case = case_of(test=name, row=number, column=column)
-                yield Sample(metric, case, (value,))
+    if rows > 1:
+        cells[diagonal] = [value or None for value in cells[diagonal]]
+    every = zip(_cases(name, rows, columns), cells, strict=True)
+    return [Sample(metric, case, (value,)) for case, value in every if value is not None]
 
 
 def _facts(waived: int) -> dict[str, int]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import cache, lru_cache
 
 from paribus.benchmarks._apps import found
-from paribus.benchmarks._matrix import case_of, matrix
+from paribus.benchmarks._matrix import matrix
 from paribus.benchmarks._parameters import flag, positive
 from paribus.benchmarks._tool import line_of, once, path_or, refuse, tool
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample
@@ -32,23 +33,28 @@ def cases(request: Request) -> Iterable[tuple[str, Case]]:
     """Return every pair of different GPUs in every matrix."""
     gpus = int(request.parameters["gpus"])
     kinds = _kinds(reads=bool(request.parameters["reads"]))
-    return [(kind[0], case) for kind in kinds for _, _, case in _pairs(kind, gpus)]
+    return [(kind[0], case) for kind in kinds for case in _pairs(kind, gpus) if case is not None]
 
 
-def _kinds(*, reads: bool) -> list[tuple[str, str, str]]:
+@cache
+def _kinds(*, reads: bool) -> tuple[tuple[str, str, str], ...]:
     """Return the matrices that an output has: metric, direction, peer access."""
     access = ("off", "writes", "reads") if reads else ("off", "writes")
     one_way = [("bandwidth", "one way", peer) for peer in access]
     both = [("bandwidth", "both ways", peer) for peer in ("off", "writes")]
-    return [*one_way, *both, *(("latency", "one way", peer) for peer in access)]
+    return (*one_way, *both, *(("latency", "one way", peer) for peer in access))
 
 
-def _pairs(kind: tuple[str, str, str], gpus: int) -> Iterator[tuple[int, int, Case]]:
-    """Yield the pairs of different GPUs with their cases."""
-    for one in range(gpus):
-        for other in range(gpus):
-            if one != other:
-                yield one, other, case_of(direction=kind[1], peer=kind[2], source=one, target=other)
+# An output has up to eight matrices, and the next output those of the same pairs.
+@lru_cache(maxsize=64)
+def _pairs(kind: tuple[str, str, str], gpus: int) -> tuple[Case | None, ...]:
+    """Return the cases of a matrix, row after row; None on its diagonal."""
+    _, direction, peer = kind
+    return tuple(
+        Case.of(direction=direction, peer=peer, source=one, target=other) if one != other else None
+        for one in range(gpus)
+        for other in range(gpus)
+    )
 
 
 def read(text: str) -> Reading:
@@ -67,14 +73,17 @@ def read(text: str) -> Reading:
         metric = "bandwidth" if way else "latency"
         peer = (how or how_latency or "Writes").lower() if "Enabled" in (one, other) else "off"
         kind = (metric, "both ways" if way == "Bidirectional" else "one way", peer)
-        cells, end = matrix(text, title.end(), gpus)
+        cells, columns, end = matrix(text, title.end(), gpus)
         if metric == "latency":
             _check_second(text, end, gpus)
-        if len(cells[0]) != gpus or any(None in row for row in cells):
+        if columns != gpus or None in cells:
             refuse(f"a matrix that is not {gpus} x {gpus}", line_of(text, title.start()))
         seen.append(kind)
-        for at, to, case in _pairs(kind, gpus):
-            samples.append(Sample(metric, case, (cells[at][to] or 0.0,)))
+        samples += [
+            Sample(metric, case, (value or 0.0,))
+            for case, value in zip(_pairs(kind, gpus), cells, strict=True)
+            if case is not None
+        ]
     reads = ("latency", "one way", "reads") in seen
     if sorted(seen) != sorted(_kinds(reads=reads)) or text.count(" Matrix (") != len(seen):
         refuse(f"{len(seen)} whole matrices, {len(_kinds(reads=reads))} were to be printed")
