@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from math import inf
 
 from paribus.benchmarks._parameters import flag, one_of, positive, threads, wanted_threads
 from paribus.benchmarks._shell import with_stderr
-from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
+from paribus.benchmarks._tool import count, line_at, line_of, once, path_or, refuse, tool
 from paribus.model import (
     Case,
     Metric,
@@ -24,16 +25,21 @@ _CSV = "function,num_times,n_elements,sizeof,max_"
 _ARRAYS = {"Copy": 2, "Mul": 2, "Add": 3, "Triad": 3, "Dot": 2, "Nstream": 4}
 _CLASSIC = list(_ARRAYS)[:5]
 _SETTING = re.compile(
-    r"^(Version|Implementation|Running|Number of elements|Precision|Array size"
+    r"\n(Version|Implementation|Running|Number of elements|Precision|Array size"
     r"|Using [\w ]+ device):? +(\S[^\n]*)$",
     re.M,
 )
 _HEADING = re.compile(
-    r"^Function +(MB/s|MBytes/sec|MiB/s|MiBytes/sec) +Min \(sec\) +Max +Average *$", re.M
+    r"\nFunction +(MB/s|MBytes/sec|MiB/s|MiBytes/sec) +Min \(sec\) +Max +Average *$", re.M
 )
-_CELL = r" +(\d+\.\d+)"
-_ROW = re.compile(rf"(\w+){_CELL * 4}[ \t]*")
 _CSV_UNIT = re.compile(r"(MB|mbytes|MiB|mibytes)_per_sec,min_runtime,max_runtime,avg_runtime[ \t]*")
+_KERNEL = rf"({'|'.join(_ARRAYS)})"
+_ROW = re.compile(rf"\n{_KERNEL}{r' +([0-9]+[.][0-9]+)' * 4}[ \t]*(?=\n)")
+_CSV_ROW = re.compile(
+    rf"\n{_KERNEL},([0-9]+),([0-9]+),([0-9]+){r',([0-9]+(?:[.][0-9]*)?(?:e[+-]?[0-9]+)?)' * 4}"
+    r"[ \t]*(?=\n)"
+)
+_MORE = re.compile(rf"\n(?:{_KERNEL}|BabelStream)")
 _RUNNING = re.compile(r"(?:Running +)?(?:(?:Classic +|All +)?kernels|(\w+)) +(\d+) times")
 _ARRAY = re.compile(r"(\d+\.\d) (MB|MiB)\b")
 
@@ -87,7 +93,7 @@ def _text(text: str) -> Found:
     said: dict[str, str] = {}
     for match in _SETTING.finditer(text, start, heading.start()):
         if match[1] in said:
-            refuse(f"{match[1]!r} is there twice", line_of(text, match.start()))
+            refuse(f"{match[1]!r} is there twice", line_of(text, match.end()))
         said[match[1]] = match[2].strip()
     for key in ("Version", "Implementation", "Running", "Precision", "Array size"):
         if key not in said:
@@ -114,16 +120,7 @@ def _text(text: str) -> Found:
         size, slack = exact, 0.0
     else:
         parameters["array_mb"] = float(array[1])
-    first = line_of(text, heading.start()) + 1
-    rates: dict[str, float] = {}
-    for number, line in enumerate(text[heading.end() + 1 :].split("\n"), first):
-        row = _ROW.fullmatch(line)
-        if row is None or row[1] not in _ARRAYS or row[1] in rates:
-            break
-        rates[row[1]] = _rate(row.groups(), unit, size, slack, 1.1e-5, number)
-    else:
-        number = first
-    _nothing_more(text, number)
+    rates = _rates(_rows(text, heading.end(), _ROW), unit, size, slack, 1.1e-5)
     device = [value for key, value in said.items() if key.startswith("Using")]
     facts = {"babelstream.device": device[0]} if device else {}
     return said["Version"], parameters, facts, rates, (running[1] or "").capitalize()
@@ -132,24 +129,13 @@ def _text(text: str) -> Found:
 def _csv(text: str) -> Found:
     at = once(text, _CSV, "the heading of the table")
     unit = _CSV_UNIT.fullmatch(line_at(text, at)[len(_CSV) :])
-    if unit is None or line_at(text, at)[: len(_CSV)] != _CSV:
+    if unit is None or not line_at(text, at).startswith(_CSV):
         refuse("the heading of the table is damaged", line_of(text, at))
     first = line_of(text, at) + 1
-    rates: dict[str, float] = {}
-    same: set[tuple[str, ...]] = set()
-    number = first
-    for number, line in enumerate(text[at:].split("\n")[1:], first):
-        cells = line.strip().split(",")
-        if len(cells) != 8 or cells[0] not in _ARRAYS or cells[0] in rates:
-            break
-        same.add(tuple(cells[1:4]))
-        size = count(cells[2], number) * count(cells[3], number)
-        rate = 1e6 if unit[1] in ("MB", "mbytes") else 2.0**20
-        words = (cells[0], cells[4], cells[5], cells[6], cells[7])
-        rates[cells[0]] = _rate(words, rate, size, 0.0, 0.0, number)
-    _nothing_more(text, number)
+    rows = _rows(text, at + len(line_at(text, at)), _CSV_ROW)
+    same = {row.group(2, 3, 4) for row in rows.values()}
     if len(same) != 1:
-        refuse("the rows are of several array sizes", first)
+        refuse("no rows, or of several array sizes", first)
     times, elements, width = map(int, same.pop())
     if width not in (4, 8):
         refuse(f"elements of {width} bytes", first)
@@ -158,32 +144,47 @@ def _csv(text: str) -> Found:
         "times": times,
         "elements": elements,
     }
+    rate = 1e6 if unit[1] in ("MB", "mbytes") else 2.0**20
+    rates = _rates(rows, rate, elements * width, 0.0, 0.0)
     # CSV does not say what was asked for; a lone Copy is what a cut table looks like.
     alone = next(iter(rates)) if len(rates) == 1 and "Copy" not in rates else ""
     return "5" if unit[1] in ("MB", "MiB") else "1 to 4", parameters, {}, rates, alone
 
 
-def _rate(
-    words: tuple[str, ...], unit: float, size: float, slack: float, tick: float, line: int
-) -> float:
-    """Return the MB/s of a row, if they are the bytes of its kernel in the shortest time.
+def _rows(text: str, at: int, form: re.Pattern[str]) -> dict[str, re.Match[str]]:
+    """Return the rows that follow each other after `at`; refuses any after something else."""
+    rows: dict[str, re.Match[str]] = {}
+    while (row := form.match(text, at)) and row[1] not in rows:
+        rows[row[1]] = row
+        at = row.end()
+    if more := _MORE.search(text, at):
+        said = line_at(text, more.end())[:60]
+        refuse(f"a row that is damaged or after the table: {said!r}", line_of(text, more.end()))
+    return rows
+
+
+def _rates(
+    rows: dict[str, re.Match[str]], unit: float, size: float, slack: float, tick: float
+) -> dict[str, float]:
+    """Return the MB/s of each row, if they are the bytes of its kernel in the shortest time.
 
     `slack` is how well the array's bytes are known, `tick` how well the times are.
     """
-    name, rate = words[0], figure(words[1], line) * unit / 1e6
-    least, most, mean = (float(w) if float(w) == 0 and tick else figure(w, line) for w in words[2:])
-    seconds = _ARRAYS[name] * size * 1e-6 / rate
-    allowed = tick + seconds * (2e-5 + slack / size if size else 1.0)
-    if abs(seconds - least) > allowed or not least <= mean <= most:
-        refuse(f"{words[1]} are not {_ARRAYS[name]} arrays of {size:.0f} B in {words[2]} s", line)
-    return rate
-
-
-def _nothing_more(text: str, line: int) -> None:
-    """Refuse rows of a table after its end: something stands between them."""
-    for number, row in enumerate(text.split("\n")[line - 1 :], line):
-        if row.startswith(("Copy", "Mul", "Add", "Triad", "Dot", "Nstream", "BabelStream")):
-            refuse(f"a row after the end of the table: {row[:60]!r}", number)
+    rates: dict[str, float] = {}
+    for name, row in rows.items():
+        rate, least, most, mean = map(float, row.groups()[-4:])
+        rate *= unit / 1e6
+        seconds = _ARRAYS[name] * size * 1e-6 / (rate or inf)
+        allowed = tick + seconds * (2e-5 + slack / size if size else 1.0)
+        sound = 0 < rate < inf and (tick or least > 0) and least <= mean <= most < inf
+        if not sound or abs(seconds - least) > allowed:
+            rate_said, least_said = row.groups()[-4:-2]
+            refuse(
+                f"{rate_said} are not {_ARRAYS[name]} arrays of {size:.0f} B in {least_said} s",
+                line_of(row.string, row.end()),
+            )
+        rates[name] = rate
+    return rates
 
 
 BENCHMARK = tool(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from paribus.benchmarks._parameters import positive, threads, wanted_threads
-from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
+from paribus.benchmarks._tool import count, line_at, line_of, once, path_or, refuse, tool
 from paribus.model import (
     Case,
     Metric,
@@ -19,13 +19,17 @@ from paribus.model import (
 
 _TITLE = "STREAM version $Revision: "
 _HEADING = "Function    Best Rate MB/s  Avg time     Min time     Max time"
-_ROW = re.compile(r"(\w+): +(\d+\.\d) +(\d+\.\d{6}) +(\d+\.\d{6}) +(\d+\.\d{6})[ \t]*")
+_VERSION = re.compile(r"(5\.10) \$")
+_ROW = re.compile(r"\n(\w+): +(\d+\.\d) +(\d+\.\d{6}) +(\d+\.\d{6}) +(\d+\.\d{6})[ \t]*(?=\n|\Z)")
 _KERNELS = {"Copy": 2, "Scale": 2, "Add": 3, "Triad": 3}
 _VALUES = (
-    ("element_bytes", re.compile(r"^This system uses (\d+) bytes per array element\.$", re.M)),
-    ("elements", re.compile(r"^Array size = (\d+) \(elements\), Offset = \d+ \(elements\)$", re.M)),
-    ("times", re.compile(r"^Each kernel will be executed (\d+) times\.$", re.M)),
-    ("threads", re.compile(r"^Number of Threads counted = (\d+)$", re.M)),
+    ("element_bytes", re.compile(r"\nThis system uses (\d+) bytes per array element\.$", re.M)),
+    (
+        "elements",
+        re.compile(r"\nArray size = (\d+) \(elements\), Offset = \d+ \(elements\)$", re.M),
+    ),
+    ("times", re.compile(r"\nEach kernel will be executed (\d+) times\.$", re.M)),
+    ("threads", re.compile(r"\nNumber of Threads counted = (\d+)$", re.M)),
 )
 
 
@@ -38,7 +42,7 @@ def command(request: Request) -> Program:
 def read(text: str) -> Reading:
     """Return what STREAM printed; raises ParseError with the line."""
     start = once(text, _TITLE, "the title of STREAM")
-    version = re.compile(r"(5\.10) \$").match(text, start + len(_TITLE))
+    version = _VERSION.match(text, start + len(_TITLE))
     if version is None:
         refuse(f"unknown version of STREAM: {line_at(text, start)[:60]!r}", line_of(text, start))
     if (at := text.find("Failed Validation")) >= 0:
@@ -52,23 +56,23 @@ def read(text: str) -> Reading:
         elif key != "threads" or found:
             refuse(f"{key} is not said once before the table")
     array = int(parameters["elements"]) * int(parameters["element_bytes"])
-    first = line_of(text, heading) + 1
+    if (at := text.find("\n", heading)) < 0:
+        refuse("the table has no rows", line_of(text, heading))
     samples = []
-    lines = text[heading : heading + 1000].split("\n")[1:5]
-    for number, (line, (name, arrays)) in enumerate(
-        zip(lines, _KERNELS.items(), strict=False), first
-    ):
-        row = _ROW.fullmatch(line)
+    for name, arrays in _KERNELS.items():
+        row = _ROW.match(text, at)
         if row is None or row[1] != name:
-            refuse(f"expected the row of {name}, got {line[:60]!r}", number)
-        rate = figure(row[2], number)
-        mean, least, most = map(float, row.groups()[2:])
+            said = line_at(text, at + 1)[:60]
+            refuse(f"expected the row of {name}, got {said!r}", line_of(text, at + 1))
+        rate, mean, least, most = map(float, row.groups()[1:])
+        if not rate > 0:
+            refuse(f"{rate} MB/s are not a measurement", line_of(text, at + 1))
         seconds = arrays * array * 1e-6 / rate
         if abs(seconds - least) > 1e-6 + 1e-4 * seconds or not least <= mean <= most:
-            refuse(f"{row[2]} MB/s are not {arrays} arrays in {row[4]} s", number)
+            said = f"{row[2]} MB/s are not {arrays} arrays in {row[4]} s"
+            refuse(said, line_of(text, at + 1))
         samples.append(Sample(name.lower(), Case(), (rate,)))
-    if len(samples) != 4 or not lines[-1].startswith("Triad"):
-        refuse("the table has not four rows", first)
+        at = row.end()
     samples.reverse()
     return Reading("stream", version[1], parameters, None, tuple(samples))
 
