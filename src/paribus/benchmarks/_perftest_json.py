@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 
 from paribus.benchmarks._perftest_text import (
+    DISORDER,
+    NEEDED,
     SAID,
     TO_MIB,
     bandwidths,
     case_of,
     fits,
     latencies,
+    ordered,
     parameters_of,
     set_iterations,
 )
@@ -22,7 +25,14 @@ from paribus.benchmarks._tool import count, figure, line_of, once, refuse
 from paribus.model import Reading, Sample
 
 _END = re.compile(r"\n[ \t]*\}[ \t]*\n[ \t]*\}")
-_KEY = re.compile(r'\s*"?([A-Za-z][\w .]*?)"?: (?:"([^"]*)"|([^",\s]+)),? *')
+_PAIR = re.compile(
+    r'\n[ \t]*+"?([A-Za-z][\w .]*+)"?: (?:"([^"\n]*+)"|([^",\s]++)),? *$',
+    re.M,
+)
+_BARE = re.compile(r"\n[ \t]*+(?:\},[ \t]*+)?$", re.M)
+_PEAK = re.compile(r"[0-9]+\.[0-9]+")
+_NAMES = {key: key.replace(" ", "_") for key in (*NEEDED, *SAID)}
+_TITLE = re.compile(r"(\w+?)_(Bidirectional_)?(?:Post_List_)?(BW|Latency)_Test")
 
 
 def of_json(program: str, verb: str, kind: str, text: str) -> Reading:
@@ -32,44 +42,51 @@ def of_json(program: str, verb: str, kind: str, text: str) -> Reading:
     end = _END.search(text, results)
     if end is None or not start < results:
         refuse("the report has no end, or it is not in order", line_of(text, start))
-    said: dict[str, str] = {}
-    block = text[text.index("\n", start) + 1 : end.start()]
-    for number, row in enumerate(block.split("\n"), line_of(text, start) + 1):
-        if row.strip() in ("", "},", "results: {", '"results": {'):
-            continue
-        pair = _KEY.fullmatch(row)
-        if not pair or pair[1] in said:
-            refuse(f"expected 'key: value' once, got {row.strip()[:80]!r}", number)
-        said[pair[1]] = pair[3] if pair[2] is None else pair[2]
-    title = re.fullmatch(
-        rf"{verb}_(Bidirectional_)?(?:Post_List_)?{kind}_Test", said.get("test", "")
-    )
-    if not title:
+    said = _pairs(text, text.index("\n", start), end.start())
+    title = _TITLE.fullmatch(said.get("test", ""))
+    if not title or (title[1], title[3]) != (verb, kind):
         refuse(f"test {said.get('test')!r} is not {program}'s", line_of(text, start))
-    settings = {key.replace("_", " "): value for key, value in said.items()}
-    parameters = parameters_of(settings, bidirectional=bool(title[1]))
+    settings = {key: said[name] for key, name in _NAMES.items() if name in said}
+    parameters = parameters_of(settings, bidirectional=bool(title[2]))
     line = line_of(text, results)
     size, iterations = (count(said.get(key, ""), line) for key in ("MsgSize", "n_iterations"))
     samples: list[Sample]
     if kind == "BW":
         samples = _bandwidth(said, size, line)
         peak = said.get("BW_peak", "")
-        if not re.fullmatch(r"\d+\.\d+", peak):
+        if not _PEAK.fullmatch(peak):
             refuse(f"a peak of {peak!r}", line)
         set_iterations(parameters, [iterations] if float(peak) > 0 else [], 1)
     elif "t_typical" in said or "t_min" in said:
         keys = ("t_min", "t_typical", "percentile_99", "percentile_99.9", "t_max", "t_avg")
-        *points, mean = (figure(said.get(key, ""), line) for key in keys)
-        low, median, p99, p999, high = points
-        samples = latencies(size, (low, median, p99, p999, high), mean, line)
+        low, median, p99, p999, high, mean = (figure(said.get(key, ""), line) for key in keys)
+        if not ordered(low, median, p99, p999, high, mean):
+            refuse(DISORDER, line)
+        samples = latencies(size, median, p99)
         parameters["statistic"] = "median"
         set_iterations(parameters, [iterations], 1)
     else:
         mean = figure(said.get("t_avg", ""), line)
         samples = [Sample("latency", case_of(size), (mean,))]
         parameters["statistic"] = "mean"
-    facts = {f"perftest.{k.lower().replace(' ', '_')}": settings[k] for k in SAID if k in settings}
+    facts = {fact: settings[key] for key, fact in SAID.items() if key in settings}
     return Reading(program, "not printed", parameters, None, tuple(samples), facts)
+
+
+def _pairs(text: str, start: int, end: int) -> dict[str, str]:
+    """Return keys and values of the lines between; raises ParseError if a line has none."""
+    found = _PAIR.findall(text, start, end)
+    said = {key: quoted or bare for key, quoted, bare in found}
+    lines = text.count("\n", start, end) - len(_BARE.findall(text, start, end))
+    if not len(said) == len(found) == lines:
+        seen: set[str] = set()
+        for number, line in enumerate(text[start + 1 : end].split("\n"), line_of(text, start) + 1):
+            key = pair[1] if (pair := _PAIR.match(f"\n{line}")) else ""
+            if key in seen or not (key or _BARE.match(f"\n{line}")):
+                refuse(f"expected 'key: value' once, got {line.strip()[:80]!r}", number)
+            seen |= {key} - {""}
+        refuse("the report is not in order", line_of(text, start))
+    return said
 
 
 def _bandwidth(said: dict[str, str], size: int, line: int) -> list[Sample]:

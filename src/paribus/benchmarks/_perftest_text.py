@@ -7,23 +7,32 @@ up to 26.04. Its MB/sec and, from 24.07 on, MiB/sec are both 2^20 B; its Gb are 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import cache
-from itertools import pairwise
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from itertools import islice
 
-from paribus.benchmarks._tool import count, figure, line_at, line_of, refuse
+from paribus.benchmarks._phrases import Phrases
+from paribus.benchmarks._tool import count, line_at, line_of, refuse
 from paribus.model import Case, Reading, Sample, Scalar
 
 TO_MIB = {"MB/sec": 1.0, "MiB/sec": 1.0, "Gb/sec": 1e9 / 8 / 2**20}
-SAID = ("Mtu", "Link type", "Transport type", "TX depth")
+SAID = {
+    "Mtu": "perftest.mtu",
+    "Link type": "perftest.link_type",
+    "Transport type": "perftest.transport_type",
+    "TX depth": "perftest.tx_depth",
+}
+"""Settings that are facts, and by what keys."""
+
 NEEDED = ("Number of qps", "Connection type", "Mtu", "Link type", "Device")
 _TITLE = re.compile(
-    r"^ +(RDMA_Write|RDMA_Read|Send) (Bidirectional )?(?:Post List )?(BW|Latency) Test *$", re.M
+    r"\n +(RDMA_Write|RDMA_Read|Send) (Bidirectional )?(?:Post List )?(BW|Latency) Test *$", re.M
 )
+_KEYS = (*NEEDED, "Transport type", "GID index", "TX depth")
+# What stands before a key is looked at after it, so that the search goes by first letters: a fifth
+# of the time.
 _SETTING = re.compile(
-    r"(?:^ |\t| {2})(Number of qps|Transport type|Connection type|Mtu|Link type|GID index|Device"
-    r"|TX depth)[ \t]*: (\S+)",
-    re.M,
+    "(" + "|".join(rf"{key}(?<=(?:\n |  |\s\t|\S\t){key})" for key in _KEYS) + r")[ \t]*: (\S+)"
 )
 _BW = re.compile(
     r"^ #bytes +#iterations +BW peak\[(MB/sec|MiB/sec|Gb/sec)\] +BW average\[\1\]"
@@ -36,12 +45,25 @@ _LAT = re.compile(
     re.M,
 )
 _LAT_DURATION = re.compile(r"^ #bytes +#iterations +t_avg\[usec\] +tps average *$", re.M)
-_RULE = "-" * 40
+# Nothing of a row is to be tried in two ways: hence the possessive quantifiers.
+_SIZE_AND_COUNT = r"\n[ \t]*+([0-9]++)[ \t]++([0-9]++)"
+_HUNDREDTHS = r"([0-9]++\.[0-9]{2})"
+_BW_ROW = re.compile(
+    _SIZE_AND_COUNT + 3 * r"[ \t]++([0-9]++\.[0-9]{2}(?:[0-9]{4})?)" + r"[ \t]*+$", re.M
+)
+# The deviation is the fifth figure: of 1000 us or more, it touches the next column.
+_LAT_ROW = re.compile(
+    _SIZE_AND_COUNT
+    + 5 * rf"[ \t]++{_HUNDREDTHS}"
+    + rf"[ \t]*+{_HUNDREDTHS}[ \t]++{_HUNDREDTHS}[ \t]*+$",
+    re.M,
+)
+_LAT_DURATION_ROW = re.compile(
+    _SIZE_AND_COUNT + 2 * r"[ \t]++([0-9]++(?:\.[0-9]*+)?)" + r"[ \t]*+$", re.M
+)
+_RULE = "\n" + "-" * 40
 _CLOCK = "Conflicting CPU frequency values detected:"
 """What perftest says inside its table: its clock is the CPU's, whose speed it takes for fixed."""
-
-_TOUCHING = re.compile(r"( *\d+ +\d+(?:[ \t]+\d+\.\d\d){5})(\d+\.\d\d[ \t]+\d+\.\d\d)[ \t]*")
-"""A row of latencies whose deviation is 1000 us or more: it touches the next column."""
 
 _COMPLAINTS = (
     "Unable to find the Infiniband/RoCE device",
@@ -53,35 +75,37 @@ _COMPLAINTS = (
     "Problems with warm up",
     "ERROR",
 )
+COMPLAINTS = Phrases(_COMPLAINTS)
 
-Row = tuple[int, int, float, float, float, int]
+DISORDER = "minimum, median, mean, percentiles and maximum are out of order"
+
+Row = tuple[int, int, float, float, float]
 
 
 def of_text(program: str, verb: str, kind: str, text: str) -> Reading:
     """Return what one of the programs printed; raises ParseError with the line."""
-    title, settings = heading(text)
+    title, settings, at = heading(text, COMPLAINTS.within(text))
     if (title[1], title[3]) != (verb, kind):
-        refuse(f"{title[0].strip()!r} is not {program}'s", line_of(text, title.start()))
+        refuse(f"{title[0].strip()!r} is not {program}'s", line_of(text, title.start(1)))
     parameters = parameters_of(settings, bidirectional=bool(title[2]))
     version = "not printed"
     if kind == "BW":
-        label, rows = bandwidth_rows(text, title.end())
+        label, rows = bandwidth_rows(text, at)
         version = {"MB/sec": "before 24.07", "MiB/sec": "24.07 or later"}.get(label, version)
         sizes = [row[0] for row in rows]
+        unit = TO_MIB[label]
         samples = [
             sample
-            for size, _, _, average, rate, _ in rows
-            for sample in bandwidths(size, average * TO_MIB[label], rate)
+            for size, _, _, average, rate in rows
+            for sample in bandwidths(size, average * unit, rate)
         ]
         set_iterations(parameters, [row[1] for row in rows if row[2] > 0], len(rows))
     else:
-        sizes, samples = _latency(text, title.end(), parameters)
-    if any(after != 2 * before for before, after in pairwise(sizes)):
+        sizes, samples = _latency(text, at, parameters)
+    if sizes[1:] != [2 * size for size in sizes[:-1]]:
         refuse("the sizes do not double: a row is missing", line_of(text, title.end()))
     facts = {
-        f"perftest.{k.lower().replace(' ', '_')}": settings[k].removesuffix("[B]")
-        for k in SAID
-        if k in settings
+        fact: settings[key].removesuffix("[B]") for key, fact in SAID.items() if key in settings
     }
     return Reading(program, version, parameters, None, tuple(samples), facts, clock(text))
 
@@ -93,37 +117,40 @@ def clock(text: str) -> tuple[str, ...]:
     return (f"perftest says {line_at(text, at).strip()[:120]!r}: its clock is the CPU's",)
 
 
-def heading(text: str) -> tuple[re.Match[str], dict[str, str]]:
-    """Return the title and the settings under it; raises ParseError with perftest's own words."""
-    for mark in _COMPLAINTS:
+def heading(text: str, complaints: Collection[str]) -> tuple[re.Match[str], dict[str, str], int]:
+    """Return the title, the settings under it, and where the heading of the table begins.
+
+    Raises ParseError with perftest's own words if one of those complaints is in the text.
+    """
+    for mark in sorted(complaints, key=_COMPLAINTS.index):
         if (at := text.find(mark)) >= 0:
             refuse(f"perftest says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
     titles = list(_TITLE.finditer(text))
     if len(titles) != 1:
         refuse(f"expected one title such as 'RDMA_Write BW Test', got {len(titles)}")
-    at, end = titles[0].end(), text.find(" #bytes", titles[0].end())
-    if end < 0 or text.count(" #bytes") != 1:
+    at, end = titles[0].end(), text.find(" #bytes")
+    if end < at or text.find(" #bytes", end + 1) >= 0:
         refuse("expected one heading that begins with '#bytes'", line_of(text, at))
     found = _SETTING.findall(text, at, end)
-    if len(dict(found)) != len(found):
+    settings = dict(found)
+    if len(settings) != len(found):
         refuse("a setting is there twice: two outputs in one", line_of(text, at))
-    return titles[0], dict(found)
+    return titles[0], settings, end
 
 
 def bandwidth_rows(text: str, at: int) -> tuple[str, list[Row]]:
-    """Return the unit and every row: size, iterations, peak, average, million messages/s, line."""
-    head = _BW.search(text, at)
+    """Return the unit and every row: size, iterations, peak, average, million messages/s."""
+    head = _BW.match(text, at)
     if not head:
         refuse("expected the heading '#bytes #iterations BW peak[...] ...'", line_of(text, at))
+    unit = TO_MIB[head[1]]
     found: list[Row] = []
-    for cells, line in _rows(text, head.end(), 5):
-        if not all(re.fullmatch(r"\d+\.(?:\d\d|\d{6})", cell) for cell in cells[2:]):
-            refuse(f"expected figures with decimals, got {' '.join(cells[2:])!r}", line)
-        size, iterations = count(cells[0], line), count(cells[1], line)
-        average, rate = figure(cells[3], line), figure(cells[4], line)
-        if not fits(average * TO_MIB[head[1]], size, rate, 0.0051 * TO_MIB[head[1]]):
-            refuse(f"{cells[3]} {head[1]} are not {cells[4]} million messages of {size} B", line)
-        found.append((size, iterations, float(cells[2]), average, rate, line))
+    for cells in _rows(text, head.end(), _BW_ROW):
+        size, rate, average = int(cells[0]), float(cells[4]), float(cells[3])
+        if not (average > 0 and rate > 0 and fits(average * unit, size, rate, 0.0051 * unit)):
+            said = f"{cells[3]} {head[1]} are not {cells[4]} million messages of {size} B"
+            refuse(said, _line(text, head.end(), _BW_ROW, len(found)))
+        found.append((size, int(cells[1]), float(cells[2]), average, rate))
     return head[1], found
 
 
@@ -135,26 +162,22 @@ def fits(mib: float, size: int, rate: float, rounding: float) -> bool:
 
 def bandwidths(size: int, mib: float, rate: float) -> list[Sample]:
     """Return the samples of one size."""
-    return [
-        Sample("bandwidth", case_of(size), (mib,)),
-        Sample("message_rate", case_of(size), (rate,)),
-    ]
+    case = case_of(size)
+    return [Sample("bandwidth", case, (mib,)), Sample("message_rate", case, (rate,))]
 
 
-def latencies(
-    size: int, points: tuple[float, float, float, float, float], mean: float, line: int
-) -> list[Sample]:
-    """Return the samples of one size; `points` are minimum, median, p99, p99.9 and maximum.
+def ordered(low: float, median: float, p99: float, p999: float, high: float, mean: float) -> bool:
+    """Return whether minimum, median, percentiles, maximum and mean may belong together.
 
     The maximum leaves out the two longest, so that a percentile of few iterations may exceed it.
     """
-    low, median, p99, p999, high = points
-    if not (0 < low <= median <= min(p99, high) and p99 <= p999 and low <= mean <= max(high, p999)):
-        refuse("minimum, median, mean, percentiles and maximum are out of order", line)
-    return [
-        Sample("latency", case_of(size), (median,)),
-        Sample("latency_p99", case_of(size), (p99,)),
-    ]
+    return 0 < low <= median <= min(p99, high) and p99 <= p999 and low <= mean <= max(high, p999)
+
+
+def latencies(size: int, median: float, p99: float) -> list[Sample]:
+    """Return the samples of one size."""
+    case = case_of(size)
+    return [Sample("latency", case, (median,)), Sample("latency_p99", case, (p99,))]
 
 
 def parameters_of(settings: Mapping[str, str], *, bidirectional: bool) -> dict[str, Scalar]:
@@ -183,61 +206,70 @@ def set_iterations(parameters: dict[str, Scalar], seen: list[int], rows: int) ->
         parameters["iterations"] = seen[0] // pairs
 
 
-@cache
+@lru_cache(maxsize=256)
 def case_of(size: int) -> Case:
     """Return the case of one message size."""
     return Case.of(bytes=size)
 
 
-def _rows(text: str, at: int, columns: int) -> list[tuple[list[str], int]]:
-    """Return the rows between the heading that ends at `at` and the rule that ends the table."""
-    found = []
-    for number, row in enumerate(text[at + 1 :].split("\n"), line_of(text, at) + 1):
-        if row.startswith(_RULE):
-            break
-        if row.startswith(_CLOCK):
-            continue
-        cells = row.split()
-        if len(cells) == 8 and columns == 9 and (touching := _TOUCHING.fullmatch(row)):
-            cells = [*touching[1].split(), *touching[2].split()]
-        if not cells:
-            refuse("the table has no end: the program ended before", number)
-        if len(cells) != columns:
-            refuse(f"expected a row of {columns} figures, got {row.strip()[:80]!r}", number)
-        found.append((cells, number))
-    else:
-        refuse("the table has no end: a line of dashes", line_of(text, at))
-    if not found:
+def _rows(text: str, at: int, row: re.Pattern[str]) -> list[tuple[str, ...]]:
+    """Return the cells of each line between the heading that ends at `at` and the rule below."""
+    end = text.find(_RULE, at)
+    if end < 0:
+        refuse(
+            "the table has no end, a line of dashes: the program ended before", line_of(text, at)
+        )
+    found = row.findall(text, at, end)
+    others = text.count("\n", at, end) - text.count(f"\n{_CLOCK}", at, end) - len(found)
+    if others:
+        for number, line in enumerate(text[at + 1 : end].split("\n"), line_of(text, at) + 1):
+            if not line.startswith(_CLOCK) and not row.match(f"\n{line}"):
+                refuse(f"expected a row of figures, got {line.strip()[:80]!r}", number)
+    if others or not found:
         refuse("the table has no row", line_of(text, at))
     return found
+
+
+def _line(text: str, at: int, row: re.Pattern[str], index: int) -> int:
+    """Return the number of the line of one of the rows, which count from 0."""
+    return line_of(text, next(islice(row.finditer(text, at), index, None)).start(1))
 
 
 def _latency(text: str, at: int, parameters: dict[str, Scalar]) -> tuple[list[int], list[Sample]]:
     """Return sizes and samples of a latency table, its statistic and iterations as parameters."""
     sizes: list[int] = []
+    iterations: list[int] = []
     samples: list[Sample] = []
-    if head := _LAT_DURATION.search(text, at):
-        parameters["statistic"] = "mean"
-        for cells, line in _rows(text, head.end(), 4):
-            mean, rate = figure(cells[2], line), figure(cells[3], line)
-            count(cells[1], line)
-            # Transactions are counted whole, the time is half of one but for reads.
-            if min(abs(rate * mean * trips / 1e6 - 1) for trips in (1, 2)) > 0.0001 + 0.006 / mean:
+    if head := _LAT_DURATION.match(text, at):
+        for cells in _rows(text, head.end(), _LAT_DURATION_ROW):
+            if not _agree(float(cells[2]), float(cells[3])):
+                line = _line(text, head.end(), _LAT_DURATION_ROW, len(sizes))
                 refuse(f"{cells[3]} per second of {cells[2]} us each", line)
-            sizes.append(count(cells[0], line))
-            samples.append(Sample("latency", case_of(sizes[-1]), (mean,)))
+            sizes.append(int(cells[0]))
+            samples.append(Sample("latency", case_of(sizes[-1]), (float(cells[2]),)))
+        parameters["statistic"] = "mean"
         return sizes, samples
-    head = _LAT.search(text, at)
+    head = _LAT.match(text, at)
     if not head:
         refuse("expected the heading '#bytes #iterations t_min[usec] ...'", line_of(text, at))
-    iterations = []
-    for cells, line in _rows(text, head.end(), 9):
-        if not all(re.fullmatch(r"\d+\.\d\d", cell) for cell in cells[2:]):
-            refuse(f"expected figures with two decimals, got {' '.join(cells[2:])!r}", line)
+    for cells in _rows(text, head.end(), _LAT_ROW):
         low, high, median, mean, _, p99, p999 = map(float, cells[2:])
-        sizes.append(count(cells[0], line))
-        iterations.append(count(cells[1], line))
-        samples += latencies(sizes[-1], (low, median, p99, p999, high), mean, line)
+        if not ordered(low, median, p99, p999, high, mean):
+            refuse(DISORDER, _line(text, head.end(), _LAT_ROW, len(sizes)))
+        sizes.append(int(cells[0]))
+        iterations.append(int(cells[1]))
+        samples += latencies(sizes[-1], median, p99)
     parameters["statistic"] = "median"
     set_iterations(parameters, iterations, len(iterations))
     return sizes, samples
+
+
+def _agree(mean: float, rate: float) -> bool:
+    """Return whether `rate` transactions per second take `mean` us each, as far as printed.
+
+    They are counted whole, the time is half of one but for reads.
+    """
+    if not (mean > 0 and rate > 0):
+        return False
+    off = min(abs(rate * mean * trips / 1e6 - 1) for trips in (1, 2))
+    return off <= 0.0001 + 0.006 / mean

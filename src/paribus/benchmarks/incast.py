@@ -10,17 +10,18 @@ says first how many senders there are, and which numbers of queue pairs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from paribus.benchmarks._parameters import positive
 from paribus.benchmarks._perftest import GET, VERSIONS, device, gid_index
-from paribus.benchmarks._perftest_text import bandwidth_rows, heading, parameters_of
+from paribus.benchmarks._perftest_text import COMPLAINTS, bandwidth_rows, heading, parameters_of
 from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
 from paribus.errors import ParseError
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
 
-_LINE = re.compile(r"^\[incast (\d+)/(\d+) (\d+)\] ?(.*)$", re.M)
-_TITLE = re.compile(r"^\[incast of (\d+)\] (\d+(?: \d+)*) *$", re.M)
+_LINE = re.compile(r"^\[incast ([1-9][0-9]*+/[0-9]++ [1-9][0-9]*+)\] ?(.*)", re.M)
+_BEGIN = "[incast of "
+_TITLE = re.compile(r"^\[incast of ([0-9]+)\] ([0-9]+(?: [0-9]+)*) *$", re.M)
 _SPAN = re.compile(r"(begin|end) (\d{9,11})$")
 _OVERLAP = 0.9
 
@@ -111,36 +112,37 @@ def read(text: str) -> Reading:
             if (at := text.find(mark)) >= 0:
                 refuse(f"incast failed: {line_at(text, at).strip()[:160]!r}", line_of(text, at))
         refuse("no line of a sender: '[incast 1/3 4] ...'")
-    found, titles = list(_LINE.finditer(text)), _TITLE.findall(text)
-    if len(titles) > 1:
-        once(text, "[incast of ", "the first line of an incast")
-    if len(found) + len(titles) != text.count("[incast "):
+    said: dict[str, list[str]] = {}
+    for who, line in _LINE.findall(text):
+        said.setdefault(who, []).append(line)
+    title = None
+    if _BEGIN in text:
+        title = _TITLE.match(text, once(text, _BEGIN, "the first line of an incast"))
+    if sum(map(len, said.values())) + bool(title) != text.count("[incast "):
         refuse("a line of a sender is not whole", line_of(text, text.find("[incast ")))
-    senders = {match[2] for match in found}
+    senders = {who.partition("/")[2].partition(" ")[0] for who in said}
     if len(senders) != 1:
         refuse(f"senders out of {' and '.join(sorted(senders))}: two outputs in one")
     count = int(senders.pop())
-    said: dict[tuple[int, int], list[re.Match[str]]] = {}
-    if titles and int(titles[0][0]) != count:
-        refuse(f"{titles[0][0]} senders were to send, the lines are of {count}")
-    for match in found:
-        said.setdefault((int(match[3]), int(match[1])), []).append(match)
-    done = {str(pairs) for pairs, _ in said}
-    if titles and set(titles[0][1].split()) != done:
-        refuse(f"of {titles[0][1]} queue pairs there are {' and '.join(sorted(done, key=int))}")
+    if title and int(title[1]) != count:
+        refuse(f"{title[1]} senders were to send, the lines are of {count}")
+    done = dict.fromkeys(who.partition(" ")[2] for who in said)
+    if title and set(title[2].split()) != done.keys():
+        refuse(f"of {title[2]} queue pairs there are {' and '.join(sorted(done, key=int))}")
+    complaints = COMPLAINTS.within(text)
     samples: list[Sample] = []
     guards: list[str] = []
     settings: dict[str, Scalar] = {}
-    for pairs in dict.fromkeys(key[0] for key in said):
+    for pairs in map(int, done):
         spans, rates = [], []
         for sender in range(1, count + 1):
-            lines = said.pop((pairs, sender), None)
-            if lines is None:
+            who = f"{sender}/{count} {pairs}"
+            if who not in said:
                 refuse(f"sender {sender} of {count} is missing with {pairs} queue pairs")
             try:
-                rate, span, own = _sender("\n".join(match[4] for match in lines), pairs)
+                rate, span, own = _sender(said.pop(who), pairs, complaints)
             except ParseError as error:
-                at = line_of(text, lines[0].start())
+                at = line_of(text, text.find(f"[incast {who}]"))
                 refuse(f"sender {sender} with {pairs} queue pairs: {error.cause}", at)
             if settings.setdefault("size", own["size"]) != own["size"]:
                 refuse(f"messages of {settings['size']} B and of {own['size']} B")
@@ -152,18 +154,20 @@ def read(text: str) -> Reading:
         if both + 1 < _OVERLAP * longest:
             guards.append(f"with {pairs} queue pairs all senders sent for {max(both, 0)} s only")
     if said:
-        refuse(f"a sender {next(iter(said))[1]} of {count}")
+        refuse(f"a sender {next(iter(said)).partition(' ')[0]}")
     parameters = {"senders": count, **settings}
     return Reading(
         "incast", "not printed", parameters, count + 1, tuple(samples), {}, tuple(guards)
     )
 
 
-def _sender(text: str, pairs: int) -> tuple[float, tuple[int, int], dict[str, Scalar]]:
+def _sender(
+    lines: list[str], pairs: int, complaints: Sequence[str]
+) -> tuple[float, tuple[int, int], dict[str, Scalar]]:
     """Return one sender's rate in Gbit/s, when it began and ended, and the size of its messages."""
-    lines = text.split("\n")
+    text = "\n".join(lines)
+    title, settings, at = heading(text, complaints)
     first, last = _SPAN.fullmatch(lines[0]), _SPAN.fullmatch(lines[-1])
-    title, settings = heading(text)
     if not (first and last and first[1] == "begin" and last[1] == "end"):
         refuse("its beginning or its end is missing")
     once(text, "begin ", "its beginning")
@@ -172,7 +176,7 @@ def _sender(text: str, pairs: int) -> tuple[float, tuple[int, int], dict[str, Sc
     own = parameters_of(settings, bidirectional=False)
     if own["queue_pairs"] != pairs:
         refuse(f"{pairs} queue pairs were asked for, it used {own['queue_pairs']}")
-    unit, rows = bandwidth_rows(text, title.end())
+    unit, rows = bandwidth_rows(text, at)
     if unit != "Gb/sec" or len(rows) != 1:
         refuse(f"expected one row in Gb/sec, got {len(rows)} in {unit}")
     return rows[0][3], (int(first[2]), int(last[2])), {"size": rows[0][0]}
