@@ -83,11 +83,12 @@ def _code(benchmark: Benchmark) -> str:
     reader = READERS[benchmark.name].args[1]  # type: ignore[attr-defined]
     while isinstance(reader, partial):
         reader = reader.func
-    return str(reader.__module__).rpartition(".")[2].lstrip("_")
+    return str(reader.__module__).rpartition(".")[2].lstrip("_").removesuffix("_text")
 
 
 def _file(text: str) -> object:
-    _, problems = readings(text, marks(plain(text[:HEAD])))
+    text = plain(text)
+    _, problems = readings(text, marks(text[:HEAD]))
     for _, said in problems:
         if ": not understood (" in said:
             raise RuntimeError(said)
