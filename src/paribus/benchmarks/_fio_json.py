@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-from paribus.benchmarks._dates import launch_date
+from paribus.benchmarks._fio_text import of_op
 from paribus.benchmarks._json import amount, document, inner
 from paribus.benchmarks._tool import refuse
 from paribus.model import Case, Reading, Sample, Scalar
 
 _BUSY = 97.0
+_NUMBERS = {int, float}
 _SUFFIX = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -40,28 +43,26 @@ def of_json(text: str) -> Reading:
             if (amount(job, op, "io_bytes", zero=True) > 0) != (op in ops):
                 refuse(f"{op} of job {name!r} does not fit rw={options.get('rw', 'read')}")
         for op in ops:
-            case = Case.of(op=op, job=label) if len(jobs) > 1 else Case.of(op=op)
-            samples += _samples(job, op, case)
+            samples += _samples(job, op, of_op(op, label if len(jobs) > 1 else ""))
         busy = amount(job, "usr_cpu", zero=True) + amount(job, "sys_cpu", zero=True)
         if busy > _BUSY:
             guards.append(f"fio used {busy:.0f} % of a core: the core limits, not the storage")
     parameters = {key: found.pop() for key, found in every.items() if len(found) == 1}
-    facts = launch_date(said.get("timestamp"))
-    return Reading("fio", version, parameters, None, tuple(samples), facts, tuple(guards))
+    return Reading("fio", version, parameters, None, tuple(samples), guards=tuple(guards))
 
 
 def _samples(job: dict[str, Any], op: str, case: Case) -> list[Sample]:
-    seconds = amount(job, op, "runtime") / 1000
-    moved, rate = amount(job, op, "io_bytes"), amount(job, op, "bw_bytes")
-    done, iops = amount(job, op, "total_ios"), amount(job, op, "iops")
+    keys = ("runtime", "io_bytes", "bw_bytes", "total_ios", "iops")
+    milliseconds, moved, rate, done, iops = _amounts(job, (op,), keys)
+    seconds = milliseconds / 1000
     slack = 0.001 + 0.001 / seconds
     if abs(moved / seconds / rate - 1) > slack or abs(done / seconds / iops - 1) > slack:
         refuse(f"{op}: bandwidth or rate do not fit bytes, operations and {seconds} s")
-    low, mean, high = (amount(job, op, "lat_ns", key) for key in ("min", "mean", "max"))
+    low, mean, high = _amounts(job, (op, "lat_ns"), ("min", "mean", "max"))
     if not low <= mean <= high:
         refuse(f"{op}: the mean latency is not between minimum and maximum")
     tails = inner(job, op, "clat_ns", "percentile")
-    values = [amount(tails, key, zero=True) for key in tails]
+    values = _amounts(job, (op, "clat_ns", "percentile"), tuple(tails), zero=True)
     if values != sorted(values) or values[-1] > high * 1.05:
         refuse(f"{op}: a percentile of the latency is below a lower one or above the maximum")
     found = {
@@ -71,6 +72,22 @@ def _samples(job: dict[str, Any], op: str, case: Case) -> list[Sample]:
         "latency_p99": amount(tails, "99.000000") / 1e3,
     }
     return [Sample(metric, case, (value,)) for metric, value in found.items()]
+
+
+def _amounts(
+    job: dict[str, Any], path: Sequence[str], keys: Sequence[str], *, zero: bool = False
+) -> list[float]:
+    """Return the numbers of these names that `path` leads to, each as `amount` checks it."""
+    found = inner(job, *path)
+    try:
+        values = [found[key] for key in keys]
+    except (KeyError, TypeError):
+        values = []
+    if values and _NUMBERS.issuperset(map(type, values)):
+        least, most = min(values), max(values)
+        if least >= 0 and most < math.inf and (least > 0 or zero):
+            return [float(value) for value in values]
+    return [amount(job, *path, key, zero=zero) for key in keys]  # refuses the first that is wrong
 
 
 def _parameters(options: dict[str, Any]) -> dict[str, Scalar]:

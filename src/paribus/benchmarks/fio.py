@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from paribus.benchmarks._fio_json import of_json
 from paribus.benchmarks._fio_text import of_text
 from paribus.benchmarks._parameters import flag, one_of, positive
@@ -9,6 +11,7 @@ from paribus.benchmarks._tool import line_at, line_of, path_or, refuse, tool
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request
 from paribus.units import parse_bytes
 
+_COMPLAINT = re.compile("fio: (?:pid=|failed|job|looks like|file hash)")
 _MODES = ("read", "write", "randread", "randwrite", "rw", "randrw")
 
 
@@ -45,10 +48,9 @@ def cases(request: Request) -> list[tuple[str, Case]]:
 
 def read(text: str) -> Reading:
     """Return bandwidth, operations per second and latency, from JSON or from text."""
-    for mark in ("fio: pid=", "fio: failed", "fio: job", "fio: looks like", "fio: file hash"):
-        if (at := text.find(mark)) >= 0:
-            said = line_at(text, at).strip()
-            refuse(f"fio says {said[said.find('fio: ') :][:160]!r}", line_of(text, at))
+    if (at := text.find("fio: ")) >= 0 and (found := _COMPLAINT.search(text, at)):
+        said = line_at(text, found.start()).strip()
+        refuse(f"fio says {said[said.find('fio: ') :][:160]!r}", line_of(text, found.start()))
     return of_json(text) if '"fio version"' in text else of_text(text)
 
 
