@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
+from itertools import repeat
 
 from paribus.benchmarks._parameters import positive, threads, wanted_threads
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
+from paribus.errors import ParseError
 from paribus.model import (
     Case,
     Metric,
@@ -22,6 +25,9 @@ _TITLE = "HPCG-Benchmark\nversion="
 _RATING = "Final Summary::HPCG result is VALID with a GFLOP/s rating of"
 _SPEED = "GFLOP/s Summary::"
 _OVERALL = "Total with convergence and optimization phase overhead"
+_SUMMARIES = ("Final", "GFLOP/s", "Floating", "Benchmark Time")
+_LEVELS = "::Coarse Grids::"
+_VERSION = re.compile(r"\d+\.\d+")
 _CHECKS = (
     "Spectral Convergence Tests::Result",
     "Departure from Symmetry |x'Ay-y'Ax|/(2*||x||*||A||*||y||)/epsilon::Result",
@@ -51,28 +57,35 @@ def read(text: str) -> Reading:
     if (at := text.find("INVALID")) >= 0:
         refuse(f"HPCG says {line_at(text, at).strip()[:100]!r}", line_of(text, at))
     begin = once(text, _TITLE, "the title of HPCG")
-    values, line = _values(text, begin)
+    values = _values(text, begin)
+
+    def place(key: str) -> int:
+        return line_of(text, text.rfind(f"\n{key}=") + 1)
 
     def value(key: str) -> str:
         if key not in values:
             refuse(f"{key!r} is missing")
-        return values[key]
+        return values[key].rstrip()
 
     def number(key: str) -> float:
-        return figure(value(key), line.get(key, 0))
+        try:
+            return figure(value(key))
+        except ParseError as error:
+            refuse(error.cause, place(key) if key in values else 0)
 
     for check in _CHECKS:
         if value(check) != "PASSED":
-            refuse(f"{check} is {value(check)[:20]!r}", line[check])
+            refuse(f"{check} is {value(check)[:20]!r}", place(check))
     rating = number(_RATING)
     if value(_RATING) != value(_SPEED + _OVERALL):
-        refuse("the rating is not the Gflop/s of the summary", line[_RATING])
+        refuse("the rating is not the Gflop/s of the summary", place(_RATING))
     work = number("Floating Point Operations Summary::Total") * 1e-9
     seconds = number("Benchmark Time Summary::Total")
-    if not math.isclose(number(_SPEED + "Raw Total") * seconds, work, rel_tol=1e-4):
-        refuse("Gflop/s times seconds are not the operations", line[_SPEED + "Raw Total"])
-    if not 0.5 * number(_SPEED + "Raw Total") < rating <= 1.0001 * number(_SPEED + "Raw Total"):
-        refuse("the rating is far from the raw Gflop/s", line[_RATING])
+    raw = number(_SPEED + "Raw Total")
+    if not math.isclose(raw * seconds, work, rel_tol=1e-4):
+        refuse("Gflop/s times seconds are not the operations", place(_SPEED + "Raw Total"))
+    if not 0.5 * raw < rating <= 1.0001 * raw:
+        refuse("the rating is far from the raw Gflop/s", place(_RATING))
     parameters: dict[str, Scalar] = {}
     ranks = count(value("Machine Summary::Distributed Processes"))
     places = 1
@@ -96,25 +109,21 @@ def read(text: str) -> Reading:
     return Reading("hpcg", value("version"), parameters, ranks, (sample,), facts)
 
 
-def _values(text: str, begin: int) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the values by key, and their lines; of keys that come several times none is kept."""
-    values: dict[str, str] = {}
-    line: dict[str, int] = {}
-    several: set[str] = set()
-    for number, row in enumerate(text[begin:].split("\n"), line_of(text, begin)):
-        key, sign, found = row.rpartition("=")
-        if not sign:
-            continue
-        if key in values:
-            several.add(key)
-        values[key], line[key] = found.rstrip(), number
-    for key in several:
-        if key in _CHECKS or key.startswith(("Final", "GFLOP/s", "Floating", "Benchmark Time")):
-            refuse(f"{key!r} is there twice", line[key])
-        del values[key]
-    if not re.fullmatch(r"\d+\.\d+", values.get("version", "")):
+def _values(text: str, begin: int) -> dict[str, str]:
+    """Return the values by key; of keys that come several times none is kept."""
+    # The levels of the multigrid have the same keys, and nothing that is read.
+    lines = [line for line in text[begin:].split("\n") if "=" in line and _LEVELS not in line]
+    values = {key: value for key, _, value in map(str.rpartition, lines, repeat("="))}
+    if len(values) < len(lines):
+        for key, times in Counter(line.rpartition("=")[0] for line in lines).items():
+            if times == 1:
+                continue
+            if key in _CHECKS or key.startswith(_SUMMARIES):
+                refuse(f"{key!r} is there twice", line_of(text, text.rfind(f"\n{key}=") + 1))
+            del values[key]
+    if not _VERSION.fullmatch(values.get("version", "").rstrip()):
         refuse("the version of HPCG is missing", line_of(text, begin))
-    return values, line
+    return values
 
 
 BENCHMARK = tool(
