@@ -75,6 +75,37 @@ def test_mdtest_leaves_out_what_it_did_not_do() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said", "line"),
+    [
+        ("hpcc/good-openblas_np2", "\nHPL_eps=", "\nof it HPL_eps=", "a new NAME=VALUE", 454),
+        ("hpcc/good-openblas_np2", "\nHPL_eps=", "\nHPL_N=", "a new NAME=VALUE", 461),
+        ("hpl/good-multi_np2", "\nDEPTH  :", "\nxDEPTH  :", "got 'xDEPTH", 17),
+        ("hpl/good-multi_np2", "0.0052710 ...... PASSED", "16.1 ...... PASSED", "16.1 is not", 55),
+        ("npb_cg/good-a_2", "6680.04", "\u0666680.04", "two decimals", 40),
+        ("fio/good-randread-text", "99.00th", "nan99.00th", "are not whole", 6),
+        ("ior/good-posix-text", "\nread ", "\n read x", "expected a row", 36),
+        ("mdtest/good-shm", "1379251.562", "1379251.5e9", "with four figures", 19),
+    ],
+)
+def test_a_table_read_at_once_tells_the_line_that_is_wrong(
+    name: str, old: str, new: str, said: str, line: int
+) -> None:
+    path = FIXTURES / f"{name}.out"
+    text = path.read_text().replace(old, new, 1)
+    with pytest.raises(ParseError, match=said) as caught:
+        read(path, text)
+    assert caught.value.line == line
+
+
+def test_a_rate_of_mdtest_is_not_made_up_for_by_its_time() -> None:
+    path = FIXTURES / "mdtest" / "good-real-3_3_rates_and_times.out"
+    text = path.read_text()
+    begin = text.index("   File stat")
+    with pytest.raises(ParseError, match="the row of File stat is missing"):
+        read(path, text[:begin] + text[text.index("\n", begin) + 1 :])
+
+
 def test_latencies_of_nvbandwidth_have_a_heading_of_their_own() -> None:
     path = FIXTURES / "nvbandwidth" / "other-real-v0_10_latency.out"
     found = read(path, path.read_text())
