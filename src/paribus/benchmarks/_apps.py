@@ -58,6 +58,17 @@ def found(text: str, mark: str, pattern: re.Pattern[str]) -> list[re.Match[str]]
     return matches
 
 
+def first(text: str, mark: str, pattern: re.Pattern[str], at: int = 0) -> re.Match[str] | None:
+    """Return how `pattern` matches the first line from `at` on that holds `mark` and is matched."""
+    at = text.find(mark, at)
+    while at >= 0:
+        if match := pattern.match(text, text.rfind("\n", 0, at) + 1):
+            return match
+        end = text.find("\n", at)
+        at = text.find(mark, end) if end >= 0 else -1
+    return None
+
+
 def columns(text: str, pattern: re.Pattern[str]) -> dict[str, list[str]]:
     r"""Return what each named group of a pattern of lines found, from the first line to the last.
 

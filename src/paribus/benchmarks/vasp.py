@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from paribus.benchmarks._apps import absolute, found, near
+from paribus.benchmarks._apps import absolute, columns, counts, figures, first, found, near
 from paribus.benchmarks._parameters import positive, threads, wanted_threads
 from paribus.benchmarks._tool import count, figure, line_of, once, path_or, refuse, tool
 from paribus.errors import UserError
@@ -26,14 +27,19 @@ _WORK = {
     "bands": ("NBANDS", re.compile(r"[^\n]{0,200}?\bNBANDS *= *(\d+)[ \t]*$", re.M)),
     "encut": ("ENCUT", re.compile(r" +ENCUT += +(\d+\.\d+) eV\b")),
 }
-_LIMITS = {
-    "NELM": re.compile(r" +NELM += +(\d+);"),
-    "NSW": re.compile(r" +NSW += +(\d+) "),
-    "IBRION": re.compile(r" +IBRION *= +(-?\d+) "),
-}
-_STEP = re.compile(r"-+ Iteration +(\d+)\( *(\d+)\) +-+[ \t]*$", re.M)
-_LOOP = re.compile(r" +LOOP: +cpu time *\d+\.\d+: real time *(\d+\.\d{4})[ \t]*$", re.M)
-_IONIC = re.compile(r" +LOOP\+: +cpu time *\d+\.\d+: real time *(\d+\.\d{4})[ \t]*$", re.M)
+_ACCURATE = "reached required accuracy - stopping structural energy minimisation"
+_LINES = re.compile(
+    r"\n(?:-++ Iteration +(?P<ion>\d+)\( *(?P<step>\d+)\) +-+[ \t]*$"
+    r"|  free  energy   TOTEN  = +(?P<energy>-?\d+\.\d+) eV[ \t]*$"
+    r"|   ++(?:"
+    r"LOOP: +cpu time *\d+\.\d+: real time *(?P<loop>\d+\.\d{4})[ \t]*$"
+    r"|LOOP\+: +cpu time *\d+\.\d+: real time *(?P<ionic>\d+\.\d{4})[ \t]*$"
+    r"|NELM += +(?P<most_steps>\d+);"
+    r"|NSW += +(?P<most_ions>\d+) "
+    r"|IBRION += +(?P<relaxation>-?\d+) "
+    r"|Total CPU time used (?P<accounting>\(sec\)):))",
+    re.M,
+)
 _END = re.compile(
     r" +Total CPU time used \(sec\): +(\d+\.\d{3})[ \t]*\n"
     r" +User time \(sec\): +(\d+\.\d{3})[ \t]*\n"
@@ -41,7 +47,6 @@ _END = re.compile(
     r" +Elapsed time \(sec\): +(\d+\.\d{3})[ \t]*$",
     re.M,
 )
-_ENERGY = re.compile(r"  free  energy   TOTEN  = +(-?\d+\.\d+) eV[ \t]*$", re.M)
 
 
 def command(request: Request) -> Program:
@@ -65,28 +70,28 @@ def command(request: Request) -> Program:
 def read(text: str) -> Reading:
     """Return the time of the calculation, and that of one of its electronic iterations."""
     start = once(text, " executed on ", "the second line of OUTCAR, 'executed on',")
-    title = [m for m in found(text, " vasp.", _TITLE) if m.start() < start]
+    title = found(text[:start], " vasp.", _TITLE)
     if not title:
         refuse("the first line of OUTCAR, 'vasp.VERSION', is missing or damaged")
     ranks, threads = _ranks(text, start)
+    said = columns(text, _LINES)
     at = once(text, "General timing and accounting informations", "the accounting at the end")
-    end = found(text, "Total CPU time used", _END)
-    if len(end) != 1 or end[0].start() < at:
+    end = first(text, "Total CPU time used", _END, at)
+    if end is None or len(said["accounting"]) != 1:
         refuse("the accounting at the end is damaged", line_of(text, at))
-    cpu, user, system, elapsed = map(figure, end[0].groups())
+    cpu, user, system, elapsed = map(figure, end.groups())
     if not near(user + system, cpu, 0.001) and abs(user + system - cpu) > 0.01:
-        refuse(f"{end[0][2]} s of user and {end[0][3]} s of system are not {end[0][1]} s")
-    loops, ionic = _loops(text)
+        refuse(f"{end[2]} s of user and {end[3]} s of system are not {end[1]} s")
+    loops, ionic = _loops(text, said)
     if sum(ionic) > elapsed + 0.1:
         refuse(f"{elapsed:g} s elapsed, less than the {sum(ionic):g} s of its LOOP+")
     parameters: dict[str, Scalar] = {"threads": threads}
     for key, (mark, pattern) in _WORK.items():
-        if not (said := found(text, mark, pattern)):
+        if (match := first(text, mark, pattern)) is None:
             refuse(f"what it says of {key} is missing or damaged")
-        parameters[key] = float(said[0][1]) if "." in said[0][1] else count(said[0][1])
-    energies = found(text, "  free  energy   TOTEN", _ENERGY)
-    if len(energies) < len(ionic):
-        refuse(f"{len(ionic)} ionic steps, but {len(energies)} energies (TOTEN)")
+        parameters[key] = float(match[1]) if key == "encut" else count(match[1])
+    if len(said["energy"]) < len(ionic):
+        refuse(f"{len(ionic)} ionic steps, but {len(said['energy'])} energies (TOTEN)")
     samples = (
         Sample("iteration", Case(), (sum(ionic) / loops,)),
         Sample("elapsed", Case(), (elapsed,)),
@@ -95,7 +100,7 @@ def read(text: str) -> Reading:
     facts = {
         "work.vasp.iterations": loops,
         "work.vasp.ionic_steps": len(ionic),
-        "work.vasp.energy_ev": float(energies[-1][1]),
+        "work.vasp.energy_ev": float(said["energy"][-1]),
     }
     guards: tuple[str, ...] = ()
     if threads == 1 and cpu < BUSY * elapsed:
@@ -105,46 +110,55 @@ def read(text: str) -> Reading:
 
 
 def _ranks(text: str, start: int) -> tuple[int, int]:
-    """Return the number of ranks, and of threads of each."""
-    said = found(text, " running ", _RANKS)
-    match = next((m for m in said if m.start() > start), None)
+    """Return the number of ranks, and of threads of each; they are below the line of `start`."""
+    match = first(text, " running ", _RANKS, text.find("\n", start))
     if match is None:
         refuse("the line 'running on N total cores' or 'running N mpi-ranks' is missing")
     return count(match[1] or match[2]), count(match[3] or "1")
 
 
-def _loops(text: str) -> tuple[int, list[float]]:
+def _loops(text: str, said: Mapping[str, Sequence[str]]) -> tuple[int, list[float]]:
     """Return how many electronic iterations were made, and the time of every ionic step, in s.
 
     Refuses a calculation that stopped before it converged, unless at a number of iterations that
     its input set: then the work is as asked.
     """
-    steps = [(count(m[1]), count(m[2])) for m in found(text, " Iteration ", _STEP)]
-    ionic = [figure(m[1]) for m in found(text, "LOOP+:", _IONIC)]
-    loops = [figure(m[1]) for m in found(text, "LOOP:", _LOOP)]
-    if not steps or text.count(" Iteration ") != len(steps):
-        refuse(f"{text.count(' Iteration ')} headings of iterations, {len(steps)} of them whole")
+    steps = list(zip(counts(said["ion"]), counts(said["step"]), strict=True))
+    loops, ionic = figures(said["loop"]), figures(said["ionic"])
+    begun = text.count(" Iteration ")
+    if not steps or begun != len(steps):
+        refuse(f"{begun} headings of iterations, {len(steps)} of them whole")
     if len(loops) != len(steps):
         refuse(f"{len(steps)} iterations were begun, {len(loops)} have their time (LOOP)")
-    last: dict[int, int] = {}
-    for number, (ion, step) in enumerate(steps):
-        if (ion, step) not in ((len(last), last.get(len(last), 0) + 1), (len(last) + 1, 1)):
-            refuse(f"iteration {number + 1} is called {ion}({step})")
-        last[ion] = step
+    last = _last_steps(steps)
     if len(ionic) != len(last):
         refuse(f"{len(last)} ionic steps were begun, {len(ionic)} have their time (LOOP+)")
-    limits = {key: m[1] for key, p in _LIMITS.items() for m in found(text, f"   {key} ", p)}
     converged = text.count("aborting loop because EDIFF is reached")
-    cut = sum(step == int(limits.get("NELM", 0)) for step in last.values())
+    # Of settings that are there again, the last counts.
+    most = int(said["most_steps"][-1]) if said["most_steps"] else 0
+    cut = last.count(most)
     if converged + cut < len(last):
         refuse(f"of {len(last)} ionic steps {converged} converged, {cut} made all NELM iterations")
-    relaxed = limits.get("IBRION") in ("1", "2", "3")
-    accurate = "reached required accuracy - stopping structural energy minimisation" in text
-    if relaxed and not accurate and int(limits.get("NSW", 0)) not in (0, len(last)):
+    relaxed = said["relaxation"][-1:] in (["1"], ["2"], ["3"])
+    most_ions = int(said["most_ions"][-1]) if said["most_ions"] else 0
+    if relaxed and most_ions not in (0, len(last)) and _ACCURATE not in text:
         refuse("the relaxation ended before it reached the required accuracy")
     if sum(loops) > 1.01 * sum(ionic) + 0.01:
         refuse(f"the iterations took {sum(loops):g} s, longer than all of LOOP+")
     return len(steps), ionic
+
+
+def _last_steps(steps: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the number of the last iteration of each ionic step; refuses gaps in the numbers."""
+    last: list[int] = []
+    for number, (ion, step) in enumerate(steps, 1):
+        if ion == len(last) + 1 and step == 1:
+            last.append(step)
+        elif last and ion == len(last) and step == last[-1] + 1:
+            last[-1] = step
+        else:
+            refuse(f"iteration {number} is called {ion}({step})")
+    return last
 
 
 BENCHMARK = tool(
