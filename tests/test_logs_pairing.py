@@ -150,6 +150,15 @@ def test_names_match_without_the_name_of_their_arm(tmp_path: Path) -> None:
     assert "logs of the same name" in judged(a, b).design
 
 
+def test_names_that_hold_that_of_an_arm_by_chance_match(tmp_path: Path) -> None:
+    """In an arm called b, 8B.log is no other name than in one called a."""
+    a = write(tmp_path / "a", many(name="bandwidth-8B-{}.log"))
+    b = write(tmp_path / "b", many(1.1, seed=2, name="bandwidth-8B-{}.log"))
+    found = judged(a, b)
+    assert "logs of the same name" in found.design
+    assert words_of(found) == {"osu_latency": "slower"}
+
+
 def test_the_order_of_names_alone_withholds_the_verdict(tmp_path: Path) -> None:
     a = write(tmp_path / "a", many())
     b = write(tmp_path / "b", many(1.5, seed=2, name="slurm-77{}.out"))

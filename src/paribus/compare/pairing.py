@@ -32,6 +32,9 @@ LEAST_NAMED = 0.5
 PUBLISHED = "as published"
 """The version of readings that were printed somewhere, not measured: they are nobody's pair."""
 
+Name = tuple[tuple[int, str], ...]
+"""A file's name as `natural` sorts it."""
+
 Pairing = Literal["one", "time", "name", "order", "none"]
 Asked = Literal["", "name", "time", "order"]
 
@@ -84,7 +87,7 @@ def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pa
         return "one", "one log of each arm", False
     if any(log.reading.version == PUBLISHED for log in logs):
         return "none", "not: published figures are of no launch that is known", False
-    named = _share_named(logs, arms) >= LEAST_NAMED
+    named = _share_named(logs, _own_names(logs, arms), arms) >= LEAST_NAMED
     even = len(set(counts.values())) == 1
     undated = _no_dates(logs)
     if asked == "time":
@@ -162,19 +165,26 @@ def _no_file_times(logs: Sequence[Log], arms: Sequence[str]) -> str:
     return ""
 
 
-def _own_name(log: Log) -> tuple[tuple[int, str], ...]:
-    """Return a log's name without that of its arm, so that host-1.log and bridged-1.log match."""
-    word = log.arm.rpartition("/")[2]
-    return natural(re.sub(re.escape(word), "", log.name, flags=re.I))
+def _own_names(logs: Sequence[Log], arms: Sequence[str]) -> list[Name]:
+    """Return the names by which logs are namesakes: as they are, or without that of their arm.
+
+    Without it host-1.log and bridged-1.log match; but an arm's name may be a part of any word.
+    """
+    words = [log.arm.rpartition("/")[2] for log in logs]
+    whole = [natural(log.name) for log in logs]
+    own = [
+        natural(re.sub(re.escape(word), "", log.name, flags=re.I))
+        for word, log in zip(words, logs, strict=True)
+    ]
+    return max(whole, own, key=lambda names: _share_named(logs, names, arms))
 
 
-def _share_named(logs: Sequence[Log], arms: Sequence[str]) -> float:
+def _share_named(logs: Sequence[Log], names: Sequence[Name], arms: Sequence[str]) -> float:
     """Return the share of logs that have one of the same name in every arm, 0 if any is twice."""
-    names = Counter((log.arm, _own_name(log)) for log in logs)
-    if max(names.values()) > 1:
+    counts = Counter((log.arm, name) for log, name in zip(logs, names, strict=True))
+    if max(counts.values()) > 1:
         return 0.0
-    shared = sum(all((arm, name) in names for arm in arms) for _, name in names)
-    return shared / len(names)
+    return sum(all((arm, name) in counts for arm in arms) for _, name in counts) / len(counts)
 
 
 # --- tables ----------------------------------------------------------------------------------
@@ -230,8 +240,9 @@ def _blocks(kind: Kind, arms: Sequence[str]) -> list[str]:
     if kind.pairing == "one":
         return ["1"] * len(kind.logs)
     if kind.pairing == "name":
-        first = {_own_name(log): log.name for log in reversed(kind.logs) if log.arm == arms[0]}
-        return [first.get(_own_name(log), log.name) for log in kind.logs]
+        named = list(zip(_own_names(kind.logs, arms), kind.logs, strict=True))
+        first = {name: log.name for name, log in named if log.arm == arms[0]}
+        return [first.get(name, log.name) for name, log in named]
     places: Counter[str] = Counter()
     found = []
     for log in kind.logs:
