@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from log_folders import FIXTURES, judged, many, osu, text_of, words_of, write
+import pytest
+
+from log_folders import FIXTURES, judged, many, names_of, osu, text_of, words_of, write
+from paribus.compare.comparable import _told_apart
+from paribus.errors import UserError
+from paribus.model import Case
 from studies import paribus
 
 
@@ -56,6 +61,69 @@ def test_cases_that_one_arm_lacks_are_left_out_by_name(tmp_path: Path) -> None:
     found = judged(a, b)
     assert "2 cases not in every arm, in a: 64 B, 128 B" in text_of(found, "cases left out")
     assert len(found.cases) == 6
+
+
+def of_sizes(*sizes: int, level: float = 1.0) -> str:
+    """Return an output of osu_latency for these sizes in bytes."""
+    heading, unit, _ = osu().partition("(us)\n")
+    rows = (f"{size:<10}{level * (10 + place):17.2f}\n" for place, size in enumerate(sizes))
+    return heading + unit + "".join(rows)
+
+
+@pytest.mark.parametrize("launches", [1, 8])
+def test_each_size_in_a_log_of_its_own_is_compared_with_its_like(
+    tmp_path: Path, launches: int
+) -> None:
+    for arm, level in (("a", 1.0), ("b", 1.5)):
+        for size in (8, 4096, 65536) if arm == "a" else (8, 4096):
+            for n in range(launches):
+                text = of_sizes(size, level=level * (1 + 0.002 * n))
+                write(tmp_path / arm, {f"{size}B-{n}.log": text})
+    found = judged(tmp_path / "a", tmp_path / "b")
+    word = "slower" if launches > 1 else "withheld"
+    assert words_of(found) == {"osu_latency (8 B)": word, "osu_latency (4 KiB)": word}
+    assert f"osu_latency (64 KiB): {launches} log" in text_of(found, "not comparable")
+    assert text_of(found, "not comparable").endswith(" of a, none of b.")
+    assert "logs cut short" not in names_of(found)
+
+
+def test_logs_with_other_cases_are_not_compared_and_what_differs_is_named(tmp_path: Path) -> None:
+    one = (FIXTURES / "hpl" / "good-multi_np2.out").read_text()
+    other = one.replace("P      :       1 ", "P      :       2 ").replace(
+        "Q      :       2 ", "Q      :       1 "
+    )
+    other = other.replace("     1     2    ", "     2     1    ")
+    a, b = write(tmp_path / "a", {"x.log": one}), write(tmp_path / "b", {"x.log": other})
+    with pytest.raises(UserError) as refused:
+        judged(a, b)
+    assert "hpl (p=1, q=2): 1 log of a, none of b; hpl (p=2, q=1): 1 log of b, none of a" in str(
+        refused.value
+    )
+    write(a, {"y.log": other})
+    assert words_of(judged(a, b)) == {"hpl": "withheld"}
+
+
+def test_sweeps_that_overlap_are_compared_where_all_do(tmp_path: Path) -> None:
+    sizes = (of_sizes(1, 2, 4, 8), of_sizes(4, 8, 16, 32))
+    for arm in "ab":
+        write(tmp_path / arm, {f"{i}.log": text for i, text in enumerate(sizes)})
+    found = judged(tmp_path / "a", tmp_path / "b")
+    assert {str(f.case) for f in found.cases} == {"4 B", "8 B"}
+    assert text_of(found, "cases left out") == (
+        "Cases left out: osu_latency: 4 cases not in every log: 1 B, 2 B, 16 B, 32 B."
+    )
+    for arm in "ab":
+        write(tmp_path / arm, {f"{size}.log": of_sizes(size, 2 * size) for size in (8, 16, 32, 64)})
+        (tmp_path / arm / "0.log").unlink()
+        (tmp_path / arm / "1.log").unlink()
+    with pytest.raises(UserError, match="osu_latency: no case is in all of its logs"):
+        judged(tmp_path / "a", tmp_path / "b")
+
+
+def test_parts_that_only_their_metrics_tell_apart_have_labels_of_their_own() -> None:
+    size = Case.of(bytes=8)
+    groups = [frozenset({("latency", size)}), frozenset({("bandwidth", size)})]
+    assert _told_apart(groups) == ["latency at 8 B", "bandwidth at 8 B"]
 
 
 def test_versions_are_told(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ SAME_TRAJECTORY = 0.01
 """The same for LAMMPS: atoms that differ in the last bit move apart within some hundred steps,
 while temperature, energy and pressure of the same work stay close."""
 
-Key = tuple[str, tuple[tuple[str, Scalar], ...], int | None]
-"""What two logs must share to be compared: tool, parameters, ranks."""
+Key = tuple[str, tuple[tuple[str, Scalar], ...], int | None, str]
+"""What two logs must share to be compared: tool, parameters, ranks, and cases (see `_kinds`)."""
 
 Cell = tuple[str, Case]
 
@@ -47,53 +47,108 @@ class Comparable:
 
 def comparable(found: Sequence[Log], arms: Sequence[str]) -> Comparable:
     """Return which of the logs found can be compared, all logs of a kind with the same cases."""
-    whole, apart = _of_every_arm(found, arms)
-    alike = Comparable(apart=apart)
-    for label, mine in _problems(whole, arms, apart):
-        kept, lost, lacking = _with_common_cases(mine, arms)
-        alike.cases += [f"{label}: {told}" for told in lost]
-        alike.partial += [f"{label}, {told}" for told in lacking]
-        if {log.arm for log in kept} == set(arms):
-            alike.kinds.append((label, kept))
-        else:
-            apart.append(f"{label}: no case is in logs of every arm")
+    alike = Comparable()
+    for label, mine in _of_every_arm(found, arms, alike.apart):
+        for problem, several in _problems(label, mine, arms, alike.apart):
+            kept, lost, lacking = _with_common_cases(several, arms)
+            alike.cases += [f"{problem}: {told}" for told in lost]
+            alike.partial += [f"{problem}, {told}" for told in lacking]
+            if kept:
+                alike.kinds.append((problem, kept))
+            else:
+                alike.apart.append(f"{problem}: no case is in all of its logs")
     return alike
 
 
-def _key(log: Log) -> Key:
-    reading = log.reading
-    return reading.benchmark, tuple(sorted(reading.parameters.items())), reading.ranks
+def _of_every_arm(
+    logs: Sequence[Log], arms: Sequence[str], apart: list[str]
+) -> list[tuple[str, list[Log]]]:
+    """Return the logs of each kind that every arm has, labelled; sentences on others in `apart`."""
+    kinds = _kinds(logs)
+    having = {key: {log.arm for log in mine} for key, mine in kinds.items()}
+    labels = _labels(kinds)
+    apart += [
+        f"{labels[key]}: {_counted(mine, arms)}"
+        for key, mine in kinds.items()
+        if len(having[key]) < len(arms)
+    ]
+    labels = _labels([key for key in kinds if len(having[key]) == len(arms)])
+    return [(label, kinds[key]) for key, label in labels.items()]
 
 
-def _of_every_arm(logs: Sequence[Log], arms: Sequence[str]) -> tuple[list[Log], list[str]]:
-    """Return the logs whose like every arm has, and sentences on the others."""
-    having: dict[Key, Counter[str]] = {}
+def _counted(logs: Sequence[Log], arms: Sequence[str]) -> str:
+    """Return how many of some logs each arm has: "2 logs of host, none of bridged"."""
+    counts = Counter(log.arm for log in logs)
+    has = ", ".join(f"{count(counts[arm], 'log')} of {arm}" for arm in arms if arm in counts)
+    none = ", ".join(arm for arm in arms if arm not in counts)
+    return f"{has}, none of {none}"
+
+
+def _kinds(logs: Sequence[Log]) -> dict[Key, list[Log]]:
+    """Return logs by their kind.
+
+    Logs that have no case in common, nor both with a third, are of several kinds: many measure
+    each size in a log of its own.
+    """
+    settings: dict[tuple[str, tuple[tuple[str, Scalar], ...], int | None], list[Log]] = {}
     for log in logs:
-        having.setdefault(_key(log), Counter())[log.arm] += 1
-    whole = {key for key, counts in having.items() if len(counts) == len(arms)}
-    labels = _labels(logs)
-    apart = []
-    for key, counts in having.items():
-        if key not in whole:
-            has = ", ".join(
-                f"{count(counts[arm], 'log')} of {arm}" for arm in arms if arm in counts
-            )
-            none = ", ".join(arm for arm in arms if arm not in counts)
-            apart.append(f"{labels[key]}: {has}, none of {none}")
-    return [log for log in logs if _key(log) in whole], apart
+        reading = log.reading
+        key = reading.benchmark, tuple(sorted(reading.parameters.items())), reading.ranks
+        settings.setdefault(key, []).append(log)
+    found: dict[Key, list[Log]] = {}
+    for key, mine in settings.items():
+        groups = _overlapping([_cells(log) for log in mine])
+        names = _told_apart(groups) if len(groups) > 1 else [""]
+        place = {cell: name for group, name in zip(groups, names, strict=True) for cell in group}
+        for log in mine:
+            sample = log.reading.samples[0]
+            found.setdefault((*key, place[sample.metric, sample.case]), []).append(log)
+    return found
 
 
-def _labels(logs: Iterable[Log]) -> dict[Key, str]:
+def _cells(log: Log) -> frozenset[Cell]:
+    return frozenset((sample.metric, sample.case) for sample in log.reading.samples)
+
+
+def _overlapping(logs: Iterable[frozenset[Cell]]) -> list[frozenset[Cell]]:
+    """Return the cells of several logs in groups, such that no two groups share a log's."""
+    groups: list[frozenset[Cell]] = []
+    for cells in dict.fromkeys(logs):
+        apart = [group for group in groups if group.isdisjoint(cells)]
+        groups = [*apart, cells.union(*(group for group in groups if group not in apart))]
+    return groups
+
+
+def _told_apart(groups: Sequence[frozenset[Cell]]) -> list[str]:
+    """Return by which parameters the cases of several groups differ: "4 KiB", "p=1, q=2"."""
+    cases = [{case: dict(case.items) for _, case in group} for group in groups]
+    names = dict.fromkeys(name for several in cases for case in several for name, _ in case.items)
+    telling = [
+        name
+        for name in names
+        if len({frozenset(items.get(name) for items in one.values()) for one in cases}) > 1
+    ]
+    found = []
+    for several in cases:
+        parts = {Case(tuple(i for i in case.items if i[0] in telling)) for case in several}
+        ordered = sorted(parts, key=case_key)
+        found.append(" to ".join(map(str, dict.fromkeys((ordered[0], ordered[-1])))))
+    if len(set(found)) == len(found):
+        return found
+    return ["{} at {}".format(*min(group, key=_place)) for group in groups]
+
+
+def _labels(keys: Iterable[Key]) -> dict[Key, str]:
     """Return what each kind of log is called: the tool, with what tells it from its like."""
     by_tool: dict[str, list[Key]] = {}
-    for key in dict.fromkeys(map(_key, logs)):
+    for key in keys:
         by_tool.setdefault(key[0], []).append(key)
     found = {}
-    for tool, keys in by_tool.items():
-        said = [{**dict(key[1]), "ranks": key[2]} for key in keys]
+    for tool, alike in by_tool.items():
+        said = [{**dict(key[1]), "ranks": key[2], "cases": key[3] or None} for key in alike]
         names = list(dict.fromkeys(name for one in said for name in one))
         telling = [n for n in names if len({str(one.get(n)) for one in said}) > 1]
-        for key, one in zip(keys, said, strict=True):
+        for key, one in zip(alike, said, strict=True):
             parts = [_setting(name, one[name]) for name in telling if one.get(name) is not None]
             found[key] = f"{tool} ({', '.join(parts)})" if parts else tool
     return found
@@ -106,6 +161,8 @@ def _setting(name: str, value: Scalar | None) -> str:
     ('window size 64', 'no validation', '1 rank')
     """
     words = name.replace("_", " ")
+    if name == "cases":
+        return str(value)
     if isinstance(value, bool):
         return words if value else f"no {words}"
     if name in ("ranks", "threads") and isinstance(value, int):
@@ -114,30 +171,26 @@ def _setting(name: str, value: Scalar | None) -> str:
 
 
 def _problems(
-    logs: Sequence[Log], arms: Sequence[str], apart: list[str]
-) -> list[tuple[str, list[Log]]]:
-    """Return the logs of each kind under its label; several problems of one tool apart.
+    label: str, logs: Sequence[Log], arms: Sequence[str], apart: list[str]
+) -> list[tuple[str, Sequence[Log]]]:
+    """Return the logs of a kind under its label; several problems of one tool apart.
 
     An arm that solved several problems with the same parameters shows it in what was computed;
     each is compared with its like, and those that an arm has not are added to `apart`.
     """
-    found: list[tuple[str, list[Log]]] = []
-    for key, label in _labels(logs).items():
-        mine = [log for log in logs if _key(log) == key]
-        classes: list[list[Log]] = []
-        for log in mine:
-            like = next((c for c in classes if same_work(c[0], log)), None)
-            classes.append([log]) if like is None else like.append(log)
-        of_arm = [sum(any(log.arm == arm for log in c) for c in classes) for arm in arms]
-        if max(of_arm) == 1:
-            found.append((label, mine))
-            continue
-        for number, several in enumerate(classes, 1):
-            named = f"{label}, problem {number}"
-            if {log.arm for log in several} == set(arms):
-                found.append((named, several))
-            else:
-                apart.append(f"{named} ({several[0].name}): in {several[0].arm} only")
+    classes: list[list[Log]] = []
+    for log in logs:
+        like = next((c for c in classes if same_work(c[0], log)), None)
+        classes.append([log]) if like is None else like.append(log)
+    if all(sum(any(log.arm == arm for log in c) for c in classes) == 1 for arm in arms):
+        return [(label, logs)]
+    found: list[tuple[str, Sequence[Log]]] = []
+    for number, several in enumerate(classes, 1):
+        named = f"{label}, problem {number}"
+        if {log.arm for log in several} == set(arms):
+            found.append((named, several))
+        else:
+            apart.append(f"{named} ({several[0].name}): {_counted(several, arms)}")
     return found
 
 
@@ -174,21 +227,30 @@ def _with_common_cases(
     """Return logs that all have the cases that every arm has; and what is left out, in sentences.
 
     A case is an arm's if half of its logs have it: one log that was cut short takes it from none.
+    Where no log of an arm has all of those, the cases that every log has are what is compared.
     """
-    cells = {id(log): {(s.metric, s.case) for s in log.reading.samples} for log in logs}
+    cells = [_cells(log) for log in logs]
     of_arm: dict[str, set[Cell]] = {}
     for arm in arms:
-        mine = [log for log in logs if log.arm == arm]
-        counts = Counter(cell for log in mine for cell in cells[id(log)])
+        mine = [has for log, has in zip(logs, cells, strict=True) if log.arm == arm]
+        counts = Counter(cell for has in mine for cell in has)
         of_arm[arm] = {cell for cell, n in counts.items() if 2 * n >= len(mine)}
-    common = set.intersection(*of_arm.values())
+    common = frozenset(set.intersection(*of_arm.values()))
+    whole = {log.arm for log, has in zip(logs, cells, strict=True) if common and has >= common}
     lost = []
-    for arm, has in of_arm.items():
-        if extra := sorted(has - common, key=_place):
-            lost.append(f"{count(len(extra), 'case')} not in every arm, in {arm}: {_named(extra)}")
+    if len(whole) < len(arms):
+        common = frozenset.intersection(*cells)
+        extra = sorted(frozenset().union(*cells) - common, key=_place)
+        if common and extra:
+            lost.append(f"{count(len(extra), 'case')} not in every log: {_named(extra)}")
+    else:
+        for arm, mine_has in of_arm.items():
+            if extra := sorted(mine_has - common, key=_place):
+                cases = count(len(extra), "case")
+                lost.append(f"{cases} not in every arm, in {arm}: {_named(extra)}")
     kept, lacking = [], []
-    for log in logs:
-        if missing := sorted(common - cells[id(log)], key=_place):
+    for log, has in zip(logs, cells, strict=True):
+        if missing := sorted(common - has, key=_place):
             told = f"{log.arm}: {log.name} lacks {len(missing)} of {count(len(common), 'case')}"
             lacking.append(f"{told} ({_named(missing)})")
         elif common:
@@ -204,4 +266,5 @@ def _place(cell: Cell) -> tuple[str, object]:
 def _named(cells: Sequence[Cell]) -> str:
     several = len({metric for metric, _ in cells}) > 1
     told = [f"{metric} at {case}" if several else str(case) for metric, case in cells[:4]]
-    return ", ".join(told) + (", ..." if len(cells) > 4 else "")
+    comma = "; " if any(", " in one for one in told) else ", "
+    return comma.join(told) + (f"{comma}..." if len(cells) > 4 else "")

@@ -154,7 +154,9 @@ def _notices(logs: Logs) -> Iterable[Notice]:
             figures={_place(one): one.why for one in logs.unread[:1000]},
         )
     yield from _sentences("not comparable", "Left out, for want of the like: ", logs.apart)
-    yield from _sentences("logs cut short", "Left out, for they are not whole: ", logs.partial)
+    yield from _sentences(
+        "logs cut short", "Left out, for they lack cases that others have: ", logs.partial
+    )
     yield from _sentences("cases left out", "Cases left out: ", logs.cases)
     yield from _versions(logs)
     yield from _guards(logs)
