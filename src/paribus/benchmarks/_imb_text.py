@@ -143,7 +143,7 @@ def _whole(text: str) -> _Output:
     tables, end = _tables(text, listed.end())
     # From the list to the last line there are tables and nothing else: no need to search them.
     around = text[: listed.end()] + text[end:]
-    if len(_TITLE.findall(around)) > 1:
+    if around.count(", MPI-1 part") > 1:
         refuse("more than one title of IMB-MPI1: two outputs in one")
     if around.count(_END) > 1:
         once(text, _END, _LAST)
@@ -265,7 +265,8 @@ def _agreeing(rows: list[tuple[int, float, float]], directions: int) -> int:
     off = 0.0051
     for at, (size, time, rate) in enumerate(rows):
         sent = size * directions
-        if not (rate - off) * max(time - off, 0.0) <= sent <= (rate + off) * (time + off):
+        least, most = (rate - off) * (time - off), (rate + off) * (time + off)
+        if sent > most or (sent < least and time > off):
             return at
     return len(rows)
 

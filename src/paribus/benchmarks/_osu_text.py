@@ -15,7 +15,7 @@ from typing import NamedTuple, NoReturn
 from paribus.benchmarks._tool import line_at, line_of, refuse
 from paribus.model import Case, Metric, Reading, Sample, Scalar
 
-_TITLE = re.compile(r"[ \t]*# OSU MPI(\S*) (.+?)(?: Test)? v(\d+\.\d+[\w.]*)[ \t]*(?:\n|\Z)")
+_TITLE = re.compile(r"# OSU MPI(\S*) (.+?)(?: Test)? v(\d+\.\d+[\w.]*)[ \t]*$")
 _SETTING = re.compile(r"# *(?:\[ *)?([A-Za-z][\w ]*?) ?: (\w+)\.?(?: \] \[ ([a-z ]+): (\w+) \])?$")
 _BUFFERS = re.compile(r"# Send Buffer on (\w+).* Receive Buffer on (\w+)")
 _COLUMNS = re.compile(
@@ -31,6 +31,14 @@ _NEXT_HEAD = re.compile(r"(?:[ \t]*+#[^\n]*+(?:\n|\Z))*")
 _CELL = r"(?:[\d.]+|Pass|Fail|-?(?:nan|NaN|inf)\w*)"
 _NUMBERS = re.compile(rf"^[ \t]*{_CELL}(?:[ \t]+{_CELL})*[ \t]*$", re.M)
 _COMPLAINTS = ("This test requires ", "Invalid option [", "Error: '")
+
+
+class _Title(NamedTuple):
+    """What the first line says: of which program, with which device, if any, and its version."""
+
+    program: str
+    device: str
+    version: str
 
 
 class _Head(NamedTuple):
@@ -81,15 +89,19 @@ def read(
     """Return what one OSU program printed; raises ParseError with the line."""
     if (failed := text.find("DATA VALIDATION ERROR")) >= 0:
         refuse(f"validation failed: {line_at(text, failed)[:120]!r}", line_of(text, failed))
-    said = _title(text)
-    if _titled(said[1], said[2]).lower() != title.lower():
-        refuse(f"expected {title!r}, got {said[0].strip()!r}", line_of(text, said.start()))
-    settings: dict[str, Scalar] = {}
-    if device := said[1].partition("-")[2]:
-        settings["device"] = device
-    tables = _tables(text, said.end(), settings)
+    at = text.find("# OSU ")
+    if at >= 0 and text.find("# OSU ", at + 1) >= 0:
+        refuse(f"{text.count('# OSU ')} titles of OSU programs: more than one output")
+    line = line_at(text, at).lstrip() if at >= 0 else ""
+    said = _title(line)
+    if said is None:
+        _refuse_start(text)
+    if said.program.lower() != title.lower():
+        refuse(f"expected {title!r}, got {line.rstrip()!r}", line_of(text, at))
+    settings: dict[str, Scalar] = {"device": said.device} if said.device else {}
+    tables = _tables(text, at + len(line), settings)
     if not tables:
-        refuse("no table was printed", line_of(text, said.start()))
+        refuse("no table was printed", line_of(text, at))
     _check_rest(text, tables[-1].end)
     samples: list[Sample] = []
     for table in tables:
@@ -101,28 +113,27 @@ def read(
             unnamed[0].refuse("one table of several, and not of which MPI type")
     if "pairs" in settings:
         ranks = 2 * int(settings["pairs"])
-    return Reading(program, said[3], settings, ranks, tuple(samples))
+    return Reading(program, said.version, settings, ranks, tuple(samples))
 
 
-def _title(text: str) -> re.Match[str]:
-    """Return the one title of an OSU program."""
-    at = text.find("# OSU ")
-    if at >= 0 and text.find("# OSU ", at + 1) >= 0:
-        refuse(f"{text.count('# OSU ')} titles of OSU programs: more than one output")
-    found = _TITLE.match(text, text.rfind("\n", 0, at) + 1) if at >= 0 else None
+@lru_cache(maxsize=64)
+def _title(line: str) -> _Title | None:
+    """Return what a title says, None for a line that is none."""
+    found = _TITLE.match(line)
     if found is None:
-        for mark in _COMPLAINTS:
-            if (at := text.find(mark)) >= 0:
-                told = line_at(text, at).strip()
-                refuse(f"the program refused: {told[:120]!r}", line_of(text, at))
-        refuse("no title of an OSU program with its version: it did not begin")
-    return found
+        return None
+    # The device may stand in the midst: "-CUDA Latency", "_Put-CUDA Latency".
+    own, _, device = found[1].partition("-")
+    return _Title(f"{own} {found[2]}".strip(), device, found[3])
 
 
-def _titled(extra: str, rest: str) -> str:
-    """Return the title without the device that it names: "-CUDA", "_Put-CUDA"."""
-    own = extra.partition("-")[0]
-    return f"{own} {rest}".strip()
+def _refuse_start(text: str) -> NoReturn:
+    """Raise ParseError with what the program said instead of its title."""
+    for mark in _COMPLAINTS:
+        if (at := text.find(mark)) >= 0:
+            told = line_at(text, at).strip()
+            refuse(f"the program refused: {told[:120]!r}", line_of(text, at))
+    refuse("no title of an OSU program with its version: it did not begin")
 
 
 def _tables(text: str, at: int, settings: dict[str, Scalar]) -> list[_Table]:
