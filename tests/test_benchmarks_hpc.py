@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -268,4 +269,71 @@ def test_the_reason_tells_what_is_wrong(path: str, said: str) -> None:
     assert read is not None
     with pytest.raises(ParseError) as caught:
         read(file.read_text())
+    assert said in caught.value.cause
+
+
+# By what is damaged: the output, what is replaced in it and by what, and what is said of it.
+OUT_OF_ORDER = {
+    "footer before its table": (
+        "nccl_tests/good-real-rccl_mi100",
+        (r"(#  +out-of-place.*)(# Out of bounds values : 0 OK\n)", r"\2\1"),
+        "after the table",
+    ),
+    "part of a row among rows": (
+        "nccl_tests/good-real-2_10_broadcast",
+        (r"(?<=\n)( +4096 +1024 +float)", r"\1 \n\1"),
+        "not a whole row: '4096 ",
+    ),
+    "size that is no number of bytes": (
+        "nccl_tests/good-real-rccl_mi100",
+        (r"(?<=\n) +8 +2 ", "          00             2 "),
+        "not a whole row: '00 ",
+    ),
+    "more rows than GPUs": (
+        "p2p_bandwidth/good-real-rtx4090_no_access",
+        (r"(\n +1 [^\n]*)(\nUnidirectional P2P=Enabled)", r"\1\1\2"),
+        "rows from 0 on, of 2 figures",
+    ),
+    "title of no matrix": (
+        "p2p_bandwidth/good-real-rtx4090_no_access",
+        ("Unidirectional P2P=Enabled", "Unilateral P2P=Enabled"),
+        "no title of a matrix: 'Unilateral",
+    ),
+    "row torn in two": (
+        "nvbandwidth/good-handmade_pairs",
+        (r"(\n 1     26.34)(       N/A)", r"\1\n 7\2"),
+        "something stands before 'SUM device_to_device_memcpy_read_ce'",
+    ),
+    "half precision not measured in one row": (
+        "mixbench/good-handmade-cuda",
+        (r"0\.10,  695\.00,1390\.00", "0.00,     inf,    inf"),
+        "is not a measurement",
+    ),
+    "row after the closing line": (
+        "mixbench/good-cpu",
+        (r"\n( +512, [^\n]*\n)(-+\n)\Z", r"\n\1\2\1"),
+        "after the end of the table",
+    ),
+    "rows first, heading last": (
+        "stream/good-handmade-2_threads",
+        (r"\A(.*\n)(Function[^\n]*)(\nCopy.*\nTriad[^\n]*)(.*)\Z", r"\3\n\1\4\2"),
+        "has no rows",
+    ),
+    "rows first, heading of CSV last": (
+        "babelstream/good-omp_csv",
+        (r"\A(function[^\n]*)(\nCopy.*)\Z", r"\2\1"),
+        "no rows",
+    ),
+}
+
+
+@pytest.mark.parametrize(("path", "damage", "said"), OUT_OF_ORDER.values(), ids=OUT_OF_ORDER)
+def test_a_table_out_of_order_is_refused(path: str, damage: tuple[str, str], said: str) -> None:
+    file = Path(__file__).parent / "fixtures" / f"{path}.out"
+    damaged, times = re.subn(*damage, file.read_text(), count=1, flags=re.S)
+    assert times == 1
+    read = BENCHMARKS[file.parent.name].read
+    assert read is not None
+    with pytest.raises(ParseError) as caught:
+        read(damaged)
     assert said in caught.value.cause

@@ -15,12 +15,15 @@ from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sa
 _TITLE = "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]"
 _DEVICE = re.compile(r"Device: (\d+), (.+), pciBusID: (\w+), pciDeviceID: \w+, pciDomainID:", re.M)
 _ACCESS = re.compile(r"Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)[ \t]*$", re.M)
-_MATRIX = re.compile(
+_MATRIX = re.compile(r"(.* Matrix \((?:GB/s|us)\))[ \t]*\n")
+_KIND = re.compile(
     r"(?:(Unidirectional|Bidirectional) P2P=(Disabled|Enabled) Bandwidth"
     r"(?: \(P2P (Writes|Reads)\))? Matrix \(GB/s\)"
-    r"|P2P=(Disabled|Enabled) Latency(?: \(P2P (Writes|Reads)\))? Matrix \(us\))[ \t]*\n",
-    re.M,
+    r"|P2P=(Disabled|Enabled) Latency(?: \(P2P (Writes|Reads)\))? Matrix \(us\))"
 )
+
+Kind = tuple[str, str, str]
+"""Metric, direction, and by which copies peer access is used."""
 
 
 def command(request: Request) -> Program:
@@ -37,8 +40,8 @@ def cases(request: Request) -> Iterable[tuple[str, Case]]:
 
 
 @cache
-def _kinds(*, reads: bool) -> tuple[tuple[str, str, str], ...]:
-    """Return the matrices that an output has: metric, direction, peer access."""
+def _kinds(*, reads: bool) -> tuple[Kind, ...]:
+    """Return the matrices that an output has."""
     access = ("off", "writes", "reads") if reads else ("off", "writes")
     one_way = [("bandwidth", "one way", peer) for peer in access]
     both = [("bandwidth", "both ways", peer) for peer in ("off", "writes")]
@@ -47,7 +50,7 @@ def _kinds(*, reads: bool) -> tuple[tuple[str, str, str], ...]:
 
 # An output has up to eight matrices, and the next output those of the same pairs.
 @lru_cache(maxsize=64)
-def _pairs(kind: tuple[str, str, str], gpus: int) -> tuple[Case | None, ...]:
+def _pairs(kind: Kind, gpus: int) -> tuple[Case | None, ...]:
     """Return the cases of a matrix, row after row; None on its diagonal."""
     _, direction, peer = kind
     return tuple(
@@ -67,20 +70,18 @@ def read(text: str) -> Reading:
     if gpus < 2:
         refuse(f"{gpus} GPU: there is no pair to measure")
     samples: list[Sample] = []
-    seen: list[tuple[str, str, str]] = []
+    seen: list[Kind] = []
     for title in found(text, " Matrix (", _MATRIX):
-        way, one, how, other, how_latency = title.groups()
-        metric = "bandwidth" if way else "latency"
-        peer = (how or how_latency or "Writes").lower() if "Enabled" in (one, other) else "off"
-        kind = (metric, "both ways" if way == "Bidirectional" else "one way", peer)
+        if (kind := _kind(title[1])) is None:
+            refuse(f"no title of a matrix: {title[1][:80]!r}", line_of(text, title.start()))
         cells, columns, end = matrix(text, title.end(), gpus)
-        if metric == "latency":
+        if kind[0] == "latency":
             _check_second(text, end, gpus)
         if columns != gpus or None in cells:
             refuse(f"a matrix that is not {gpus} x {gpus}", line_of(text, title.start()))
         seen.append(kind)
         samples += [
-            Sample(metric, case, (value or 0.0,))
+            Sample(kind[0], case, (value or 0.0,))
             for case, value in zip(_pairs(kind, gpus), cells, strict=True)
             if case is not None
         ]
@@ -106,6 +107,18 @@ def read(text: str) -> Reading:
         facts,
         guards,
     )
+
+
+@lru_cache(maxsize=32)
+def _kind(title: str) -> Kind | None:
+    """Return what the title of a matrix says is in it, None if it is no such title."""
+    match = _KIND.fullmatch(title)
+    if match is None:
+        return None
+    way, one, how, other, how_latency = match.groups()
+    peer = (how or how_latency or "Writes").lower() if "Enabled" in (one, other) else "off"
+    direction = "both ways" if way == "Bidirectional" else "one way"
+    return "bandwidth" if way else "latency", direction, peer
 
 
 def _check_second(text: str, at: int, gpus: int) -> None:
