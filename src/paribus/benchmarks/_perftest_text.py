@@ -126,6 +126,8 @@ def heading(text: str, complaints: Collection[str]) -> tuple[re.Match[str], dict
         if (at := text.find(mark)) >= 0:
             refuse(f"perftest says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
     titles = list(_TITLE.finditer(text))
+    if _TITLE.match(f"\n{text[:100]}"):
+        refuse("a title in the first line, without the line of dashes above it")
     if len(titles) != 1:
         refuse(f"expected one title such as 'RDMA_Write BW Test', got {len(titles)}")
     at, end = titles[0].end(), text.find(" #bytes")

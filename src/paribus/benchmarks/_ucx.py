@@ -23,6 +23,7 @@ from paribus.model import (
     Scalar,
 )
 
+_RATE = "message rate (msg/s)"
 _HEADING = re.compile(
     r"^\| +\| +\| +(latency|overhead) \(usec\) +\| +bandwidth \(MB/s\) +\|"
     r" +message rate \(msg/s\) +\|\n\+[-+]+\+\n"
@@ -31,12 +32,12 @@ _HEADING = re.compile(
     re.M,
 )
 _FINAL = re.compile(
-    r"^(?:Final:)? +(\d+) +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d\d) +(\d+\.\d\d)"
+    r"\n(?:Final:)? +(\d+) +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d\d) +(\d+\.\d\d)"
     r" +(\d+) +(\d+)(?:  \S.*)? *$",
     re.M,
 )
-_BOX = re.compile(r"^\| (API|Test|Message size): +(\S.*?) +\| *$", re.M)
-_MEMORY = re.compile(r"^\| (?:Send|Recv) memory: +(\S+) +\| *$", re.M)
+_BOX = re.compile(r"\n\| (API|Test|Send memory|Recv memory|Message size): +(\S.*?) +\| *$", re.M)
+_IN_BOX = ["API", "Test", "Send memory", "Recv memory", "Message size"]
 _COMPLAINT = re.compile(r"^.*UCX +ERROR .*$", re.M)
 # The server writes what it says when it ends, which is after the client: the client waits for it.
 _SERVER = '"$@" >"$0.begun" 2>&1; mv "$0.begun" "$0"'
@@ -60,6 +61,7 @@ TESTS = {
     "ucp_am_lat": "am latency",
     "ucp_am_bw": "am bandwidth / message rate",
 }
+_NAMES = {words: test for test, words in TESTS.items()}
 
 
 def command(request: Request) -> Program:
@@ -95,22 +97,22 @@ def one_size(value: object) -> list[int]:
 
 def read(kind: str, name: str, text: str) -> Reading:
     """Return the last line of the table: rates, and latency or bandwidth, over all iterations."""
-    if said := _COMPLAINT.search(text):
+    if " ERROR " in text and (said := _COMPLAINT.search(text)):
         refuse(f"ucx_perftest says {said[0].strip()[-160:]!r}", line_of(text, said.start()))
-    headings = list(_HEADING.finditer(text))
-    client = [h for h in headings if _FINAL.search(text, h.end())]
-    if len(client) != 1 or len(headings) != text.count("message rate (msg/s)"):
+    headings = _headings(text)
+    finals = list(_FINAL.finditer(text, headings[0].end())) if headings else []
+    client = [h for h in headings if finals and h.end() <= finals[-1].start()]
+    if len(client) != 1:
         refuse(f"expected one table of ucx_perftest with its last line, got {len(client)}")
     heading = client[0]
     if heading[1] != kind:
         refuse(f"a table of {heading[1]}, not of {kind}", line_of(text, heading.start()))
-    if len(text[heading.end() :].split("Final:")) > 2:
+    if text.count("Final:", heading.end()) > 1:
         refuse("'Final:' is there twice: two outputs in one", line_of(text, heading.end()))
-    finals = list(_FINAL.finditer(text, heading.end()))
     if len(finals) != 1:
-        refuse(f"expected one last line, got {len(finals)}", line_of(text, finals[0].start()))
+        refuse(f"expected one last line, got {len(finals)}", line_of(text, finals[0].start(1)))
     final = finals[0]
-    line = line_of(text, final.start())
+    line = line_of(text, final.start(1))
     between = text[heading.end() : final.start()].strip("\n")
     if any(not row.startswith("[thread ") for row in between.splitlines()):
         refuse("something between the heading and the last line", line)
@@ -135,22 +137,33 @@ def read(kind: str, name: str, text: str) -> Reading:
     return Reading(name, "1", parameters, None, samples)
 
 
+def _headings(text: str) -> list[re.Match[str]]:
+    """Return the headings of all tables: a server may print one too, without a last line."""
+    found = []
+    at = text.find(_RATE)
+    while at >= 0:
+        heading = _HEADING.match(text, text.rfind("\n", 0, at) + 1)
+        if not heading:
+            refuse("the heading of a table of ucx_perftest is not whole", line_of(text, at))
+        found.append(heading)
+        at = text.find(_RATE, heading.end())
+    return found
+
+
 def _server(text: str, parameters: dict[str, Scalar]) -> int:
     """Return the message size that the server says, and set the test; 0 where it says nothing."""
-    said = _BOX.findall(text)
+    said = _BOX.findall(f"\n{text}")
     if not said and "| API:" not in text and "Accepted connection" not in text:
         return 0
-    box = dict(said)
-    if [key for key, _ in said] != ["API", "Test", "Message size"]:
+    if [key for key, _ in said] != _IN_BOX:
         at = max(text.find("| API:"), 0)
         refuse("what the server says of the test is not whole", line_of(text, at))
-    name = next((key for key, words in TESTS.items() if words == box["Test"]), box["Test"])
-    parameters["test"] = name
-    memory = _MEMORY.findall(text)
-    if len(memory) != 2:
+    _, test, sent, received, size = (words for _, words in said)
+    parameters["test"] = _NAMES.get(test, test)
+    if [*sent.split(), *received.split()] != [sent, received]:
         refuse("the server does not say which memory", line_of(text, text.find("| API:")))
-    parameters["memory"] = ",".join(memory)
-    return count(box["Message size"], line_of(text, text.find("| Message size")))
+    parameters["memory"] = f"{sent},{received}"
+    return count(size, line_of(text, text.find("| Message size")))
 
 
 def ucx(name: str, kind: str, summary: str, metrics: tuple[Metric, ...], size: int) -> Benchmark:
