@@ -65,6 +65,23 @@ def test_other_work_withholds_the_verdict(tmp_path: Path) -> None:
         assert ("the work is not the same" in reason) == (text is other)
 
 
+def test_trajectories_that_moved_apart_are_of_the_same_work(tmp_path: Path) -> None:
+    """The last row as LAMMPS gave it on two process grids: 32,000 atoms after 2,500 steps."""
+    text = (FIXTURES / "lammps" / "good-lj_2ranks.out").read_text()
+    row = next(line for line in text.splitlines() if line.startswith("     100 "))
+    one = "     100   0.70006073   -5.6701563            0    -4.620098   0.73839877 "
+    a = write(tmp_path / "a", {"x.log": text.replace(row, one)})
+    for other, same in (
+        ("     100   0.69634819   -5.6645379            0   -4.6200482    0.7704337 ", True),
+        ("     100   0.73006073   -5.6701563            0    -4.620098   0.73839877 ", False),
+        ("     100   0.70006073   -5.4701563            0    -4.620098   0.73839877 ", False),
+    ):
+        b = write(tmp_path / "b", {"x.log": text.replace(row, other)})
+        reason = judged(a, b).headlines[0].verdict.reason
+        assert ("the work is not the same" not in reason) == same
+    assert "E_pair is -5.6701563 in x.log of a and -5.4701563 in x.log of b" in reason
+
+
 def test_what_a_log_says_against_itself_is_a_warning(tmp_path: Path) -> None:
     text = (FIXTURES / "lammps" / "good-lj_wheel_starved.out").read_text()
     for arm in ("a", "b"):

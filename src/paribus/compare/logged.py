@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.comparable import WORK, other_work
+from paribus.compare.comparable import other_work
 from paribus.compare.imported import Answers, judge_table, merged
 from paribus.compare.logs import Log, Unread
 from paribus.compare.pairing import PUBLISHED, Kind, Logs, Pairing, made, sources_of
@@ -314,7 +314,7 @@ def _other_work(logs: Logs) -> dict[str, str]:
         first = kind.logs[0]
         for log in kind.logs[1:]:
             for key in other_work(first, log)[:1]:
-                name = key.removeprefix(WORK)
+                name = key.rpartition(".")[2]
                 values = [one.reading.facts.get(key, "not said") for one in (first, log)]
                 found.setdefault(
                     kind.label,
