@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from paribus.benchmarks._apps import absolute, near, shipped, words
 from paribus.benchmarks._parameters import positive, threads, wanted_threads
@@ -17,7 +18,7 @@ from paribus.benchmarks._tool import (
     refuse,
     tool,
 )
-from paribus.errors import UserError
+from paribus.errors import ParseError, UserError
 from paribus.model import (
     Case,
     Metric,
@@ -37,6 +38,7 @@ BUSY = 95.0
 2-core AMD EPYC KVM guest had 99.1 to 99.9, one 1.7 times slower had 77.4 (2026-11-21)."""
 
 _TITLE = re.compile(r"LAMMPS \(([^()\n]+)\)[ \t]*$", re.M)
+_LOOPS = re.compile("Loop time of ")
 _LOOP = re.compile(
     r"Loop time of (\S+) on (\d+) procs for (\d+) steps with (\d+) atoms[ \t]*$", re.M
 )
@@ -49,7 +51,7 @@ _CPU = re.compile(
     r"(?<!\d)(\d+\.\d)% CPU use with (\d+) MPI tasks x (\d+|no) OpenMP threads[ \t]*$", re.M
 )
 _WALL = re.compile(r"Total wall time: (\d+):([0-5]\d):([0-5]\d)[ \t]*$", re.M)
-_MEMORY = ("Per MPI rank memory allocation", "Memory usage per processor")
+_BEGIN = re.compile(r"\n(?:Per MPI rank memory allocation|Memory usage per processor|(ERROR))")
 _CLOCKS = {"Step", "CPU", "CPULeft", "T/CPU", "S/CPU", "Elapsed", "Elaplong", "Part", "Time"}
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
@@ -80,63 +82,46 @@ def read(text: str) -> Reading:
     title = _TITLE.match(text, once(text, "LAMMPS (", "the line LAMMPS (VERSION)"))
     if title is None:
         refuse("expected LAMMPS (VERSION), got something else")
-    if (at := text.find("\nERROR")) >= 0:
-        refuse(
-            f"LAMMPS says: {text[at + 1 :].partition(chr(10))[0][:160]!r}", line_of(text, at + 1)
-        )
-    runs = list(_runs(text))
+    runs = _runs(text)
     if not runs:
         refuse("no run has ended: no line 'Loop time of ... with ... atoms'")
-    wall = _WALL.search(text, once(text, "Total wall time:", "the last line, 'Total wall time:',"))
+    wall = _WALL.match(text, once(text, "Total wall time:", "the last line, 'Total wall time:',"))
     hours, minutes, seconds = map(int, wall.groups()) if wall else (0, 0, 0)
     if not wall or 3600 * hours + 60 * minutes + seconds + 1 < sum(run.loop for run in runs):
         refuse("the last line, 'Total wall time:', is damaged or says less than the runs took")
-    first = runs[0]
-    if any((run.tasks, run.threads) != (first.tasks, first.threads) for run in runs):
+    if len({(run.tasks, run.threads) for run in runs}) > 1:
         refuse("the runs do not agree on the number of their ranks or threads")
+    first = runs[0]
     parameters: dict[str, Scalar] = {"threads": first.threads}
-    for key in ("steps", "atoms"):
-        values = [getattr(run, key) for run in runs]
-        parameters[key] = values[0] if len(runs) == 1 else "/".join(map(str, values))
-    samples: list[Sample] = []
-    for number, run in enumerate(runs, 1):
-        samples += run.samples(Case() if len(runs) == 1 else Case.of(run=number))
+    if len(runs) == 1:
+        parameters |= {"steps": first.steps, "atoms": first.atoms}
+        samples = first.samples(Case())
+    else:
+        parameters["steps"] = "/".join(str(run.steps) for run in runs)
+        parameters["atoms"] = "/".join(str(run.atoms) for run in runs)
+        samples = [s for n, run in enumerate(runs, 1) for s in run.samples(Case.of(run=n))]
     guards = tuple(run.guard() for run in runs if run.busy < BUSY * run.threads)
     facts = {f"work.lammps.{name}": value for name, value in runs[-1].thermo.items()}
     return Reading("lammps", title[1], parameters, first.tasks, tuple(samples), facts, guards)
 
 
-class _Run:
-    """One `run` command: what the text says of it from `start` (its table) on."""
+class _Run(NamedTuple):
+    """What the text says of one `run` command."""
 
-    def __init__(self, text: str, start: int, loop: re.Match[str], end: int) -> None:
-        line = line_of(text, loop.start())
-        self.loop = figure(loop[1], line)
-        procs, self.steps, self.atoms = (count(word, line) for word in loop.group(2, 3, 4))
-        speed, cpu = _SPEED.search(text, loop.end(), end), _CPU.search(text, loop.end(), end)
-        if speed is None or cpu is None:
-            refuse("the loop's lines 'Performance:' and '% CPU use' are missing or damaged", line)
-        self.busy, self.tasks = float(cpu[1]), count(cpu[2], line)
-        self.threads = 1 if cpu[3] == "no" else count(cpu[3], line)
-        if not self.tasks or self.tasks * self.threads != procs:
-            refuse(f"{procs} procs are not {cpu[2]} tasks x {cpu[3]} threads", line)
-        self.rate = figure(speed[3], line)
-        self.ns_per_day = figure(speed[1], line) if speed[1] else None
-        if self.ns_per_day and not near(self.ns_per_day * figure(speed[2], line), 24, 0.06):
-            refuse(f"{speed[1]} ns/day are not {speed[2]} hours/ns", line)
-        # timesteps/s has three decimals: in slow runs those are what limits it.
-        if not near(self.rate * self.loop, self.steps, 1e-4 + 6e-4 / self.rate):
-            refuse(f"{self.steps} steps in {loop[1]} s are not {speed[3]} timesteps/s", line)
-        self.atom_rate = self.steps * self.atoms / self.loop / 1e6
-        if speed[4]:
-            said = figure(speed[4], line) * _PREFIX[speed[5]] / 1e6
-            if not near(said, self.atom_rate, 1e-3):
-                refuse(f"{speed[4]} {speed[5]}atom-step/s do not fit steps, atoms and time", line)
-        self.thermo = _thermo(text, start, loop.start())
+    loop: float
+    rate: float
+    ns_per_day: float | None
+    steps: int
+    atoms: int
+    tasks: int
+    threads: int
+    busy: float
+    thermo: Mapping[str, float]
 
     def samples(self, case: Case) -> list[Sample]:
         """Return the run's figures as samples at `case`."""
-        values = [("loop", self.loop), ("rate", self.rate), ("atom_rate", self.atom_rate)]
+        atom_rate = self.steps * self.atoms / self.loop / 1e6
+        values = [("loop", self.loop), ("rate", self.rate), ("atom_rate", atom_rate)]
         if self.ns_per_day:
             values.append(("ns_per_day", self.ns_per_day))
         return [Sample(name, case, (value,)) for name, value in values]
@@ -149,22 +134,54 @@ class _Run:
         )
 
 
-def _runs(text: str) -> Iterable[_Run]:
-    """Yield the runs in order; refuses one whose beginning or end is missing."""
-    ends = [match.start() for match in re.finditer("Loop time of ", text)]
-    starts = [m.start() for mark in _MEMORY for m in re.finditer(f"^{mark}", text, re.M)]
-    starts.sort()
+def _runs(text: str) -> list[_Run]:
+    """Return the runs in order; refuses one whose beginning or end is missing, and an ERROR."""
+    starts: list[int] = []
+    for begin in _BEGIN.finditer(text):
+        at = begin.start() + 1
+        if begin[1]:
+            refuse(f"LAMMPS says: {line_at(text, at)[:160]!r}", line_of(text, at))
+        starts.append(at)
+    ends = [end.start() for end in _LOOPS.finditer(text)]
     if len(starts) != len(ends):
         refuse(f"runs begun: {len(starts)}, ended: {len(ends)}")
-    for number, (start, at) in enumerate(zip(starts, ends, strict=True)):
-        until = starts[number + 1] if number + 1 < len(starts) else len(text)
-        loop = _LOOP.match(text, at)
-        if loop is None or not start < at < until:
-            refuse(
-                "expected 'Loop time of T on P procs for N steps with A atoms'", line_of(text, at)
-            )
-        if text.find("\nMinimization stats:", at, until) < 0:
-            yield _Run(text, start, loop, until)
+    runs: list[_Run] = []
+    for start, at, until in zip(starts, ends, [*starts[1:], len(text)], strict=True):
+        try:
+            loop = _LOOP.match(text, at)
+            if loop is None or not start < at < until:
+                refuse("expected 'Loop time of T on P procs for N steps with A atoms'")
+            if text.find("\nMinimization stats:", at, until) < 0:
+                runs.append(_run(text, start, loop, until))
+        except ParseError as error:
+            refuse(error.cause, line_of(text, at))
+    return runs
+
+
+def _run(text: str, start: int, loop: re.Match[str], end: int) -> _Run:
+    """Return what the text says of the run whose table begins at `start`."""
+    speed = _SPEED.search(text, loop.end(), end)
+    busy = text.find("% CPU use with ", loop.end(), end)
+    cpu = _CPU.search(text, text.rfind("\n", 0, busy), end) if busy >= 0 else None
+    if speed is None or cpu is None:
+        refuse("the loop's lines 'Performance:' and '% CPU use' are missing or damaged")
+    seconds, rate = figure(loop[1]), figure(speed[3])
+    procs, steps, atoms = map(count, loop.group(2, 3, 4))
+    tasks, threads = count(cpu[2]), 1 if cpu[3] == "no" else count(cpu[3])
+    if not tasks or tasks * threads != procs:
+        refuse(f"{procs} procs are not {cpu[2]} tasks x {cpu[3]} threads")
+    ns_per_day = figure(speed[1]) if speed[1] else None
+    if ns_per_day and not near(ns_per_day * figure(speed[2]), 24, 0.06):
+        refuse(f"{speed[1]} ns/day are not {speed[2]} hours/ns")
+    # timesteps/s has three decimals: in slow runs those are what limits it.
+    if not near(rate * seconds, steps, 1e-4 + 6e-4 / rate):
+        refuse(f"{steps} steps in {loop[1]} s are not {speed[3]} timesteps/s")
+    if speed[4]:
+        said = figure(speed[4]) * _PREFIX[speed[5]]
+        if not near(said, steps * atoms / seconds, 1e-3):
+            refuse(f"{speed[4]} {speed[5]}atom-step/s do not fit steps, atoms and time")
+    thermo = _thermo(text, start, loop.start())
+    return _Run(seconds, rate, ns_per_day, steps, atoms, tasks, threads, float(cpu[1]), thermo)
 
 
 def _thermo(text: str, start: int, end: int) -> dict[str, float]:
@@ -178,9 +195,7 @@ def _thermo(text: str, start: int, end: int) -> dict[str, float]:
         if name in _CLOCKS:
             continue
         if word.lower().strip("+-") in ("nan", "inf"):
-            refuse(
-                f"{name} of the last step is {word}: the simulation broke down", line_of(text, end)
-            )
+            refuse(f"{name} of the last step is {word}: the simulation broke down")
         try:
             found[name] = float(word)
         except ValueError:
