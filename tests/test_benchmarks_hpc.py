@@ -289,6 +289,11 @@ OUT_OF_ORDER = {
         (r"(?<=\n) +8 +2 ", "          00             2 "),
         "not a whole row: '00 ",
     ),
+    "figure that is none in a row of 0 B": (
+        "nccl_tests/good-real-2_10_alltoall",
+        (r" 1\.63 ", " 1.6.3 "),
+        "not a whole row: '0 ",
+    ),
     "more rows than GPUs": (
         "p2p_bandwidth/good-real-rtx4090_no_access",
         (r"(\n +1 [^\n]*)(\nUnidirectional P2P=Enabled)", r"\1\1\2"),

@@ -60,7 +60,7 @@ def _row(root: bool, iterations: bool) -> re.Pattern[str]:
 
     It begins with the end of the line before, so that what is no row is skipped at once.
     """
-    figures = " ++([0-9][0-9.e+-]*+)" * 3 + r" ++(N/A|[0-9]\S*+)"
+    figures = " ++([0-9]++[.]?+[0-9]*+(?:e[+-]?[0-9]++)?+)" * 3 + r" ++(N/A|[0-9]\S*+)"
     figures += r"(?: ++[0-9]\S*+){4}" if iterations else ""
     kind = r" ++(\w++)(?: ++([a-z]\w*+))?" + (" ++(-?[0-9]++)" if root else "()")
     return re.compile(
