@@ -9,12 +9,14 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
+from paribus.benchmarks._complaints import begin
 from paribus.benchmarks._json import amount, document, inner
-from paribus.benchmarks._phrases import Phrases
-from paribus.benchmarks._tool import count, figure, line_at, line_of, once, refuse
+from paribus.benchmarks._tool import count, figure, line_of, once, refuse
 from paribus.model import Case, Reading, Sample, Scalar
 
-_COMPLAINTS = Phrases(("ERROR: ", "WARNING: Incorrect data", "WARNING: incorrect data"))
+_COMPLAINTS = ("ERROR: ", "WARNING: Incorrect data", "WARNING: incorrect data")
+_MARK = ": MPI Coordinated Test of Parallel I/O"
+_JSON = '"stoneWallingWearOut":'
 _TITLE = re.compile(r"IOR-(\S+): MPI Coordinated Test of Parallel I/O")
 _OPTION = re.compile(
     r"\n(api|access|segments|tasks|nodes|repetitions|xfersize|blocksize) +: ([^\n]*)"
@@ -35,12 +37,9 @@ _OPTIONS = ("api", "access", "segments", "tasks", "nodes", "repetitions", "xfers
 
 def read(text: str) -> Reading:
     """Return bandwidth, and operations per second where printed, of every repetition."""
-    if complaints := _COMPLAINTS.within(text):
-        at = min(map(text.find, complaints))
-        refuse(f"IOR says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
-    if '"stoneWallingWearOut":' in text:
-        return _of_json(document(text, '"stoneWallingWearOut":'))
-    return _of_text(text)
+    mark = _JSON if _JSON in text else _MARK
+    at = begin(text, mark, "IOR's title", "IOR", _COMPLAINTS)
+    return _of_json(document(text, mark)) if mark == _JSON else _of_text(text, at)
 
 
 def _of_json(said: dict[str, Any]) -> Reading:
@@ -65,8 +64,7 @@ def _of_json(said: dict[str, Any]) -> Reading:
     return _reading(str(inner(said, "Version")), options, rows, summary, 0)
 
 
-def _of_text(text: str) -> Reading:
-    at = once(text, ": MPI Coordinated Test of Parallel I/O", "IOR's title")
+def _of_text(text: str, at: int) -> Reading:
     title = _TITLE.match(text, text.rfind("\n", 0, at) + 1)
     if not title:
         refuse("expected 'IOR-VERSION: MPI Coordinated Test of Parallel I/O'", line_of(text, at))

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from paribus.benchmarks import _linpack
+from paribus.benchmarks._complaints import begin
 from paribus.benchmarks._parameters import positive, threads
-from paribus.benchmarks._phrases import Phrases
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, refuse, tool
 from paribus.errors import ParseError, UserError
 from paribus.model import (
@@ -26,8 +26,7 @@ from paribus.model import (
 _TITLE = "HPC Challenge Benchmark version "
 _VERSION = re.compile(r"(\d+\.\d+\.\d+)\s")
 _PAIR = re.compile(r"\n(\w+)=(\S*)[ \t]*(?=\n)")
-_COMPLAINTS = Phrases(("cannot open file hpccinf.txt", ">>> Need at least", ">>> Illegal input"))
-_FAILED = Phrases((" FAILED ",))
+_COMPLAINTS = ("cannot open file hpccinf.txt", ">>> Need at least", ">>> Illegal input")
 _FEW = re.compile(r"0(\.00\d*)?|\d(\.\d+)?e-\d+")
 """A share of at most 1 %."""
 
@@ -67,10 +66,7 @@ def command(request: Request) -> Program:
 
 def read(text: str) -> Reading:
     """Return what stands in hpccoutf.txt; raises ParseError with the line."""
-    if complaints := _COMPLAINTS.within(text):
-        at = text.find(min(complaints))
-        refuse(f"HPCC says {line_at(text, at).strip()[:100]!r}", line_of(text, at))
-    start = once(text, _TITLE, "the title of HPCC") + len(_TITLE)
+    start = begin(text, _TITLE, "the title of HPCC", "HPCC", _COMPLAINTS) + len(_TITLE)
     version = _VERSION.match(text, start)
     if version is None:
         refuse("the version of HPCC is missing", line_of(text, start))
@@ -146,8 +142,7 @@ def _check(text: str, summary: Mapping[str, str]) -> None:
             refuse(f"AvgPingPong{unit} is not between minimum and maximum")
     if not _FEW.fullmatch(summary.get("MPIRandomAccess_ErrorsFraction", "")):
         refuse("MPIRandomAccess had more than 1 % errors, or does not say how many")
-    if _FAILED.within(text):
-        at = text.find(" FAILED ")
+    if (at := text.find(" FAILED ")) >= 0:
         refuse(f"a check failed: {line_at(text, at).strip()[:80]!r}", line_of(text, at))
 
 

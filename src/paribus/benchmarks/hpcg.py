@@ -7,8 +7,9 @@ import re
 from collections import Counter
 from itertools import repeat
 
+from paribus.benchmarks._complaints import begin
 from paribus.benchmarks._parameters import positive, threads, wanted_threads
-from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
+from paribus.benchmarks._tool import count, figure, line_of, path_or, refuse, tool
 from paribus.errors import ParseError
 from paribus.model import (
     Case,
@@ -54,10 +55,8 @@ def read(text: str) -> Reading:
 
     The other file, hpcg*.txt, may stand before or after it.
     """
-    if (at := text.find("INVALID")) >= 0:
-        refuse(f"HPCG says {line_at(text, at).strip()[:100]!r}", line_of(text, at))
-    begin = once(text, _TITLE, "the title of HPCG")
-    values = _values(text, begin)
+    start = begin(text, _TITLE, "the title of HPCG", "HPCG", ("INVALID",))
+    values = _values(text, start)
 
     def place(key: str) -> int:
         return line_of(text, text.rfind(f"\n{key}=") + 1)
@@ -103,16 +102,16 @@ def read(text: str) -> Reading:
     parameters["iterations_per_set"] = count(value(per_set))
     facts = {
         "hpcg.time_s": seconds,
-        "hpcg.reference_kernels": text.count("Final Summary::Reference version of", begin),
+        "hpcg.reference_kernels": text.count("Final Summary::Reference version of", start),
     }
     sample = Sample("gflops", Case(), (rating,))
     return Reading("hpcg", value("version"), parameters, ranks, (sample,), facts)
 
 
-def _values(text: str, begin: int) -> dict[str, str]:
+def _values(text: str, start: int) -> dict[str, str]:
     """Return the values by key; of keys that come several times none is kept."""
     # The levels of the multigrid have the same keys, and nothing that is read.
-    lines = [line for line in text[begin:].split("\n") if "=" in line and _LEVELS not in line]
+    lines = [line for line in text[start:].split("\n") if "=" in line and _LEVELS not in line]
     values = {key: value for key, _, value in map(str.rpartition, lines, repeat("="))}
     if len(values) < len(lines):
         for key, times in Counter(line.rpartition("=")[0] for line in lines).items():
@@ -122,7 +121,7 @@ def _values(text: str, begin: int) -> dict[str, str]:
                 refuse(f"{key!r} is there twice", line_of(text, text.rfind(f"\n{key}=") + 1))
             del values[key]
     if not _VERSION.fullmatch(values.get("version", "").rstrip()):
-        refuse("the version of HPCG is missing", line_of(text, begin))
+        refuse("the version of HPCG is missing", line_of(text, start))
     return values
 
 

@@ -9,9 +9,9 @@ from functools import cache
 from itertools import product
 
 from paribus.benchmarks import _linpack
+from paribus.benchmarks._complaints import begin
 from paribus.benchmarks._parameters import threads
-from paribus.benchmarks._phrases import Phrases
-from paribus.benchmarks._tool import HEAD, line_at, line_of, once, refuse, tool
+from paribus.benchmarks._tool import HEAD, line_of, once, refuse, tool
 from paribus.model import (
     Case,
     Metric,
@@ -25,7 +25,7 @@ from paribus.model import (
 
 _TITLE = "HPLinpack 2."
 _VERSION = re.compile(r"HPLinpack (2\.\d)\s")
-_COMPLAINTS = Phrases((">>> Need at least", ">>> Illegal input", "HPL ERROR"))
+_COMPLAINTS = (">>> Need at least", ">>> Illegal input", "HPL ERROR")
 _ONE = ("PMAP", "SWAP", "L1", "U", "EQUIL", "ALIGN")
 
 
@@ -53,10 +53,7 @@ def _case(n: int, nb: int, p: int, q: int, variant: str) -> Case:
 
 def read(text: str) -> Reading:
     """Return what HPL printed, on stdout or into HPL.out; raises ParseError with the line."""
-    if complaints := _COMPLAINTS.within(text):
-        at = text.find(min(complaints))  # ">>>" before "HPL ERROR", which says less
-        refuse(f"HPL refused: {line_at(text, at)[:80]!r}", line_of(text, at))
-    start = once(text, _TITLE, "the title of HPL")
+    start = begin(text, _TITLE, "the title of HPL", "HPL", _COMPLAINTS)
     version = _VERSION.match(text, start)
     if version is None:
         refuse("the version of HPL is missing", line_of(text, start))

@@ -7,9 +7,9 @@ import re
 from collections.abc import Collection
 from functools import cache
 
+from paribus.benchmarks._complaints import begin
 from paribus.benchmarks._parameters import one_of, positive
-from paribus.benchmarks._phrases import Phrases
-from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
+from paribus.benchmarks._tool import line_of, once, path_or, refuse, tool
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
 
 _TITLE = re.compile(r"mdtest-(\S+) was launched with ([1-9]\d*) total task\(s\) on (\d+) node")
@@ -27,7 +27,8 @@ _ROW = re.compile(
     r"(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) *$",
     re.M,
 )
-_COMPLAINTS = Phrases(("ERROR: ", "FAIL", "was launched with -"))
+_COMPLAINTS = ("ERROR: ", "FAIL", "was launched with -")
+_LAUNCHED = " was launched with "
 _NAMES = {"directories": "Directory", "files": "File"}
 _OWN = {
     "directories": ("creation", "stat", "rename", "removal"),
@@ -54,10 +55,7 @@ def cases(request: Request) -> list[tuple[str, Case]]:
 
 def read(text: str) -> Reading:
     """Return the mean rate of every operation over mdtest's iterations."""
-    if complaints := _COMPLAINTS.within(text):
-        at = min(map(text.find, complaints))
-        refuse(f"mdtest says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
-    at = once(text, " was launched with ", "mdtest's line 'was launched with'")
+    at = begin(text, _LAUNCHED, "mdtest's line 'was launched with'", "mdtest", _COMPLAINTS)
     title = _TITLE.match(text, text.rfind("\n", 0, at) + 1)
     items, summary = _ITEMS.search(text, at), _SUMMARY.search(text, at)
     if not (title and items and summary) or text.count("SUMMARY rate") != 1:
@@ -132,7 +130,7 @@ BENCHMARK = tool(
     summary="mdtest: files and directories made, looked up, read and removed per second",
     metrics=(Metric("rate", "ops/s", "higher", margin=0.05),),
     reader=read,
-    marks=(" was launched with ",),
+    marks=(_LAUNCHED,),
     command=command,
     cases=cases,
     spare=[("rate", Case.of(op="directory rename"))],
