@@ -6,7 +6,9 @@ import re
 import shutil
 from pathlib import Path
 
-from log_folders import FIXTURES, in_turns, judged, many, osu, text_of, words_of, write
+import pytest
+
+from log_folders import FIXTURES, in_turns, judged, many, names_of, osu, text_of, words_of, write
 from paribus.errors import UserError
 
 
@@ -63,6 +65,28 @@ def test_other_work_withholds_the_verdict(tmp_path: Path) -> None:
             continue  # its parameters differ already
         reason = found.headlines[0].verdict.reason
         assert ("the work is not the same" in reason) == (text is other)
+
+
+def test_calculations_of_other_numbers_of_iterations_are_compared_by_the_time_of_one(
+    tmp_path: Path,
+) -> None:
+    text = (FIXTURES / "qe" / "good-al32_1rank.out").read_text()
+    first, *steps = re.split(r"(?m)^(?=     iteration # )", text)
+    fewer = first + "".join(steps[:1] + steps[2:])
+    said = f"convergence has been achieved in {len(steps):3} iterations"
+    assert said in fewer
+    fewer = fewer.replace(said, said.replace(str(len(steps)), str(len(steps) - 1)))
+    a, b = write(tmp_path / "a", {"x.out": text}), write(tmp_path / "b", {"x.out": fewer})
+    found = judged(a, b)
+    (head,) = found.headlines
+    assert "the work is not the same" not in head.verdict.reason
+    assert head.comparison is not None
+    assert head.comparison.ratio == pytest.approx(len(steps) / (len(steps) - 1))
+    assert text_of(found, "iterations differ") == (
+        f"qe did not take as many iterations in every log: a {len(steps)}; b {len(steps) - 1}."
+        " What is compared is the time of one."
+    )
+    assert "iterations differ" not in names_of(judged(a, write(tmp_path / "c", {"x.out": text})))
 
 
 def test_trajectories_that_moved_apart_are_of_the_same_work(tmp_path: Path) -> None:

@@ -223,9 +223,20 @@ def other_work(one: Log, other: Log) -> list[str]:
         tolerance = max(SAME_TRAJECTORY, 10 / math.sqrt(3 * atoms))
     return [
         key
-        for key, name in keys.items()
-        if name.removesuffix("s") != per and not _alike(mine.get(key), others.get(key), tolerance)
+        for key in keys
+        if not _is_divisor(key, per) and not _alike(mine.get(key), others.get(key), tolerance)
     ]
+
+
+def iterations(log: Log) -> Scalar | None:
+    """Return by how many iterations a log's figure of merit was divided, None if by none."""
+    per = BENCHMARKS[log.reading.benchmark].metrics[0].name
+    facts = log.reading.facts.items()
+    return next((value for key, value in facts if _is_divisor(key, per)), None)
+
+
+def _is_divisor(key: str, per: str) -> bool:
+    return key.startswith(WORK) and key.rpartition(".")[2].removesuffix("s") == per
 
 
 def _alike(one: object, other: object, tolerance: float) -> bool:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.comparable import other_work
+from paribus.compare.comparable import iterations, other_work
 from paribus.compare.imported import Answers, judge_table, merged
-from paribus.compare.logs import Log, Unread
+from paribus.compare.logs import Log, Unread, natural
 from paribus.compare.pairing import PUBLISHED, Kind, Logs, Pairing, made, sources_of
 from paribus.compare.provenance import IN_TURNS
 from paribus.errors import UserError
@@ -159,6 +159,7 @@ def _notices(logs: Logs) -> Iterable[Notice]:
     )
     yield from _sentences("cases left out", "Cases left out: ", logs.cases)
     yield from _versions(logs)
+    yield from _iterations(logs)
     yield from _guards(logs)
     yield from _one_after_the_other(logs)
     yield from _two_tools(logs)
@@ -205,6 +206,25 @@ def _versions(logs: Logs) -> Iterable[Notice]:
                 "warning",
                 f"{kind.label} is not of one version: {told}. Part of the ratio may be the"
                 " program's.",
+                (kind.label,),
+            )
+
+
+def _iterations(logs: Logs) -> Iterable[Notice]:
+    """Say of calculations that took other numbers of iterations what is compared of them."""
+    for kind in logs.kinds:
+        by_arm: dict[str, set[str]] = {}
+        for log in kind.logs:
+            by_arm.setdefault(log.arm, set()).add(str(iterations(log)))
+        if len(set().union(*by_arm.values())) > 1:
+            told = "; ".join(
+                f"{arm} {', '.join(sorted(n, key=natural))}" for arm, n in by_arm.items()
+            )
+            yield Notice(
+                "iterations differ",
+                "note",
+                f"{kind.label} did not take as many iterations in every log: {told}. What is"
+                " compared is the time of one.",
                 (kind.label,),
             )
 
