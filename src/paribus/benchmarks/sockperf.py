@@ -17,7 +17,7 @@ exec "$0" ping-pong -i "${address:-$name}" "$@"
 """
 _P = r"^sockperf: +"
 _VERSION = re.compile(_P + r"== version #(\S+) == *$", re.M)
-_PEER = re.compile(r"^\[ *0\] IP = \S+ +PORT = +\d+ # (TCP|UDP) *$", re.M)
+_PEER = re.compile(r"\n\[ *0\] IP = \S+ +PORT = +\d+ # (TCP|UDP) *$", re.M)
 _VALID = re.compile(
     _P
     + r"\[Valid Duration\] RunTime=(\d+\.\d+) sec; SentMessages=(\d+); ReceivedMessages=(\d+) *$",
@@ -34,9 +34,10 @@ _SUMMARY = re.compile(_P + r"Summary: (Latency|Round trip) is (\d+\.\d+) usec *$
 _OBSERVED = re.compile(_P + r"Total (\d+) observations; ", re.M)
 _PERCENTILES = re.compile(
     r"(?:sockperf: ---> (?:<MAX> observation|MAX observation|percentile \d+\.\d+|"
-    r"<MIN> observation|MIN observation) = +\d+\.\d+ *(?:\n|\Z))+"
+    r"<MIN> observation|MIN observation) = +\d+\.\d+ *(?:\n|\Z))+",
+    re.A,
 )
-_ROW = re.compile(r"(MAX|MIN|percentile (\d+\.\d+))\D* = +(\d+\.\d+)")
+_ROW = re.compile(r"---> (?:<?(M[AXIN]+)>? observation|percentile (\d+\.\d+)) = +(\d+\.\d+)")
 
 
 def command(request: Request) -> Program:
@@ -54,12 +55,16 @@ def read(text: str) -> Reading:
         if (at := text.find(mark)) >= 0:
             refuse(f"sockperf says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
     at = once(text, "== version #", "sockperf's line with its version")
-    version = _match(_VERSION, text, "sockperf's version")
-    peer = _match(_PEER, text, "protocol and port")
-    total, valid = _match(_TOTAL, text, "[Total Run]"), _match(_VALID, text, "[Valid Duration]")
-    average, summary = _match(_AVERAGE, text, "the average"), _match(_SUMMARY, text, "the summary")
-    lost = _match(_LOST, text, "the count of lost messages")
-    observed = _match(_OBSERVED, text, "the count of observations")
+    version = _line(text, "== version #", _VERSION, "sockperf's version")
+    peers = _PEER.findall(f"\n{text}")
+    if len(peers) != 1:
+        refuse(f"expected protocol and port once, got {len(peers)} times")
+    total = _line(text, "[Total Run]", _TOTAL, "[Total Run]")
+    valid = _line(text, "[Valid Duration]", _VALID, "[Valid Duration]")
+    average = _line(text, "====> avg-", _AVERAGE, "the average")
+    lost = _line(text, "# dropped messages", _LOST, "the count of lost messages")
+    summary = _line(text, "Summary: ", _SUMMARY, "the summary")
+    observed = _line(text, " observations; ", _OBSERVED, "the count of observations")
     line = line_of(text, summary.start())
     if summary[1] != "Latency" or average[1] == "rtt":
         refuse("round trips (--full-rtt) instead of half of them", line)
@@ -73,7 +78,7 @@ def read(text: str) -> Reading:
     mean = figure(summary[2], line)
     if not tails["MIN"] <= mean <= tails["MAX"]:
         refuse(f"the mean {mean} is not between minimum and maximum", line)
-    parameters: dict[str, Scalar] = {"protocol": peer[1], "seconds": round(float(total[1]))}
+    parameters: dict[str, Scalar] = {"protocol": peers[0], "seconds": round(float(total[1]))}
     samples = (
         Sample("latency", Case(), (tails["50.000"],)),
         Sample("latency_mean", Case(), (mean,)),
@@ -86,25 +91,26 @@ def read(text: str) -> Reading:
     return Reading("sockperf", version[1], parameters, None, samples, guards=guards)
 
 
-def _match(pattern: re.Pattern[str], text: str, what: str) -> re.Match[str]:
-    found = list(pattern.finditer(text))
-    if len(found) != 1:
-        refuse(f"expected {what} once, got {len(found)} times")
-    return found[0]
+def _line(text: str, mark: str, pattern: re.Pattern[str], what: str) -> re.Match[str]:
+    """Return the one line with `mark`, which must be as `pattern` has it."""
+    at = once(text, mark, what)
+    found = pattern.match(text, text.rfind("\n", 0, at) + 1)
+    if not found:
+        refuse(f"{what} is not whole", line_of(text, at))
+    return found
 
 
 def _percentiles(text: str, at: int) -> dict[str, float]:
     block = _PERCENTILES.search(text, at)
     if not block or text.count("sockperf: --->") != block[0].count("sockperf: --->"):
         refuse("the percentiles are not whole", line_of(text, at))
-    line = line_of(text, block.start())
-    found = [(row[2] or row[1], figure(row[3], line)) for row in _ROW.finditer(block[0])]
-    values = [value for _, value in found]
-    if values != sorted(values, reverse=True):
-        refuse("a higher percentile is below a lower one", line)
-    tails = dict(found)
-    if len(tails) != len(found) or not {"MAX", "MIN", "50.000", "99.000"} <= set(tails):
-        refuse("a percentile is missing or there twice", line)
+    rows = _ROW.findall(block[0])
+    tails = {end or percentile: float(value) for end, percentile, value in rows}
+    if len(tails) != len(rows) or not tails.keys() >= {"MAX", "MIN", "50.000", "99.000"}:
+        refuse("a percentile is missing or there twice", line_of(text, at))
+    values = list(tails.values())
+    if not values[-1] > 0 or values != sorted(values, reverse=True):
+        refuse("a higher percentile is below a lower one, or not above zero", line_of(text, at))
     return tails
 
 
