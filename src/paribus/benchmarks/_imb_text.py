@@ -29,10 +29,10 @@ _CALLED = re.compile(r"\n# Calling sequence was:[ \t]*\n\s*# *(\S[^\n]*)")
 _LONGEST = re.compile(r"\n# Maximum message length in bytes: +(\d+)")
 _TYPE = re.compile(r"\n# MPI_Datatype +: +(\w+)")
 # The date is read where logs are put in order; here it must only be one, as ctime(3) writes it.
-_NO_DATE = re.compile(
-    r"\n# Date +: (?!(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) "
+_DATE = re.compile(
+    r"\n# Date +: (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) "
     r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (?:[ 0][1-9]|[12]\d|3[01]) "
-    r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d [1-9]\d{3}[ \t]*\n)"
+    r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d [1-9]\d{3}[ \t]*(?=\n)"
 )
 _END = "# All processes entering MPI_Finalize"
 _LAST = "the last line, 'All processes entering MPI_Finalize',"
@@ -94,14 +94,22 @@ class _Table(NamedTuple):
         refuse(cause, line_of(self.text, self.at) + row)
 
 
+class _Settings(NamedTuple):
+    """What stands before the tables: `longest` of 0 is not known, `fixed` are repetitions."""
+
+    listed: tuple[str, ...]
+    datatype: str
+    longest: int
+    fixed: bool
+    options: str
+
+
 class _Output(NamedTuple):
-    """All of one output; `words` are those of the calling sequence."""
+    """All of one output."""
 
     version: str
-    listed: tuple[str, ...]
-    words: tuple[str, ...]
-    datatype: str
-    tables: tuple[_Table, ...]
+    settings: _Settings
+    tables: list[_Table]
 
 
 def read(name: str, part: str, metrics: tuple[Metric, ...], text: str) -> Reading:
@@ -109,11 +117,9 @@ def read(name: str, part: str, metrics: tuple[Metric, ...], text: str) -> Readin
     output = _output(text)
     own = [table for table in output.tables if table.part == part]
     if not own:
-        refuse(f"no table of {part}: the list has {', '.join(output.listed)[:100]}")
+        refuse(f"no table of {part}: the list has {', '.join(output.settings.listed)[:100]}")
     ranks = _check_counts(own, fixed=part in ("PingPong", "PingPing"))
-    said = _parameters(own, output)
-    if output.datatype:
-        said["datatype"] = output.datatype
+    said = _parameters(own, output.settings)
     found = [sample for table in own for sample in _samples(table, metrics, len(own) > 1)]
     return Reading(name, output.version, said, ranks, tuple(found))
 
@@ -149,24 +155,39 @@ def _whole(text: str) -> _Output:
         once(text, _END, _LAST)
     if any(mark in around for mark in _COMPLAINTS):
         refuse("it says that it did not measure all")
-    if wrong := _NO_DATE.search(text, begin, listed.end()):
-        said = line_at(text, wrong.start() + 1)
-        refuse(f"not a date: {said[:100]!r}", line_of(text, wrong.start() + 1))
-    called, longest, kind = (
-        pattern.search(text, begin, listed.end()) for pattern in (_CALLED, _LONGEST, _TYPE)
-    )
-    output = _Output(
-        version=title[1],
-        listed=tuple(listed[1].replace("#", "").split()),
-        words=tuple(called[1].split()) if called else (),
-        datatype=kind[1] if kind else "",
-        tables=tuple(tables),
-    )
+    header = _DATE.sub("", text[begin : listed.end()], count=1)
+    if "\n# Date " in header:
+        at = text.find("\n# Date ", begin) + 1
+        refuse(f"not a date: {line_at(text, at)[:100]!r}", line_of(text, at))
+    settings = _settings(header)
     for table in tables:
-        _check(table, 0 if "-msglen" in output.words or not longest else int(longest[1]))
-    if missing := set(output.listed) ^ {table.part for table in tables}:
+        _check(table, settings.longest)
+    if missing := set(settings.listed) ^ {table.part for table in tables}:
         refuse(f"{sorted(missing)[0]} is in the list or has a table, but not both")
-    return output
+    return _Output(title[1], settings, tables)
+
+
+# Without its date a header is often that of the output before.
+@lru_cache(maxsize=64)
+def _settings(header: str) -> _Settings:
+    """Return what the lines from the title to the end of the list say."""
+    listed, called, longest, kind = (
+        pattern.search(header) for pattern in (_LIST, _CALLED, _LONGEST, _TYPE)
+    )
+    parts = listed[1].replace("#", "").split() if listed else []
+    words = called[1].split() if called else []
+    known, option, kept = {part.lower() for part in parts}, "", []
+    for word in words[1:]:
+        option = word if word.startswith("-") else option
+        if option and option not in _POINTS and word.lower() not in known:
+            kept.append(word)
+    return _Settings(
+        listed=tuple(parts),
+        datatype=kind[1] if kind else "",
+        longest=int(longest[1]) if longest and "-msglen" not in words else 0,
+        fixed="-iter_policy off" in " ".join(words),
+        options=" ".join(kept),
+    )
 
 
 def _tables(text: str, at: int) -> tuple[list[_Table], int]:
@@ -309,25 +330,21 @@ def _check_counts(own: list[_Table], *, fixed: bool) -> int:
     return ranks
 
 
-def _parameters(own: list[_Table], output: _Output) -> dict[str, Scalar]:
+def _parameters(own: list[_Table], settings: _Settings) -> dict[str, Scalar]:
     """Return what tables and calling sequence say of how was measured."""
     said: dict[str, Scalar] = {}
     # Unless it is told not to, IMB repeats what takes long less often: no setting of the user's.
-    if "-iter_policy off" in " ".join(output.words):
+    if settings.fixed:
         counts = list(dict.fromkeys(n for table in own for n in table.columns["#repetitions"]))
         said["iterations"] = int(counts[0]) if len(counts) == 1 else "/".join(counts)
     if any("Group" in table.columns for table in own):
         said["multi"] = 1
     elif any(table.multi for table in own):
         said["multi"] = 0
-    kept: list[str] = []
-    option, parts = "", {part.lower() for part in output.listed}
-    for word in output.words[1:]:
-        option = word if word.startswith("-") else option
-        if option and option not in _POINTS and word.lower() not in parts:
-            kept.append(word)
-    if kept:
-        said["options"] = " ".join(kept)
+    if settings.options:
+        said["options"] = settings.options
+    if settings.datatype:
+        said["datatype"] = settings.datatype
     return said
 
 
