@@ -8,27 +8,9 @@ from typing import NamedTuple
 
 from paribus.benchmarks._apps import absolute, near, shipped, words
 from paribus.benchmarks._parameters import positive, threads, wanted_threads
-from paribus.benchmarks._tool import (
-    count,
-    figure,
-    line_at,
-    line_of,
-    once,
-    path_or,
-    refuse,
-    tool,
-)
+from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.errors import ParseError, UserError
-from paribus.model import (
-    Case,
-    Metric,
-    Parameter,
-    Program,
-    Reading,
-    Request,
-    Sample,
-    Scalar,
-)
+from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
 
 ATOMS = 32_000
 """Atoms of one cell of inputs/in.lj."""
