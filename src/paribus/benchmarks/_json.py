@@ -48,7 +48,7 @@ def inner(tree: Any, *path: str | int) -> Any:
 def amount(tree: Any, *path: str | int, zero: bool = False) -> float:
     """Return the number that `path` leads to: finite, and above zero unless `zero` may be."""
     value = inner(tree, *path)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) not in (int, float):
         refuse(f"{'.'.join(map(str, path))} is {str(value)[:40]!r}, not a number")
     if not (0 <= value < math.inf) or (value == 0 and not zero):
         refuse(f"{'.'.join(map(str, path))} is {value}: not a measurement")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from paribus.benchmarks._dates import launch_date
 from paribus.benchmarks._json import amount, document, inner
 from paribus.benchmarks._parameters import one_of, positive
 from paribus.benchmarks._tool import line_at, line_of, once, path_or, refuse, tool
@@ -13,13 +12,14 @@ from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sa
 
 _FIRST = "Connecting to host "
 _JSON = '"iperf 3'
-_CONNECTED = re.compile(r"^\[ *(\d+)\] local \S+ port \d+ connected to ", re.M)
+_CONNECTED = re.compile(r"\n\[ *(\d+)\] local \S+ port \d+ connected to ", re.M)
 _TOTAL = re.compile(
-    r"^\[ *(\d+|SUM)\](?:\[[RT]X-[CS]\])? +0\.00-(\d+\.\d\d) +sec +"
+    r"\n\[ *(\d+|SUM)\](?:\[[RT]X-[CS]\])? +0\.00-(\d+\.\d\d) +sec +"
     r"(\d+(?:\.\d+)?) ([KMGT]?)Bytes +(\d+(?:\.\d+)?) ([KMGT]?)(bits|Bytes)/sec +"
     r"(?:\d+|(\d+\.\d+) ms +(\d+)/(\d+) \([\d.e-]+%\))? *(sender|receiver) *$",
     re.M,
 )
+_VERSION = re.compile(r"\niperf (3\S*)")
 _TEN = {"": 1e-6, "K": 1e-3, "M": 1.0, "G": 1e3, "T": 1e6}
 _TWO = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 _LOST = 1.0
@@ -81,7 +81,8 @@ def _of_json(said: dict[str, Any]) -> Reading:
     }
     if seconds:
         parameters["seconds"] = int(seconds)
-    facts: dict[str, Any] = launch_date(inner(said, "start", "timestamp", "timesecs"))
+    inner(said, "start", "timestamp", "timesecs")  # whole outputs have it
+    facts: dict[str, Any] = {}
     guards: list[str] = []
     if protocol == "UDP":
         parameters["rate"] = int(amount(asked, "target_bitrate", zero=True))
@@ -100,28 +101,31 @@ def _of_json(said: dict[str, Any]) -> Reading:
 def _of_text(text: str) -> Reading:
     once(text, _FIRST, "iperf3's 'Connecting to host'")
     at = once(text, "iperf Done.", "'iperf Done.', iperf3's last line,")
-    sockets = [match[1] for match in _CONNECTED.finditer(text, 0, at)]
-    rows = list(_TOTAL.finditer(text, 0, at))
+    # Every line follows a line feed: what is searched for begins with one.
+    lines = f"\n{text[:at]}"
+    sockets = _CONNECTED.findall(lines)
+    rows = list(_TOTAL.finditer(lines))
     if text.count("sender\n") + text.count("receiver\n") > len(rows) or not sockets:
         refuse("a row of sender or receiver is not whole", line_of(text, at))
     if any("X-" in row[0][:20] for row in rows):
         refuse("figures of both directions: let iperf3 print JSON (-J)", line_of(text, at))
     wanted = [*sockets, "SUM"] if len(sockets) > 1 else sockets
-    received: dict[str, re.Match[str]] = {}
     for side in ("sender", "receiver"):
         found = [row for row in rows if row[11] == side]
         if [row[1] for row in found] != wanted:
             refuse(f"expected the {side}'s rows {wanted}, got {[row[1] for row in found]}")
-        for row in found:
-            _check_row(row, line_of(text, row.start()))
-        received = {row[1]: row for row in found}
+    for row in rows:
+        if wrong := _wrong(row):
+            refuse(wrong, line_of(lines, row.start()))
+    received = {row[1]: row for row in rows if row[11] == "receiver"}
     total = received[wanted[-1]]
     each = [_rate(received[socket]) for socket in sockets]
     if abs(sum(each) / _rate(total) - 1) > 0.02:
-        refuse(f"the streams' {sum(each):.1f} Mbit/s are not the sum", line_of(text, total.start()))
+        said = f"the streams' {sum(each):.1f} Mbit/s are not the sum"
+        refuse(said, line_of(lines, total.start()))
     udp = total[8] is not None
     if udp and not 0 <= int(total[9]) < int(total[10]):
-        refuse(f"{total[9]} datagrams lost of {total[10]}", line_of(text, total.start()))
+        refuse(f"{total[9]} datagrams lost of {total[10]}", line_of(lines, total.start()))
     parameters: dict[str, Scalar] = {
         "protocol": "UDP" if udp else "TCP",
         "streams": len(sockets),
@@ -129,7 +133,7 @@ def _of_text(text: str) -> Reading:
         "seconds": round(float(total[2])),
     }
     guards = _lossy(100 * int(total[9]) / int(total[10])) if udp else []
-    named = re.search(r"^iperf (3\S*)", text, re.M)
+    named = _VERSION.search(lines)
     samples = (Sample("throughput", Case(), (_rate(total),)),)
     return Reading(
         "iperf3", named[1] if named else "3", parameters, None, samples, guards=tuple(guards)
@@ -143,13 +147,15 @@ def _rate(row: re.Match[str]) -> float:
     return float(row[5]) * _TEN[row[6]]
 
 
-def _check_row(row: re.Match[str], line: int) -> None:
+def _wrong(row: re.Match[str]) -> str:
+    """Return why a row is no measurement, "" if it is one."""
     rate, seconds = _rate(row), float(row[2])
     if not (rate > 0 and seconds > 0):
-        refuse(f"{row[5]} in {row[2]} s is not a measurement", line)
+        return f"{row[5]} in {row[2]} s is not a measurement"
     moved = float(row[3]) * _TWO[row[4]] * 8 / 1e6 / seconds
     if abs(moved / rate - 1) > 0.02:
-        refuse(f"{row[3]} {row[4]}Bytes in {row[2]} s are not {rate:.4g} Mbit/s", line)
+        return f"{row[3]} {row[4]}Bytes in {row[2]} s are not {rate:.4g} Mbit/s"
+    return ""
 
 
 def _lossy(percent: float) -> list[str]:
