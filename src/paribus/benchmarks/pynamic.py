@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from paribus.benchmarks._apps import absolute
+from paribus.benchmarks._apps import absolute, columns, counts
 from paribus.benchmarks._parameters import one_of
-from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
+from paribus.benchmarks._phrases import Phrases
+from paribus.benchmarks._tool import figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.model import (
     Case,
     Metric,
@@ -19,16 +20,7 @@ from paribus.model import (
     Scalar,
 )
 
-_TITLE = re.compile(r"^Pynamic: (?:Sequoia Benchmark )?Version (\d+(?:\.\d+)+)[ \t]*$", re.M)
-_OURS = re.compile(r"^[ \t]*Pynamic: ([^\n]*)$", re.M)
-_TIME = re.compile(r"(startup|module import|module visit|fractal mpi) time = ([0-9.e-]+) secs")
-_RUN = re.compile(r"run on \S+ \S+ with (\d+) MPI tasks")
-_NAMES = {
-    "startup": "startup",
-    "module import": "import",
-    "module visit": "visit",
-    "fractal mpi": "fractal",
-}
+_FAILED = Phrases(("ImportError:", "ModuleNotFoundError:", "Traceback (most recent call last)"))
 _PROOFS = (
     "driver beginning... now importing modules",
     "driver finished importing all modules... visiting all module functions",
@@ -36,8 +28,20 @@ _PROOFS = (
     "testing mpi capability...",
     "mpi test passed!",
 )
-_SUMMARY = re.compile(r"^summary of (\S+) executable and (\d+) shared libraries[ \t]*$", re.M)
-_SIZE = re.compile(r"^Size of aggregate ([a-z ]+) of shared libraries: (\S+)[ \t]*$", re.M)
+_SECONDS = "time = (?P<{}>[0-9.e-]+) secs"
+_TITLE = re.compile(r"\nPynamic: (?:Sequoia Benchmark )?Version (\d+(?:\.\d+)+)[ \t]*$", re.M)
+# Of `other` there is one: the title.
+_LINES = re.compile(
+    r"\n(?:[ \t]*Pynamic: [ \t]*(?:run on \S+ \S+ with (?P<ranks>\d+) MPI tasks"
+    rf"|(?P<proof>{'|'.join(map(re.escape, _PROOFS))})"
+    rf"|module import {_SECONDS.format('import')}|module visit {_SECONDS.format('visit')}"
+    rf"|startup {_SECONDS.format('startup')}|fractal mpi {_SECONDS.format('fractal')})[ \t]*$"
+    r"|[ \t]*(?P<other>Pynamic: ))",
+    re.M,
+)
+_TIMES = ("import", "visit", "startup", "fractal")
+_SUMMARY = re.compile(r"summary of (\S+) executable and (\d+) shared libraries[ \t]*$", re.M)
+_SIZE = re.compile(r"\nSize of aggregate ([a-z ]+) of shared libraries: (\S+)[ \t]*$", re.M)
 
 # The argument is the time since the epoch from which the script counts its start-up. Pynamic is
 # built into a folder of its own and finds its libraries there.
@@ -64,44 +68,28 @@ def cases(request: Request) -> Iterable[tuple[str, Case]]:
 
 def read(text: str) -> Reading:
     """Return what Pynamic printed; a summary of the build may stand beside it."""
-    for mark in ("ImportError:", "ModuleNotFoundError:", "Traceback (most recent call last)"):
-        if (at := text.find(mark)) >= 0:
-            refuse(f"Pynamic failed: {line_at(text, at).strip()[:120]!r}", line_of(text, at))
-    titles = _TITLE.findall(text)
+    if failed := _FAILED.within(text):
+        at = min(map(text.find, failed))
+        refuse(f"Pynamic failed: {line_at(text, at).strip()[:120]!r}", line_of(text, at))
+    titles = _TITLE.findall(f"\n{text}")
     if len(titles) != 1:
         refuse(f"expected one title of Pynamic with its version, got {len(titles)}")
-    ranks = 0
-    times: dict[str, float] = {}
-    proofs: list[str] = []
-    for match in _OURS.finditer(text):
-        said, line = match[1].strip(), line_of(text, match.start())
-        if found := _TIME.fullmatch(said):
-            name = _NAMES[found[1]]
-            if name in times:
-                refuse(f"the {found[1]} time is there twice", line)
-            times[name] = figure(found[2], line)
-        elif run := _RUN.fullmatch(said):
-            if ranks:
-                refuse("the number of MPI tasks is there twice", line)
-            ranks = count(run[1], line)
-        elif said in _PROOFS and said not in proofs:
-            proofs.append(said)
-        elif not _TITLE.fullmatch(match[0]):
-            refuse(f"{match[0][:80]!r} is not what Pynamic prints, or there twice", line)
-    if proofs != list(_PROOFS):
-        missing = [proof for proof in _PROOFS if proof not in proofs]
+    said = columns(text, _LINES)
+    if len(said["other"]) > 1:
+        refuse(f"{len(said['other']) - 1} lines of Pynamic are none that it prints")
+    if said["proof"] != list(_PROOFS):
+        missing = [proof for proof in _PROOFS if proof not in said["proof"]]
         refuse(f"{missing[0]!r} is missing" if missing else "the lines are not in order")
-    for name in ("import", "visit", "fractal"):
-        if name not in times:
-            refuse(f"the {name} time is missing")
-    if not ranks:
-        refuse("the number of MPI tasks is missing")
+    for name in ("ranks", *_TIMES):
+        if len(said[name]) != 1 and (said[name] or name != "startup"):
+            refuse(f"{name}: there {len(said[name])} times, not once")
     parameters, facts = _summary(text)
     samples = tuple(
-        Sample(name, Case(), (times[name],))
-        for name in ("import", "visit", "startup", "fractal")
-        if name in times
+        Sample(name, Case(), (figure(value),)) for name in _TIMES for value in said[name]
     )
+    (ranks,) = counts(said["ranks"])
+    if not ranks:
+        refuse("the number of MPI tasks is 0")
     return Reading("pynamic", titles[0], parameters, ranks, samples, facts)
 
 
@@ -109,11 +97,11 @@ def _summary(text: str) -> tuple[dict[str, Scalar], dict[str, str]]:
     """Return what a summary of the build says: how many libraries, and how large."""
     if "\nsummary of " not in text:
         return {}, {}
-    once(text, "\nsummary of ", "the summary of the build")
-    summary = _SUMMARY.search(text)
+    at = once(text, "\nsummary of ", "the summary of the build") + 1
+    summary = _SUMMARY.match(text, at)
     if summary is None:
-        refuse("the summary of the build is damaged", line_of(text, text.find("\nsummary of ")) + 1)
-    sizes = {name.replace(" ", "_"): size for name, size in _SIZE.findall(text)}
+        refuse("the summary of the build is damaged", line_of(text, at))
+    sizes = {name.replace(" ", "_"): size for name, size in _SIZE.findall(f"\n{text}")}
     parameters: dict[str, Scalar] = {"libraries": int(summary[2])}
     return parameters, {f"pynamic.{name}": size for name, size in sizes.items()}
 
