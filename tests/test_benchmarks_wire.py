@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from mpis import any_mpi
 from paribus import containers
 from paribus.benchmarks import BENCHMARKS, incast
-from paribus.benchmarks._dates import launch_date
 from paribus.errors import ParseError
 from paribus.host import LocalHost, capture
 from paribus.model import Arm, Case, Container, Reading, Request, Sample, Selection, State
@@ -402,13 +401,6 @@ def test_a_clients_log_of_ucx_alone_has_no_size() -> None:
     with pytest.raises(ParseError, match="64 B is missing"):
         BENCHMARKS["ucx_perftest"].parse(client, asked)
     assert BENCHMARKS["ucx_perftest"].parse(whole, asked).samples
-
-
-def test_dates_as_tools_print_them() -> None:
-    assert launch_date(1795216378) == {"launch.date": "2026-11-20T23:12:58+00:00"}
-    assert launch_date("Fri Nov 20 23:13:02 2026") == {"launch.date": "2026-11-20T23:13:02"}
-    assert launch_date("11/20/2026 23:13:04") == {"launch.date": "2026-11-20T23:13:04"}
-    assert launch_date("soon") == launch_date(True) == launch_date(None) == launch_date(3) == {}
 
 
 @pytest.mark.parametrize("name", ["fio", "ior", "iperf3", "ib_write_bw", "incast", "mdtest"])

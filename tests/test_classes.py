@@ -32,7 +32,6 @@ OF_A_RANK = (
         "net.core.rmem_max",
         "os.lsm",
         "limits.memlock",
-        "launch.date",
     ),
     *("work.qe.iterations", "work.qe.energy_ry", "gpu.links", "launch.cpu_s", "launch.involuntary"),
     *("load.during.rdma.retry_exceeded_err", "load.during.rdma.rcvd_seq_err"),
