@@ -37,8 +37,9 @@ _OMNI = {
     ("UDP", "Send|Recv"): "UDP_RR",
 }
 _COMPLAINTS = ("are you sure there is a netserver", "netperf: ", "could not establish", "send_omni")
-_WIDTH = re.compile(r"^!!! Confidence intervals: Throughput +: +(\d+\.\d+)%", re.M)
-_PAIR = re.compile(r"^([A-Z][A-Z0-9_]+)=(.*?) *$", re.M)
+_WIDTH = re.compile(r"\n!!! Confidence intervals: Throughput +: +(\d+\.\d+)%")
+_PAIRS = re.compile(r"\n(?:[A-Z][A-Z0-9_]+=.*\n)+")
+_PAIR = re.compile(r"\n([A-Z][A-Z0-9_]+)=(.*(?<! ))")
 _TEN = {"10^3": 1e-3, "10^6": 1.0, "10^9": 1e3}
 
 
@@ -70,8 +71,9 @@ def body_of(text: str) -> tuple[str, int, int, tuple[str, ...]]:
     title = _TITLE.match(text, text.rfind("\n", 0, at) + 1)
     if not title:
         refuse("expected '... TEST from ...', netperf's first line", line)
-    wide = _WIDTH.search(text, title.end())
-    if not wide and "!!! " in text[title.end() :]:
+    warns = text.find("!!! ", title.end()) >= 0
+    wide = _WIDTH.search(text, title.end()) if warns else None
+    if warns and not wide:
         refuse("netperf warns of something, and not whole", line + 1)
     guards = (
         (f"the confidence asked for was not reached: throughput to {wide[1]} %",) if wide else ()
@@ -94,15 +96,16 @@ def test_of(title: str, line: int, said: Mapping[str, str]) -> str:
 
 def pairs(text: str, at: int) -> dict[str, str]:
     """Return the KEY=VALUE lines from `at` on, each key once; none for the other forms."""
-    block = re.compile(r"\n(?:[A-Z][A-Z0-9_]+=.*\n)+").search(text, at)
+    block = _PAIRS.search(text, at)
     if not block:
         return {}
     found = _PAIR.findall(block[0])
-    if len(dict(found)) != len(found):
+    said = dict(found)
+    if len(said) != len(found):
         refuse("a key is there twice", line_of(text, block.start()) + 1)
-    if _PAIR.search(text, block.end()):
+    if _PAIR.search(text, block.end() - 1):
         refuse("something between netperf's keys", line_of(text, block.end()))
-    return dict(found)
+    return said
 
 
 def csv(text: str, at: int) -> dict[str, str]:

@@ -12,7 +12,7 @@ _BLOCK = re.compile(r"^(\w+)_(lat|bw):\n((?: {4}\w+ += +\S.*(?:\n|\Z))+)", re.M)
 _CONF = re.compile(r"^conf:\n(?: {4}\w+ += .*(?:\n|\Z))+", re.M)
 _ROW = re.compile(r"^ {4}(\w+) += +(\S+) *(\S*)", re.M)
 _LOOSE = re.compile(r"^(?: {4}\w|\w+_(?:lat|bw):)", re.M)
-_VERSION = re.compile(r"^ {4}loc_qperf += +(\S+)", re.M)
+_VERSION = re.compile(r"\n {4}loc_qperf += +(\S+)")
 _US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "sec": 1e6}
 _MB = {"bytes/sec": 1e-6, "KB/sec": 1e-3, "MB/sec": 1.0, "GB/sec": 1e3, "TB/sec": 1e6}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1.0}
@@ -62,7 +62,10 @@ def read(text: str) -> Reading:
             if time[1] not in _SECONDS:
                 refuse(f"a time in {time[1]!r}", line)
             _same(parameters, "seconds", round(figure(time[0], line) * _SECONDS[time[1]]), line)
-    rest = _CONF.sub("", _BLOCK.sub("", text))
+    ends = [0, *(block.end() for block in blocks)]
+    starts = [*(block.start() for block in blocks), len(text)]
+    between = [text[end:start] for end, start in zip(ends, starts, strict=True)]
+    rest = _CONF.sub("", "".join(between))
     if loose := _LOOSE.search(rest):
         refuse(f"a line of qperf by itself: {line_at(rest, loose.start()).strip()[:80]!r}")
     version = _VERSION.search(text)
