@@ -327,6 +327,47 @@ def test_perftests_labels_are_one_unit_and_its_gigabits_another() -> None:
         read("ib_write_bw", gigabits)
 
 
+@pytest.mark.parametrize("name", ["ib_write_bw", "ib_write_lat"])
+def test_between_perftests_rows_stands_only_what_it_says_of_its_clock(name: str) -> None:
+    text = text_of(name, "good-real-fdr_all_sizes")
+    row = re.search(r"\n 64 .*", text)
+    assert row
+    clock = "\nConflicting CPU frequency values detected: 1000.0 != 1304.7."
+    told = read(name, text.replace(row[0], clock + row[0]))
+    assert told.samples == read(name, text).samples
+    assert "its clock is the CPU's" in told.guards[0]
+    for line in (
+        "",
+        " ",
+        "2 1.00",
+        f"x{row[0].strip()}",
+        f"{row[0].strip()} 1.00",
+        f"x{clock[1:]}",
+    ):
+        with pytest.raises(ParseError, match="expected a row"):
+            read(name, text.replace(row[0], f"\n{line}{row[0]}"))
+
+
+def test_a_title_of_perftest_that_stands_above_another_is_seen() -> None:
+    text = text_of("ib_write_bw", "good-real-fdr_all_sizes")
+    title = " RDMA_Write BW Test\n"
+    for twice in (title + text, text.replace("\n", f"\n{title}", 1)):
+        with pytest.raises(ParseError, match="title"):
+            read("ib_write_bw", twice)
+
+
+def test_what_ucx_perftests_server_says_must_be_whole_and_in_its_order() -> None:
+    text = text_of("ucx_perftest", "good-tag-lat")
+    lines = re.findall(r"\n\| (?:Test|Send memory|Recv memory|Message size): .*", text)
+    assert len(lines) == 4
+    for line in lines:
+        for damaged in ("", line * 2, f"{line}\n{line[1:].replace(' |', '  x |')}"):
+            with pytest.raises(ParseError):
+                read("ucx_perftest", text.replace(line, damaged))
+        with pytest.raises(ParseError):
+            read("ucx_perftest", line[1:] + "\n" + text)
+
+
 def test_mean_and_median_of_perftest_are_never_compared() -> None:
     median = read("ib_write_lat", text_of("ib_write_lat", "good-real-roce_one_size"))
     mean = read("ib_write_lat", text_of("ib_write_lat", "good-handmade-duration"))
