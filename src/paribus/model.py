@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import repeat
 from typing import Any, Literal, NamedTuple, Protocol
 
 Direction = Literal["lower", "higher"]
@@ -109,6 +110,19 @@ class Sample(_Sample):
             said = "no values" if wrong is None else f"{wrong} is not a measurement"
             raise ValueError(f"{metric} at {case}: {said}")
         return tuple.__new__(cls, (metric, case, values, batch))
+
+    @classmethod
+    def column(cls, metric: str, cases: Sequence[Case], values: Sequence[float]) -> list[Sample]:
+        """Return a sample of one value for each case, as a table of means has them.
+
+        Raises ValueError as Sample does, and where there are not as many values as cases.
+        """
+        if len(cases) != len(values):
+            raise ValueError(f"{metric}: {len(values)} values at {len(cases)} cases")
+        if not (values and all(map(math.isfinite, values)) and min(values) > 0):
+            return [cls(metric, case, (value,)) for case, value in zip(cases, values, strict=True)]
+        rows = zip(repeat(metric), cases, zip(values, strict=True), repeat(1), strict=False)
+        return list(map(tuple.__new__, repeat(cls), rows))
 
 
 Facts = Mapping[str, Any]

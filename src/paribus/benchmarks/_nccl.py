@@ -100,8 +100,7 @@ def read(text: str) -> Reading:
         times, speeds = _figures(text, sizes, half, factor)
         total += sum(speeds)
         for name, values in (("time", times), ("bus_bandwidth", speeds)):
-            metric = name + suffix
-            samples += [Sample(metric, case, (v,)) for case, v in zip(cases, values, strict=True)]
+            samples += Sample.column(name + suffix, cases, values)
     _check_footer(text, total / (2 * len(every)))
     version = _said(text, "# nccl-tests version", _VERSION)
     parameters: dict[str, Scalar] = {

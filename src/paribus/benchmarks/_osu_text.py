@@ -197,10 +197,9 @@ def _samples(table: _Table, metric: Metric, column: str, *, several: bool) -> li
     if not min(values) > 0:
         told = f"{min(values)}: too small for what the program prints"
         table.refuse(told, values.index(min(values)))
-    found = [Sample(metric.name, case, (value,)) for case, value in zip(cases, values, strict=True)]
+    found = Sample.column(metric.name, cases, values)
     if "P99" in table.head.tails:
-        tail = zip(cases, table.figures("P99"), strict=True)
-        found += [Sample(f"{metric.name}_p99", case, (value,)) for case, value in tail]
+        found += Sample.column(f"{metric.name}_p99", cases, table.figures("P99"))
     return found
 
 

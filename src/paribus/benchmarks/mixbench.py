@@ -98,7 +98,7 @@ def read(text: str) -> Reading:
         at = 1 + 4 * groups.index(name)
         rates = _rates(columns[at : at + 4], first + 2)
         if rates:
-            samples += [Sample(name, case, (r,)) for case, r in zip(cases, rates, strict=True)]
+            samples += Sample.column(name, cases, rates)
         elif name != "hp":
             refuse(f"{name} was not measured", first)
     parameters: dict[str, Scalar] = {"program": (title[1] or "gpu") + (title[2] or "")}
