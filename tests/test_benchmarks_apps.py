@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from contextlib import suppress
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from paribus.benchmarks import BENCHMARKS, nvidia_topo
+from paribus.benchmarks._apps import columns, counts, figures, first
 from paribus.errors import ParseError, UserError
 from paribus.model import Benchmark, Reading, Request, State
 from paribus.store import Store
@@ -123,6 +125,62 @@ def test_a_simulation_that_was_killed_is_refused_whatever_it_printed() -> None:
     for name in ("killed_after_160_steps", "timeout_2ranks"):
         with pytest.raises(ParseError, match="ended by a signal"):
             reading(f"gromacs/fail-{name}.out")
+
+
+def test_lines_of_many_kinds_are_found_in_one_pass() -> None:
+    pattern = re.compile(r"\n(?:steps (?P<steps>\d+)|(?P<left>\w+): (?P<right>\w+))$", re.M)
+    text = "a: b\nsteps 1\n steps 2\nsteps 3 \nc: d\nsteps 4"
+    assert columns(text, pattern) == {"steps": ["1", "4"], "left": ["a", "c"], "right": ["b", "d"]}
+    assert columns("", pattern) == {"steps": [], "left": [], "right": []}
+    assert first(text, "steps", re.compile(r"\w+ (\d)$", re.M), 10)[1] == "4"  # type: ignore[index]
+    assert first(text, "steps", re.compile("x")) is None
+
+
+def test_whole_columns_are_numbers_or_refused() -> None:
+    assert counts(["1", "20"]) == [1, 20]
+    assert figures(["1.5", "20.0"]) == [1.5, 20.0]
+    assert counts([]) == figures([]) == []
+    for words in (["1", "\u0664"], ["1", "-1"]):
+        with pytest.raises(ParseError, match="expected a whole number"):
+            counts(words)
+    for words in (["1.0", "\u0664.0"], ["1.0", "0.0"], ["1.0", "9" * 400 + ".0"]):
+        with pytest.raises(ParseError, match="expected a figure above zero"):
+            figures(words)
+
+
+@pytest.mark.parametrize(
+    ("output", "old", "new", "said"),
+    [
+        ("gromacs/good-spc_2ranks", "Constraining", "Performance: 1.0 2.0 Con", "damaged or there"),
+        ("gromacs/good-spc_2ranks", "Constraining", "x Finished mdrun", "there twice"),
+        ("qe/good-al32_2ranks", "     init_run", "x JOB DONE. init_run", "there twice"),
+        ("qe/good-al32_2ranks", "     init_run", "x convergence NOT achieved", "did not converge"),
+        ("vasp/good-handmade_relaxation", "POTLOK", "x -- Iteration ", "headings of iterations"),
+        ("vasp/good-handmade_relaxation", "2(   1)", "2(   2)", r"iteration 5 is called 2\(2\)"),
+        ("lammps/good-lj_2ranks", "Neigh ", "x Loop time of ", "runs begun: 1, ended: 2"),
+        (
+            *("pynamic/good-exe_np2", "Pynamic: mpi test"),
+            *("Pynamic: x\nPynamic: mpi test", "'Pynamic: x' is not what"),
+        ),
+        ("pytorch_ddp/good-handmade_dllogger", "Iteration: 50", "Iteration: 55", "is missing"),
+    ],
+)
+def test_a_second_or_a_strange_line_is_not_passed_over(
+    output: str, old: str, new: str, said: str
+) -> None:
+    text = (FIXTURES / f"{output}.out").read_text()
+    assert old in text
+    with pytest.raises(ParseError, match=said):
+        BENCHMARKS[output.partition("/")[0]].read(text.replace(old, new, 1))  # type: ignore[misc]
+
+
+def test_epochs_of_one_line_each_say_no_speed() -> None:
+    text = (FIXTURES / "pytorch_ddp" / "good-handmade_dllogger.out").read_text()
+    kept = [line for line in text.splitlines() if not re.search(r"Iteration: [1-9]\d+", line)]
+    again = next(line for line in kept if "Iteration: 0 " in line)
+    kept.insert(kept.index(again) + 1, again.replace("Epoch: 0", "Epoch: 1"))
+    with pytest.raises(ParseError, match="one line per epoch"):
+        BENCHMARKS["pytorch_ddp"].read("\n".join(kept))  # type: ignore[misc]
 
 
 # --- GPU tools -----------------------------------------------------------------------------------

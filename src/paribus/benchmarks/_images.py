@@ -2,63 +2,71 @@
 
 from __future__ import annotations
 
+import math
 import re
-import statistics
 from collections.abc import Sequence
 from itertools import pairwise
 
-from paribus.benchmarks._apps import near
+from paribus.benchmarks._apps import columns, counts, figures, near
+from paribus.benchmarks._phrases import Phrases
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, refuse
 from paribus.model import Case, Reading, Sample, Scalar
 
 # 1. Our own convention: docs/benchmarks.md, "Images per second".
 OURS = "paribus-throughput begin "
 _BEGIN = re.compile(r"paribus-throughput begin model=(\S+) batch=(\d+) ranks=(\d+)[ \t]*$", re.M)
-_INTERVAL = re.compile(r"^paribus-throughput (\d+)/(\d+) (\d+(?:\.\d+)?) images/s[ \t]*$", re.M)
-_END = re.compile(r"^paribus-throughput end[ \t]*$", re.M)
+_INTERVAL = re.compile(r"\nparibus-throughput (\d+)/(\d+) (\d+(?:\.\d+)?) images/s[ \t]*$", re.M)
+_END = re.compile(r"\nparibus-throughput end[ \t]*$", re.M)
 
 # 2. pytorch_synthetic_benchmark.py of Horovod, and the copies of it that use DDP.
 SYNTHETIC = "Running warmup..."
-_MODEL = re.compile(r"^Model: (\S+)[ \t]*$", re.M)
-_BATCH = re.compile(r"^Batch size: (\d+)[ \t]*$", re.M)
-_DEVICES = re.compile(r"^Number of (GPU|CPU)s: (\d+)[ \t]*$", re.M)
-_ITERATION = re.compile(r"^Iter #(\d+): (\d+\.\d) img/sec per (?:GPU|CPU)[ \t]*$", re.M)
-_MEAN = re.compile(r"^Img/sec per (?:GPU|CPU): (\d+\.\d) \+-(\d+\.\d)[ \t]*$", re.M)
-_TOTAL = re.compile(
-    r"^Total img/sec on (\d+) (?:GPU|CPU)\(s\): (\d+\.\d) \+-(\d+\.\d)[ \t]*$", re.M
+_SAID = re.compile(
+    r"\n(?:Iter #(?P<number>\d+): (?P<speed>\d+\.\d) img/sec per (?:GPU|CPU)"
+    r"|Model: (?P<model>\S+)"
+    r"|Batch size: (?P<batch>\d+)"
+    r"|Number of (?:GPU|CPU)s: (?P<devices>\d+)"
+    r"|Img/sec per (?:GPU|CPU): (?P<mean>\d+\.\d) \+-(?P<spread>\d+\.\d)"
+    r"|Total img/sec on (?P<of>\d+) (?:GPU|CPU)\(s\): (?P<total>\d+\.\d) \+-\d+\.\d)[ \t]*$",
+    re.M,
 )
 
 # 3. references/classification/train.py of torchvision.
 TORCHVISION = "  img/s: "
-_SPACE = re.compile(r"^Namespace\((.+)\)[ \t]*$", re.M)
+_SPACE = re.compile(r"\nNamespace\((.+)\)[ \t]*$", re.M)
 _STEP = re.compile(
-    r"^Epoch: \[(\d+)\] +\[ *(\d+)/(\d+)\]  eta: [^\n]{0,400}?  img/s: (\d+\.\d+)(?: \(\S+\))?"
-    r"  [^\n]{0,400}?time: \d+\.\d+  data: \d+\.\d+(?:  max mem: \d+)?[ \t]*$",
+    r"\nEpoch: \[(\d+)\] +\[ *(\d+)/(\d+)\]  eta: [^\n]{0,400}?  img/s: (\d+\.\d+)(?: \(\S+\))?"
+    r"  [^\n]{0,400}time: \d+\.\d+  data: \d+\.\d+(?:  max mem: \d+)?[ \t]*$",
     re.M,
 )
-_EPOCH = re.compile(r"^Epoch: \[(\d+)\] Total time: \S[^\n]*$", re.M)
+_ARGUMENT = re.compile(r"\b(\w+)='?([\w.+-]+)'?")
+_EPOCH = re.compile(r"\nEpoch: \[(\d+)\] Total time: \S[^\n]*$", re.M)
 
 # 4. dllogger on stdout: image_classification of NVIDIA's DeepLearningExamples, PyTorch.
 DLLOGGER = "train.total_ips : "
 _LOGGED = re.compile(
-    r"^DLL \S+ \S+ - (?:Epoch: (\d+) (?:Iteration: (\d+) )?|(Summary:)) *[^\n]{0,400}?"
+    r"\nDLL \S+ \S+ - (?:Epoch: (\d+) (?:Iteration: (\d+) )?|(Summary:)) *[^\n]{0,400}?"
     r"\btrain\.total_ips : (\d+\.\d+) (?:img|images)/s\b",
     re.M,
 )
 IMAGENET = "Epoch: [0]["
+_TRACEBACK = "Traceback (most recent call last)"
+_KNOWN = Phrases((_TRACEBACK, OURS, SYNTHETIC, TORCHVISION, DLLOGGER))
 MARKS = (OURS, SYNTHETIC, "Start training\n", TORCHVISION, " - PARAMETER ", DLLOGGER, IMAGENET)
 """What shows each kind; torchvision's and dllogger's begin with a line that comes once."""
 
 _BEGUN = re.compile(r"Epoch: \d+ Iteration: (?!\d+ +Validation)")
-_PARAMETER = re.compile(r"^DLL \S+ \S+ - PARAMETER [^\n]*$", re.M)
+_ENDED = re.compile(r"\nDLL \S+ \S+ - Summary: *[^\n]{0,400}?\btrain\.total_ips : ")
+_PARAMETER = re.compile(r"\nDLL \S+ \S+ - PARAMETER [^\n]*$", re.M)
+_SETTING = re.compile(r"\b(\w+) : ([\w.+-]+)")
 
 
 def read(text: str) -> Reading:
     """Return the images per second of all ranks together, interval by interval."""
-    if (at := text.find("Traceback (most recent call last)")) >= 0:
-        refuse("the script ended with a Python traceback", line_of(text, at))
+    known = _KNOWN.within(text)
+    if _TRACEBACK in known:
+        refuse("the script ended with a Python traceback", line_of(text, text.find(_TRACEBACK)))
     kinds = {OURS: _ours, SYNTHETIC: _synthetic, TORCHVISION: _torchvision, DLLOGGER: _dllogger}
-    marks = [mark for mark in kinds if mark in text]
+    marks = [mark for mark in kinds if mark in known]
     if len(marks) > 1:
         refuse(
             "lines of two kinds of scripts: two outputs in one", line_of(text, text.find(marks[1]))
@@ -76,8 +84,9 @@ def read(text: str) -> Reading:
 
 def _ours(text: str) -> Reading:
     begin = _BEGIN.match(text, once(text, OURS, "the line 'paribus-throughput begin'"))
-    intervals = _INTERVAL.findall(text)
-    if begin is None or len(_END.findall(text)) != 1:
+    lines = f"\n{text}"
+    intervals = _INTERVAL.findall(lines)
+    if begin is None or len(_END.findall(lines)) != 1:
         refuse("the lines 'paribus-throughput begin' and 'end' are not there once and whole")
     wanted = [(str(number), str(len(intervals))) for number in range(1, len(intervals) + 1)]
     if [(one, of) for one, of, _ in intervals] != wanted or text.count(
@@ -90,41 +99,40 @@ def _ours(text: str) -> Reading:
 
 def _synthetic(text: str) -> Reading:
     once(text, SYNTHETIC)
-    model, batch, devices = _MODEL.findall(text), _BATCH.findall(text), _DEVICES.findall(text)
-    mean, total = _MEAN.findall(text), _TOTAL.findall(text)
-    if not len(model) == len(batch) == len(devices) == len(mean) == len(total) == 1:
+    said = columns(text, _SAID)
+    if any(len(said[key]) != 1 for key in ("model", "batch", "devices", "mean", "total")):
         refuse("model, batch size, devices, or the last two lines are not there once and whole")
-    found = _ITERATION.findall(text)
-    if [number for number, _ in found] != [str(number) for number in range(len(found))]:
+    if said["number"] != [str(number) for number in range(len(said["number"]))]:
         refuse("the iterations are not numbered from 0")
-    if text.count("Iter #") != len(found) or len(found) < 2:
+    values = figures(said["speed"])
+    if text.count("Iter #") != len(values) or len(values) < 2:
         refuse("a line 'Iter #' is damaged, or there are fewer than two")
-    values = [figure(value) for _, value in found]
-    ranks = count(devices[0][1])
-    spread = 1.96 * statistics.pstdev(values)
-    if abs(statistics.fmean(values) - float(mean[0][0])) > 0.11:
-        refuse(f"the iterations have {statistics.fmean(values):.1f} on average, not {mean[0][0]}")
-    if abs(spread - float(mean[0][1])) > 0.16:
-        refuse(f"the iterations spread by {spread:.1f}, not by {mean[0][1]}")
-    if (
-        total[0][0] != str(ranks)
-        or abs(float(total[0][1]) - ranks * float(mean[0][0])) > 0.06 * ranks
-    ):
-        refuse(f"{ranks} times {mean[0][0]} are not {total[0][1]} on {total[0][0]} devices")
-    return _reading("synthetic", model[0], count(batch[0]), ranks, [ranks * v for v in values])
+    (batch,), (ranks,) = counts(said["batch"]), counts(said["devices"])
+    average, spread, total = (float(said[key][0]) for key in ("mean", "spread", "total"))
+    mean = math.fsum(values) / len(values)
+    if abs(mean - average) > 0.11:
+        refuse(f"the iterations have {mean:.1f} on average, not {average}")
+    # 1.96 standard deviations of the population, as numpy.std has it.
+    wide = 1.96 * math.dist(values, [mean] * len(values)) / math.sqrt(len(values))
+    if abs(wide - spread) > 0.16:
+        refuse(f"the iterations spread by {wide:.1f}, not by {spread}")
+    if said["of"] != [str(ranks)] or abs(total - ranks * average) > 0.06 * ranks:
+        refuse(f"{ranks} times {average} are not {total} on {said['of'][0]} devices")
+    return _reading("synthetic", said["model"][0], batch, ranks, [ranks * v for v in values])
 
 
 def _torchvision(text: str) -> Reading:
     once(text, "Training time ", "the last line, 'Training time',")
-    space = _SPACE.findall(text)
+    lines = f"\n{text}"
+    space = _SPACE.findall(lines)
     if len(space) != 1:
         refuse(f"the line of arguments, 'Namespace(...)', is there {len(space)} times, not once")
-    said = dict(re.findall(r"\b(\w+)='?([\w.+-]+)'?", space[0]))
+    said = dict(_ARGUMENT.findall(space[0]))
     missing = {"model", "batch_size", "epochs"} - said.keys()
     if missing:
         refuse(f"the line of arguments says nothing of {', '.join(sorted(missing))}")
     ranks, epochs = count(said.get("world_size", "1")), count(said["epochs"])
-    steps, ended = _STEP.findall(text), _EPOCH.findall(text)
+    steps, ended = _STEP.findall(lines), _EPOCH.findall(lines)
     if text.count("img/s: ") != len(steps):
         refuse("a line with img/s is damaged")
     _check_steps([(int(e), int(step), int(of)) for e, step, of, _ in steps])
@@ -155,20 +163,20 @@ def _check_steps(steps: Sequence[tuple[int, int, int]]) -> None:
 
 
 def _dllogger(text: str) -> Reading:
-    found = list(_LOGGED.finditer(text))
+    text = f"\n{text}"
+    if len(_ENDED.findall(text)) > 1:
+        refuse("the last line of speed, 'Summary:', is there twice: two outputs in one")
+    found = _LOGGED.findall(text)
     if text.count(DLLOGGER) != len(found):
         at = text.find(DLLOGGER)
         refuse(f"a line of dllogger is damaged, such as {line_at(text, at)[:60]!r}")
-    if sum(match[3] is not None for match in found) != 1 or found[-1][3] is None:
+    if sum(summary != "" for _, _, summary, _ in found) != 1 or not found[-1][2]:
         refuse("the last line of speed, 'Summary:', is not there once")
-    settings = _PARAMETER.findall(text)
-    said: dict[str, str] = {}
-    for line in settings:
-        said |= dict(re.findall(r"\b(\w+) : ([\w.+-]+)", line))
+    said = {k: v for line in _PARAMETER.findall(text) for k, v in _SETTING.findall(line)}
     if not {"arch", "batch_size"} <= said.keys():
         refuse("no line 'PARAMETER' says arch and batch_size")
-    steps = [match for match in found if match[2] is not None]
-    numbers = [(int(match[1]), int(match[2])) for match in steps]
+    steps = [(epoch, step, speed) for epoch, step, _, speed in found if step]
+    numbers = [(int(epoch), int(step)) for epoch, step, _ in steps]
     if numbers != sorted(set(numbers)) or len(steps) < 2 or len(_BEGUN.findall(text)) > len(steps):
         refuse("fewer than two iterations, not in order, or one without its speed")
     stride = numbers[1][1] - numbers[0][1]
@@ -176,15 +184,16 @@ def _dllogger(text: str) -> Reading:
         if epoch == other_epoch and other - one != stride:
             refuse(f"an iteration between {one} and {other} of epoch {epoch} is missing")
     # Iterations are counted from 1 in versions of 2020, from 0 in later ones.
-    starts = {epoch: min(n for e, n in numbers if e == epoch) for epoch, _ in numbers}
+    starts = dict(reversed(numbers))
     if set(starts.values()) not in ({0}, {1}):
         refuse("the first iteration of an epoch is missing")
-    values = [figure(m[4]) for m in steps if int(m[2]) != starts[int(m[1])]]
-    summary = figure(found[-1][4])
-    if not near(statistics.fmean(values), summary, 0.5):
-        refuse(
-            f"the iterations have {statistics.fmean(values):.0f} images/s, the summary {summary}"
-        )
+    values = figures([speed for epoch, n, speed in steps if int(n) != starts[int(epoch)]])
+    if not values:
+        refuse("one line per epoch, and the first of an epoch waits for its data")
+    summary = figure(found[-1][3])
+    mean = math.fsum(values) / len(values)
+    if not near(mean, summary, 0.5):
+        refuse(f"the iterations have {mean:.0f} images/s, the summary {summary}")
     return _reading("dllogger", said["arch"], count(said["batch_size"]), None, values)
 
 

@@ -119,8 +119,8 @@ class _Run(NamedTuple):
 def _runs(text: str) -> list[_Run]:
     """Return the runs in order; refuses one whose beginning or end is missing, and an ERROR."""
     starts: list[int] = []
-    for begin in _BEGIN.finditer(text):
-        at = begin.start() + 1
+    for begin in _BEGIN.finditer(f"\n{text}"):
+        at = begin.start()
         if begin[1]:
             refuse(f"LAMMPS says: {line_at(text, at)[:160]!r}", line_of(text, at))
         starts.append(at)

@@ -76,13 +76,15 @@ def read(text: str) -> Reading:
         refuse(f"expected one title of Pynamic with its version, got {len(titles)}")
     said = columns(text, _LINES)
     if len(said["other"]) > 1:
-        refuse(f"{len(said['other']) - 1} lines of Pynamic are none that it prints")
+        others = [m.start() for m in _LINES.finditer(f"\n{text}") if m["other"]]
+        at = next(at for at in others if not _TITLE.match(f"\n{text}", at))
+        refuse(f"{line_at(text, at)[:80]!r} is not what Pynamic prints", line_of(text, at))
     if said["proof"] != list(_PROOFS):
         missing = [proof for proof in _PROOFS if proof not in said["proof"]]
         refuse(f"{missing[0]!r} is missing" if missing else "the lines are not in order")
     for name in ("ranks", *_TIMES):
         if len(said[name]) != 1 and (said[name] or name != "startup"):
-            refuse(f"{name}: there {len(said[name])} times, not once")
+            refuse(f"what it says of {name} is there {len(said[name])} times, not once")
     parameters, facts = _summary(text)
     samples = tuple(
         Sample(name, Case(), (figure(value),)) for name in _TIMES for value in said[name]
