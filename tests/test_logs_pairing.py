@@ -86,6 +86,49 @@ def test_one_arm_after_the_other_is_no_comparison(tmp_path: Path) -> None:
     assert words_of(judged(a, b, pair="name")) == {"osu_latency": "slower"}
 
 
+def test_arms_apart_are_ordered_in_time_and_not_said_to_be_paired(tmp_path: Path) -> None:
+    a = write(tmp_path / "a", many(), [1.7e9 + 60 * i for i in range(12)])
+    b = write(tmp_path / "b", many(1.5, count=9), [1.7e9 + 7200 + 60 * i for i in range(9)])
+    found = judged(a, b)
+    assert "of osu_latency 7.4, ordered in time, by the times of their files. " in found.design
+    assert "unpaired, because the arms do not alternate in time" in found.design
+    assert "--pair order" not in found.headlines[0].verdict.reason  # of unlike numbers it is none
+
+
+def test_what_was_asked_for_is_not_said_of_the_logs(tmp_path: Path) -> None:
+    """Their files have times: it is `--pair` that leaves them out of account."""
+    a, b = in_turns(tmp_path, 1.1)
+    reason = judged(a, b, pair="order").headlines[0].verdict.reason
+    assert reason.endswith("without `--pair` the times of their files decide")
+    for path in b.iterdir():
+        path.rename(b / f"run{path.stem.partition('-')[2]}.log")
+    found = judged(a, b, pair="name")
+    (notice,) = (n for n in found.notices if n.name == "order unknown")
+    assert notice.mend == "Without `--pair` the times of their files show it."
+
+
+def test_a_way_of_pairing_that_was_asked_for_in_vain_is_named(tmp_path: Path) -> None:
+    a = write(tmp_path / "a", many(count=9))
+    b = write(tmp_path / "b", many(1.5, count=4, name="slurm-{}.out"))
+    copied = "the files were copied, or their times are too coarse"
+    uneven = "not paired: the arms have different numbers of logs"
+    designs = {
+        "name": f"{uneven}, and few have a namesake in every arm to be paired by name, and ",
+        "order": f"{uneven} to be paired in order, and {copied}.",
+        "time": f"ordered in time, as asked for, though {copied}.",
+    }
+    for asked, told in designs.items():
+        found = judged(a, b, pair=asked)
+        assert told in found.design
+        reason = found.headlines[0].verdict.reason
+        assert reason.startswith("nothing says which logs were made close in time")
+    a, b = in_turns(tmp_path / "timed", 1.1)
+    assert (
+        "neighbours in time, by the times of their files: few have a namesake in every arm"
+        in judged(a, b, pair="name").design
+    )
+
+
 def test_arms_measured_one_after_the_other_are_said_to_be_though_names_pair_them(
     tmp_path: Path,
 ) -> None:
@@ -176,6 +219,7 @@ def test_unlike_numbers_without_times_have_a_ratio_only(tmp_path: Path) -> None:
     found = judged(a, write(tmp_path / "b", many(1.5, count=4, name="slurm-{}.out")))
     (head,) = found.headlines
     assert "not paired: the arms have different numbers of logs" in found.design
+    assert "as far as the logs tell" in found.design
     assert head.verdict.word is Word.WITHHELD
     assert head.comparison is not None
     assert head.comparison.ratio == pytest.approx(1.5, rel=0.02)

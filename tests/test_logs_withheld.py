@@ -10,6 +10,7 @@ import pytest
 
 from log_folders import FIXTURES, in_turns, judged, many, names_of, osu, text_of, words_of, write
 from paribus.errors import UserError
+from paribus.judgement import Word
 
 
 def test_many_refused_logs_withhold_the_verdict(tmp_path: Path) -> None:
@@ -52,6 +53,28 @@ def test_copied_logs_are_no_launches(tmp_path: Path) -> None:
     write(tmp_path / "e", {name: osu(1.1, sizes=1) for name in a})
     found = judged(tmp_path / "d", tmp_path / "e", pair="name")
     assert "same figures" not in found.headlines[0].verdict.reason
+
+
+def test_what_is_true_of_several_benchmarks_is_said_once(tmp_path: Path) -> None:
+    text = (FIXTURES / "imb_bcast" / "good-five.out").read_text()
+    a = write(tmp_path / "a", {"x.log": text})
+    b = write(tmp_path / "b", {"x.log": text.replace("2021.11", "2021.10")})
+    found = judged(a, b)
+    told = [n for n in found.notices if n.name in ("copies", "versions differ")]
+    assert [len(n.benchmarks) for n in told] == [5, 5]
+    several = "imb_pingpong, imb_bcast, imb_allgather, imb_allreduce, imb_alltoall"
+    assert text_of(found, "copies").startswith(f"{several}: a/x.log, b/x.log have the same figures")
+    assert text_of(found, "versions differ").startswith(f"{several} are not of one version: a 2021")
+
+
+def test_an_arm_that_lacks_launches_costs_the_others_no_verdict(tmp_path: Path) -> None:
+    folders = [write(tmp_path / arm, many(seed=place)) for place, arm in enumerate("abc")]
+    for i in (2, 5):
+        (tmp_path / "c" / f"run{i}.log").unlink()
+    words = {f.arm: f.verdict for f in judged(*folders).headlines}
+    assert words["b"].word is not Word.WITHHELD
+    assert words["c"].word is Word.WITHHELD
+    assert "the logs do not tell; put the missing launches in" in words["c"].reason
 
 
 def test_other_work_withholds_the_verdict(tmp_path: Path) -> None:
@@ -117,10 +140,10 @@ def test_what_a_log_says_against_itself_is_a_warning(tmp_path: Path) -> None:
 def test_every_notice_is_in_the_documentation() -> None:
     root = Path(__file__).parent.parent
     page = " ".join((root / "docs" / "compare.md").read_text().split())
-    for module in ("logged", "beside"):
+    names = {"work differs", "launches failed", "copies"}
+    for module in ("log_notices", "beside"):
         text = (root / "src" / "paribus" / "compare" / f"{module}.py").read_text()
-        names = re.findall(r'(?:Notice|_sentences)\(\s*"([a-z ]+)"', text)
-        names += ["work differs", "launches failed", "copies"]
-        assert names
-        for name in names:
-            assert f"**{name}**" in page, name
+        names |= set(re.findall(r'(?:Notice|_sentences)\(\s*"([a-z ]+)"', text))
+    assert len(names) > 10
+    for name in names:
+        assert f"**{name}**" in page, name

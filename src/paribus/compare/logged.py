@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from paribus.benchmarks import BENCHMARKS
-from paribus.compare.comparable import iterations, other_work
+from paribus.compare.comparable import other_work
 from paribus.compare.imported import Answers, judge_table, merged
-from paribus.compare.logs import Log, Unread, natural
+from paribus.compare.log_notices import MOST_TOLD, first_few, listed_files, notices_of, told_unread
+from paribus.compare.logs import Log
 from paribus.compare.pairing import PUBLISHED, Kind, Logs, Pairing, made, sources_of
 from paribus.compare.provenance import IN_TURNS
 from paribus.errors import UserError
@@ -22,16 +22,25 @@ from paribus.units import count, plural
 LEAST_FIGURES = 8
 """Different figures in a log from which another one does not have all of them by chance."""
 
-MOST_TOLD = 10
 MOST_REFUSED = 0.10
 """Share of an arm's logs of a tool that may be refused, as in `stats.reliability`."""
 
 AS_PUBLISHED = "published figures carry no interval, and nothing else of them was held equal"
 LUCK_ALONE = "`--pair order` shows the interval that luck alone would have left, without a verdict"
-BY_ORDER = (
+UNTIMED = (
     "nothing says which logs were made close in time, so drift of the machine cannot be told from"
     " a difference; give logs that keep the times of their files, or a table with a column block"
 )
+BY_ORDER = (
+    "logs in the order of their names need not have been made close in time, so drift of the"
+    " machine cannot be told from a difference; without `--pair` {} decide"
+)
+
+_WORDS = {
+    "The table does not tell": "Logs do not tell",
+    "the table does not tell": "the logs do not tell",
+    "as far as the table tells": "as far as the logs tell",
+}
 
 
 def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgement:
@@ -53,7 +62,8 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
         part = judge_table(build([source]), answers, directory=directory, tools=tools)
         kinds = [k for k in logs.kinds if (k.pairing, k.why) == (pairing, why)]
         parts.append(_as_paired(part, pairing, kinds))
-        designs.append(f"{_read_from(kinds, why)} {part.design}")
+        apart = pairing == "time" and ": unpaired" in part.design
+        designs.append(f"{_read_from(kinds, why, apart=apart)} {_of_logs(part.design)}")
     readings = {kind.label: kind.logs[0].reading for kind in logs.kinds}
     selections = tuple(
         replace(s, parameters=readings[s.label].parameters, ranks=readings[s.label].ranks or 0)
@@ -63,7 +73,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     study = replace(parts[0].study, benchmarks=selections)
     whole = merged(parts, study)
     reasons = _reasons(logs)
-    notices = [*_notices(logs), *_withholding(reasons), *whole.notices]
+    notices = [*notices_of(logs), *_withholding(reasons), *whole.notices]
     notices.sort(key=lambda n: n.level != "warning")
     return _held(
         replace(whole, design=" ".join(designs), notices=tuple(notices)),
@@ -76,33 +86,58 @@ def nothing(logs: Logs) -> str:
     found = "; ".join(logs.apart[:MOST_TOLD]) or "no log of a tool that is known here"
     found += f"; and {len(logs.apart) - MOST_TOLD} more" * (len(logs.apart) > MOST_TOLD)
     refused = [one for one in logs.unread if one.tool or one.lost] or list(logs.unread)
-    said = f"; {_told(refused, 5)}" if refused else ""
+    said = f"; {told_unread(refused, 5)}" if refused else ""
     return f"hold nothing to compare: {found}{said}"
 
 
 def _as_paired(part: Judgement, pairing: Pairing, kinds: Sequence[Kind]) -> Judgement:
     """Return a part of the judgement as far as its way of pairing supports it."""
     mend = {"order unknown": "The times of the files would show it: keep them when copying."}
+    if pairing in ("name", "order") and all(made(kind.logs)[0] for kind in kinds):
+        mend = {"order unknown": f"Without `--pair` {made(kinds[0].logs)[0]} show it."}
     notices = tuple(
-        replace(
-            n,
-            mend=mend.get(n.name, n.mend),
-            text=n.text.replace("The table does not tell", "Logs do not tell"),
-        )
-        for n in part.notices
+        replace(n, mend=mend.get(n.name, n.mend), text=_of_logs(n.text)) for n in part.notices
     )
-    why = {kind.label: BY_ORDER for kind in kinds if pairing == "order"}
-    why |= {
-        head.benchmark: f"{head.verdict.reason}; {LUCK_ALONE}"
-        for head in part.headlines
-        if pairing == "time" and head.verdict.reason.endswith(IN_TURNS)
-    }
-    why |= {
-        kind.label: AS_PUBLISHED
-        for kind in kinds
-        if any(log.reading.version == PUBLISHED for log in kind.logs)
-    }
-    return _held(replace(part, notices=notices), why)
+    part = replace(
+        part,
+        notices=notices,
+        headlines=_worded(part.headlines),
+        cases=_worded(part.cases),
+        pairs=_worded(part.pairs),
+    )
+    said = {head.benchmark: head.verdict.reason for head in part.headlines}
+    why = {kind.label: _why_withheld(kind, said[kind.label]) for kind in kinds}
+    return _held(part, {label: reason for label, reason in why.items() if reason})
+
+
+def _why_withheld(kind: Kind, reason: str) -> str:
+    """Return why the way of pairing supports no verdict on a kind; `reason` is what its table gave.
+
+    "" if the table's word and reason stand.
+    """
+    says, _ = made(kind.logs)
+    if any(log.reading.version == PUBLISHED for log in kind.logs):
+        return AS_PUBLISHED
+    apart = kind.pairing == "time" and reason.endswith(IN_TURNS)
+    if kind.pairing == "order" and says:
+        return BY_ORDER.format(says)
+    if kind.pairing in ("order", "none") or (apart and not says):
+        return UNTIMED
+    even = len(set(Counter(log.arm for log in kind.logs).values())) == 1
+    return f"{reason}; {LUCK_ALONE}" if apart and even else ""
+
+
+def _worded(found: Sequence[Finding]) -> tuple[Finding, ...]:
+    return tuple(
+        replace(f, verdict=replace(f.verdict, reason=_of_logs(f.verdict.reason))) for f in found
+    )
+
+
+def _of_logs(text: str) -> str:
+    """Return what was said of a table as it is true of logs."""
+    for table, logs in _WORDS.items():
+        text = text.replace(table, logs)
+    return text
 
 
 def _held(judgement: Judgement, why: Mapping[str, str]) -> Judgement:
@@ -128,168 +163,18 @@ def _held(judgement: Judgement, why: Mapping[str, str]) -> Judgement:
     )
 
 
-def _read_from(kinds: Sequence[Kind], why: str) -> str:
+def _read_from(kinds: Sequence[Kind], why: str, *, apart: bool) -> str:
+    """Return in one sentence what was read and how it is paired, if its times are not `apart`."""
     tools = list(dict.fromkeys(_tool(log) for kind in kinds for log in kind.logs))
     files = {log.path for kind in kinds for log in kind.logs}
-    named = ", ".join(tools[:6]) + (f" and {len(tools) - 6} more" if len(tools) > 6 else "")
     how = f"not paired: {why[5:]}" if why.startswith("not: ") else f"paired: {why}"
-    return f"{count(len(files), 'log')} of {named}, {how}."
+    how = how.replace("paired: neighbours", "ordered", 1) if apart else how
+    return f"{count(len(files), 'log')} of {first_few(tools)}, {how}."
 
 
 def _tool(log: Log) -> str:
     version = "" if log.reading.version == "not printed" else log.reading.version
     return f"{log.reading.benchmark} {version}".strip()
-
-
-# --- notices ---------------------------------------------------------------------------------
-
-
-def _notices(logs: Logs) -> Iterable[Notice]:
-    if logs.unread:
-        refused = any(one.tool or one.lost for one in logs.unread)
-        yield Notice(
-            "not read",
-            "warning" if refused else "note",
-            f"{_told(logs.unread, 2 * MOST_TOLD)}.",
-            figures={_place(one): one.why for one in logs.unread[:1000]},
-        )
-    yield from _sentences("not comparable", "Left out, for want of the like: ", logs.apart)
-    yield from _sentences(
-        "logs cut short", "Left out, for they lack cases that others have: ", logs.partial
-    )
-    yield from _sentences("cases left out", "Cases left out: ", logs.cases)
-    yield from _versions(logs)
-    yield from _iterations(logs)
-    yield from _guards(logs)
-    yield from _one_after_the_other(logs)
-    yield from _two_tools(logs)
-
-
-def _sentences(name: str, begin: str, told: Sequence[str]) -> Iterable[Notice]:
-    if told:
-        more = f"; and {len(told) - MOST_TOLD} more" * (len(told) > MOST_TOLD)
-        text = f"{begin}{'; '.join(told[:MOST_TOLD])}{more}."
-        yield Notice(name, "warning", text, figures={"all": list(told[:1000])})
-
-
-def _told(unread: Sequence[Unread], most: int) -> str:
-    """Return what was not read, alike reasons together."""
-    by_reason: dict[tuple[str, bool], list[str]] = {}
-    for one in unread:
-        by_reason.setdefault((one.why, bool(one.tool)), []).append(f"{one.arm}/{one.name}")
-    told = []
-    for (why, tool), names in by_reason.items():
-        many = len(names) > 1 and why.startswith("is ")
-        told.append(f"{_files(names)}{':' * tool} {'are' + why[2:] if many else why}")
-    more = f"; and {len(told) - most} more reasons" * (len(told) > most)
-    return f"{count(len(unread), 'file')} not read: {'; '.join(told[:most])}{more}"
-
-
-def _files(names: Sequence[str]) -> str:
-    more = f", and {len(names) - 3} more," * (len(names) > 3)
-    return f"{', '.join(names[:3])}{more}"
-
-
-def _place(one: Unread) -> str:
-    return f"{one.arm}/{one.name}".encode("utf-8", "backslashreplace").decode()
-
-
-def _versions(logs: Logs) -> Iterable[Notice]:
-    for kind in logs.kinds:
-        by_arm: dict[str, set[str]] = {}
-        for log in kind.logs:
-            by_arm.setdefault(log.arm, set()).add(log.reading.version)
-        if len(set().union(*by_arm.values())) > 1:
-            told = "; ".join(f"{arm} {', '.join(sorted(v))}" for arm, v in by_arm.items())
-            yield Notice(
-                "versions differ",
-                "warning",
-                f"{kind.label} is not of one version: {told}. Part of the ratio may be the"
-                " program's.",
-                (kind.label,),
-            )
-
-
-def _iterations(logs: Logs) -> Iterable[Notice]:
-    """Say of calculations that took other numbers of iterations what is compared of them."""
-    for kind in logs.kinds:
-        by_arm: dict[str, set[str]] = {}
-        for log in kind.logs:
-            by_arm.setdefault(log.arm, set()).add(str(iterations(log)))
-        if len(set().union(*by_arm.values())) > 1:
-            told = "; ".join(
-                f"{arm} {', '.join(sorted(n, key=natural))}" for arm, n in by_arm.items()
-            )
-            yield Notice(
-                "iterations differ",
-                "note",
-                f"{kind.label} did not take as many iterations in every log: {told}. What is"
-                " compared is the time of one.",
-                (kind.label,),
-            )
-
-
-def _guards(logs: Logs) -> Iterable[Notice]:
-    """Yield what logs say against their own figures, such as a CPU time far below the wall time."""
-    for kind in logs.kinds:
-        for arm in logs.arms:
-            said = [
-                f"{log.name}: {guard}"
-                for log in kind.logs
-                if log.arm == arm
-                for guard in log.reading.guards
-            ]
-            if said:
-                more = f"; and {len(said) - 3} more" * (len(said) > 3)
-                yield Notice(
-                    "contamination",
-                    "warning",
-                    f"{kind.label}, {arm}: {'; '.join(said[:3])}{more}.",
-                    (kind.label,),
-                    figures={"said": said[:1000]},
-                )
-
-
-def _one_after_the_other(logs: Logs) -> Iterable[Notice]:
-    """Say of logs that are paired by name which arms were measured one after the other."""
-    reference, *others = logs.arms
-    for kind in logs.kinds:
-        if kind.pairing != "name" or any(log.reading.version == PUBLISHED for log in kind.logs):
-            continue
-        says, times = made(kind.logs, logs.arms)
-        for arm in others if says else ():
-            pair = sorted((reference, arm), key=lambda name: min(times[name]))
-            if len(times[arm]) > 1 and max(times[pair[0]]) < min(times[pair[1]]):
-                yield Notice(
-                    "one arm after the other",
-                    "warning",
-                    f"{kind.label}: by {says} all logs of {pair[0]} were made before those of"
-                    f" {pair[1]}: what else changed meanwhile is part of the ratio.",
-                    (kind.label,),
-                    mend="Launch the arms in turns.",
-                )
-
-
-def _two_tools(logs: Logs) -> Iterable[Notice]:
-    """Say of tools that measure something by the same name that they are not mixed."""
-    alike: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for kind in logs.kinds:
-        benchmark = BENCHMARKS[kind.tool]
-        family = kind.tool.partition("_")[0] if benchmark.read else "paribus"
-        of_layer = alike.setdefault((benchmark.layer, benchmark.metrics[0].unit), {})
-        of_layer.setdefault(family, []).append(kind.label)
-    for (layer, unit), families in alike.items():
-        if len(families) > 1:
-            labels = [label for several in families.values() for label in several]
-            told = ", ".join(labels[:6]) + (", ..." if len(labels) > 6 else "")
-            yield Notice(
-                "tools not mixed",
-                "note",
-                f"{told} give figures of the {layer} layer in {unit}, each in its own way: every"
-                " ratio is of one program with itself, and no figure of one is to be held against"
-                " a figure of another.",
-                tuple(labels),
-            )
 
 
 # --- what withholds --------------------------------------------------------------------------
@@ -321,8 +206,8 @@ def _copies(logs: Logs) -> dict[str, str]:
         if copied:
             more = f", and {len(copied) - 1} other groups are alike" * (len(copied) > 1)
             found[kind.label] = (
-                f"{_files(copied[0])} have the same figures{more}: a log that was copied is no"
-                " second launch; give the log of each launch once"
+                f"{listed_files(copied[0])} have the same figures{more}: a log that was copied is"
+                " no second launch; give the log of each launch once"
             )
     return found
 
@@ -375,5 +260,8 @@ def _too_many(bad: Mapping[str, int], every: Mapping[str, int]) -> bool:
 
 def _withholding(reasons: Mapping[str, Mapping[str, str]]) -> Iterable[Notice]:
     for name, of_name in reasons.items():
+        alike: dict[str, list[str]] = {}
         for label, why in of_name.items():
-            yield Notice(name, "warning", f"{label}: {why}.", (label,))
+            alike.setdefault(why, []).append(label)
+        for why, labels in alike.items():
+            yield Notice(name, "warning", f"{first_few(labels)}: {why}.", tuple(labels))

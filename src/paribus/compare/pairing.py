@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
@@ -31,6 +31,9 @@ LEAST_NAMED = 0.5
 
 PUBLISHED = "as published"
 """The version of readings that were printed somewhere, not measured: they are nobody's pair."""
+
+AS_ASKED = ", as asked for"
+"""Ends why logs are paired as `--pair` says."""
 
 Name = tuple[tuple[int, str], ...]
 """A file's name as `natural` sorts it."""
@@ -89,33 +92,39 @@ def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pa
         return "none", "not: published figures are of no launch that is known", False
     named = _share_named(logs, _own_names(logs, arms), arms) >= LEAST_NAMED
     even = len(set(counts.values())) == 1
-    undated = _no_dates(logs)
+    undated, copied = _no_dates(logs), _no_file_times(logs, arms)
     if asked == "time":
-        return "time", "neighbours in time, as asked for", bool(undated)
+        told = f", though {copied}" if undated and copied else ""
+        return "time", f"neighbours in time{AS_ASKED}{told}", bool(undated)
     if asked == "name" and named:
-        return "name", "logs of the same name, as asked for", False
+        return "name", f"logs of the same name{AS_ASKED}", False
     if asked == "order" and even:
-        return "order", "logs in the order of their names, as asked for", False
+        return "order", f"logs in the order of their names{AS_ASKED}", False
+    in_vain = {
+        "name": "few have a namesake in every arm to be paired by name",
+        "order": "the arms have different numbers of logs to be paired in order",
+    }
+    reasons = [in_vain.get(asked, ""), undated if any(log.dated for log in logs) else "", copied]
+    why = ", and ".join(filter(None, reasons))
+    told = f": {why}" if why else ""
     if not undated:
-        return "time", "neighbours in time, by the dates that the logs carry", False
-    copied = _no_file_times(logs, arms)
-    reasons = [undated if any(log.dated for log in logs) else "", copied]
-    why = "" if asked else f": {', and '.join(filter(None, reasons))}"
-    if not (asked or copied):
-        told = why if reasons[0] else ""
+        told = f": {reasons[0]}" if asked else ""
+        return "time", f"neighbours in time, by the dates that the logs carry{told}", False
+    if not copied:
         return "time", f"neighbours in time, by the times of their files{told}", True
     if named:
-        return "name", f"logs of the same name{why}", False
+        return "name", f"logs of the same name{told}", False
     if even:
-        return "order", f"logs in the order of their names{why}", False
-    return "none", f"not: the arms have different numbers of logs{why}", False
+        return "order", f"logs in the order of their names{told}", False
+    uneven = "" if asked == "order" else "the arms have different numbers of logs, and "
+    return "none", f"not: {uneven}{why}", False
 
 
-def made(logs: Sequence[Log], arms: Sequence[str]) -> tuple[str, dict[str, list[float]]]:
+def made(logs: Sequence[Log]) -> tuple[str, dict[str, list[float]]]:
     """Return what tells when the logs of each arm were made, and when; "" if nothing does."""
     if not _no_dates(logs):
         says, times = "the dates in them", [log.at for log in logs]
-    elif not _no_file_times(logs, arms):
+    elif not _no_file_times(logs, {log.arm for log in logs}):
         says, times = "the times of their files", [log.written or log.at for log in logs]
     else:
         return "", {}
@@ -153,7 +162,7 @@ def _jump(logs: Sequence[Log]) -> float:
     return max(map(round, steps)) * QUARTER_S / 3600
 
 
-def _no_file_times(logs: Sequence[Log], arms: Sequence[str]) -> str:
+def _no_file_times(logs: Sequence[Log], arms: Iterable[str]) -> str:
     """Return why the times of the files do not tell when the logs were made, "" if they may."""
     if not all(log.alone for log in logs):
         return "one file holds several"
