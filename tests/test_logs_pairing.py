@@ -166,7 +166,9 @@ def test_dates_in_logs_say_which_arm_was_measured_first_though_files_were_copied
         write(tmp_path / arm, texts)
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
     said = text_of(found, "one arm after the other")
-    assert "by the dates in them all logs of a were made before those of b" in said
+    assert "by the dates in them (if of one time zone) all logs of a were made before" in said
+    reason = judged(tmp_path / "a", tmp_path / "b").headlines[0].verdict.reason
+    assert "if the dates are of two time zones, `--pair name` leaves them out" in reason
     undated = tmp_path / "b" / "run4.log"
     undated.write_text(imb.replace(line, ""))
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
@@ -185,6 +187,36 @@ def test_copied_files_are_paired_by_name_with_a_warning(tmp_path: Path) -> None:
     assert words_of(found) == {"osu_latency": "slower"}
     assert "paired: logs of the same name: the files were copied" in found.design
     assert "order unknown" in names_of(found)
+
+
+def test_outputs_in_one_file_have_no_names_of_their_own(tmp_path: Path) -> None:
+    """One job for each arm measured them all: the third of both need not belong together."""
+    host = write(tmp_path, {"host.log": "".join(many().values())}) / "host.log"
+    other = write(tmp_path, {"vm.log": "".join(many(1.1, seed=2).values())}) / "vm.log"
+    found = judged(host, other)
+    assert words_of(found) == {"osu_latency": "withheld"}
+    assert found.design.startswith(
+        "24 outputs in 2 files of osu_latency 7.4, paired: logs in the order of their names: one"
+        " file holds several."
+    )
+    assert words_of(judged(host, other, pair="name")) == {"osu_latency": "slower"}
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_a_file_for_each_launch_of_several_kinds_of_log(tmp_path: Path, timed: bool) -> None:
+    """Their order in the file does not matter: its name and its time are those of each of them."""
+    a, b = in_turns(tmp_path, 1.1)
+    for folder, arm in ((a, 0), (b, 1)):
+        for path in folder.iterdir():
+            at = path.stat().st_mtime if timed else 1.7e9
+            texts = [path.read_text(), path.read_text().replace("CHAR", "FLOAT")]
+            path.write_text("".join(texts[::-1] if arm else texts))
+            name = "".join(filter(str.isdigit, path.stem))
+            os.utime(path.rename(folder / f"{name}.log"), (at, at))
+    found = judged(a, b)
+    how = "neighbours in time, by the times of their files" if timed else "logs of the same name"
+    assert f"24 logs of osu_latency 7.4, paired: {how}" in found.design
+    assert set(words_of(found).values()) == {"slower"}
 
 
 def test_names_match_without_the_name_of_their_arm(tmp_path: Path) -> None:

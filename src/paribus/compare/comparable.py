@@ -272,15 +272,26 @@ def _with_common_cases(
             if extra := sorted(mine_has - common, key=_place):
                 cases = count(len(extra), "case")
                 lost.append(f"{cases} not in every arm, in {arm}: {_named(extra)}")
-    kept, lacking = [], []
+    kept: list[Log] = []
+    lacking: dict[tuple[str, frozenset[Cell]], list[str]] = {}
     for log, has in zip(logs, cells, strict=True):
-        if missing := sorted(common - has, key=_place):
-            told = f"{log.arm}: {log.name} lacks {len(missing)} of {count(len(common), 'case')}"
-            lacking.append(f"{told} ({_named(missing)})")
+        if missing := common - has:
+            lacking.setdefault((log.arm, missing), []).append(log.name)
         elif common:
             samples = tuple(s for s in log.reading.samples if (s.metric, s.case) in common)
             kept.append(replace(log, reading=replace(log.reading, samples=samples)))
-    return kept, lost, lacking
+    cut = [
+        f"{arm}: {first_files(names)} {'lacks' if len(names) == 1 else 'lack'}"
+        f" {len(missing)} of {count(len(common), 'case')} ({_named(sorted(missing, key=_place))})"
+        for (arm, missing), names in lacking.items()
+    ]
+    return kept, lost, cut
+
+
+def first_files(names: Sequence[str]) -> str:
+    """Return the first of several files: "a, b, c, and 9 more,"."""
+    more = f", and {len(names) - 3} more," * (len(names) > 3)
+    return f"{', '.join(names[:3])}{more}"
 
 
 def _place(cell: Cell) -> tuple[str, object]:

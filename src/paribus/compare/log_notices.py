@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.comparable import iterations
+from paribus.compare.comparable import first_files, iterations
 from paribus.compare.logs import Unread, natural
 from paribus.compare.pairing import PUBLISHED, Logs, made
 from paribus.judgement import Notice
@@ -51,15 +51,9 @@ def told_unread(unread: Sequence[Unread], most: int) -> str:
     told = []
     for (why, tool), names in by_reason.items():
         many = len(names) > 1 and why.startswith("is ")
-        told.append(f"{listed_files(names)}{':' * tool} {'are' + why[2:] if many else why}")
+        told.append(f"{first_files(names)}{':' * tool} {'are' + why[2:] if many else why}")
     more = f"; and {len(told) - most} more reasons" * (len(told) > most)
     return f"{count(len(unread), 'file')} not read: {'; '.join(told[:most])}{more}"
-
-
-def listed_files(names: Sequence[str]) -> str:
-    """Return the first of several files: "a, b, c, and 9 more,"."""
-    more = f", and {len(names) - 3} more," * (len(names) > 3)
-    return f"{', '.join(names[:3])}{more}"
 
 
 def _place(one: Unread) -> str:

@@ -6,11 +6,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from paribus.compare.comparable import other_work
+from paribus.compare.comparable import first_files, other_work
 from paribus.compare.imported import Answers, judge_table, merged
-from paribus.compare.log_notices import MOST_TOLD, first_few, listed_files, notices_of, told_unread
+from paribus.compare.log_notices import MOST_TOLD, first_few, notices_of, told_unread
 from paribus.compare.logs import Log
-from paribus.compare.pairing import PUBLISHED, Kind, Logs, Pairing, made, sources_of
+from paribus.compare.pairing import (
+    PUBLISHED,
+    Kind,
+    Logs,
+    Pairing,
+    made,
+    several_in_a_file,
+    sources_of,
+)
 from paribus.compare.provenance import IN_TURNS
 from paribus.errors import UserError
 from paribus.judgement import Finding, Judgement, Notice, Verdict, Word
@@ -27,6 +35,8 @@ MOST_REFUSED = 0.10
 
 AS_PUBLISHED = "published figures carry no interval, and nothing else of them was held equal"
 LUCK_ALONE = "`--pair order` shows the interval that luck alone would have left, without a verdict"
+TWO_ZONES = "if the dates are of two time zones, `--pair name` leaves them out of account"
+TWO_TOOLS = " (two tools differ by 14 % on the same latency: one is never held against another)"
 UNTIMED = (
     "nothing says which logs were made close in time, so drift of the machine cannot be told from"
     " a difference; give logs that keep the times of their files, or a table with a column block"
@@ -48,13 +58,16 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
 
     Raises UserError, saying what was found, when nothing can be compared, and as `judge_table`.
     """
+    if len(logs.arms) < 2:
+        mend = "give the folder, or the log, of another arm beside it"
+        raise UserError("is one arm only", place=logs.arms[0], mend=mend)
     if not logs.kinds:
+        of_tools = {label.split(maxsplit=1)[0].rstrip(":,") for label in logs.apart}
         raise UserError(
             nothing(logs),
             place=" and ".join(logs.arms),
-            mend="give outputs of the same benchmark with the same parameters for each arm (two"
-            " tools differ by 14 % on the same latency: one is never held against another);"
-            " `paribus list` names what is read",
+            mend="give outputs of the same benchmark with the same parameters for each arm"
+            f"{TWO_TOOLS if len(of_tools) > 1 else ''}; `paribus list` names what is read",
         )
     tools = {kind.label: kind.tool for kind in logs.kinds}
     parts, designs = [], []
@@ -123,8 +136,11 @@ def _why_withheld(kind: Kind, reason: str) -> str:
         return BY_ORDER.format(says)
     if kind.pairing in ("order", "none") or (apart and not says):
         return UNTIMED
+    if not apart:
+        return ""
     even = len(set(Counter(log.arm for log in kind.logs).values())) == 1
-    return f"{reason}; {LUCK_ALONE}" if apart and even else ""
+    hints = [LUCK_ALONE if even else "", TWO_ZONES if "time zone" in says else ""]
+    return "; ".join([reason, *filter(None, hints)])
 
 
 def _worded(found: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -169,7 +185,11 @@ def _read_from(kinds: Sequence[Kind], why: str, *, apart: bool) -> str:
     files = {log.path for kind in kinds for log in kind.logs}
     how = f"not paired: {why[5:]}" if why.startswith("not: ") else f"paired: {why}"
     how = how.replace("paired: neighbours", "ordered", 1) if apart else how
-    return f"{count(len(files), 'log')} of {first_few(tools)}, {how}."
+    found = count(len(files), "log")
+    if any(several_in_a_file(kind.logs) for kind in kinds):
+        outputs = count(sum(len(kind.logs) for kind in kinds), "output")
+        found = f"{outputs} in {count(len(files), 'file')}"
+    return f"{found} of {first_few(tools)}, {how}."
 
 
 def _tool(log: Log) -> str:
@@ -206,7 +226,7 @@ def _copies(logs: Logs) -> dict[str, str]:
         if copied:
             more = f", and {len(copied) - 1} other groups are alike" * (len(copied) > 1)
             found[kind.label] = (
-                f"{listed_files(copied[0])} have the same figures{more}: a log that was copied is"
+                f"{first_files(copied[0])} have the same figures{more}: a log that was copied is"
                 " no second launch; give the log of each launch once"
             )
     return found

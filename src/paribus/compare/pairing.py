@@ -91,6 +91,8 @@ def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pa
     if any(log.reading.version == PUBLISHED for log in logs):
         return "none", "not: published figures are of no launch that is known", False
     named = _share_named(logs, _own_names(logs, arms), arms) >= LEAST_NAMED
+    # Outputs in one file have no names of their own: the third of each need not belong together.
+    named &= asked == "name" or not several_in_a_file(logs)
     even = len(set(counts.values())) == 1
     undated, copied = _no_dates(logs), _no_file_times(logs, arms)
     if asked == "time":
@@ -123,7 +125,9 @@ def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pa
 def made(logs: Sequence[Log]) -> tuple[str, dict[str, list[float]]]:
     """Return what tells when the logs of each arm were made, and when; "" if nothing does."""
     if not _no_dates(logs):
-        says, times = "the dates in them", [log.at for log in logs]
+        says = "the dates in them"
+        says += "" if logs[0].zoned else " (if of one time zone)"
+        times = [log.at for log in logs]
     elif not _no_file_times(logs, {log.arm for log in logs}):
         says, times = "the times of their files", [log.written or log.at for log in logs]
     else:
@@ -164,7 +168,7 @@ def _jump(logs: Sequence[Log]) -> float:
 
 def _no_file_times(logs: Sequence[Log], arms: Iterable[str]) -> str:
     """Return why the times of the files do not tell when the logs were made, "" if they may."""
-    if not all(log.alone for log in logs):
+    if several_in_a_file(logs):
         return "one file holds several"
     for arm in arms:
         times = sorted(log.written or log.at for log in logs if log.arm == arm)
@@ -174,18 +178,31 @@ def _no_file_times(logs: Sequence[Log], arms: Iterable[str]) -> str:
     return ""
 
 
+def several_in_a_file(logs: Sequence[Log]) -> bool:
+    """Return whether one file holds several of these logs."""
+    return max(Counter((log.arm, log.path) for log in logs).values()) > 1
+
+
 def _own_names(logs: Sequence[Log], arms: Sequence[str]) -> list[Name]:
     """Return the names by which logs are namesakes: as they are, or without that of their arm.
 
     Without it host-1.log and bridged-1.log match; but an arm's name may be a part of any word.
     """
     words = [log.arm.rpartition("/")[2] for log in logs]
-    whole = [natural(log.name) for log in logs]
+    numbered = several_in_a_file(logs)
+    names = [log.name if numbered else _file_name(log) for log in logs]
+    whole = [natural(name) for name in names]
     own = [
-        natural(re.sub(re.escape(word), "", log.name, flags=re.I))
-        for word, log in zip(words, logs, strict=True)
+        natural(re.sub(re.escape(word), "", name, flags=re.I))
+        for word, name in zip(words, names, strict=True)
     ]
     return max(whole, own, key=lambda names: _share_named(logs, names, arms))
+
+
+def _file_name(log: Log) -> str:
+    """Return a log's name without its number among the outputs in its file."""
+    name, _, number = log.name.rpartition("#")
+    return name if number.isdigit() and name.endswith(log.path.name) else log.name
 
 
 def _share_named(logs: Sequence[Log], names: Sequence[Name], arms: Sequence[str]) -> float:
