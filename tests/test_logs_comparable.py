@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from log_folders import FIXTURES, judged, many, names_of, osu, text_of, words_of, write
-from paribus.compare.comparable import _told_apart
+from paribus.compare.comparable import _cases, _told_apart
 from paribus.errors import UserError
 from paribus.model import Case
 from studies import paribus
@@ -131,6 +131,33 @@ def test_parts_that_only_their_metrics_tell_apart_have_labels_of_their_own() -> 
     size = Case.of(bytes=8)
     groups = [frozenset({("latency", size)}), frozenset({("bandwidth", size)})]
     assert _told_apart(groups) == ["latency at 8 B", "bandwidth at 8 B"]
+
+
+def test_cases_with_several_metrics_are_counted_once(tmp_path: Path) -> None:
+    names = ("24_gpu_mib", "200g_all_sizes_gbits")
+    one, sweep = (
+        (FIXTURES / "ib_write_bw" / f"good-real-{name}.out").read_text() for name in names
+    )
+    a, b = write(tmp_path / "a", {"x.log": one}), write(tmp_path / "b", {"x.log": sweep})
+    found = judged(a, b)
+    assert text_of(found, "cases left out").endswith(
+        "ib_write_bw: 22 cases not in every arm, in b: 2 B, 4 B, 8 B, 16 B, ...."
+    )
+    assert text_of(found, "versions differ").startswith("ib_write_bw is not known to be of one")
+    size, p99 = Case.of(bytes=8), "latency_p99"
+    assert _cases({(p99, size)}, {(p99, size), ("latency", size)}) == ["latency_p99 at 8 B"]
+
+
+def test_several_problems_are_called_by_what_tells_them_apart(tmp_path: Path) -> None:
+    text = (FIXTURES / "lammps" / "good-lj_2ranks.out").read_text()
+    other = text.replace("    0.7574531   ", "    1.2574531   ")
+    a = write(tmp_path / "a", {"x.log": text, "y.log": other})
+    found = judged(a, write(tmp_path / "b", {"x.log": text, "y.log": other}))
+    assert set(words_of(found)) == {"lammps, Temp 0.7574531", "lammps, Temp 1.2574531"}
+    found = judged(a, write(tmp_path / "c", {"x.log": text}))
+    assert text_of(found, "not comparable").endswith(
+        "lammps, Temp 1.2574531 (y.log): 1 log of a, none of c."
+    )
 
 
 def test_versions_are_told(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from paribus.benchmarks import BENCHMARKS
@@ -194,13 +194,22 @@ def _problems(
     if all(sum(any(log.arm == arm for log in c) for c in classes) == 1 for arm in arms):
         return [(label, logs)]
     found: list[tuple[str, Sequence[Log]]] = []
-    for number, several in enumerate(classes, 1):
-        named = f"{label}, problem {number}"
+    for name, several in zip(_problem_names(classes), classes, strict=True):
+        named = f"{label}, {name}"
         if {log.arm for log in several} == set(arms):
             found.append((named, several))
         else:
             apart.append(f"{named} ({several[0].name}): {_counted(several, arms)}")
     return found
+
+
+def _problem_names(classes: Sequence[Sequence[Log]]) -> list[str]:
+    """Return what tells several problems apart, such as "Temp 0.757"; numbers if no fact does."""
+    telling, *_ = other_work(classes[0][0], classes[1][0])
+    values = [str(several[0].reading.facts.get(telling, "not said")) for several in classes]
+    if len(set(values)) < len(values):
+        return [f"problem {number}" for number in range(1, len(classes) + 1)]
+    return [f"{telling.rpartition('.')[2]} {value}" for value in values]
 
 
 def same_work(one: Log, other: Log) -> bool:
@@ -262,16 +271,16 @@ def _with_common_cases(
     common = frozenset(set.intersection(*of_arm.values()))
     whole = {log.arm for log, has in zip(logs, cells, strict=True) if common and has >= common}
     lost = []
+    every = frozenset().union(*cells)
     if len(whole) < len(arms):
         common = frozenset.intersection(*cells)
-        extra = sorted(frozenset().union(*cells) - common, key=_place)
-        if common and extra:
+        if common and (extra := _cases(every - common, every)):
             lost.append(f"{count(len(extra), 'case')} not in every log: {_named(extra)}")
     else:
         for arm, mine_has in of_arm.items():
-            if extra := sorted(mine_has - common, key=_place):
-                cases = count(len(extra), "case")
-                lost.append(f"{cases} not in every arm, in {arm}: {_named(extra)}")
+            if extra := _cases(mine_has - common, every):
+                number = count(len(extra), "case")
+                lost.append(f"{number} not in every arm, in {arm}: {_named(extra)}")
     kept: list[Log] = []
     lacking: dict[tuple[str, frozenset[Cell]], list[str]] = {}
     for log, has in zip(logs, cells, strict=True):
@@ -280,11 +289,14 @@ def _with_common_cases(
         elif common:
             samples = tuple(s for s in log.reading.samples if (s.metric, s.case) in common)
             kept.append(replace(log, reading=replace(log.reading, samples=samples)))
-    cut = [
-        f"{arm}: {first_files(names)} {'lacks' if len(names) == 1 else 'lack'}"
-        f" {len(missing)} of {count(len(common), 'case')} ({_named(sorted(missing, key=_place))})"
-        for (arm, missing), names in lacking.items()
-    ]
+    cut = []
+    all_cases = count(len({case for _, case in common}), "case")
+    for (arm, missing), names in lacking.items():
+        lack = "lacks" if len(names) == 1 else "lack"
+        told = _cases(missing, every)
+        cut.append(
+            f"{arm}: {first_files(names)} {lack} {len(told)} of {all_cases} ({_named(told)})"
+        )
     return kept, lost, cut
 
 
@@ -298,8 +310,16 @@ def _place(cell: Cell) -> tuple[str, object]:
     return cell[0], case_key(cell[1])
 
 
-def _named(cells: Sequence[Cell]) -> str:
-    several = len({metric for metric, _ in cells}) > 1
-    told = [f"{metric} at {case}" if several else str(case) for metric, case in cells[:4]]
-    comma = "; " if any(", " in one for one in told) else ", "
-    return comma.join(told) + (f"{comma}..." if len(cells) > 4 else "")
+def _cases(cells: Set[Cell], every: Iterable[Cell]) -> list[str]:
+    """Return the cases of some cells in order; with their metric where `every` has more of one."""
+    others = {case for metric, case in every if (metric, case) not in cells}
+    told = (
+        f"{metric} at {case}" if case in others else str(case)
+        for metric, case in sorted(cells, key=_place)
+    )
+    return list(dict.fromkeys(told))
+
+
+def _named(cases: Sequence[str]) -> str:
+    comma = "; " if any(", " in one for one in cases) else ", "
+    return comma.join(cases[:4]) + (f"{comma}..." if len(cases) > 4 else "")

@@ -70,11 +70,12 @@ def _versions(logs: Logs) -> Iterable[Notice]:
             told = "; ".join(f"{arm} {', '.join(sorted(v))}" for arm, v in by_arm.items())
             alike.setdefault(told, []).append(kind.label)
     for told, labels in alike.items():
+        known = " known to be" if "not printed" in told else ""
         yield Notice(
             "versions differ",
             "warning",
-            f"{first_few(labels)} {'is' if len(labels) == 1 else 'are'} not of one version: {told}."
-            " Part of the ratio may be the program's.",
+            f"{first_few(labels)} {'is' if len(labels) == 1 else 'are'} not{known} of one version:"
+            f" {told}. Part of the ratio may be the program's.",
             tuple(labels),
         )
 
