@@ -94,6 +94,49 @@ def test_each_size_in_a_log_of_its_own_is_compared_with_its_like(
     assert "logs cut short" not in names_of(found)
 
 
+@pytest.mark.parametrize(
+    ("fixture", "changes", "one", "other"),
+    [
+        (
+            "hpcg/good-benchmark_np2",
+            [("Global nx=64", "Global nx=32"), ("Dimensions::nx=32", "Dimensions::nx=16")],
+            "hpcg (nx 32)",
+            "hpcg (nx 16)",
+        ),
+        (
+            "npb_cg/good-a_2",
+            [("=                       15", "=                       30"), ("0.22\n", "0.45\n")],
+            "npb_cg (iterations 15)",
+            "npb_cg (iterations 30)",
+        ),
+        (
+            "npb_cg/good-a_2",
+            [("=                        A", "=                        B")],
+            "npb_cg (class A)",
+            "npb_cg (class B)",
+        ),
+        (
+            "npb_cg/good-a_2",
+            [("=                        2", "=                        4"), ("3340.02", "1670.01")],
+            "npb_cg (2 ranks)",
+            "npb_cg (4 ranks)",
+        ),
+    ],
+    ids=["grid", "iterations", "class", "ranks"],
+)  # fmt: skip
+def test_what_differs_between_logs_that_are_not_compared_is_named(
+    tmp_path: Path, fixture: str, changes: list[tuple[str, str]], one: str, other: str
+) -> None:
+    text = changed = (FIXTURES / f"{fixture}.out").read_text()
+    for before, after in changes:
+        assert before in changed
+        changed = changed.replace(before, after)
+    a, b = write(tmp_path / "a", {"x.log": text}), write(tmp_path / "b", {"x.log": changed})
+    with pytest.raises(UserError) as refused:
+        judged(a, b)
+    assert f"{one}: 1 log of a, none of b; {other}: 1 log of b, none of a" in str(refused.value)
+
+
 def test_logs_with_other_cases_are_not_compared_and_what_differs_is_named(tmp_path: Path) -> None:
     one = (FIXTURES / "hpl" / "good-multi_np2.out").read_text()
     other = one.replace("P      :       1 ", "P      :       2 ").replace(
