@@ -27,8 +27,8 @@ from pathlib import Path
 from types import FrameType
 
 from paribus.benchmarks import BENCHMARKS, kernel_logs, nvidia_topo
-from paribus.benchmarks._tool import HEAD, READERS, plain
-from paribus.compare.recognise import marks, readings
+from paribus.benchmarks._tool import READERS, plain
+from paribus.compare.recognise import look, readings
 from paribus.errors import ParseError
 from paribus.model import Benchmark, Reading
 
@@ -88,7 +88,7 @@ def _code(benchmark: Benchmark) -> str:
 
 def _file(text: str) -> object:
     text = plain(text)
-    _, problems = readings(text, marks(text[:HEAD]))
+    _, problems = readings(text, look(text))
     for _, said in problems:
         if ": not understood (" in said:
             raise RuntimeError(said)

@@ -25,7 +25,7 @@ LAYERS = (
     {"cli"},
     {"__main__"},
 )
-LAZY_ONLY = {"numpy", "pyarrow", "rich", "vl_convert", "scipy"}
+LAZY_ONLY = {"ahocorasick_rs", "numpy", "pyarrow", "rich", "vl_convert", "scipy"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 

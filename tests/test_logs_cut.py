@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.benchmarks._tool import HEAD, plain
-from paribus.compare.recognise import marks, readings
+from paribus.benchmarks._tool import plain
+from paribus.compare.recognise import look, readings
 
 FIXTURES = Path(__file__).parent / "fixtures"
 GOOD = [
@@ -26,7 +26,7 @@ def test_outputs_after_each_other_are_taken_apart(path: Path, times: int, betwee
     read = BENCHMARKS[path.parent.name].read
     assert read is not None
     text = between.join([one] * times)
-    found, problems = readings(text, marks(text[:HEAD]))
+    found, problems = readings(text, look(text))
     assert problems == []
     assert [one.part for one in found] == list(range(1, times + 1))
     alone = read(one)
@@ -38,7 +38,7 @@ def test_outputs_after_each_other_are_taken_apart(path: Path, times: int, betwee
 def test_one_that_was_cut_short_costs_the_others_nothing() -> None:
     one = plain((FIXTURES / "iperf3" / "good-tcp-text.out").read_text())
     text = one + one[: len(one) // 2] + "\n" + one
-    found, problems = readings(text, marks(text[:HEAD]))
+    found, problems = readings(text, look(text))
     assert [one.part for one in found] == [1, 3]
     assert len(problems) == 1
     assert "iperf3" in problems[0][1]

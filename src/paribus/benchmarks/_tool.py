@@ -215,7 +215,7 @@ def check_launch(text: str) -> None:
     """Raise ParseError where a launcher, an MPI library or a resource manager says it failed."""
     text = plain(text)
     if said := _FAILED.within(text):
-        at = text.find(min(said, key=FAILED.index))
+        at = text.find(said[0])
         refuse(f"the launch failed: {line_at(text, at).strip()[:160]!r}", line_of(text, at))
 
 

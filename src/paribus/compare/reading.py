@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from paribus.benchmarks import nvidia_topo
 from paribus.benchmarks._tool import FAILED, HEAD, line_at, plain
-from paribus.compare.recognise import Found, is_clean, marks, readings
+from paribus.compare.recognise import Found, Seen, look, readings
 from paribus.errors import ParseError
 from paribus.model import Case, Reading, Sample
 from paribus.units import count
@@ -72,7 +72,7 @@ def is_log(path: Path) -> bool:
     """Return whether a file begins as the output of a tool that is known here."""
     try:
         with path.open("rb") as file:
-            return bool(marks(plain(file.read(HEAD).decode(errors="replace"))))
+            return bool(look(plain(file.read(HEAD).decode(errors="replace"))).near)
     except OSError:
         return False
 
@@ -142,21 +142,17 @@ def _read_group(files: Iterable[tuple[str, int]]) -> list[Held]:
     """
     texts = [_text(path, size) for path, size in files]
     held: list[Held] = [Held([], [])] * len(texts)
-    for at in sorted(range(len(texts)), key=lambda at: texts[at].marks):
-        text, near, clean, why = texts[at]
-        held[at] = Held([], [("", why)]) if why else Held(*readings(text, near, clean))
+    for at in sorted(range(len(texts)), key=lambda at: texts[at].seen.near):
+        text, seen, why = texts[at]
+        held[at] = Held([], [("", why)]) if why else Held(*readings(text, seen))
     return held
 
 
 class _Text(NamedTuple):
-    """The text of a file, the marks of tools near its begin, and whether no launcher complains.
-
-    Or `why` it is not read.
-    """
+    """The text of a file and what it shows, or `why` it is not read."""
 
     text: str
-    marks: list[str]
-    clean: bool
+    seen: Seen
     why: str
 
 
@@ -169,7 +165,7 @@ def _text(path: str, size: int) -> _Text:
 
 
 def _unread(why: str) -> _Text:
-    return _Text("", [], False, why)
+    return _Text("", Seen([], [], clean=False), why)
 
 
 def _opened(path: str, size: int) -> _Text:
@@ -185,13 +181,13 @@ def _opened(path: str, size: int) -> _Text:
         if b"\0" in raw:
             return _unread("is binary")
         text = plain(raw.decode(errors="replace"))
-        near = marks(text)
-        if not near:
+        seen = look(text)
+        if not seen.near:
             return _unread(_no_tool(text))
         if size > len(raw):
             text = plain((raw + opened.readall()).decode(errors="replace"))
-    # Asked here, where the words of a short text are known from the question before.
-    return _Text(text, near, is_clean(text), "")
+            seen = look(text)
+    return _Text(text, seen, "")
 
 
 def _no_tool(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from paribus.benchmarks import BENCHMARKS, kernel_logs
 from paribus.benchmarks._phrases import Phrases
-from paribus.benchmarks._tool import HEAD, READERS, check_launch
+from paribus.benchmarks._tool import FAILED, HEAD, READERS
 from paribus.compare.dates import started
 from paribus.errors import ParseError
 from paribus.model import Reading
@@ -44,12 +44,26 @@ def _marks() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def _phrases() -> Phrases:
-    return Phrases(_marks(), whole=True)
+    return Phrases([*_marks(), *FAILED])
 
 
-def marks(head: str) -> list[str]:
-    """Return the marks of tools that are in the beginning of a text, in the order of the tools."""
-    return sorted(_phrases().within(head), key=_place().__getitem__)
+class Seen(NamedTuple):
+    """What a text shows before it is read: marks of tools, in its beginning and anywhere in it.
+
+    `clean`: no launcher says in it that a launch failed; asked once, not for every output in it.
+    """
+
+    near: list[str]
+    present: list[str]
+    clean: bool
+
+
+def look(text: str) -> Seen:
+    """Return what a text shows before it is read."""
+    found = _phrases().within(text)
+    present = [phrase for phrase in found if phrase in _marks()]
+    near = present if len(text) <= HEAD else _within(text[:HEAD], present)
+    return Seen(near, present, len(present) == len(found))
 
 
 def tools(marks: Sequence[str]) -> list[str]:
@@ -62,20 +76,6 @@ def tools(marks: Sequence[str]) -> list[str]:
 def _order() -> Mapping[str, int]:
     names = dict.fromkeys(name for names in _marks().values() for name in names)
     return {name: at for at, name in enumerate(names)}
-
-
-@cache
-def _place() -> Mapping[str, int]:
-    return {mark: at for at, mark in enumerate(_marks())}
-
-
-def is_clean(text: str) -> bool:
-    """Return whether no launcher says that a launch failed: looked for once, not in every part."""
-    try:
-        check_launch(text)
-    except ParseError:
-        return False
-    return True
 
 
 def _reader(tool: str, clean: bool) -> Reader:
@@ -92,22 +92,17 @@ def _is_of(tool: str, text: str) -> bool:
     return benchmark is None or benchmark.recognise is None or benchmark.recognise(text)
 
 
-def readings(
-    text: str, near: Sequence[str], clean: bool | None = None
-) -> tuple[list[Found], list[tuple[str, str]]]:
+def readings(text: str, seen: Seen) -> tuple[list[Found], list[tuple[str, str]]]:
     """Return what a text holds, and what it holds of a tool that was refused: tool and sentence.
 
-    `near` are the `marks` in the beginning of the text, and `clean` is what `is_clean` says of it,
-    where that was asked before. A reader refuses two outputs in one; then they are cut apart where
-    an output begins, and each must prove itself.
+    `seen` is what `look` says of the text. A reader refuses two outputs in one; then they are cut
+    apart where an output begins, and each must prove itself.
     """
-    clean = is_clean(text) if clean is None else clean
-    found, problems = _whole(text, near, clean)
-    if problems and not found:
-        present = near if len(text) <= HEAD else marks(text) if len(text) <= MOST_CUT else []
-        for parts in _cuts(text, present):
+    found, problems = _whole(text, seen.near, seen.clean)
+    if problems and not found and len(text) <= MOST_CUT:
+        for parts in _cuts(text, seen.present):
             read = [
-                _whole(part, _within(part[:HEAD], present), clean, number, line)
+                _whole(part, _within(part[:HEAD], seen.present), seen.clean, number, line)
                 for number, (line, part) in enumerate(parts, 1)
             ]
             if all(found for found, _ in read):
