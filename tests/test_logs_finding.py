@@ -142,6 +142,12 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: Path) -> No
         assert name in done.stdout + "".join(n.text for n in found.notices)
 
 
+def test_a_folder_that_does_not_exist_is_said_to_be_missing(tmp_path: Path) -> None:
+    write(tmp_path / "host", {"x.log": osu()})
+    with pytest.raises(UserError, match="nope: does not exist"):
+        find_logs([tmp_path / "host", tmp_path / "nope"])
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_what_may_not_be_read_is_named(tmp_path: Path) -> None:
     a = write(tmp_path / "a", {"x.log": osu(), "secret.log": osu(), "d/y.log": osu()})

@@ -103,6 +103,8 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
     A path that lies below another belongs to its own arm only. Raises UserError for a path that
     does not exist.
     """
+    if missing := [path for path in paths if not path.exists()]:
+        raise UserError("does not exist", place=_shown(missing[0]), mend="check how it is written")
     arms: dict[str, None] = {}
     unread: list[Unread] = []
     logs: list[Log] = []

@@ -51,11 +51,11 @@ BEFORE = (
 FAILED_LAUNCH = "is of a launch that failed:"
 
 _PACKED = (
-    (b"\x1f\x8b", "is compressed: unpack it first (gunzip)"),
-    (b"\x28\xb5\x2f\xfd", "is compressed: unpack it first (unzstd)"),
-    (b"\xfd7zXZ", "is compressed: unpack it first (unxz)"),
-    (b"BZh", "is compressed: unpack it first (bunzip2)"),
-    (b"PK\x03\x04", "is an archive: unpack it first (unzip)"),
+    (b"\x1f\x8b", "is compressed: unpack first (gunzip)"),
+    (b"\x28\xb5\x2f\xfd", "is compressed: unpack first (unzstd)"),
+    (b"\xfd7zXZ", "is compressed: unpack first (unxz)"),
+    (b"BZh", "is compressed: unpack first (bunzip2)"),
+    (b"PK\x03\x04", "is an archive: unpack first (unzip)"),
     (b"\xff\xfe", "is not UTF-8 but UTF-16"),
     (b"\xfe\xff", "is not UTF-8 but UTF-16"),
 )
