@@ -116,7 +116,7 @@ def _kinds(logs: Sequence[Log]) -> dict[Key, list[Log]]:
 
 
 def _cells(log: Log) -> frozenset[Cell]:
-    return frozenset((sample.metric, sample.case) for sample in log.reading.samples)
+    return frozenset([sample[:2] for sample in log.reading.samples])
 
 
 def _overlapping(logs: Iterable[frozenset[Cell]]) -> list[frozenset[Cell]]:
@@ -286,6 +286,8 @@ def _with_common_cases(
     for log, has in zip(logs, cells, strict=True):
         if missing := common - has:
             lacking.setdefault((log.arm, missing), []).append(log.name)
+        elif has == common:
+            kept.append(log)
         elif common:
             samples = tuple(s for s in log.reading.samples if (s.metric, s.case) in common)
             kept.append(replace(log, reading=replace(log.reading, samples=samples)))

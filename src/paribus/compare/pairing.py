@@ -9,7 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
@@ -233,22 +235,25 @@ def _source(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> Sou
     names = ["arm", "benchmark", "case", "metric", "unit", "better", "value"]
     names += {"time": ["time", "launch"], "none": ["launch"]}.get(pairing, ["block"])
     columns: dict[str, list[Any]] = {name: [] for name in names}
-    files: list[str] = []
-    written: dict[Case, str] = {}
+    files: list[Path] = []
+    written = cache(Case.to_json)
     for kind in kinds:
         metrics = {metric.name: metric for metric in BENCHMARKS[kind.tool].metrics}
         for log, block in zip(kind.logs, _blocks(kind, arms), strict=True):
-            row: dict[str, Any] = {"arm": log.arm, "benchmark": kind.label, "block": block}
-            row |= {"time": round(log.at * 1e6), "launch": f"{log.arm}: {log.name}"}
-            for sample in log.reading.samples:
-                metric = metrics[sample.metric]
-                if sample.case not in written:
-                    written[sample.case] = sample.case.to_json()
-                row |= {"case": written[sample.case], "metric": metric.name, "unit": metric.unit}
-                row |= {"better": metric.better, "value": median(sample.values)}
-                for name, column in columns.items():
-                    column.append(row[name])
-                files.append(str(log.path))
+            samples = log.reading.samples
+            # What all figures of a log have in common, and what each has of its own.
+            same: dict[str, Any] = {"arm": log.arm, "benchmark": kind.label, "block": block}
+            same |= {"launch": f"{log.arm}: {log.name}", "time": round(log.at * 1e6)}
+            each: dict[str, list[Any]] = {
+                "case": [written(sample.case) for sample in samples],
+                "metric": [sample.metric for sample in samples],
+                "unit": [metrics[sample.metric].unit for sample in samples],
+                "better": [metrics[sample.metric].better for sample in samples],
+                "value": [median(sample.values) for sample in samples],
+            }
+            for name, column in columns.items():
+                column.extend(each[name] if name in each else [same[name]] * len(samples))
+            files += [log.path] * len(samples)
     kinds_of = {"time": pa.timestamp("us", "UTC"), "value": pa.float64()}
     return Source(
         name=" and ".join(arms) if len(arms) == 2 else ", ".join(arms),
@@ -257,7 +262,7 @@ def _source(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> Sou
             name: pa.chunked_array([pa.array(column, kinds_of.get(name, pa.string()))])
             for name, column in columns.items()
         },
-        place=lambda row: files[row],
+        place=lambda row: str(files[row]),
     )
 
 
