@@ -23,6 +23,7 @@ _COLUMNS = {
     "time_max": ("t_max[usec]",),
 }
 
+_PART = ", MPI-1 part"
 _TITLE = re.compile(r"# +Intel ?\(R\) MPI Benchmarks (\S[^,\n]*), MPI-1 part[ \t]*$", re.M)
 _LIST = re.compile(r"\n# List of Benchmarks to run:[ \t]*\n\s*\n((?:# *\w+[ \t]*\n)+)")
 _CALLED = re.compile(r"\n# Calling sequence was:[ \t]*\n\s*# *(\S[^\n]*)")
@@ -128,6 +129,9 @@ def read(name: str, part: str, metrics: tuple[Metric, ...], text: str) -> Readin
 @lru_cache(maxsize=1)
 def _output(text: str) -> _Output:
     """Return all that `text` holds, checked; raises ParseError with the line."""
+    first = text.find(_PART)
+    if (again := text.find(_PART, first + 1)) >= 0:
+        refuse("more than one title of IMB-MPI1: two outputs in one", line_of(text, again))
     try:
         return _whole(text)
     except ParseError:
@@ -149,8 +153,6 @@ def _whole(text: str) -> _Output:
     tables, end = _tables(text, listed.end())
     # From the list to the last line there are tables and nothing else: no need to search them.
     around = text[: listed.end()] + text[end:]
-    if around.count(", MPI-1 part") > 1:
-        refuse("more than one title of IMB-MPI1: two outputs in one")
     if around.count(_END) > 1:
         once(text, _END, _LAST)
     if any(mark in around for mark in _COMPLAINTS):

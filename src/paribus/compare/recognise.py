@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise, takewhile
@@ -169,15 +168,21 @@ def _begins(text: str, mark: str) -> Iterator[int]:
 
     What is above the first mark belongs to its output as far as it is above the others as well.
     """
-    places = [
-        m.start() + len(mark) - len(mark.lstrip()) for m in re.finditer(re.escape(mark), text)
-    ]
+    indent = len(mark) - len(mark.lstrip())
+    places = [at + indent for at in _places(text, mark)]
     above = text[: places[0]].split("\n")[:-1][::-1]
     for at, before in zip(places[1:], places, strict=False):
         lines = text[before:at].rsplit("\n", len(above) + 1)[:-1][::-1]
         same = sum(1 for _ in takewhile(_alike, zip(above, lines, strict=False)))
         line = text.rfind("\n", 0, at) + 1
         yield line - sum(len(one) + 1 for one in lines[:same])
+
+
+def _places(text: str, mark: str) -> Iterator[int]:
+    at = text.find(mark)
+    while at >= 0:
+        yield at
+        at = text.find(mark, at + len(mark))
 
 
 def _alike(lines: tuple[str, str]) -> bool:
