@@ -1,4 +1,4 @@
-"""Drift, and effects of the order within blocks: found where they are, seldom elsewhere.
+"""Drift: found where it is, seldom elsewhere.
 
 Seeds are fixed, so every figure is the same each time; bounds leave three standard errors.
 """
@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 
 from paribus.stats.drift import drift
-from paribus.stats.estimate import hodges_lehmann
-from paribus.stats.order import bias, order_effect
 from recorded import rows
 
 
@@ -80,40 +78,3 @@ def test_the_autocorrelation_is_that_of_ranks():
     centred = ranks - ranks.mean()
     expected = (centred[1:] * centred[:-1]).sum() / (centred**2).sum()
     assert drift(values).lag1 == pytest.approx(expected, abs=1e-12)
-
-
-def test_an_order_effect_is_found_as_seldom_as_its_confidence_says():
-    draw = random.Random(2)
-    found = [order_effect([draw.gauss(0, 0.02) for _ in range(20)]) for _ in range(1000)]
-    assert sum(one.found for one in found) / 1000 <= 0.05 + 3 * math.sqrt(0.05 / 1000)
-
-
-def test_an_order_effect_is_measured():
-    draw = random.Random(3)
-    found = order_effect([draw.gauss(-0.01, 0.005) for _ in range(40)])
-    assert found.found
-    assert found.blocks == 40
-    assert found.low < math.exp(-0.01) < found.high
-    assert found.ratio == pytest.approx(math.exp(-0.01), abs=0.002)
-
-
-def test_few_or_cut_off_blocks_have_no_order_effect():
-    assert order_effect([]) is None
-    assert order_effect([0.01] * 5) is None
-    assert order_effect([0.01, 0.02, 0.03, 0.04, 0.05, math.inf]) is None
-    assert order_effect([0.01] * 6 + [math.inf]).blocks == 6
-
-
-def test_what_unequal_orders_do_to_the_ratio_is_what_the_simulation_shows():
-    rng = np.random.default_rng(4)
-    effect = order_effect([0.01] * 12)
-    second = np.where(np.arange(40) < 28, 1.0, -1.0)
-    ratios = 0.01 * second + rng.normal(0, 0.03, (4000, 40))
-    estimate, _, _ = hodges_lehmann(ratios, 0.05)
-    assert bias(effect, arm_first=12, reference_first=28) == pytest.approx(
-        math.expm1(estimate.mean()), abs=3e-4
-    )
-    assert bias(effect, 20, 20) == 0
-    assert bias(effect, 28, 12) < 0
-    with pytest.raises(ValueError, match="blocks"):
-        bias(effect, 0, 0)

@@ -41,7 +41,8 @@ def false_alarms(studies: int) -> Check:
         return seen is not None and seen.drifting
 
     def ordered(values: list[float]) -> bool:
-        seen = order_effect([math.log(value) for value in values])
+        ratios = [math.log(value) for value in values]
+        seen = order_effect(ratios[: len(ratios) // 3], ratios[len(ratios) // 3 :])
         return seen is not None and seen.found
 
     def both(found: Callable[[list[float]], bool]) -> dict[str, float]:

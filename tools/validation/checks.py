@@ -45,6 +45,6 @@ CHECKS = (
     Planned(20, families.several_arms, 4000, 1000),
     Planned(21, units.sessions, 10_000, 2000),
     Planned(22, units.monitor, 10_000, 1000),
-    Planned(23, awkward.false_alarms, 10_000, 1000),
+    Planned(23, awkward.false_alarms, 10_000, 4000),
 )
 """Fixed seeds: the same size gives the same figures, on every machine."""

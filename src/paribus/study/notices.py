@@ -24,6 +24,9 @@ from paribus.units import count
 NOTABLE_INTERFERENCE = 0.001
 """Share of a launch's samples beyond five times the median from which it is worth a word."""
 
+ORDER_ERROR = 0.05
+"""Share of benchmarks in which chance finds an order effect, all arms together."""
+
 
 def notices(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> tuple[Notice, ...]:
     """Return the notices of a study, those that change how its verdicts are read first."""
@@ -247,32 +250,42 @@ def _probes(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
 
 
 def _order(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[Notice]:
-    """Say in which benchmarks the launch that comes second differs from the one before it."""
-    for selection in plan.study.benchmarks:
-        label, reference = selection.label, plan.study.arms[0].name
-        for arm in plan.study.arms[1:]:
-            at = {(p.block, p.arm): p.at_s for p in points if p.benchmark == label and p.block}
-            ratios = pooled_ratios(evidence, label, reference, arm.name, plan.metrics[label][0])
-            later, first = [], 0
-            for block, ratio in ratios.items():
-                if not math.isfinite(ratio) or (block, reference) not in at:
-                    continue
-                arm_second = at[(block, arm.name)] > at[(block, reference)]
-                later.append(ratio if arm_second else -ratio)
-                first += not arm_second
-            effect = order_effect(later)
-            if effect is not None and effect.found:
-                moved = bias(effect, first, len(later) - first)
-                yield Notice(
-                    "order effect",
-                    "warning",
-                    f"{label}: the second launch of a pair gives {effect.ratio:.4f} times the"
-                    f" first ({effect.low:.4f} to {effect.high:.4f}). {arm.name} came first in"
-                    f" {first} of {len(later)} blocks, which moves the ratio by {moved:+.2%}.",
-                    (label,),
-                    mend="A pause or a warm-up command between launches (`before`) helps.",
-                    figures={"ratio": effect.ratio, "bias": moved},
-                )
+    """Say in which benchmarks a launch fares differently after the other of its block.
+
+    Every arm is held against the reference, at an error that they share. The arms of a duet have
+    no order.
+    """
+    if plan.study.settings.layout == "duet":
+        return
+    reference, *others = (arm.name for arm in plan.study.arms)
+    confidence = 1 - ORDER_ERROR / len(others)
+    for label in plan.metrics:
+        at = {(p.block, p.arm): p.at_s for p in points if p.benchmark == label and p.block}
+        for arm in others:
+            ratios = pooled_ratios(evidence, label, reference, arm, plan.metrics[label][0])
+            apart = {
+                block: at[(block, arm)] - at[(block, reference)]
+                for block, ratio in ratios.items()
+                if math.isfinite(ratio)
+            }
+            first = [ratios[block] for block, after in apart.items() if after < 0]
+            second = [ratios[block] for block, after in apart.items() if after > 0]
+            effect = order_effect(first, second, confidence)
+            if effect is None or not effect.found:
+                continue
+            moved = bias(effect, first, second)
+            much = f"by {moved:+.2%}" if abs(moved) >= 5e-5 else "by less than 0.01 %"
+            yield Notice(
+                "order effect",
+                "warning",
+                f"{label}: of {reference} and {arm}, the one launched after the other gives"
+                f" {effect.ratio:.4f} times ({effect.low:.4f} to {effect.high:.4f}) what it gives"
+                f" before it. {arm} came first in {len(first)} of {effect.blocks} blocks, which"
+                f" moves the ratio {much}.",
+                (label,),
+                mend="A pause or a warm-up command between launches (`before`) helps.",
+                figures={"arm": arm, "ratio": effect.ratio, "bias": moved},
+            )
 
 
 def _drift(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
