@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import io
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +14,12 @@ import pytest
 from rich.console import Console
 
 import judgements
-from paribus.judgement import Difference, Finding, Judgement, Notice, Verdict, Word
+from paribus.judgement import Comparison, Difference, Finding, Judgement, Notice, Verdict, Word
 from paribus.report import advice, axes, sentences, unequal, wording
 from paribus.report.ranking import place_text, ranking
 from paribus.report.terminal import MOST_NOTES, print_report
+from paribus.stats.betting import monitor
+from paribus.stats.estimate import compare
 from paribus.study.conclude import sentence
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -352,6 +355,48 @@ def test_more_blocks_may_take_a_larger_budget(
     settings = replace(base.study.settings, blocks=blocks, budget_s=budget_s)
     changed = replace(base, study=replace(base.study, settings=settings))
     assert any(said in step for step in advice.next_steps(changed))
+
+
+def undecided(base: Judgement, blocks: int, level: float, needed: int | None = None) -> Judgement:
+    """Return `base` with nothing but one undecided headline of so many blocks."""
+    said = Verdict(Word.UNDECIDED, "too few", final=True, blocks_needed=needed)
+    none_yet = Comparison(blocks, 1.1, 0.0, math.inf, level)
+    head = replace(base.headlines[0], verdict=said, comparison=none_yet)
+    return replace(base, headlines=(head,), points=(), complete=True, differences=())
+
+
+@pytest.mark.parametrize(("level", "fewest"), [(0.95, 6), (0.975, 7), (0.99, 8), (1 - 2 / 256, 8)])
+def test_too_few_blocks_are_told_the_fewest_of_an_interval(level: float, fewest: int) -> None:
+    """Those of a table: as many as `compare` gives an interval from."""
+    assert compare([0.1] * (fewest - 1), level).high == math.inf
+    assert compare([0.1] * fewest, level).high < math.inf
+    for blocks, there in ((1, "there is 1"), (2, "there are 2"), (fewest - 1, "there are ")):
+        (step,) = advice.next_steps(undecided(judgements.imported(), blocks, level))
+        assert f"a verdict takes {fewest} blocks or more, and {there}" in step
+        assert "measured region" not in step
+    (step,) = advice.next_steps(undecided(judgements.imported(), 4, level, needed=45))
+    assert f"takes {fewest} blocks or more, and there are 4; about 45 would settle it" in step
+    (step,) = advice.next_steps(undecided(judgements.imported(), fewest, level))
+    assert "lengthen the measured region" in step
+
+
+def test_too_few_blocks_of_a_study_are_told_its_first_look_with_an_interval() -> None:
+    base = judgements.two_arms()
+    assert base.looks[:2] == (8, 12)
+    for level, fewest in ((0.987, 8), (0.9935, 12)):
+        (step,) = advice.next_steps(undecided(base, 5, level))
+        assert f"takes {fewest} blocks or more, and there are 5: see why the others failed" in step
+    settings = replace(base.study.settings, budget_s=60.0)
+    hurried = replace(base, study=replace(base.study, settings=settings))
+    (step,) = advice.next_steps(undecided(hurried, 5, 0.987, needed=70))
+    assert "about 70 would settle it: set blocks = 70 and raise the budget under [plan]" in step
+
+
+@pytest.mark.parametrize("level", [0.95, 0.975, 0.99])
+def test_too_few_blocks_of_a_monitored_study_are_told_the_fewest_of_a_bet(level: float) -> None:
+    fewest = next(n for n in range(1, 40) if monitor([0.1] * n, level).low > 0)
+    (step,) = advice.next_steps(undecided(judgements.monitor(), 5, level))
+    assert f"takes {fewest} blocks or more" in step
 
 
 @pytest.mark.parametrize("module", [wording, axes])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import shlex
 from collections.abc import Sequence
+from statistics import fmean
 
 from paribus.judgement import Finding, Judgement, Point, Word
 from paribus.model import State
 from paribus.report import lookup
 from paribus.report.wording import clean, listing
+from paribus.stats.betting import BETS
 from paribus.units import count
 
 MOST_BLOCKS = 1000
@@ -65,25 +69,56 @@ def _withheld(judgement: Judgement) -> list[str]:
 def _more_blocks(judgement: Judgement, finding: Finding) -> str:
     """Return the way out of an undecided verdict; `blocks_needed` counts blocks in all."""
     done = finding.comparison.blocks if finding.comparison else 0
-    needed = finding.verdict.blocks_needed
+    needed = finding.verdict.blocks_needed or 0
+    fewest = _fewest_blocks(judgement, finding)
     who = f"Undecided ({finding.benchmark}, {finding.arm})"
     otherwise = "lengthen the measured region, quiet the machine or widen the margin"
-    if needed is None or needed <= done:
-        return f"{who}: {otherwise}, in a new study."
     if needed > MOST_BLOCKS:
         return (
             f"{who}: about {needed:,} blocks would be needed; rather {otherwise}, in a new study."
         )
+    if done < fewest:
+        there = f"there {'is' if done == 1 else 'are'} {done}"
+        least = f"{who}: a verdict takes {fewest} blocks or more, and {there}"
+        least += f"; about {needed} would settle it" if needed > fewest else ""
+        if not lookup.measured(judgement):
+            return f"{least}: measure more, the arms in turns."
+        way = _under_plan(judgement, done, max(needed, fewest))
+        return f"{least}: {way or 'see why the others failed'} and run into a new directory."
+    if needed <= done:
+        return f"{who}: {otherwise}, in a new study."
     if not lookup.measured(judgement):
         return f"{who}: about {needed} blocks in all would be needed."
+    way = _under_plan(judgement, done, needed) or f"set blocks = {needed} under [plan]"
+    return (
+        f"{who}: about {count(needed - done, 'more block')} needed; {way} and run into a new"
+        " directory."
+    )
+
+
+def _under_plan(judgement: Judgement, done: int, needed: int) -> str:
+    """Return what to change of the plan for `needed` blocks; "" where it allowed as many."""
     settings = judgement.study.settings
     ways = [f"set blocks = {needed}"] if needed > settings.blocks else []
     ways += ["raise the budget"] if settings.budget_s and done < settings.blocks else []
-    return (
-        f"{who}: about {count(needed - done, 'more block')} needed; "
-        f"{' and '.join(ways) or f'set blocks = {needed}'} under [plan] and run into a new "
-        "directory."
-    )
+    return f"{' and '.join(ways)} under [plan]" if ways else ""
+
+
+def _fewest_blocks(judgement: Judgement, finding: Finding) -> int:
+    """Return from how many blocks on there can be a verdict.
+
+    Signed ranks have an interval once all blocks on one side are rarer than its error, bets once
+    winning all of them is worth a claim. A study is weighed only at its looks, a table whenever.
+    """
+    level = finding.comparison.level if finding.comparison else judgement.level
+    settings, error = judgement.study.settings, round(1 - level, 12)
+    if settings.monitor:
+        worth = ((n, fmean((1 + bet) ** n for bet in BETS)) for n in itertools.count(1))
+        return next(n for n, wealth in worth if wealth >= 2 / error)
+    # The slack is that of stats.estimate.critical_rank.
+    interval = math.ceil(1 - math.log2(error) - 1e-9)
+    looks = judgement.looks if lookup.measured(judgement) else ()
+    return next((look for look in looks if look >= interval), interval)
 
 
 def _read_logs(broken: Sequence[Point]) -> str:
