@@ -242,6 +242,18 @@ def test_too_few_blocks_stay_undecided(tmp_path: Path, blocks: int) -> None:
     assert words_of(judged(tmp_path, table(3.0, 6, cases=("",)))) == ["slower"]
 
 
+def test_three_arms_share_the_error_and_need_a_block_more(tmp_path: Path) -> None:
+    for blocks, word in ((6, "undecided"), (7, "slower")):
+        two = table(3.0, blocks, cases=("",))
+        third = [{**row, "arm": "third"} for row in two if row["arm"] != two[0]["arm"]]
+        found = judged(tmp_path, two + third)
+        assert words_of(found) == [word, word]
+        told = [n.text for n in found.notices if n.name == "too few blocks"]
+        assert told == (
+            ["ping has 6 blocks; an interval at 97.5 % takes 7 or more."] if blocks == 6 else []
+        )
+
+
 def test_one_launch_each_allows_no_claim(tmp_path: Path) -> None:
     for rows in (table(3.0, 1), without(table(3.0, 1), "block")):
         found = judged(tmp_path, rows)

@@ -17,7 +17,7 @@ from scipy.stats import binomtest, wilcoxon
 from paribus.judgement import Comparison, Word
 from paribus.model import Metric
 from paribus.stats import estimate
-from paribus.stats.estimate import compare, critical_rank, signed_rank_cdf
+from paribus.stats.estimate import compare, critical_rank, fewest_pairs, signed_rank_cdf
 from paribus.stats.looks import LEVELS, LONGER, LOOKS, schedule
 from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.pairs import block_log_ratios, headline_log_ratios
@@ -486,3 +486,11 @@ def test_the_margin_of_a_headline_is_the_mean_on_the_log_scale():
     assert headline_margin([0.02, 0.05]) == pytest.approx(math.sqrt(1.02 * 1.05) - 1)
     with pytest.raises(ValueError, match="no cases"):
         headline_margin([])
+
+
+@pytest.mark.parametrize(("alpha", "pairs"), [(0.1, 5), (0.05, 6), (0.025, 7), (2 / 256, 8)])
+def test_an_interval_takes_so_many_pairs(alpha: float, pairs: int) -> None:
+    assert fewest_pairs(alpha) == pairs
+    for n, is_there in ((pairs - 1, False), (pairs, True)):
+        found = compare([0.1 * (i + 1) for i in range(n)], 1 - alpha)
+        assert (found.low is not None and found.low > 0) == is_there

@@ -70,7 +70,7 @@ def judge_table(
         judgement = _with_times(_paired(found, study, metrics, directory), table)
     else:
         judgement = _apart(found, study, metrics, directory)
-    told = provenance.notices(table, found)
+    told = provenance.notices(table, found, _error(found))
     reason = provenance.why_withheld(found)
     held = {
         (group.benchmark, arm): why
@@ -169,6 +169,11 @@ def _cell(table: Table, name: str, row: int) -> str:
     return column.names[column.codes[row]] if column is not None else ""
 
 
+def _error(found: Arrangement) -> float:
+    """Return the error of one comparison: arms share it, for each is held against the reference."""
+    return (1 - CONFIDENCE) / max(1, len(found.arms) - 1)
+
+
 # --- paired ---------------------------------------------------------------------------------
 
 
@@ -179,7 +184,7 @@ def _paired(
     groups: dict[int, list[Group]] = {}
     for group in found.groups:
         groups.setdefault(len(group.names), []).append(group)
-    error = (1 - CONFIDENCE) / (len(found.arms) - 1)
+    error = _error(found)
     parts: list[Judgement] = []
     before = 0
     for blocks, mine in groups.items():

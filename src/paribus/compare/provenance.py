@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from paribus.judgement import Notice
+from paribus.stats.estimate import fewest_pairs
 from paribus.tables.launches import Arrangement, Group
 from paribus.tables.table import Table, shown
 from paribus.units import count, format_seconds
 
 NEED_TIMES = ("drift", "order effect")
 """Notices that say nothing where the order of launches is not known."""
-
-FEWEST_BLOCKS = 6
-"""Blocks from which on an interval at 95 % exists: 2 / 2^6 is below 5 %."""
 
 IN_TURNS = "launch them in turns"
 ONE_EACH = "one launch each: no interval can be given, and nothing tells a difference from noise"
@@ -60,12 +58,15 @@ def design(table: Table, found: Arrangement) -> str:
     )
 
 
-def notices(table: Table, found: Arrangement) -> tuple[Notice, ...]:
-    """Return what a reader must know about where the numbers come from, warnings first."""
+def notices(table: Table, found: Arrangement, error: float) -> tuple[Notice, ...]:
+    """Return what a reader must know about where the numbers come from, warnings first.
+
+    `error` is that of one comparison of two arms.
+    """
     return (
         *_order_notices(found),
         *_stopping(found),
-        *_few(found),
+        *_few(found, error),
         *_left_out(found),
         *_unpaired(found),
         *_ignored(table),
@@ -153,14 +154,15 @@ def _stopping(found: Arrangement) -> Iterable[Notice]:
         )
 
 
-def _few(found: Arrangement) -> Iterable[Notice]:
-    few = [g for g in found.groups if 1 < len(g.names) < FEWEST_BLOCKS]
+def _few(found: Arrangement, error: float) -> Iterable[Notice]:
+    fewest = fewest_pairs(error)
+    few = [g for g in found.groups if 1 < len(g.names) < fewest]
     if few:
         yield Notice(
             "too few blocks",
             "warning",
             f"{listed([f'{g.benchmark} has {len(g.names)} blocks' for g in few])}; an interval at"
-            f" 95 % takes {FEWEST_BLOCKS} or more.",
+            f" {(1 - error) * 100:.3g} % takes {fewest} or more.",
             tuple(g.benchmark for g in few),
         )
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 from io import FileIO
 from itertools import chain, repeat
 from multiprocessing import get_context
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -108,7 +109,7 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _context() -> Any:
+def _context() -> BaseContext:
     """Return how processes are started: forked where no thread can hold a lock.
 
     To import the readers again takes longer.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import shlex
 from collections.abc import Sequence
 from statistics import fmean
@@ -13,6 +12,7 @@ from paribus.model import State
 from paribus.report import lookup
 from paribus.report.wording import clean, listing
 from paribus.stats.betting import BETS
+from paribus.stats.estimate import fewest_pairs
 from paribus.units import count
 
 MOST_BLOCKS = 1000
@@ -115,8 +115,7 @@ def _fewest_blocks(judgement: Judgement, finding: Finding) -> int:
     if settings.monitor:
         worth = ((n, fmean((1 + bet) ** n for bet in BETS)) for n in itertools.count(1))
         return next(n for n, wealth in worth if wealth >= 2 / error)
-    # The slack is that of stats.estimate.critical_rank.
-    interval = math.ceil(1 - math.log2(error) - 1e-9)
+    interval = fewest_pairs(error)
     looks = judgement.looks if lookup.measured(judgement) else ()
     return next((look for look in looks if look >= interval), interval)
 
