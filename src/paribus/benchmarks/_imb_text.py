@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
-from paribus.benchmarks._tool import line_at, line_of, once, refuse
+from paribus.benchmarks._tool import WINDOW, line_at, line_of, once, refuse
 from paribus.errors import ParseError
 from paribus.model import Case, Metric, Reading, Sample, Scalar
 
@@ -129,17 +129,23 @@ def read(name: str, part: str, metrics: tuple[Metric, ...], text: str) -> Readin
 @lru_cache(maxsize=1)
 def _output(text: str) -> _Output:
     """Return all that `text` holds, checked; raises ParseError with the line."""
-    first = text.find(_PART)
-    if (again := text.find(_PART, first + 1)) >= 0:
-        refuse("more than one title of IMB-MPI1: two outputs in one", line_of(text, again))
+    # What the program itself said is the cause of whatever is missing or there twice. Of many
+    # outputs in one file only the first two are looked at: it is cut apart anyway.
+    again = text.find(_PART, text.find(_PART) + 1)
+    if again >= 0:
+        _check_complaints(text, again + WINDOW)
+        refuse("more than one title of IMB-MPI1: two outputs in one")
     try:
         return _whole(text)
     except ParseError:
-        # What the program itself said is the cause of whatever is missing.
-        for mark, cause in _COMPLAINTS.items():
-            if (at := text.find(mark)) >= 0:
-                refuse(f"{cause}: {line_at(text, at).strip()[:100]!r}", line_of(text, at))
+        _check_complaints(text, len(text))
         raise
+
+
+def _check_complaints(text: str, end: int) -> None:
+    for mark, cause in _COMPLAINTS.items():
+        if (at := text.find(mark, 0, end)) >= 0:
+            refuse(f"{cause}: {line_at(text, at).strip()[:100]!r}", line_of(text, at))
 
 
 def _whole(text: str) -> _Output:
