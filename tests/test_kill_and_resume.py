@@ -35,6 +35,20 @@ def complete_blocks(directory: Path) -> set[int]:
     }
 
 
+def seconds_to_a_launch(words: list[str | Path], mark: str) -> float:
+    """Return how long it takes until a command of Paribus launches something; it is killed then."""
+    begun = time.monotonic()
+    with subprocess.Popen(
+        command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        while not processes_with(mark) and process.poll() is None:
+            time.sleep(0.005)
+        taken = time.monotonic() - begun
+        process.kill()
+    assert gone(mark)
+    return taken
+
+
 def test_fifty_kills_end_with_exactly_the_planned_launches(tmp_path: Path) -> None:
     mark = f"kill{os.getpid()}"
     study = write_study(tmp_path, script=RANDOM, plan="blocks = 300", mark=mark)
@@ -42,6 +56,8 @@ def test_fifty_kills_end_with_exactly_the_planned_launches(tmp_path: Path) -> No
     moments = random.Random(20)
     kept: set[int] = set()
     in_flight = 0
+    # Two kills in three before the first launch, the others after it, however fast this machine is.
+    latest = 1.5 * seconds_to_a_launch(["run", study, "--out", out], mark)
     for _ in range(KILLS):
         words = [
             "run",
@@ -53,7 +69,7 @@ def test_fifty_kills_end_with_exactly_the_planned_launches(tmp_path: Path) -> No
         with subprocess.Popen(
             command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         ) as process:
-            time.sleep(moments.uniform(0.05, 0.8))
+            time.sleep(moments.uniform(0.05, latest))
             in_flight += bool(processes_with(mark))
             wardens = children(process.pid)
             process.kill()
@@ -80,7 +96,7 @@ def test_fifty_kills_end_with_exactly_the_planned_launches(tmp_path: Path) -> No
     assert all(one.outcome.state is State.OK for one in counting)
     voided = [one for one in everything if one.void is not None]
     assert {one.void for one in voided} <= {UNFINISHED}
-    assert len(voided) <= KILLS
+    assert len(voided) <= KILLS + 1
     assert not list(Path("/tmp").glob(f"paribus-{plan.sha256[:10]}-*"))
     assert not list(Path("/dev/shm").glob(f"paribus-{plan.sha256[:10]}-*"))
 
