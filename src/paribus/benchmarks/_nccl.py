@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from paribus.benchmarks._apps import found, near
 from paribus.benchmarks._tool import line_at, line_of, once, refuse
@@ -48,7 +48,7 @@ Row = tuple[str, ...]
 bus bandwidth in GB/s, wrong values."""
 
 
-@cache
+@lru_cache(maxsize=256)
 def case_of(size: int) -> Case:
     """Return the case of a size; there are few, and they are met often."""
     return Case.of(bytes=size)

@@ -7,7 +7,7 @@ up to 26.04. Its MB/sec and, from 24.07 on, MiB/sec are both 2^20 B; its Gb are 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -65,17 +65,18 @@ _RULE = "\n" + "-" * 40
 _CLOCK = "Conflicting CPU frequency values detected:"
 """What perftest says inside its table: its clock is the CPU's, whose speed it takes for fixed."""
 
-_COMPLAINTS = (
-    "Unable to find the Infiniband/RoCE device",
-    "Couldn't ",
-    "Unable to ",
-    "Failed to ",
-    "Failed status ",
-    "Completion with error",
-    "Problems with warm up",
-    "ERROR",
+COMPLAINTS = Phrases(
+    (
+        "Unable to find the Infiniband/RoCE device",
+        "Couldn't ",
+        "Unable to ",
+        "Failed to ",
+        "Failed status ",
+        "Completion with error",
+        "Problems with warm up",
+        "ERROR",
+    )
 )
-COMPLAINTS = Phrases(_COMPLAINTS)
 
 DISORDER = "minimum, median, mean, percentiles and maximum are out of order"
 
@@ -117,12 +118,12 @@ def clock(text: str) -> tuple[str, ...]:
     return (f"perftest says {line_at(text, at).strip()[:120]!r}: its clock is the CPU's",)
 
 
-def heading(text: str, complaints: Collection[str]) -> tuple[re.Match[str], dict[str, str], int]:
+def heading(text: str, complaints: Sequence[str]) -> tuple[re.Match[str], dict[str, str], int]:
     """Return the title, the settings under it, and where the heading of the table begins.
 
     Raises ParseError with perftest's own words if one of those complaints is in the text.
     """
-    for mark in sorted(complaints, key=_COMPLAINTS.index):
+    for mark in complaints:
         if (at := text.find(mark)) >= 0:
             refuse(f"perftest says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
     titles = list(_TITLE.finditer(text))

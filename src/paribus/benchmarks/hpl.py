@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from itertools import product
 
 from paribus.benchmarks import _linpack
@@ -45,7 +45,7 @@ def cases(request: Request) -> Iterable[tuple[str, Case]]:
     return [("gflops", _case(n, nb, p, q, "")) for n, nb, (p, q) in every]
 
 
-@cache
+@lru_cache(maxsize=256)
 def _case(n: int, nb: int, p: int, q: int, variant: str) -> Case:
     point = Case.of(n=n, nb=nb, p=p, q=q)
     return Case.of(**dict(point.items), variant=variant) if variant else point
