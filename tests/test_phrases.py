@@ -17,6 +17,7 @@ FEW = st.text(alphabet="ab é\ud800\n", min_size=1, max_size=4)
 def test_the_same_as_a_search_for_each(phrases: list[str], text: str) -> None:
     known = [p for p in dict.fromkeys(phrases) if "\ud800" not in p]
     assert Phrases(known).within(text) == [p for p in known if p in text]
+    assert Phrases(known).any_in(text) == any(p in text for p in known)
 
 
 @pytest.mark.parametrize("said", FAILED)

@@ -23,11 +23,30 @@ class Phrases:
         # Of a few hundred phrases it takes 6 ms to build, and is twice as fast as the default.
         return AhoCorasick(self._place, implementation=Implementation.DFA)
 
+    @cached_property
+    def _first(self) -> AhoCorasick:
+        from ahocorasick_rs import AhoCorasick, MatchKind
+
+        # Of this kind it skips what no phrase can begin with, if they are a few dozen at most.
+        return AhoCorasick(self._place, matchkind=MatchKind.LeftmostFirst)
+
     def within(self, text: str) -> list[str]:
         """Return those of the phrases that are in `text`, in their own order."""
+        # Not where they are: of text that is not ASCII that needs ten times its memory.
         try:
-            # Not where they are: of text that is not ASCII that needs ten times its memory.
             found = self._automaton.find_matches_as_strings(text, overlapping=True)
-        except UnicodeEncodeError:  # half of a surrogate pair
-            return self.within(text.encode(errors="replace").decode())
+        except UnicodeEncodeError:
+            return self.within(_encodable(text))
         return sorted(set(found), key=self._place.__getitem__)
+
+    def any_in(self, text: str) -> bool:
+        """Return whether one of the phrases is in `text`: of few of them faster than `within`."""
+        try:
+            return bool(self._first.find_matches_as_strings(text))
+        except UnicodeEncodeError:
+            return self.any_in(_encodable(text))
+
+
+def _encodable(text: str) -> str:
+    """Return `text` with question marks for halves of surrogate pairs: Rust's strings have none."""
+    return text.encode(errors="replace").decode()

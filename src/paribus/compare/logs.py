@@ -213,11 +213,12 @@ def _walk(
 def _logs(arm: str, name: str, path: str, written: float, found: Sequence[Found]) -> Iterator[Log]:
     """Yield the logs that a file holds."""
     of = [one.reading.benchmark for one in found]
+    file = Path(path)
     for part, reading, date in found:
         at, zoned = date or (written, False)
         alone = of.count(reading.benchmark) == 1
         called = f"{name}#{part}" if part else name
-        yield Log(arm, called, Path(path), at, date is not None, alone, reading, written, zoned)
+        yield Log(arm, called, file, at, date is not None, alone, reading, written, zoned)
 
 
 def _shown(path: Path) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from functools import lru_cache
 from io import FileIO
 from itertools import chain, repeat
 from multiprocessing import get_context
@@ -90,7 +89,7 @@ def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
             try:
                 with ProcessPoolExecutor(workers, _context(), gc.disable) as pool:
                     for packed in pool.map(_read_packed, groups):
-                        yield from map(_unpacked, packed)
+                        yield from _unpacked(packed)
                         done += 1
             except (BrokenProcessPool, OSError):
                 pass  # no room for more processes: the rest is read here
@@ -105,6 +104,7 @@ def _uncollected() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.freeze()
         if enabled:
             gc.enable()
 
@@ -166,7 +166,7 @@ def _text(path: str, size: int) -> _Text:
 
 
 def _unread(why: str) -> _Text:
-    return _Text("", Seen([], [], clean=False), why)
+    return _Text("", Seen([], clean=False), why)
 
 
 def _opened(path: str, size: int) -> _Text:
@@ -214,34 +214,53 @@ def _wiring(text: str) -> str:
 
 
 # --- between processes -----------------------------------------------------------------------
-# As tuples of plain values: to send objects of our own takes several times as long.
+# As tuples of plain values, and what many launches share once: which metrics they have at which
+# cases. To send objects of our own takes several times as long.
+
+_Shape = tuple[tuple[str, ...], tuple[Case, ...], tuple[int, ...]]
+"""Of the samples of a reading: metrics, cases and batches."""
 
 
-def _read_packed(files: Iterable[tuple[str, int]]) -> list[Any]:
-    return [
-        ([(one.part, *_packed(one.reading), one.date) for one in held.found], held.problems)
+def _read_packed(files: Iterable[tuple[str, int]]) -> tuple[list[Any], list[Any]]:
+    shapes: dict[_Shape, int] = {}
+    held = [
+        ([(one.part, one.date, *_packed(one.reading, shapes)) for one in held.found], held.problems)
         for held in _read_group(files)
     ]
+    return [(names, [case.items for case in at], batch) for names, at, batch in shapes], held
 
 
-def _packed(reading: Reading) -> tuple[Any, ...]:
+def _packed(reading: Reading, shapes: dict[_Shape, int]) -> tuple[Any, ...]:
     r = reading
-    rows = [(metric, case.items, values, batch) for metric, case, values, batch in r.samples]
-    return r.benchmark, r.version, r.parameters, r.ranks, rows, r.facts, r.guards
+    metrics, cases, values, batches = zip(*r.samples, strict=True)
+    shape = shapes.setdefault((metrics, cases, batches), len(shapes))
+    flat = [value for several in values for value in several]
+    figures = flat if len(flat) == len(values) else values
+    return r.benchmark, r.version, r.parameters, r.ranks, shape, figures, r.facts, r.guards
 
 
-def _unpacked(held: Any) -> Held:
-    found, problems = held
-    return Held([Found(one[0], _reading(*one[1:-1]), one[-1]) for one in found], problems)
+def _unpacked(packed: tuple[list[Any], list[Any]]) -> Iterator[Held]:
+    shapes = [(names, [Case(items) for items in at], batch) for names, at, batch in packed[0]]
+    for found, problems in packed[1]:
+        yield Held(
+            [Found(part, _reading(shapes, *one), date) for part, date, *one in found], problems
+        )
 
 
 def _reading(
-    benchmark: str, version: str, said: Any, ranks: int | None, rows: Any, facts: Any, guards: Any
+    shapes: Sequence[Any],
+    benchmark: str,
+    version: str,
+    said: Any,
+    ranks: int | None,
+    shape: int,
+    figures: Any,
+    facts: Any,
+    guards: Any,
 ) -> Reading:
-    plain = [(metric, _case(items), values, batch) for metric, items, values, batch in rows]
+    metrics, cases, batches = shapes[shape]
+    values = figures if isinstance(figures, tuple) else zip(figures, strict=True)
+    rows = zip(metrics, cases, values, batches, strict=True)
     # Not by its own constructor: the process that made them has looked at the values.
-    samples = tuple(map(tuple.__new__, repeat(Sample), plain))
+    samples = tuple(map(tuple.__new__, repeat(Sample), rows))
     return Reading(benchmark, version, said, ranks, samples, facts, guards)
-
-
-_case = lru_cache(maxsize=10_000)(Case)

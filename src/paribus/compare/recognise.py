@@ -46,23 +46,29 @@ def _phrases() -> Phrases:
     return Phrases([*_marks(), *FAILED])
 
 
+_FAILED = Phrases(FAILED)
+
+
 class Seen(NamedTuple):
-    """What a text shows before it is read: marks of tools, in its beginning and anywhere in it.
+    """What a text shows before it is read: the marks of tools in its beginning.
 
     `clean`: no launcher says in it that a launch failed; asked once, not for every output in it.
     """
 
     near: list[str]
-    present: list[str]
     clean: bool
 
 
 def look(text: str) -> Seen:
     """Return what a text shows before it is read."""
-    found = _phrases().within(text)
-    present = [phrase for phrase in found if phrase in _marks()]
-    near = present if len(text) <= HEAD else _within(text[:HEAD], present)
-    return Seen(near, present, len(present) == len(found))
+    found = _phrases().within(text[:HEAD])
+    near = _marks_of(found)
+    clean = len(near) == len(found) and not (len(text) > HEAD and _FAILED.any_in(text))
+    return Seen(near, clean)
+
+
+def _marks_of(phrases: Sequence[str]) -> list[str]:
+    return [phrase for phrase in phrases if phrase in _marks()]
 
 
 def tools(marks: Sequence[str]) -> list[str]:
@@ -99,9 +105,10 @@ def readings(text: str, seen: Seen) -> tuple[list[Found], list[tuple[str, str]]]
     """
     found, problems = _whole(text, seen.near, seen.clean)
     if problems and not found and len(text) <= MOST_CUT:
-        for parts in _cuts(text, seen.present):
+        present = _marks_of(_phrases().within(text)) if len(text) > HEAD else seen.near
+        for parts in _cuts(text, present):
             read = [
-                _whole(part, _within(part[:HEAD], seen.present), seen.clean, number, line)
+                _whole(part, _within(part[:HEAD], present), seen.clean, number, line)
                 for number, (line, part) in enumerate(parts, 1)
             ]
             if all(found for found, _ in read):
@@ -170,8 +177,13 @@ def _begins(text: str, mark: str) -> Iterator[int]:
     """
     indent = len(mark) - len(mark.lstrip())
     places = [at + indent for at in _places(text, mark)]
-    above = text[: places[0]].split("\n")[:-1][::-1]
+    head = text[: places[0]]
+    above = head.split("\n")[:-1][::-1]
     for at, before in zip(places[1:], places, strict=False):
+        begin = at - len(head)
+        if begin > before and text[begin - 1] == "\n" and text.startswith(head, begin):
+            yield begin
+            continue
         lines = text[before:at].rsplit("\n", len(above) + 1)[:-1][::-1]
         same = sum(1 for _ in takewhile(_alike, zip(above, lines, strict=False)))
         line = text.rfind("\n", 0, at) + 1
