@@ -380,6 +380,22 @@ def test_too_few_blocks_are_told_the_fewest_of_an_interval(level: float, fewest:
     assert "lengthen the measured region" in step
 
 
+def test_one_way_out_is_told_once_for_all_of_an_arms_benchmarks_that_have_it() -> None:
+    base = undecided(judgements.imported(), 2, 0.95)
+    (head,) = base.headlines
+    longer = undecided(judgements.imported(), 6, 0.95).headlines[0]
+    assert head.arm != "other"
+    heads = [replace(head, benchmark=name) for name in ("osu_bw", "hpl")]
+    others = [replace(longer, benchmark="qe"), replace(head, arm="other")]
+    steps = advice.next_steps(replace(base, headlines=(*heads, *others)))
+    told = [step.partition(": ")[0] for step in steps]
+    assert told == [
+        f"Undecided (osu_bw, hpl, {head.arm})",
+        f"Undecided (qe, {head.arm})",
+        f"Undecided ({head.benchmark}, other)",
+    ]
+
+
 def test_too_few_blocks_of_a_study_are_told_its_first_look_with_an_interval() -> None:
     base = judgements.two_arms()
     assert base.looks[:2] == (8, 12)

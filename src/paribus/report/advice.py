@@ -39,11 +39,7 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
         steps.append(f"{begun}: {run_command(judgement)} --resume {goes_on}.")
     steps += _withheld(judgement)
     if judgement.complete:
-        steps += [
-            _more_blocks(judgement, h)
-            for h in judgement.headlines
-            if h.verdict.word is Word.UNDECIDED
-        ]
+        steps += _undecided(judgement)
     broken = [p for p in judgement.points if p.state is not State.OK]
     if broken:
         steps.append(_read_logs(broken))
@@ -66,34 +62,37 @@ def _withheld(judgement: Judgement) -> list[str]:
     return steps
 
 
-def _more_blocks(judgement: Judgement, finding: Finding) -> str:
+def _undecided(judgement: Judgement) -> list[str]:
+    """Return the ways out of undecided verdicts, each once for the arm's benchmarks with it."""
+    ways: dict[tuple[str, str], list[str]] = {}
+    for head in judgement.headlines:
+        if head.verdict.word is Word.UNDECIDED:
+            ways.setdefault((_way_out(judgement, head), head.arm), []).append(head.benchmark)
+    return [f"Undecided ({listing(labels)}, {arm}): {way}" for (way, arm), labels in ways.items()]
+
+
+def _way_out(judgement: Judgement, finding: Finding) -> str:
     """Return the way out of an undecided verdict; `blocks_needed` counts blocks in all."""
     done = finding.comparison.blocks if finding.comparison else 0
     needed = finding.verdict.blocks_needed or 0
     fewest = _fewest_blocks(judgement, finding)
-    who = f"Undecided ({finding.benchmark}, {finding.arm})"
     otherwise = "lengthen the measured region, quiet the machine or widen the margin"
     if needed > MOST_BLOCKS:
-        return (
-            f"{who}: about {needed:,} blocks would be needed; rather {otherwise}, in a new study."
-        )
+        return f"about {needed:,} blocks would be needed; rather {otherwise}, in a new study."
     if done < fewest:
         there = f"there {'is' if done == 1 else 'are'} {done}"
-        least = f"{who}: a verdict takes {fewest} blocks or more, and {there}"
+        least = f"a verdict takes {fewest} blocks or more, and {there}"
         least += f"; about {needed} would settle it" if needed > fewest else ""
         if not lookup.measured(judgement):
             return f"{least}: measure more, the arms in turns."
         way = _under_plan(judgement, done, max(needed, fewest))
         return f"{least}: {way or 'see why the others failed'} and run into a new directory."
     if needed <= done:
-        return f"{who}: {otherwise}, in a new study."
+        return f"{otherwise}, in a new study."
     if not lookup.measured(judgement):
-        return f"{who}: about {needed} blocks in all would be needed."
+        return f"about {needed} blocks in all would be needed."
     way = _under_plan(judgement, done, needed) or f"set blocks = {needed} under [plan]"
-    return (
-        f"{who}: about {count(needed - done, 'more block')} needed; {way} and run into a new"
-        " directory."
-    )
+    return f"about {count(needed - done, 'more block')} needed; {way} and run into a new directory."
 
 
 def _under_plan(judgement: Judgement, done: int, needed: int) -> str:
