@@ -212,6 +212,43 @@ def test_hpl_operations_prove_the_time(n: int, seconds: float, wrong: float) -> 
         read(f"{head}{row(gflops * wrong)}\n{rest}")
 
 
+@pytest.mark.parametrize("name", ["npb_cg", "npb_is"])
+def test_npb_with_threads_says_how_many(name: str) -> None:
+    text = (FIXTURES / name / "good-real-omp_s_1.out").read_text()
+    reader = BENCHMARKS[name].read
+    assert reader is not None
+    found = reader(text)
+    assert (found.ranks, found.parameters["parallel"], found.parameters["threads"]) == (1, "OMP", 1)
+    with pytest.raises(ParseError, match="Total threads = 1, but Avail threads = 4"):
+        reader(field(text, "Avail threads", "4"))
+    with pytest.raises(ParseError, match=r"Mop/s/thread 5\.00 times 1 is not Mop/s total"):
+        reader(field(text, "Mop/s/thread", "5.00"))
+    serial = text.replace("-OMP)", "-SER)")
+    assert "threads" not in reader(serial).parameters
+    with pytest.raises(ParseError, match="'Mop/s/process' is missing"):
+        reader(text.replace("(NPB3.3-OMP) -", "3.3 --"))
+
+
+def test_what_a_script_greps_of_an_output_behind_it_is_no_second_output() -> None:
+    text = (FIXTURES / "npb_cg" / "good-a_2.out").read_text()
+    reader = BENCHMARKS["npb_cg"].read
+    assert reader is not None
+    grepped = "".join(line for line in text.splitlines(keepends=True) if "Mop/s" in line)
+    assert reader(text + grepped).samples == reader(text).samples
+    with pytest.raises(ParseError, match="'Mop/s total' is there twice"):
+        reader(text.replace(grepped, grepped * 2))
+
+
+def test_npb_kernels_that_nobody_reads_may_stand_around_one_that_is_read() -> None:
+    text = (FIXTURES / "npb_cg" / "good-real-omp_s_1.out").read_text()
+    reader = BENCHMARKS["npb_cg"].read
+    assert reader is not None
+    other = text.replace("CG Benchmark", "UA Benchmark")
+    assert reader(other + text + other).samples == reader(text).samples
+    with pytest.raises(ParseError, match="there twice"):
+        reader(text + text.replace("CG Benchmark", "MG Benchmark"))
+
+
 @pytest.mark.parametrize(
     ("name", "asked", "argv"),
     [
@@ -323,6 +360,21 @@ OUT_OF_ORDER = {
         "stream/good-handmade-2_threads",
         (r"\A(.*\n)(Function[^\n]*)(\nCopy.*\nTriad[^\n]*)(.*)\Z", r"\3\n\1\4\2"),
         "has no rows",
+    ),
+    "share of a GPU that is not the whole by their number": (
+        "hpl/good-handmade-nvidia_per_gpu",
+        (r"3\.964e\+04", "3.864e+04"),
+        "1.268e+06 Gflop/s are not 3.864e+04 of each of 4 times 8 GPUs",
+    ),
+    "check of another section in YAML": (
+        "hpcg/good-real-3_0_yaml",
+        (r"Iteration Count Information: \n", ""),
+        "'Iteration Count Information::Result' is missing",
+    ),
+    "rating that is not the summary's in YAML": (
+        "hpcg/good-real-3_0_yaml",
+        (r"rating of: 3\.28908", "rating of: 3.38908"),
+        "the rating is not the Gflop/s of the summary",
     ),
     "rows first, heading of CSV last": (
         "babelstream/good-omp_csv",

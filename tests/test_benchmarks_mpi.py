@@ -145,6 +145,27 @@ def test_a_whole_table_of_a_launch_that_failed_is_not_believed(word: str) -> Non
         read("osu_latency", captured("osu_latency", "shm") + word + "\n")
 
 
+def test_osu_programs_that_nobody_reads_may_stand_around_one_that_is_read() -> None:
+    text = captured("osu_get_latency", "real-after_others")
+    found = read("osu_get_latency", text)
+    more = f"{text}# OSU MPI_Compare_and_swap latency Test v5.8\n# Size  Latency (us)\n8  0.62\n"
+    assert read("osu_get_latency", more).samples == found.samples
+    more = f"# OSU NCCL Latency Test v7.5\n1  9.99\n{text}# OSU NCCL Bandwidth Test v7.5\n1  9.99\n"
+    assert read("osu_get_latency", more).samples == found.samples
+    after = captured("osu_init", "real-after_hello")
+    assert read("osu_init", f"{after}# OSU MPI Hello World Test v5.6.3\n").samples
+    with pytest.raises(ParseError, match="3 titles of OSU programs"):
+        read("osu_init", f"{after}# OSU MPI Latency Test v5.6.3\n")
+    with pytest.raises(ParseError, match="6 titles of OSU programs"):
+        read("osu_get_latency", text * 2)
+
+
+def test_managed_buffers_of_device_and_host_are_told_apart() -> None:
+    text = "# OSU MPI-CUDA Latency Test v7.2\n# Send Buffer on MANAGED DEVICE (MD) and"
+    text += " Receive Buffer on MANAGED HOST (MH)\n# Size  Latency (us)\n1  1.01\n"
+    assert read("osu_latency", text).parameters["buffers"] == "MANAGED DEVICE MANAGED HOST"
+
+
 # --- IMB ------------------------------------------------------------------------------------------
 
 
@@ -216,6 +237,17 @@ def test_imb_refusals(name: str, stem: str, old: str, new: str, cause: str) -> N
     assert old in text
     with pytest.raises(ParseError, match=cause):
         read(name, text.replace(old, new))
+
+
+def test_until_4_1_a_mbyte_of_imb_is_2_20_bytes() -> None:
+    text = captured("imb_pingpong", "real-4_1")
+    suite = text.replace("MPI Benchmarks 4.1", "MPI Benchmark Suite V3.2")
+    assert read("imb_pingpong", suite).samples == read("imb_pingpong", text).samples
+    with pytest.raises(ParseError, match=r"0\.49 MB/s are not 1 bytes in 1\.93 us"):
+        read("imb_pingpong", text.replace("Benchmarks 4.1", "Benchmarks 2018"))
+    newer = captured("imb_pingpong", "2018_title").replace("Benchmarks 2018", "Benchmarks 4.1")
+    with pytest.raises(ParseError, match="MB/s are not"):
+        read("imb_pingpong", newer)
 
 
 def test_two_outputs_of_imb_in_one_are_refused() -> None:

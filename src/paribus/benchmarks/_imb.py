@@ -44,17 +44,17 @@ def imb(
         parameters=parameters,
         program="IMB-MPI1",
         get="`pip install impi-rt` (binary), or https://github.com/intel/mpi-benchmarks: make",
-        versions="2018 to 2021.11",
+        versions="2.3 to 4.1, 2018 to 2021.11",
         proof=(
             "title, list of benchmarks and last line once, a table for each benchmark of the list,"
             " sizes that double up to the longest echoed, min <= avg <= max, MB/s = bytes / time,"
             " no unknown name or option, no size left out, no defect of a checking build"
         ),
         means=(
-            "latency is half the round trip; MB are 10^6; time is the mean over ranks, time_max the"
-            " slowest; repetitions fall with the size unless they are set, which alone changed"
-            " 1 MiB by 15 %; nothing is sent at 0 bytes of a collective, so that row is left out;"
-            " the title of 2019 to 2021.3 says 2018"
+            "latency is half the round trip; MB are 10^6, but 2^20 until 4.1; time is the mean over"
+            " ranks, time_max the slowest; repetitions fall with the size unless they are set,"
+            " which alone changed 1 MiB by 15 %; nothing is sent at 0 bytes of a collective, so"
+            " that row is left out; the title of 2019 to 2021.3 says 2018"
         ),
     )
 

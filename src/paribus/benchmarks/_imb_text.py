@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import NamedTuple, NoReturn
 
 from paribus.benchmarks._tool import WINDOW, line_at, line_of, once, refuse
@@ -24,8 +24,12 @@ _COLUMNS = {
 }
 
 _PART = ", MPI-1 part"
-_TITLE = re.compile(r"# +Intel ?\(R\) MPI Benchmarks (\S[^,\n]*), MPI-1 part[ \t]*$", re.M)
-_LIST = re.compile(r"\n# List of Benchmarks to run:[ \t]*\n\s*\n((?:# *\w+[ \t]*\n)+)")
+_TITLE = re.compile(
+    r"# +Intel ?\(R\) MPI Benchmark(?:s| Suite) (\S[^,\n]*), MPI-1 part[ \t]*$", re.M
+)
+# Until 4.1 a Mbyte was one of 2^20.
+_OLD = re.compile(r"V?[234]\.")
+_LIST = re.compile(r"\n# List of Benchmarks to run:[ \t]*\n\s*((?:# *\w+[ \t]*\n)+)")
 _CALLED = re.compile(r"\n# Calling sequence was:[ \t]*\n\s*# *(\S[^\n]*)")
 _LONGEST = re.compile(r"\n# Maximum message length in bytes: +(\d+)")
 _TYPE = re.compile(r"\n# MPI_Datatype +: +(\w+)")
@@ -168,8 +172,9 @@ def _whole(text: str) -> _Output:
         at = text.find("\n# Date ", begin) + 1
         refuse(f"not a date: {line_at(text, at)[:100]!r}", line_of(text, at))
     settings = _settings(header)
+    mega = 2**20 if _OLD.match(title[1]) else 10**6
     for table in tables:
-        _check(table, settings.longest)
+        _check(table, settings.longest, mega)
     if missing := set(settings.listed) ^ {table.part for table in tables}:
         refuse(f"{sorted(missing)[0]} is in the list or has a table, but not both")
     return _Output(title[1], settings, tables)
@@ -250,8 +255,11 @@ def _rows(heading: str) -> tuple[tuple[str, ...], re.Pattern[str]]:
     return columns, re.compile(rf"(?:(?:[ \t]*+\n)?(?:{row})+)+")
 
 
-def _check(table: _Table, longest: int) -> None:
-    """Refuse rows that contradict themselves or each other; `longest` of 0 is not known."""
+def _check(table: _Table, longest: int, mega: int) -> None:
+    """Refuse rows that contradict themselves or each other; `longest` of 0 is not known.
+
+    `mega` are the bytes of what the table calls a Mbyte.
+    """
     columns = table.columns
     if any(map(float, columns.get("defects", ()))):
         table.refuse("the data of a size were wrong: a column of defects is not zero")
@@ -264,10 +272,10 @@ def _check(table: _Table, longest: int) -> None:
         return
     _check_sizes(table, longest)
     if "Mbytes/sec" in columns:
-        _check_rates(table)
+        _check_rates(table, mega)
 
 
-def _check_rates(table: _Table) -> None:
+def _check_rates(table: _Table, mega: int) -> None:
     """Refuse rates that are not size by time, or size by messages per second."""
     columns = table.columns
     sizes, rates = table.sizes(), table.figures("Mbytes/sec")
@@ -280,20 +288,20 @@ def _check_rates(table: _Table) -> None:
     times = table.figures("t[usec]" if "t[usec]" in columns else "t_max[usec]")
     rows = list(zip(sizes, times, rates, strict=True))
     # A rate may count the messages of all directions: Sendrecv twice the bytes, Exchange 4 times.
-    row = max(_agreeing(rows, directions) for directions in (1, 2, 4))
+    row = max(_agreeing(rows, directions * 1e6 / mega) for directions in (1, 2, 4))
     if row < len(rows):
         size, time, rate = rows[row]
         table.refuse(f"{rate} MB/s are not {size} bytes in {time} us", row)
 
 
-def _agreeing(rows: list[tuple[int, float, float]], directions: int) -> int:
+def _agreeing(rows: list[tuple[int, float, float]], share: float) -> int:
     """Return in how many rows, from the first on, size, time and rate can be of the same messages.
 
-    Time and rate are rounded to two decimals.
+    `share` is what a byte counts in a rate. Time and rate are rounded to two decimals.
     """
     off = 0.0051
     for at, (size, time, rate) in enumerate(rows):
-        sent = size * directions
+        sent = size * share
         least, most = (rate - off) * (time - off), (rate + off) * (time + off)
         if sent > most or (sent < least and time > off):
             return at
@@ -382,12 +390,11 @@ def _samples(table: _Table, metrics: tuple[Metric, ...], several: bool) -> list[
         name = next((n for n in _COLUMNS[metric.name] if n in columns), None)
         if name is None:
             table.refuse(f"no column of {metric.name}: {' '.join(columns)}", -1)
-        rows = zip(sizes, cases, table.figures(name), strict=True)
-        empty = metric.name == "latency"
-        for row, (size, case, value) in enumerate(rows):
-            if size == 0 and not empty:
-                continue
-            if not value > 0:
-                table.refuse(f"{value} at {case}: too small for what is printed", row)
-            found.append(Sample(metric.name, case, (value,)))
+        values, at = table.figures(name), cases
+        if 0 in sizes and metric.name != "latency":
+            values, at = list(compress(values, sizes)), list(compress(cases, sizes))
+        if values and not min(values) > 0:
+            case = at[next(n for n, value in enumerate(values) if not value > 0)]
+            table.refuse(f"0 at {case}: too small for what is printed", cases.index(case))
+        found += Sample.column(metric.name, at, values)
     return found

@@ -26,6 +26,7 @@ _SETTING = re.compile(r"^([A-Z][A-Z0-9]*) +: ([\t -~]*(?:\n(?: {6}[\t -~]*|[ \t]
 
 _LINE = re.compile(
     r"\n(?:W([RC]\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d\d) +(\d\.\d+e[+-]\d\d)"
+    r"(?: +\( *(\d\.\d+e[+-]\d\d)\))?"
     r"|\|\|Ax-b\|\|_oo/\(eps\*[^=\n]*= +([0-9.]+(?:e[+-]\d\d)?) \.{6} (PASSED|FAILED))"
     r"[ \t]*(?![^\n])"
 )
@@ -36,8 +37,11 @@ _TOTALS = re.compile(
     r" +(\d+) tests skipped because of illegal input values\.(?![^\n])"
 )
 _LIMIT = re.compile(r"\n- Computational tests pass if scaled residuals are less than +(\d+\.\d+)\n")
-_Line = tuple[str, str, str, str, str, str, str, str, str]
-"""What _LINE holds of a row, whose last two words are "", or of a residual, whose first are."""
+_Line = tuple[str, str, str, str, str, str, str, str, str, str]
+"""What _LINE holds of a row, whose last two words are "", or of a residual, whose first are.
+
+Between them is the share of each GPU, which NVIDIA's binary prints after the speed since 2023.
+"""
 
 _LISTS = ("PFACT", "NBMIN", "NDIV", "RFACT", "BCAST", "DEPTH")
 
@@ -163,13 +167,13 @@ def rows(text: str, start: int, said: dict[str, list[str]]) -> list[Row]:
     _check_count(text, start, lines, said)
     return [
         Row(variant, int(n), int(nb), int(p), int(q), float(gflops))
-        for variant, n, nb, p, q, _, gflops, _, _ in lines[::2]
+        for variant, n, nb, p, q, _, gflops, _, _, _ in lines[::2]
     ]
 
 
 def _wrong_row(line: _Line) -> str:
     """Return what is wrong with what should be a row, "" if nothing."""
-    _, n, _, _, _, seconds, speed, residual, _ = line
+    _, n, _, p, q, seconds, speed, share, residual, _ = line
     if residual:
         return "a residual without the row that it belongs to"
     gflops = float(speed)
@@ -178,12 +182,14 @@ def _wrong_row(line: _Line) -> str:
     right = operations(int(n)) * 1e-9 / gflops
     if abs(right - float(seconds)) > 0.006 + 1e-3 * right:
         return f"{speed} Gflop/s for {seconds} s are not the work of N = {n}"
+    if share and abs(float(share) * int(p) * int(q) - gflops) > 1e-3 * gflops:
+        return f"{speed} Gflop/s are not {share} of each of {p} times {q} GPUs"
     return ""
 
 
 def _wrong_residual(line: _Line, limit: str) -> str:
     """Return what is wrong with what should be the residual of a row, "" if nothing."""
-    residual, word = line[7:]
+    residual, word = line[8:]
     if not residual:
         return "the row before has no residual check"
     if word == "FAILED" or not float(residual) < float(limit):

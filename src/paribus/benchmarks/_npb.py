@@ -1,4 +1,4 @@
-"""What the eight kernels of the NAS Parallel Benchmarks (MPI, 3.3 and 3.4) have in common.
+"""What the eight kernels of the NAS Parallel Benchmarks (3.2 to 3.4) have in common.
 
 They print one footer at the end, and exit 0 whatever happened. Mop/s is the number of operations
 that the kernel's source counts for the size, divided by the time. So the footer proves itself:
@@ -31,10 +31,11 @@ from paribus.model import (
 GET = (
     "https://www.nas.nasa.gov/software/npb.html: make KERNEL CLASS=A NPROCS=2 (3.4: without NPROCS)"
 )
-VERSIONS = "3.3 and 3.4, MPI"
+VERSIONS = "3.2 to 3.4, MPI; of OpenMP and serial ones the output is read"
 PROOF = (
     "title and footer once, Verification SUCCESSFUL, total processes equal to compiled or active"
-    " ones, Mop/s total times seconds equal to the operations that the kernel counts for its size"
+    " ones, Mop/s total times seconds equal to the operations that the kernel counts for its size,"
+    " Mop/s of a process or thread times their number equal to the total"
 )
 MEANS = (
     "operations as the source counts them, so Mop/s of two kernels or classes are not comparable;"
@@ -42,14 +43,25 @@ MEANS = (
     " with two decimals only; classes S and W last milliseconds and say little"
 )
 
-_TITLE = re.compile(r"NAS Parallel Benchmarks (\d+\.\d+(?:\.\d+)?) +-- +(\w\w) Benchmark")
+_TITLE = re.compile(
+    r"NAS Parallel Benchmarks (?:\d+\.\d+(?:\.\d+)? +--"
+    r"|\(NPB\d+\.\d+(?:\.\d+)?-((?:OMP|SER)(?:-C)?)\) -) +(\w\w) Benchmark"
+)
+_BEGIN = "NAS Parallel Benchmarks"
+_OTHER = re.compile(rf"{_BEGIN}[^\n]* --? (?:UA|DC|DT|(?:BT|LU|SP)-MZ)\b[^\n]* Benchmark")
 _FIELD = re.compile(
     r"\n (Class|Size|Iterations|Time in seconds|Total processes|Compiled procs|Active processes|"
-    r"Mop/s total|Mop/s/process|Verification|Version) *= *(\S(?:[^\n]*\S)?)?[ \t]*(?![^\n])"
+    r"Total threads|Avail threads|Mop/s total|Mop/s/process|Mop/s/thread|Verification|Version)"
+    r" *= *(\S(?:[^\n]*\S)?)?[ \t]*(?![^\n])"
 )
 _NEEDED = {
-    *("Class", "Size", "Iterations", "Time in seconds", "Total processes"),
-    *("Mop/s total", "Mop/s/process", "Verification", "Version"),
+    *("Class", "Size", "Iterations", "Time in seconds", "Mop/s total", "Verification", "Version")
+}
+# By the first three letters of what the title says of the parallelism; "" is MPI.
+_WORKERS = {
+    "": ("Total processes", "Mop/s/process"),
+    "OMP": ("Total threads", "Mop/s/thread"),
+    "SER": (),
 }
 _PRINTED = re.compile(r"[0-9]+\.[0-9][0-9]")
 _SIZE = re.compile(r"(\d+)x *(\d+)x *(\d+)|(\d+)\.?")
@@ -78,7 +90,7 @@ def npb(kernel: str, summary: str, operations: Operations) -> Benchmark:
         summary=f"NPB {kernel.upper()}: {summary}",
         metrics=(mops, seconds),
         reader=partial(read, kernel, operations),
-        marks=(f" -- {kernel.upper()} Benchmark",),
+        marks=(f" -- {kernel.upper()} Benchmark", f") - {kernel.upper()} Benchmark"),
         command=partial(command, kernel),
         parameters={
             "class": Parameter("A", one_of(*"SWABCDEF"), "size of the problem, S to F"),
@@ -108,7 +120,7 @@ def command(kernel: str, request: Request) -> Program:
 
 def read(kernel: str, operations: Operations, text: str) -> Reading:
     """Return what one NPB kernel printed; raises ParseError with the line."""
-    start = once(text, "NAS Parallel Benchmarks", "the title of an NPB kernel")
+    start, text = _own_part(text, kernel)
     title = _TITLE.match(text, start)
     if title is None or title[2].lower() != kernel:
         refuse(
@@ -118,26 +130,44 @@ def read(kernel: str, operations: Operations, text: str) -> Reading:
     for mark in _COMPLAINTS:
         if (at := text.find(mark, start)) >= 0:
             refuse(f"the program says {_said(text, at)!r}", line_of(text, at))
-    fields = _footer(text, start)
+    kind = title[1] or ""
+    fields = _footer(text, start, _WORKERS[kind[:3]])
     if fields["Verification"] != "SUCCESSFUL":
         _refuse(f"verification: {fields['Verification'][:40]!r}", text, "Verification")
-    ranks = _count(fields, "Total processes", text)
-    for key in ("Compiled procs", "Active processes"):
-        if key in fields and _count(fields, key, text) != ranks:
-            _refuse(f"Total processes = {ranks}, but {key} = {fields[key]}", text, key)
+    workers = _workers(fields, _WORKERS[kind[:3]], text)
     size = _SIZE.fullmatch(fields["Size"])
     if size is None:
         _refuse(f"{fields['Size'][:40]!r} is not a size", text, "Size")
     numbers = tuple(int(n) for n in size.groups() if n)
     iterations = _count(fields, "Iterations", text)
-    mops, seconds = _speed(fields, ranks, operations(numbers, iterations, text), text)
+    mops, seconds = _speed(fields, operations(numbers, iterations, text), text)
     parameters: dict[str, Scalar] = {
         "class": fields["Class"],
         "size": "x".join(map(str, numbers)),
         "iterations": iterations,
     }
+    if kind:
+        parameters["parallel"] = kind
+    if kind.startswith("OMP"):
+        parameters["threads"] = workers
     samples = (Sample("mops", _ALL, (mops,)), Sample("time", _ALL, (seconds,)))
+    ranks = 1 if kind else workers
     return Reading(f"npb_{kernel}", fields["Version"], parameters, ranks, samples)
+
+
+def _own_part(text: str, kernel: str) -> tuple[int, str]:
+    """Return where the title of a kernel stands, and the text, blank where others printed it.
+
+    Scripts run all kernels into one log. Those that are read by nobody are passed over; raises
+    ParseError where there is more than one title of those that are read, or none.
+    """
+    places = [found.start() for found in re.finditer(_BEGIN, text)]
+    known = [at for at in places if not _OTHER.match(text, at)]
+    if not (len(known) == 1 < len(places)):
+        return once(text, _BEGIN, "the title of an NPB kernel"), text
+    end = next((at for at in places if at > known[0]), len(text))
+    lines = text.count("\n", 0, known[0])
+    return lines, "\n" * lines + text[known[0] : end]
 
 
 def _said(text: str, at: int) -> str:
@@ -149,16 +179,41 @@ def _said(text: str, at: int) -> str:
     return " ".join(" ".join(lines).split())[:100]
 
 
-def _footer(text: str, start: int) -> dict[str, str]:
+def _workers(fields: Mapping[str, str], keys: tuple[str, ...], text: str) -> int:
+    """Return the processes or threads, 1 without any; refuses figures that contradict them."""
+    if not keys:
+        return 1
+    total, each = keys
+    workers = _count(fields, total, text)
+    for key in ("Compiled procs", "Active processes", "Avail threads"):
+        if key in fields and _count(fields, key, text) != workers:
+            _refuse(f"{total} = {workers}, but {key} = {fields[key]}", text, key)
+    share, mops = _printed(fields, each, text), _printed(fields, "Mop/s total", text)
+    if abs(share * workers - mops) > 0.01 * (workers + 1):
+        said = f"{each} {fields[each]} times {workers} is not Mop/s total {fields['Mop/s total']}"
+        _refuse(said, text, each)
+    return workers
+
+
+def _printed(fields: Mapping[str, str], key: str, text: str) -> float:
+    if not _PRINTED.fullmatch(fields[key]):
+        _refuse(f"expected a figure with two decimals, got {fields[key][:40]!r}", text, key)
+    return float(fields[key])
+
+
+def _footer(text: str, start: int, workers: tuple[str, ...]) -> dict[str, str]:
     """Return the fields of the footer; refuses a missing one and one twice."""
-    found = _FIELD.findall(text, max(start, once(text, "Benchmark Completed")))
+    begin = max(start, once(text, "Benchmark Completed"))
+    # It ends with a blank line; scripts print what they grep of an output behind it.
+    end = text.find("\n\n", begin)
+    found = _FIELD.findall(text, begin, end if end >= 0 else len(text))
     fields = dict(found)
     if len(fields) != len(found):
         keys = [key for key, _ in found]
         twice = next(key for key in keys if keys.count(key) > 1)
         _refuse(f"{twice!r} is there twice", text, twice)
-    if not fields.keys() >= _NEEDED:
-        refuse(f"{min(_NEEDED.difference(fields))!r} is missing in the footer")
+    if missing := _NEEDED.union(workers).difference(fields):
+        refuse(f"{min(missing)!r} is missing in the footer")
     return fields
 
 
@@ -173,23 +228,14 @@ def _count(fields: Mapping[str, str], key: str, text: str) -> int:
     return int(fields[key])
 
 
-def _speed(
-    fields: Mapping[str, str], ranks: int, operations: float, text: str
-) -> tuple[float, float]:
+def _speed(fields: Mapping[str, str], operations: float, text: str) -> tuple[float, float]:
     """Return Mop/s and the seconds that follow from it; refuses figures that contradict."""
-    total, each = fields["Mop/s total"], fields["Mop/s/process"]
-    printed = fields["Time in seconds"]
-    if not all(map(_PRINTED.fullmatch, (total, each, printed))):
-        what = f"expected figures with two decimals, got {total}, {each}, {printed}"
-        _refuse(what, text, "Mop/s total")
-    mops = float(total)
+    mops, printed = (_printed(fields, key, text) for key in ("Mop/s total", "Time in seconds"))
+    total = fields["Mop/s total"]
     if not 0 < mops < math.inf:
         _refuse(f"expected a figure above zero, got {total[:40]!r}", text, "Mop/s total")
-    if abs(float(each) * ranks - mops) > 0.01 * (ranks + 1):
-        what = f"Mop/s/process {each} times {ranks} is not Mop/s total {total}"
-        _refuse(what, text, "Mop/s/process")
     seconds = operations / mops
-    if abs(seconds - float(printed)) > 0.006 * (1 + seconds / mops):
-        what = f"{total} Mop/s for {printed} s are not {operations:.6g} million operations"
+    if abs(seconds - printed) > 0.006 * (1 + seconds / mops):
+        what = f"{total} Mop/s for {printed:.2f} s are not {operations:.6g} million operations"
         _refuse(what, text, "Time in seconds")
     return mops, seconds

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import pairwise
 
-from paribus.benchmarks._osu_text import case_of, read
+from paribus.benchmarks._osu_text import READ, case_of, read
 from paribus.benchmarks._parameters import flag, one_of, positive, sizes
 from paribus.benchmarks._tool import path_or, tool
 from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
@@ -45,6 +45,7 @@ def osu(
     column of sizes. `tail`: it can print percentiles of its iterations. `ranks` are those without
     which it refuses to start. `column` is the one that holds the metric.
     """
+    READ.add(title.lower())
     p99 = Metric(f"{metric.name}_p99", metric.unit, metric.better, margin=0.1)
     options = {
         "iterations": Parameter(None, positive, "iterations, instead of the program's own"),

@@ -15,9 +15,14 @@ from typing import NamedTuple, NoReturn
 from paribus.benchmarks._tool import line_at, line_of, refuse
 from paribus.model import Case, Metric, Reading, Sample, Scalar
 
+READ: set[str] = set()
+"""What the titles of the programs that are read say of the program, in lower case."""
+
+_BEGIN = "# OSU "
 _TITLE = re.compile(r"# OSU MPI(\S*) (.+?)(?: Test)? v(\d+\.\d+[\w.]*)[ \t]*$")
 _SETTING = re.compile(r"# *(?:\[ *)?([A-Za-z][\w ]*?) ?: (\w+)\.?(?: \] \[ ([a-z ]+): (\w+) \])?$")
-_BUFFERS = re.compile(r"# Send Buffer on (\w+).* Receive Buffer on (\w+)")
+_WITHOUT_MPI = re.compile(r"# OSU (?!MPI)[A-Za-z][^\n]* v\d+\.\d")
+_BUFFERS = re.compile(r"# Send Buffer on (\w[\w ]*?) \(.* Receive Buffer on (\w[\w ]*?) \(")
 _COLUMNS = re.compile(
     r"# *(?:(Size)\s+)?((?:Avg )?Latency ?\(us\)|Bandwidth ?\(MB/s\)|MB/s)"
     r"(?:\s+(Messages/s))?(?:\s+(Min Latency)\(us\)\s+(Max Latency)\(us\)\s+(Iterations))?"
@@ -89,9 +94,10 @@ def read(
     """Return what one OSU program printed; raises ParseError with the line."""
     if (failed := text.find("DATA VALIDATION ERROR")) >= 0:
         refuse(f"validation failed: {line_at(text, failed)[:120]!r}", line_of(text, failed))
-    at = text.find("# OSU ")
-    if at >= 0 and text.find("# OSU ", at + 1) >= 0:
-        refuse(f"{text.count('# OSU ')} titles of OSU programs: more than one output")
+    at = text.find(_BEGIN)
+    if at >= 0 and text.find(_BEGIN, at + 1) >= 0:
+        at, end = own_part(text, title)
+        text = text[:end]
     line = line_at(text, at).lstrip() if at >= 0 else ""
     said = _title(line)
     if said is None:
@@ -114,6 +120,24 @@ def read(
     if "pairs" in settings:
         ranks = 2 * int(settings["pairs"])
     return Reading(program, said.version, settings, ranks, tuple(samples))
+
+
+def own_part(text: str, title: str) -> tuple[int, int]:
+    """Return where the title of one of several programs stands, and where the next title does.
+
+    Scripts run all OSU programs into one log. Those that are read by nobody are passed over; of
+    those that are read each must stand in a text of its own: else its rows could be another's.
+    """
+    places = [found.start() for found in re.finditer(_BEGIN, text)]
+    places = [at for at in places if not _WITHOUT_MPI.match(text, at)]
+    said = [_title(line_at(text, at).lstrip()) for at in places]
+    names = [one.program.lower() if one else "" for one in said]
+    own = title.lower()
+    if names.count(own) != 1 or not READ.isdisjoint({*names} - {own}) or "" in names:
+        refuse(f"{len(places)} titles of OSU programs: more than one output")
+    at = places[names.index(own)]
+    again = text.find(_BEGIN, at + 1)
+    return at, again if again >= 0 else len(text)
 
 
 @lru_cache(maxsize=64)

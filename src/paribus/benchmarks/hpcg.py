@@ -23,6 +23,11 @@ from paribus.model import (
 )
 
 _TITLE = "HPCG-Benchmark\nversion="
+# Until 3.0 the file was YAML; Intel's binary puts the problem in the place of its own name.
+_NESTED = "\n  Distributed Processes: "
+_NAMED = re.compile(
+    r"^\S+ version: V?(\d+\.\d+)[ \t]*\nRelease date: [^\n]*\nMachine Summary:[ \t]*\Z", re.M
+)
 _RATING = "Final Summary::HPCG result is VALID with a GFLOP/s rating of"
 _SPEED = "GFLOP/s Summary::"
 _OVERALL = "Total with convergence and optimization phase overhead"
@@ -51,11 +56,14 @@ def command(request: Request) -> Program:
 
 
 def read(text: str) -> Reading:
-    """Return what stands in HPCG-Benchmark_*.txt; raises ParseError with the line.
+    """Return what stands in HPCG-Benchmark_*.txt or *.yaml; raises ParseError with the line.
 
     The other file, hpcg*.txt, may stand before or after it.
     """
-    start = begin(text, _TITLE, "the title of HPCG", "HPCG", ("INVALID",))
+    if _TITLE not in text and _NESTED in text:
+        text, start = _flat(text)
+    else:
+        start = begin(text, _TITLE, "the title of HPCG", "HPCG", ("INVALID",))
     values = _values(text, start)
 
     def place(key: str) -> int:
@@ -108,6 +116,31 @@ def read(text: str) -> Reading:
     return Reading("hpcg", value("version"), parameters, ranks, (sample,), facts)
 
 
+def _flat(text: str) -> tuple[str, int]:
+    """Return a text with its YAML written as 3.1 writes it, line by line, and where it begins."""
+    at = begin(text, _NESTED, "the processes of HPCG", "HPCG", ("INVALID",))
+    named = _NAMED.search(text, 0, at)
+    if named is None:
+        refuse("the title of HPCG with its version is missing", line_of(text, at))
+    start = named.start()
+    # Of the title's line only the version is needed, and there is no line of that key.
+    lines = [f"version={named[1]}"]
+    parents: list[tuple[int, str]] = []
+    for line in text[start:].split("\n")[1:]:
+        key, colon, value = f"{line.rstrip()} ".partition(": ")
+        if not (colon and key.strip()):
+            lines.append(line)
+            continue
+        name = key.strip(" _")
+        depth = len(key) - len(key.lstrip())
+        while parents and depth <= parents[-1][0]:
+            parents.pop()
+        lines.append("::".join([*(parent for _, parent in parents), f"{name}={value}"]))
+        if not value:
+            parents.append((depth, name))
+    return text[:start] + "\n".join(lines), start
+
+
 def _values(text: str, start: int) -> dict[str, str]:
     """Return the values by key; of keys that come several times none is kept."""
     # The levels of the multigrid have the same keys, and nothing that is read.
@@ -131,7 +164,7 @@ BENCHMARK = tool(
     summary="HPCG: conjugate gradients with a multigrid preconditioner, all ranks",
     metrics=(Metric("gflops", "Gflop/s", "higher"),),
     reader=read,
-    marks=(_TITLE,),
+    marks=(_TITLE, _NESTED),
     command=command,
     parameters={
         "nx": Parameter(104, positive, "local grid in x, a multiple of 8"),
@@ -142,7 +175,7 @@ BENCHMARK = tool(
     },
     program="xhpcg",
     get="https://github.com/hpcg-benchmark/hpcg: ../configure Linux_MPI && make, in a folder build",
-    versions="3.1",
+    versions="3.0 and 3.1",
     proof=(
         "VALID with a rating, the four checks PASSED, the rating equal to the overall Gflop/s of"
         " the summary, raw Gflop/s times seconds equal to the operations, local grid times"

@@ -57,9 +57,10 @@ def read(text: str) -> Reading:
     version = _VERSION.match(text, start)
     if version is None:
         refuse("the version of HPL is missing", line_of(text, start))
-    once(text, "End of Tests.")
+    end = once(text, "End of Tests.")
     said = _linpack.settings(text, start)
-    found = _linpack.rows(text, start, said)
+    # Scripts print what they grep of an output behind it.
+    found = _linpack.rows(text[:end], start, said)
     variants = {row.variant for row in found}
     ranks = {row.p * row.q for row in found}
     samples = tuple(
