@@ -96,6 +96,8 @@ def test_quantum_espresso_is_compared_per_iteration() -> None:
         ("  1h 2m CPU      1h 5m WALL", 3900.0),
         ("  1d 2h 3m CPU   1d 3h 4m WALL", 97440.0),
         ("  59m59.99s CPU  10h59m WALL", 39540.0),
+        ("  0m48.01s CPU     1m 0.03s WALL", 60.03),
+        ("  0h59m CPU        1h 0m WALL", 3600.0),
     ],
 )
 def test_quantum_espresso_clocks(printed: str, seconds: float) -> None:
@@ -106,9 +108,28 @@ def test_quantum_espresso_clocks(printed: str, seconds: float) -> None:
     assert read is not None
     found = read(text.replace(line, f"     PWSCF        :  {printed}"))
     assert next(s.values for s in found.samples if s.metric == "wall") == (seconds,)
-    for wrong in ("  0h 2m", "  1h", "  2.3s", " -1.28s", "  1m", ""):
+    for wrong in ("  0h 2m", "  0m 2.30s", "  1h", "  2.3s", " -1.28s", "  1m", ""):
         with pytest.raises(ParseError):
             read(text.replace(line, f"     PWSCF        :  1.05s CPU {wrong} WALL"))
+
+
+def test_quantum_espresso_says_what_its_iterations_leave_out() -> None:
+    found = reading("qe/good-real-6_3_hybrid.out")
+    assert {s.metric: s.values for s in found.samples} == {"iteration": (0.039,), "wall": (21.71,)}
+    assert "aceinit" in found.guards[-1]
+
+
+def test_other_programs_of_quantum_espresso_may_follow_in_a_log() -> None:
+    text = (FIXTURES / "qe" / "good-real-6_1_revision.out").read_text()
+    read = BENCHMARKS["qe"].read
+    assert read is not None
+    phonons = (
+        "\n     Program PHONON v.6.1 starts on 12Jul2017\n     PHONON  :  9.99s CPU\n   JOB DONE.\n"
+    )
+    assert read(text + phonons) == read(text)
+    for between in ("", "   JOB DONE.\n", "     Program PWSCF v.6.1 starts on 12Jul2017\n"):
+        with pytest.raises(ParseError, match="there twice"):
+            read(text + between + phonons.replace("PHONON v", "PHONON "))
 
 
 def test_vasp_counts_electronic_iterations() -> None:
@@ -119,6 +140,14 @@ def test_vasp_counts_electronic_iterations() -> None:
     assert len(values["ionic_step"]) == 3
     assert values["iteration"][0] == pytest.approx(sum(values["ionic_step"]) / 8)
     assert (found.ranks, found.parameters["threads"]) == (16, 2)
+
+
+def test_dllogger_may_say_how_many_ranks_there_are() -> None:
+    text = (FIXTURES / "pytorch_ddp" / "good-handmade_dllogger.out").read_text()
+    read = BENCHMARKS["pytorch_ddp"].read
+    assert read is not None
+    assert read(text).ranks is None
+    assert read(text.replace("batch_size :", "world_size : 16  batch_size :")).ranks == 16
 
 
 def test_a_simulation_that_was_killed_is_refused_whatever_it_printed() -> None:
@@ -157,6 +186,14 @@ def test_whole_columns_are_numbers_or_refused() -> None:
         ("qe/good-al32_2ranks", "     init_run", "x convergence NOT achieved", "did not converge"),
         ("vasp/good-handmade_relaxation", "POTLOK", "x -- Iteration ", "headings of iterations"),
         ("vasp/good-handmade_relaxation", "2(   1)", "2(   2)", r"iteration 5 is called 2\(2\)"),
+        ("vasp/good-handmade_relaxation", "2(   1)", "1(   1)", r"1\(1\) again: responses"),
+        ("vasp/good-real-5_3_3_two_decimals", "time    1.67", "time    1.6712", "two decimals"),
+        (
+            "qe/good-real-6_1_final_scf",
+            "states=            9",
+            "states=            8",
+            "of bands chan",
+        ),
         ("lammps/good-lj_2ranks", "Neigh ", "x Loop time of ", "runs begun: 1, ended: 2"),
         (
             *("pynamic/good-exe_np2", "Pynamic: mpi test"),

