@@ -444,6 +444,119 @@ def test_a_clients_log_of_ucx_alone_has_no_size() -> None:
     assert BENCHMARKS["ucx_perftest"].parse(whole, asked).samples
 
 
+def test_of_both_directions_iperf3s_text_gives_the_sum_of_what_arrived() -> None:
+    found = read("iperf3", text_of("iperf3", "good-real-both_udp_text"))
+    assert found.samples[0].values == (pytest.approx(35.8 + 37.8),)
+    assert "51.4 % of the datagrams were lost" in found.guards[0]
+    text = text_of("iperf3", "good-both-streams-text")
+    found = read("iperf3", text)
+    assert (found.parameters["streams"], found.parameters["direction"]) == (2, "both")
+    assert set(found.parameters) == set(
+        read("iperf3", text_of("iperf3", "good-tcp-text")).parameters
+    )
+    total = (
+        sum(float(rate) for rate in re.findall(r"SUM.* ([\d.]+) Gbits/sec +receiver", text)) * 1e3
+    )
+    assert found.samples[0].values == (pytest.approx(total),)
+    with pytest.raises(ParseError, match="are not the sum"):
+        read("iperf3", text.replace("204 MBytes  1.71", "104 MBytes  0.872"))
+
+
+def test_what_an_iperf3s_server_says_is_not_taken_for_the_clients() -> None:
+    text = text_of("iperf3", "good-server-output-text")
+    client = text[: text.index("\nServer output:")] + "\niperf Done.\n"
+    assert read("iperf3", text).samples == read("iperf3", client).samples
+
+
+def test_netperfs_share_of_the_processors_is_not_its_rate() -> None:
+    values = {
+        ("netperf", "good-real-stream_cpu"): 38910.63,
+        ("netperf", "good-real-udp_cpu"): 5997.0,
+        ("netperf_rr", "good-real-tcp_cpu"): 6591.45,
+    }
+    for (name, fixture), value in values.items():
+        assert read(name, text_of(name, fixture)).samples[0].values == (value,)
+    text = text_of("netperf", "good-real-stream_cpu").replace("10^6bits/s ", "MBytes  /s ")
+    with pytest.raises(ParseError, match="a throughput in 'MBytes /s': use netperf's -f m"):
+        read("netperf", text)
+
+
+def test_fio_that_read_no_clock_has_no_latency_and_nothing_less() -> None:
+    text = text_of("fio", "good-randrw-text")
+    lines = [line for line in text.split("\n") if not re.match(r" +(?:[sc]?lat \(|clat|\| )", line)]
+    lines = [line for line in lines if not line.startswith("  lat (")]
+    found = read("fio", "\n".join(lines))
+    kept = {s for s in read("fio", text).samples if not s.metric.startswith("latency")}
+    assert set(found.samples) == kept
+    asked = json.loads((FIXTURES / "fio" / "good-randrw-text.json").read_text())
+    with pytest.raises(ParseError, match="latency at"):
+        BENCHMARKS["fio"].parse("\n".join(lines), Request(asked["parameters"], 1))
+    with pytest.raises(ParseError, match="latency or its percentiles are missing"):
+        read("fio", re.sub(r"\n     lat \(.*", "", text, count=1))
+    said = json.loads(text_of("fio", "good-randrw-json"))
+    nothing = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+    for op in ("read", "write"):
+        said["jobs"][0][op] |= dict.fromkeys(("slat_ns", "clat_ns", "lat_ns"), nothing)
+    found = read("fio", json.dumps(said, indent=1).replace('version":', 'version" :'))
+    assert {s.metric for s in found.samples} == {"bandwidth", "iops"}
+    said["jobs"][0]["read"]["clat_ns"] = {**nothing, "max": 7}
+    with pytest.raises(ParseError, match="not a measurement"):
+        read("fio", json.dumps(said, indent=1).replace('version":', 'version" :'))
+
+
+def test_ucx_on_one_terminal_and_what_it_warns_of() -> None:
+    found = read("ucx_perftest_bw", text_of("ucx_perftest_bw", "good-real-one_terminal"))
+    assert found.parameters == {"iterations": 10, "test": "tag_bw", "memory": "rocm,rocm"}
+    found = read("ucx_perftest_bw", text_of("ucx_perftest_bw", "other-real-warning"))
+    assert len(found.guards) == 2
+    assert "transport 'cuda_copy' is not available" in found.guards[1]
+
+
+def test_several_measurements_of_qperf_are_told_apart() -> None:
+    found = read("qperf", text_of("qperf", "other-real-many_transports"))
+    values = {str(s.case): s.values[0] for s in found.samples}
+    assert (values["test=udp_bw"], values["test=uc_rdma_write_bw"]) == (626.0, 735.0)
+    assert len(values) == 9
+    block = "tcp_lat:\n    latency   =  44.3 us\n    msg_size  =     1 bytes\n"
+    block += "    time      =     1 sec\n"
+    larger = block.replace("    1 bytes", "   64 KiB (65,536)")
+    found = read("qperf", block + larger)
+    assert [s.case for s in found.samples] == [Case.of(bytes=1), Case.of(bytes=65536)]
+    with pytest.raises(ParseError, match="the message size in 'KiB'"):
+        read("qperf", larger.replace("65,536", "66,536"))
+    with pytest.raises(ParseError, match="a message did not come back"):
+        read("qperf", block.replace("44.3 us", " 250 ms"))
+    found = read("qperf", "tcp_bw:\n    bw  =  11.2 Gb/sec\n")
+    assert found.samples[0].values == (pytest.approx(1400.0),)
+
+
+def test_mdtest_tells_what_it_could_not_do() -> None:
+    text = text_of("mdtest", "good-real-3_3_tree")
+    assert read("mdtest", text).guards == ()
+    at = text.index("\nSUMMARY")
+    warned = f"{text[:at]}WARNING: unable to create tree directory 'x'\n{text[at:]}"
+    assert read("mdtest", warned).guards == ("mdtest says \"unable to create tree directory 'x'\"",)
+
+
+@pytest.mark.parametrize(
+    ("name", "fixture", "said"),
+    [
+        ("fio", "fail-terse", "let fio print JSON"),
+        ("fio", "fail-real-2_2", "fio 2.2.10 prints other lines than fio 3"),
+        ("iperf3", "fail-title-text", "use neither -T nor --timestamps"),
+        ("iperf3", "fail-real-3_1_udp", "what was sent and not what arrived"),
+        ("sockperf", "fail-real-throughput", "let it ping-pong"),
+        ("ucx_perftest", "fail-real-1_6", "UCX before 1.9"),
+        ("ior", "fail-real-3_0", "IOR before 3.2"),
+    ],
+)
+def test_a_form_that_cannot_be_proved_is_refused_with_what_to_do(
+    name: str, fixture: str, said: str
+) -> None:
+    with pytest.raises(ParseError, match=said):
+        read(name, text_of(name, fixture))
+
+
 @pytest.mark.parametrize("name", ["fio", "ior", "iperf3", "ib_write_bw", "incast", "mdtest"])
 def test_large_outputs_are_read_in_time(name: str) -> None:
     """Something without end between two lines must not cost more than its length (1 s for 4 MB)."""

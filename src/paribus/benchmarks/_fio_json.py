@@ -58,6 +58,10 @@ def _samples(job: dict[str, Any], op: str, case: Case) -> list[Sample]:
     slack = 0.001 + 0.001 / seconds
     if abs(moved / seconds / rate - 1) > slack or abs(done / seconds / iops - 1) > slack:
         refuse(f"{op}: bandwidth or rate do not fit bytes, operations and {seconds} s")
+    found = {"bandwidth": rate / 1e6, "iops": iops}
+    if not any(_said(job, op, kind) for kind in ("slat_ns", "clat_ns", "lat_ns")):
+        # --gtod_reduce: no clock was read for any of them
+        return [Sample(metric, case, (value,)) for metric, value in found.items()]
     low, mean, high = _amounts(job, (op, "lat_ns"), ("min", "mean", "max"))
     if not low <= mean <= high:
         refuse(f"{op}: the mean latency is not between minimum and maximum")
@@ -65,13 +69,14 @@ def _samples(job: dict[str, Any], op: str, case: Case) -> list[Sample]:
     values = _amounts(job, (op, "clat_ns", "percentile"), tuple(tails), zero=True)
     if values != sorted(values) or values[-1] > high * 1.05:
         refuse(f"{op}: a percentile of the latency is below a lower one or above the maximum")
-    found = {
-        "bandwidth": rate / 1e6,
-        "iops": iops,
-        "latency": mean / 1e3,
-        "latency_p99": amount(tails, "99.000000") / 1e3,
-    }
+    found |= {"latency": mean / 1e3, "latency_p99": amount(tails, "99.000000") / 1e3}
     return [Sample(metric, case, (value,)) for metric, value in found.items()]
+
+
+def _said(job: dict[str, Any], op: str, kind: str) -> bool:
+    """Return whether anything is said of a latency: it is there, and not nothing but zeros."""
+    found = inner(job, op, kind)
+    return not isinstance(found, dict) or "mean" not in found or any(found.values())
 
 
 def _amounts(

@@ -19,7 +19,7 @@ _HEAD = re.compile(
 )
 _JOB = re.compile(r"\n(\S.*): \(groupid=\d+, jobs=(\d+)\): err= *(\d+)(.*)")
 _OP = re.compile(
-    r"\n  (read|write): IOPS=([\d.]+[kMG]?), BW=([\d.]+)([KMGT]?i?)B/s \(([\d.]+)([kMGT]?)B/s\)"
+    r"\n   ?(read|write): IOPS=([\d.]+[kMG]?), BW=([\d.]+)([KMGT]?i?)B/s \(([\d.]+)([kMGT]?)B/s\)"
     r"\(([\d.]+)([KMGT]?i?)B/(\d+)msec\)"
 )
 _LATENCY = re.compile(
@@ -28,7 +28,7 @@ _LATENCY = re.compile(
 )
 _TAILS = re.compile(r"\n    clat percentiles \((nsec|usec|msec)\):((?:\n     \|.*)+)")
 _TAIL = re.compile(r" (\d+\.\d\d)th=\[ *(\d+)\]")
-_ISSUED = re.compile(r"\n     issued rwts: total=(\d+),(\d+),\d+,\d+ short=\d")
+_ISSUED = re.compile(r"\n     issued rwts?: total=(\d+),(\d+),\d+,\d* short=\d")
 _STATUS = re.compile(r"\n +(READ|WRITE): bw=\S+ \(\S+\), .* run=\d+-\d+msec *(?![^\n])")
 _BLOCK = re.compile(r"([\d.]+)([KMG]?i?)B")
 _US = {"nsec": 1e-3, "usec": 1.0, "msec": 1e3}
@@ -44,6 +44,8 @@ def of_text(text: str) -> Reading:
     versions = _VERSION.findall(text)
     if len(versions) != 1:
         refuse(f"expected fio's version once, as 'fio-3.33', got it {len(versions)} times")
+    if versions[0].startswith("2."):
+        refuse(f"fio {versions[0]} prints other lines than fio 3, which is read")
     end = text.find("\nRun status group ")
     jobs = list(_JOB.finditer(text, 0, max(end, 0)))
     if end < 0 or not jobs:
@@ -106,6 +108,9 @@ def _figures(rest: str, words: Sequence[str], done: int) -> dict[str, float]:
         and abs(_scaled(iops) / max(right, 0.5) - 1) < 0.02
     ):
         refuse(f"rate, bandwidth, bytes and {seconds} s do not agree")
+    found = {"bandwidth": rate / 1e6, "iops": right}
+    if "lat (" not in rest and "percentiles" not in rest:
+        return found  # --gtod_reduce: no clock was read for any of them
     latency, tails = _LATENCY.findall(rest), _TAILS.findall(rest)
     if len(latency) != 1 or len(tails) != 1:
         refuse("latency or its percentiles are missing")
@@ -121,12 +126,7 @@ def _figures(rest: str, words: Sequence[str], done: int) -> dict[str, float]:
     p99 = dict(zip(shares, values, strict=True)).get(99.0, 0)
     if not p99 or len(points) != lines.count("th="):
         refuse("the percentiles of the latency are not whole")
-    return {
-        "bandwidth": rate / 1e6,
-        "iops": right,
-        "latency": mean * _US[unit],
-        "latency_p99": p99 * _US[tail_unit],
-    }
+    return {**found, "latency": mean * _US[unit], "latency_p99": p99 * _US[tail_unit]}
 
 
 def _scaled(word: str) -> float:

@@ -19,20 +19,24 @@ _MARK = ": MPI Coordinated Test of Parallel I/O"
 _JSON = '"stoneWallingWearOut":'
 _TITLE = re.compile(r"IOR-(\S+): MPI Coordinated Test of Parallel I/O")
 _OPTION = re.compile(
-    r"\n(api|access|segments|tasks|nodes|repetitions|xfersize|blocksize) +: ([^\n]*)"
+    r"\n(api|access|segments|tasks|nodes|clients per node|repetitions|xfersize|blocksize)"
+    r" +: ([^\n]*)"
 )
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) (bytes|KiB|MiB|GiB|TiB)")
 _BYTES = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _PASSED_OVER = re.compile(
-    r"Results:|------|Commencing |\s*(?:"
-    r"Max (?:Write|Read): +\d+\.\d\d MiB/sec \(\d+\.\d\d MB/sec\)|remove(?: +-){8} +\d+\.\d+ +\d+"
+    r"Results:|------|Commencing |Verifying contents of the file\(s\) just written\.|\s*(?:"
+    r"Max (?:Write|Read): +\d+\.\d\d MiB/sec \(\d+\.\d\d MB/sec\)|remove(?: +-){6,8} +\d+\.\d+ +\d+"
+    r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}"
     r")?$"
 )
-"""What is between the rows; IOR 3.3 prints there what its summary says too."""
+"""What is between the rows; IOR 3.2 and 3.3 print there what their summary says too, and with -W
+when they began to compare what was written: where it differs, they say so.
+"""
 
 _COLUMNS = {"bw(MiB/s)", "xfer(KiB)", "wr/rd(s)", "total(s)", "iter"}
-_OPTIONS = ("api", "access", "segments", "tasks", "nodes", "repetitions", "xfersize", "blocksize")
+_OPTIONS = ("api", "access", "segments", "tasks", "repetitions", "xfersize", "blocksize")
 
 
 def read(text: str) -> Reading:
@@ -48,7 +52,7 @@ def _of_json(said: dict[str, Any]) -> Reading:
         refuse(f"{len(tests)} tests in one output: one is read")
     inner(said, "Finished")
     asked = inner(tests, 0, "Options")
-    options = {key: str(inner(asked, key)) for key in _OPTIONS}
+    options = {key: str(inner(asked, key)) for key in (*_OPTIONS, "nodes")}
     block = _size(options["blocksize"], 0) / 1024
     rows: dict[str, list[tuple[float, float]]] = {}
     for number, row in enumerate(inner(tests, 0, "Results")):
@@ -68,6 +72,8 @@ def _of_text(text: str, at: int) -> Reading:
     title = _TITLE.match(text, text.rfind("\n", 0, at) + 1)
     if not title:
         refuse("expected 'IOR-VERSION: MPI Coordinated Test of Parallel I/O'", line_of(text, at))
+    if text.find("\nSummary:\n", at) >= 0 and text.find("\nResults:", at) < 0:
+        refuse(f"IOR {title[1]} prints its options as IOR before 3.2 did, which is not read")
     results = once(text, "\nResults:", "IOR's heading 'Results:'")
     summed = once(text, "\nSummary of all tests:", "IOR's summary")
     finished = once(text, "\nFinished ", "IOR's last line 'Finished'")
@@ -120,6 +126,9 @@ def _wanted(names: list[str], line: int) -> Callable[[list[str]], tuple[str, ...
     """Return what takes the figures that are read from a row: bandwidth and time, operations."""
     if missing := _COLUMNS.difference(names):
         refuse(f"the column {min(missing)} is missing", line)
+    first = ["access", "bw(MiB/s)", *(["IOPS"] if "IOPS" in names else [])]
+    if names[: len(first)] != first:  # of transfers of 1 MiB they are the same figures, nearly
+        refuse(f"expected the columns {', '.join(first)}, got {', '.join(names)[:40]}", line)
     operations = ("IOPS", "wr/rd(s)", "xfer(KiB)") if "IOPS" in names else ()
     return itemgetter(*map(names.index, ("bw(MiB/s)", "total(s)", *operations)))
 
@@ -187,8 +196,12 @@ def _reading(
         "block": _size(options["blocksize"], line),
         "transfer": _size(options["xfersize"], line),
     }
-    facts = {"ior.nodes": count(options["nodes"])}
-    return Reading("ior", version, parameters, count(options["tasks"]), tuple(samples), facts)
+    tasks = count(options["tasks"])
+    nodes = options.get("nodes", "")
+    if not nodes and (each := count(options.get("clients per node", ""), line)):
+        nodes = str(-(-tasks // each))  # before IOR 3.3 it has to be told from that
+    facts = {"ior.nodes": count(nodes, line)}
+    return Reading("ior", version, parameters, tasks, tuple(samples), facts)
 
 
 @lru_cache(maxsize=16)

@@ -27,7 +27,7 @@ _RATE = "message rate (msg/s)"
 _HEADING = re.compile(
     r"^\| +\| +\| +(latency|overhead) \(usec\) +\| +bandwidth \(MB/s\) +\|"
     r" +message rate \(msg/s\) +\|\n\+[-+]+\+\n"
-    r"\| +(?:Stage|Test) +\| # iterations \| +(\d+\.\d)%ile \| average \| overall"
+    r"\| +(?:Stage|Test) +\| # iterations \| +(?:(\d+\.\d)%ile|typical) \| average \| overall"
     r" \| +average \| +overall \| +average +\| +overall +\|\n\+[-+]+\+$",
     re.M,
 )
@@ -39,6 +39,14 @@ _FINAL = re.compile(
 _BOX = re.compile(r"\n\| (API|Test|Send memory|Recv memory|Message size): +(\S.*?) +\| *$", re.M)
 _IN_BOX = ["API", "Test", "Send memory", "Recv memory", "Message size"]
 _COMPLAINT = re.compile(r"^.*UCX +ERROR .*$", re.M)
+_WARNING = re.compile(r" UCX +WARN +(\S.*)$", re.M)
+_UNNUMBERED = "| # iterations | typical | average | overall |"
+"""How UCX began its columns before it named the last line."""
+
+_IN_TABLE = ("[thread ", "| ", "+---", "Waiting for connection", "Accepted connection from ")
+"""How lines begin that may stand in the table: progress, and what a server says on the same
+terminal, which is checked by itself."""
+
 # The server writes what it says when it ends, which is after the client: the client waits for it.
 _SERVER = '"$@" >"$0.begun" 2>&1; mv "$0.begun" "$0"'
 _CLIENT = """\
@@ -114,9 +122,11 @@ def read(kind: str, name: str, text: str) -> Reading:
     final = finals[0]
     line = line_of(text, final.start(1))
     between = text[heading.end() : final.start()].strip("\n")
-    if any(not row.startswith("[thread ") for row in between.splitlines()):
+    if any(
+        not row.startswith(_IN_TABLE) and not _WARNING.search(row) for row in between.splitlines()
+    ):
         refuse("something between the heading and the last line", line)
-    median, whole = figure(final[2], line), figure(final[4], line)
+    whole = figure(final[4], line)
     rate, band = figure(final[8], line), figure(final[6], line)
     if abs(whole * rate / 1e6 - 1) > 0.01 + 0.0006 / whole + 0.6 / rate:
         refuse(f"{final[8]} messages/s of {final[4]} us each", line)
@@ -128,13 +138,15 @@ def read(kind: str, name: str, text: str) -> Reading:
         if abs(exact - band) > 0.0051 + exact * (0.6 / rate + 1e-6):
             refuse(f"{band} MiB/s are not {final[8]} messages/s of {said_by_server} B", line)
     if kind == "latency":
-        values = {"latency": whole, "latency_median": median}
-        if heading[2] != "50.0":
+        values = {"latency": whole, "latency_median": figure(final[2], line)}
+        if heading[2] not in (None, "50.0"):  # UCX 1.9 calls the median typical
             refuse(f"percentile {heading[2]} instead of 50.0", line)
     else:
         values = {"bandwidth": band, "message_rate": rate}
     samples = tuple(Sample(metric, case, (value,)) for metric, value in values.items())
-    return Reading(name, "1", parameters, None, samples)
+    warned = dict.fromkeys(_WARNING.findall(text)) if " WARN " in text else {}
+    guards = tuple(f"UCX warns: {words[:120]!r}" for words in list(warned)[:4])
+    return Reading(name, "1", parameters, None, samples, guards=guards)
 
 
 def _headings(text: str) -> list[re.Match[str]]:
@@ -143,6 +155,8 @@ def _headings(text: str) -> list[re.Match[str]]:
     at = text.find(_RATE)
     while at >= 0:
         heading = _HEADING.match(text, text.rfind("\n", 0, at) + 1)
+        if not heading and text.find(_UNNUMBERED, at, at + 600) >= 0:
+            refuse("UCX before 1.9 does not tell its last line: use a later one", line_of(text, at))
         if not heading:
             refuse("the heading of a table of ucx_perftest is not whole", line_of(text, at))
         found.append(heading)
@@ -187,7 +201,7 @@ def ucx(name: str, kind: str, summary: str, metrics: tuple[Metric, ...], size: i
         ranks=1,
         program="ucx_perftest",
         get="Debian, Ubuntu, Fedora: ucx-utils or ucx; https://github.com/openucx/ucx",
-        versions="1.10 to 1.18",
+        versions="1.9 to 1.18",
         proof=(
             "no UCX ERROR, one table with its last line, iterations as asked, rate, time and"
             " bandwidth agree; test, memory and message size as asked, as the server says"

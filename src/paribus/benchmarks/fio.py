@@ -51,7 +51,12 @@ def read(text: str) -> Reading:
     if (at := text.find("fio: ")) >= 0 and (found := _COMPLAINT.search(text, at)):
         said = line_at(text, found.start()).strip()
         refuse(f"fio says {said[said.find('fio: ') :][:160]!r}", line_of(text, found.start()))
-    return of_json(text) if '"fio version"' in text else of_text(text)
+    if '"fio version"' in text:
+        return of_json(text)
+    if (at := text.find(";fio-")) >= 0:
+        said = "terse output (--minimal) says too little to be checked: let fio print JSON"
+        refuse(said, line_of(text, at))
+    return of_text(text)
 
 
 def _folder(value: object) -> str:
@@ -72,7 +77,7 @@ BENCHMARK = tool(
     summary="fio: reads and writes of one file, each direction by itself",
     metrics=METRICS,
     reader=read,
-    marks=('"fio version" :', "\nfio-3.", "\nfio-2."),
+    marks=('"fio version" :', "\nfio-3.", "\nfio-2.", ";fio-"),
     command=command,
     cases=cases,
     parameters={

@@ -62,7 +62,7 @@ BENCHMARK = tool(
     },
     program="ior",
     get="https://github.com/hpc/ior: ./bootstrap && ./configure && make",
-    versions="3.3 to 4.1",
+    versions="3.2 to 4.1",
     proof=(
         "no ERROR; api, access, sizes, segments and repetitions as asked; a row for each direction"
         " and repetition; bytes and time give the bandwidth, the summary its extremes and mean"

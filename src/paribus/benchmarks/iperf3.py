@@ -14,12 +14,15 @@ _FIRST = "Connecting to host "
 _JSON = '"iperf 3'
 _CONNECTED = re.compile(r"\n\[ *(\d+)\] local \S+ port \d+ connected to ", re.M)
 _TOTAL = re.compile(
-    r"\n\[ *(\d+|SUM)\](?:\[[RT]X-[CS]\])? +0\.00-(\d+\.\d\d) +sec +"
+    r"\n\[ *(\d+|SUM)\](?:\[([RT]X)-C\])? +0\.00-(\d+\.\d\d) +sec +"
     r"(\d+(?:\.\d+)?) ([KMGT]?)Bytes +(\d+(?:\.\d+)?) ([KMGT]?)(bits|Bytes)/sec +"
     r"(?:\d+|(\d+\.\d+) ms +(\d+)/(\d+) \([\d.e-]+%\))? *(sender|receiver) *$",
     re.M,
 )
 _VERSION = re.compile(r"\niperf (3\S*)")
+_SERVER = "\nServer output:\n"
+"""What follows is the server's own output (--get-server-output)."""
+
 _TEN = {"": 1e-6, "K": 1e-3, "M": 1.0, "G": 1e3, "T": 1e6}
 _TWO = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 _LOST = 1.0
@@ -56,8 +59,12 @@ def read(text: str) -> Reading:
 def _of_json(said: dict[str, Any]) -> Reading:
     if "error" in said:
         refuse(f"iperf3 says {str(said['error'])[:160]!r}")
+    if "event" in said:
+        refuse("one line for each event (--json-stream): let iperf3 print one document (-J)")
     asked, end = inner(said, "start", "test_start"), inner(said, "end")
     protocol = str(inner(asked, "protocol"))
+    if protocol == "UDP" and "sum" in end and "sum_received" not in end:
+        refuse("in JSON this iperf3 says of UDP only what was sent: let it print text")
     both = "sum_received_bidir_reverse" in end
     sums = ["sum_received", "sum_received_bidir_reverse"][: 1 + both]
     seconds = amount(asked, "duration", zero=True)
@@ -99,62 +106,86 @@ def _of_json(said: dict[str, Any]) -> Reading:
 
 
 def _of_text(text: str) -> Reading:
-    once(text, _FIRST, "iperf3's 'Connecting to host'")
+    begin = once(text, _FIRST, "iperf3's 'Connecting to host'")
+    if begin and text[begin - 1] != "\n":
+        said = "something stands before 'Connecting to host': use neither -T nor --timestamps"
+        refuse(said, line_of(text, begin))
     at = once(text, "iperf Done.", "'iperf Done.', iperf3's last line,")
     # Every line follows a line feed: what is searched for begins with one.
     lines = f"\n{text[:at]}"
+    if (server := lines.find(_SERVER)) >= 0:
+        lines = lines[: server + 1]
     sockets = _CONNECTED.findall(lines)
     rows = list(_TOTAL.finditer(lines))
-    if text.count("sender\n") + text.count("receiver\n") > len(rows) or not sockets:
+    if lines.count("sender\n") + lines.count("receiver\n") > len(rows) or not sockets:
         refuse("a row of sender or receiver is not whole", line_of(text, at))
-    if any("X-" in row[0][:20] for row in rows):
-        refuse("figures of both directions: let iperf3 print JSON (-J)", line_of(text, at))
-    wanted = [*sockets, "SUM"] if len(sockets) > 1 else sockets
-    for side in ("sender", "receiver"):
-        found = [row for row in rows if row[11] == side]
-        if [row[1] for row in found] != wanted:
-            refuse(f"expected the {side}'s rows {wanted}, got {[row[1] for row in found]}")
     for row in rows:
         if wrong := _wrong(row):
             refuse(wrong, line_of(lines, row.start()))
-    received = {row[1]: row for row in rows if row[11] == "receiver"}
-    total = received[wanted[-1]]
-    each = [_rate(received[socket]) for socket in sockets]
-    if abs(sum(each) / _rate(total) - 1) > 0.02:
-        said = f"the streams' {sum(each):.1f} Mbit/s are not the sum"
-        refuse(said, line_of(lines, total.start()))
-    udp = total[8] is not None
-    if udp and not 0 <= int(total[9]) < int(total[10]):
-        refuse(f"{total[9]} datagrams lost of {total[10]}", line_of(lines, total.start()))
+    both = any(row[2] for row in rows)
+    half = len(sockets) // 2
+    # With --bidir the sockets that this side sends on come first.
+    roles = {"TX": sockets[:half], "RX": sockets[half:]} if both else {None: sockets}
+    totals = [
+        _total([row for row in rows if row[2] == role], own, lines) for role, own in roles.items()
+    ]
+    if len(rows) != sum(2 * len(own) + 2 * (len(own) > 1) for own in roles.values()):
+        refuse("more rows of sender and receiver than streams", line_of(text, at))
+    udp = totals[0][9] is not None
+    direction = "both" if both else "reverse" if "\nReverse mode, " in text else "forward"
     parameters: dict[str, Scalar] = {
         "protocol": "UDP" if udp else "TCP",
-        "streams": len(sockets),
-        "direction": "reverse" if "\nReverse mode, " in text else "forward",
-        "seconds": round(float(total[2])),
+        "streams": len(sockets) // len(roles),
+        "direction": direction,
+        "seconds": round(float(totals[0][3])),
     }
-    guards = _lossy(100 * int(total[9]) / int(total[10])) if udp else []
+    guards = []
+    if udp:
+        guards = _lossy(max(100 * int(total[10]) / int(total[11]) for total in totals))
     named = _VERSION.search(lines)
-    samples = (Sample("throughput", Case(), (_rate(total),)),)
+    samples = (Sample("throughput", Case(), (sum(map(_rate, totals)),)),)
     return Reading(
         "iperf3", named[1] if named else "3", parameters, None, samples, guards=tuple(guards)
     )
 
 
+def _total(rows: list[re.Match[str]], sockets: list[str], lines: str) -> re.Match[str]:
+    """Return the receiver's row of all streams of a direction, if every stream has its rows."""
+    wanted = [*sockets, "SUM"] if len(sockets) > 1 else sockets
+    if not rows and " ms  " in lines:
+        refuse(
+            "of UDP this version says what was sent and not what arrived: use iperf3 3.7 or later"
+        )
+    for side in ("sender", "receiver"):
+        found = [row for row in rows if row[12] == side]
+        if [row[1] for row in found] != wanted:
+            refuse(f"expected the {side}'s rows {wanted}, got {[row[1] for row in found]}")
+    received = {row[1]: row for row in rows if row[12] == "receiver"}
+    total = received[wanted[-1]]
+    each = [_rate(received[socket]) for socket in sockets]
+    if abs(sum(each) / _rate(total) - 1) > 0.02:
+        said = f"the streams' {sum(each):.1f} Mbit/s are not the sum"
+        refuse(said, line_of(lines, total.start()))
+    if total[9] is not None and not 0 <= int(total[10]) < int(total[11]):
+        refuse(f"{total[10]} datagrams lost of {total[11]}", line_of(lines, total.start()))
+    return total
+
+
 def _rate(row: re.Match[str]) -> float:
     """Return a row's bitrate in Mbit/s; with Bytes, iperf3 counts in powers of two."""
-    if row[7] == "Bytes":
-        return float(row[5]) * _TWO[row[6]] * 8 / 1e6
-    return float(row[5]) * _TEN[row[6]]
+    if row[8] == "Bytes":
+        return float(row[6]) * _TWO[row[7]] * 8 / 1e6
+    return float(row[6]) * _TEN[row[7]]
 
 
 def _wrong(row: re.Match[str]) -> str:
     """Return why a row is no measurement, "" if it is one."""
-    rate, seconds = _rate(row), float(row[2])
+    rate, seconds = _rate(row), float(row[3])
     if not (rate > 0 and seconds > 0):
-        return f"{row[5]} in {row[2]} s is not a measurement"
-    moved = float(row[3]) * _TWO[row[4]] * 8 / 1e6 / seconds
+        return f"{row[6]} in {row[3]} s is not a measurement"
+    moved = float(row[4]) * _TWO[row[5]] * 8 / 1e6 / seconds
     if abs(moved / rate - 1) > 0.02:
-        return f"{row[3]} {row[4]}Bytes in {row[2]} s are not {rate:.4g} Mbit/s"
+        return f"{row[4]} {row[5]}Bytes in {row[3]} s are not {rate:.4g} Mbit/s"
     return ""
 
 

@@ -28,6 +28,7 @@ _ROW = re.compile(
     re.M,
 )
 _COMPLAINTS = ("ERROR: ", "FAIL", "was launched with -")
+_WARNING = re.compile(r"^WARNING: (unable to (?!use realpath).*\S)", re.M)
 _LAUNCHED = " was launched with "
 _NAMES = {"directories": "Directory", "files": "File"}
 _OWN = {
@@ -87,7 +88,9 @@ def read(text: str) -> Reading:
         "iterations": iterations,
     }
     facts = {"mdtest.nodes": int(title[3])}
-    return Reading("mdtest", title[1], parameters, tasks, tuple(samples), facts)
+    warned = _WARNING.search(text, at) if "WARNING: unable to " in text else None
+    guards = (f"mdtest says {warned[1][:120]!r}",) if warned else ()
+    return Reading("mdtest", title[1], parameters, tasks, tuple(samples), facts, guards)
 
 
 @cache
@@ -142,7 +145,7 @@ BENCHMARK = tool(
     },
     program="mdtest",
     get="https://github.com/hpc/ior: ./bootstrap && ./configure && make",
-    versions="3.3 to 4.1",
+    versions="1.9.3 to 4.1",
     proof=(
         "tasks, items, kind and iterations as asked, every operation with maximum, minimum, mean"
         " and deviation that fit each other, '-- finished at'"

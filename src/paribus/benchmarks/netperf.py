@@ -11,18 +11,17 @@ from paribus.benchmarks._tool import count, line_of, refuse, tool
 from paribus.model import Case, Metric, Parameter, Reading, Sample, Scalar
 
 _SECONDS = r"(\d+\.\d\d)"
-_RATE = r"(\d+\.\d\d)"
+_RATE = r"(\d+\.\d\d?)"
+_UNIT = r"(10\^\d+bits/s(?:ec)?|[KMG]?Bytes +/s(?:ec)?) *"
+# With -c or -C the processors' share comes after the rate.
 _TCP = re.compile(
-    r"secs\. +(10\^\d)bits/sec *\n\s*(\d+) +(\d+) +(\d+) +"
-    + _SECONDS
-    + " +"
-    + _RATE
-    + r" *(?:\n|$)"
+    r"secs\. +" + _UNIT + r"(% \w +% \w +us/KB +us/KB *)?\n\s*(\d+) +(\d+) +(\d+) +"
+    rf"{_SECONDS} +{_RATE}(?(2)(?: +-?\d+\.\d+){{4}}) *(?:\n|$)"
 )
 _UDP = re.compile(
-    r"secs +# +# +(10\^\d)bits/sec *\n\s*"
-    r"(\d+) +(\d+) +" + _SECONDS + r" +(\d+) +(\d+) +" + _RATE + r" *\n"
-    r"(\d+) +" + _SECONDS + r" +(\d+) +" + _RATE + r" *(?:\n|$)"
+    r"secs +# +# +" + _UNIT + r"(% \w+ +us/KB *)?\n\s*"
+    rf"(\d+) +(\d+) +{_SECONDS} +(\d+) +(\d+) +{_RATE}(?(2)(?: +-?\d+\.\d+){{2}}) *\n"
+    rf" *(\d+) +{_SECONDS} +(\d+) +{_RATE}(?(2)(?: +-?\d+\.\d+){{2}}) *(?:\n|$)"
 )
 _LOST = 0.01
 
@@ -32,7 +31,7 @@ def read(text: str) -> Reading:
     title, line, at, guards = body_of(text)
     said = pairs(text, at) or csv(text, at)
     test = test_of(title, line, said)
-    if test.endswith("_RR"):
+    if test.endswith("RR"):
         refuse(f"{test} is requests and responses: the benchmark netperf_rr", line)
     lost = 0.0
     if said:
@@ -66,19 +65,21 @@ def _classic(text: str, at: int, test: str) -> tuple[float, int, dict[str, Scala
     """Return rate, seconds, settings and share lost of the classic columns."""
     pattern = _UDP if test == "UDP_STREAM" else _TCP
     found = pattern.search(text, at)
+    if not found and test == "omni send":
+        refuse("columns of one's own choice: ask netperf for keys (-- -k)", line_of(text, at) + 1)
     if not found:
         refuse(f"expected the columns of {test}", line_of(text, at) + 1)
     line = line_of(text, found.end() - 1)
     if test == "UDP_STREAM":
-        sent, got, took = count(found[5], line), count(found[10], line), float(found[9])
-        rate = megabits(found[11], f"{found[1]}bits/sec", line)
-        if abs(got * int(found[3]) * 8 / 1e6 / max(took, 0.01) / rate - 1) > 0.02:
+        sent, got, took = count(found[6], line), count(found[11], line), float(found[10])
+        rate = megabits(found[12], found[1], line)
+        if abs(got * int(found[4]) * 8 / 1e6 / max(took, 0.01) / rate - 1) > 0.02:
             refuse(f"{got} messages in {took} s are not {rate} Mbit/s", line)
         if got > sent:
             refuse(f"{got} messages received of {sent} sent", line)
-        return rate, seconds(found[9], line), {"message": int(found[3])}, 1 - got / sent
-    rate = megabits(found[6], f"{found[1]}bits/sec", line)
-    return rate, seconds(found[5], line), {"message": count(found[4], line)}, 0.0
+        return rate, seconds(found[10], line), {"message": int(found[4])}, 1 - got / sent
+    rate = megabits(found[7], found[1], line)
+    return rate, seconds(found[6], line), {"message": count(found[5], line)}, 0.0
 
 
 BENCHMARK = tool(

@@ -11,8 +11,9 @@ from paribus.benchmarks._tool import figure, line_of, refuse, tool
 from paribus.model import Case, Metric, Parameter, Reading, Sample, Scalar
 
 _CLASSIC = re.compile(
-    r"secs\. +per sec *\n\s*(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d\d) +(\d+\.\d\d) *\n"
-    r"(\d+) +(\d+) *(?:\n|$)"
+    r"secs\. +per sec *(% \w +% \w +us/Tr +us/Tr *)?\n\s*"
+    r"(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d\d) +(\d+\.\d\d)(?(1)(?: +-?\d+\.\d+){4}) *\n"
+    r" *(\d+) +(\d+) *(?:\n|$)"
 )
 _LATENCY = ("MEAN_LATENCY", "P90_LATENCY", "P99_LATENCY")
 
@@ -22,7 +23,7 @@ def read(text: str) -> Reading:
     title, line, at, guards = body_of(text)
     said = pairs(text, at)
     test = test_of(title, line, said)
-    if not test.endswith("_RR"):
+    if not test.endswith("RR"):
         refuse(f"{test} is a stream: the benchmark netperf", line)
     samples = []
     if said:
@@ -41,8 +42,8 @@ def read(text: str) -> Reading:
         found = _CLASSIC.search(text, at)
         if not found:
             refuse(f"expected the columns of {test}", line_of(text, at) + 1)
-        line = line_of(text, found.start(6))
-        rate, took, sizes = figure(found[6], line), found[5], f"{found[3]},{found[4]}"
+        line = line_of(text, found.start(7))
+        rate, took, sizes = figure(found[7], line), found[6], f"{found[4]},{found[5]}"
     parameters: dict[str, Scalar] = {"test": test, "seconds": seconds(took, line), "sizes": sizes}
     samples.insert(0, Sample("transactions", Case(), (rate,)))
     return Reading("netperf_rr", "2", parameters, None, tuple(samples), guards=guards)
@@ -76,7 +77,7 @@ BENCHMARK = tool(
         Metric("latency_p99", "us", "lower", margin=0.1),
     ),
     reader=read,
-    marks=("REQUEST/RESPONSE TEST from ",),
+    marks=("REQUEST/RESPONSE TEST from ", "Connect/Request/Response TEST from "),
     command=_netperf.command,
     optional=("latency", "latency_p99"),
     parameters={
@@ -91,6 +92,6 @@ BENCHMARK = tool(
     proof="title once, test, sizes and seconds as asked, rate and mean latency agree",
     means=(
         "the whole round trip, through both kernels; percentiles are whole us; the ping-pong of an"
-        " MPI benchmark is half a round trip and polls"
+        " MPI benchmark is half a round trip and polls; TCP_CRR opens a connection for each"
     ),
 )

@@ -54,6 +54,9 @@ def read(text: str) -> Reading:
     for mark in ("sockperf: ERROR", "No messages were received", "sockperf: '"):
         if (at := text.find(mark)) >= 0:
             refuse(f"sockperf says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+    if (at := text.find("sockperf: Summary: Message Rate is ")) >= 0:
+        said = "a throughput, which counts what was sent and not what arrived: let it ping-pong"
+        refuse(said, line_of(text, at))
     at = once(text, "== version #", "sockperf's line with its version")
     version = _line(text, "== version #", _VERSION, "sockperf's version")
     peers = _PEER.findall(f"\n{text}")
