@@ -7,6 +7,7 @@ import os
 import random
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -306,11 +307,16 @@ def test_logs_with_dates_are_paired_by_them_whatever_the_files_say(tmp_path: Pat
     ],
 )
 def test_tools_that_print_a_date_are_dated(name: str) -> None:
-    """Ours were recorded in 2025 or later, those of others from 2020 on."""
+    """With a time of day that they print; ours in 2025 or later, those of others from 2012 on."""
     texts = [(path.stem, path.read_text()) for path in GOOD if path.parent.name == name]
-    found = [(stem, said[0]) for stem, text in texts if (said := started(name, text))]
+    found = [(stem, said[0], text) for stem, text in texts if (said := started(name, text))]
     assert found
-    assert all((1.57e9 if "real" in stem else 1.73e9) < at < 2e9 for stem, at in found)
+    for stem, at, text in found:
+        day = datetime.fromtimestamp(at, UTC)
+        assert datetime(2012 if "real" in stem else 2025, 1, 1, tzinfo=UTC) < day, stem
+        assert day < datetime(2030, 1, 1, tzinfo=UTC), stem
+        clocks = (f"{day:%H:%M:%S}", f"{day.hour:2}:{day.minute:2}:{day.second:2}", f"{at:.0f}")
+        assert any(clock in text for clock in clocks), stem
 
 
 def test_three_folders_are_three_arms(tmp_path: Path) -> None:
