@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from paribus.benchmarks import BENCHMARKS
+from paribus.benchmarks._tags import untagged
 from paribus.errors import ParseError
 from paribus.model import Benchmark, Parsed, Request
 
@@ -28,6 +29,12 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 WORD = re.compile(r"\S+")
 INSTEAD = ("NaN", "-1", "", "nan", "Infinity", "null", '"7"', "1e999", "0")
 STDERR = "[node0:4711] 1 more process has sent help message help-mpi-btl-tcp.txt / client"
+TAGS = (
+    *("[1,0]<stdout>:", "[1,0]<stdout>: ", "[0]<stdout>: ", "[1,0][node0:24992]<stdout>: "),
+    *("Sun Nov 22 07:44:08 2026[1,0]<stdout>:", "[Sun Nov 22 07:44:08 2026][1,0]<stdout>: "),
+    *("0: ", "  0: ", "[0] ", "[default0]:"),
+)
+"""What Open MPI 4 and 5, Slurm, Hydra and torchrun put before the lines of rank 0."""
 BANNER = ["*" * 60, "Welcome to the cluster. {maintenance} on 2026-12-01, 08:00", "", "* 12 34 *"]
 
 
@@ -198,6 +205,20 @@ def test_what_a_batch_system_adds_is_harmless(path: Path) -> None:
         texts.append("".join(f"\x1b[1;32m{line}\x1b[0m\n" for line in good.splitlines()))
     for text in texts:
         assert parsed(path, text) == right
+
+
+@pytest.mark.parametrize("path", READ, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_tags_of_ranks_are_no_part_of_the_output(path: Path) -> None:
+    good, read = untagged(path.read_text()), benchmark_of(path).read
+    assert read is not None
+    right = read(good)
+    banner = "\n".join(BANNER) + "\n"
+    for tag in TAGS:
+        tagged = "".join(f"{tag}{line}\n" for line in good.splitlines())
+        assert read(tagged) == right, tag
+        assert read(f"{banner}{tag.replace('out', 'err')}{STDERR}\n{tagged}") == read(
+            f"{banner}{STDERR}\n{good}"
+        ), tag
 
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda p: f"{p.parent.name}/{p.stem}")

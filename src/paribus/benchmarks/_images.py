@@ -49,9 +49,6 @@ _LOGGED = re.compile(
     re.M,
 )
 IMAGENET = "Epoch: [0]["
-_TAG = re.compile(r"^\[\d+(?:,\d+)?\]<std(?:out|err)>:", re.M)
-"""What horovodrun puts before each line, and mpirun with --tag-output: the rank that wrote it."""
-
 _TRACEBACK = "Traceback (most recent call last)"
 _KNOWN = Phrases((_TRACEBACK, OURS, SYNTHETIC, TORCHVISION, DLLOGGER))
 MARKS = (OURS, SYNTHETIC, "Start training\n", TORCHVISION, " - PARAMETER ", DLLOGGER, IMAGENET)
@@ -65,8 +62,6 @@ _SETTING = re.compile(r"\b(\w+) : ([\w.+-]+)")
 
 def read(text: str) -> Reading:
     """Return the images per second of all ranks together, interval by interval."""
-    if "]<stdout>:" in text:
-        text = _TAG.sub("", text)
     known = _KNOWN.within(text)
     if _TRACEBACK in known:
         refuse("the script ended with a Python traceback", line_of(text, text.find(_TRACEBACK)))

@@ -27,9 +27,6 @@ FACTORS = {
 
 _VERSION = re.compile(r"# nccl-tests version (\S+)")
 _STARTED = re.compile(r"# Collective test starting: (\w+?)_perf(?:_mpi)?[ \t]*$", re.M)
-_TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>:", re.M)
-"""What mpirun --tag-output puts before a line, and which job and rank it names."""
-
 _SETTINGS = re.compile(
     r"nThread +(\d+) +nGpus +(\d+) +minBytes +(\d+) +maxBytes +(\d+) +step: (\d+)\((factor|bytes)\)"
     r" +warmup iters: (\d+) +iters: (\d+)(?: +agg iters: (\d+))? +validation: (\d+)(.*)$",
@@ -74,8 +71,6 @@ def _row(root: bool, iterations: bool) -> re.Pattern[str]:
 
 def read(text: str) -> Reading:
     """Return the time of every size, out of place and in place, and the bus bandwidth of it."""
-    if "]<stdout>:" in text:
-        text = _TAG.sub("", text)
     at = once(text, "nThread ", "the line of settings, 'nThread ... nGpus ...'")
     said = _SETTINGS.match(text, at)
     if said is None:

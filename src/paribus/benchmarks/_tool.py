@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from paribus.benchmarks._phrases import Phrases
+from paribus.benchmarks._tags import untagged
 from paribus.errors import ParseError
 from paribus.model import (
     Benchmark,
@@ -138,10 +139,10 @@ def path_or(request: Request, program: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return `text` without colour codes, and with line feeds alone between lines."""
+    """Return `text` without colour codes or tags of ranks, and line feeds alone between lines."""
     if "\x1b" in text:
         text = _ESCAPE.sub("", text)
-    return text.replace("\r\n", "\n") if "\r" in text else text
+    return untagged(text.replace("\r\n", "\n") if "\r" in text else text)
 
 
 def once(text: str, mark: str, what: str = "") -> int:
