@@ -132,9 +132,11 @@ def test_trajectories_that_moved_apart_are_of_the_same_work(tmp_path: Path) -> N
 def test_what_a_log_says_against_itself_is_a_warning(tmp_path: Path) -> None:
     text = (FIXTURES / "lammps" / "good-lj_wheel_starved.out").read_text()
     for arm in ("a", "b"):
-        write(tmp_path / arm, {"log.lammps": text})
+        write(tmp_path / arm, {f"{n}.lammps": text for n in "xyz"})
     found = judged(tmp_path / "a", tmp_path / "b")
-    assert "of the CPU" in text_of(found, "contamination")
+    said = text_of(found, "contamination")
+    assert said.startswith("lammps, a: x.lammps, y.lammps, z.lammps: ")
+    assert said.count("of the CPU") == 1
 
 
 def test_every_notice_is_in_the_documentation() -> None:

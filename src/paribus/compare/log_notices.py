@@ -103,13 +103,12 @@ def _guards(logs: Logs) -> Iterable[Notice]:
     """Yield what logs say against their own figures, such as a CPU time far below the wall time."""
     for kind in logs.kinds:
         for arm in logs.arms:
-            said = [
-                f"{log.name}: {guard}"
-                for log in kind.logs
-                if log.arm == arm
-                for guard in log.reading.guards
-            ]
-            if said:
+            alike: dict[str, list[str]] = {}
+            for log in kind.logs:
+                for guard in log.reading.guards if log.arm == arm else ():
+                    alike.setdefault(guard, []).append(log.name)
+            if alike:
+                said = [f"{first_few(names)}: {guard}" for guard, names in alike.items()]
                 more = f"; and {len(said) - 3} more" * (len(said) > 3)
                 yield Notice(
                     "contamination",
