@@ -74,6 +74,7 @@ def test_an_output_behind_the_launchers_own_tags_reads_the_same(mpi: Mpi, tmp_pa
         "0: the first\nand\nmuch\nmore\nfollows\n0: the last\n",
         "MPI [0] startup\n[0] MPI startup(): Intel MPI\n# of\nother\nlines\n[0] MPI more\n",
         "at 12:10: nothing\n",
+        "0: of\n1: hundred\n" + "lines\n" * 98,
         "",
     ],
 )

@@ -70,8 +70,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What Paribus itself costs.")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     arguments = parser.parse_args()
-    # Where it is set, every start of Python compiles all of Paribus anew; users' starts do not.
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     from bench_logs import log_cost
 
     logs = log_cost()  # first: what this process holds later counts as its children's memory

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 HEAD = 1 << 16
-"""Where the tag of a rank must be seen, in characters, so that nobody's untagged output is searched
-further."""
+"""Where tags must be seen, in characters, so that an untagged output is searched no further."""
+
+BANNER = 64
+"""Lines without a tag that may surround an output of few lines."""
 
 _STREAM = "<stdout>:"
 _NAMED = r"(?m)^(?:\w{3} [\w :]{16,24})?(?:\[[^]\n]{1,80}\]){0,3}<std(?:out|err)>:"
@@ -15,9 +17,9 @@ _NAMED = r"(?m)^(?:\w{3} [\w :]{16,24})?(?:\[[^]\n]{1,80}\]){0,3}<std(?:out|err)
 
 _HINTS = ("0: ", "[0] ", "0]:")
 _NUMBERED = (
-    re.compile(r"^ *\d++: ?", re.M),
-    re.compile(r"^\[\d++\] ?", re.M),
-    re.compile(r"^\[[a-z]++\d++\]:", re.M),
+    re.compile(r"\n *+\d++: ?"),
+    re.compile(r"\n\[\d++\] ?"),
+    re.compile(r"\n\[[a-z]++\d++\]:"),
 )
 """`0: ` of Slurm (`srun --label`), `[0] ` of Hydra (`mpiexec -l` of MPICH and Intel MPI), and
 `[default0]:` of torchrun (`--tee`)."""
@@ -26,16 +28,23 @@ _NUMBERED = (
 def untagged(text: str) -> str:
     """Return `text` without the tags of ranks before its lines, the same text where there are none.
 
-    A number before a line is a tag where most lines from the first to the last such line have one.
+    A number before a line is a tag where most lines have one, or most of those from the first to
+    the last such line and few are around them.
     """
-    if _STREAM in text:
+    head = text[:HEAD]
+    if _STREAM in head:
         # Open MPI 5 puts a blank behind; version 4 does not, and lines without one show it.
         blank = "" if re.search(f"{_NAMED}(?! )", text) else " "
         return re.sub(_NAMED + blank, "", text)
-    head = text[:HEAD]
     if any(hint in head for hint in _HINTS):
         for tag in _NUMBERED:
-            places = [found.start() for found in tag.finditer(text)]
-            if places and 2 * len(places) > text.count("\n", places[0], places[-1]) + 1:
-                return tag.sub("", text)
+            if _on_most_lines(tag, f"\n{head}"):
+                return tag.sub("\n", f"\n{text}")[1:]
     return text
+
+
+def _on_most_lines(tag: re.Pattern[str], text: str) -> bool:
+    places = [found.start() for found in tag.finditer(text)]
+    if not places or 2 * len(places) + BANNER < text.count("\n"):
+        return False
+    return 2 * len(places) > text.count("\n", places[0], places[-1]) + 1
