@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-HEAD = 1 << 16
+HEAD = 1 << 14
 """Where tags must be seen, in characters, so that an untagged output is searched no further."""
 
 BANNER = 64

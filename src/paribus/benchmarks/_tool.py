@@ -71,8 +71,8 @@ Reader = Callable[[str], Reading]
 Cases = Callable[[Request], Iterable[tuple[str, Case]]]
 
 READERS: dict[str, Reader] = {}
-"""Readers of tools, for texts that are known to hold no word of a launcher that its launch failed:
-`Benchmark.read` without the search for them.
+"""Readers of tools, for texts that are `plain` and known to hold no word of a launcher that its
+launch failed: `Benchmark.read` without what one look at a whole file does once.
 """
 
 
@@ -202,6 +202,7 @@ def _recognise(marks: tuple[str, ...], text: str) -> bool:
 
 def _launched(read: Reader, text: str) -> Reading:
     """Return what `read` read; raises ParseError also where a launcher says that it failed."""
+    text = plain(text)
     try:
         reading = read(text)
     except ParseError as error:
@@ -214,7 +215,6 @@ def _launched(read: Reader, text: str) -> Reading:
 
 def check_launch(text: str) -> None:
     """Raise ParseError where a launcher, an MPI library or a resource manager says it failed."""
-    text = plain(text)
     if said := _FAILED.within(text):
         at = text.find(said[0])
         refuse(f"the launch failed: {line_at(text, at).strip()[:160]!r}", line_of(text, at))
@@ -222,7 +222,6 @@ def check_launch(text: str) -> None:
 
 def _read(name: str, reader: Reader, text: str) -> Reading:
     """Return what `reader` read."""
-    text = plain(text)
     _check_runs(text)
     try:
         reading = reader(text)
