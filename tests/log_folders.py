@@ -40,10 +40,15 @@ def write(folder: Path, texts: dict[str, str], times: Sequence[float] | None = N
 
 
 def many(
-    effect: float = 1.0, count: int = 12, seed: int = 1, name: str = "run{}.log"
+    effect: float = 1.0,
+    count: int = 12,
+    seed: int = 1,
+    name: str = "run{}.log",
+    sizes: int = 8,
 ) -> dict[str, str]:
     draw = random.Random(seed)
-    return {name.format(i): osu(effect * draw.lognormvariate(0, 0.01)) for i in range(1, count + 1)}
+    levels = [effect * draw.lognormvariate(0, 0.01) for _ in range(count)]
+    return {name.format(i): osu(level, sizes) for i, level in enumerate(levels, 1)}
 
 
 def read(*paths: Path, pair: str = "") -> Logs:

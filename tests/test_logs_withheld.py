@@ -8,7 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from log_folders import FIXTURES, in_turns, judged, many, names_of, osu, text_of, words_of, write
+from log_folders import (
+    FIXTURES,
+    in_turns,
+    judged,
+    many,
+    names_of,
+    osu,
+    osu_of,
+    text_of,
+    words_of,
+    write,
+)
 from paribus.errors import UserError
 from paribus.judgement import Word
 
@@ -37,7 +48,7 @@ def test_launches_that_failed_before_their_tool_said_its_name_count(tmp_path: Pa
 
 
 def test_copied_logs_are_no_launches(tmp_path: Path) -> None:
-    a, b = many(count=8, seed=1), many(1.1, count=8, seed=2)
+    a, b = many(count=8, seed=3, sizes=16), many(1.1, count=8, seed=2, sizes=16)
     write(tmp_path / "a", a)
     write(tmp_path / "b", {**b, "run3.log": b["run2.log"]})
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
@@ -48,11 +59,25 @@ def test_copied_logs_are_no_launches(tmp_path: Path) -> None:
     found = judged(tmp_path / "a", tmp_path / "c", pair="name")
     assert words_of(found) == {"osu_latency": "withheld"}
     assert "and 7 other groups are alike" in found.headlines[0].verdict.reason
-    # One figure may well come out the same twice.
+    # One figure may well come out the same twice, and so may many of two digits.
+    for folder, effect in (("f", 1.0), ("g", 1.1)):
+        figures = [effect * (0.11 + 0.02 * i) for i in range(20)]
+        write(tmp_path / folder, dict.fromkeys(a, osu_of(figures)))
+    found = judged(tmp_path / "f", tmp_path / "g", pair="name")
+    assert "same figures" not in found.headlines[0].verdict.reason
     write(tmp_path / "d", {name: osu(sizes=1) for name in a})
     write(tmp_path / "e", {name: osu(1.1, sizes=1) for name in a})
     found = judged(tmp_path / "d", tmp_path / "e", pair="name")
     assert "same figures" not in found.headlines[0].verdict.reason
+
+
+def test_logs_of_other_dates_are_no_copies(tmp_path: Path) -> None:
+    text = (FIXTURES / "imb_pingpong" / "good-2018_title.out").read_text()
+    line = next(one for one in text.splitlines() if one.startswith("# Date "))
+    for arm, clock in (("a", "05:00:00"), ("b", "05:01:00"), ("c", "05:00:00")):
+        write(tmp_path / arm, {"imb.log": text.replace(line, f"# Date : Sat Nov 21 {clock} 2026")})
+    assert "copies" in names_of(judged(tmp_path / "a", tmp_path / "c"))
+    assert "copies" not in names_of(judged(tmp_path / "a", tmp_path / "b"))
 
 
 def test_what_is_true_of_several_benchmarks_is_said_once(tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from paribus.compare.comparable import first_files, other_work
@@ -28,7 +29,13 @@ from paribus.tables.table import build
 from paribus.units import count, plural
 
 LEAST_FIGURES = 8
-"""Different figures in a log from which another one does not have all of them by chance."""
+"""Different figures in a log that tells copies: time and rate of one measurement are one figure."""
+
+BY_CHANCE = 1e-4
+"""Probability, at most, that any two of all logs are alike though nobody copied one."""
+
+SCATTER = 0.005
+"""Of launches, relative, at least: figures of few digits hide it, and are alike without copying."""
 
 MOST_REFUSED = 0.10
 """Share of an arm's logs of a tool that may be refused, as in `stats.reliability`."""
@@ -212,24 +219,58 @@ def _reasons(logs: Logs) -> dict[str, dict[str, str]]:
 def _copies(logs: Logs) -> dict[str, str]:
     """Return for each kind with several logs of one launch why its verdict is withheld.
 
-    A copied log is no second launch: it would make an interval narrow, or arms alike.
+    A copied log is no second launch: it would make an interval narrow, or arms alike. Logs that
+    carry other dates are not copies.
     """
     found = {}
     for kind in logs.kinds:
-        alike: dict[tuple[Sample, ...], list[str]] = {}
+        alike: dict[tuple[tuple[Sample, ...], float], list[str]] = {}
         for log in kind.logs:
-            samples = log.reading.samples
-            figures = {value for sample in samples for value in sample.values}
-            if len(figures) >= LEAST_FIGURES and log.reading.version != PUBLISHED:
-                alike.setdefault(samples, []).append(f"{log.arm}/{log.name}")
-        copied = [names for names in alike.values() if len(names) > 1]
+            if log.reading.version != PUBLISHED:
+                key = log.reading.samples, log.at if log.dated else 0.0
+                alike.setdefault(key, []).append(f"{log.arm}/{log.name}")
+        pairs = math.comb(len(kind.logs), 2)
+        copied = [
+            names
+            for (samples, _), names in alike.items()
+            if len(names) > 1 and _alike_by_chance(samples) * pairs < BY_CHANCE
+        ]
         if copied:
-            more = f", and {len(copied) - 1} other groups are alike" * (len(copied) > 1)
+            others = len(copied) - 1
+            are = "group is" if others == 1 else "groups are"
+            more = f", and {others} other {are} alike" * bool(others)
             found[kind.label] = (
                 f"{first_files(copied[0])} have the same figures{more}: a log that was copied is"
                 " no second launch; give the log of each launch once"
             )
     return found
+
+
+def _alike_by_chance(samples: Sequence[Sample]) -> float:
+    """Return how likely it is that another launch prints the same figures, 1 if it cannot be told.
+
+    Of figures with two decimals, one of 42.17 that scatters by 0.5 % could as well be 21 others.
+    """
+    figures: dict[str, set[float]] = {}
+    for sample in samples:
+        figures.setdefault(sample.metric, set()).update(sample.values)
+    if len(set[float]().union(*figures.values())) < LEAST_FIGURES:
+        return 1.0
+    return 1 / math.prod(
+        max(1.0, SCATTER * steps) for values in figures.values() for steps in _steps(values)
+    )
+
+
+def _steps(values: Collection[float]) -> Iterable[float]:
+    """Yield how many steps each of a metric's figures is away from zero, as they are printed.
+
+    A step is one of the last decimal that any has, or of as many digits as the longest has.
+    """
+    words = [f"{abs(value):.12f}".rstrip("0") for value in values]
+    decimals = max(len(word.partition(".")[2]) for word in words)
+    digits = max(len(word.replace(".", "").lstrip("0")) for word in words)
+    for value in values:
+        yield min(abs(value) * 10**decimals, 10.0 ** (digits - 1))
 
 
 def _other_work(logs: Logs) -> dict[str, str]:
