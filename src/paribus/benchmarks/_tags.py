@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 HEAD = 1 << 14
-"""Where tags must be seen, in characters, so that an untagged output is searched no further."""
+"""Where numbers before lines must be seen, in characters: others' logs are searched no further."""
 
 BANNER = 64
 """Lines without a tag that may surround an output of few lines."""
@@ -31,11 +31,11 @@ def untagged(text: str) -> str:
     A number before a line is a tag where most lines have one, or most of those from the first to
     the last such line and few are around them.
     """
-    head = text[:HEAD]
-    if _STREAM in head:
+    if _STREAM in text:
         # Open MPI 5 puts a blank behind; version 4 does not, and lines without one show it.
         blank = "" if re.search(f"{_NAMED}(?! )", text) else " "
         return re.sub(_NAMED + blank, "", text)
+    head = text[:HEAD]
     if any(hint in head for hint in _HINTS):
         for tag in _NUMBERED:
             if _on_most_lines(tag, f"\n{head}"):

@@ -60,7 +60,7 @@ class Seen(NamedTuple):
 
 
 def look(text: str) -> Seen:
-    """Return what a text shows before it is read."""
+    """Return what a text shows before it is read; it must be `plain`, for `readings` too."""
     found = _phrases().within(text[:HEAD])
     near = _marks_of(found)
     clean = len(near) == len(found) and not (len(text) > HEAD and _FAILED.any_in(text))
