@@ -129,7 +129,7 @@ def own_part(text: str, title: str) -> tuple[int, int]:
     those that are read each must stand in a text of its own: else its rows could be another's.
     """
     places = [found.start() for found in re.finditer(_BEGIN, text)]
-    places = [at for at in places if not _WITHOUT_MPI.match(text, at)]
+    places = [at for at in places if not _WITHOUT_MPI.match(text, at) and not _twin(text, at)]
     said = [_title(line_at(text, at).lstrip()) for at in places]
     names = [one.program.lower() if one else "" for one in said]
     own = title.lower()
@@ -138,6 +138,12 @@ def own_part(text: str, title: str) -> tuple[int, int]:
     at = places[names.index(own)]
     again = text.find(_BEGIN, at + 1)
     return at, again if again >= 0 else len(text)
+
+
+def _twin(text: str, at: int) -> bool:
+    """Return whether the line below is the same: osu_mbw_mr 7.1 prints its title twice."""
+    line = line_at(text, at)
+    return text.startswith(f"{line}\n", at + len(line) + 1)
 
 
 @lru_cache(maxsize=64)
