@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any
+from typing import Any, NoReturn
 
 from paribus.benchmarks._complaints import begin
 from paribus.benchmarks._json import amount, document, inner
@@ -22,6 +22,7 @@ _OPTION = re.compile(
     r"\n(api|access|segments|tasks|nodes|clients per node|repetitions|xfersize|blocksize)"
     r" +: ([^\n]*)"
 )
+_STONEWALL = re.compile(r"\nstonewallingTime +: ([^\n]*)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) (bytes|KiB|MiB|GiB|TiB)")
 _BYTES = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
@@ -51,6 +52,8 @@ def _of_json(said: dict[str, Any]) -> Reading:
     if len(tests) != 1:
         refuse(f"{len(tests)} tests in one output: one is read")
     inner(said, "Finished")
+    if stopped := inner(tests, 0, "Parameters").get("deadlineForStonewall"):
+        _refuse_stonewall(stopped, 0)
     asked = inner(tests, 0, "Options")
     options = {key: str(inner(asked, key)) for key in (*_OPTIONS, "nodes")}
     block = _size(options["blocksize"], 0) / 1024
@@ -85,6 +88,8 @@ def _of_text(text: str, at: int) -> Reading:
         refuse(f"{twice} is there twice", line_of(text, text.rfind(f"\n{twice} ", at, results) + 1))
     if missing := [key for key in _OPTIONS if key not in options]:
         refuse(f"the option {missing[0]} is missing", line_of(text, at))
+    if stopped := _STONEWALL.search(text, at, results):
+        _refuse_stonewall(stopped[1].strip(), line_of(text, stopped.start() + 1))
     aggregate = _size(options["blocksize"], 0) * count(options["tasks"])
     aggregate *= count(options["segments"])
     if not aggregate:
@@ -93,6 +98,12 @@ def _of_text(text: str, at: int) -> Reading:
     line = line_of(text, summed + 1)
     summary = _summary(text[summed + 1 : finished].split("\n"), line)
     return _reading(title[1], options, rows, summary, line)
+
+
+def _refuse_stonewall(seconds: object, line: int) -> NoReturn:
+    """Refuse what was stopped by time: nothing in the rows says how many bytes were moved."""
+    told = f"it was stopped after {str(seconds)[:20]} s (-D), so its bytes are not those asked for"
+    refuse(f"{told}, and differ from launch to launch: give sizes instead", line)
 
 
 def _rows(text: str, first: int, mib: float) -> dict[str, list[tuple[float, float]]]:
