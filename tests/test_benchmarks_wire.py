@@ -548,6 +548,7 @@ def test_mdtest_tells_what_it_could_not_do() -> None:
         ("sockperf", "fail-real-throughput", "let it ping-pong"),
         ("ucx_perftest", "fail-real-1_6", "UCX before 1.9"),
         ("ior", "fail-real-3_0", "IOR before 3.2"),
+        ("ior", "fail-handmade-stonewall", "stopped after 60 s .* give sizes instead"),
     ],
 )
 def test_a_form_that_cannot_be_proved_is_refused_with_what_to_do(
@@ -555,6 +556,14 @@ def test_a_form_that_cannot_be_proved_is_refused_with_what_to_do(
 ) -> None:
     with pytest.raises(ParseError, match=said):
         read(name, text_of(name, fixture))
+
+
+def test_ior_in_json_says_too_that_it_was_stopped_by_time() -> None:
+    text = text_of("ior", "good-posix-json")
+    stopped = text.replace('"deadlineForStonewall": 0', '"deadlineForStonewall": 30')
+    assert stopped != text
+    with pytest.raises(ParseError, match="stopped after 30 s"):
+        read("ior", stopped)
 
 
 @pytest.mark.parametrize("name", ["fio", "ior", "iperf3", "ib_write_bw", "incast", "mdtest"])

@@ -59,16 +59,30 @@ def test_copied_logs_are_no_launches(tmp_path: Path) -> None:
     found = judged(tmp_path / "a", tmp_path / "c", pair="name")
     assert words_of(found) == {"osu_latency": "withheld"}
     assert "and 7 other groups are alike" in found.headlines[0].verdict.reason
-    # One figure may well come out the same twice, and so may many of two digits.
-    for folder, effect in (("f", 1.0), ("g", 1.1)):
-        figures = [effect * (0.11 + 0.02 * i) for i in range(20)]
-        write(tmp_path / folder, dict.fromkeys(a, osu_of(figures)))
-    found = judged(tmp_path / "f", tmp_path / "g", pair="name")
-    assert "same figures" not in found.headlines[0].verdict.reason
+    # One figure may well come out the same twice.
     write(tmp_path / "d", {name: osu(sizes=1) for name in a})
     write(tmp_path / "e", {name: osu(1.1, sizes=1) for name in a})
     found = judged(tmp_path / "d", tmp_path / "e", pair="name")
     assert "same figures" not in found.headlines[0].verdict.reason
+
+
+def coarse(effect: float, launch: int) -> str:
+    """Return a table of two digits, of which one tells the launches from 10 on apart."""
+    last = effect * (0.5 + 0.01 * max(launch - 10, 0))
+    return osu_of([*(effect * (0.11 + 0.02 * i) for i in range(19)), last])
+
+
+def test_figures_of_two_digits_may_be_the_same_in_some_launches_but_not_in_most(
+    tmp_path: Path,
+) -> None:
+    for arm, effect in (("a", 1.0), ("b", 1.1)):
+        some = {f"run{n}.log": coarse(effect, n) for n in range(8, 20)}
+        write(tmp_path / arm, some)
+        write(tmp_path / f"most-{arm}", dict.fromkeys(some, coarse(effect, 0)))
+    assert "copies" not in names_of(judged(tmp_path / "a", tmp_path / "b", pair="name"))
+    found = judged(tmp_path / "most-a", tmp_path / "most-b", pair="name")
+    assert words_of(found) == {"osu_latency": "withheld"}
+    assert "too few digits to tell launches apart" in text_of(found, "copies")
 
 
 def test_logs_of_other_dates_are_no_copies(tmp_path: Path) -> None:
@@ -157,11 +171,14 @@ def test_trajectories_that_moved_apart_are_of_the_same_work(tmp_path: Path) -> N
 def test_what_a_log_says_against_itself_is_a_warning(tmp_path: Path) -> None:
     text = (FIXTURES / "lammps" / "good-lj_wheel_starved.out").read_text()
     for arm in ("a", "b"):
-        write(tmp_path / arm, {f"{n}.lammps": text for n in "xyz"})
+        write(tmp_path / arm, {f"{n}.lammps": text for n in "stuvwxyz"})
     found = judged(tmp_path / "a", tmp_path / "b")
-    said = text_of(found, "contamination")
-    assert said.startswith("lammps, a: x.lammps, y.lammps, z.lammps: ")
-    assert said.count("of the CPU") == 1
+    told = next(notice for notice in found.notices if notice.name == "contamination")
+    assert told.text.startswith("lammps, a: s.lammps, t.lammps, u.lammps, ")
+    assert " and 2 more: " in told.text
+    assert told.text.count("of the CPU") == 1
+    said = told.figures["said"]
+    assert [one.partition(": ")[0] for one in said] == [f"{n}.lammps" for n in "stuvwxyz"]
 
 
 def test_every_notice_is_in_the_documentation() -> None:

@@ -109,13 +109,14 @@ def _guards(logs: Logs) -> Iterable[Notice]:
                     alike.setdefault(guard, []).append(log.name)
             if alike:
                 said = [f"{first_few(names)}: {guard}" for guard, names in alike.items()]
+                every = [f"{name}: {guard}" for guard, names in alike.items() for name in names]
                 more = f"; and {len(said) - 3} more" * (len(said) > 3)
                 yield Notice(
                     "contamination",
                     "warning",
                     f"{kind.label}, {arm}: {'; '.join(said[:3])}{more}.",
                     (kind.label,),
-                    figures={"said": said[:1000]},
+                    figures={"said": every[:1000]},
                 )
 
 

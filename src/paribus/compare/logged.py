@@ -220,7 +220,8 @@ def _copies(logs: Logs) -> dict[str, str]:
     """Return for each kind with several logs of one launch why its verdict is withheld.
 
     A copied log is no second launch: it would make an interval narrow, or arms alike. Logs that
-    carry other dates are not copies.
+    carry other dates are not copies. Figures of few digits are alike by chance in some logs; where
+    they are in most, they hide how launches scatter.
     """
     found = {}
     for kind in logs.kinds:
@@ -230,32 +231,47 @@ def _copies(logs: Logs) -> dict[str, str]:
                 key = log.reading.samples, log.at if log.dated else 0.0
                 alike.setdefault(key, []).append(f"{log.arm}/{log.name}")
         pairs = math.comb(len(kind.logs), 2)
-        copied = [
-            names
-            for (samples, _), names in alike.items()
-            if len(names) > 1 and _alike_by_chance(samples) * pairs < BY_CHANCE
-        ]
+        twins, copied = [], []
+        for (samples, _), names in alike.items():
+            figures = _figures(samples) if len(names) > 1 else {}
+            if len(set[float]().union(*figures.values())) >= LEAST_FIGURES:
+                twins.append(names)
+                copied += [names] if _by_chance(figures) * pairs < BY_CHANCE else []
         if copied:
-            others = len(copied) - 1
-            are = "group is" if others == 1 else "groups are"
-            more = f", and {others} other {are} alike" * bool(others)
             found[kind.label] = (
-                f"{first_files(copied[0])} have the same figures{more}: a log that was copied is"
-                " no second launch; give the log of each launch once"
+                f"{_the_same(copied)}: a log that was copied is no second launch; give the log of"
+                " each launch once"
+            )
+        elif 2 * sum(map(len, twins)) > len(kind.logs):
+            found[kind.label] = (
+                f"{_the_same(twins)}: copies of one log, or figures of too few digits to tell"
+                " launches apart; give the log of each launch once, and let the tool print more"
+                " digits or larger cases"
             )
     return found
 
 
-def _alike_by_chance(samples: Sequence[Sample]) -> float:
-    """Return how likely it is that another launch prints the same figures, 1 if it cannot be told.
+def _the_same(groups: Sequence[Sequence[str]]) -> str:
+    """Return in words which logs have the same figures; there is one group at least."""
+    others = len(groups) - 1
+    are = "group is" if others == 1 else "groups are"
+    more = f", and {others} other {are} alike" * bool(others)
+    return f"{first_files(groups[0])} have the same figures{more}"
 
-    Of figures with two decimals, one of 42.17 that scatters by 0.5 % could as well be 21 others.
-    """
+
+def _figures(samples: Sequence[Sample]) -> dict[str, set[float]]:
+    """Return the different figures of each metric."""
     figures: dict[str, set[float]] = {}
     for sample in samples:
         figures.setdefault(sample.metric, set()).update(sample.values)
-    if len(set[float]().union(*figures.values())) < LEAST_FIGURES:
-        return 1.0
+    return figures
+
+
+def _by_chance(figures: Mapping[str, Collection[float]]) -> float:
+    """Return how likely it is that another launch prints the same figures.
+
+    Of figures with two decimals, one of 42.17 that scatters by 0.5 % could as well be 21 others.
+    """
     return 1 / math.prod(
         max(1.0, SCATTER * steps) for values in figures.values() for steps in _steps(values)
     )
