@@ -49,8 +49,8 @@ def record(name: str, parameters: dict[str, Any], wanted: str | None) -> str:
             scratch=scratch,
         )
         environment = {**os.environ, **command.env, "TMPDIR": scratch}
-        segments = Path("/dev/shm") / Path(scratch).name
-        segments.mkdir()
+        segments = Path("/dev/shm", Path(scratch).parent.name, Path(scratch).name)
+        segments.mkdir(parents=True)
         try:
             done = subprocess.run(
                 command.argv, env=environment, capture_output=True, text=True, check=True

@@ -120,16 +120,16 @@ def test_between_two_containers_the_server_is_found_by_its_name(name: str, tmp_p
     parameters = {key: parameter.default for key, parameter in benchmark.parameters.items()}
     for key in {"seconds", "iterations", "warmup"} & parameters.keys():
         parameters[key] = {"seconds": 1, "iterations": 500, "warmup": 20}[key]
-    scratch = str(tmp_path / "scratch")
-    command = compose(
-        Ready(Arm("bridged", container=container, env={"UCX_TLS": "tcp,self"}), None, ()),
-        Selection(name, name, 1, parameters),
-        benchmark,
-        seed=1,
-        scratch=scratch,
-    )
-    out, err = tmp_path / "out", tmp_path / "err"
     with LocalHost() as host:
+        scratch = f"{host.scratch}/launch"
+        command = compose(
+            Ready(Arm("bridged", container=container, env={"UCX_TLS": "tcp,self"}), None, ()),
+            Selection(name, name, 1, parameters),
+            benchmark,
+            seed=1,
+            scratch=scratch,
+        )
+        out, err = tmp_path / "out", tmp_path / "err"
         done = host.run(command, stdout=str(out), stderr=str(err), timeout_s=60, scratch=scratch)
     assert done.exit_code == 0, err.read_text()
     found = benchmark.parse(out.read_text(), Request(parameters, 1))

@@ -26,18 +26,17 @@ def driven(folder: Path, name: str, ranks: int, **own: Any) -> tuple[Parsed, str
     benchmark = BENCHMARKS[name]
     defaults = {key: p.default for key, p in benchmark.parameters.items()}
     parameters = {**defaults, "path": str(program), **own}
-    command = compose(
-        Ready(Arm("a", transport="shm"), mpi, ()),
-        Selection(name, name, ranks, parameters),
-        benchmark,
-        seed=1,
-        scratch=str(folder / "scratch"),
-    )
     out, err = folder / "out", folder / "err"
     with LocalHost() as host:
-        done = host.run(
-            command, stdout=str(out), stderr=str(err), timeout_s=60, scratch=str(folder / "scratch")
+        scratch = f"{host.scratch}/launch"
+        command = compose(
+            Ready(Arm("a", transport="shm"), mpi, ()),
+            Selection(name, name, ranks, parameters),
+            benchmark,
+            seed=1,
+            scratch=scratch,
         )
+        done = host.run(command, stdout=str(out), stderr=str(err), timeout_s=60, scratch=scratch)
     assert done.exit_code == 0, err.read_text() + out.read_text()
     request = Request(parameters, ranks)
     return benchmark.parse(out.read_text(), request), out.read_text(), request

@@ -97,19 +97,19 @@ def test_without_an_error_the_last_word_counts() -> None:
 def test_a_failed_launch_is_stored_with_that_line(tmp_path: Path) -> None:
     benchmark = Benchmark("own", "", "", (), lambda _: None, lambda _t, _r: Parsed(()))  # type: ignore[arg-type,return-value]
     script = "echo loading >&2; echo 'app: cannot read x' >&2; echo done >&2; exit 3"
-    prepared = Prepared(
-        command=Command(("/bin/sh", "-c", script)),
-        selection=Selection("own", "own", 1, {}),
-        benchmark=benchmark,
-        cores=(),
-        facts={},
-        out=tmp_path / "1.out",
-        err=tmp_path / "1.err",
-        scratch=str(tmp_path / "s"),
-        timeout_s=30.0,
-    )
     ended = Ended()
     with LocalHost() as host:
+        prepared = Prepared(
+            command=Command(("/bin/sh", "-c", script)),
+            selection=Selection("own", "own", 1, {}),
+            benchmark=benchmark,
+            cores=(),
+            facts={},
+            out=tmp_path / "1.out",
+            err=tmp_path / "1.err",
+            scratch=f"{host.scratch}/launch",
+            timeout_s=30.0,
+        )
         start(host, prepared, ended)
     outcome = outcome_of(prepared, ended)
     assert outcome.state is State.FAILED

@@ -140,7 +140,7 @@ def test_a_launch_counts_all_that_its_processes_used(tmp_path: Path) -> None:
             stdout=str(tmp_path / "out"),
             stderr=str(tmp_path / "err"),
             timeout_s=60,
-            scratch=str(tmp_path / "scratch"),
+            scratch=f"{host.scratch}/launch",
         )
     assert done.exit_code == 0
     assert done.cpu_s is not None

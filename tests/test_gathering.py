@@ -26,6 +26,7 @@ from paribus.study import asking, gathering
 from paribus.study.arms import Ready, make_ready
 from paribus.study.gathering import asked, changes, gather, gather_arm, of_nodes, read_answer
 from paribus.study.load import load_study
+from paribus.study.switching import Switches
 from processes import gone
 from studies import write_study
 
@@ -36,8 +37,8 @@ def study_of(folder: Path, **options: str) -> Study:
 
 def gathered(study: Study, ready: dict[str, Ready] | None = None) -> list[Gathered]:
     ready = ready or make_ready(study, lambda _: None)
-    with LocalHost() as host:
-        return gather(study, ready, host, lambda _: None)
+    with LocalHost() as host, Switches(study) as switches:
+        return gather(study, ready, host, switches, lambda _: None)
 
 
 def answering(folder: Path, text: str) -> str:
@@ -53,6 +54,10 @@ class Through:
 
     def __init__(self, host: LocalHost, launcher: str) -> None:
         self.host, self.launcher, self.launches = host, launcher, 0
+        self.scratch = host.scratch
+
+    def cancel(self) -> None:
+        self.host.cancel()
 
     def run(self, command: Command, **options: Any) -> Completed:
         self.launches += 1
@@ -100,8 +105,8 @@ def test_arms_are_switched_and_switched_back_and_it_is_said(tmp_path: Path) -> N
     arms = f'[arms.a]\n[arms.b]\nbefore = "touch {mark}"\nafter = "rm {mark}"\n'
     study = study_of(tmp_path, arms=arms)
     said: list[str] = []
-    with LocalHost() as host:
-        gather(study, make_ready(study, said.append), host, said.append)
+    with LocalHost() as host, Switches(study) as switches:
+        gather(study, make_ready(study, said.append), host, switches, said.append)
     assert any("touch" in line for line in said)
     assert not mark.exists()
 

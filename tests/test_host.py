@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from paribus.errors import LaunchError
-from paribus.host import LocalHost, capture, shared_memory_scratch
+from paribus.errors import LaunchError, MachineError
+from paribus.host import LocalHost, capture
 from paribus.model import Command, Completed
 from processes import ended, gone, processes_with
 
@@ -34,7 +34,7 @@ def start(host: LocalHost, tmp_path: Path, script: str, timeout_s: float = 20.0)
         stdout=str(tmp_path / "out"),
         stderr=str(tmp_path / "err"),
         timeout_s=timeout_s,
-        scratch=str(tmp_path / "scratch"),
+        scratch=f"{host.scratch}/launch",
     )
 
 
@@ -48,12 +48,12 @@ def test_output_is_kept_as_printed_and_apart(host: LocalHost, tmp_path: Path) ->
 
 def test_scratch_is_tmpdir_holds_the_files_and_is_removed(host: LocalHost, tmp_path: Path) -> None:
     start(host, tmp_path, 'echo "$TMPDIR"; ./tool; touch left; ls /dev/shm')
-    scratch = str(tmp_path / "scratch")
+    scratch = f"{host.scratch}/launch"
     lines = (tmp_path / "out").read_text().splitlines()
     assert lines[:2] == [scratch, "tool"]
-    assert Path(shared_memory_scratch(scratch)).name in lines
+    assert Path(host.scratch).name in lines
     assert not Path(scratch).exists()
-    assert not Path(shared_memory_scratch(scratch)).exists()
+    assert not list(Path("/dev/shm", Path(host.scratch).name).iterdir())
 
 
 def test_a_deadline_ends_every_descendant_whatever_its_group(
@@ -103,7 +103,7 @@ def test_what_cannot_be_started_says_so_and_the_next_launch_works(
             stdout=str(tmp_path / "out"),
             stderr=str(tmp_path / "err"),
             timeout_s=5,
-            scratch=str(tmp_path / "scratch"),
+            scratch=f"{host.scratch}/launch",
         )
     assert start(host, tmp_path, "true").exit_code == 0
 
@@ -135,7 +135,7 @@ from paribus.model import (Command)
 with LocalHost() as host:
     print(host._warden.pid, flush=True)
     host.run(Command(("/bin/sh", "-c", "sleep {mark}; true")), stdout={str(tmp_path / "o")!r},
-             stderr={str(tmp_path / "e")!r}, timeout_s=60, scratch={str(tmp_path / "scratch")!r})
+             stderr={str(tmp_path / "e")!r}, timeout_s=60, scratch=host.scratch + "/launch")
 """
     with subprocess.Popen(
         [sys.executable, "-c", code],
@@ -160,14 +160,14 @@ with LocalHost() as host:
             os.kill(pid, signal.SIGKILL)
 
 
-def test_a_full_disk_is_an_error_of_the_launch(host: LocalHost, tmp_path: Path) -> None:
-    with pytest.raises(LaunchError, match=r"could not be started.*directory"):
+def test_no_place_for_output_is_this_machines_fault(host: LocalHost, tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match=r"could not be started.*directory"):
         host.run(
             Command(("true",)),
             stdout=str(tmp_path / "missing" / "out"),
             stderr=str(tmp_path / "err"),
             timeout_s=5,
-            scratch=str(tmp_path / "scratch"),
+            scratch=f"{host.scratch}/launch",
         )
 
 

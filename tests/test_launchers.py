@@ -92,8 +92,8 @@ def test_open_mpi_takes_one_transport_and_nothing_else() -> None:
 
 
 def test_open_mpi_keeps_its_segments_where_the_host_removes_them() -> None:
-    assert options(built(FIVE), "--mca")["btl_sm_backing_directory"] == "/dev/shm/launch-7"
-    assert options(built(FOUR), "--mca")["btl_vader_backing_directory"] == "/dev/shm/launch-7"
+    assert options(built(FIVE), "--mca")["btl_sm_backing_directory"] == "/dev/shm/tmp/launch-7"
+    assert options(built(FOUR), "--mca")["btl_vader_backing_directory"] == "/dev/shm/tmp/launch-7"
     assert any("mkdir" in word for word in built(FIVE, HOSTS).argv)
 
 
@@ -254,18 +254,18 @@ def launched(
     request = Request({**defaults, **parameters}, 2)
     program = benchmark.command(request)
     command = Command((str(kernel_path(kernel, mpi)), *program.argv), {"COLOUR": "green"})
-    scratch = str(tmp_path / "scratch")
-    command = launch(
-        bind(command, placement.cores),
-        ranks=2,
-        mpi=mpi,
-        placement=placement,
-        transport=transport,
-        scratch=scratch,
-    )
-    out, err = tmp_path / "out", tmp_path / "err"
-    before = loopback_bytes()
     with LocalHost() as host:
+        scratch = f"{host.scratch}/launch"
+        command = launch(
+            bind(command, placement.cores),
+            ranks=2,
+            mpi=mpi,
+            placement=placement,
+            transport=transport,
+            scratch=scratch,
+        )
+        out, err = tmp_path / "out", tmp_path / "err"
+        before = loopback_bytes()
         done = host.run(command, stdout=str(out), stderr=str(err), timeout_s=60, scratch=scratch)
     crossed = loopback_bytes() - before
     assert done.exit_code == 0, err.read_text()
@@ -371,17 +371,17 @@ def test_hosts_are_reached_through_the_agent(mpi: Mpi, apart: Placement, tmp_pat
 def test_the_environment_reaches_ranks_on_other_hosts(
     mpi: Mpi, apart: Placement, tmp_path: Path
 ) -> None:
-    scratch = str(tmp_path / "scratch")
-    command = launch(
-        Command(("/bin/sh", "-c", 'echo "saw $COLOUR"'), {"COLOUR": "green blue"}),
-        ranks=2,
-        mpi=mpi,
-        placement=apart,
-        transport="auto",
-        scratch=scratch,
-    )
-    out, err = tmp_path / "out", tmp_path / "err"
     with LocalHost() as host:
+        scratch = f"{host.scratch}/launch"
+        command = launch(
+            Command(("/bin/sh", "-c", 'echo "saw $COLOUR"'), {"COLOUR": "green blue"}),
+            ranks=2,
+            mpi=mpi,
+            placement=apart,
+            transport="auto",
+            scratch=scratch,
+        )
+        out, err = tmp_path / "out", tmp_path / "err"
         host.run(command, stdout=str(out), stderr=str(err), timeout_s=60, scratch=scratch)
     assert out.read_text().splitlines() == ["saw green blue"] * 2, err.read_text()
 

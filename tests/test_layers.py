@@ -13,10 +13,10 @@ PACKAGE = Path(__file__).parent.parent / "src" / "paribus"
 
 # Each layer may import those before it. Rooms that share a layer never import each other.
 LAYERS = (
-    {"errors", "units", "model", "judgement", "__init__"},
+    {"errors", "units", "model", "judgement", "room", "drafts", "__init__"},
     {"benchmarks", "launchers", "schedulers", "containers", "probes", "stats", "tables", "warden"},
     {"host", "store"},
-    {"toolchain"},
+    {"toolchain", "journal"},
     {"audit"},
     {"study", "cluster"},
     {"compare", "doctor"},

@@ -22,7 +22,7 @@ from paribus.study.plan import read_plan
 from processes import children, ended
 
 USER = 12345
-SCRATCH = f"paribus-{'[0-9a-f]' * 10}-*"
+SCRATCH = "paribus-????????"
 TRANSPORT = """
 question = "How much slower is TCP?"
 factor = "transport"

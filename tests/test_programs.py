@@ -68,7 +68,7 @@ def started(
     benchmark = Benchmark(
         "own", "test", "", (Metric("time", "us", "lower"),), lambda request: program, parse
     )
-    scratch = str(folder / "scratch")
+    scratch = f"{host.scratch}/launch"
     command = compose(
         Ready(arm or Arm("a"), None, ()),
         Selection("own", "own", 1, {}),
@@ -92,7 +92,7 @@ def test_files_are_in_the_working_directory_with_their_words_filled_in(
 ) -> None:
     program = shell("pwd; cat in.txt", files={"in.txt": "from {scratch}\n"})
     _, out, _ = started(host, tmp_path, program)
-    scratch = str(tmp_path / "scratch")
+    scratch = f"{host.scratch}/launch"
     assert out.splitlines() == [scratch, f"from {scratch}"]
 
 
@@ -116,7 +116,7 @@ def test_the_environment_of_an_arm_wins_over_what_a_program_needs(
 ) -> None:
     program = shell('echo "$ONE $TWO"', env={"ONE": "{scratch}", "TWO": "own"})
     _, out, _ = started(host, tmp_path, program, Arm("a", env={"TWO": "the arm's"}))
-    assert out == f"{tmp_path / 'scratch'} the arm's\n"
+    assert out == f"{host.scratch}/launch the arm's\n"
 
 
 def test_a_server_is_there_before_its_client_and_gone_after(
@@ -165,7 +165,7 @@ def test_a_server_that_does_not_begin_is_said_and_nothing_is_measured(
 
 
 def test_somebody_elses_server_is_not_taken_for_ours(host: LocalHost, tmp_path: Path) -> None:
-    port = port_of(str(tmp_path / "scratch"))
+    port = port_of(f"{host.scratch}/launch")
     with socket.create_server(("127.0.0.1", port)):
         done, out, err = started(host, tmp_path, SERVED)
     assert done.exit_code == 2

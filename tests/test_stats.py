@@ -392,15 +392,26 @@ def test_failures_that_do_not_stand_in_the_way():
 def test_failures_that_do():
     share = reliability([], [3, 5], 12)
     assert share is not None
-    assert (share.word, share.final) == (Word.RELIABILITY, False)
+    assert (share.word, share.final) == (Word.WITHHELD, False)
     assert share.reason.startswith("2 of 12 launches failed, 0 of the reference's: above 10 %")
     assert reliability([], [3, 5], 12, last=True).final
+
+
+@given(st.sets(st.integers(0, 39)), st.sets(st.integers(0, 39)))
+def test_reliability_differs_only_where_a_test_says_so(reference, arm):
+    verdict = reliability(reference, arm, 40, last=True)
+    significant = failures_differ(len(reference - arm), len(arm - reference)) < 0.05
+    assert (verdict is not None and verdict.word is Word.RELIABILITY) == significant
+
+
+def test_failures_of_one_arm_alone():
     never = reliability([], range(1, 9), 8)
     assert never.final
     assert "p = 0.0078" in never.reason
     rare_but_one_sided = reliability([], range(6), 60)
     assert rare_but_one_sided.word is Word.RELIABILITY
-    assert reliability(range(8), range(8), 8).word is Word.RELIABILITY
+    alike = reliability(range(8), range(8), 8, last=True)
+    assert (alike.word, alike.final) == (Word.WITHHELD, True)
     with pytest.raises(ValueError, match="attempted"):
         reliability([1, 2], [3], 2)
 

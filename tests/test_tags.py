@@ -31,26 +31,27 @@ LOGS = [
 ]
 
 
-def tagged(option: str, log: Path, mpi: Mpi, scratch: Path) -> str:
+def tagged(option: str, log: Path, mpi: Mpi, folder: Path) -> str:
     """Return a log behind the tags of a launcher's option, after a line on the error stream."""
-    command = launch(
-        Command(("sh", "-c", f"echo warning >&2; cat '{log}'")),
-        ranks=1,
-        mpi=mpi,
-        placement=Placement(),
-        transport="auto",
-        scratch=str(scratch / "launch"),
-    )
-    at = command.argv.index(mpi.mpirun) + 1
-    argv = (*command.argv[:at], *option.split(), *command.argv[at:])
-    out, err = scratch / "out", scratch / "err"
+    out, err = folder / "out", folder / "err"
     with LocalHost() as host:
+        scratch = f"{host.scratch}/launch"
+        command = launch(
+            Command(("sh", "-c", f"echo warning >&2; cat '{log}'")),
+            ranks=1,
+            mpi=mpi,
+            placement=Placement(),
+            transport="auto",
+            scratch=scratch,
+        )
+        at = command.argv.index(mpi.mpirun) + 1
+        argv = (*command.argv[:at], *option.split(), *command.argv[at:])
         done = host.run(
             replace(command, argv=argv),
             stdout=str(out),
             stderr=str(err),
             timeout_s=60,
-            scratch=str(scratch / "launch"),
+            scratch=scratch,
         )
     assert done.exit_code == 0, err.read_text()
     return err.read_text() + out.read_text()

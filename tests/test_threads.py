@@ -76,10 +76,10 @@ def started(
     """Return the lines that a launch of `program` printed, sorted."""
     benchmark = Benchmark("own", "", "", (), lambda _: program, lambda _text, _: Parsed(()))
     selection = Selection("own", "own", ranks, parameters)
-    scratch = str(folder / "scratch")
-    command = compose(ready, selection, benchmark, seed=1, scratch=scratch)
-    out, err = folder / "out", folder / "err"
     with LocalHost() as host:
+        scratch = f"{host.scratch}/launch"
+        command = compose(ready, selection, benchmark, seed=1, scratch=scratch)
+        out, err = folder / "out", folder / "err"
         done = host.run(command, stdout=str(out), stderr=str(err), timeout_s=60, scratch=scratch)
     assert done.exit_code == 0, err.read_text()
     return sorted(out.read_text().splitlines())

@@ -157,7 +157,7 @@ def fabric_cost() -> list[tuple[str, str, str]]:
     with tempfile.TemporaryDirectory() as folder, LocalHost() as host:
 
         def seconds(inside: bool) -> float:
-            scratch = f"{folder}/scratch"
+            scratch = f"{host.scratch}/launch"
             command = Command(("true",))
             if inside:
                 command = containers.wrap_launcher(command, container, ranks=2, scratch=scratch)

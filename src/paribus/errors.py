@@ -3,7 +3,8 @@
 ParibusError            cause, place, next step; exit code of the command line
 |-- UserError           the study, an argument or the machine must be changed (exit 2)
 |   |-- StudyError      a study file says something that cannot be done
-|   `-- StoreError      a study directory cannot be used
+|   |-- StoreError      a study directory cannot be used
+|   `-- MachineError    the measuring machine lacks something; no arm is to blame
 `-- LaunchError         one launch gave nothing usable; the study goes on
     `-- ParseError      what a program printed is not what success prints
 """
@@ -37,6 +38,10 @@ class StudyError(UserError):
 
 class StoreError(UserError):
     """A study directory cannot be used as it is."""
+
+
+class MachineError(UserError):
+    """The measuring machine lacks what a launch needs (space, descriptors): no arm is to blame."""
 
 
 class LaunchError(ParibusError):

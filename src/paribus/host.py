@@ -1,24 +1,30 @@
 """Where commands execute: the only code that starts processes.
 
-`capture` is for short commands whose output is wanted (probes, compilers). `LocalHost` carries out
-launches: raw output to files, a deadline, and nothing left behind (warden.py says how).
+`capture` is for short commands whose output is wanted (probes, versions). `LocalHost` carries out
+launches, compilers and switches: output to files, a deadline, and nothing left behind (warden.py
+says how).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from paribus.errors import LaunchError, ParibusError
-from paribus.model import Command, Completed
+from paribus.errors import LaunchError, MachineError, ParibusError
+from paribus.model import Command, Completed, Room
+from paribus.room import FAULTS, said_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,34 +68,44 @@ def capture(
     return Captured(done.returncode, done.stdout, done.stderr)
 
 
-def shared_memory_scratch(scratch: str) -> str:
-    """Return the directory for shared-memory segments that belongs to `scratch`.
-
-    Open MPI keeps its segments in /dev/shm whatever TMPDIR says; launchers point it here, and the
-    host removes it with the scratch directory.
-    """
-    return f"/dev/shm/{Path(scratch).name}"
+_SCRATCH = re.compile(r"paribus-[0-9a-f]{8}")
 
 
 class LocalHost:
     """Launches on this machine, one at a time, through a warden that lives as long as this does.
 
-    Use as a context manager; leaving it ends whatever is in flight.
+    Use as a context manager; leaving it ends whatever is in flight. `scratch` is the directory of
+    this sitting alone, below which every launch has one of its own.
     """
 
     def __init__(self) -> None:
         self._warden: subprocess.Popen[str] | None = None
+        self.scratch = ""
 
     def __enter__(self) -> LocalHost:
         script = Path(__file__).with_name("warden.py")
+        # Not tempfile's choice, which falls back to the working directory.
+        temporary = Path(os.environ.get("TMPDIR") or "/tmp").absolute()
         self._warden = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(script)],
+            [sys.executable, "-I", "-S", str(script), str(temporary)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             # Ctrl-C in the terminal is Paribus' to answer; the warden hears of it as a cancel.
             start_new_session=True,
         )
+        try:
+            answer = self._answer()
+            if "error" in answer:
+                raise MachineError(
+                    f"no scratch directory can be made: {answer['error']}",
+                    place=str(temporary),
+                    mend="free some space there, or set TMPDIR to a directory of yours",
+                )
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        self.scratch = str(answer["scratch"])
         return self
 
     def __exit__(
@@ -101,8 +117,10 @@ class LocalHost:
         warden, self._warden = self._warden, None
         if warden is not None:
             if warden.stdin is not None:
-                warden.stdin.close()
-            warden.wait()
+                with suppress(BrokenPipeError):
+                    warden.stdin.close()
+            if warden.wait() != 0 and self.scratch:
+                clear_leftovers([self.scratch])
             if warden.stdout is not None:
                 warden.stdout.close()
 
@@ -114,47 +132,74 @@ class LocalHost:
         stderr: str,
         timeout_s: float,
         scratch: str,
+        cwd: str = "",
+        stay: bool = False,
     ) -> Completed:
         """Return how `command` ended; see model.Host.
 
-        Raises LaunchError when it could not be started, ParibusError when the warden is gone.
-        After an interruption (KeyboardInterrupt) leave the context: that ends the launch.
+        With `cwd` it is carried out there, and TMPDIR stays the user's. With `stay`, what it leaves
+        running in the background goes on after it. An interruption (KeyboardInterrupt) ends all
+        that it started before it is raised. Raises LaunchError when the program could not be
+        started, MachineError when this machine lacks what a launch needs, or when the warden is
+        gone.
         """
+        parent, _, name = scratch.rpartition("/")
+        if parent != self.scratch or not name:
+            raise ValueError(f"{scratch} does not lie directly below {self.scratch}")
         request = {
             "argv": list(command.argv),
-            "env": {**os.environ, **command.env, "TMPDIR": scratch},
+            "env": {**os.environ, **command.env, **({} if cwd else {"TMPDIR": scratch})},
             "files": dict(command.files),
             "outputs": list(command.outputs),
             "stdout": str(Path(stdout).absolute()),
             "stderr": str(Path(stderr).absolute()),
             "timeout_s": timeout_s,
-            "scratch": scratch,
-            "extra_scratch": [shared_memory_scratch(scratch)],
+            "name": name,
+            "cwd": cwd,
+            "stay": stay,
         }
-        answer = self._ask(request)
+        sent = False
+        try:
+            with _undisturbed():
+                self._tell(request)
+                sent = True
+            answer = self._answer()
+        except BaseException as error:
+            if sent and not isinstance(error, ParibusError):
+                with _undisturbed():
+                    self.cancel()
+                    self._answer()
+            raise
         if "error" in answer:
-            raise LaunchError(
-                f"the launch could not be started: {answer['error']}",
-                place=command.argv[0],
-                mend="see that the program exists and that there is space for its output",
-            )
+            raise _not_started(answer, command.argv[0])
         return Completed(
             answer["exit_code"],
             answer["wall_s"],
             answer["timed_out"],
             answer["cpu_s"],
             answer["involuntary"],
+            tuple(Room(*one) for one in answer["room"]),
         )
 
-    def _ask(self, request: object) -> dict[str, Any]:
-        warden = self._alive()
-        assert warden.stdin is not None
-        assert warden.stdout is not None
-        warden.stdin.write(json.dumps(request) + "\n")
-        warden.stdin.flush()
-        line = warden.stdout.readline()
+    def cancel(self) -> None:
+        """End the launch in flight, if there is one, and all that it started."""
+        self._tell({})
+
+    def _tell(self, request: object) -> None:
+        stdin = self._alive().stdin
+        assert stdin is not None
+        try:
+            stdin.write(json.dumps(request) + "\n")
+            stdin.flush()
+        except BrokenPipeError:
+            raise _warden_gone() from None
+
+    def _answer(self) -> dict[str, Any]:
+        stdout = self._alive().stdout
+        assert stdout is not None
+        line = stdout.readline()
         if not line:
-            raise ParibusError("the process that starts launches has ended unexpectedly")
+            raise _warden_gone()
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -164,8 +209,79 @@ class LocalHost:
         return self._warden
 
 
-def remove_scratch(prefix: str) -> None:
-    """Remove scratch directories that a killed session left behind, by their common prefix."""
-    for root in (Path(prefix).parent, Path("/dev/shm")):
-        for stale in root.glob(Path(prefix).name + "*"):
-            shutil.rmtree(stale, ignore_errors=True)
+def _warden_gone() -> MachineError:
+    return MachineError(
+        "the process that starts launches has ended; was it killed, or is memory short?",
+        place="warden.py",
+        mend="try again; a study continues with --resume, and every stored launch is kept",
+    )
+
+
+def _not_started(answer: Mapping[str, Any], program: str) -> ParibusError:
+    """Return the error for a launch that did not begin: the machine's fault, or the program's."""
+    if answer.get("program") and answer["errno"] not in FAULTS:
+        return LaunchError(
+            f"the launch could not be started: {answer['error']}",
+            place=program,
+            mend="see that the program exists and may be executed",
+        )
+    return MachineError(
+        f"the launch could not be started: {said_of(answer['errno'], answer['error'])}",
+        place=program,
+        mend="see to that, then continue with --resume: every stored launch is kept",
+    )
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Hold back signals that interrupt while a launch is begun or ended: a second at most.
+
+    Handlers, not the signal mask of this thread: another thread would take the signal.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    held = {
+        number: handler
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if (handler := signal.getsignal(number)) not in (signal.SIG_IGN, None)
+    }
+    for number in held:
+        signal.signal(number, lambda got, _frame: came.append(got))
+    try:
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
+def clear_leftovers(directories: Iterable[str]) -> None:
+    """End the processes and remove the files of sittings of this user whose warden was killed.
+
+    `directories` are their scratch directories, as `LocalHost.scratch` gave them. What is not a
+    directory of such a name, or not this user's, is left alone.
+    """
+    for path in map(Path, directories):
+        if not _SCRATCH.fullmatch(path.name):
+            continue
+        for pid in _processes_in(str(path)):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        for one in (path, Path("/dev/shm", path.name)):
+            with suppress(OSError):
+                if one.lstat().st_uid == os.geteuid():
+                    shutil.rmtree(one, ignore_errors=True)  # refuses links
+
+
+def _processes_in(scratch: str) -> list[int]:
+    """Return the pids whose environment says that their TMPDIR lies in `scratch`."""
+    mark, found = f"\0TMPDIR={scratch}/".encode(), []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if mark in b"\0" + (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+    return found

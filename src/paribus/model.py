@@ -298,12 +298,21 @@ class Mpi:
         return f"{names[self.family]} {'.'.join(map(str, self.version))}"
 
 
+class Room(NamedTuple):
+    """What is free on the file system of `place`: bytes, and inodes (None: it counts none)."""
+
+    place: str
+    bytes: int
+    inodes: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Completed:
     """How a process ended. `exit_code` is negative for a signal, as in subprocess.
 
     `cpu_s` and `involuntary` are the processor time in seconds and the preemptions of all that it
-    started here, None where that is not known.
+    started here, None where that is not known. `room` is what was free at its end where it may
+    write: beside its output, in its scratch directory, in shared memory.
     """
 
     exit_code: int
@@ -311,10 +320,16 @@ class Completed:
     timed_out: bool = False
     cpu_s: float | None = None
     involuntary: int | None = None
+    room: tuple[Room, ...] = ()
 
 
 class Host(Protocol):
-    """Where commands execute. Implementations live in host.py."""
+    """Where commands execute. Implementations live in host.py.
+
+    `scratch` is its own directory; that of a launch lies directly below it.
+    """
+
+    scratch: str
 
     def run(
         self,
@@ -324,12 +339,19 @@ class Host(Protocol):
         stderr: str,
         timeout_s: float,
         scratch: str,
+        cwd: str = "",
+        stay: bool = False,
     ) -> Completed:
         """Return how `command` ended, its output in the files `stdout` and `stderr`.
 
         On time-out, and when the caller dies, everything that the command started is ended.
-        `scratch` is made before (as TMPDIR) and removed after.
+        `scratch` is made before (as TMPDIR) and removed after. With `cwd` the command is carried
+        out there, with the user's TMPDIR; with `stay`, what it leaves running stays.
         """
+        ...
+
+    def cancel(self) -> None:
+        """End the launch in flight, if there is one; `run` then returns or raises."""
         ...
 
 
@@ -437,12 +459,13 @@ class Launch:
 
 
 class State(StrEnum):
-    """What came of a launch."""
+    """What came of a launch. FAULT: the measuring machine lacked something; it never counts."""
 
     OK = "ok"
     FAILED = "failed"
     TIMEOUT = "timeout"
     INVALID = "invalid"
+    FAULT = "fault"
 
 
 @dataclass(frozen=True, slots=True)

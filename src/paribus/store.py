@@ -23,13 +23,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from paribus.errors import StoreError
 from paribus.model import Case, Facts, Launch, Outcome, Sample, State
 
 SCHEMA_VERSION = 3
-LEAST_SPACE = 512 * 1024
-"""Bytes that must be free before a launch: several times what a kernel prints."""
 
 _SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -159,10 +158,11 @@ class Store:
             os.close(self._lock)
             self._lock = None
 
-    def append(self, launch: Launch, outcome: Outcome) -> None:
+    def append(self, launch: Launch, outcome: Outcome, *, void: str | None = None) -> None:
         """Store one attempt of `launch` durably, in one transaction.
 
-        Raises StoreError (disk full, read-only); then nothing of it is stored.
+        `void` is why it does not count, None if it does. Raises StoreError (disk full, read-only);
+        then nothing of it is stored.
         """
         db = self._open()
         try:
@@ -170,8 +170,8 @@ class Store:
                 attempt = self.attempts(launch.number)
                 cursor = db.execute(
                     "INSERT INTO launches(number, attempt, block, benchmark, arm, place, seed,"
-                    " state, started, wall_s, exit_code, argv, facts, error)"
-                    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                    " state, started, wall_s, exit_code, argv, facts, error, void)"
+                    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                     (
                         launch.number,
                         attempt,
@@ -187,6 +187,7 @@ class Store:
                         json.dumps(outcome.argv),
                         json.dumps(outcome.facts),
                         outcome.error,
+                        void,
                     ),
                 )
                 db.executemany(
@@ -205,15 +206,6 @@ class Store:
                 )
         except sqlite3.Error as error:
             raise _store_error(error, self.directory / "launches.db") from error
-
-    def check_space(self) -> None:
-        """Raise StoreError when the next launch's output may not fit on the disk.
-
-        Output that was cut off by a full disk would look like a failure of the arm.
-        """
-        disk = os.statvfs(self.directory)
-        if disk.f_bavail * disk.f_frsize < LEAST_SPACE:
-            raise _no_space(self.directory)
 
     def void(self, numbers: list[int], reason: str) -> None:
         """Make the counting attempts of these launches not count, keeping them on record."""
@@ -307,6 +299,22 @@ class Store:
                 place=str(self.directory),
                 mend="put the original plan.json back, or start anew in another directory",
             )
+
+    def change(self, statement: str, values: Sequence[object] = ()) -> None:
+        """Carry out one statement of the journal durably; raises StoreError as `append`."""
+        db = self._open()
+        try:
+            with _transaction(db):
+                db.execute(statement, values)
+        except sqlite3.Error as error:
+            raise _store_error(error, self.directory / "launches.db") from error
+
+    def ask(self, statement: str) -> list[tuple[Any, ...]]:
+        """Return the rows that a statement of the journal finds; raises StoreError as `append`."""
+        try:
+            return self._open().execute(statement).fetchall()
+        except sqlite3.Error as error:
+            raise _store_error(error, self.directory / "launches.db") from error
 
     def log_paths(self, launch: Launch) -> tuple[Path, Path]:
         """Return where the next attempt's stdout and stderr go; makes the logs folder."""

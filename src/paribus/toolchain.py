@@ -10,21 +10,23 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Literal
 
+from paribus.drafts import draft_of
 from paribus.errors import UserError
-from paribus.host import Captured, capture
-from paribus.model import Mpi
+from paribus.host import Captured, LocalHost, capture
+from paribus.model import Command, Mpi
 
 Family = Literal["openmpi", "mpich", "intelmpi"]
 
 FAMILIES: tuple[Family, ...] = ("openmpi", "mpich", "intelmpi")
+COMPILE_S = 600.0
+"""Seconds that a compiler may take for one command."""
+
 FLAGS = ("-O2", "-std=c++17", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-pthread")
 
 _GET_ONE = (
@@ -248,8 +250,8 @@ def kernel_path(name: str, mpi: Mpi, *, cache: Path | None = None) -> Path:
     target = (cache or cache_directory()) / "kernels" / f"{name}-{key}"
     if not target.exists():
         source = native_sources() / f"{name}.cpp"
-        with _draft(target) as (draft, _):
-            _compile([mpi.mpicxx, *FLAGS, str(source), "-o", str(draft), "-ldl"], mpi, target)
+        with draft_of(target) as (draft, work):
+            _compile([mpi.mpicxx, *FLAGS, str(source), "-o", str(draft), "-ldl"], mpi, target, work)
     return target
 
 
@@ -267,17 +269,17 @@ def libraries_path(count: int, functions: int, mpi: Mpi, *, cache: Path | None =
         return target
     plain = wrapped.split()[0]
     names = [f"libparibus_{i:04d}" for i in range(count)]
-    with _draft(target) as (draft, work):
+    with draft_of(target) as (draft, work):
         draft.mkdir()
         for i, name in enumerate(names):
             (work / f"{name}.cpp").write_text(_library_source(i, functions))
         # Many sources in one command: starting the compiler's driver costs more than the source.
         for some in (names[i : i + 64] for i in range(0, count, 64)):
             sources = [f"{name}.cpp" for name in some]
-            _compile([plain, "-O1", "-fPIC", "-c", *sources], mpi, target, cwd=work)
+            _compile([plain, "-O1", "-fPIC", "-c", *sources], mpi, target, work)
         for name in names:
             library = str(draft / f"{name}.so")
-            _compile([plain, "-shared", f"{name}.o", "-o", library], mpi, target, cwd=work)
+            _compile([plain, "-shared", f"{name}.o", "-o", library], mpi, target, work)
     return target
 
 
@@ -290,36 +292,24 @@ def _library_source(library: int, functions: int) -> str:
     )
 
 
-@contextmanager
-def _draft(target: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield a path that becomes `target`, complete or not at all, and a directory to work in.
+def _compile(argv: Sequence[str], mpi: Mpi, target: Path, work: Path) -> None:
+    """Carry out one compiler command in `work`; raises UserError with its first errors.
 
-    Two processes may make the same thing at once: each has a draft of its own, and it does not
-    matter whose stays. Raises UserError when the cache cannot be written.
+    A host carries it out, for a compiler goes on when only its driver is ended.
     """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".draft-", dir=target.parent) as work:
-            draft = Path(work) / "made"
-            yield draft, Path(work)
-            try:
-                draft.rename(target)
-            except OSError:
-                if not target.exists():
-                    raise
-    except OSError as error:
-        raise UserError(
-            f"the cache cannot be written: {error.strerror}",
-            place=str(target.parent),
-            mend="set PARIBUS_CACHE to a directory with space that you may write to",
-        ) from error
-
-
-def _compile(argv: Sequence[str], mpi: Mpi, target: Path, cwd: Path | None = None) -> None:
-    """Carry out one compiler command; raises UserError with its first errors."""
-    answer = capture(argv, env=mpi.env, timeout_s=600, cwd=cwd)
-    if answer.exit_code == 0:
+    out, err = work / "compiler.out", work / "compiler.err"
+    with LocalHost() as host:
+        done = host.run(
+            Command(tuple(argv), env={**mpi.env, "TMPDIR": str(work)}),
+            stdout=str(out),
+            stderr=str(err),
+            timeout_s=COMPILE_S,
+            scratch=f"{host.scratch}/compile",
+            cwd=str(work),
+        )
+    if done.exit_code == 0 and not done.timed_out:
         return
+    answer = Captured(done.exit_code, *(one.read_text(errors="replace") for one in (out, err)))
     log = target.with_name(f"{target.name}.log")
     log.write_text(f"$ {' '.join(argv)}\n{answer.stdout}{answer.stderr}")
     raise UserError(

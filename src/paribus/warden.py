@@ -1,13 +1,18 @@
 """The process that starts launches, and outlives Paribus just long enough to end them.
 
-Started by host.py as `python -I -S warden.py`, it reads one JSON request per line on stdin and
-answers each with one line on stdout. Why a process of its own:
+Started by host.py as `python -I -S warden.py TMPDIR`, it says on stdout which scratch directory it
+made there, reads one JSON request per line on stdin and answers each with one line on stdout. A
+request without an argv, while a launch goes on, ends that launch. Why a process of its own:
 
 - MPI launchers put every rank into a process group of its own, so ending the launcher's group
   leaves ranks behind. The warden is a child subreaper: whatever a launch started becomes its
   child when orphaned, and is found and ended, however often it forked or changed its session.
 - When Paribus is killed, even by SIGKILL, the warden's stdin closes: it ends the launch in
   flight, removes its scratch directory and leaves.
+
+Nothing is ever made under a name that somebody else may know beforehand: the scratch directory, and
+the one beside it for shared memory, have a random name and mode 0700, and mkdir(2) refuses a name
+that is taken. All else lies below them.
 
 While a launch is measured it sleeps in one select() and uses no CPU.
 """
@@ -25,6 +30,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
@@ -109,13 +115,16 @@ def _reap(spent: Spent) -> bool:
     return True
 
 
-def _end_all(spent: Spent, term_s: float) -> None:
-    """End every descendant: TERM, `term_s` seconds to leave, then KILL until none is left."""
+def _end_all(spent: Spent, term_s: float, spared: Collection[int] = ()) -> None:
+    """End every descendant but those `spared`: TERM, `term_s` seconds to leave, then KILL."""
     deadline = time.monotonic() + term_s
     signalled: set[int] = set()
     while _reap(spent):
         late = time.monotonic() >= deadline
-        for pid in _descendants():
+        found = [pid for pid in _descendants() if pid not in spared]
+        if not found:
+            return
+        for pid in found:
             if late or pid not in signalled:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
@@ -162,15 +171,48 @@ def _append(directory: str, patterns: list[str], out: Any) -> None:
                 shutil.copyfileobj(written, out)
 
 
+def _room(paths: Collection[str]) -> list[list[Any]]:
+    """Return [path, free bytes, free inodes] of file systems; None where inodes are not counted."""
+    found: list[list[Any]] = []
+    for path in paths:
+        with contextlib.suppress(OSError):
+            of = os.statvfs(path)
+            found.append([path, of.f_bavail * of.f_frsize, of.f_favail if of.f_files else None])
+    return found
+
+
+def _make_own(parents: Collection[str]) -> list[str]:
+    """Return directories of one random name that were just made, one in each of `parents`."""
+    while True:
+        name = f"paribus-{os.urandom(4).hex()}"
+        made: list[str] = []
+        try:
+            for parent in parents:
+                made.append(os.path.join(parent, name))
+                os.mkdir(made[-1], 0o700)
+        except FileExistsError:
+            for path in made[:-1]:
+                os.rmdir(path)
+        except OSError:
+            for path in made[:-1]:
+                os.rmdir(path)
+            raise
+        else:
+            return made
+
+
 class Warden:
-    """Serves requests until stdin closes."""
+    """Serves requests until stdin closes; `own` are its directories, the first for scratch."""
 
     def __init__(self) -> None:
         self.buffer = b""
         self.closed = False
+        self.cancelled = False
+        self.own: list[str] = []
         self.wake_r, self.wake_w = os.pipe()
 
-    def start(self) -> None:
+    def start(self, temporary: str) -> None:
+        """Become what the module's docstring says, and say where scratch is, or what forbids it."""
         _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         os.set_blocking(self.wake_w, False)
         os.set_blocking(self.wake_r, False)
@@ -180,6 +222,14 @@ class Warden:
             # Only Paribus decides when a launch ends: by its deadline or by closing stdin.
             # A handler, not SIG_IGN: launches would inherit that and be deaf to TERM.
             signal.signal(name, lambda *_: None)
+        try:
+            shared = [SHARED_MEMORY] if os.path.isdir(SHARED_MEMORY) else []
+            self.own = _make_own([temporary, *shared])
+        except OSError as error:
+            _answer(_refused(error))
+            self.closed = True
+        else:
+            _answer({"scratch": self.own[0]})
 
     def next_line(self, timeout_s: float | None, child: Child | None) -> str | None:
         """Return the next request line; None at time-out, end of input, or when `child` ended."""
@@ -204,60 +254,70 @@ class Warden:
         return line.decode()
 
     def launch(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Carry out one request and return the answer; everything it started has ended by then."""
-        directories = [request["scratch"], *request["extra_scratch"]]
+        """Carry out one request and return the answer; everything it started has ended by then.
+
+        With "stay" in the request, what it left running in the background stays.
+        """
+        directories = [os.path.join(parent, request["name"]) for parent in self.own]
         segments = _segments()
+        made: list[str] = []
         try:
             for directory in directories:
-                os.makedirs(directory, mode=0o700, exist_ok=True)
+                os.mkdir(directory, 0o700)
+                made.append(directory)
             for name, text in request["files"].items():
-                path = os.path.join(request["scratch"], name)
-                with open(path, "w") as f:
+                path = os.path.join(directories[0], name)
+                with open(path, "x") as f:
                     f.write(text)
                 os.chmod(path, 0o700)
             with open(request["stdout"], "wb") as out, open(request["stderr"], "wb") as err:
-                answer = self._watch(request, out, err)
-                _append(request["scratch"], request["outputs"], out)
+                answer = self._watch(request, directories[0], out, err)
+                if "error" not in answer:
+                    _append(directories[0], request["outputs"], out)
+                    places = [os.path.dirname(request["stdout"]), *directories]
+                    answer["room"] = _room(places)
                 return answer
         except OSError as error:
-            return {"error": f"{error.strerror}: {error.filename}", "errno": error.errno}
+            return _refused(error)
         finally:
-            for directory in directories:
+            for directory in made:
                 shutil.rmtree(directory, ignore_errors=True)
             _remove_segments(segments)
 
-    def _watch(self, request: dict[str, Any], out: Any, err: Any) -> dict[str, Any]:
-        started = time.time()
+    def _watch(self, request: dict[str, Any], scratch: str, out: Any, err: Any) -> dict[str, Any]:
         begin = time.monotonic()
         spent = Spent()
-        started_by_us = subprocess.Popen(
-            request["argv"],
-            env=request["env"],
-            cwd=request["scratch"],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            start_new_session=True,
-            preexec_fn=_die_with_warden,
-        )
+        spared = frozenset(_descendants()) if request["stay"] else frozenset()
+        try:
+            started_by_us = subprocess.Popen(
+                request["argv"],
+                env=request["env"],
+                cwd=request["cwd"] or scratch,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+                preexec_fn=_die_with_warden,
+            )
+        except OSError as error:
+            return {**_refused(error), "program": True}
         child = Child(started_by_us.pid, spent)
-        self.next_line(request["timeout_s"], child)
+        self.cancelled = self.next_line(request["timeout_s"], child) is not None
         wall_s = time.monotonic() - begin
-        timed_out = not self.closed and not child.ended()
-        if self.closed or timed_out:
+        timed_out = not self.closed and not self.cancelled and not child.ended()
+        if self.closed or timed_out or self.cancelled:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGTERM)
-            deadline = time.monotonic() + (CLOSING_GRACE_S if self.closed else GRACE_S)
+            deadline = time.monotonic() + (GRACE_S if timed_out else CLOSING_GRACE_S)
             while not child.ended() and time.monotonic() < deadline:
                 time.sleep(0.01)
-            _end_all(spent, 0.0)
-        else:
+            _end_all(spent, 0.0, spared)
+        elif not request["stay"]:
             _end_all(spent, LINGER_S)
         # Reaped by us, not by subprocess, which would wait for it again.
         started_by_us.returncode = -signal.SIGKILL if child.code is None else child.code
         return {
             "exit_code": started_by_us.returncode,
-            "started": started,
             "wall_s": wall_s,
             "timed_out": timed_out,
             "cpu_s": spent.cpu_s,
@@ -265,18 +325,30 @@ class Warden:
         }
 
     def serve(self) -> None:
-        """Answer requests until stdin closes."""
-        while (line := self.next_line(None, None)) is not None:
-            answer = self.launch(json.loads(line))
-            with contextlib.suppress(BrokenPipeError):
-                sys.stdout.write(json.dumps(answer) + "\n")
-                sys.stdout.flush()
+        """Answer requests until stdin closes, then remove what is left."""
+        while not self.closed and (line := self.next_line(None, None)) is not None:
+            request = json.loads(line)
+            # Without argv it was to end a launch that had just ended by itself.
+            if "argv" in request:
+                _answer(self.launch(request))
+        for directory in self.own:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _refused(error: OSError) -> dict[str, Any]:
+    return {"error": f"{error.strerror}: {error.filename}", "errno": error.errno}
+
+
+def _answer(answer: dict[str, Any]) -> None:
+    """Write one line to Paribus, which may be gone."""
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, json.dumps(answer).encode() + b"\n")
 
 
 def main() -> None:
     """Serve until Paribus is gone."""
     warden = Warden()
-    warden.start()
+    warden.start(sys.argv[1])
     warden.serve()
 
 

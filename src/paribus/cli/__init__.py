@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import signal
 import sys
+import termios
 from collections.abc import Sequence
 from types import FrameType
 
@@ -32,7 +34,8 @@ exit codes: 0 verdict reached (equivalent and undecided included), 2 user error,
 
 def dispatch(words: Sequence[str]) -> int:
     """Return the exit code of the verb that `words` name."""
-    from paribus.errors import ParibusError
+    from paribus.errors import MachineError, ParibusError
+    from paribus.room import FAULTS, said_of
 
     if "_ARGCOMPLETE" in os.environ:
         _complete()
@@ -54,6 +57,16 @@ def dispatch(words: Sequence[str]) -> int:
         # The reader of our output has left: nothing is left to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        if error.errno not in FAULTS:
+            raise
+        fault = MachineError(
+            said_of(error.errno, error.strerror or ""),
+            place=str(error.filename or ""),
+            mend="see to that, then try again; a study continues with --resume",
+        )
+        print(f"paribus: {fault}", file=sys.stderr)
+        return fault.exit_code
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
@@ -84,4 +97,18 @@ def _complete() -> None:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    _leave_dead_terminal()
     raise KeyboardInterrupt
+
+
+def _leave_dead_terminal() -> None:
+    """Let output go nowhere where it went to a terminal that has been closed: writing would fail.
+
+    Every call on such a terminal fails with EIO (tty_ioctl(4), hung up).
+    """
+    for number in (1, 2):
+        try:
+            termios.tcgetattr(number)
+        except termios.error as error:
+            if error.args[0] == errno.EIO:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), number)

@@ -123,11 +123,12 @@ def _of_study(name: str, accepted: Mapping[str, str]) -> _Seen:
     from paribus.study.arms import make_ready
     from paribus.study.gathering import asked, gather, of_nodes
     from paribus.study.load import benchmark_of, load_study
+    from paribus.study.switching import Switches
 
     study = load_study(find_study(name))
     ready = make_ready(study, _tell)
-    with LocalHost() as host:
-        nodes = of_nodes(gather(study, ready, host, _tell))
+    with LocalHost() as host, Switches(study) as switches:
+        nodes = of_nodes(gather(study, ready, host, switches, _tell))
     layers = {s.label: benchmark_of(s).layer for s in study.benchmarks}
     return _Seen(study, nodes, audit_study(study, layers, nodes, asked(study, ready), accepted))
 

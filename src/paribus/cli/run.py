@@ -13,6 +13,7 @@ from paribus.cli.shipped import add_beside
 from paribus.errors import StoreError, UserError
 from paribus.host import LocalHost
 from paribus.model import Study
+from paribus.room import check_limits
 from paribus.store import Store
 from paribus.study import plan as plans
 from paribus.study.arms import make_ready
@@ -60,6 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus run`."""
     from paribus.cli import dry_run, outputs, shipped
 
+    check_limits()
     accepted = parse_accepted(arguments.accept)
     path = shipped.find_study(arguments.study)
     publications = shipped.read_published(arguments.beside)

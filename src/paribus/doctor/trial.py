@@ -121,7 +121,7 @@ def try_out(seconds: float, tell: Callable[[str], None], mpi: str | None = None)
 
 def _launch(host: LocalHost, ready: Ready, selection: Selection, folder: Path) -> Outcome:
     benchmark = benchmark_of(selection)
-    scratch = str(folder / "s")
+    scratch = f"{host.scratch}/trial"
     prepared = Prepared(
         command=compose(ready, selection, benchmark, seed=0, scratch=scratch),
         selection=selection,

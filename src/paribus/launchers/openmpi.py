@@ -2,8 +2,8 @@
 
 Version 5 starts its processes with PRRTE, so settings of its daemons are --prtemca there; version
 4 takes them as --mca. Shared-memory segments lie in /dev/shm whatever TMPDIR says, and outlive an
-mpirun that is killed: they go to /dev/shm/NAME-OF-SCRATCH, which the host removes. Session
-directories follow TMPDIR.
+mpirun that is killed: they go below /dev/shm to a directory named as scratch is, which the host
+makes and removes. Session directories follow TMPDIR.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def launch(
     scratch: str,
 ) -> Command:
     """Return the mpirun command line; see launchers.launch."""
-    segments = f"/dev/shm/{PurePosixPath(scratch).name}"
+    where = PurePosixPath(scratch)
+    segments = f"/dev/shm/{where.parent.name}/{where.name}"
     argv = [mpi.mpirun, "-n", str(ranks), "--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none"]
     if placement.hosts:
         argv += ["-H", hosts_option(placement.hosts)]

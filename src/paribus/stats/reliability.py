@@ -34,13 +34,14 @@ def reliability(
     *,
     last: bool = False,
 ) -> Verdict | None:
-    """Return the verdict "reliability differs", or None when failures do not stand in the way.
+    """Return the verdict that failures lead to, or None when they do not stand in the way.
 
     The collections hold the numbers of the blocks in which that arm's launch failed, timed out
-    or was invalid; `blocks` is how many blocks were attempted. An arm that fails in more than
-    10 % of them, or failures that differ between the arms (exact McNemar p < .05), leave no plain
-    word on speed. Final if they differ or no block will follow (`last`): a share may still fall as
-    blocks are added. Looked at with the looks of 60 blocks, arms that both fail in 10 % of blocks
+    or was invalid; `blocks` is how many blocks were attempted. Failures that differ between the
+    arms (exact McNemar p < .05) are "reliability differs". Where they do not, an arm that fails in
+    more than 10 % of the blocks withholds the verdict: what is left of it may be the fast launches.
+    Final if they differ or no block will follow (`last`): a share may still fall as blocks are
+    added. Looked at with the looks of 60 blocks, arms that both fail in 10 % of blocks
     are called different in 3.6 % of studies. Raises ValueError when more blocks failed than were
     attempted.
     """
@@ -54,9 +55,8 @@ def reliability(
     if p >= LEVEL and share <= MOST_FAILING:
         return None
     counts = f"{len(arm)} of {blocks} launches failed, {len(reference)} of the reference's"
-    why = (
-        f"more than chance explains (p = {p:.2g})"
-        if p < LEVEL
-        else f"above {MOST_FAILING * 100:g} %, too many to speak of speed alone"
-    )
-    return Verdict(Word.RELIABILITY, f"{counts}: {why}", final=last or p < LEVEL)
+    if p < LEVEL:
+        why = f"more than chance explains (p = {p:.2g})"
+        return Verdict(Word.RELIABILITY, f"{counts}: {why}", final=True)
+    why = f"above {MOST_FAILING * 100:g} %, too many to speak of speed alone"
+    return Verdict(Word.WITHHELD, f"{counts}: {why}", final=last)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from paribus import containers, launchers, toolchain
-from paribus.errors import ParibusError, StudyError, UserError
+from paribus.errors import StudyError, UserError
 from paribus.host import capture
 from paribus.model import (
     Arm,
@@ -258,16 +258,3 @@ def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) ->
             place=study.path,
             mend=mend,
         )
-
-
-def run_commands(commands: Sequence[Sequence[str]], arm: str, what: str) -> None:
-    """Carry out an arm's `before` or `after` commands; raises ParibusError for one that fails."""
-    for argv in commands:
-        done = capture(argv, timeout_s=600.0)
-        if done.exit_code != 0:
-            last = (done.stderr or done.stdout).strip().splitlines()[-1:]
-            raise ParibusError(
-                f"exit code {done.exit_code}{': ' + last[0] if last else ''}",
-                place=f"arms.{arm}.{what}: {' '.join(argv)}",
-                mend="mend the command, then continue with --resume",
-            )

@@ -14,6 +14,7 @@ from paribus.model import Facts, State
 from paribus.store import Store
 from paribus.study import notices
 from paribus.study.cases import cases
+from paribus.study.clock import STEP
 from paribus.study.coarse import coarse as coarse_of
 from paribus.study.evidence import Evidence, collect
 from paribus.study.execute import budget_used
@@ -32,7 +33,8 @@ def conclude(plan: Plan, store: Store) -> Judgement:
     over = {s.label: spent or _over(plan, evidence, s.label, arms) for s in plan.study.benchmarks}
     facts = _facts(plan, store)
     said = audited(plan, store, facts)
-    voided = [one for one in store.launches(samples=False, void=True) if one.void]
+    attempts = list(store.launches(samples=False, void=True))
+    voided = [one for one in attempts if one.void]
     judgement = judgement_of(
         plan, evidence, directory=str(store.directory), over=over, differences=said.differences
     )
@@ -42,6 +44,7 @@ def conclude(plan: Plan, store: Store) -> Judgement:
         equal_facts=len(said.equal),
         notices=(
             *notices.voided(voided),
+            *notices.clock_set([s for one in attempts if (s := one.outcome.facts.get(STEP))]),
             *notices.changed(_changed(facts)),
             *notices.budget(_cut_short(plan, evidence) if spent else ()),
             *notices.accepted(
@@ -199,7 +202,7 @@ def _listed(labels: Sequence[str]) -> str:
 def _over(plan: Plan, evidence: Evidence, label: str, arms: Sequence[str]) -> bool:
     """Return whether no launch of `label` is left to make, whatever its verdict."""
     done = set(evidence.blocks.get(label, {}))
-    return plan.study.settings.blocks in done or bool(given_up(evidence, label, arms))
+    return plan.study.settings.blocks in done or bool(given_up(plan, evidence, label))
 
 
 UNEXPLAINED = (

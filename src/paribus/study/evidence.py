@@ -82,7 +82,7 @@ class Evidence:
 
     def see(self, launch: Launch, outcome: Outcome) -> None:
         """Keep what is to be known of every attempt, also of one that does not count."""
-        if outcome.state is not State.OK:
+        if outcome.state not in (State.OK, State.FAULT):
             self.failed.add((launch.benchmark, launch.block, launch.arm))
         if probe := _probe(outcome.facts):
             block = (launch.benchmark, launch.block, launch.place)

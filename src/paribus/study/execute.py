@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import tempfile
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from paribus.audit.accepted import read_accepted
 from paribus.audit.gate import GATE
-from paribus.host import remove_scratch
+from paribus.errors import MachineError, StoreError
+from paribus.host import clear_leftovers
+from paribus.journal import Journal
 from paribus.judgement import Finding, Progress, Word
-from paribus.model import Arm, Benchmark, Facts, Host, Launch, Outcome, Selection, State
+from paribus.model import Benchmark, Facts, Host, Launch, Outcome, Selection, State
 from paribus.probes.machine import load_facts, machine_facts
+from paribus.room import check_room
 from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Store
-from paribus.study.arms import Ready, asked_of, compose, concrete, run_commands
+from paribus.study.arms import Ready, asked_of, compose, concrete
 from paribus.study.cases import cases_settled
+from paribus.study.clock import STEP, Clock
 from paribus.study.evidence import Evidence, collect
 from paribus.study.gathering import changes, gather, gather_arm
 from paribus.study.judge import given_up, headlines
@@ -24,6 +29,7 @@ from paribus.study.launching import Ended, Prepared, outcome_of, start, start_to
 from paribus.study.load import benchmark_of
 from paribus.study.plan import Plan
 from paribus.study.progress import progress
+from paribus.study.switching import Switches
 
 Watch = Callable[[Progress], None]
 
@@ -37,6 +43,7 @@ GATHER_EVERY_S = 600.0
 DISTURBED = "the machine was disturbed inside this block; the block was done again"
 STATES = "the machine changed its state inside this block; the block was done again"
 UNFINISHED = "the study was interrupted inside this block"
+MACHINE = "the measuring machine lacked space, inodes or the like"
 
 
 @dataclass(slots=True)
@@ -50,6 +57,7 @@ class _Sitting:
     store: Store
     hosts: Sequence[Host]
     ready: Mapping[str, Ready]
+    switches: Switches
     watch: Watch
     evidence: Evidence
     machine: Facts
@@ -62,6 +70,7 @@ class _Sitting:
     round: int = 0
     due: float = 0.0
     gathered: float = 0.0
+    clock: Clock = field(default_factory=Clock)
 
 
 def execute(
@@ -73,13 +82,35 @@ def execute(
     Launches of a block that an earlier sitting left unfinished are voided and done again.
     `hosts` are as many as launches at the same time: one, or one for each arm of a duet.
     """
-    remove_scratch(scratch_prefix(plan))
+    journal = Journal(store)
+    clear_leftovers(journal.left())
+    with Switches(plan.study, journal, store.directory / "logs") as switches:
+        journal.end()
+        journal.begin([*(host.scratch for host in hosts), *switches.scratch])
+        try:
+            switches.restore()
+            return _carry_out(plan, store, hosts, ready, switches, watch)
+        finally:
+            # Where that cannot be stored, the next sitting looks for what is not there any more.
+            with suppress(StoreError):
+                journal.end()
+
+
+def _carry_out(
+    plan: Plan,
+    store: Store,
+    hosts: Sequence[Host],
+    ready: Mapping[str, Ready],
+    switches: Switches,
+    watch: Watch,
+) -> Evidence:
     evidence = _resume(plan, store)
     sitting = _Sitting(
         plan=plan,
         store=store,
         hosts=hosts,
         ready=ready,
+        switches=switches,
         watch=watch,
         evidence=evidence,
         machine=machine_facts(),
@@ -124,7 +155,9 @@ def _gather(sitting: _Sitting) -> None:
     """Store the facts of every node of every arm; of sessions, each time that they switch."""
     sitting.gathered = time.monotonic()
     if not sitting.plan.session:
-        arms = gather(sitting.plan.study, sitting.ready, sitting.hosts[0], lambda _: None)
+        arms = gather(
+            sitting.plan.study, sitting.ready, sitting.hosts[0], sitting.switches, lambda _: None
+        )
         sitting.store.keep_gathered(arms)
 
 
@@ -181,8 +214,7 @@ def _done(sitting: _Sitting, label: str, block: int) -> bool:
 
 def _settled(sitting: _Sitting, label: str) -> bool:
     """Return whether more blocks of a benchmark would change nothing: decided, or given up."""
-    arms = [arm.name for arm in sitting.plan.study.arms]
-    if given_up(sitting.evidence, label, arms):
+    if given_up(sitting.plan, sitting.evidence, label):
         return True
     if sitting.plan.study.settings.monitor:
         return False
@@ -249,30 +281,55 @@ def _why_again(sitting: _Sitting, block: Sequence[Launch], outcomes: Sequence[Ou
 def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]:
     """Carry out launches, several at the same time, and store each."""
     sitting.watch(_progress(sitting, launches[0]))
-    sitting.store.check_space()
-    arms = [sitting.ready[launch.arm].arm for launch in launches]
+    check_room([sitting.store.directory, *(host.scratch for host in sitting.hosts), *_shared()])
     per_launch = sitting.plan.study.settings.unit == "launch"
-    switched: list[Arm] = []
-    try:
-        for arm in arms if per_launch else ():
-            run_commands(arm.before, arm.name, "before")
-            switched.append(arm)
+    arms = [sitting.ready[launch.arm].arm for launch in launches] if per_launch else []
+    with sitting.switches.at(arms):
         prepared = [_prepare(sitting, launch, i) for i, launch in enumerate(launches)]
+        before_s = sitting.clock.step()
         if len(launches) == 1:
             several = [Ended()]
-            start(sitting.hosts[0], prepared[0], several[0])
+            start(sitting.hosts[0], prepared[0], several[0], sitting.clock.now)
         else:
-            several = start_together(sitting.hosts[: len(launches)], prepared)
-    finally:
-        # Also after Ctrl-C: what `before` switched is switched back.
-        for arm in switched:
-            run_commands(arm.after, arm.name, "after")
-    outcomes = [outcome_of(one, ended) for one, ended in zip(prepared, several, strict=True)]
+            several = start_together(sitting.hosts[: len(launches)], prepared, sitting.clock.now)
+        meanwhile_s = sitting.clock.step()
+    outcomes = [
+        _with_step(outcome_of(one, ended), before_s, meanwhile_s)
+        for one, ended in zip(prepared, several, strict=True)
+    ]
     for launch, outcome in zip(launches, outcomes, strict=True):
-        sitting.store.append(launch, outcome)
-        sitting.evidence.add(launch, outcome)
+        lacking = outcome.state is State.FAULT
+        sitting.store.append(launch, outcome, void=MACHINE if lacking else None)
         sitting.launches_s += outcome.wall_s
+        if not lacking:
+            sitting.evidence.add(launch, outcome)
+    for launch, outcome in zip(launches, outcomes, strict=True):
+        if outcome.state is State.FAULT:
+            raise MachineError(
+                f"the launch does not count, for this machine is at fault: {outcome.error}",
+                place=f"launch {launch.number}, {launch.benchmark} in {launch.arm}",
+                mend="see to that, then continue with --resume: every stored launch is kept",
+            )
     return outcomes
+
+
+def _with_step(outcome: Outcome, before_s: float, meanwhile_s: float) -> Outcome:
+    """Return `outcome`, knowing by how many seconds the clock was set before and meanwhile.
+
+    A program may take its times from that clock: a launch in which it was set is disturbed.
+    """
+    if not before_s and not meanwhile_s:
+        return outcome
+    facts = {**outcome.facts, STEP: before_s + meanwhile_s}
+    if meanwhile_s:
+        reasons = [*facts.get(GATE, ()), f"the clock was set by {meanwhile_s:+.0f} s"]
+        facts = {**facts, GATE: reasons}
+    return replace(outcome, facts=facts)
+
+
+def _shared() -> list[str]:
+    """Return where shared memory lies, if this machine has such a place."""
+    return ["/dev/shm"] if os.path.isdir("/dev/shm") else []  # noqa: PTH112 -- before each launch
 
 
 def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
@@ -283,7 +340,7 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
         ready = replace(ready, cores=ready.parts[part])
     selection = concrete(ready, selection, benchmark)
     out, err = sitting.store.log_paths(launch)
-    scratch = f"{scratch_prefix(sitting.plan)}{launch.number}"
+    scratch = f"{sitting.hosts[part].scratch}/{launch.number}"
     facts = {**sitting.machine, **asked_of(ready.arm), **load_facts()}
     if launch.benchmark in ready.facts:
         facts["kernel.build"] = ready.facts[launch.benchmark]
@@ -306,11 +363,11 @@ def _switch(sitting: _Sitting, arm: str) -> None:
         return
     if sitting.arm:
         left, sitting.arm = sitting.arm, ""
-        run_commands(sitting.ready[left].arm.after, left, "after")
+        sitting.switches.revert(sitting.ready[left].arm)
     if arm:
-        run_commands(sitting.ready[arm].arm.before, arm, "before")
         sitting.arm = arm
         ready = sitting.ready[arm]
+        sitting.switches.apply(ready.arm)
         sitting.store.keep_gathered(gather_arm(sitting.plan.study, ready, sitting.hosts[0]))
 
 
@@ -335,14 +392,6 @@ def budget_used(plan: Plan, launches_s: float) -> bool:
     """Return whether `launches_s` seconds spent in launches use up the plan's budget."""
     budget = plan.study.settings.budget_s
     return budget is not None and launches_s >= budget
-
-
-def scratch_prefix(plan: Plan) -> str:
-    """Return how the paths of all scratch directories of a study begin.
-
-    Short: Open MPI makes Unix sockets below it, whose paths may have 107 characters.
-    """
-    return f"{tempfile.gettempdir()}/paribus-{plan.sha256[:10]}-"
 
 
 def _progress(sitting: _Sitting, launch: Launch | None) -> Progress:

@@ -6,8 +6,6 @@ alone, each within its own limit, so that one that hangs costs no other its fact
 
 from __future__ import annotations
 
-import secrets
-import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -17,14 +15,14 @@ from typing import Any
 from paribus import probes
 from paribus.audit.audit import ERROR, NODES, Question, moved, ranked
 from paribus.errors import LaunchError
-from paribus.host import remove_scratch
 from paribus.judgement import Difference
 from paribus.model import Facts, Host, Study
 from paribus.probes.archive import ALLOWED
 from paribus.store import Gathered
-from paribus.study.arms import Ready, asked_of, program, run_commands
+from paribus.study.arms import Ready, asked_of, program
 from paribus.study.asking import Heard, ask
 from paribus.study.load import benchmark_of
+from paribus.study.switching import Switches
 
 LIMIT_S = 15.0
 """Seconds that a launch may take that asks a node. Reading takes well under one."""
@@ -40,7 +38,11 @@ OF_PROGRAM = ("lib.", "program.")
 
 
 def gather(
-    study: Study, ready: Mapping[str, Ready], host: Host, tell: Callable[[str], None]
+    study: Study,
+    ready: Mapping[str, Ready],
+    host: Host,
+    switches: Switches,
+    tell: Callable[[str], None],
 ) -> list[Gathered]:
     """Return the facts of every node of every arm, each arm switched to by its own commands.
 
@@ -50,26 +52,22 @@ def gather(
     """
     found: list[Gathered] = []
     for arm in study.arms:
-        switches = [" ".join(argv) for argv in arm.before]
-        tell(f"{arm.name}: facts" + (f", after `{'; '.join(switches)}`" if switches else ""))
-        run_commands(arm.before, arm.name, "before")
-        try:
+        words = [" ".join(argv) for argv in arm.before]
+        tell(f"{arm.name}: facts" + (f", after `{'; '.join(words)}`" if words else ""))
+        with switches.at([arm]):
             found += gather_arm(study, ready[arm.name], host)
-        finally:
-            run_commands(arm.after, arm.name, "after")
     return found
 
 
 def gather_arm(study: Study, ready: Ready, host: Host) -> list[Gathered]:
     """Return the facts of every node of an arm that is switched to already."""
     ranks, programs = nodes_of(study, ready), _programs(study, ready)
-    prefix = f"{tempfile.gettempdir()}/paribus-facts-{secrets.token_hex(4)}-"
     # Not bound to the cores of a rank: what is asked is which cores the arm leaves to all of them.
     free = replace(ready, cores=())
     set_here = frozenset(name for arm in study.arms for name in arm.env)
 
     def answers(turn: int | None) -> tuple[dict[int, tuple[str, Facts]], dict[int, str]]:
-        scratch = f"{prefix}{'all' if turn is None else turn}"
+        scratch = f"{host.scratch}/facts"
         limit_s = LIMIT_S + NODE_S * (ranks - 1)
         turns = range(ranks) if turn is None else (turn,)
         try:
@@ -78,15 +76,12 @@ def gather_arm(study: Study, ready: Ready, host: Host) -> list[Gathered]:
             return {}, dict.fromkeys(turns, _one_line(error))
         return _understood(heard, turns, scratch, set_here)
 
-    try:
-        known, wrong = answers(None)
-        begin = time.monotonic()
-        for rank in sorted(wrong):
-            if time.monotonic() - begin < ALONE_S:
-                again, still = answers(rank)
-                known, wrong = {**known, **again}, {**wrong, **still}
-    finally:
-        remove_scratch(prefix)
+    known, wrong = answers(None)
+    begin = time.monotonic()
+    for rank in sorted(wrong):
+        if time.monotonic() - begin < ALONE_S:
+            again, still = answers(rank)
+            known, wrong = {**known, **again}, {**wrong, **still}
     return _named(ready.arm.name, ranks, known, wrong)
 
 
@@ -108,7 +103,7 @@ def _understood(
         name, facts = several[0]
         whole = {**facts, **_of_programs([facts for _, facts in several])}
         # Scratch is another directory each time, and stands in variables of launchers.
-        own = Path(scratch).name
+        own = Path(scratch).parent.name
         known[rank] = (
             name,
             {

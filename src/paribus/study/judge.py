@@ -60,7 +60,7 @@ def headline(
         case=None,
         margin=margin,
         comparison=comparison,
-        verdict=unreliable or verdict,
+        verdict=verdict if unreliable is None or _nothing(verdict, unreliable) else unreliable,
         reference_value=_level(evidence, label, reference, cells, blocks),
         arm_value=_level(evidence, label, arm, cells, blocks),
     )
@@ -157,18 +157,27 @@ def pairs(plan: Plan, evidence: Evidence, label: str) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def given_up(evidence: Evidence, label: str, arms: Sequence[str]) -> str:
+def given_up(plan: Plan, evidence: Evidence, label: str) -> str:
     """Return why `label` should not be launched again ("" if it should).
 
-    When the warm-up failed twice, or the last four blocks did, more of the same says nothing new.
+    When the warm-up failed twice, or the last four blocks did, more of the same says nothing new. A
+    warm-up that the study's own time limit cut off says nothing yet: launches get faster after it.
     """
+    arms = [arm.name for arm in plan.study.arms]
+    limited = any(s.label == label and s.timeout_s for s in plan.study.benchmarks)
     failed = 0
     for block, entries in sorted(evidence.blocks.get(label, {}).items()):
         bad = [entries[arm] for arm in arms if arm in entries and entries[arm].state != State.OK]
         failed = failed + 1 if bad else 0
-        if bad and (block == 0 or failed == 4):
+        cold = block == 0 and not (limited and all(one.state is State.TIMEOUT for one in bad))
+        if bad and (cold or failed == 4):
             return f"{bad[0].launch.arm}: {bad[0].error}"
     return ""
+
+
+def _nothing(verdict: Verdict, unreliable: Verdict) -> bool:
+    """Return whether failures, alike in both arms, left nothing that could be withheld."""
+    return verdict.word is Word.NO_DATA and unreliable.word is Word.WITHHELD
 
 
 def pooled_ratios(

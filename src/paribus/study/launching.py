@@ -6,7 +6,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from paribus.model import (
 )
 from paribus.probes.load import BESIDE, beside, during
 from paribus.probes.machine import load_facts, processor_times
+from paribus.room import fault_of
 from paribus.study.failures import why
 
 _SINGLE = re.compile("two outputs in one|ranks were asked for, the output says 1$")
@@ -33,6 +34,13 @@ _ALONE = (
     "; each rank may have started by itself, as under the launcher of another MPI than the"
     " program's: give the arm that MPI"
 )
+
+
+TOLD_BYTES = 1 << 16
+"""Bytes from the end of an output in which a failed launch says what it lacked."""
+
+ENDING_S = 10.0
+"""Seconds that a launch of a duet may take to end when the study is interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +73,9 @@ class Ended:
     broken: BaseException | None = None
 
 
-def start(host: Host, launch: Prepared, ended: Ended) -> None:
-    """Carry out `launch` on `host` and fill in how it ended."""
-    ended.started = time.time()
+def start(host: Host, launch: Prepared, ended: Ended, now: Callable[[], float] = time.time) -> None:
+    """Carry out `launch` on `host` and fill in how it ended; `now` gives the time of day."""
+    ended.started = now()
     before, began = processor_times(), time.monotonic()
     try:
         ended.done = host.run(
@@ -84,13 +92,15 @@ def start(host: Host, launch: Prepared, ended: Ended) -> None:
     ended.beside = beside(before, processor_times(), os.getpid(), lasted)
 
 
-def start_together(hosts: Sequence[Host], launches: Sequence[Prepared]) -> list[Ended]:
+def start_together(
+    hosts: Sequence[Host], launches: Sequence[Prepared], now: Callable[[], float] = time.time
+) -> list[Ended]:
     """Carry out `launches` at the same time, one on each host, and return how they ended."""
     several = [Ended() for _ in launches]
 
     def one(host: Host, launch: Prepared, ended: Ended) -> None:
         try:
-            start(host, launch, ended)
+            start(host, launch, ended, now)
         except BaseException as error:
             ended.broken = error
 
@@ -99,10 +109,17 @@ def start_together(hosts: Sequence[Host], launches: Sequence[Prepared]) -> list[
         threading.Thread(target=one, args=triple, daemon=True)
         for triple in zip(hosts, launches, several, strict=True)
     ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        for host in hosts:
+            host.cancel()
+        for thread in threads:
+            thread.join(ENDING_S)
+        raise
     for ended in several:
         if ended.broken is not None:
             raise ParibusError(f"a launch of the duet broke off: {ended.broken}") from ended.broken
@@ -115,10 +132,29 @@ def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
         argv = launch.command.argv
         return Outcome(State.FAILED, ended.started, 0.0, None, argv, error=ended.failure)
     outcome = _checked_binding(_read(launch, ended.done, ended.started), launch.cores)
+    outcome = _checked_machine(outcome, launch, ended.done)
     outcome = replace(outcome, facts={**outcome.facts, **_used(ended.done)})
     reasons = gate(launch.facts, ended.load, outcome.facts, outcome.wall_s, ended.beside)
     facts = {**outcome.facts, **during(launch.facts, ended.load), BESIDE: list(ended.beside)}
     return replace(outcome, facts={**facts, GATE: list(reasons)} if reasons else facts)
+
+
+def _checked_machine(outcome: Outcome, launch: Prepared, done: Completed) -> Outcome:
+    """Return `outcome`, as a fault of this machine if that lacked something when it failed."""
+    if outcome.state is State.OK:
+        return outcome
+    said = "".join(_end_of(path) for path in (launch.out, launch.err))
+    lacked = fault_of(done.room, done.exit_code, said)
+    if not lacked:
+        return outcome
+    error = f"{lacked} ({outcome.error})"
+    return replace(outcome, state=State.FAULT, samples=(), error=error)
+
+
+def _end_of(path: Path) -> str:
+    with path.open("rb") as file:
+        file.seek(-min(TOLD_BYTES, path.stat().st_size), os.SEEK_END)
+        return file.read().decode(errors="replace")
 
 
 def _used(done: Completed) -> Facts:

@@ -19,7 +19,7 @@ from paribus.study.evidence import Evidence
 from paribus.study.judge import given_up, pooled_ratios
 from paribus.study.plan import Plan
 from paribus.study.sessions import sessions
-from paribus.units import count
+from paribus.units import count, format_seconds
 
 NOTABLE_INTERFERENCE = 0.001
 """Share of a launch's samples beyond five times the median from which it is worth a word."""
@@ -64,6 +64,24 @@ def voided(launches: Sequence[Stored]) -> list[Notice]:
     return found
 
 
+def clock_set(steps_s: Sequence[float]) -> list[Notice]:
+    """Return what to say of a time of day that was set, by so many seconds, in mid-study."""
+    if not steps_s:
+        return []
+    by = ", ".join(f"{'-' if s < 0 else '+'}{format_seconds(abs(s))}" for s in steps_s)
+    return [
+        Notice(
+            "clock set",
+            "warning",
+            f"The clock of this machine was set while the study went on ({by}). Durations and the"
+            " order of launches do not depend on it; times of day after it are those of the clock"
+            " as it was before.",
+            mend="Find what sets the clock, such as a time daemon that steps it.",
+            figures={"steps_s": list(steps_s)},
+        )
+    ]
+
+
 def changed(facts: Mapping[tuple[str, str], Sequence[str]]) -> list[Notice]:
     """Return what to say of facts that changed between the launches of one arm."""
     return [
@@ -101,9 +119,8 @@ def accepted(in_vain: str) -> list[Notice]:
 
 
 def _given_up(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
-    arms = [arm.name for arm in plan.study.arms]
     for selection in plan.study.benchmarks:
-        why = given_up(evidence, selection.label, arms)
+        why = given_up(plan, evidence, selection.label)
         if why:
             yield Notice(
                 "given up",

@@ -1,0 +1,130 @@
+"""What a launch needs of the machine that measures: space, inodes, descriptors, sizes of files.
+
+Where it lacks them, launches fail whatever their arm: such a failure says nothing about a platform.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import resource
+import signal
+from collections.abc import Iterable
+
+from paribus.errors import MachineError
+from paribus.model import Room
+
+FAULTS = frozenset(
+    {
+        *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG),
+        *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN),
+    }
+)
+"""Numbers of errors that come of the machine, not of the program that meets them."""
+
+LEAST_BYTES = 512 * 1024
+"""Bytes that must be free before a launch: several times what a kernel prints."""
+
+LEAST_INODES = 32
+"""Inodes that must be free before a launch: more than its files, scripts and directories."""
+
+SHORT_SHARED_MEMORY = 64 << 20
+"""Bytes of shared memory that MPI libraries may ask for at once: below, a crash may come of it."""
+
+LEAST_DESCRIPTORS = 256
+"""The limit of open files that a launch needs: Open MPI's launcher asks for pipes and sockets."""
+
+_SPACE = re.compile(r"No space left on device|Disk quota exceeded|not enough space for|ENOSPC")
+_FILES = re.compile(r"Too many open files in system|ENFILE")
+_FORK = re.compile(r"(?i:fork|clone|pthread_create).{0,80}Resource temporarily unavailable")
+_TOO_LONG = re.compile(r"File size limit exceeded|File too large|EFBIG")
+_BUS = re.compile(r"\b[Bb]us error\b|\bSIGBUS\b")
+
+
+def said_of(number: int, text: str) -> str:
+    """Return what an error number of the system means for a user; `text` says where."""
+    meanings = {
+        errno.EMFILE: "the limit of open files is reached (`ulimit -n`)",
+        errno.ENFILE: "the system's table of open files is full (fs.file-max)",
+        errno.EAGAIN: "no process can be started: the limit is reached (`ulimit -u`, pids.max)",
+        errno.ENOMEM: "no memory is left",
+        errno.EFBIG: "the limit of a file's size is reached (`ulimit -f`)",
+        errno.ENOSPC: "no space or no inodes are left",
+    }
+    return f"{meanings[number]}: {text}" if number in meanings else text
+
+
+def room_at(path: str | os.PathLike[str]) -> Room:
+    """Return what is free where `path` lies; raises MachineError where that cannot be asked."""
+    try:
+        of = os.statvfs(path)
+    except OSError as error:
+        raise MachineError(f"cannot be used: {error.strerror}", place=str(path)) from error
+    inodes = of.f_favail if of.f_files else None
+    return Room(str(path), of.f_bavail * of.f_frsize, inodes)
+
+
+def check_room(paths: Iterable[str | os.PathLike[str]]) -> None:
+    """Raise MachineError where the next launch may find no space or no inodes at one of `paths`."""
+    for room in map(room_at, paths):
+        if lack := lacking(room):
+            raise MachineError(
+                lack,
+                place=room.place,
+                mend="free some, then continue with --resume: every stored launch is kept",
+            )
+
+
+def check_limits() -> None:
+    """Raise MachineError where this process's limits leave too little for any launch."""
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if descriptors != resource.RLIM_INFINITY and descriptors < LEAST_DESCRIPTORS:
+        raise MachineError(
+            f"the limit of open files is {descriptors}; launches need {LEAST_DESCRIPTORS}",
+            place="ulimit -n",
+            mend="raise it, as with `ulimit -n 1024`, then try again",
+        )
+    size = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if size != resource.RLIM_INFINITY and size < SHORT_SHARED_MEMORY:
+        raise MachineError(
+            f"the limit of a file's size is {size} B: MPI's shared memory, the store or an output"
+            " may not fit",
+            place="ulimit -f",
+            mend="raise it, as with `ulimit -f unlimited`, then try again",
+        )
+
+
+def lacking(room: Room) -> str:
+    """Return what `room` lacks for a launch, "" if nothing."""
+    if room.bytes < LEAST_BYTES:
+        return f"no space is left for the launches ({room.bytes // 1024} KiB are free)"
+    if room.inodes is not None and room.inodes < LEAST_INODES:
+        return f"no inodes are left for the launches ({room.inodes} are free)"
+    return ""
+
+
+def fault_of(rooms: Iterable[Room], exit_code: int | None, said: str) -> str:
+    """Return what the machine lacked when a launch failed, "" if nothing shows that it did.
+
+    `rooms` are those at its end, `said` what it printed.
+    """
+    several = list(rooms)
+    for room in several:
+        if lack := lacking(room):
+            return f"{room.place}: {lack}"
+    shared = [room for room in several if room.place.startswith("/dev/shm/")]
+    short = any(room.bytes < SHORT_SHARED_MEMORY for room in shared)
+    if short and (exit_code in _codes(signal.SIGBUS) or _BUS.search(said)):
+        return f"/dev/shm: {shared[0].bytes >> 20} MiB are free, and the launch died of a bus error"
+    if found := _SPACE.search(said) or _FILES.search(said) or _FORK.search(said):
+        return f"the launch said {found[0]!r}"
+    limited = resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
+    if limited and (exit_code in _codes(signal.SIGXFSZ) or _TOO_LONG.search(said)):
+        return "the limit of a file's size was reached (`ulimit -f`)"
+    return ""
+
+
+def _codes(number: signal.Signals) -> tuple[int, int]:
+    """Return the exit codes that mean death by a signal: as waited for, and as a shell says it."""
+    return -number, 128 + number

@@ -1,0 +1,39 @@
+"""Times of day that no setting of the clock reaches."""
+
+from __future__ import annotations
+
+import time
+
+STEP = "launch.clock_step_s"
+"""The fact of a launch before or during which somebody set the clock: by how many seconds."""
+
+LEAST_S = 1.0
+"""Seconds from which on a difference is a setting: time daemons slew by less, over weeks."""
+
+
+class Clock:
+    """Seconds since the epoch, read once and counted on by a clock that nobody can set.
+
+    That one goes on while the machine is suspended (CLOCK_BOOTTIME).
+    """
+
+    def __init__(self) -> None:
+        self._wall, self._boot = time.time(), _boot_s()
+        self._known = 0.0
+
+    def now(self) -> float:
+        """Return the time of day as it would be had nobody set the clock since."""
+        return self._wall + _boot_s() - self._boot
+
+    def step(self) -> float:
+        """Return by how many seconds the time of day was set since the last call, 0 if it was not.
+
+        What time daemons slew meanwhile, far below a second, is no step.
+        """
+        ahead = time.time() - self.now()
+        moved, self._known = ahead - self._known, ahead
+        return moved if abs(moved) >= LEAST_S else 0.0
+
+
+def _boot_s() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

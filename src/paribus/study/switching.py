@@ -1,0 +1,155 @@
+"""Switching the platform to an arm and back: its `before` and `after` commands.
+
+They go through a host of their own, which ends them and all that they started when Paribus is
+interrupted or killed, and leaves alone what a finished command keeps running in the background. A
+journal remembers every switch, so that the next sitting switches back what a killed one did not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+from paribus.errors import LaunchError, ParibusError
+from paribus.host import LocalHost
+from paribus.journal import Journal
+from paribus.model import Arm, Command, Study
+
+LIMIT_S = 600.0
+"""Seconds that a command which switches the platform may take."""
+
+OUTPUT_BYTES = 1 << 20
+"""Bytes that are read of what such a command printed: all of it is in the logs."""
+
+
+class Switches:
+    """Switches between the arms of a study. Use as a context manager.
+
+    With a `journal` the next sitting knows of every switch; with `logs` the output of the commands
+    is kept there, one file for each arm.
+    """
+
+    def __init__(
+        self, study: Study, journal: Journal | None = None, logs: Path | None = None
+    ) -> None:
+        self.study = study
+        self.journal = journal
+        self.logs = logs
+        self.host = LocalHost()
+        self._needed = any(arm.before or arm.after for arm in study.arms)
+
+    def __enter__(self) -> Switches:
+        if self._needed:
+            self.host.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._needed:
+            self.host.__exit__(kind, error, trace)
+
+    @property
+    def scratch(self) -> tuple[str, ...]:
+        """The scratch directory of the host, if there is one."""
+        return (self.host.scratch,) if self._needed else ()
+
+    def apply(self, arm: Arm) -> None:
+        """Switch to `arm`; raises ParibusError for a command that fails."""
+        if self.journal and arm.after:
+            self.journal.switch(arm.name)
+        self._carry_out(arm, "before", arm.before)
+
+    def revert(self, arm: Arm) -> None:
+        """Switch back from `arm`; raises ParibusError for a command that fails."""
+        self._carry_out(arm, "after", arm.after)
+        if self.journal and arm.after:
+            self.journal.revert(arm.name)
+
+    @contextmanager
+    def at(self, arms: Sequence[Arm]) -> Iterator[None]:
+        """Switch to `arms` and in any case back, also from a switch that failed half-way."""
+        begun: list[Arm] = []
+        try:
+            for arm in arms:
+                begun.append(arm)
+                self.apply(arm)
+            yield
+        except BaseException as error:
+            self._revert_after(begun, error)
+            raise
+        self._revert_after(begun, None)
+
+    def restore(self) -> None:
+        """Switch back from the arms that a killed sitting left the platform at."""
+        for name in self.journal.switched() if self.journal else ():
+            for arm in self.study.arms:
+                if arm.name == name:
+                    self.revert(arm)
+
+    def _revert_after(self, arms: Sequence[Arm], error: BaseException | None) -> None:
+        """Switch back from all of `arms`; of several errors the first one is raised."""
+        first: ParibusError | None = None
+        for arm in reversed(arms):
+            try:
+                self.revert(arm)
+            except ParibusError as problem:
+                first = first or problem
+        if first is None:
+            return
+        if isinstance(error, ParibusError):
+            error.mend = f"{error.mend}; switching back failed too: {first}"
+        else:
+            raise first
+
+    def _carry_out(self, arm: Arm, what: str, commands: Sequence[Sequence[str]]) -> None:
+        for argv in commands:
+            place = f"arms.{arm.name}.{what}: {' '.join(argv)}"
+            out, err = (Path(f"{self.host.scratch}/{name}") for name in ("out", "err"))
+            try:
+                done = self.host.run(
+                    Command(tuple(argv)),
+                    stdout=str(out),
+                    stderr=str(err),
+                    timeout_s=LIMIT_S,
+                    scratch=f"{self.host.scratch}/switch",
+                    cwd=os.getcwd(),  # noqa: PTH109 -- a text for the warden
+                    stay=True,
+                )
+            except LaunchError as error:
+                raise ParibusError(
+                    error.cause, place=place, mend="fix the command, then continue with --resume"
+                ) from error
+            finally:
+                texts = [_read(path) for path in (out, err)]
+                self._keep(arm, place, texts)
+            if done.exit_code != 0:
+                last = (texts[1] or texts[0]).strip().splitlines()[-1:]
+                how = f"no end within {LIMIT_S:g} s" if done.timed_out else ""
+                raise ParibusError(
+                    f"{how or f'exit code {done.exit_code}'}{': ' + last[0] if last else ''}",
+                    place=place,
+                    mend="fix the command, then continue with --resume",
+                )
+
+    def _keep(self, arm: Arm, place: str, texts: Sequence[str]) -> None:
+        """Append what a command printed to the log of its arm."""
+        if self.logs is not None:
+            self.logs.mkdir(exist_ok=True)
+            with (self.logs / f"switch-{arm.name}.log").open("a") as file:
+                file.write(f"$ {place}\n{''.join(texts)}")
+
+
+def _read(path: Path) -> str:
+    """Return the beginning of an output, "" where the command was never started."""
+    try:
+        with path.open("rb") as file:
+            return file.read(OUTPUT_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
