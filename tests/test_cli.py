@@ -115,6 +115,19 @@ def test_a_launch_that_hangs_is_ended_and_said(tmp_path: Path) -> None:
     assert "time limit" in " ".join(done.stdout.split())
 
 
+def test_a_warm_up_beyond_the_limit_does_not_give_the_benchmark_up(tmp_path: Path) -> None:
+    """The first launch of all is slow: caches are cold."""
+    script = f"[ -e {tmp_path}/warm ] || {{ touch {tmp_path}/warm; sleep 60; }}; echo 2.50013"
+    study = write_study(tmp_path, script=script, more='timeout = "2 s"', plan="blocks = 8")
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "given up" not in done.stdout
+    with Store(tmp_path / "out") as store:
+        states = [one.outcome.state for one in store.launches()]
+    assert states.count(State.TIMEOUT) == 1
+    assert len(states) == 18
+
+
 def test_without_a_limit_of_its_own_a_launch_has_twenty_times_the_warm_up(tmp_path: Path) -> None:
     """One launch after the warm-up hangs: it is ended after 10 s, and its block done again."""
     count = f"{tmp_path}/count"

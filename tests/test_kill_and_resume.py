@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
 import random
 import signal
 import subprocess
+import termios
 import time
 from collections import Counter
 from pathlib import Path
@@ -143,6 +146,51 @@ def test_nohup_is_obeyed(tmp_path: Path) -> None:
             time.sleep(0.02)
         process.send_signal(signal.SIGHUP)
         assert process.wait(timeout=60) == 0
+
+
+def test_a_closed_terminal_is_an_interruption(tmp_path: Path) -> None:
+    mark = f"tty{os.getpid()}"
+    study = write_study(tmp_path, script="sleep 0.2; echo 2.50013", mark=mark)
+    terminal, ours = pty.openpty()
+    with subprocess.Popen(
+        command("run", study, "--out", tmp_path / "out"),
+        stdin=ours,
+        stdout=ours,
+        stderr=ours,
+        # Its controlling terminal: closing the other end hangs it up.
+        preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)),
+    ) as process:
+        os.close(ours)
+        while not processes_with(mark):
+            assert process.poll() is None
+            time.sleep(0.02)
+        os.close(terminal)
+        assert process.wait(timeout=30) == 130
+    assert gone(mark)
+    done = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_kill_leaves_no_words_behind(tmp_path: Path) -> None:
+    """What outlives Paribus to end the launch has nobody to answer, and does not complain."""
+    mark = f"words{os.getpid()}"
+    study = write_study(tmp_path, script="sleep 30; echo 1", mark=mark)
+    with (
+        (tmp_path / "err").open("w") as err,
+        subprocess.Popen(
+            command("run", study, "--out", tmp_path / "out"),
+            stdout=subprocess.DEVNULL,
+            stderr=err,
+        ) as process,
+    ):
+        while not processes_with(mark):
+            time.sleep(0.02)
+        wardens = children(process.pid)
+        process.kill()
+    assert ended(wardens)
+    said = (tmp_path / "err").read_text()
+    assert "Exception" not in said
+    assert "Traceback" not in said
 
 
 def test_resume_after_the_end_launches_nothing_and_reports_again(tmp_path: Path) -> None:

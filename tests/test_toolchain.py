@@ -26,6 +26,7 @@ from paribus.toolchain import (
     native_sources,
     read_version,
 )
+from processes import gone, processes_with
 
 Place = Callable[..., Path]
 
@@ -240,6 +241,28 @@ def test_two_processes_compile_at_once(tmp_path: Path) -> None:
     assert [process.returncode for process in both] == [0, 0]
     assert outputs[0] == outputs[1]
     assert [str(p) for p in (tmp_path / "kernels").iterdir()] == [outputs[0]]
+
+
+def test_a_killed_compilation_leaves_no_compiler_and_the_next_removes_its_draft(
+    tmp_path: Path,
+) -> None:
+    mpi = any_mpi()
+    code = (
+        "import sys; from pathlib import Path; from paribus.toolchain import *;"
+        "kernel_path('barrier', find_mpi(sys.argv[1]), cache=Path(sys.argv[2]))"
+    )
+    kernels = tmp_path / "kernels"
+    argv = [sys.executable, "-c", code, str(Path(mpi.mpicxx).parent.parent), str(tmp_path)]
+    with subprocess.Popen(argv) as process:
+        # The compiler proper, which its driver starts.
+        while not processes_with(f"{native_sources()}/barrier.cpp\0"):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+    assert gone(f"{kernels}/.draft-")
+    assert len(list(kernels.glob(".draft-*"))) == 1
+    made = kernel_path("barrier", mpi, cache=tmp_path)
+    assert list(kernels.iterdir()) == [made]
 
 
 def test_an_error_of_the_compiler_is_shown(sources: Path, tmp_path: Path) -> None:

@@ -157,10 +157,15 @@ def pairs(plan: Plan, evidence: Evidence, label: str) -> tuple[Finding, ...]:
     return tuple(found)
 
 
+MOST_IN_A_ROW = 6
+"""Failed blocks in a row after which a benchmark is given up: the fewest that differ significantly
+where only one arm failed (McNemar, p = .031)."""
+
+
 def given_up(plan: Plan, evidence: Evidence, label: str) -> str:
     """Return why `label` should not be launched again ("" if it should).
 
-    When the warm-up failed twice, or the last four blocks did, more of the same says nothing new. A
+    When the warm-up failed twice, or the last six blocks did, more of the same says nothing new. A
     warm-up that the study's own time limit cut off says nothing yet: launches get faster after it.
     """
     arms = [arm.name for arm in plan.study.arms]
@@ -170,7 +175,7 @@ def given_up(plan: Plan, evidence: Evidence, label: str) -> str:
         bad = [entries[arm] for arm in arms if arm in entries and entries[arm].state != State.OK]
         failed = failed + 1 if bad else 0
         cold = block == 0 and not (limited and all(one.state is State.TIMEOUT for one in bad))
-        if bad and (cold or failed == 4):
+        if bad and (cold or failed == MOST_IN_A_ROW):
             return f"{bad[0].launch.arm}: {bad[0].error}"
     return ""
 

@@ -1,0 +1,131 @@
+"""Switches of the platform: nothing of them is left, and what is switched is switched back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from paribus.errors import ParibusError
+from paribus.journal import Journal
+from paribus.store import Store
+from paribus.study.load import load_study
+from paribus.study.switching import Switches
+from processes import children, ended, gone, processes_with
+from studies import command, paribus, write_study
+
+
+def switched(folder: Path, *, before: str = "", after: str = "", **more: str) -> Path:
+    """Write a study whose arm b notes each switch in `folder`/switches, after doing more."""
+    script = folder / "switch.sh"
+    script.write_text(
+        '#!/bin/sh\nif [ "$1" = before ]; then\n'
+        f"echo before >> {folder}/switches; {before or ':'}\nelse\n"
+        f"{after or ':'}; echo after >> {folder}/switches\nfi\n"
+    )
+    script.chmod(0o755)
+    arms = f'[arms.a]\n[arms.b]\nbefore = "{script} before"\nafter = "{script} after"\n'
+    return write_study(folder, arms=arms, **more)
+
+
+def switches_of(folder: Path) -> list[str]:
+    path = folder / "switches"
+    return path.read_text().split() if path.exists() else []
+
+
+def killed(folder: Path, study: Path, number: signal.Signals, mark: str) -> int:
+    """Start a study, send it a signal when a process with `mark` is there, return its exit code."""
+    with subprocess.Popen(
+        command("run", study, "--out", folder / "out"),
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # Where the tests are a background job, SIGINT is ignored and would stay so.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        while not processes_with(mark):
+            assert process.poll() is None
+            time.sleep(0.01)
+        wardens = children(process.pid)
+        process.send_signal(number)
+        process.wait(timeout=30)
+    assert ended(wardens)
+    return process.returncode
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_switching_back_waits_until_the_ranks_have_ended(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    mark = f"rank{os.getpid()}"
+    look = f"pgrep -f {mark} > {tmp_path}/ranks; true"
+    hangs = f'[ "$(tail -n 1 {tmp_path}/switches)" != before ] || (trap "" TERM; sleep 60)'
+    study = switched(tmp_path, after=look, mark=mark, script=f"{hangs}; echo 1")
+    # Facts are gathered first, switched; then a launch of the switched arm hangs.
+    assert killed(tmp_path, study, number, "sleep\x0060") == 130
+    assert (tmp_path / "ranks").read_text() == ""
+    assert switches_of(tmp_path)[-2:] == ["before", "after"]
+    assert gone(mark)
+
+
+def test_a_killed_study_is_switched_back_before_it_goes_on(tmp_path: Path) -> None:
+    mark = f"rank{os.getpid()}"
+    script = (
+        f'if [ "$(tail -n 1 {tmp_path}/switches)" = before ] && [ ! -e {tmp_path}/go ];'
+        " then sleep 61; fi; echo 2.50013"
+    )
+    study = switched(tmp_path, mark=mark, script=script)
+    assert killed(tmp_path, study, signal.SIGKILL, "sleep\x0061") == -signal.SIGKILL
+    assert switches_of(tmp_path)[-1] == "before"
+    (tmp_path / "go").touch()
+    done = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    every = switches_of(tmp_path)
+    assert every == ["before", "after"] * (len(every) // 2)
+
+
+def test_a_switch_in_progress_and_its_children_end_with_the_study(tmp_path: Path) -> None:
+    before = "setsid sleep 62 & sleep 62"
+    study = switched(tmp_path, before=before)
+    for number in (signal.SIGINT, signal.SIGKILL):
+        assert killed(tmp_path, study, number, "sleep\x0062") in (130, -signal.SIGKILL)
+        assert gone("sleep\x0062")
+        subprocess.run(["rm", "-r", tmp_path / "out"], check=True)
+
+
+def test_a_daemon_that_a_switch_starts_stays_and_blocks_nothing(tmp_path: Path) -> None:
+    before = f"sleep 63 & echo $! > {tmp_path}/daemon"
+    after = f"kill $(cat {tmp_path}/daemon)"
+    at_b = f'[ "$(tail -n 1 {tmp_path}/switches)" = before ]'
+    script = f"! {at_b} || kill -0 $(cat {tmp_path}/daemon) || exit 3; echo 2.50013"
+    study = switched(tmp_path, before=before, after=after, script=script, plan="blocks = 8")
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, timeout_s=100)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert gone("sleep\x0063")
+
+
+def test_a_switch_that_fails_half_way_is_switched_back_and_says_why(tmp_path: Path) -> None:
+    study = switched(tmp_path, before="echo no such port >&2; exit 7")
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "exit code 7: no such port" in done.stderr
+    assert "arms.b.before" in done.stderr
+    assert switches_of(tmp_path) == ["before", "after"]
+    assert "no such port" in (tmp_path / "out" / "logs" / "switch-b.log").read_text()
+
+
+def test_the_journal_knows_what_is_still_switched(tmp_path: Path) -> None:
+    study = load_study(switched(tmp_path, after="exit 5"))
+    arm = study.arms[1]
+    with Store(tmp_path, write=True) as store, Switches(study, Journal(store)) as switches:
+        with pytest.raises(ParibusError, match="exit code 5"), switches.at([arm]):
+            assert Journal(store).switched() == ["b"]
+        assert Journal(store).switched() == ["b"]
+        (tmp_path / "switch.sh").write_text(f"#!/bin/sh\necho $1 >> {tmp_path}/switches\n")
+        switches.restore()
+        assert Journal(store).switched() == []
+    assert switches_of(tmp_path) == ["before", "after"]
