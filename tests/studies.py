@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 STEADY = """
@@ -66,6 +68,15 @@ def paribus(
         timeout=timeout_s,
         check=False,
     )
+
+
+def scratch_of(directory: Path) -> list[Path]:
+    """Return the scratch directories that the sittings of a study had, in memory too, if there."""
+    with closing(sqlite3.connect(directory / "launches.db")) as db:
+        scratches = [Path(row[0]) for row in db.execute("SELECT scratch FROM sittings")]
+    assert scratches
+    every = [*scratches, *(Path("/dev/shm", path.name) for path in scratches)]
+    return [path for path in every if path.exists()]
 
 
 def command(*words: str | Path) -> list[str]:

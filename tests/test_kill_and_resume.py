@@ -20,7 +20,7 @@ from paribus.store import Store
 from paribus.study.execute import UNFINISHED
 from paribus.study.plan import read_plan
 from processes import children, ended, gone, processes_with
-from studies import RANDOM, command, paribus, write_study
+from studies import RANDOM, command, paribus, scratch_of, write_study
 
 KILLS = 50
 
@@ -36,12 +36,6 @@ def complete_blocks(directory: Path) -> set[int]:
         if all(one.number in stored for one in block)
         for launch in block
     }
-
-
-def left_behind() -> list[Path]:
-    """Return the scratch directories of sittings that this user has, wherever they lie."""
-    places = (Path("/tmp"), Path("/dev/shm"))
-    return [path for place in places for path in place.glob("paribus-????????")]
 
 
 def seconds_to_a_launch(words: list[str | Path], mark: str) -> float:
@@ -106,7 +100,7 @@ def test_fifty_kills_end_with_exactly_the_planned_launches(tmp_path: Path) -> No
     voided = [one for one in everything if one.void is not None]
     assert {one.void for one in voided} <= {UNFINISHED}
     assert len(voided) <= KILLS + 1
-    assert not left_behind()
+    assert scratch_of(out) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

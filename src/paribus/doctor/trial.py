@@ -100,7 +100,7 @@ def try_out(seconds: float, tell: Callable[[str], None], mpi: str | None = None)
     facts: list[Facts] = []
     failed: dict[str, str] = {}
     deadline = time.monotonic() + seconds
-    with LocalHost() as host, tempfile.TemporaryDirectory(prefix="paribus-doctor-") as folder:
+    with LocalHost() as host, tempfile.TemporaryDirectory(dir=host.scratch) as folder:
         number = 0
         while time.monotonic() < deadline and len(failed) < len(TRIALS):
             # Pairs in turn: two of one benchmark follow each other, as the arms of a block do.

@@ -56,7 +56,8 @@ def pilot(
     settings = replace(plan.study.settings, monitor=False, every_s=0.0)
     short = replace(plan, study=replace(plan.study, settings=settings), launches=launches)
     with (
-        tempfile.TemporaryDirectory(prefix="paribus-pilot-") as folder,
+        # There, because the host removes it also when this process is killed.
+        tempfile.TemporaryDirectory(dir=hosts[0].scratch) as folder,
         Store(Path(folder), write=True) as store,
     ):
         execute(short, store, hosts, ready, watch)
