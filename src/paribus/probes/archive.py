@@ -77,9 +77,12 @@ class Archive:
     host: str = ""
 
     def read(self, path: str) -> str | Unknown:
-        """Return the text of a file without surrounding white space, or why there is none."""
+        """Return the text of a file without surrounding white space, or why there is none.
+
+        Nor with a NUL at its end, which Linux 5.15 and others write behind lists of processors.
+        """
         text = self.files.get(path, Unknown.ABSENT)
-        return text if isinstance(text, Unknown) else text.strip()
+        return text if isinstance(text, Unknown) else text.strip("\0").strip()
 
     def text(self, path: str) -> str:
         """Return the text of a file, "" if it is unknown: for files with many facts in them."""
