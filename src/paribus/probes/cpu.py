@@ -101,12 +101,12 @@ def _cpuinfo(archive: Archive) -> dict[str, Any]:
 def _layout(archive: Archive) -> dict[str, Any]:
     """Return sockets, cores and threads that are online, from what each thread states of itself."""
     physical, packages = cores(archive), sockets(archive)
-    known = not isinstance(physical, Unknown)
+    threads = physical if isinstance(physical, Unknown) else one_or_list(map(len, physical))
     return {
         "cpu.count": count_of(archive.read(_CPU + "online")),
         "cpu.sockets": packages if isinstance(packages, Unknown) else len(packages),
-        "cpu.cores": len(physical) if known else physical,
-        "cpu.threads_per_core": one_or_list(map(len, physical)) if known else physical,
+        "cpu.cores": physical if isinstance(physical, Unknown) else len(physical),
+        "cpu.threads_per_core": threads,
         **_caches(archive),
     }
 

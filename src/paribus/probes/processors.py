@@ -65,7 +65,9 @@ def sockets(archive: Archive) -> list[tuple[int, ...]] | Unknown:
         )
         if isinstance(numbers, Unknown):
             return numbers
-        return Unknown.UNSUPPORTED if min(numbers) < 0 else _grouped(zip(cpus, numbers, strict=True))
+        return (
+            Unknown.UNSUPPORTED if min(numbers) < 0 else _grouped(zip(cpus, numbers, strict=True))
+        )
     wrong = _not_parted(cpus, lists)
     return wrong or _grouped(zip(cpus, lists, strict=True))
 

@@ -96,8 +96,8 @@ def ranges(cores: str | Unknown) -> Spans | Unknown:
         return cores
     found: Spans = []
     for part in cores.split(",") if cores else ():
-        low, _, high = part.partition("-")
-        first, last = number(low), number(high or low)
+        low, dash, high = part.partition("-")
+        first, last = number(low), number(high if dash else low)
         if not isinstance(first, int) or not isinstance(last, int) or not first <= last < 1 << 20:
             return Unknown.UNREADABLE
         if first <= (found[-1][1] if found else -1):
