@@ -40,6 +40,16 @@ ALLOWED = (
 """Prefixes of environment variables whose values are facts; of all others only the names count,
 as one hash."""
 
+DEVICE_CLASSES = "^0x(02|03|0108|0604|0b40|12)"
+"""Classes of PCI devices that are read: network, display, NVMe, bridge, coprocessor, accelerator
+(PCI Code and ID Assignment Specification)."""
+
+DEVICE_FILES = (
+    "class vendor device subsystem_vendor subsystem_device current_link_speed current_link_width "
+    "max_link_speed max_link_width numa_node"
+)
+"""What is read of each of them."""
+
 SECRET = "KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CRED|COOKIE|key|token|secret|passw|cred|cookie"
 """What in the name of a variable says that its value is nobody's business."""
 
@@ -77,9 +87,12 @@ class Archive:
     host: str = ""
 
     def read(self, path: str) -> str | Unknown:
-        """Return the text of a file without surrounding white space, or why there is none."""
+        """Return the text of a file without surrounding white space, or why there is none.
+
+        Nor with a NUL at its end, which Linux 5.15 and others write behind lists of processors.
+        """
         text = self.files.get(path, Unknown.ABSENT)
-        return text if isinstance(text, Unknown) else text.strip()
+        return text if isinstance(text, Unknown) else text.strip("\0").strip()
 
     def text(self, path: str) -> str:
         """Return the text of a file, "" if it is unknown: for files with many facts in them."""
@@ -152,6 +165,8 @@ def script() -> str:
         ("@QUERY@", QUERY),
         ("@ALLOWED@", "|".join(ALLOWED)),
         ("@SECRET@", SECRET),
+        ("@CLASSES@", DEVICE_CLASSES),
+        ("@DEVICE@", DEVICE_FILES),
     ):
         text = text.replace(mark, value)
     return text

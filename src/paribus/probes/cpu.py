@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
+from paribus.probes.processors import CPU as _CPU
+from paribus.probes.processors import cores, sockets
 from paribus.probes.values import all_known, count_of, fields, number, one_or_list, read_all, scalar
 
-_CPU = "/sys/devices/system/cpu/"
 _FILES = {
     "cpu.online": _CPU + "online",
     "cpu.isolated": _CPU + "isolated",
@@ -98,22 +99,16 @@ def _cpuinfo(archive: Archive) -> dict[str, Any]:
 
 
 def _layout(archive: Archive) -> dict[str, Any]:
-    """Return sockets, cores and threads, from the topology that every core states of itself."""
-    cores = archive.names(_CPU + "*/topology/physical_package_id")
-
-    def read(name: str) -> list[str] | Unknown:
-        return all_known(archive.read(f"{_CPU}{core}/topology/{name}") for core in cores)
-
-    packages, siblings = read("physical_package_id"), read("thread_siblings_list")
-    facts: dict[str, Any] = {"cpu.count": count_of(archive.read(_CPU + "online"))}
-    if isinstance(packages, Unknown) or isinstance(siblings, Unknown) or not cores:
-        why = next((p for p in (packages, siblings) if isinstance(p, Unknown)), Unknown.ABSENT)
-        facts |= dict.fromkeys(("cpu.sockets", "cpu.cores", "cpu.threads_per_core"), why)
-        return facts | _caches(archive)
-    facts["cpu.sockets"] = len(set(packages))
-    facts["cpu.cores"] = len(set(siblings))
-    facts["cpu.threads_per_core"] = one_or_list(count_of(group) for group in siblings)
-    return facts | _caches(archive)
+    """Return sockets, cores and threads that are online, from what each thread states of itself."""
+    physical, packages = cores(archive), sockets(archive)
+    threads = physical if isinstance(physical, Unknown) else one_or_list(map(len, physical))
+    return {
+        "cpu.count": count_of(archive.read(_CPU + "online")),
+        "cpu.sockets": packages if isinstance(packages, Unknown) else len(packages),
+        "cpu.cores": physical if isinstance(physical, Unknown) else len(physical),
+        "cpu.threads_per_core": threads,
+        **_caches(archive),
+    }
 
 
 def _caches(archive: Archive) -> dict[str, Any]:

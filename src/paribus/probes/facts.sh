@@ -132,10 +132,9 @@ paths_of_groups() {
 paths_of_devices() {
     section interrupts >&3
     count=0
-    for class in $(grep -a -l -E '^0x(02|03|0108|0604|0b40|12)' /sys/bus/pci/devices/*/class 2>/dev/null); do
+    for class in $(grep -a -l -E '@CLASSES@' /sys/bus/pci/devices/*/class 2>/dev/null); do
         device=${class%/class}
-        for name in class vendor device subsystem_vendor subsystem_device current_link_speed \
-            current_link_width max_link_speed max_link_width numa_node; do
+        for name in @DEVICE@; do
             printf '%s\n' "$device/$name"
         done
         IFS= read -r code <"$class"

@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from paribus.errors import UserError
-from paribus.probes.archive import FILE_BYTES, MOST_BYTES, Archive, Unknown, patterns
+from paribus.probes.archive import (
+    DEVICE_CLASSES,
+    DEVICE_FILES,
+    FILE_BYTES,
+    MOST_BYTES,
+    Archive,
+    Unknown,
+    patterns,
+)
 
 _MEMBERS = 20_000
 
@@ -34,12 +43,29 @@ def from_root(root: Path) -> Archive:
         return _archive(parts, str(root))
     if not root.is_dir():
         raise UserError("no such directory", place=str(root), mend="name a root or an archive")
-    files: dict[str, str | Unknown] = {}
-    for pattern in patterns():
-        found = sorted(root.glob(pattern.lstrip("/")))
-        for path in found:
-            files["/" + str(path.relative_to(root))] = read_file(path)
-    return Archive(files, links=dict(_links(root, files)))
+    root = root.resolve()  # or links would seem to lead out of it
+    files = files_of(root, patterns()) | _devices(root)
+    return Archive(files, links=dict(_links(root)))
+
+
+def files_of(root: Path, wanted: Iterable[str]) -> dict[str, str | Unknown]:
+    """Return the text of each file under `root` that one of the shell patterns `wanted` means."""
+    found = (path for pattern in wanted for path in sorted(root.glob(pattern.lstrip("/"))))
+    return {"/" + str(path.relative_to(root)): read_file(path) for path in found}
+
+
+def _devices(root: Path) -> dict[str, str | Unknown]:
+    """Return the files of those PCI devices that facts.sh reads, by the class that each states."""
+    wanted = re.compile(DEVICE_CLASSES)
+    devices = root.glob("sys/bus/pci/devices/*/class")
+    states = {path: read_file(path) for path in devices}
+    names = [
+        f"{path.parent.relative_to(root)}/{name}"
+        for path, code in sorted(states.items())
+        if isinstance(code, str) and wanted.match(code)
+        for name in DEVICE_FILES.split()
+    ]
+    return {"/" + name: read_file(root / name) for name in names}
 
 
 def from_tar(path: Path) -> Archive:
@@ -154,7 +180,7 @@ def read_file(path: Path) -> str | Unknown:
     return Unknown.CUT if len(data) > FILE_BYTES else data.decode(errors="replace")
 
 
-def _links(root: Path, files: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+def _links(root: Path) -> Iterator[tuple[str, str]]:
     """Yield where the devices of /sys lead to, as facts.sh does."""
     for pattern in (
         *("sys/class/net/*/device", "sys/class/net/*/device/driver", "sys/class/net/*/master"),

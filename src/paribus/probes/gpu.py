@@ -149,11 +149,14 @@ def _cell(text: str) -> Any:
 def _from_driver(archive: Archive) -> list[Device]:
     """Return the GPUs that the NVIDIA driver lists in /proc: model and firmware, no more."""
     devices = []
-    for address in archive.names("/proc/driver/nvidia/gpus/*/information"):
-        text = archive.text(f"/proc/driver/nvidia/gpus/{address}/information")
-        info = dict(fields(text))
-        row = {"name": scalar(info.get("Model", "")), "pci.bus_id": address}
-        row["vbios_version"] = scalar(info.get("Video BIOS", ""))
+    base = "/proc/driver/nvidia/gpus/"
+    files = ("information", "numa_status")
+    for address in sorted({name for file in files for name in archive.names(f"{base}*/{file}")}):
+        text = archive.read(f"{base}{address}/information")
+        info = dict(fields(text)) if isinstance(text, str) else {}
+        missing = text if isinstance(text, Unknown) else ""
+        row = {"name": scalar(info.get("Model", missing)), "pci.bus_id": address}
+        row["vbios_version"] = scalar(info.get("Video BIOS", missing))
         devices.append(gpu_device(row, archive))
     return devices
 

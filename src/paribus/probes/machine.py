@@ -10,53 +10,52 @@ import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from paribus.model import Facts
-from paribus.probes.archive import Archive, patterns
-from paribus.probes.files import read_file
+from paribus.probes.archive import Archive, Unknown, patterns
+from paribus.probes.clock import clock_facts
+from paribus.probes.cpu import cpu_facts
+from paribus.probes.dmi import dmi_facts
+from paribus.probes.files import files_of, read_file
+from paribus.probes.kernel import kernel_facts
 from paribus.probes.load import TICKS_PER_S, Readings, background_load
-from paribus.probes.values import about
+from paribus.probes.memory import memory_facts
+from paribus.probes.net import net_facts
+from paribus.probes.processors import core_paths, cores_of
 
-_FILES = {
-    "cpu.governor": "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
-    "cpu.smt": "sys/devices/system/cpu/smt/control",
-    "cpu.online": "sys/devices/system/cpu/online",
-    "cpu.isolated": "sys/devices/system/cpu/isolated",
-    "memory.transparent_hugepage": "sys/kernel/mm/transparent_hugepage/enabled",
-    "memory.numa_balancing": "proc/sys/kernel/numa_balancing",
-    "os.release": "proc/sys/kernel/osrelease",
-    "os.build": "proc/sys/kernel/version",
-    "os.autogroup": "proc/sys/kernel/sched_autogroup_enabled",
-    "clock.source": "sys/devices/system/clocksource/clocksource0/current_clocksource",
-    "net.congestion_control": "proc/sys/net/ipv4/tcp_congestion_control",
-    "machine.vendor": "sys/class/dmi/id/sys_vendor",
-    "machine.product": "sys/class/dmi/id/product_name",
-}
-_CPUINFO = {
-    "vendor_id": "cpu.vendor",
-    "model name": "cpu.model",
-    "microcode": "cpu.microcode",
-    "cache size": "cpu.cache",
-}
+_PATTERNS = (
+    *("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu/smt/control"),
+    *("/sys/devices/system/cpu/online", "/sys/devices/system/cpu/isolated"),
+    "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor",
+    *("/sys/kernel/mm/transparent_hugepage/enabled", "/proc/sys/kernel/numa_balancing"),
+    *("/proc/sys/kernel/osrelease", "/proc/sys/kernel/version"),
+    "/proc/sys/kernel/sched_autogroup_enabled",
+    "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+    "/proc/sys/net/ipv4/tcp_congestion_control",
+    *("/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name"),
+)
+_KEYS = (
+    *("cpu.vendor", "cpu.model", "cpu.microcode", "cpu.cache", "cpu.hypervisor", "cpu.governor"),
+    *("cpu.smt", "cpu.online", "cpu.isolated", "memory.total_kib", "memory.numa_balancing"),
+    *("memory.transparent_hugepage", "os.release", "os.build", "os.autogroup", "clock.source"),
+    *("net.congestion_control", "machine.vendor", "machine.product"),
+)
+_GROUPS = (cpu_facts, memory_facts, kernel_facts, clock_facts, net_facts, dmi_facts)
 
 
-def machine_facts(root: Path = Path("/")) -> dict[str, str | int | float]:
-    """Return what is known of the machine under `root` and should not change during a study."""
-    facts: dict[str, str | int | float] = {}
-    for key, name in _FILES.items():
-        text = _read(root / name)
-        if text:
-            facts[key] = text
-    for line in _read(root / "proc/cpuinfo").split("\n\n")[0].splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() in _CPUINFO:
-            facts[_CPUINFO[name.strip()]] = value.strip()
-        elif name.strip() == "flags":
-            facts["cpu.hypervisor"] = "yes" if "hypervisor" in value.split() else "no"
-    for line in _read(root / "proc/meminfo").splitlines():
-        if line.startswith("MemTotal:"):
-            facts["memory.total_kib"] = about(int(line.split()[1]), 3)
-    return facts
+def machine_facts(root: Path = Path("/")) -> dict[str, Any]:
+    """Return what is known of the machine under `root` and should not change during a study.
+
+    As facts.sh has it on a node: by the same parsers.
+    """
+    archive = Archive(files_of(root, _PATTERNS))
+    found: dict[str, Any] = {}
+    for group in _GROUPS:
+        found |= group(archive)
+    return {
+        key: found[key] for key in _KEYS if found[key] != "" and not isinstance(found[key], Unknown)
+    }
 
 
 def load_facts(root: Path = Path("/")) -> Facts:
@@ -149,12 +148,8 @@ def siblings(
     root: Path = Path("/"), allowed: frozenset[int] = frozenset()
 ) -> list[tuple[int, ...]]:
     """Return the `allowed` hardware threads of each physical core, in the order of the first."""
-    found: dict[str, tuple[int, ...]] = {}
-    for core in sorted(allowed):
-        base = root / f"sys/devices/system/cpu/cpu{core}/topology"
-        name = _read(base / "thread_siblings_list") or str(core)
-        found[name] = (*found.get(name, ()), core)
-    return list(found.values())
+    files = {path: read_file(root / path.lstrip("/")) for path in core_paths(allowed)}
+    return cores_of(Archive(files), allowed)
 
 
 def shares(physical: Sequence[tuple[int, ...]], parts: int) -> list[tuple[int, ...]]:

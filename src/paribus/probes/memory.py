@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
@@ -9,10 +11,11 @@ from paribus.probes.values import (
     about,
     all_known,
     chosen,
-    count_of,
+    common,
     fields,
     number,
     one_or_list,
+    ranges,
     read_all,
     scalar,
 )
@@ -65,17 +68,67 @@ def _kib(info: str | Unknown, name: str) -> int | float | Unknown:
 
 
 def _numa(archive: Archive) -> dict[str, Any]:
-    nodes = archive.names(_NODE + "node*/cpulist")
-    if not nodes:
+    """Return the nodes that hold memory of the processors, and what is near what.
+
+    The memory of NVIDIA GPUs that the driver makes nodes of is counted apart.
+    """
+    names = archive.names(_NODE + "node*/cpulist")
+    if not names:
         return {"numa.nodes": Unknown.ABSENT}
+    gpus = _gpu_nodes(archive)
+    sizes = {n: _kib(archive.read(f"{_NODE}node{n}/meminfo"), "MemTotal") for n in names}
+    cpus = _cpus_of_nodes(archive, names)
+    if isinstance(gpus, Unknown) or isinstance(cpus, Unknown):
+        why = gpus if isinstance(gpus, Unknown) else cpus
+        return dict.fromkeys(("numa.nodes", *_OF_NODES), why)
+    kept = [n for n in names if n not in gpus and (cpus[n] or sizes[n] != 0)]
+    known = all_known(sizes[n] for n in kept)
     return {
-        "numa.nodes": len(nodes),
-        "numa.cpus": all_known(count_of(archive.read(f"{_NODE}node{n}/cpulist")) for n in nodes),
-        "numa.memory_balance": _balance(
-            [_kib(archive.read(f"{_NODE}node{n}/meminfo"), "MemTotal") for n in nodes]
-        ),
-        "numa.distance": all_known(scalar(archive.read(f"{_NODE}node{n}/distance")) for n in nodes),
+        "numa.nodes": known if isinstance(known, Unknown) else sum(size > 0 for size in known),
+        "numa.cpus": [cpus[n] for n in kept],
+        "numa.memory_balance": _balance([sizes[n] for n in kept]),
+        "numa.distance": all_known(_distances(archive, n, names, kept) for n in kept),
+        **({"numa.gpu_nodes": len(gpus)} if gpus else {}),
     }
+
+
+_OF_NODES = ("numa.cpus", "numa.memory_balance", "numa.distance")
+
+
+def _gpu_nodes(archive: Archive) -> set[str] | Unknown:
+    """Return the numbers of the nodes that are a GPU's memory, as the NVIDIA driver states them."""
+    base = "/proc/driver/nvidia/gpus/"
+    texts = all_known(
+        archive.read(f"{base}{gpu}/numa_status") for gpu in archive.names(base + "*/numa_status")
+    )
+    if isinstance(texts, Unknown):
+        return texts
+    return {dict(fields(text)).get("Node", "") for text in texts} - {"", "-1"}
+
+
+def _cpus_of_nodes(archive: Archive, names: Sequence[str]) -> dict[str, int] | Unknown:
+    """Return how many processors of each node are online; UNREADABLE where two nodes share one."""
+    lists = {n: ranges(archive.read(f"{_NODE}node{n}/cpulist")) for n in names}
+    online = ranges(archive.read("/sys/devices/system/cpu/online"))
+    known = all_known(lists.values())
+    if isinstance(known, Unknown):
+        return known
+    spans = sorted(span for found in known for span in found)
+    if any(later[0] <= earlier[1] for earlier, later in pairwise(spans)):
+        return Unknown.UNREADABLE
+    within = spans if isinstance(online, Unknown) else online
+    return {n: common(found, within) for n, found in zip(names, known, strict=True)}
+
+
+def _distances(archive: Archive, node: str, names: Sequence[str], kept: Sequence[str]) -> Any:
+    """Return the distances from `node` to those `kept` of all nodes, as the kernel writes them."""
+    text = archive.read(f"{_NODE}node{node}/distance")
+    if isinstance(text, Unknown):
+        return text
+    row = text.split()
+    if len(row) != len(names):
+        return Unknown.UNREADABLE
+    return scalar(" ".join(cell for n, cell in zip(names, row, strict=True) if n in kept))
 
 
 def _balance(sizes: list[int | float | Unknown]) -> Any:

@@ -16,8 +16,8 @@ _PCI = "/sys/bus/pci/devices/"
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _HOST_BRIDGE = re.compile(r"/(pci[0-9a-f]{4,8}:[0-9a-f]{2})/")
 # PCI base and sub classes (PCI Code and ID Assignment Specification).
-_KINDS = {"0x0108": "nvme", "0x12": "accelerator"}
-_BRIDGE = "0x0604"
+_KINDS = {"0x0108": "nvme", "0x0b40": "coprocessor", "0x12": "accelerator"}
+_OTHERS = {"0x02": "network", "0x03": "display"}
 
 
 def addresses(path: str) -> list[str]:
@@ -56,14 +56,27 @@ def link(archive: Archive, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
 def pci_facts(archive: Archive) -> dict[str, Any]:
     """Return the facts of PCI devices that have no room of their own, and of the whole tree."""
     devices = []
+    counts: Counter[str] = Counter()
     for address in archive.names(_PCI + "*/class"):
-        code = archive.text(f"{_PCI}{address}/class")
-        kind = next((kind for start, kind in _KINDS.items() if code.startswith(start)), None)
-        if kind:
+        kind = _kind(archive.text(f"{_PCI}{address}/class"))
+        counts[kind] += 1
+        if kind in _KINDS.values():
             hardware, settings = link(archive, archive.links.get(_PCI + address, address))
             irqs = irq_facts(archive, address)
             devices.append(Device(f"pci.{kind}", hardware, settings, {"address": address}, irqs))
-    return {**numbered(devices), **_tree(archive), "pci.acs": _access_control(archive)}
+    del counts[""]
+    return {
+        **numbered(devices),
+        **_tree(archive),
+        "pci.devices": dict(sorted(counts.items())) or Unknown.ABSENT,
+        "pci.acs": _access_control(archive),
+    }
+
+
+def _kind(code: str) -> str:
+    """Return what kind of device states the class `code`; "" for a bridge and what is not read."""
+    table = _KINDS | _OTHERS
+    return next((kind for start, kind in table.items() if code.startswith(start)), "")
 
 
 # Bits of the ACS control register (PCI Express Base Specification, 7.7.11): source validation,

@@ -84,15 +84,48 @@ def fields(text: str, separator: str = ":") -> list[tuple[str, str]]:
     return [(name.strip(), value.strip()) for name, sep, value in pairs if sep]
 
 
-def count_of(cores: str | Unknown) -> int | Unknown:
-    """Return how many cores a kernel list such as "0-3,8" names."""
+Spans = list[tuple[int, int]]
+
+
+def ranges(cores: str | Unknown) -> Spans | Unknown:
+    """Return the first and the last core of each part of a kernel list such as "0-3,8".
+
+    UNREADABLE unless they ascend, as the kernel writes them: none is counted twice.
+    """
     if isinstance(cores, Unknown):
         return cores
-    total = 0
+    found: Spans = []
     for part in cores.split(",") if cores else ():
-        low, _, high = part.partition("-")
-        first, last = number(low), number(high or low)
+        low, dash, high = part.partition("-")
+        first, last = number(low), number(high if dash else low)
         if not isinstance(first, int) or not isinstance(last, int) or not first <= last < 1 << 20:
             return Unknown.UNREADABLE
-        total += last - first + 1
+        if first <= (found[-1][1] if found else -1):
+            return Unknown.UNREADABLE
+        found.append((first, last))
+    return found
+
+
+def count_of(cores: str | Unknown) -> int | Unknown:
+    """Return how many cores a kernel list such as "0-3,8" names."""
+    spans = ranges(cores)
+    return spans if isinstance(spans, Unknown) else sum(last - first + 1 for first, last in spans)
+
+
+def common(one: Spans, other: Spans) -> int:
+    """Return how many cores both name."""
+    total, pending = 0, list(reversed(other))
+    for first, last in one:
+        while pending and pending[-1][1] < first:
+            pending.pop()
+        while pending and pending[-1][0] <= last:
+            total += min(last, pending[-1][1]) - max(first, pending[-1][0]) + 1
+            if pending[-1][1] > last:
+                break
+            pending.pop()
     return total
+
+
+def holds(spans: Spans, core: int) -> bool:
+    """Return whether `core` is among them."""
+    return any(first <= core <= last for first, last in spans)
