@@ -19,7 +19,9 @@ int main(int argc, char** argv) {
             MPI_Alltoall(out.data, static_cast<int>(bytes), MPI_BYTE, in.data,
                          static_cast<int>(bytes), MPI_BYTE, session.comm);
         };
-        const auto block = [&](Buffer& b, int r) { return b.data + static_cast<std::size_t>(r) * size; };
+        const auto block = [&](Buffer& b, int r) {
+            return b.data + static_cast<std::size_t>(r) * size;
+        };
         const auto prepare = [&] {
             ++salt;
             for (int r = 0; r < ranks; ++r) {

@@ -4,8 +4,8 @@
 using namespace paribus;
 
 int main(int argc, char** argv) {
-    Session session({"bandwidth", "One way between two ranks, in windows of 64 messages.", Ranks::two,
-                     "1:1048576"},
+    Session session({"bandwidth", "One way between two ranks, in windows of 64 messages.",
+                     Ranks::two, "1:1048576"},
                     argc, argv);
     for (const long bytes : session.arguments.bytes) {
         Windows windows(session, bytes, false);

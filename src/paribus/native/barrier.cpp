@@ -4,8 +4,8 @@
 using namespace paribus;
 
 int main(int argc, char** argv) {
-    Session session({"barrier", "Time of MPI_Barrier, slowest rank.", Ranks::several, nullptr}, argc,
-                    argv);
+    Session session({"barrier", "Time of MPI_Barrier, slowest rank.", Ranks::several, nullptr},
+                    argc, argv);
     const auto nothing = [] {};
     const auto call = [](long) { MPI_Barrier(MPI_COMM_WORLD); };
     measure_collective(session, "{}", 0, call, nothing, nothing);

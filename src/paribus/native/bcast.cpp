@@ -4,8 +4,8 @@
 using namespace paribus;
 
 int main(int argc, char** argv) {
-    Session session({"bcast", "Time of MPI_Bcast, slowest rank.", Ranks::several, "1:1048576"}, argc,
-                    argv);
+    Session session({"bcast", "Time of MPI_Bcast, slowest rank.", Ranks::several, "1:1048576"},
+                    argc, argv);
     const int rank = session.rank;
     // Within a batch the next rank is root each time: it cannot send before it has received, so
     // that operations do not overlap. OSU's and Intel's programs keep rank 0.

@@ -4,9 +4,10 @@
 using namespace paribus;
 
 int main(int argc, char** argv) {
-    Session session({"bibandwidth", "Both ways at once between two ranks, in windows of 64 messages.", Ranks::two,
-                     "1:1048576"},
-                    argc, argv);
+    Session session(
+        {"bibandwidth", "Both ways at once between two ranks, in windows of 64 messages.",
+         Ranks::two, "1:1048576"},
+        argc, argv);
     for (const long bytes : session.arguments.bytes) {
         Windows windows(session, bytes, true);
         Series series = windows.measure(false, {100, 10}, {20, 2});

@@ -4,9 +4,10 @@
 using namespace paribus;
 
 int main(int argc, char** argv) {
-    Session session({"message_rate", "Messages per second of all pairs of ranks at once, in windows of 64.",
-                     Ranks::even, "1:1048576"},
-                    argc, argv);
+    Session session(
+        {"message_rate", "Messages per second of all pairs of ranks at once, in windows of 64.",
+         Ranks::even, "1:1048576"},
+        argc, argv);
     const int pairs = session.ranks / 2;
     for (const long bytes : session.arguments.bytes) {
         Windows windows(session, bytes, false);

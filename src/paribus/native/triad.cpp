@@ -17,8 +17,10 @@ void triad(double* __restrict a, const double* __restrict b, const double* __res
 }  // namespace
 
 int main(int argc, char** argv) {
-    Spec spec{"triad", "Memory bandwidth of a[i] = b[i] + s * c[i], all ranks at once.", Ranks::any,
-              "67108864", 8, 8, 3};
+    Spec spec{"triad",    "Memory bandwidth of a[i] = b[i] + s * c[i], all ranks at once.",
+              Ranks::any, "67108864",
+              8,          8,
+              3};
     spec.likes = false;
     Session session(spec, argc, argv);
     for (const long bytes : session.arguments.bytes) {
@@ -50,7 +52,8 @@ int main(int argc, char** argv) {
         series.metric = "bandwidth";
         series.unit = "GB/s";
         // Two loads and a store of 8 bytes; what a cache reads in order to write is not counted.
-        for (double& ns : series.samples) ns = 3.0 * static_cast<double>(bytes) * session.ranks / ns;
+        for (double& ns : series.samples)
+            ns = 3.0 * static_cast<double>(bytes) * session.ranks / ns;
         session.keep(std::move(series));
     }
     return session.finish();

@@ -202,8 +202,9 @@ inline std::string usage(const Spec& spec) {
     std::string text = std::string("usage: mpirun -n RANKS ") + spec.name + " [arguments]\n" +
                        spec.summary + "\n\n";
     if (spec.bytes != nullptr)
-        text += std::string("  --bytes LIST|FROM:TO   sizes, such as 8,4096 or 1:1048576 (default ") +
-                spec.bytes + ")\n";
+        text +=
+            std::string("  --bytes LIST|FROM:TO   sizes, such as 8,4096 or 1:1048576 (default ") +
+            spec.bytes + ")\n";
     if (spec.libraries)
         text +=
             "  --libraries DIR        where libparibus_0000.so and the following lie\n"

@@ -188,7 +188,8 @@ private:
         std::vector<char> all(static_cast<std::size_t>(width) * static_cast<std::size_t>(ranks));
         MPI_Allgather(own, width, MPI_CHAR, all.data(), width, MPI_CHAR, MPI_COMM_WORLD);
         std::vector<std::string> texts;
-        for (int r = 0; r < ranks; ++r) texts.emplace_back(&all[static_cast<std::size_t>(r) * width]);
+        for (int r = 0; r < ranks; ++r)
+            texts.emplace_back(&all[static_cast<std::size_t>(r) * width]);
         return texts;
     }
 
@@ -211,8 +212,10 @@ private:
         for (const long size : arguments.bytes) largest = std::max(largest, size);
         const double per_rank = static_cast<double>(largest) *
                                 static_cast<double>(spec.own_buffers + spec.rank_buffers * ranks);
-        for (const auto& boot : boots_) neighbours += boot == boots_[static_cast<std::size_t>(rank)];
-        int short_of = per_rank * static_cast<double>(neighbours) > 0.9 * available_bytes(), any = 0;
+        for (const auto& boot : boots_)
+            neighbours += boot == boots_[static_cast<std::size_t>(rank)];
+        int short_of = per_rank * static_cast<double>(neighbours) > 0.9 * available_bytes(),
+            any = 0;
         MPI_Allreduce(&short_of, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
         if (any != 0)
             refuse("buffers for " + std::to_string(largest) + " bytes do not fit in memory (" +
@@ -258,7 +261,8 @@ private:
             MPI_Bcast(&origin, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
             const int n = static_cast<int>(series.starts.size());
             std::vector<double> at, first(series.starts.size()), last(series.starts.size());
-            for (const auto t : series.starts) at.push_back(since(origin, t, offset_start_, offset_end));
+            for (const auto t : series.starts)
+                at.push_back(since(origin, t, offset_start_, offset_end));
             MPI_Reduce(at.data(), first.data(), n, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
             MPI_Reduce(at.data(), last.data(), n, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
             for (std::size_t i = 0; i < last.size(); ++i) last[i] = 1e-3 * (last[i] - first[i]);

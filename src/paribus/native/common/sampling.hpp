@@ -70,8 +70,9 @@ double usual_ns(const Session& session, Operation& operation, long batch, double
 // by, in nanoseconds. Collective; the answer is the same on all ranks.
 //
 // A share is taken of the operation as it is. Waiting also empties the processor's pipeline and
-// changes how polling ranks meet, tens of nanoseconds that only show in place: so what a first guess
-// adds is measured, in windows that alternate with undelayed ones, and the surplus is taken off.
+// changes how polling ranks meet, tens of nanoseconds that only show in place: so what a first
+// guess adds is measured, in windows that alternate with undelayed ones, and the surplus is taken
+// off.
 template <class Operation>
 double set_delay(Session& session, Operation& operation, long batch, double batch_ns, bool delays) {
     const Arguments& asked = session.arguments;
@@ -138,7 +139,8 @@ inline std::vector<double> per_operation(Session& session, const std::vector<dou
     for (const double span : spans_ns) {
         each.push_back((span - session.clock.cost_ns) / static_cast<double>(batch));
         if (each.back() <= 0 && wrong.empty())
-            wrong = "a sample at " + case_text + " is shorter than reading the clock; raise --iterations";
+            wrong = "a sample at " + case_text +
+                    " is shorter than reading the clock; raise --iterations";
     }
     session.give_up_if(wrong);
     return each;

@@ -44,13 +44,12 @@ public:
         const auto operation = [this](long n) { (*this)(n); };
         const long bytes = static_cast<long>(size_);
         prepare();
-        Series series =
-            !session_.like(Like::paribus)
-                ? sample_flow_like(session_, operation,
-                                   counts_of(session_, bytes, osu_small, osu_large),
-                                   session_.ranks / 2, where_)
-            : together ? sample_together(session_, operation, where_)
-                       : sample_flow(session_, operation, session_.rank == 0, where_);
+        Series series = !session_.like(Like::paribus)
+                            ? sample_flow_like(session_, operation,
+                                               counts_of(session_, bytes, osu_small, osu_large),
+                                               session_.ranks / 2, where_)
+                        : together ? sample_together(session_, operation, where_)
+                                   : sample_flow(session_, operation, session_.rank == 0, where_);
         check();
         prepare();
         operation(1);
