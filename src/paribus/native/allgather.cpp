@@ -3,38 +3,21 @@
 
 using namespace paribus;
 
-int main(int argc, char** argv) {
-    Session session({"allgather", "Time of MPI_Allgather, slowest rank.", Ranks::several,
-                     "1:1048576", 1, 1, 1, 1},
-                    argc, argv);
-    const int rank = session.rank, ranks = session.ranks;
-    unsigned salt = 0;
-    for (const long bytes : session.arguments.bytes) {
-        const std::string where = Object().add("bytes", bytes).text();
-        const auto size = static_cast<std::size_t>(bytes);
-        const std::size_t all = size * static_cast<std::size_t>(ranks);
-        Buffer out(size, session.like(Like::imb)), in(all, session.like(Like::imb));
-        session.give_up_if(out.data && in.data ? "" : "no memory left at " + where);
-        const auto call = [&](long) {
-            MPI_Allgather(out.data, static_cast<int>(bytes), MPI_BYTE, in.data,
-                          static_cast<int>(bytes), MPI_BYTE, session.comm);
-        };
-        const auto block = [&](int r) { return in.data + static_cast<std::size_t>(r) * size; };
-        const auto prepare = [&] {
-            ++salt;
-            fill(out.data, size, rank, 0, salt);
-            for (int r = 0; r < ranks; ++r) poison(block(r), size, r, 0, salt);
-        };
-        const auto check = [&] {
-            session.corrupt(in.data, all);
-            long wrong = -1;
-            for (int r = 0; r < ranks && wrong < 0; ++r) {
-                wrong = first_wrong(block(r), size, r, 0, salt);
-                if (wrong >= 0) wrong += r * bytes;
-            }
-            session.verify(where, wrong, all);
-        };
-        measure_collective(session, where, bytes, call, prepare, check);
+struct Allgather : Collective {
+    using Collective::Collective;
+    static constexpr Spec spec() {
+        Spec spec = collective("allgather", "Time of MPI_Allgather, slowest rank.");
+        spec.in_for_each_rank = true;
+        return spec;
     }
-    return session.finish();
-}
+    void call(long) const {
+        MPI_Allgather(out.data, count, MPI_BYTE, in.data, count, MPI_BYTE, comm);
+    }
+    void prepare() const {
+        fill(out.data, size, rank, 0, salt);
+        poison_blocks(0);
+    }
+    long wrong() const { return wrong_block(0); }
+};
+
+int main(int argc, char** argv) { return run<Allgather>(argc, argv); }

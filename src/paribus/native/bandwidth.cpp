@@ -1,19 +1,14 @@
 // One way: bytes per second that windows of messages carry between two ranks.
-#include "common/windows.hpp"
+#include "common/pairs.hpp"
 
 using namespace paribus;
 
-int main(int argc, char** argv) {
-    Session session({"bandwidth", "One way between two ranks, in windows of 64 messages.", Ranks::two,
-                     "1:1048576"},
-                    argc, argv);
-    for (const long bytes : session.arguments.bytes) {
-        Windows windows(session, bytes, false);
-        Series series = windows.measure(false, {100, 10}, {20, 2});
-        series.metric = "bandwidth";
-        series.unit = "MB/s";
-        for (double& ns : series.samples) ns = 1e3 * 1 * window * static_cast<double>(bytes) / ns;
-        session.keep(std::move(series));
+struct Bandwidth : Windows {
+    using Windows::Windows;
+    static constexpr Spec spec() {
+        return windows("bandwidth", "One way between two ranks, in windows of 64 messages.");
     }
-    return session.finish();
-}
+    double figure(double ns) const { return 1e3 * window * count / ns; }
+};
+
+int main(int argc, char** argv) { return run<Bandwidth>(argc, argv); }

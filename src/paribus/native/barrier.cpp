@@ -3,11 +3,16 @@
 
 using namespace paribus;
 
-int main(int argc, char** argv) {
-    Session session({"barrier", "Time of MPI_Barrier, slowest rank.", Ranks::several, nullptr}, argc,
-                    argv);
-    const auto nothing = [] {};
-    const auto call = [](long) { MPI_Barrier(MPI_COMM_WORLD); };
-    measure_collective(session, "{}", 0, call, nothing, nothing);
-    return session.finish();
-}
+struct Barrier : Collective {
+    using Collective::Collective;
+    static constexpr Spec spec() {
+        Spec spec = collective("barrier", "Time of MPI_Barrier, slowest rank.");
+        spec.sizes = nullptr;
+        return spec;
+    }
+    void call(long) const { MPI_Barrier(MPI_COMM_WORLD); }
+    void prepare() const {}
+    long wrong() const { return -1; }
+};
+
+int main(int argc, char** argv) { return run<Barrier>(argc, argv); }

@@ -17,11 +17,7 @@ std::string numbered(const char* format, long library, long function = 0) {
 }
 
 void keep(Session& session, const char* metric, const std::string& where, double ms) {
-    Series series;
-    series.case_text = where;
-    series.metric = metric;
-    series.unit = "ms";
-    series.samples = {0};
+    Series series{where, metric, 1, {0}, {}};
     MPI_Allreduce(&ms, series.samples.data(), 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     session.keep(std::move(series));
 }
@@ -31,11 +27,15 @@ double ms_since(std::int64_t start) { return 1e-6 * static_cast<double>(now_ns()
 }  // namespace
 
 int main(int argc, char** argv) {
-    Spec spec{"loader", "Start-up, loading of shared libraries and first calls, slowest rank.",
-              Ranks::any, nullptr};
+    Spec spec;
+    spec.name = "loader";
+    spec.summary = "Start-up, loading of shared libraries and first calls, slowest rank.";
+    spec.unit = "ms";
+    spec.sizes = nullptr;
     spec.likes = false;
     spec.libraries = true;
-    Session session(spec, argc, argv);
+    Session session(spec);
+    session.start(argc, argv);
     const long count = session.arguments.count, functions = session.arguments.functions;
     const std::string where = Object().add("libraries", count).add("functions", functions).text();
     std::vector<std::string> paths;

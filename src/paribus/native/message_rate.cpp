@@ -1,20 +1,20 @@
 // Message rate: messages per second that all pairs of ranks together send in windows.
-#include "common/windows.hpp"
+#include "common/pairs.hpp"
 
 using namespace paribus;
 
-int main(int argc, char** argv) {
-    Session session({"message_rate", "Messages per second of all pairs of ranks at once, in windows of 64.",
-                     Ranks::even, "1:1048576"},
-                    argc, argv);
-    const int pairs = session.ranks / 2;
-    for (const long bytes : session.arguments.bytes) {
-        Windows windows(session, bytes, false);
-        Series series = windows.measure(true, {100, 10}, {20, 2});
-        series.metric = "message_rate";
-        series.unit = "msg/s";
-        for (double& ns : series.samples) ns = 1e9 * window * pairs / ns;
-        session.keep(std::move(series));
+struct MessageRate : Windows {
+    using Windows::Windows;
+    static constexpr Spec spec() {
+        Spec spec = windows("message_rate",
+                            "Messages per second of all pairs of ranks at once, in windows of 64.");
+        spec.ranks = Ranks::even;
+        spec.metric = "message_rate";
+        spec.unit = "msg/s";
+        spec.start = Start::together;
+        return spec;
     }
-    return session.finish();
-}
+    double figure(double ns) const { return 1e9 * window * (ranks / 2) / ns; }
+};
+
+int main(int argc, char** argv) { return run<MessageRate>(argc, argv); }

@@ -17,12 +17,20 @@ void triad(double* __restrict a, const double* __restrict b, const double* __res
 }  // namespace
 
 int main(int argc, char** argv) {
-    Spec spec{"triad", "Memory bandwidth of a[i] = b[i] + s * c[i], all ranks at once.", Ranks::any,
-              "67108864", 8, 8, 3};
+    Spec spec;
+    spec.name = "triad";
+    spec.summary = "Memory bandwidth of a[i] = b[i] + s * c[i], all ranks at once.";
+    spec.metric = "bandwidth";
+    spec.unit = "GB/s";
+    spec.sizes = "67108864";
+    spec.least_size = sizeof(double);
+    spec.element_size = sizeof(double);
+    spec.buffers = 3;
     spec.likes = false;
-    Session session(spec, argc, argv);
+    Session session(spec);
+    session.start(argc, argv);
     for (const long bytes : session.arguments.bytes) {
-        const std::string where = Object().add("bytes", bytes).text();
+        const std::string where = session.case_text(bytes);
         const auto size = static_cast<std::size_t>(bytes);
         const std::size_t n = size / sizeof(double);
         Buffer a(size), b(size), c(size);
@@ -38,19 +46,18 @@ int main(int argc, char** argv) {
             for (long i = 0; i < count; ++i) {
                 triad(sum, first, second, n);
                 asm volatile("" : : "r"(sum) : "memory");  // every pass must be carried out
-                session.delay.spend();
+                session.delay();
             }
         };
-        Series series = sample_together(session, passes, where);
+        Series series = sample_together(session, passes, true, where);
         session.corrupt(a.data, size);
         long wrong = -1;
         for (std::size_t i = 0; i < n && wrong < 0; ++i)
             if (sum[i] != first_term(i) + scale * second_term(i)) wrong = static_cast<long>(i);
         session.verify(where, wrong, n);
-        series.metric = "bandwidth";
-        series.unit = "GB/s";
         // Two loads and a store of 8 bytes; what a cache reads in order to write is not counted.
-        for (double& ns : series.samples) ns = 3.0 * static_cast<double>(bytes) * session.ranks / ns;
+        for (double& ns : series.samples)
+            ns = 3.0 * static_cast<double>(bytes) * session.ranks / ns;
         session.keep(std::move(series));
     }
     return session.finish();

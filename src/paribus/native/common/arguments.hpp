@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "json.hpp"
@@ -16,22 +17,34 @@ namespace paribus {
 
 enum class Ranks { any, two, even, several };
 enum class Like { paribus, osu, imb };
+enum class Start { together, flow };  // each sample with all ranks, or back to back
 
+// What a kernel is; what it leaves out is usual.
 struct Spec {
-    const char* name;
-    const char* summary;
-    Ranks ranks;
-    const char* bytes;       // default of --bytes; nullptr: the kernel has no sizes
-    long least_bytes = 1;    // smallest size that makes sense
-    long unit_bytes = 1;     // sizes must be multiples of this
-    long own_buffers = 2;    // buffers of `bytes` that a rank holds ...
-    long rank_buffers = 0;   // ... and those that it holds once per rank
-    bool likes = true;       // can measure as other programs define it
-    bool libraries = false;  // takes --libraries, --count, --functions
+    const char* name = "";
+    const char* summary = "";
+    Ranks ranks = Ranks::any;
+    const char* metric = "";
+    const char* unit = "";
+    const char* sizes = "1:1048576";  // default of --bytes; nullptr: the kernel has no sizes
+    long least_size = 1;              // that makes sense
+    long element_size = 1;            // sizes must be multiples of this
+    int buffers = 2;                  // that a rank holds, of one size each,
+    bool out_for_each_rank = false;   // or of one for every rank
+    bool in_for_each_rank = false;
+    bool pairs = false;  // of ranks exchange messages, and the lower one measures
+    Start start = Start::together;
+    long osu_iterations = 0;  // of OSU's program for it, up to 8 KiB and above
+    long osu_warmup = 0;
+    long osu_large_iterations = 0;
+    long osu_large_warmup = 0;
+    std::size_t imb_room = 0;  // behind each buffer, with --like imb
+    bool likes = true;         // can measure as other programs define it
+    bool libraries = false;    // takes --libraries, --count, --functions
 };
 
 struct Arguments {
-    std::vector<long> bytes;
+    std::vector<long> bytes{0};  // of each case; one case where the kernel has no sizes
     long samples = 200;
     bool samples_given = false;
     long warmup = -1;
@@ -88,7 +101,7 @@ inline std::string read_sizes(const Spec& spec, const std::string& text, std::ve
         high = low;
         if (colon != std::string::npos && !read_long(item.substr(colon + 1).c_str(), low, high))
             return wrong;
-        for (long size = low; size < high; size = size > 0 ? size * 2 : spec.unit_bytes) {
+        for (long size = low; size < high; size = size > 0 ? size * 2 : spec.element_size) {
             sizes.push_back(size);
             if (size > high / 2 && size > 0) break;
         }
@@ -98,10 +111,10 @@ inline std::string read_sizes(const Spec& spec, const std::string& text, std::ve
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         const long size = sizes[i];
         const std::string is = "--bytes: " + std::to_string(size) + " bytes ";
-        if (size < spec.least_bytes)
-            return is + "cannot be measured; the least is " + std::to_string(spec.least_bytes);
-        if (size % spec.unit_bytes != 0)
-            return is + "is not a multiple of " + std::to_string(spec.unit_bytes) +
+        if (size < spec.least_size)
+            return is + "cannot be measured; the least is " + std::to_string(spec.least_size);
+        if (size % spec.element_size != 0)
+            return is + "is not a multiple of " + std::to_string(spec.element_size) +
                    ", the size of one element";
         if (size > INT_MAX) return is + "is more than MPI counts in one call (2147483647)";
         for (std::size_t j = 0; j < i; ++j)
@@ -128,65 +141,64 @@ inline std::string read_delays(const Spec& spec, Arguments& a) {
     return "";
 }
 
+// Reads argument `key` with its value, null where there is none; returns what is wrong with it.
+inline std::string read_argument(const Spec& spec, const std::string& key, const char* value,
+                                 Arguments& a) {
+    const std::string text = value == nullptr ? "" : value;
+    const bool timed = !spec.libraries;
+    const auto needs = [&](bool read, const std::string& what) {
+        return read ? "" : key + " needs " + what;
+    };
+    const std::tuple<const char*, bool, long, long&> whole[] = {
+        {"--ranks", true, 1, a.ranks},           {"--samples", timed, 1, a.samples},
+        {"--warmup", timed, 0, a.warmup},        {"--iterations", timed, 1, a.iterations},
+        {"--count", spec.libraries, 1, a.count}, {"--functions", spec.libraries, 1, a.functions}};
+    for (const auto& [name, known, least, into] : whole)
+        if (known && key == name)
+            return needs(read_long(text.c_str(), least, into),
+                         "a whole number of at least " + std::to_string(least));
+    const std::tuple<const char*, double&> real[] = {{"--max-case-s", a.max_case_s},
+                                                     {"--delay-us", a.delay_us},
+                                                     {"--delay-share", a.delay_share}};
+    for (const auto& [name, into] : real)
+        if (timed && key == name)
+            return needs(read_double(text.c_str(), into), "a number that is not negative");
+    if (key == "--bytes" && spec.sizes != nullptr)
+        return value == nullptr ? needs(false, "a list or a range")
+                                : read_sizes(spec, text, a.bytes);
+    if (key == "--libraries" && spec.libraries) {
+        a.libraries = text;
+        return needs(value != nullptr, "a directory");
+    }
+    if (key != "--like" || !spec.likes) return "unknown argument " + key + "; see --help";
+    const Like likes[] = {Like::paribus, Like::osu, Like::imb};
+    const auto* const like =
+        std::find_if(likes, likes + 3, [&](Like l) { return text == name_of(l); });
+    if (like != likes + 3) a.like = *like;
+    return needs(like != likes + 3, "one of paribus, osu, imb");
+}
+
 }  // namespace detail
 
 // Reads the environment, then argv; `error` holds the sentence for the user when something cannot
 // be used.
 inline Arguments read_arguments(const Spec& spec, int argc, char** argv) {
     Arguments a;
-    if (spec.bytes != nullptr) a.error = detail::read_sizes(spec, spec.bytes, a.bytes);
+    if (spec.sizes != nullptr) a.error = detail::read_sizes(spec, spec.sizes, a.bytes);
     if (a.error.empty()) a.error = detail::read_delays(spec, a);
     for (int i = 1; i < argc && a.error.empty(); ++i) {
         const std::string key = argv[i];
-        const bool damageable = spec.bytes != nullptr || spec.libraries;
-        if ((key == "--corrupt" && damageable) || key == "--self-test" || key == "--help") {
-            (key == "--corrupt" ? a.corrupt : key == "--help" ? a.help : a.self_test) = true;
-            continue;
-        }
-        const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
-        const auto whole = [&](long least, long& into) {
-            if (value == nullptr || !detail::read_long(value, least, into))
-                a.error = key + " needs a whole number of at least " + std::to_string(least);
-        };
-        const auto real = [&](double& into) {
-            if (value == nullptr || !detail::read_double(value, into))
-                a.error = key + " needs a number that is not negative";
-        };
-        if (key == "--bytes" && spec.bytes != nullptr) {
-            a.error = value != nullptr ? detail::read_sizes(spec, value, a.bytes)
-                                       : "--bytes needs a list or a range";
-        } else if (key == "--samples" && !spec.libraries) {
-            whole(1, a.samples);
-            a.samples_given = true;
-        } else if (key == "--warmup" && !spec.libraries) {
-            whole(0, a.warmup);
-        } else if (key == "--iterations" && !spec.libraries) {
-            whole(1, a.iterations);
-        } else if (key == "--ranks") {
-            whole(1, a.ranks);
-        } else if (key == "--max-case-s" && !spec.libraries) {
-            real(a.max_case_s);
-        } else if (key == "--delay-us" && !spec.libraries) {
-            real(a.delay_us);
-        } else if (key == "--delay-share" && !spec.libraries) {
-            real(a.delay_share);
-        } else if (key == "--like" && spec.likes) {
-            const std::string name = value == nullptr ? "" : value;
-            if (name == "osu") a.like = Like::osu;
-            else if (name == "imb") a.like = Like::imb;
-            else if (name == "paribus") a.like = Like::paribus;
-            else a.error = "--like needs one of paribus, osu, imb";
-        } else if (key == "--libraries" && spec.libraries) {
-            if (value == nullptr) a.error = "--libraries needs a directory";
-            else a.libraries = value;
-        } else if (key == "--count" && spec.libraries) {
-            whole(1, a.count);
-        } else if (key == "--functions" && spec.libraries) {
-            whole(1, a.functions);
+        if (key == "--help") {
+            a.help = true;
+        } else if (key == "--self-test") {
+            a.self_test = true;
+        } else if (key == "--corrupt" && (spec.sizes != nullptr || spec.libraries)) {
+            a.corrupt = true;
         } else {
-            a.error = "unknown argument " + key + "; see --help";
+            a.error = detail::read_argument(spec, key, i + 1 < argc ? argv[i + 1] : nullptr, a);
+            a.samples_given = a.samples_given || key == "--samples";
+            ++i;
         }
-        ++i;
     }
     if (a.error.empty() && a.like != Like::paribus && a.delay_us + a.delay_share > 0)
         a.error =
@@ -201,36 +213,36 @@ inline Arguments read_arguments(const Spec& spec, int argc, char** argv) {
 inline std::string usage(const Spec& spec) {
     std::string text = std::string("usage: mpirun -n RANKS ") + spec.name + " [arguments]\n" +
                        spec.summary + "\n\n";
-    if (spec.bytes != nullptr)
-        text += std::string("  --bytes LIST|FROM:TO   sizes, such as 8,4096 or 1:1048576 (default ") +
-                spec.bytes + ")\n";
-    if (spec.libraries)
+    if (spec.sizes != nullptr)
         text +=
-            "  --libraries DIR        where libparibus_0000.so and the following lie\n"
-            "  --count N              how many of them to load\n"
-            "  --functions M          functions in each of them\n";
-    else
-        text +=
-            "  --samples N            samples per case (default 200; fewer, but 20, where the case\n"
-            "                         would last longer than --max-case-s)\n"
-            "  --max-case-s S         time that one case may take (default 0.15)\n"
-            "  --warmup N             samples dropped before (default a tenth, 10 iterations or more)\n"
-            "  --iterations N         iterations per sample, instead of as many as the clock needs\n"
-            "  --delay-us X           wait X us in every operation: a known answer\n"
-            "  --delay-share X        wait the share X of the operation's own time in every operation\n"
-            "                         (PARIBUS_DELAY_US and PARIBUS_DELAY_SHARE do the same for one arm)\n";
+            std::string("  --bytes LIST|FROM:TO   sizes, such as 8,4096 or 1:1048576 (default ") +
+            spec.sizes + ")\n";
+    text +=
+        spec.libraries
+            ? R"(  --libraries DIR        where libparibus_0000.so and the following lie
+  --count N              how many of them to load
+  --functions M          functions in each of them
+)"
+            : R"(  --samples N            samples per case (default 200; fewer, but 20, where the case
+                         would last longer than --max-case-s)
+  --max-case-s S         time that one case may take (default 0.15)
+  --warmup N             samples dropped before (default a tenth, 10 iterations or more)
+  --iterations N         iterations per sample, instead of as many as the clock needs
+  --delay-us X           wait X us in every operation: a known answer
+  --delay-share X        wait the share X of the operation's own time in every operation
+                         (PARIBUS_DELAY_US and PARIBUS_DELAY_SHARE do the same for one arm)
+)";
     if (spec.likes)
         text += "  --like osu|imb         measure as the OSU or Intel MPI benchmarks define it\n";
-    text +=
-        "  --ranks N              refuse to measure with any other number of ranks\n"
-        "  --corrupt              for tests: damage one received byte, so that the check must fail\n"
-        "  --self-test            for tests: print what recording one sample costs, and end\n";
-    return text;
+    return text + R"(  --ranks N              refuse to measure with any other number of ranks
+  --corrupt              for tests: damage one received byte, so that the check must fail
+  --self-test            for tests: print what recording one sample costs, and end
+)";
 }
 
 inline std::string echo(const Spec& spec, const Arguments& a) {
     Object out;
-    if (spec.bytes != nullptr) out.add("bytes", a.bytes);
+    if (spec.sizes != nullptr) out.add("bytes", a.bytes);
     if (spec.libraries) {
         out.add("libraries", a.libraries).add("count", a.count).add("functions", a.functions);
         return out.text();

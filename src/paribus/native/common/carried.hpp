@@ -61,7 +61,7 @@ inline Ways grown(const std::map<std::string, double>& before) {
     for (const auto& [name, bytes] : bytes_so_far()) {
         const auto then = before.find(name);
         if (then == before.end()) continue;
-        ways[name == "lo" ? "loopback" : name == "rdma" ? "rdma" : "network"] += bytes - then->second;
+        ways[name == "lo" ? "loopback" : name == "rdma" ? name : "network"] += bytes - then->second;
     }
     return ways;
 }

@@ -12,7 +12,7 @@ namespace paribus {
 // from memory that other ranks can read. `data` is null where there is none left.
 class Buffer {
 public:
-    explicit Buffer(std::size_t bytes, bool from_mpi = false) : size(bytes), from_mpi_(from_mpi) {
+    explicit Buffer(std::size_t bytes, bool from_mpi = false) : from_mpi_(from_mpi) {
         const std::size_t least = bytes > 0 ? bytes : 1;
         void* memory = nullptr;
         if (from_mpi_) {
@@ -32,7 +32,6 @@ public:
     Buffer& operator=(const Buffer&) = delete;
 
     unsigned char* data = nullptr;
-    std::size_t size;
 
 private:
     bool from_mpi_;

@@ -1,40 +1,45 @@
-// The case loop that the collectives share.
+// What the collectives share: their unit, and blocks of data, one for each rank.
 #pragma once
 
-#include <string>
-#include <utility>
-
-#include "likes.hpp"
-#include "sampling.hpp"
+#include "cases.hpp"
 
 namespace paribus {
 
-// Measures one case and keeps it as `time` in us. `call(i)` is this rank's part of operation `i`
-// of a sample; `prepare` fills the buffers anew and `check` proves what came: both are outside the
-// measured time, and the second round shows that the data are not left over from the first.
-template <class Call, class Prepare, class Check>
-void measure_collective(Session& session, const std::string& case_text, long bytes, Call call,
-                        Prepare prepare, Check check) {
-    const auto operation = [&](long n) {
-        for (long i = 0; i < n; ++i) {
-            call(i);
-            session.delay.spend();
+struct Collective : Case {
+    using Case::Case;
+
+    // The description of a collective, but for its name and summary.
+    static constexpr Spec collective(const char* name, const char* summary) {
+        Spec spec;
+        spec.name = name;
+        spec.summary = summary;
+        spec.ranks = Ranks::several;
+        spec.metric = "time";
+        spec.unit = "us";
+        spec.osu_iterations = 1000;
+        spec.osu_warmup = 100;
+        spec.osu_large_iterations = 100;
+        spec.osu_large_warmup = 10;
+        return spec;
+    }
+    double figure(double ns) const { return 1e-3 * ns; }
+    std::size_t expected() const { return received; }
+
+    unsigned char* block(const Buffer& buffer, int r) const {
+        return buffer.data + static_cast<std::size_t>(r) * size;
+    }
+    // Blocks of `in`, one from each rank, sent to `receiver`: before they came, and the first
+    // byte that is wrong.
+    void poison_blocks(int receiver) const {
+        for (int r = 0; r < ranks; ++r) poison(block(in, r), size, r, receiver, salt);
+    }
+    long wrong_block(int receiver) const {
+        for (int r = 0; r < ranks; ++r) {
+            const long wrong = first_wrong(block(in, r), size, r, receiver, salt);
+            if (wrong >= 0) return wrong + static_cast<long>(r) * count;
         }
-    };
-    prepare();
-    Series series =
-        session.like(Like::paribus)
-            ? sample_together(session, operation, case_text)
-            : sample_together_like(session, operation,
-                                   counts_of(session, bytes, {1000, 100}, {100, 10}), case_text);
-    check();
-    prepare();
-    operation(1);
-    check();
-    series.metric = "time";
-    series.unit = "us";
-    for (double& sample : series.samples) sample *= 1e-3;
-    session.keep(std::move(series));
-}
+        return -1;
+    }
+};
 
 }  // namespace paribus

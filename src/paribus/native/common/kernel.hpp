@@ -3,7 +3,6 @@
 
 #include <mpi.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,19 +18,11 @@
 
 namespace paribus {
 
-struct Delay {
-    std::uint64_t loops = 0;
-    void spend() const {
-        if (loops > 0) spin(loops);
-    }
-};
-
 // One metric of one case. `starts` are this rank's own clock readings, one per sample, kept until
 // the clocks can be compared; empty where ranks do not start together.
 struct Series {
     std::string case_text;
     std::string metric;
-    std::string unit;
     long batch = 1;
     std::vector<double> samples;
     std::vector<std::int64_t> starts;
@@ -41,7 +32,12 @@ struct Series {
 // need a core meanwhile. Every rank holds one and calls the same functions in the same order.
 class Session {
 public:
-    Session(const Spec& kernel, int argc, char** argv) : spec(kernel) {
+    explicit Session(const Spec& kernel) : spec(kernel) {}
+
+    // Starts MPI, reads the arguments, and sees the machine as it is before anything is measured.
+    // Does not return where there is nothing to measure (--help, --self-test: exit code 0) or
+    // something cannot be (2). Collective, like all that follow.
+    void start(int argc, char** argv) {
         linked_ = mapped_objects();
         const std::int64_t before = now_ns();
         MPI_Init(&argc, &argv);
@@ -64,25 +60,29 @@ public:
         began_ = now_ns();
     }
 
+    // What start() finds.
     const Spec spec;
     Arguments arguments;
     Clock clock;
-    Delay delay;
     int rank = 0;
     int ranks = 1;
     MPI_Comm comm = MPI_COMM_WORLD;  // of what is measured; Intel's programs split one off
     double init_ms = 0;
+    std::uint64_t delay_loops = 0;  // of spin() in every operation of this case
 
-    // All ranks plan with rank 0's clock: with their own, two ranks may come to different batches
-    // and then wait for each other for ever. How long a spin takes stays each rank's own.
-    void agree_on_clock() {
-        double figures[2] = {clock.tick_ns, clock.cost_ns};
-        MPI_Bcast(figures, 2, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-        clock.tick_ns = figures[0];
-        clock.cost_ns = figures[1];
+    void delay() const {
+        if (delay_loops > 0) spin(delay_loops);
     }
 
     bool like(Like which) const { return arguments.like == which; }
+
+    std::string case_text(long bytes) const {
+        return spec.sizes == nullptr ? "{}" : Object().add("bytes", bytes).text();
+    }
+
+    Series series(const std::string& where, long batch) const {
+        return {where, spec.metric, batch, {}, {}};
+    }
 
     // Ends every rank with exit code 2 and one sentence; nothing has been measured. Collective.
     [[noreturn]] void refuse(const std::string& why) {
@@ -127,8 +127,7 @@ public:
         const Offset offset_end = measure_offset(rank, ranks);
         State after;
         probe(after);
-        const bool one_machine = boots_.front() == boots_.back();
-        const std::string carrier = carried(rank, ranks, one_machine);
+        const std::string carrier = carried(rank, ranks, boots_.front() == boots_.back());
         std::string text = first_line(carrier);
         for (const Series& series : series_) text += line_of(series, offset_end);
         text += last_line(now, wall_s, after);
@@ -170,6 +169,15 @@ private:
         leave(0, out.text() + "\n", stdout);
     }
 
+    // All ranks plan with rank 0's clock: with their own, two ranks may come to different batches
+    // and then wait for each other for ever. How long a spin takes stays each rank's own.
+    void agree_on_clock() {
+        double figures[2] = {clock.tick_ns, clock.cost_ns};
+        MPI_Bcast(figures, 2, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+        clock.tick_ns = figures[0];
+        clock.cost_ns = figures[1];
+    }
+
     void refuse_wrong_ranks() {
         const std::string have = std::to_string(ranks);
         if (arguments.ranks > 0 && arguments.ranks != ranks)
@@ -181,6 +189,7 @@ private:
             refuse("needs an even number of ranks, not " + have);
     }
 
+    // `mine` of every rank, cut at 255 bytes.
     std::vector<std::string> gather(const std::string& mine) const {
         constexpr int width = 256;
         char own[width] = "";
@@ -188,7 +197,7 @@ private:
         std::vector<char> all(static_cast<std::size_t>(width) * static_cast<std::size_t>(ranks));
         MPI_Allgather(own, width, MPI_CHAR, all.data(), width, MPI_CHAR, MPI_COMM_WORLD);
         std::vector<std::string> texts;
-        for (int r = 0; r < ranks; ++r) texts.emplace_back(&all[static_cast<std::size_t>(r) * width]);
+        for (std::size_t at = 0; at < all.size(); at += width) texts.emplace_back(&all[at]);
         return texts;
     }
 
@@ -207,17 +216,19 @@ private:
     }
 
     void refuse_too_large() {
-        long largest = 0, neighbours = 0;
-        for (const long size : arguments.bytes) largest = std::max(largest, size);
-        const double per_rank = static_cast<double>(largest) *
-                                static_cast<double>(spec.own_buffers + spec.rank_buffers * ranks);
-        for (const auto& boot : boots_) neighbours += boot == boots_[static_cast<std::size_t>(rank)];
-        int short_of = per_rank * static_cast<double>(neighbours) > 0.9 * available_bytes(), any = 0;
-        MPI_Allreduce(&short_of, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        const auto& sizes = arguments.bytes;
+        const long largest = *std::max_element(sizes.begin(), sizes.end());
+        const int each_rank = spec.out_for_each_rank + spec.in_for_each_rank;
+        const double blocks = spec.buffers + static_cast<double>(each_rank) * (ranks - 1);
+        const auto& boot = boots_[static_cast<std::size_t>(rank)];
+        const auto neighbours = std::count(boots_.begin(), boots_.end(), boot);
+        const double needed = static_cast<double>(largest * neighbours) * blocks;
+        int too_large = needed > 0.9 * available_bytes(), any = 0;
+        MPI_Allreduce(&too_large, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
         if (any != 0)
             refuse("buffers for " + std::to_string(largest) + " bytes do not fit in memory (" +
-                   std::to_string(static_cast<long>(per_rank * static_cast<double>(neighbours))) +
-                   " bytes on a machine with " + std::to_string(neighbours) + " of the ranks)");
+                   std::to_string(static_cast<long>(needed)) + " bytes on a machine with " +
+                   std::to_string(neighbours) + " of the ranks)");
     }
 
     void probe(State& state) {
@@ -250,7 +261,7 @@ private:
 
     std::string line_of(const Series& series, const Offset& offset_end) const {
         Object line;
-        line.raw("case", series.case_text).add("metric", series.metric).add("unit", series.unit);
+        line.raw("case", series.case_text).add("metric", series.metric).add("unit", spec.unit);
         line.add("batch", series.batch).add("count", static_cast<long>(series.samples.size()));
         line.add("samples", series.samples);
         if (!series.starts.empty()) {
@@ -258,7 +269,8 @@ private:
             MPI_Bcast(&origin, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
             const int n = static_cast<int>(series.starts.size());
             std::vector<double> at, first(series.starts.size()), last(series.starts.size());
-            for (const auto t : series.starts) at.push_back(since(origin, t, offset_start_, offset_end));
+            for (const auto t : series.starts)
+                at.push_back(since(origin, t, offset_start_, offset_end));
             MPI_Reduce(at.data(), first.data(), n, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
             MPI_Reduce(at.data(), last.data(), n, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
             for (std::size_t i = 0; i < last.size(); ++i) last[i] = 1e-3 * (last[i] - first[i]);
@@ -279,21 +291,15 @@ private:
         MPI_Reduce(&checked_, &checked, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
         Object probes, line;
         probes.raw("before", state_before_.text()).raw("after", after.text());
-        line.add("end", true).add("check", "passed").raw("checked", whole(checked));
+        line.add("end", true).add("check", "passed").add("checked", static_cast<long>(checked));
         line.add("cpu_s", cpu_s).add("wall_s", wall_s).add("involuntary", switches);
         line.add("steal_s", stolen).raw("probe", probes.text()).add("probe_ms", probe_ms_);
         return line.text() + "\n";
     }
 
-    static std::string whole(double value) {
-        char text[32];
-        std::snprintf(text, sizeof text, "%.0f", value);
-        return text;
-    }
-
-    std::vector<std::string> hosts_, boots_, affinity_, groups_, mapped_hashes_;
-    Mapped linked_, mapped_;
-    std::vector<int> cores_here_;
+    std::vector<std::string> hosts_, boots_, affinity_, groups_, mapped_hashes_;  // of each rank
+    Mapped linked_, mapped_;       // into this one before MPI_Init, and after
+    std::vector<int> cores_here_;  // of the other ranks on rank 0's machine
     std::vector<Series> series_;
     State state_before_;
     Offset offset_start_;

@@ -25,9 +25,11 @@ struct Counts {
 };
 
 // Their default counts, unless the arguments say otherwise. OSU's large messages begin above 8 KiB.
-inline Counts counts_of(const Session& session, long bytes, Counts osu_small, Counts osu_large) {
+inline Counts counts_of(const Session& session, long bytes) {
+    const Spec& spec = session.spec;
     const Arguments& asked = session.arguments;
-    Counts counts = bytes > 8192 ? osu_large : osu_small;
+    Counts counts{spec.osu_iterations, spec.osu_warmup};
+    if (bytes > 8192) counts = {spec.osu_large_iterations, spec.osu_large_warmup};
     if (session.like(Like::imb)) {
         // At most 1000 iterations and 40 MiB in all.
         counts.iterations = std::clamp((40L << 20) / std::max(bytes, 1L), 1L, 1000L);
@@ -51,71 +53,66 @@ double sum_of_spans_s(Operation& operation, long n, Between between) {
     return total;
 }
 
-inline Series like_series(Session& session, const std::string& case_text, long batch) {
-    Series series;
-    series.case_text = case_text;
-    series.batch = batch;
-    const long samples = session.arguments.samples_given ? session.arguments.samples : 1;
-    series.samples.resize(static_cast<std::size_t>(samples));
+// Samples of one case: `spent_s()` is what a loop took this rank; what all ranks together took, or
+// the slowest, is divided by the iterations. Returns nanoseconds per operation.
+template <class Spent>
+Series sample_spent(Session& session, const Counts& counts, const std::string& case_text,
+                    MPI_Op together, Spent spent_s) {
+    Series series = session.series(case_text, counts.iterations);
+    const Arguments& asked = session.arguments;
+    series.samples.resize(static_cast<std::size_t>(asked.samples_given ? asked.samples : 1));
+    for (double& sample : series.samples) {
+        double own_s = spent_s(), all_s = 0;
+        MPI_Allreduce(&own_s, &all_s, 1, MPI_DOUBLE, together, MPI_COMM_WORLD);
+        sample = 1e9 * all_s / static_cast<double>(counts.iterations);
+    }
+    for (const double sample : series.samples)
+        session.give_up_if(
+            session.rank == 0 && !(sample > 0) ? "the clock did not move at " + case_text : "");
     return series;
 }
 
-inline void refuse_nothing(Session& session, const Series& series) {
-    for (const double sample : series.samples)
-        session.give_up_if(session.rank == 0 && !(sample > 0)
-                               ? "the clock did not move at " + series.case_text
-                               : "");
-}
-
-// Messages between pairs of ranks, no barrier between operations: the mean over the ranks below
-// `senders` (OSU) or the slowest rank (IMB). Returns nanoseconds per operation.
+// Messages between pairs of ranks, no barrier between operations: the mean over the lower ranks
+// of the pairs (OSU) or the slowest rank (IMB).
 template <class Operation>
-Series sample_flow_like(Session& session, Operation operation, const Counts& counts, int senders,
+Series sample_flow_like(Session& session, Operation operation, const Counts& counts,
                         const std::string& case_text) {
-    Series series = like_series(session, case_text, counts.iterations);
-    const bool osu = session.like(Like::osu);
-    for (double& sample : series.samples) {
-        double spent_s = 0, taken_s = 0;
-        if (osu) {
+    const int senders = session.ranks / 2;
+    if (session.like(Like::osu))
+        return sample_spent(session, counts, case_text, MPI_SUM, [&] {
             MPI_Barrier(session.comm);
             operation(counts.warmup);
-            const double own = sum_of_spans_s(operation, counts.iterations, [] {});
-            spent_s = session.rank < senders ? own / senders : 0;
-        } else {
-            for (const long n : {counts.warmup, counts.iterations}) {
-                MPI_Barrier(session.comm);
-                MPI_Barrier(session.comm);
-                const double start = MPI_Wtime();
-                operation(n);
-                spent_s = MPI_Wtime() - start;
-            }
+            const double own_s = sum_of_spans_s(operation, counts.iterations, [] {});
+            return session.rank < senders ? own_s / senders : 0;
+        });
+    return sample_spent(session, counts, case_text, MPI_MAX, [&] {
+        double spent_s = 0;
+        for (const long n : {counts.warmup, counts.iterations}) {
+            MPI_Barrier(session.comm);
+            MPI_Barrier(session.comm);
+            const double start = MPI_Wtime();
+            operation(n);
+            spent_s = MPI_Wtime() - start;
         }
-        MPI_Allreduce(&spent_s, &taken_s, 1, MPI_DOUBLE, osu ? MPI_SUM : MPI_MAX, MPI_COMM_WORLD);
-        sample = 1e9 * taken_s / static_cast<double>(counts.iterations);
-    }
-    refuse_nothing(session, series);
-    return series;
+        return spent_s;
+    });
 }
 
-// Collectives: mean over the ranks of each rank's mean. Returns nanoseconds per operation.
+// Collectives: mean over the ranks of each rank's mean.
 template <class Operation>
 Series sample_together_like(Session& session, Operation operation, const Counts& counts,
                             const std::string& case_text) {
-    Series series = like_series(session, case_text, counts.iterations);
     const auto barrier = [&session] { MPI_Barrier(session.comm); };
-    for (double& sample : series.samples) {
-        double spent_s = 0, sum_s = 0;
+    return sample_spent(session, counts, case_text, MPI_SUM, [&] {
+        double spent_s = 0;
         for (const long n : {counts.warmup, counts.iterations}) {
             // OSU goes on from warm-up to measuring without a pause; IMB starts anew.
             if (session.like(Like::imb)) barrier();
             if (session.like(Like::imb) || n == counts.warmup) barrier();
             spent_s = sum_of_spans_s(operation, n, barrier);
         }
-        MPI_Allreduce(&spent_s, &sum_s, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-        sample = 1e9 * sum_s / session.ranks / static_cast<double>(counts.iterations);
-    }
-    refuse_nothing(session, series);
-    return series;
+        return spent_s / session.ranks;
+    });
 }
 
 }  // namespace paribus

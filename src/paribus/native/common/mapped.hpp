@@ -46,7 +46,9 @@ inline std::string build_id(const dl_phdr_info& object) {
 // The checksum of POSIX' cksum (polynomial 0x04C11DB7, the length behind the data, complement).
 class Checksum {
 public:
-    void add(unsigned char byte) { sum_ = (sum_ << 8) ^ of(static_cast<unsigned char>(sum_ >> 24) ^ byte); }
+    void add(unsigned char byte) {
+        sum_ = (sum_ << 8) ^ of(static_cast<unsigned char>(sum_ >> 24) ^ byte);
+    }
     std::uint32_t after(std::uint64_t length) {
         for (; length != 0; length >>= 8) add(static_cast<unsigned char>(length & 0xff));
         return ~sum_;
@@ -108,7 +110,8 @@ inline std::string identity_of(const dl_phdr_info& object) {
     std::uint64_t hash = 14695981039346656037u;  // FNV-1a
     for (int i = 0; i < object.dlpi_phnum; ++i) {
         const auto& header = object.dlpi_phdr[i];
-        if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0 || (header.p_flags & PF_R) == 0)
+        if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0 ||
+            (header.p_flags & PF_R) == 0)
             continue;
         const auto* at = reinterpret_cast<const unsigned char*>(object.dlpi_addr + header.p_vaddr);
         for (std::size_t n = 0; n < header.p_filesz; n = n % 4096 == 63 ? n + 4033 : n + 1)

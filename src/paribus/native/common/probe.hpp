@@ -122,12 +122,14 @@ inline double clock_ghz() {
     for (int repeat = 0; repeat < 5; ++repeat) {
         const std::int64_t start = now_ns();
         for (int i = 0; i < rounds; ++i) {
+            // clang-format off
 #define PARIBUS_ADD x += step; asm volatile("" : "+r"(x));
 #define PARIBUS_TEN PARIBUS_ADD PARIBUS_ADD PARIBUS_ADD PARIBUS_ADD PARIBUS_ADD \
                     PARIBUS_ADD PARIBUS_ADD PARIBUS_ADD PARIBUS_ADD PARIBUS_ADD
             PARIBUS_TEN PARIBUS_TEN PARIBUS_TEN PARIBUS_TEN PARIBUS_TEN
 #undef PARIBUS_TEN
 #undef PARIBUS_ADD
+            // clang-format on
         }
         best_ns = std::min(best_ns, static_cast<double>(now_ns() - start));
     }

@@ -70,8 +70,9 @@ double usual_ns(const Session& session, Operation& operation, long batch, double
 // by, in nanoseconds. Collective; the answer is the same on all ranks.
 //
 // A share is taken of the operation as it is. Waiting also empties the processor's pipeline and
-// changes how polling ranks meet, tens of nanoseconds that only show in place: so what a first guess
-// adds is measured, in windows that alternate with undelayed ones, and the surplus is taken off.
+// changes how polling ranks meet, tens of nanoseconds that only show in place: so what a first
+// guess adds is measured, in windows that alternate with undelayed ones, and the surplus is taken
+// off.
 template <class Operation>
 double set_delay(Session& session, Operation& operation, long batch, double batch_ns, bool delays) {
     const Arguments& asked = session.arguments;
@@ -88,9 +89,9 @@ double set_delay(Session& session, Operation& operation, long batch, double batc
         const long windows = std::clamp(static_cast<long>(1e8 / (62 * batch_ns)), 2L, 8L);
         std::vector<double> plain, delayed;
         for (long i = 0; i < windows; ++i) {
-            session.delay.loops = 0;
+            session.delay_loops = 0;
             plain.push_back(usual_ns(session, operation, batch, batch_ns));
-            session.delay.loops = delays ? static_cast<std::uint64_t>(guess) : 0;
+            session.delay_loops = delays ? static_cast<std::uint64_t>(guess) : 0;
             delayed.push_back(usual_ns(session, operation, batch, batch_ns));
         }
         const double wanted_ns = asked.delay_share * mean(plain);
@@ -98,7 +99,7 @@ double set_delay(Session& session, Operation& operation, long batch, double batc
         loops += std::max(0.0, guess - surplus_ns / spin_ns);
         extra_ns += wanted_ns;
     }
-    session.delay.loops = delays ? static_cast<std::uint64_t>(loops) : 0;
+    session.delay_loops = delays ? static_cast<std::uint64_t>(loops) : 0;
     return extra_ns;
 }
 
@@ -107,7 +108,7 @@ double set_delay(Session& session, Operation& operation, long batch, double batc
 template <class Operation>
 Plan plan_case(Session& session, Operation& operation, bool delays) {
     const Arguments& asked = session.arguments;
-    session.delay.loops = 0;
+    session.delay_loops = 0;
     operation(1);
     Plan plan;
     plan.batch = std::max(1L, asked.iterations);
@@ -138,7 +139,8 @@ inline std::vector<double> per_operation(Session& session, const std::vector<dou
     for (const double span : spans_ns) {
         each.push_back((span - session.clock.cost_ns) / static_cast<double>(batch));
         if (each.back() <= 0 && wrong.empty())
-            wrong = "a sample at " + case_text + " is shorter than reading the clock; raise --iterations";
+            wrong = "a sample at " + case_text +
+                    " is shorter than reading the clock; raise --iterations";
     }
     session.give_up_if(wrong);
     return each;
@@ -158,9 +160,7 @@ Series sample_flow(Session& session, Operation operation, bool delays,
         operation(plan.batch);
         stamps.record();
     }
-    Series series;
-    series.case_text = case_text;
-    series.batch = plan.batch;
+    Series series = session.series(case_text, plan.batch);
     std::vector<double> spans;
     for (long i = 0; i < plan.samples; ++i)
         spans.push_back(session.rank == 0 ? static_cast<double>(stamps[i + 1] - stamps[i]) : 1e9);
@@ -171,8 +171,9 @@ Series sample_flow(Session& session, Operation operation, bool delays,
 // Samples that all ranks start together; the slowest rank's own time counts (Hoefler and Belli,
 // SC'15, rule 10). Returns nanoseconds per operation, on rank 0, and every rank's starts.
 template <class Operation>
-Series sample_together(Session& session, Operation operation, const std::string& case_text) {
-    const Plan plan = plan_case(session, operation, true);
+Series sample_together(Session& session, Operation operation, bool delays,
+                       const std::string& case_text) {
+    const Plan plan = plan_case(session, operation, delays);
     Stamps stamps(2 * (plan.warmup + plan.samples));
     for (long i = 0; i < plan.warmup + plan.samples; ++i) {
         start_together(session.rank, session.ranks);
@@ -180,9 +181,7 @@ Series sample_together(Session& session, Operation operation, const std::string&
         operation(plan.batch);
         stamps.record();
     }
-    Series series;
-    series.case_text = case_text;
-    series.batch = plan.batch;
+    Series series = session.series(case_text, plan.batch);
     std::vector<double> own, slowest(static_cast<std::size_t>(plan.samples));
     for (long i = plan.warmup; i < plan.warmup + plan.samples; ++i) {
         own.push_back(static_cast<double>(stamps[2 * i + 1] - stamps[2 * i]));
