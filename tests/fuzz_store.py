@@ -63,7 +63,7 @@ def make_store(closed: Path, killed: Path) -> Plan:
         "nothing",
         (Arm("a"), Arm("b")),
         (Selection("latency", "latency", 2, {"bytes": [8, 64]}, 60.0),),
-        Settings(margin=0.02, blocks=8, seed=12),
+        Settings(margin=0.02, blocks=12, seed=12),
     )
     closed.mkdir()
     frozen = plans.freeze(study, {})

@@ -25,7 +25,7 @@ from types import TracebackType
 from paribus.errors import StoreError
 from paribus.model import Launch, Outcome
 from paribus.records.count import Count, read_count, write_count
-from paribus.records.damage import converted, damaged, no_space
+from paribus.records.damage import converted, damaged, no_space, nothing_whole
 from paribus.records.in_place import InPlace
 from paribus.records.reading import SCHEMA_VERSION, Reader, check_version, open_for_reading
 from paribus.records.rows import (
@@ -305,11 +305,12 @@ class Store:
             return
         self._copy = TemporaryDirectory(prefix="paribus-salvage-")
         try:
-            self._db = open_copy(self.path, Path(self._copy.name))
-        except OSError as error:
-            raise damaged(self.path, f"it cannot be read: {error.strerror}") from error
-        check_version(self._db, self.path, write=False)
-        self._reader = salvager = Salvager(self._db, self.path)
+            with converted(self.path):
+                self._db = open_copy(self.path, Path(self._copy.name))
+                check_version(self._db, self.path, write=False)
+                self._reader = salvager = Salvager(self._db, self.path)
+        except (StoreError, OSError) as error:
+            raise nothing_whole(self.path, error) from error
         self.lost = salvager.lost
 
     def _open_to_write(self) -> None:

@@ -54,6 +54,16 @@ def store_error(error: Exception, path: Path, where: str = "") -> StoreError:
     return StoreError(f"cannot be used: {text}", place=str(path), mend=mend)
 
 
+def nothing_whole(path: Path, error: StoreError | OSError) -> StoreError:
+    """Return the error for a database of which `error` says why nothing can be salvaged."""
+    cause = error.cause if isinstance(error, StoreError) else error.strerror
+    return StoreError(
+        f"nothing of it can be salvaged: {cause}",
+        place=str(path),
+        mend="restore the directory from a copy; what each launch printed is in logs/",
+    )
+
+
 def no_space(directory: Path) -> StoreError:
     """Return the error for a full disk."""
     return StoreError(

@@ -39,6 +39,7 @@ class Reader:
         self.path = path
         self.sealed = _version(db, path) == SCHEMA_VERSION
         self.launch = LAUNCH if self.sealed else LAUNCH.replace("content, checksum", "NULL, NULL")
+        self._checked: dict[tuple[str, int], int] = {}
         self.node = GATHERED if self.sealed else GATHERED.replace("checksum", "NULL")
 
     def launches(self) -> Iterator[Row]:
@@ -92,16 +93,25 @@ class Reader:
         for _ in self.gathered():
             pass
 
-    def is_whole(self, row: Row) -> bool:
-        """Return whether a row of launches or gathered is as it was stored, as far as is known."""
-        return not self.sealed or is_sealed(row)
+    def is_whole(self, table: str, row: Row) -> bool:
+        """Return whether a row of launches or gathered is as it was stored, as far as is known.
+
+        A row that was whole, and says that it has not changed, is not computed again.
+        """
+        key = table, row[ID]
+        if not self.sealed or self._checked.get(key) == row[-1]:
+            return True
+        whole = is_sealed(row)
+        if whole:
+            self._checked[key] = row[-1]
+        return whole
 
     def _scan(self, table: str, columns: str) -> Iterator[Row]:
         number = 0
         try:
             for row in self.db.execute(f"SELECT {columns} FROM {table} ORDER BY id"):
                 number += 1
-                if row[ID] != number or not self.is_whole(row):
+                if row[ID] != number or not self.is_whole(table, row):
                     raise damaged(self.path, f"row {number} of {table}")
                 yield row
         except FAILS as error:

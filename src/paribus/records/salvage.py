@@ -21,6 +21,8 @@ _HEADER = 100
 """Bytes of the header of a database: sqlite.org/fileformat2.html, section 1.3."""
 
 _MOST_MISSING = 1 << 32
+"""Bytes of zeros, which take no space, that a damaged header can demand."""
+
 _LEAST_ROW = 32
 """Bytes that any row takes at least: bounds how many a damaged number can claim there are."""
 
@@ -51,14 +53,14 @@ def open_copy(path: Path, folder: Path) -> sqlite3.Connection:
     end is zeros. Raises OSError.
     """
     copy = folder / path.name
-    for file in (path, path.with_name(f"{path.name}-wal")):
-        if file.exists():
-            shutil.copyfile(file, folder / file.name)
+    for original in (path, path.with_name(f"{path.name}-wal")):
+        if original.exists():
+            shutil.copyfile(original, folder / original.name)
     with copy.open("r+b") as file:
         header = file.read(_HEADER)
         page = int.from_bytes(header[16:18], "big")
-        page = 65536 if page == 1 else page
-        wanted = page * int.from_bytes(header[28:32], "big")
+        # 1 stands for 65536, which has no place in two bytes.
+        wanted = (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
         size = copy.stat().st_size
         if size < wanted <= size + _MOST_MISSING:
             file.truncate(wanted)
@@ -125,7 +127,7 @@ class Salvager(Reader):
         """Return a row if it is there and whole; raises one of FAILS."""
         query = f"SELECT {columns} FROM {table} WHERE id = ?"
         row: Row | None = self.db.execute(query, (number,)).fetchone()
-        return row if row is not None and row[ID] == number and self.is_whole(row) else None
+        return row if row is not None and row[ID] == number and self.is_whole(table, row) else None
 
     def _planned_number(self, row: int) -> int | None:
         """Return which launch of the plan a damaged row was of, if it still says so."""

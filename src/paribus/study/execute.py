@@ -267,6 +267,7 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
         # Also after Ctrl-C: what `before` switched is switched back.
         for arm in switched:
             run_commands(arm.after, arm.name, "after")
+    sitting.store.check_in_place()  # first: a directory that was moved took the logs with it
     outcomes = [outcome_of(one, ended) for one, ended in zip(prepared, several, strict=True)]
     for launch, outcome in zip(launches, outcomes, strict=True):
         sitting.store.append(launch, outcome)
