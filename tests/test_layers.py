@@ -14,7 +14,17 @@ PACKAGE = Path(__file__).parent.parent / "src" / "paribus"
 # Each layer may import those before it. Rooms that share a layer never import each other.
 LAYERS = (
     {"errors", "units", "model", "judgement", "room", "drafts", "__init__"},
-    {"benchmarks", "launchers", "schedulers", "containers", "probes", "stats", "tables", "warden"},
+    {
+        "benchmarks",
+        "launchers",
+        "schedulers",
+        "containers",
+        "probes",
+        "records",
+        "stats",
+        "tables",
+        "warden",
+    },
     {"host", "store"},
     {"toolchain", "journal"},
     {"audit"},

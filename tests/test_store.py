@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from paribus.errors import StoreError
 from paribus.model import Case, Launch, Outcome, Sample, State
-from paribus.store import SCHEMA_VERSION, Store, pack, unpack
+from paribus.records.rows import pack, unpack
+from paribus.store import SCHEMA_VERSION, Store
 
 LAUNCH = Launch(number=3, block=1, benchmark="latency", arm="host", seed=7)
 SAMPLES = (
@@ -177,7 +178,7 @@ def test_the_database_itself_says_one_attempt_counts(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.IntegrityError):
         db.execute(
             "INSERT INTO launches SELECT NULL, number, 9, block, benchmark, arm, place, seed,"
-            " state, started, wall_s, exit_code, argv, facts, error, NULL FROM launches"
+            " state, started, wall_s, exit_code, argv, facts, error, NULL, content, 0 FROM launches"
         )
     db.close()
 

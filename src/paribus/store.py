@@ -2,6 +2,7 @@
 
     plan.json      frozen before the first launch (study/plan.py)
     launches.db    SQLite, WAL, full sync; one transaction per launch; facts of the nodes
+    launches.count how many rows it has (records/count.py)
     logs/          NNNN-attempt-arm-benchmark.{out,err}, as printed
     verdict.json, report.html, ...   computed from the above, and only from it
 
@@ -11,24 +12,47 @@ attempt counts (`void` is NULL): the database itself enforces that.
 
 from __future__ import annotations
 
-import array
 import fcntl
-import json
 import os
 import re
 import sqlite3
-import sys
-import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
 from paribus.errors import StoreError
-from paribus.model import Case, Facts, Launch, Outcome, Sample, State
+from paribus.model import Launch, Outcome
+from paribus.records.count import Count, read_count, write_count
+from paribus.records.damage import converted, damaged, nothing_whole
+from paribus.records.in_place import InPlace
+from paribus.records.reading import SCHEMA_VERSION, Reader, check_version, open_for_reading
+from paribus.records.rows import (
+    CHECKSUM,
+    GATHERED,
+    ID,
+    LAUNCH,
+    NUMBER,
+    UNREADABLE,
+    VOID,
+    WALL_S,
+    Gathered,
+    Row,
+    Stored,
+    gathered,
+    gathered_row,
+    is_sealed,
+    launch_row,
+    sample_rows,
+    stored,
+    voided,
+)
+from paribus.records.salvage import Lost, Salvager, open_copy
 
-SCHEMA_VERSION = 3
+__all__ = ["SCHEMA_VERSION", "Gathered", "Store", "Stored"]
+
 
 _SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -49,6 +73,8 @@ CREATE TABLE launches(
   facts TEXT NOT NULL,
   error TEXT NOT NULL,
   void TEXT,
+  content INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
   UNIQUE(number, attempt)
 );
 CREATE UNIQUE INDEX one_attempt_counts ON launches(number) WHERE void IS NULL;
@@ -66,80 +92,40 @@ CREATE TABLE gathered(
   arm TEXT NOT NULL,
   node TEXT NOT NULL,
   at REAL NOT NULL,
-  facts TEXT NOT NULL
+  facts TEXT NOT NULL,
+  checksum INTEGER NOT NULL
 );
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A launch as it stands in the store. `void` says why an attempt does not count."""
-
-    launch: Launch
-    attempt: int
-    outcome: Outcome
-    void: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """The facts of one node of an arm, `at` seconds since the epoch, seen from inside the arm."""
-
-    arm: str
-    node: str
-    at: float
-    facts: Facts
-
-
-def pack(values: tuple[float, ...]) -> bytes:
-    """Return `values` as zlib-compressed little-endian doubles."""
-    numbers = array.array("d", values)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return zlib.compress(numbers.tobytes(), 1)
-
-
-def unpack(data: bytes) -> tuple[float, ...]:
-    """Return what `pack` packed."""
-    numbers = array.array("d", zlib.decompress(data))
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return tuple(numbers)
 
 
 class Store:
     """One study directory, open. Use as a context manager.
 
-    `write=True` takes the directory's lock: a second `paribus run` on it is refused.
+    `write=True` takes the directory's lock: a second `paribus run` on it is refused, and so is a
+    damaged database. `salvage=True` reads what is whole, and what is not stands in `lost`; without
+    it, whatever is damaged raises StoreError where it is read.
     """
 
-    def __init__(self, directory: Path, *, write: bool = False) -> None:
+    def __init__(self, directory: Path, *, write: bool = False, salvage: bool = False) -> None:
         self.directory = directory
+        self.path = directory / "launches.db"
         self.write = write
+        self.salvage = salvage
+        self.lost = Lost()
         self._db: sqlite3.Connection | None = None
+        self._reader: Reader | None = None
+        self._copy: TemporaryDirectory[str] | None = None
         self._lock: int | None = None
+        self._place: InPlace | None = None
+        self._count = Count()
 
     def __enter__(self) -> Store:
-        path = self.directory / "launches.db"
         try:
-            if self.write:
-                self._take_lock()
-                self._db = sqlite3.connect(path, isolation_level=None)
-                self._db.execute("PRAGMA journal_mode=WAL")
-                self._db.execute("PRAGMA synchronous=FULL")
-                self._create_or_check(path)
-            else:
-                if not path.exists():
-                    raise StoreError(
-                        "no launches are stored here",
-                        place=str(self.directory),
-                        mend="give the directory of a study that `paribus run` made",
-                    )
-                self._db = _open_for_reading(path)
-                _check_version(self._db, path)
-        except sqlite3.Error as error:
-            self.__exit__(None, None, None)
-            raise _store_error(error, path) from error
+            with converted(self.path):
+                if self.write:
+                    self._open_to_write()
+                else:
+                    self._open_to_read()
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -153,7 +139,10 @@ class Store:
     ) -> None:
         if self._db is not None:
             self._db.close()
-            self._db = None
+            self._db = self._reader = None
+        if self._copy is not None:
+            self._copy.cleanup()
+            self._copy = None
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -161,165 +150,134 @@ class Store:
     def append(self, launch: Launch, outcome: Outcome, *, void: str | None = None) -> None:
         """Store one attempt of `launch` durably, in one transaction.
 
-        `void` is why it does not count, None if it does. Raises StoreError (disk full, read-only);
-        then nothing of it is stored.
+        `void` is why it does not count, None if it does. Raises StoreError (disk full, read-only,
+        no longer in place); then nothing of it is stored.
         """
-        db = self._open()
-        try:
-            with _transaction(db):
-                attempt = self.attempts(launch.number)
-                cursor = db.execute(
-                    "INSERT INTO launches(number, attempt, block, benchmark, arm, place, seed,"
-                    " state, started, wall_s, exit_code, argv, facts, error, void)"
-                    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                    (
-                        launch.number,
-                        attempt,
-                        launch.block,
-                        launch.benchmark,
-                        launch.arm,
-                        launch.place,
-                        launch.seed,
-                        outcome.state.value,
-                        outcome.started,
-                        outcome.wall_s,
-                        outcome.exit_code,
-                        json.dumps(outcome.argv),
-                        json.dumps(outcome.facts),
-                        outcome.error,
-                        void,
-                    ),
-                )
-                db.executemany(
-                    "INSERT INTO samples VALUES (?,?,?,?,?,?)",
-                    [
-                        (
-                            cursor.lastrowid,
-                            s.metric,
-                            s.case.to_json(),
-                            s.batch,
-                            len(s.values),
-                            pack(s.values),
-                        )
-                        for s in outcome.samples
-                    ],
-                )
-        except sqlite3.Error as error:
-            raise _store_error(error, self.directory / "launches.db") from error
+        samples = sample_rows(outcome.samples)
+        with self._writing() as db:
+            number = self._next("launches")
+            row = launch_row(number, launch, self.attempts(launch.number), outcome, samples)
+            row = voided(row, void) if void else row
+            _insert(db, "launches", LAUNCH, [row])
+            db.executemany(
+                "INSERT INTO samples VALUES (?,?,?,?,?,?)", [(number, *one) for one in samples]
+            )
+        self._keep_count(launches=1, void=int(bool(void)))
+
+    def check_in_place(self) -> None:
+        """Raise StoreError if what is written goes elsewhere: the directory or a file was moved."""
+        if self._place is not None:
+            self._place.check()
 
     def void(self, numbers: list[int], reason: str) -> None:
         """Make the counting attempts of these launches not count, keeping them on record."""
-        db = self._open()
-        try:
-            with _transaction(db):
-                db.executemany(
-                    "UPDATE launches SET void = ? WHERE number = ? AND void IS NULL",
-                    [(reason, number) for number in numbers],
-                )
-        except sqlite3.Error as error:
-            raise _store_error(error, self.directory / "launches.db") from error
+        count = 0
+        with self._writing() as db:
+            for number in numbers:
+                query = f"SELECT {LAUNCH} FROM launches WHERE number = ? AND void IS NULL"
+                for row in db.execute(query, (number,)).fetchall():
+                    if not is_sealed(row):
+                        raise damaged(self.path, f"row {row[ID]} of launches")
+                    new = voided(row, reason)
+                    db.execute(
+                        "UPDATE launches SET void = ?, checksum = ? WHERE id = ?",
+                        (new[VOID], new[CHECKSUM], row[ID]),
+                    )
+                    count += 1
+        self._keep_count(void=count)
 
     def attempts(self, number: int) -> int:
         """Return how many attempts of the launch `number` are stored."""
-        row = self._open().execute("SELECT count(*) FROM launches WHERE number = ?", (number,))
-        return int(row.fetchone()[0])
+        with converted(self.path):
+            query = "SELECT count(*) FROM launches WHERE number = ?"
+            return int(self._open().execute(query, (number,)).fetchone()[0])
 
     def launches_s(self) -> float:
         """Return the seconds spent in all stored launches, those that do not count included."""
-        row = self._open().execute("SELECT coalesce(sum(wall_s), 0) FROM launches").fetchone()
-        return float(row[0])
+        return float(sum(row[WALL_S] for row in self._rows().launches()))
 
     def counting(self) -> set[int]:
         """Return the numbers of the launches that have an attempt that counts."""
-        rows = self._open().execute("SELECT number FROM launches WHERE void IS NULL")
-        return {row[0] for row in rows}
+        return {row[NUMBER] for row in self._rows().launches() if row[VOID] is None}
 
     def launches(self, *, samples: bool = True, void: bool = False) -> Iterator[Stored]:
         """Yield the stored launches in the order in which they were started.
 
         Without `void`, only attempts that count. Without `samples`, their samples are left out.
+        Raises StoreError where a launch is not whole or missing.
         """
-        db = self._open()
-        where = "" if void else "WHERE void IS NULL"
-        rows = db.execute(
-            "SELECT id, number, attempt, block, benchmark, arm, place, seed, state, started,"
-            f" wall_s, exit_code, argv, facts, error, void FROM launches {where} ORDER BY id"
-        )
-        for row in rows:
-            found: tuple[Sample, ...] = ()
-            if samples:
-                found = tuple(
-                    Sample(metric, Case.from_json(parameters), unpack(data), batch)
-                    for metric, parameters, batch, data in db.execute(
-                        "SELECT metric, parameters, batch, data FROM samples"
-                        " WHERE launch = ? ORDER BY rowid",
-                        (row[0],),
-                    )
-                )
-            yield Stored(
-                Launch(row[1], row[3], row[4], row[5], row[7], row[6]),
-                row[2],
-                Outcome(
-                    State(row[8]),
-                    row[9],
-                    row[10],
-                    row[11],
-                    tuple(json.loads(row[12])),
-                    found,
-                    json.loads(row[13]),
-                    row[14],
-                ),
-                row[15],
-            )
+        reader = self._rows()
+        for row in reader.launches():
+            if row[VOID] is not None and not void:
+                continue
+            found = reader.samples(row) if samples else ()
+            try:
+                one = stored(row, found)
+            except UNREADABLE as error:
+                raise damaged(self.path, f"row {row[ID]} of launches: {error}") from error
+            yield one
 
     def keep_gathered(self, several: Sequence[Gathered]) -> None:
         """Store the facts of nodes durably, all of them or none; raises StoreError as `append`."""
-        db = self._open()
-        rows = [(one.arm, one.node, one.at, json.dumps(one.facts)) for one in several]
-        try:
-            with _transaction(db):
-                db.executemany("INSERT INTO gathered(arm, node, at, facts) VALUES (?,?,?,?)", rows)
-        except sqlite3.Error as error:
-            raise _store_error(error, self.directory / "launches.db") from error
+        with self._writing() as db:
+            first = self._next("gathered")
+            rows = [gathered_row(first + i, one) for i, one in enumerate(several)]
+            _insert(db, "gathered", GATHERED, rows)
+        self._keep_count(gathered=len(several))
 
     def gathered(self) -> list[Gathered]:
         """Return the facts of nodes in the order in which they were gathered."""
-        rows = self._open().execute("SELECT arm, node, at, facts FROM gathered ORDER BY id")
-        return [Gathered(arm, node, at, json.loads(facts)) for arm, node, at, facts in rows]
+        found = []
+        for row in self._rows().gathered():
+            try:
+                found.append(gathered(row))
+            except UNREADABLE as error:
+                raise damaged(self.path, f"row {row[ID]} of gathered: {error}") from error
+        return found
 
     def bind_plan(self, plan_sha256: str) -> None:
         """Tie this database to one plan; raise StoreError if it belongs to another."""
-        db = self._open()
-        row = db.execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()
-        if row is None:
-            db.execute("INSERT INTO meta VALUES ('plan', ?)", (plan_sha256,))
-        elif row[0] != plan_sha256:
+        if not self.check_plan(plan_sha256):
+            with self._writing() as db:
+                db.execute("INSERT INTO meta VALUES ('plan', ?)", (plan_sha256,))
+
+    def check_plan(self, plan_sha256: str) -> bool:
+        """Return whether a plan is bound here; raise StoreError if it is another.
+
+        Of a database that is being salvaged, that is left open.
+        """
+        with converted(self.path):
+            row = self._open().execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()
+        if row is not None and row[0] != plan_sha256 and not self.salvage:
             raise StoreError(
-                f"the launches stored here are of plan {row[0][:12]}, not {plan_sha256[:12]}",
+                f"the launches stored here are of plan {str(row[0])[:12]}, not {plan_sha256[:12]}",
                 place=str(self.directory),
                 mend="put the original plan.json back, or start anew in another directory",
             )
+        return row is not None
 
     def change(self, statement: str, values: Sequence[object] = ()) -> None:
         """Carry out one statement of the journal durably; raises StoreError as `append`."""
-        db = self._open()
-        try:
-            with _transaction(db):
-                db.execute(statement, values)
-        except sqlite3.Error as error:
-            raise _store_error(error, self.directory / "launches.db") from error
+        with self._writing() as db:
+            db.execute(statement, values)
 
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
         """Return the rows that a statement of the journal finds; raises StoreError as `append`."""
-        try:
+        with converted(self.path):
             return self._open().execute(statement).fetchall()
-        except sqlite3.Error as error:
-            raise _store_error(error, self.directory / "launches.db") from error
 
     def log_paths(self, launch: Launch) -> tuple[Path, Path]:
         """Return where the next attempt's stdout and stderr go; makes the logs folder."""
         logs = self.directory / "logs"
-        logs.mkdir(exist_ok=True)
+        try:
+            logs.mkdir(exist_ok=True)
+        except OSError as error:
+            self.check_in_place()
+            raise StoreError(
+                f"cannot be made: {error.strerror}",
+                place=str(logs),
+                mend="see what is in its place, then continue with --resume",
+            ) from error
         attempt = self.attempts(launch.number)
         name = f"{launch.number:04d}-{attempt}-{_plain(launch.arm)}-{_plain(launch.benchmark)}"
         return logs / f"{name}.out", logs / f"{name}.err"
@@ -328,6 +286,49 @@ class Store:
         if self._db is None:
             raise StoreError("the store is not open", place=str(self.directory))
         return self._db
+
+    def _rows(self) -> Reader:
+        self._open()
+        assert self._reader is not None
+        return self._reader
+
+    def _open_to_read(self) -> None:
+        if not self.path.exists():
+            raise StoreError(
+                "no launches are stored here",
+                place=str(self.directory),
+                mend="give the directory of a study that `paribus run` made",
+            )
+        if not self.salvage:
+            self._db = open_for_reading(self.path)
+            check_version(self._db, self.path, write=False)
+            self._reader = Reader(self._db, self.path)
+            return
+        self._copy = TemporaryDirectory(prefix="paribus-salvage-")
+        try:
+            with converted(self.path):
+                self._db = open_copy(self.path, Path(self._copy.name))
+                check_version(self._db, self.path, write=False)
+                self._reader = salvager = Salvager(self._db, self.path)
+        except (StoreError, OSError) as error:
+            raise nothing_whole(self.path, error) from error
+        self.lost = salvager.lost
+
+    def _open_to_write(self) -> None:
+        self._take_lock()
+        self._db = db = sqlite3.connect(self.path, isolation_level=None)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=FULL")
+        if db.execute("PRAGMA user_version").fetchone()[0] == 0:
+            if read_count(self.directory) != Count():
+                raise damaged(self.path, "it is empty, and launches were stored in it")
+            db.executescript(f"BEGIN;{_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+        check_version(db, self.path, write=True)
+        self._reader = Reader(db, self.path)
+        self._reader.check()
+        void = [row[VOID] is not None for row in self._reader.launches()]
+        self._place = InPlace(self.directory)
+        self._keep_count(len(void), sum(void), sum(1 for _ in self._reader.gathered()))
 
     def _take_lock(self) -> None:
         try:
@@ -346,74 +347,48 @@ class Store:
                 mend="choose another directory with --out",
             ) from error
 
-    def _create_or_check(self, path: Path) -> None:
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """BEGIN IMMEDIATE ... COMMIT, or ROLLBACK when the body raises; in place before and after.
+
+        Before, so that nothing is stored where the logs of the launch could not be; after, because
+        what went into a file that was deleted meanwhile is not stored.
+        """
         db = self._open()
-        if db.execute("PRAGMA user_version").fetchone()[0] == 0:
-            db.executescript(f"BEGIN;{_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
-        _check_version(db, path)
+        self.check_in_place()
+        with converted(self.path):
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+        self.check_in_place()
+
+    def _next(self, table: str) -> int:
+        """Return the number of the next row: rows have no gaps, so that a lost one is missed."""
+        query = f"SELECT coalesce(max(id), 0) + 1 FROM {table}"
+        return int(self._open().execute(query).fetchone()[0])
+
+    def _keep_count(self, launches: int = 0, void: int = 0, gathered: int = 0) -> None:
+        """Count rows that are stored now, where the database itself cannot lose the count."""
+        was = self._count
+        self._count = Count(was.launches + launches, was.void + void, was.gathered + gathered)
+        try:
+            write_count(self.directory, self._count)
+        except OSError as error:
+            raise StoreError(
+                f"cannot be written: {error.strerror}",
+                place=str(self.directory),
+                mend="check the disk, then continue with --resume: every stored launch is kept",
+            ) from error
 
 
-class _transaction:  # noqa: N801 -- reads as a statement
-    """BEGIN IMMEDIATE ... COMMIT, or ROLLBACK when the body raises."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self.db = db
-
-    def __enter__(self) -> None:
-        self.db.execute("BEGIN IMMEDIATE")
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.db.execute("COMMIT")
-        elif self.db.in_transaction:
-            self.db.execute("ROLLBACK")
-
-
-def _open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open `path` without writing; a read-only medium needs SQLite's `immutable`."""
-    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-    options = "mode=ro" if writable else "mode=ro&immutable=1"
-    uri = f"{path.absolute().as_uri()}?{options}"
-    return sqlite3.connect(uri, uri=True, isolation_level=None)
-
-
-def _check_version(db: sqlite3.Connection, path: Path) -> None:
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version != SCHEMA_VERSION:
-        newer = version > SCHEMA_VERSION
-        raise StoreError(
-            f"has schema version {version}; this Paribus reads version {SCHEMA_VERSION}",
-            place=str(path),
-            mend="update Paribus" if newer else "this is not a Paribus database",
-        )
-
-
-def _store_error(error: sqlite3.Error, path: Path) -> StoreError:
-    text = str(error)
-    if "full" in text:
-        return _no_space(path.parent)
-    if "readonly" in text or "unable to open" in text:
-        return StoreError(
-            f"cannot be used: {text}",
-            place=str(path),
-            mend="check the permissions of the directory, or choose another with --out",
-        )
-    return StoreError(
-        f"cannot be used: {text}", place=str(path), mend="is it a Paribus study directory?"
-    )
-
-
-def _no_space(directory: Path) -> StoreError:
-    return StoreError(
-        "no space is left for the launches",
-        place=str(directory),
-        mend="free some space, then continue with --resume: every stored launch is kept",
-    )
+def _insert(db: sqlite3.Connection, table: str, columns: str, rows: Sequence[Row]) -> None:
+    places = ",".join("?" * (columns.count(",") + 1))
+    db.executemany(f"INSERT INTO {table}({columns}) VALUES ({places})", rows)
 
 
 def _plain(name: str) -> str:

@@ -112,6 +112,7 @@ def _of_directory(directory: Path, accepted: Mapping[str, str]) -> _Seen:
     plan = read_plan(directory)
     add_accepted(directory, accepted)
     with Store(directory) as store:
+        store.check_plan(plan.sha256)
         return _Seen(plan.study, of_nodes(store.gathered()), audited(plan, store))
 
 

@@ -18,6 +18,7 @@ EXAMPLE = """\
 example:
   paribus report container-network.study
   paribus report container-network.study --svg --png     # figures for a paper
+  paribus report container-network.study --salvage       # of a damaged directory, what is whole
 """
 
 
@@ -30,6 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--svg", action="store_true", help="write each figure as SVG")
     parser.add_argument("--png", action="store_true", help="write each figure as PNG")
     add_accept(parser)
+    parser.add_argument(
+        "--salvage",
+        action="store_true",
+        help="of a damaged directory, report what is whole, and say what is lost",
+    )
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     parser.set_defaults(carry_out=report)
 
@@ -42,7 +48,8 @@ def report(arguments: argparse.Namespace) -> int:
     directory: Path = arguments.directory
     plan = read_plan(directory)
     add_accepted(directory, parse_accepted(arguments.accept))
-    with Store(directory) as store:
+    with Store(directory, salvage=arguments.salvage) as store:
+        store.check_plan(plan.sha256)
         judgement = conclude(plan, store)
     judgement = beside(judgement, shipped.read_published(arguments.beside))
     if os.access(directory, os.W_OK):

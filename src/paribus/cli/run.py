@@ -13,6 +13,7 @@ from paribus.cli.shipped import add_beside
 from paribus.errors import StoreError, UserError
 from paribus.host import LocalHost
 from paribus.model import Study
+from paribus.records.count import Count, read_count
 from paribus.room import check_limits
 from paribus.store import Store
 from paribus.study import plan as plans
@@ -82,8 +83,11 @@ def run(arguments: argparse.Namespace) -> int:
             store.bind_plan(plan.sha256)
             with outputs.display(quiet=arguments.json) as display:
                 execute(plan, store, hosts, ready, display.update)
+            store.check_in_place()
             judgement = outputs.conclude_and_write(plan, store, publications)
+            store.check_in_place()
     except KeyboardInterrupt:
+        _check_kept(directory)
         if plan.study.settings.monitor:
             with Store(directory) as store:
                 outputs.tell(
@@ -96,6 +100,15 @@ def run(arguments: argparse.Namespace) -> int:
         )
         raise
     return outputs.tell(judgement, as_json=arguments.json)
+
+
+def _check_kept(directory: Path) -> None:
+    """Raise StoreError unless the launches that were stored are there and can be read."""
+    plans.read_plan(directory)
+    if read_count(directory) == Count():
+        return
+    with Store(directory) as store:
+        store.counting()
 
 
 def _at_once(study: Study) -> int:

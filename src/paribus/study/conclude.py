@@ -11,8 +11,9 @@ from paribus.audit.accepted import in_vain, read_accepted
 from paribus.audit.audit import Audit, audit_study, ranked, typical, unsteady
 from paribus.judgement import Difference, Finding, Judgement, Verdict, Word
 from paribus.model import Facts, State
+from paribus.records.salvage import Lost
 from paribus.store import Store
-from paribus.study import notices
+from paribus.study import notices, salvaged
 from paribus.study.cases import cases
 from paribus.study.clock import STEP
 from paribus.study.coarse import coarse as coarse_of
@@ -30,19 +31,27 @@ def conclude(plan: Plan, store: Store) -> Judgement:
     evidence = collect(store, plan.metrics, plan.session)
     arms = [arm.name for arm in plan.study.arms]
     spent = budget_used(plan, store.launches_s())
-    over = {s.label: spent or _over(plan, evidence, s.label, arms) for s in plan.study.benchmarks}
+    # A damaged study cannot be continued: it stands by the looks that what is whole reaches.
+    ended = spent or bool(store.lost)
+    over = {s.label: ended or _over(plan, evidence, s.label, arms) for s in plan.study.benchmarks}
     facts = _facts(plan, store)
     said = audited(plan, store, facts)
     attempts = list(store.launches(samples=False, void=True))
     voided = [one for one in attempts if one.void]
     judgement = judgement_of(
-        plan, evidence, directory=str(store.directory), over=over, differences=said.differences
+        plan,
+        evidence,
+        directory=str(store.directory),
+        over=over,
+        differences=said.differences,
+        lost=store.lost,
     )
     return replace(
         judgement,
         facts={arm: _merged(facts, of_nodes(store.gathered()).get(arm, {}), arm) for arm in arms},
         equal_facts=len(said.equal),
         notices=(
+            *salvaged.notices(store.lost),
             *notices.voided(voided),
             *notices.clock_set([s for one in attempts if (s := one.outcome.facts.get(STEP))]),
             *notices.changed(_changed(facts)),
@@ -64,11 +73,13 @@ def judgement_of(
     directory: str,
     over: Mapping[str, bool],
     differences: Sequence[Difference] = (),
+    lost: Lost | None = None,
 ) -> Judgement:
     """Return the judgement of `evidence`, wherever it comes from.
 
     `over` says of each benchmark that no further launch will come. A verdict is withheld where
-    `differences` has something unexplained, or where clock or printout were too coarse.
+    `differences` has something unexplained, where clock or printout were too coarse, or where it
+    cannot rest on what was not `lost`.
     """
     heads = tuple(
         finding
@@ -85,7 +96,8 @@ def judgement_of(
                 f,
                 why.get(f.arm)
                 or why.get(f.reference or plan.study.arms[0].name)
-                or coarse.get((f.benchmark, f.arm, f.case)),
+                or coarse.get((f.benchmark, f.arm, f.case))
+                or (salvaged.why_withheld(lost, f) if lost else ""),
             )
             for f in several
         )

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from paribus.audit.gate import GATE
+from paribus.errors import StoreError
 from paribus.model import Case, Facts, Launch, Metric, Outcome, Sample, State
 from paribus.stats.pairs import block_log_ratios
 from paribus.stats.probes import ProbeOfLaunch
@@ -208,6 +209,13 @@ def collect(store: Store, metrics: Mapping[str, Sequence[Metric]], session: int 
     """Return the evidence of everything that `store` holds and that counts."""
     evidence = Evidence(metrics, session)
     for stored in store.launches(void=True):
+        if stored.launch.benchmark not in metrics:
+            raise StoreError(
+                f"launch {stored.launch.number} is of the benchmark {stored.launch.benchmark!r},"
+                " which the plan does not have",
+                place=str(store.directory),
+                mend="put the launches.db and the plan.json of one study together",
+            )
         if stored.void is None:
             evidence.add(stored.launch, stored.outcome)
         else:

@@ -281,6 +281,7 @@ def _why_again(sitting: _Sitting, block: Sequence[Launch], outcomes: Sequence[Ou
 def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]:
     """Carry out launches, several at the same time, and store each."""
     sitting.watch(_progress(sitting, launches[0]))
+    sitting.store.check_in_place()
     check_room([sitting.store.directory, *(host.scratch for host in sitting.hosts), *_shared()])
     per_launch = sitting.plan.study.settings.unit == "launch"
     arms = [sitting.ready[launch.arm].arm for launch in launches] if per_launch else []
@@ -293,6 +294,7 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
         else:
             several = start_together(sitting.hosts[: len(launches)], prepared, sitting.clock.now)
         meanwhile_s = sitting.clock.step()
+    sitting.store.check_in_place()  # first: a directory that was moved took the logs with it
     outcomes = [
         _with_step(outcome_of(one, ended), before_s, meanwhile_s)
         for one, ended in zip(prepared, several, strict=True)

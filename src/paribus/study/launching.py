@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from paribus.audit.gate import GATE, gate
-from paribus.errors import LaunchError, ParibusError, ParseError
+from paribus.errors import LaunchError, ParibusError, ParseError, StoreError
 from paribus.model import (
     Benchmark,
     Command,
@@ -127,7 +127,12 @@ def start_together(
 
 
 def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
-    """Return what came of a launch that has ended."""
+    """Return what came of a launch that has ended.
+
+    Raises StoreError if its logs are gone: that is no failure of the arm.
+    """
+    if not launch.out.parent.exists():
+        raise _gone(launch.out.parent)
     if ended.done is None:
         argv = launch.command.argv
         return Outcome(State.FAILED, ended.started, 0.0, None, argv, error=ended.failure)
@@ -172,7 +177,7 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
     else:
         request = Request(launch.selection.parameters, launch.selection.ranks)
         try:
-            parsed = launch.benchmark.parse(launch.out.read_text(errors="replace"), request)
+            parsed = launch.benchmark.parse(_text(launch.out), request)
         except (ParseError, ValueError) as problem:
             line = (
                 f", line {problem.line}" if isinstance(problem, ParseError) and problem.line else ""
@@ -205,11 +210,28 @@ def _checked_binding(outcome: Outcome, cores: Sequence[int]) -> Outcome:
     return replace(outcome, state=State.INVALID, samples=(), error=error)
 
 
+def _text(log: Path) -> str:
+    """Return what a launch printed; raises StoreError if that cannot be read."""
+    try:
+        return log.read_text(errors="replace")
+    except OSError as error:
+        raise _gone(log) from error
+
+
+def _gone(log: Path) -> StoreError:
+    return StoreError(
+        "was deleted, or cannot be read, after a launch had begun to write into it; the launch is"
+        " not counted",
+        place=str(log),
+        mend="see what deletes files in the study directory, then continue with --resume",
+    )
+
+
 def _why(exit_code: int, out: Path, err: Path) -> str:
     """Return one sentence on a failed launch: what it said of it, and where all of it is."""
     ended = f"ended by signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
     files = {"out": out, "err": err}
-    texts = {name: path.read_text(errors="replace") for name, path in files.items()}
+    texts = {name: _text(path) for name, path in files.items()}
     line, where = why(texts["out"], texts["err"])
     if not line:
         return f"{ended}, and nothing was printed (logs/{out.name})"

@@ -1,0 +1,73 @@
+"""What the errors of SQLite mean for the user: one StoreError each, with cause and next step."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from paribus.errors import StoreError
+
+FAILS = (sqlite3.Error, MemoryError, UnicodeDecodeError, OverflowError)
+"""What the module sqlite3 raises of a database: the last three for absurd sizes and texts."""
+
+RESTORE = (
+    "restore the directory from a copy; `paribus report DIR --salvage` reports from what is whole,"
+    " and what each launch printed is in logs/"
+)
+_KEPT = "then continue with --resume: every stored launch is kept"
+
+
+def damaged(path: Path, what: str) -> StoreError:
+    """Return the error for a database of which `what` is damaged."""
+    return StoreError(f"damaged: {what}", place=str(path), mend=RESTORE)
+
+
+@contextmanager
+def converted(path: Path) -> Iterator[None]:
+    """Turn what SQLite raises inside into StoreError."""
+    try:
+        yield
+    except FAILS as error:
+        raise store_error(error, path) from error
+
+
+def store_error(error: Exception, path: Path, where: str = "") -> StoreError:
+    """Return what to say of an `error` that SQLite raised on the database `path`, at `where`."""
+    name, text = getattr(error, "sqlite_errorname", ""), str(error)
+    if name.startswith("SQLITE_FULL"):
+        return no_space(path.parent)
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
+        mend = "check the permissions of the directory, or choose another with --out"
+    elif name.startswith("SQLITE_IOERR"):
+        mend = f"check the disk and the limit of file sizes (ulimit -f), {_KEPT}"
+    elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        mend = f"end the program that holds it, {_KEPT}"
+    elif name.startswith("SQLITE_NOTADB"):
+        mend = f"is it a Paribus study directory? If its beginning is damaged, {RESTORE}"
+    elif name.startswith("SQLITE_CONSTRAINT"):
+        mend = "is it a Paribus study directory?"
+    else:
+        what = text or type(error).__name__
+        return damaged(path, f"{where}: {what}" if where else what)
+    return StoreError(f"cannot be used: {text}", place=str(path), mend=mend)
+
+
+def nothing_whole(path: Path, error: StoreError | OSError) -> StoreError:
+    """Return the error for a database of which `error` says why nothing can be salvaged."""
+    cause = error.cause if isinstance(error, StoreError) else error.strerror
+    return StoreError(
+        f"nothing of it can be salvaged: {cause}",
+        place=str(path),
+        mend="restore the directory from a copy; what each launch printed is in logs/",
+    )
+
+
+def no_space(directory: Path) -> StoreError:
+    """Return the error for a full disk."""
+    return StoreError(
+        "no space is left for the launches",
+        place=str(directory),
+        mend=f"free some space, {_KEPT}",
+    )

@@ -1,0 +1,162 @@
+"""The rows of launches.db: what a launch is there, and the checksums that say it is whole.
+
+`launches.content` is the CRC-32 of a launch's rows in `samples`, so that a sample that is gone is
+missed as one that changed is; `launches.checksum` and `gathered.checksum` are those of all other
+columns of the row. A CRC-32 finds every burst of up to 32 bits, and of other damage all but one in
+4 x 10^9 (Peterson and Brown, Proc. IRE 49, 1961); it costs less than a hundredth of reading.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import sys
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paribus.model import Case, Facts, Launch, Outcome, Sample, State
+
+Row = tuple[Any, ...]
+
+LAUNCH = (
+    "id, number, attempt, block, benchmark, arm, place, seed, state, started, wall_s, exit_code,"
+    " argv, facts, error, void, content, checksum"
+)
+ID, NUMBER, WALL_S, VOID, CONTENT, CHECKSUM = 0, 1, 10, 15, 16, 17
+SAMPLE = "metric, parameters, batch, count, data"
+GATHERED = "id, arm, node, at, facts, checksum"
+
+UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, zlib.error)
+"""What the parsing of a row that is not whole may raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A launch as it stands in the store. `void` says why an attempt does not count."""
+
+    launch: Launch
+    attempt: int
+    outcome: Outcome
+    void: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The facts of one node of an arm, `at` seconds since the epoch, seen from inside the arm."""
+
+    arm: str
+    node: str
+    at: float
+    facts: Facts
+
+
+def pack(values: tuple[float, ...]) -> bytes:
+    """Return `values` as zlib-compressed little-endian doubles."""
+    numbers = array.array("d", values)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return zlib.compress(numbers.tobytes(), 1)
+
+
+def unpack(data: bytes) -> tuple[float, ...]:
+    """Return what `pack` packed."""
+    numbers = array.array("d", zlib.decompress(data))
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return tuple(numbers)
+
+
+def checksum(values: Sequence[object]) -> int:
+    """Return the CRC-32 of the columns `values`, of whatever types damage has made them."""
+    return zlib.crc32("\0".join(map(str, values)).encode("utf-8", "surrogatepass"))
+
+
+def content(samples: Iterable[Row]) -> int:
+    """Return the CRC-32 of a launch's sample rows (columns SAMPLE) in order; 0 of none."""
+    crc = 0
+    for metric, parameters, batch, count, data in samples:
+        crc = zlib.crc32(f"{metric}\0{parameters}\0{batch}\0{count}".encode(), crc)
+        crc = zlib.crc32(data, crc)
+    return crc
+
+
+def sealed(row: Sequence[object]) -> Row:
+    """Return a row with its checksum as the last column."""
+    return (*row, checksum(row))
+
+
+def is_sealed(row: Row) -> bool:
+    """Return whether a row still has the checksum that its columns give."""
+    return bool(row[-1] == checksum(row[:-1]))
+
+
+def sample_rows(samples: Iterable[Sample]) -> list[Row]:
+    """Return the columns SAMPLE of each of `samples`."""
+    return [(s.metric, s.case.to_json(), s.batch, len(s.values), pack(s.values)) for s in samples]
+
+
+def launch_row(
+    number: int, launch: Launch, attempt: int, outcome: Outcome, samples: Sequence[Row]
+) -> Row:
+    """Return the columns LAUNCH of an attempt that is to be row `number`; it counts."""
+    return sealed(
+        (
+            number,
+            launch.number,
+            attempt,
+            launch.block,
+            launch.benchmark,
+            launch.arm,
+            launch.place,
+            launch.seed,
+            outcome.state.value,
+            # As the columns of type REAL give them back: the checksum is of what will be read.
+            float(outcome.started),
+            float(outcome.wall_s),
+            outcome.exit_code,
+            json.dumps(outcome.argv),
+            json.dumps(outcome.facts),
+            outcome.error,
+            None,
+            content(samples),
+        )
+    )
+
+
+def voided(row: Row, reason: str) -> Row:
+    """Return the row of a launch that does not count for `reason`."""
+    return sealed((*row[:VOID], reason, *row[VOID + 1 : CHECKSUM]))
+
+
+def stored(row: Row, samples: Iterable[Row]) -> Stored:
+    """Return the launch that a row holds; raises one of UNREADABLE if it makes no sense."""
+    return Stored(
+        Launch(row[1], row[3], row[4], row[5], row[7], row[6]),
+        row[2],
+        Outcome(
+            State(row[8]),
+            row[9],
+            row[10],
+            row[11],
+            tuple(json.loads(row[12])),
+            tuple(
+                Sample(metric, Case.from_json(parameters), unpack(data), batch)
+                for metric, parameters, batch, _, data in samples
+            ),
+            json.loads(row[13]),
+            row[14],
+        ),
+        row[VOID],
+    )
+
+
+def gathered_row(number: int, one: Gathered) -> Row:
+    """Return the columns GATHERED of facts that are to be row `number`."""
+    return sealed((number, one.arm, one.node, float(one.at), json.dumps(one.facts)))
+
+
+def gathered(row: Row) -> Gathered:
+    """Return the facts that a row holds; raises one of UNREADABLE if it makes no sense."""
+    return Gathered(row[1], row[2], row[3], json.loads(row[4]))
