@@ -32,10 +32,17 @@ exit codes: 0 verdict reached (equivalent and undecided included), 2 user error,
 
 def dispatch(words: Sequence[str]) -> int:
     """Return the exit code of the verb that `words` name."""
-    from paribus.errors import ParibusError
+    from paribus.outside import screened
 
     if "_ARGCOMPLETE" in os.environ:
         _complete()
+    with screened():
+        return _dispatch(words)
+
+
+def _dispatch(words: Sequence[str]) -> int:
+    from paribus.errors import ParibusError
+
     arguments = _parser(words).parse_args(words)
     if not hasattr(arguments, "carry_out"):
         _parser([]).print_help()

@@ -68,14 +68,12 @@ def audit(arguments: argparse.Namespace) -> int:
     if told := in_vain(accepted, differing, seen.answer.equal):
         print(f"note: accepted, but no difference: {told}", file=sys.stderr)
     if arguments.json:
-        json.dump(to_json(seen.study, seen.nodes, seen.answer), sys.stdout, indent=2)
-        print()
+        print(json.dumps(to_json(seen.study, seen.nodes, seen.answer), indent=2))
     else:
-        from rich.console import Console
-
+        from paribus.report.printing import console_on
         from paribus.report.unequal import print_audit
 
-        console = Console(highlight=False)
+        console = console_on(sys.stdout)
         print_audit(seen.study, seen.nodes, seen.answer, console, everything=arguments.all)
     return exit_code(seen.nodes, seen.answer)
 

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.outside import printable
+
 if TYPE_CHECKING:
     from paribus.model import Facts
     from paribus.probes import Archive
@@ -102,4 +104,4 @@ def _show(facts: Facts, *, as_json: bool) -> None:
         text = value if isinstance(value, str) else json.dumps(value)
         if _unknown(value):
             text = f"({value['unknown']})"
-        print(f"{key:40} {text}")
+        print(f"{key:40} {printable(text)}")

@@ -18,6 +18,7 @@ from paribus.compare.reading import FAILED_LAUNCH, is_log, read_files
 from paribus.compare.recognise import Found
 from paribus.errors import UserError
 from paribus.model import Reading
+from paribus.outside import printable
 from paribus.study.plan import read_plan
 
 
@@ -222,5 +223,4 @@ def _logs(arm: str, name: str, path: str, written: float, found: Sequence[Found]
 
 
 def _shown(path: Path) -> str:
-    text = str(path)
-    return text if text.isprintable() else repr(text)
+    return printable(str(path))
