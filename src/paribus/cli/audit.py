@@ -11,6 +11,7 @@ from pathlib import Path
 
 from paribus.audit.accepted import add_accepted, in_vain, parse_accepted
 from paribus.audit.audit import ERROR, Audit, Nodes
+from paribus.inputs import is_directory
 from paribus.model import Study
 from paribus.store import Store
 
@@ -63,7 +64,9 @@ def audit(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus audit`."""
     accepted = parse_accepted(arguments.accept)
     path = Path(arguments.what)
-    seen = _of_directory(path, accepted) if path.is_dir() else _of_study(arguments.what, accepted)
+    seen = (
+        _of_directory(path, accepted) if is_directory(path) else _of_study(arguments.what, accepted)
+    )
     differing = {one.key for one in seen.answer.differences}
     if told := in_vain(accepted, differing, seen.answer.equal):
         print(f"note: accepted, but no difference: {told}", file=sys.stderr)

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.inputs import exists, is_directory
 from paribus.outside import printable
 
 if TYPE_CHECKING:
@@ -45,11 +46,11 @@ def record(arguments: argparse.Namespace) -> int:
 
     if arguments.source is not None:
         source: Path = arguments.source
-        archive = from_root(source) if source.is_dir() else from_tar(source)
+        archive = from_root(source) if is_directory(source) else from_tar(source)
         _show(facts_of(archive), as_json=arguments.json)
         return 0
     out: Path = arguments.out
-    if out.exists():
+    if exists(out):
         raise StoreError("exists already", place=str(out), mend="choose another with --out")
     archive = read_this_machine()
     try:
