@@ -467,3 +467,32 @@ def test_swapping_the_arms_mirrors_the_verdict(
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         PAGE.write_text(renewed(PAGE.read_text(), Path(scratch)))
+
+
+def test_a_table_of_more_launches_than_a_page_shows_is_judged_whole(tmp_path: Path) -> None:
+    """Two benchmarks of 5,001 blocks; of the first, the arm that comes second is 2 % slower."""
+    draw = random.Random(12)
+    rows, clock = [], 0
+    for name, second in (("ping", 1.02), ("pong", 1.0)):
+        for block in range(1, 5002):
+            arms = draw.sample((("host", 1.0), ("bridged", 1.05)), 2)
+            for (arm, factor), place in zip(arms, (1.0, second), strict=True):
+                value = 5 * factor * place * draw.lognormvariate(0, 0.01)
+                row = {"arm": arm, "block": block, "time": (clock := clock + 1)}
+                rows.append(row | {"benchmark": name, "metric": "latency", "value": value})
+    path = tmp_path / "large.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    out = tmp_path / "out"
+    options = ("--reference", "host", "--unit", "us", "--better", "lower")
+    done = paribus("compare", path, *options, "--out", out, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    verdict = json.loads((out / "verdict.json").read_text())
+    assert len(verdict["launches"]) == len(rows) > 20_000
+    told = [notice for notice in verdict["notices"] if notice["name"] == "order effect"]
+    assert [notice["benchmarks"] for notice in told] == [["ping"]]
+    page = (out / "report.html").read_text()
+    assert "20,004 launches are too many for a time axis" in page
+    assert page.count("Every launch over time") == 0

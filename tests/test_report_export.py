@@ -13,6 +13,7 @@ import pytest
 
 import judgements
 from paribus.model import Case
+from paribus.outside import csv_cell
 from paribus.report.export import (
     CASE_COLUMNS,
     LAUNCH_COLUMNS,
@@ -162,10 +163,11 @@ def test_cases_read_back(name: str) -> None:
     assert [r["kind"] for r in rows] == [kind for kind, found in kinds for _ in found]
     for row, f in zip(rows, findings, strict=True):
         assert tuple(row) == CASE_COLUMNS
-        assert (row["benchmark"], row["arm"], row["unit"]) == (f.benchmark, f.arm, f.metric.unit)
+        texts = (f.benchmark, f.arm, f.metric.unit)
+        assert (row["benchmark"], row["arm"], row["unit"]) == tuple(map(csv_cell, texts))
         assert (Case.from_json(row["case"]) if row["case"] else None) == f.case
         assert row["verdict"] == f.verdict.word.value
-        assert row["reference"] == (f.reference or judgement.reference)
+        assert row["reference"] == csv_cell(f.reference or judgement.reference)
         assert row["endpoint"] == f.metric.endpoint
         assert row["size_known"] == ("true" if f.verdict.size_known else "false")
         if f.comparison is None:
@@ -194,11 +196,12 @@ def test_launches_read_back(name: str) -> None:
     for row, p in zip(rows, judgement.points, strict=True):
         assert tuple(row) == LAUNCH_COLUMNS
         assert (int(row["number"]), int(row["block"])) == (p.number, p.block)
-        assert (row["benchmark"], row["arm"], row["state"]) == (p.benchmark, p.arm, p.state.value)
+        assert (row["benchmark"], row["arm"]) == (csv_cell(p.benchmark), csv_cell(p.arm))
+        assert row["state"] == p.state.value
         assert row["counted"] == ("true" if p.block else "false")
         assert float(row["at_s"]) == p.at_s
         assert (float(row["level"]) if row["level"] else None) == p.level
-        assert row["flag"] == p.flag
+        assert row["flag"] == csv_cell(p.flag)
 
 
 def test_every_column_is_documented() -> None:

@@ -427,7 +427,7 @@ def test_a_directory_and_a_missing_file_are_refused(tmp_path: Path) -> None:
 
 def test_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert "is not a file but a device or a pipe" in refusal(tmp_path / "pipe")
+    assert "cannot be read: it is a pipe, not a file" in refusal(tmp_path / "pipe")
 
 
 def test_parquet_names_must_be_names(tmp_path: Path) -> None:

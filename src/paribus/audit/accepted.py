@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from paribus.errors import StoreError, UserError
+from paribus.inputs import MOST_TEXT, read_bounded
 
 NAME = "accepted.json"
 
@@ -55,11 +56,12 @@ def read_accepted(directory: Path) -> dict[str, str]:
     """Return what was accepted in a study directory; raises StoreError if that cannot be read."""
     path = directory / NAME
     try:
-        table = json.loads(path.read_text())
+        table = json.loads(read_bounded(path, MOST_TEXT, "a file of reasons"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
-        raise StoreError(f"cannot be read: {error}", place=str(path), mend="restore it") from error
+    except (OSError, ValueError, RecursionError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise StoreError(f"cannot be read: {said}", place=str(path), mend="restore it") from error
     if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
         raise StoreError("is not a table of reasons", place=str(path), mend="restore or remove it")
     return table

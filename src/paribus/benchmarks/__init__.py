@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from paribus.errors import UserError
+from paribus.inputs import MOST_TEXT, read_bounded
 from paribus.model import Benchmark
 
 _NAMES = (
@@ -138,7 +139,7 @@ def load_file(path: Path) -> Benchmark:
     no BENCHMARK; the place is the file and, where there is one, its line.
     """
     try:
-        source = path.read_bytes()
+        source = read_bounded(path, MOST_TEXT, "a benchmark file")
     except OSError as error:
         raise UserError(
             f"cannot be read: {error.strerror}",

@@ -10,9 +10,13 @@ from paribus.benchmarks._apps import absolute, columns, counts, figures, first, 
 from paribus.benchmarks._parameters import positive, threads, wanted_threads
 from paribus.benchmarks._tool import count, figure, line_of, once, path_or, refuse, tool
 from paribus.errors import UserError
+from paribus.inputs import read_bounded
 from paribus.model import Case, Metric, Parameter, Program, Reading, Request, Sample, Scalar
 
 INPUTS = ("INCAR", "KPOINTS", "POSCAR", "POTCAR")
+MOST_INPUT = 64 << 20
+"""Bytes of one of them; the POTCAR of many elements has some MB."""
+
 BUSY = 0.9
 """CPU time over elapsed time of rank 0 below which it is said to have waited; public outputs of
 undisturbed calculations have 0.997 (3257.637 of 3266.838 s)."""
@@ -58,10 +62,11 @@ def command(request: Request) -> Program:
     inputs: dict[str, str] = {}
     for name in INPUTS if folder else ():
         try:
-            inputs[name] = (Path(str(folder)) / name).read_text()
+            path = Path(str(folder)) / name
+            inputs[name] = read_bounded(path, MOST_INPUT, "an input of VASP").decode()
         except (OSError, UnicodeError) as error:
             raise UserError(
-                f"cannot be read: {error}",
+                f"cannot be read: {getattr(error, 'strerror', None) or error}",
                 place=f"vasp: input = {folder!r}: {name}",
                 mend=f"name a folder that holds {', '.join(INPUTS)}",
             ) from error

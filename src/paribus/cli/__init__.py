@@ -34,11 +34,18 @@ exit codes: 0 verdict reached (equivalent and undecided included), 2 user error,
 
 def dispatch(words: Sequence[str]) -> int:
     """Return the exit code of the verb that `words` name."""
-    from paribus.errors import MachineError, ParibusError
-    from paribus.room import FAULTS, said_of
+    from paribus.outside import screened
 
     if "_ARGCOMPLETE" in os.environ:
         _complete()
+    with screened():
+        return _dispatch(words)
+
+
+def _dispatch(words: Sequence[str]) -> int:
+    from paribus.errors import MachineError, ParibusError
+    from paribus.room import FAULTS, said_of
+
     arguments = _parser(words).parse_args(words)
     if not hasattr(arguments, "carry_out"):
         _parser([]).print_help()

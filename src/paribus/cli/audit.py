@@ -11,6 +11,7 @@ from pathlib import Path
 
 from paribus.audit.accepted import add_accepted, in_vain, parse_accepted
 from paribus.audit.audit import ERROR, Audit, Nodes
+from paribus.inputs import is_directory
 from paribus.model import Study
 from paribus.store import Store
 
@@ -63,19 +64,19 @@ def audit(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus audit`."""
     accepted = parse_accepted(arguments.accept)
     path = Path(arguments.what)
-    seen = _of_directory(path, accepted) if path.is_dir() else _of_study(arguments.what, accepted)
+    seen = (
+        _of_directory(path, accepted) if is_directory(path) else _of_study(arguments.what, accepted)
+    )
     differing = {one.key for one in seen.answer.differences}
     if told := in_vain(accepted, differing, seen.answer.equal):
         print(f"note: accepted, but no difference: {told}", file=sys.stderr)
     if arguments.json:
-        json.dump(to_json(seen.study, seen.nodes, seen.answer), sys.stdout, indent=2)
-        print()
+        print(json.dumps(to_json(seen.study, seen.nodes, seen.answer), indent=2))
     else:
-        from rich.console import Console
-
+        from paribus.report.printing import console_on
         from paribus.report.unequal import print_audit
 
-        console = Console(highlight=False)
+        console = console_on(sys.stdout)
         print_audit(seen.study, seen.nodes, seen.answer, console, everything=arguments.all)
     return exit_code(seen.nodes, seen.answer)
 

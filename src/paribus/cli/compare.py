@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from paribus.cli.shipped import add_beside
 from paribus.errors import StoreError, UserError
+from paribus.inputs import exists
 
 if TYPE_CHECKING:
     from paribus.compare.imported import Answers
@@ -73,7 +74,7 @@ def compare(arguments: argparse.Namespace) -> int:
         arguments.better,
         _margin(arguments.margin),
     )
-    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if out is not None and exists(out) and (not out.is_dir() or any(out.iterdir())):
         raise StoreError("exists already", place=str(out), mend="choose another with --out")
     publications = shipped.read_published(arguments.beside)
     judgement = _judged(arguments.paths, answers, arguments.pair, str(out or ""))

@@ -41,11 +41,10 @@ def doctor(arguments: argparse.Namespace) -> int:
         json.dump(to_json(fitness), sys.stdout, indent=2, allow_nan=False)
         print()
     else:
-        from rich.console import Console
-
         from paribus.report.fitness import print_fitness
+        from paribus.report.printing import console_on
 
-        print_fitness(fitness, Console(highlight=False))
+        print_fitness(fitness, console_on(sys.stdout))
     return 0 if fitness.fit else 1
 
 

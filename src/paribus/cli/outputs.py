@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 from paribus.compare.beside import beside
 from paribus.compare.published import Publication
@@ -15,9 +15,6 @@ from paribus.judgement import Judgement, Progress, Word
 from paribus.store import Store
 from paribus.study.conclude import conclude
 from paribus.study.plan import Plan
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 class _Display(Protocol):
@@ -33,9 +30,10 @@ def display(*, quiet: bool) -> AbstractContextManager[_Display]:
     """Return what shows the progress of a study, on stderr; `quiet` shows nothing."""
     if quiet:
         return nullcontext(_Silent())
+    from paribus.report.printing import console_on
     from paribus.report.progress import Display
 
-    return Display(_console(sys.stderr))
+    return Display(console_on(sys.stderr))
 
 
 def conclude_and_write(
@@ -65,12 +63,12 @@ def tell(judgement: Judgement, *, as_json: bool) -> int:
     if as_json:
         from paribus.report import export
 
-        json.dump(export.to_json(judgement), sys.stdout, indent=2, allow_nan=False)
-        print()
+        print(json.dumps(export.to_json(judgement), indent=2, allow_nan=False))
     else:
+        from paribus.report.printing import console_on
         from paribus.report.terminal import print_report
 
-        print_report(judgement, _console(sys.stdout))
+        print_report(judgement, console_on(sys.stdout))
     return exit_code(judgement)
 
 
@@ -80,9 +78,3 @@ def exit_code(judgement: Judgement) -> int:
     if Word.WITHHELD in words:
         return 3
     return 4 if Word.NO_DATA in words else 0
-
-
-def _console(stream: Any) -> Console:
-    from rich.console import Console
-
-    return Console(file=stream, highlight=False)

@@ -7,6 +7,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.inputs import exists, is_directory
+from paribus.outside import printable
+
 if TYPE_CHECKING:
     from paribus.model import Facts
     from paribus.probes import Archive
@@ -43,11 +46,11 @@ def record(arguments: argparse.Namespace) -> int:
 
     if arguments.source is not None:
         source: Path = arguments.source
-        archive = from_root(source) if source.is_dir() else from_tar(source)
+        archive = from_root(source) if is_directory(source) else from_tar(source)
         _show(facts_of(archive), as_json=arguments.json)
         return 0
     out: Path = arguments.out
-    if out.exists():
+    if exists(out):
         raise StoreError("exists already", place=str(out), mend="choose another with --out")
     archive = read_this_machine()
     try:
@@ -102,4 +105,4 @@ def _show(facts: Facts, *, as_json: bool) -> None:
         text = value if isinstance(value, str) else json.dumps(value)
         if _unknown(value):
             text = f"({value['unknown']})"
-        print(f"{key:40} {text}")
+        print(f"{key:40} {printable(text)}")

@@ -12,6 +12,7 @@ from paribus.cli.audit import add_accept
 from paribus.cli.shipped import add_beside
 from paribus.errors import StoreError, UserError
 from paribus.host import LocalHost
+from paribus.inputs import exists
 from paribus.model import Study
 from paribus.records.count import Count, read_count
 from paribus.room import check_limits
@@ -137,7 +138,7 @@ def _check_directory(directory: Path, *, resume: bool) -> None:
     """Refuse to mix: a new study needs a new directory, a resumed one needs its plan."""
     if resume:
         plans.read_plan(directory)
-    elif directory.exists() and (not directory.is_dir() or _in_use(directory)):
+    elif exists(directory) and (not directory.is_dir() or _in_use(directory)):
         raise StoreError(
             "exists already",
             place=str(directory),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.errors import UserError
+from paribus.inputs import exists, read_toml
 
 if TYPE_CHECKING:
     from paribus.compare.published import Publication
@@ -21,7 +21,7 @@ def find_study(text: str) -> Path:
     Raises UserError with the nearest name.
     """
     path = Path(text)
-    if path.exists() or path.suffix == ".toml":
+    if exists(path) or path.suffix == ".toml":
         return path
     names = shipped_studies()
     if text in names:
@@ -54,20 +54,20 @@ def read_published(texts: Sequence[str]) -> list[Publication]:
     ships = {path.stem: path for path in sorted((_folder() / "published").glob("*.toml"))}
     found = []
     for text in texts:
-        if text not in ships and not Path(text).exists():
+        if text not in ships and not exists(Path(text)):
             close = difflib.get_close_matches(text, ships, n=1)
             hint = (
                 f"did you mean {close[0]!r}?" if close else f"those that ship: {', '.join(ships)}"
             )
             raise UserError("no such file, and none that ships", place=text, mend=hint)
         path = Path(text)
-        found.append(load_publication(path if path.exists() else ships[text]))
+        found.append(load_publication(path if exists(path) else ships[text]))
     return found
 
 
 def question_of(path: Path) -> str:
     """Return the question that a study file asks."""
-    return str(tomllib.loads(path.read_text()).get("question", ""))
+    return str(read_toml(path, "a study file").get("question", ""))
 
 
 def _folder() -> Path:

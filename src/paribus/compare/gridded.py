@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-MOST_ENTRIES = 20_000
-"""Launches beyond which there are no entries, and so no time axis: a page could not show it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Grid:
     """One benchmark: `values[arm, block, cell]`, and `times[arm, block]` in seconds, if known.
@@ -61,8 +57,7 @@ class GriddedEvidence(Evidence):
             label: {cell: i for i, cell in enumerate(grid.cells)} for label, grid in grids.items()
         }
         number = before
-        launches = sum(len(grid.arms) * len(grid.blocks) for grid in grids.values())
-        for label, grid in grids.items() if launches <= MOST_ENTRIES else ():
+        for label, grid in grids.items():
             for entry in _entries(label, grid, metrics[label][0].name, number):
                 self.add_entry(entry)
                 number += 1

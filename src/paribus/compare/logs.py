@@ -17,7 +17,9 @@ from pathlib import Path
 from paribus.compare.reading import FAILED_LAUNCH, is_log, read_files
 from paribus.compare.recognise import Found
 from paribus.errors import UserError
+from paribus.inputs import exists, is_directory
 from paribus.model import Reading
+from paribus.outside import printable
 from paribus.study.plan import read_plan
 
 
@@ -66,7 +68,7 @@ class Unread:
 
 def are_logs(paths: Sequence[Path]) -> bool:
     """Return whether `paths` are to be read as logs, rather than as tables of numbers."""
-    return any(path.is_dir() or (path.is_file() and is_log(path)) for path in paths)
+    return any(is_directory(path) or is_log(path) for path in paths)
 
 
 def arms_of(paths: Sequence[Path]) -> tuple[str, ...]:
@@ -103,7 +105,7 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
     A path that lies below another belongs to its own arm only. Raises UserError for a path that
     does not exist.
     """
-    if missing := [path for path in paths if not path.exists()]:
+    if missing := [path for path in paths if not exists(path)]:
         raise UserError("does not exist", place=_shown(missing[0]), mend="check how it is written")
     arms: dict[str, None] = {}
     unread: list[Unread] = []
@@ -222,5 +224,4 @@ def _logs(arm: str, name: str, path: str, written: float, found: Sequence[Found]
 
 
 def _shown(path: Path) -> str:
-    text = str(path)
-    return text if text.isprintable() else repr(text)
+    return printable(str(path))

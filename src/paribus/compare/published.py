@@ -7,7 +7,6 @@ judged by it: it is laid beside one's own (study/beside.py) or, where it is a va
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, Literal
 
 from paribus.benchmarks import BENCHMARKS
 from paribus.errors import StudyError
+from paribus.inputs import read_toml
 from paribus.model import Case, Direction, Metric, Scalar
 from paribus.study.load import Place
 
@@ -76,17 +76,16 @@ class Publication:
 def load_publication(path: Path) -> Publication:
     """Return the figures in the file at `path`; raises StudyError with file, key and mend."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", None) or "not UTF-8"
+        table = read_toml(path, "a file of figures")
+    except OSError as error:
         raise StudyError(
-            f"cannot be read: {said}", place=str(path), mend="give a TOML file of figures"
+            f"cannot be read: {error.strerror}",
+            place=str(path),
+            mend="give a TOML file of figures",
         ) from error
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise StudyError(
-            f"is not TOML: {error}", place=str(path), mend="docs/compare.md shows the format"
+            str(error), place=str(path), mend="docs/compare.md shows the format"
         ) from error
     place = Place(str(path), "", table)
     if "question" in table and "benchmarks" in table:

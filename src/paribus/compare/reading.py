@@ -23,6 +23,7 @@ from paribus.benchmarks import nvidia_topo
 from paribus.benchmarks._tool import FAILED, HEAD, line_at, plain
 from paribus.compare.recognise import Found, Seen, look, readings
 from paribus.errors import ParseError
+from paribus.inputs import open_regular
 from paribus.model import Case, Reading, Sample
 from paribus.units import count
 
@@ -71,7 +72,7 @@ class Held(NamedTuple):
 def is_log(path: Path) -> bool:
     """Return whether a file begins as the output of a tool that is known here."""
     try:
-        with path.open("rb") as file:
+        with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
             return bool(look(plain(file.read(HEAD).decode(errors="replace"))).near)
     except OSError:
         return False
@@ -174,7 +175,7 @@ def _opened(path: str, size: int) -> _Text:
         return _unread(f"is larger than {MOST_BYTES >> 20} MiB")
     if not size:
         return _unread("is empty")
-    with FileIO(path) as opened:
+    with FileIO(open_regular(path)) as opened:
         raw = opened.read(HEAD)
         for magic, why in _PACKED:
             if raw.startswith(magic):
@@ -186,7 +187,8 @@ def _opened(path: str, size: int) -> _Text:
         if not seen.near:
             return _unread(_no_tool(text))
         if size > len(raw):
-            text = plain((raw + opened.readall()).decode(errors="replace"))
+            raw += opened.read(size - len(raw)) or b""  # what is written meanwhile is not read
+            text = plain(raw.decode(errors="replace"))
             seen = look(text)
     return _Text(text, seen, "")
 

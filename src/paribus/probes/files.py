@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.errors import UserError
+from paribus.inputs import read_bounded
 from paribus.probes.archive import (
     DEVICE_CLASSES,
     DEVICE_FILES,
@@ -26,6 +27,8 @@ from paribus.probes.archive import (
 )
 
 _MEMBERS = 20_000
+_MOST_TAR = MOST_BYTES + 1536 * _MEMBERS
+"""Bytes of an archive unpacked: with a header, and what fills up the last block, for each file."""
 
 
 def from_root(root: Path) -> Archive:
@@ -35,12 +38,7 @@ def from_root(root: Path) -> Archive:
     a directory that is neither readable nor there.
     """
     if (root / "unknown.json").is_file():
-        parts = {
-            str(path.relative_to(root)): path.read_bytes()
-            for path in sorted(root.rglob("*"))
-            if path.is_file()
-        }
-        return _archive(parts, str(root))
+        return _archive(_parts(root), str(root))
     if not root.is_dir():
         raise UserError("no such directory", place=str(root), mend="name a root or an archive")
     root = root.resolve()  # or links would seem to lead out of it
@@ -68,28 +66,51 @@ def _devices(root: Path) -> dict[str, str | Unknown]:
     return {"/" + name: read_file(root / name) for name in names}
 
 
+def _parts(root: Path) -> dict[str, bytes]:
+    """Return the files of an unpacked archive by their paths; raises UserError for too much."""
+    parts: dict[str, bytes] = {}
+    left = MOST_BYTES
+    for path in root.rglob("*"):
+        if path.is_symlink() or not path.is_file():
+            continue
+        try:
+            parts[str(path.relative_to(root))] = data = read_bounded(path, left, "all facts")
+        except OSError as error:
+            raise UserError(f"cannot be read: {error.strerror}", place=str(path)) from error
+        left -= len(data)
+        if len(parts) > _MEMBERS:
+            raise UserError(f"holds more than {_MEMBERS:,} files", place=str(root))
+    return dict(sorted(parts.items()))
+
+
 def from_tar(path: Path) -> Archive:
     """Return the archive that `paribus record` wrote to `path`; raises UserError for another file.
 
-    Bounded: a tar file made to fill the memory is refused.
+    Bounded: a tar file made to fill the memory is refused, whatever it says of its members.
     """
     import gzip
+    import io
     import tarfile
+    import zlib
 
     parts: dict[str, bytes] = {}
-    size = 0
     try:
-        with tarfile.open(path, "r:gz") as tar:
+        packed = read_bounded(path, MOST_BYTES, "a recording")
+        with gzip.open(io.BytesIO(packed)) as opened:
+            unpacked = opened.read(_MOST_TAR + 1)
+        if len(unpacked) > _MOST_TAR:
+            raise UserError("larger than facts are", place=str(path))
+        with tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:") as tar:
             for member in tar:
-                size += member.size if member.isreg() else 0
-                if size > MOST_BYTES or len(parts) > _MEMBERS:
+                if len(parts) > _MEMBERS:
                     raise UserError("larger than facts are", place=str(path))
                 content = tar.extractfile(member) if member.isreg() else None
                 if content:
                     parts[member.name.removeprefix("./")] = content.read()
-    except (OSError, EOFError, tarfile.TarError, gzip.BadGzipFile) as error:
+    except (OSError, EOFError, ValueError, tarfile.TarError, zlib.error) as error:
+        said = getattr(error, "strerror", None) or error
         raise UserError(
-            f"not an archive of facts ({error})", place=str(path), mend="make one: paribus record"
+            f"not an archive of facts ({said})", place=str(path), mend="make one: paribus record"
         ) from error
     return _archive(parts, str(path))
 
@@ -154,7 +175,7 @@ def _archive(parts: Mapping[str, bytes], place: str) -> Archive:
 def _table(text: str | Unknown, place: str) -> dict[str, str]:
     try:
         table: Any = json.loads(text) if isinstance(text, str) else None
-    except ValueError:
+    except (ValueError, RecursionError):
         table = None
     if not isinstance(table, dict) or not all(isinstance(v, str) for v in table.values()):
         raise UserError(

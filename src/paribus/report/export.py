@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread
 from paribus.model import Case, Metric, Scalar, Study
+from paribus.outside import csv_cell
 from paribus.report import published
 
 SCHEMA = "paribus.verdict/1"
@@ -90,7 +91,7 @@ def launches_csv(judgement: Judgement, file: TextIO) -> None:
     writer.writerow(LAUNCH_COLUMNS)
     for p in judgement.points:
         row = (p.number, p.block, p.block > 0, p.benchmark, p.arm, p.at_s, p.state.value, p.level)
-        writer.writerow([*(_cell(v) for v in row), p.flag])
+        writer.writerow([_cell(v) for v in (*row, p.flag)])
 
 
 def _case_row(judgement: Judgement, f: Finding) -> list[Scalar | None]:
@@ -120,14 +121,14 @@ def _comparison_cells(comparison: Comparison | None) -> list[Scalar | None]:
 
 
 def _cell(value: Scalar | None) -> str:
-    """Return a CSV cell that reads back exactly."""
+    """Return a CSV cell: a figure reads back exactly, a text is shown as it is (`csv_cell`)."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else ""
-    return str(value)
+    return csv_cell(value) if isinstance(value, str) else str(value)
 
 
 def _finding(judgement: Judgement, f: Finding) -> dict[str, Any]:

@@ -195,6 +195,9 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
         if any(p.flag for p in judgement.points if p.benchmark == label):
             caption += "; ring: unusual, counted (listed in About the data)"
         parts.append(figures.add(track, caption, wide=True))
+    elif len(judgement.points) > plots.MOST_POINTS:
+        said = f"{len(judgement.points):,} launches are too many for a time axis on a page;"
+        parts.append(element("p", escape(f"{said} launches.csv lists them all."), kind="small"))
     parts += [tables.cases(judgement, label, panel) for panel in shown]
     parts.append(tables.endpoints(judgement, label))
     return element("section", *parts, aria_labelledby=place)

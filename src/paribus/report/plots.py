@@ -272,15 +272,18 @@ def _one(channel: str, axis: Spec) -> Spec:
 
 # --- launches over time ------------------------------------------------------------------------
 
+MOST_POINTS = 20_000
+"""Launches of a judgement beyond which there is no time axis: a page could not show it."""
+
 
 def timeline(judgement: Judgement, benchmark: str) -> Spec | None:
     """Return every launch of `benchmark` over time, relative to the reference; None without any.
 
-    A launch that gave nothing is a cross at the bottom edge; warm-up launches are pale; one with
-    a flag has a ring around it.
+    None also where the judgement has more than MOST_POINTS. A launch that gave nothing is a cross
+    at the bottom edge; warm-up launches are pale; one with a flag has a ring around it.
     """
     points = [p for p in judgement.points if p.benchmark == benchmark]
-    if not points:
+    if not points or len(judgement.points) > MOST_POINTS:
         return None
     divisor, unit = _time_unit(max(p.at_s for p in points))
     rows = [_point_row(p, divisor) for p in points]

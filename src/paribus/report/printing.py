@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
+from paribus.outside import printable, under
 from paribus.report.wording import clean
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
     from rich.text import Text
+
+
+def console_on(stream: TextIO) -> Console:
+    """Return a console on `stream`: its colours pass, escape sequences in what it prints do not."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class Screened(Console):
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterable[Segment]:
+            for one in super().render(renderable, options):
+                text = one.text if one.control else printable(one.text, keep="\n\t")
+                yield one if text is one.text else Segment(text, one.style)
+
+    return Screened(file=under(stream), highlight=False)
 
 
 @dataclass(frozen=True, slots=True)

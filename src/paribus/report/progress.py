@@ -6,6 +6,7 @@ Nothing is drawn outside `update()`: no thread, no timer, so that a launch is me
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from paribus.judgement import Finding, Progress, Word
 from paribus.model import Launch
 from paribus.report import wording
 from paribus.report.advice import MOST_BLOCKS
+from paribus.report.printing import console_on
 from paribus.report.terminal import STYLES
 from paribus.report.wording import clean
 from paribus.units import format_seconds
@@ -57,9 +59,7 @@ class Display:
         self._told_failures = 0
 
     def __enter__(self) -> Display:
-        from rich.console import Console
-
-        self._console = self._given or Console(stderr=True)
+        self._console = self._given or console_on(sys.stderr)
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             from rich.live import Live
 

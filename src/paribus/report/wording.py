@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from paribus.judgement import Comparison, Finding, Notice, Spread, Verdict, Word
 from paribus.model import Endpoint, Metric
+from paribus.outside import printable
 from paribus.units import format_bytes, format_change, format_value
 
 WARM_UP = 0
@@ -54,10 +55,7 @@ def clean(text: str) -> str:
     sequences, so each unprintable character is shown as \\xNN instead.
     """
     shown = text if len(text) <= LONGEST else f"{text[:LONGEST]} [cut]"
-    flat = shown.replace("\r\n", " ").replace("\n", " ").replace("\t", " ")
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in flat
-    )
+    return printable(shown.replace("\r\n", " ").replace("\n", " ").replace("\t", " "))
 
 
 def direction(metric: Metric) -> str:

@@ -10,7 +10,6 @@ import difflib
 import hashlib
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 from paribus import benchmarks, containers
 from paribus.errors import StudyError
+from paribus.inputs import MOST_TEXT, read_bounded, read_toml
 from paribus.model import Arm, Benchmark, Container, Endpoint, Selection, Settings, Study
 from paribus.stats.looks import schedule
 from paribus.units import parse_seconds, parse_share
@@ -27,6 +27,9 @@ T = TypeVar("T")
 ENDPOINTS: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")
 MOST_LAUNCHES = 100_000
 """A study beyond this is refused: at one launch a second it would last more than a day."""
+
+LONGEST = 300
+"""Characters of a refused key or value that an error shows."""
 
 MONITORED_BLOCKS = 10_000
 """The last block of a study without end: two months of one every ten minutes."""
@@ -54,8 +57,8 @@ class Place:
         self.table: dict[str, Any] = table
 
     def refuse(self, key: str, value: Any, cause: str, mend: str) -> NoReturn:
-        where = ".".join(part for part in (self.path, key) if part)
-        shown = "" if value is None else f" = {value!r}"
+        where = _cut(".".join(part for part in (self.path, key) if part))
+        shown = "" if value is None else f" = {_cut(repr(value))}"
         raise StudyError(f"{where}{shown}: {cause}", place=self.file, mend=mend)
 
     def only(self, known: Iterable[str]) -> None:
@@ -76,7 +79,7 @@ class Place:
         try:
             return reader(self.table[key])
         except ValueError as error:
-            self.refuse(key, self.table[key], "cannot be used", str(error))
+            self.refuse(key, self.table[key], "cannot be used", _cut(str(error)))
 
 
 def load_study(path: Path) -> Study:
@@ -86,15 +89,15 @@ def load_study(path: Path) -> Study:
     """
     file = str(path)
     try:
-        table = tomllib.loads(path.read_bytes().decode())
+        table = read_toml(path, "a study file")
     except OSError as error:
         raise StudyError(
             f"cannot be read: {error.strerror}",
             place=file,
             mend="give the path of a study file; `paribus list --studies` names those that ship",
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise StudyError(f"is not TOML: {error}", place=file, mend="mend that line") from error
+    except ValueError as error:
+        raise StudyError(str(error), place=file, mend="mend that line") from error
     top = Place(file, "", table)
     top.only(_STUDY_KEYS)
     study = Study(
@@ -286,6 +289,10 @@ def _check_layout(top: Place, study: Study) -> None:
         top.refuse("plan.launches", None, "counts launches per session", 'add unit = "session"')
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} [cut]"
+
+
 # --- readers: a TOML value in, a checked value out, ValueError with the mend ---------------------
 
 
@@ -360,4 +367,10 @@ def _whole(low: int, high: int) -> Callable[[Any], int]:
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """Return the hash of a benchmark's file; raises StudyError if it cannot be read."""
+    try:
+        return hashlib.sha256(read_bounded(path, MOST_TEXT, "a benchmark file")).hexdigest()
+    except OSError as error:
+        raise StudyError(
+            f"cannot be read: {error.strerror}", place=str(path), mend="put the file back"
+        ) from error

@@ -15,6 +15,7 @@ from typing import Any
 
 from paribus import __version__
 from paribus.errors import StoreError, StudyError
+from paribus.inputs import read_bounded
 from paribus.model import Arm, Container, Endpoint, Launch, Metric, Selection, Settings, Study
 from paribus.stats.looks import Looks, schedule
 from paribus.stats.plan import Randomiser, orders
@@ -22,6 +23,9 @@ from paribus.study.load import benchmark_of
 
 SCHEMA = "paribus.plan/1"
 DRAFT = "plan.draft"
+MOST_BYTES = 64 << 20
+"""Bytes of plan.json; the launches of the largest study take about 13 MB."""
+
 P99_MARGIN = 0.10
 FIRST_LOOK_AT_SESSIONS = 12
 """Blocks of sessions that switch six times in each direction nearly always (8 do in half of all
@@ -210,15 +214,16 @@ def read_plan(directory: Path) -> Plan:
     """
     path = directory / "plan.json"
     try:
-        table = json.loads(path.read_text())
+        table = json.loads(read_bounded(path, MOST_BYTES, "a plan"))
     except FileNotFoundError:
         raise StoreError(
             "is not a study directory: it has no plan.json",
             place=str(directory),
             mend="give the directory that `paribus run` made (its --out)",
         ) from None
-    except (OSError, ValueError) as error:
-        raise StoreError(f"cannot be read: {error}", place=str(path), mend="restore it") from error
+    except (OSError, ValueError, RecursionError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise StoreError(f"cannot be read: {said}", place=str(path), mend="restore it") from error
     if not isinstance(table, dict) or table.get("schema") != SCHEMA:
         raise StoreError(
             f"is not a plan of version {SCHEMA}", place=str(path), mend="update Paribus"
@@ -230,7 +235,14 @@ def read_plan(directory: Path) -> Plan:
             place=str(path),
             mend="restore it, or start anew in another directory",
         )
-    return _from_table(table, digest)
+    try:
+        return _from_table(table, digest)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"is not a plan: {type(error).__name__}: {error}",
+            place=str(path),
+            mend="restore it, or start anew in another directory",
+        ) from error
 
 
 def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:

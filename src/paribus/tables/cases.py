@@ -38,7 +38,7 @@ def _from_pairs(text: str) -> dict[str, Scalar] | None:
 def _from_json(text: str) -> dict[str, Scalar] | None:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     scalar = isinstance(found, dict) and all(
         isinstance(value, str | int | float | bool) for value in found.values()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.errors import UserError
+from paribus.outside import printable
 from paribus.tables.table import shown
 
 _NUMBER = re.compile(r"\s*-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
@@ -24,14 +25,12 @@ _SPECIAL = re.compile(r"\s*-?(nan|inf|infinity)\s*", re.IGNORECASE)
 
 def name(path: Path) -> str:
     """Return a path for a message, with nothing in it that a terminal obeys."""
-    text = str(path)
-    return text if text.isprintable() else repr(text)
+    return printable(str(path))
 
 
 def one_line(text: str) -> str:
     """Return another program's message on one line, cut, with nothing that a terminal obeys."""
-    flat = " ".join(text.split())
-    return "".join(c if c.isprintable() else "?" for c in flat)[:200]
+    return printable(" ".join(text.split()))[:200]
 
 
 def not_utf8(path: Path, where: str) -> UserError:

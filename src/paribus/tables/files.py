@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from paribus.errors import UserError
+from paribus.inputs import open_regular
 from paribus.tables import faults
 from paribus.tables.table import ALSO_CALLED, COLUMNS, Source, Table, build, shown
+from paribus.units import format_bytes
+
+MOST_BYTES = 1 << 30
+"""Bytes of a table; of Parquet, of its columns once unpacked as well."""
+
+MOST_ROWS = 50_000_000
+"""Rows of Parquet, which packs the same value over and over into nothing."""
+
+MOST_COLUMNS = 1000
+"""Columns of a table; one that is tidy has eleven."""
+
+MOST_HEADER = 1 << 20
+"""Bytes of the first line of a CSV file."""
 
 SCANNED_LINES = 1000
 """Lines of JSON from which the columns and the types of their values are known."""
@@ -68,18 +83,19 @@ _OTHERS = (
 def _start(path: Path) -> bytes:
     """Return the first bytes of a file, without leading blank lines taken away."""
     try:
-        if path.exists() and not path.is_dir() and not path.is_file():
-            raise UserError(
-                "is not a file but a device or a pipe",
-                place=faults.name(path),
-                mend="write the table into a file: it is read more than once",
-            )
-        with path.open("rb") as file:
+        with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
+            size = os.fstat(file.fileno()).st_size
             start = file.read(65536)
     except OSError as error:
         raise UserError(
             f"cannot be read: {error.strerror}", place=faults.name(path), mend=_FORMATS
         ) from error
+    if size > MOST_BYTES:
+        raise UserError(
+            f"is larger than {format_bytes(MOST_BYTES)}",
+            place=faults.name(path),
+            mend="compare parts of it, such as a benchmark at a time",
+        )
     if not start.strip():
         raise UserError("is empty", place=faults.name(path), mend=_FORMATS)
     return start
@@ -87,6 +103,12 @@ def _start(path: Path) -> bytes:
 
 def _known(names: Sequence[str], path: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the columns that mean something, by their name in the file, and all others."""
+    if len(names) > MOST_COLUMNS:
+        raise UserError(
+            f"has {len(names):,} columns, more than {MOST_COLUMNS:,}",
+            place=faults.name(path),
+            mend="give a tidy table: one row for each value, with the columns of docs/compare.md",
+        )
     known: dict[str, str] = {}
     for name in names:
         column = ALSO_CALLED.get(name, name)
@@ -162,13 +184,19 @@ def _header(path: Path) -> tuple[list[str], str]:
     with path.open("rb") as file:
         line = b""
         while not line.strip():
-            line = file.readline(1 << 20)
+            line = file.readline(MOST_HEADER + 1)
+    if len(line) > MOST_HEADER:
+        raise UserError(
+            f"has a first line of more than {format_bytes(MOST_HEADER)}",
+            place=faults.name(path),
+            mend=_FORMATS,
+        )
     line = line.lstrip(b"\r").partition(b"\r")[0]
     try:
         text = line.decode("utf-8-sig").strip("\r\n")
     except UnicodeDecodeError as error:
         raise faults.not_utf8(path, "line 1") from error
-    found = [(next(csv.reader([text], delimiter=d), [""]), d) for d in ",\t;"]
+    found = [(_cells(text, d), d) for d in ",\t;"]
     names = {*COLUMNS, *ALSO_CALLED}
     header, delimiter = max(found, key=lambda one: len(names & set(one[0])))
     if not names & set(header):
@@ -178,6 +206,14 @@ def _header(path: Path) -> tuple[list[str], str]:
             mend=f"begin it with a line of column names: {', '.join(COLUMNS)}",
         )
     return header, delimiter
+
+
+def _cells(text: str, delimiter: str) -> list[str]:
+    """Return the cells of a line; one, if they would be larger than any cell."""
+    try:
+        return next(csv.reader([text], delimiter=delimiter), [""])
+    except csv.Error:
+        return [text]
 
 
 def _has_quotes(path: Path) -> bool:
@@ -202,6 +238,7 @@ def _parquet(path: Path, arm: str) -> Source:
     try:
         file = parquet.ParquetFile(path)
         known, ignored = _known(file.schema_arrow.names, path)
+        _check_unpacked(file.metadata, path)
         table = file.read(columns=list(known))
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
@@ -224,6 +261,18 @@ def _parquet(path: Path, arm: str) -> Source:
                 table.column_names.index(name), name, table.column(name).cast(pa.float64())
             )
     return _source(path, arm, known, ignored, table, place)
+
+
+def _check_unpacked(metadata: Any, path: Path) -> None:
+    """Refuse a Parquet file that says that it unpacks to more than a table may have."""
+    size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    if size > MOST_BYTES or metadata.num_rows > MOST_ROWS:
+        raise UserError(
+            f"unpacks to {metadata.num_rows:,} rows, {size:,} B: more than {MOST_ROWS:,} rows or"
+            f" {format_bytes(MOST_BYTES)}",
+            place=faults.name(path),
+            mend="compare parts of it, such as a benchmark at a time",
+        )
 
 
 # --- JSON Lines ---

@@ -1,0 +1,132 @@
+"""Files from outside, read whole: regular files only, and never more of one than is stated.
+
+A device, a pipe or a file without end would fill the memory or block for ever; what is refused here
+is refused before it is read. Bounds of what is read in parts stand where it is read: logs in
+compare/reading.py, tables in tables/files.py.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from paribus.outside import printable
+from paribus.units import format_bytes
+
+MOST_TEXT = 1 << 20
+"""Bytes of a file that a person writes: a study, figures, reasons, a benchmark."""
+
+MOST_DEPTH = 16
+"""Parts of a dotted key, and levels of a nested value, in TOML; a study needs four.
+
+The memory that tomllib takes for a key grows with the square of its parts (3.11 to 3.14).
+"""
+
+_PART = r"""(?:[A-Za-z0-9_-]+|(?<!\\)"(?:\\.|[^"\\\n])*"|'[^'\n]*')[ \t]*"""
+_DEEP = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}\.[ \t]*){{{MOST_DEPTH}}}")
+"""More than MOST_DEPTH words between dots, wherever they stand: texts and comments have none."""
+
+
+def open_regular(path: Path | str) -> int:
+    """Return a descriptor of the regular file at `path`, opened for reading, without blocking.
+
+    Raises OSError; its strerror says so where the path is something else.
+    """
+    try:
+        _refuse(os.stat(path), path)  # noqa: PTH116 - before it is opened: that alone may act
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    except ValueError:
+        raise OSError(errno.EINVAL, "its name holds a NUL character", str(path)) from None
+    try:
+        _refuse(os.fstat(descriptor), path)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _refuse(status: os.stat_result, path: Path | str) -> None:
+    kind = stat.S_IFMT(status.st_mode)
+    if kind == stat.S_IFDIR:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if kind != stat.S_IFREG:
+        what = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}.get(kind, "a device")
+        raise OSError(errno.EINVAL, f"it is {what}, not a file", str(path))
+
+
+def read_bounded(path: Path | str, most: int, what: str) -> bytes:
+    """Return what the regular file at `path` holds: at most `most` bytes, as `what` may have.
+
+    Raises OSError, also for anything but a regular file and for a larger one; the strerror says it.
+    """
+    with open(open_regular(path), "rb") as file:
+        data = file.read(min(os.fstat(file.fileno()).st_size, most) + 1)
+        while len(data) <= most and (more := file.read(1 << 16)):  # as files of /proc: size 0
+            data += more
+    if len(data) > most:
+        said = f"it is larger than {format_bytes(most)}, the most that {what} may have"
+        raise OSError(errno.EFBIG, said, str(path))
+    return data
+
+
+def is_directory(path: Path) -> bool:
+    """Return whether `path` is a directory; False for what no path can be."""
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises for a name that is too long
+
+
+def exists(path: Path) -> bool:
+    """Return whether something is at `path`; False for what no path can be."""
+    return os.path.exists(path)  # noqa: PTH110 - as in is_directory
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """Return the table in the TOML file at `path`: bounded, whole numbers of 64 bits, no NUL.
+
+    Raises OSError as `read_bounded`, and ValueError with the cause, to stand after the file's name.
+    """
+    try:
+        text = read_bounded(path, MOST_TEXT, what).decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"is not TOML: {error}") from None
+    if deep := _DEEP.search(text):
+        line = text.count("\n", 0, deep.start()) + 1
+        raise ValueError(f"has a key of more than {MOST_DEPTH} parts (at line {line})")
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"is not TOML: {printable(str(error))}") from None
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    except ValueError:  # int() refuses more than some thousand digits
+        raise ValueError("is not TOML: a whole number does not fit 64 bits") from None
+    _check(table)
+    return table
+
+
+_TOO_DEEP = f"is nested more than {MOST_DEPTH} levels deep"
+
+
+def _check(table: dict[str, Any]) -> None:
+    """Raise ValueError for a value that no study, and no figure, can mean."""
+    left: list[tuple[tuple[str, ...], Any]] = [((), table)]
+    while left:
+        path, value = left.pop()
+        if len(path) > MOST_DEPTH:
+            raise ValueError(_TOO_DEEP)
+        if isinstance(value, dict):
+            left += [((*path, key), one) for key, one in value.items()]
+        elif isinstance(value, list):
+            left += [((*path, str(number)), one) for number, one in enumerate(value)]
+        if "\0" in "".join(path[-1:]) or (isinstance(value, str) and "\0" in value):
+            raise ValueError(f"{_named(path)} holds a NUL character, which no argument or path can")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError(f"{_named(path)} is a whole number that does not fit 64 bits")
+
+
+def _named(path: tuple[str, ...]) -> str:
+    return printable(".".join(path))[:200]
