@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "paribus"
 
 # Each layer may import those before it. Rooms that share a layer never import each other.
 LAYERS = (
-    {"errors", "units", "model", "judgement", "__init__"},
+    {"errors", "units", "model", "judgement", "trust", "__init__"},
     {"benchmarks", "launchers", "schedulers", "containers", "probes", "stats", "tables", "warden"},
     {"host", "store"},
     {"toolchain"},
