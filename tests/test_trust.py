@@ -15,8 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from paribus import trust
-from paribus.trust import make_directory, search_path, why_not
+from paribus import toolchain, trust
+from paribus.host import LocalHost, capture
+from paribus.model import Command
+from paribus.toolchain import find_mpi
+from paribus.trust import find_program, make_directory, search_path, why_not
 
 ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not ROOT, reason="only root can give a file away")
@@ -173,6 +176,42 @@ def test_directories_are_made_with_the_same_rights_whatever_the_umask_is(folder:
 def test_a_search_path_keeps_absolute_entries_only(text: str | None, kept: str) -> None:
     assert search_path(text) == kept
     assert all(Path(entry).is_absolute() for entry in search_path(text).split(":"))
+
+
+def strange(folder: Path, name: str) -> None:
+    """Put a program into `folder` that leaves a mark there when it is executed."""
+    (folder / name).write_text(f"#!/bin/sh\ntouch {folder}/executed\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize("entry", [".", "", "sub/.."])
+def test_no_program_is_taken_from_the_directory_one_is_in(
+    folder: Path, entry: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("mpicxx", "podman", "ldd", "sh", "strange"):
+        strange(folder, name)
+    (folder / "sub").mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PATH", f"{entry}:{os.environ['PATH']}")
+    assert shutil.which("strange") is not None
+    assert find_program("strange") is None
+    assert find_program("strange", f"{entry}:/usr/bin") is None
+    assert find_program("strange", str(folder)) == f"{folder}/strange"
+    assert folder not in [place.resolve() for place in toolchain._places()]
+    assert find_mpi().mpicxx.startswith("/")
+    assert capture(["strange"]).exit_code == 127
+    assert capture(["strange"], env={"PATH": f"{entry}:/nowhere"}).exit_code == 127
+    assert capture(["sh", "-c", "strange"]).exit_code == 127
+    with LocalHost() as host:
+        done = host.run(
+            Command(("/bin/sh", "-c", f"cd {folder}; strange")),
+            stdout=str(folder / "out"),
+            stderr=str(folder / "err"),
+            timeout_s=20.0,
+            scratch=str(folder / "scratch"),
+        )
+    assert done.exit_code == 127
+    assert not (folder / "executed").exists()
 
 
 @needs_root

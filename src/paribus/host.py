@@ -19,6 +19,7 @@ from typing import Any
 
 from paribus.errors import LaunchError, ParibusError
 from paribus.model import Command, Completed
+from paribus.trust import search_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def capture(
     Never raises for a command that fails: a missing program is exit code 127, one that outlasts
     `timeout_s` is killed and has exit code 124, as in the shell and timeout(1).
     """
-    full = {**os.environ, **(env or {})}
+    full = _environment(env or {})
     try:
         done = subprocess.run(
             list(argv),
@@ -60,6 +61,15 @@ def capture(
     except OSError as error:
         return Captured(127, "", f"{argv[0]}: {error.strerror}")
     return Captured(done.returncode, done.stdout, done.stderr)
+
+
+def _environment(added: Mapping[str, str]) -> dict[str, str]:
+    """Return the inherited environment with `added`; programs are found in absolute places only.
+
+    What "." in the PATH leads to depends on where Paribus is started: it may be a stranger's.
+    """
+    full = {**os.environ, **added}
+    return {**full, "PATH": search_path(full.get("PATH"))}
 
 
 def shared_memory_scratch(scratch: str) -> str:
@@ -122,7 +132,7 @@ class LocalHost:
         """
         request = {
             "argv": list(command.argv),
-            "env": {**os.environ, **command.env, "TMPDIR": scratch},
+            "env": _environment({**command.env, "TMPDIR": scratch}),
             "files": dict(command.files),
             "outputs": list(command.outputs),
             "stdout": str(Path(stdout).absolute()),

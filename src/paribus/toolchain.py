@@ -21,6 +21,7 @@ from typing import Literal
 from paribus.errors import UserError
 from paribus.host import Captured, capture
 from paribus.model import Mpi
+from paribus.trust import make_directory, search_path, why_not
 
 Family = Literal["openmpi", "mpich", "intelmpi"]
 
@@ -99,9 +100,9 @@ def mpi_of_library(library: Path) -> Mpi | None:
 
 
 def _places() -> list[Path]:
-    """Return the directories to look in: the PATH, then that of this Python."""
-    path = [Path(p) for p in os.environ.get("PATH", "").split(os.pathsep) if p]
-    return [*path, Path(sys.executable).parent]
+    """Return where to look: the absolute entries of the PATH, then beside this Python."""
+    path = search_path(os.environ.get("PATH")).split(os.pathsep)
+    return [*map(Path, path), Path(sys.executable).parent]
 
 
 def _compilers(places: Sequence[Path], family: str = "") -> Iterator[Path]:
@@ -242,14 +243,16 @@ def kernel_path(name: str, mpi: Mpi, *, cache: Path | None = None) -> Path:
     """Return the executable of kernel `name` for `mpi`, compiled now if it is not in the cache.
 
     Raises UserError for an unknown kernel, a compiler that fails (with its first errors and the
-    path of the whole log), and a cache that cannot be written.
+    path of the whole log), a cache that cannot be written, and one that others can change.
     """
     key = kernel_identity(name, mpi).split()[1]
     target = (cache or cache_directory()) / "kernels" / f"{name}-{key}"
+    _refuse_others(target)
     if not target.exists():
         source = native_sources() / f"{name}.cpp"
         with _draft(target) as (draft, _):
             _compile([mpi.mpicxx, *FLAGS, str(source), "-o", str(draft), "-ldl"], mpi, target)
+            draft.chmod(0o755)
     return target
 
 
@@ -263,7 +266,9 @@ def libraries_path(count: int, functions: int, mpi: Mpi, *, cache: Path | None =
     parts = [compiler, wrapped, str(mpi), _library_source(0, functions), str(count)]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     target = (cache or cache_directory()) / "libraries" / f"{count}x{functions}-{key}"
+    _refuse_others(target)
     if target.exists():
+        _refuse_others(*target.iterdir())
         return target
     plain = wrapped.split()[0]
     names = [f"libparibus_{i:04d}" for i in range(count)]
@@ -278,7 +283,21 @@ def libraries_path(count: int, functions: int, mpi: Mpi, *, cache: Path | None =
         for name in names:
             library = str(draft / f"{name}.so")
             _compile([plain, "-shared", f"{name}.o", "-o", library], mpi, target, cwd=work)
+        for made in (draft, *draft.iterdir()):
+            made.chmod(0o755)
     return target
+
+
+def _refuse_others(*paths: Path) -> None:
+    """Raise UserError if anybody else could change one of `paths`: the user's ranks execute it."""
+    for path in paths:
+        if reason := why_not(path):
+            raise UserError(
+                f"others could change what launches execute: {reason}",
+                place=str(path),
+                mend="remove what you did not put there, then let nobody else change it (`chown`,"
+                " `chmod go-w`); or set PARIBUS_CACHE to a directory of your own",
+            )
 
 
 def _library_source(library: int, functions: int) -> str:
@@ -298,7 +317,8 @@ def _draft(target: Path) -> Iterator[tuple[Path, Path]]:
     matter whose stays. Raises UserError when the cache cannot be written.
     """
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(target.parent)
+        _refuse_others(target.parent)
         with tempfile.TemporaryDirectory(prefix=".draft-", dir=target.parent) as work:
             draft = Path(work) / "made"
             yield draft, Path(work)

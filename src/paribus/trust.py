@@ -9,6 +9,7 @@ from __future__ import annotations
 import grp
 import os
 import pwd
+import shutil
 import stat
 from functools import cache
 from pathlib import Path
@@ -45,7 +46,7 @@ def why_not(path: Path) -> str:
             target = entry.readlink()
             at = Path("/") if target.is_absolute() else at
             todo += _parts(target)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ""
     except OSError as error:
         return f"{error.filename or path} cannot be looked at: {error.strerror}"
@@ -77,6 +78,11 @@ def search_path(text: str | None) -> str:
     """
     kept = [one for one in (text or "").split(os.pathsep) if Path(one).is_absolute()]
     return os.pathsep.join(kept) or os.defpath
+
+
+def find_program(name: str, path: str | None = None) -> str | None:
+    """Return where `name` is in `path` (default: $PATH), as `search_path` has it, or None."""
+    return shutil.which(name, path=search_path(os.environ.get("PATH") if path is None else path))
 
 
 def _parts(path: Path) -> list[str]:

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     accepted = parse_accepted(arguments.accept)
     path = shipped.find_study(arguments.study)
     publications = shipped.read_published(arguments.beside)
-    study = load_study(path)
+    study = load_study(path, shipped.announce)
     if arguments.monitor or arguments.every is not None:
         study = monitored(study, arguments.every)
     directory = arguments.out or Path(f"{path.stem}.study")

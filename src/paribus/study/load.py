@@ -1,4 +1,4 @@
-"""Study files: TOML in, a checked `Study` out; nothing is executed here.
+"""Study files: TOML in, a checked `Study` out; executed is only the code of benchmark files.
 
 Every refusal names the file, the key, the value and the mend. The format is described in
 docs/study-file.md.
@@ -79,9 +79,10 @@ class Place:
             self.refuse(key, self.table[key], "cannot be used", str(error))
 
 
-def load_study(path: Path) -> Study:
+def load_study(path: Path, tell: Callable[[str], None] | None = None) -> Study:
     """Return the study that the TOML file `path` describes.
 
+    A benchmark `file` is Python, and executed to know its parameters; `tell` hears of it before.
     Raises StudyError for a file that cannot be read, an unknown key, or a value out of range.
     """
     file = str(path)
@@ -101,7 +102,7 @@ def load_study(path: Path) -> Study:
         question=top.need("question", _text, 'question = "What does X cost?"'),
         factor=top.need("factor", _text, 'factor = "network"'),
         arms=_arms(top),
-        benchmarks=_selections(top, path.parent),
+        benchmarks=_selections(top, path.parent, tell),
         settings=_settings(top),
         explains=top.read("explains", _texts, ()),
         path=file,
@@ -177,13 +178,15 @@ def _container(arm: Place) -> Container:
     )
 
 
-def _selections(top: Place, folder: Path) -> tuple[Selection, ...]:
+def _selections(
+    top: Place, folder: Path, tell: Callable[[str], None] | None
+) -> tuple[Selection, ...]:
     tables = top.need("benchmarks", _list, '[[benchmarks]]\n  name = "latency"')
     if not tables:
         top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
     found: list[Selection] = []
     for index, table in enumerate(tables):
-        selection = _selection(Place(top.file, f"benchmarks[{index}]", table), folder)
+        selection = _selection(Place(top.file, f"benchmarks[{index}]", table), folder, tell)
         if any(selection.label == other.label for other in found):
             top.refuse(
                 f"benchmarks[{index}]",
@@ -195,11 +198,11 @@ def _selections(top: Place, folder: Path) -> tuple[Selection, ...]:
     return tuple(found)
 
 
-def _selection(place: Place, folder: Path) -> Selection:
+def _selection(place: Place, folder: Path, tell: Callable[[str], None] | None) -> Selection:
     file: Path | None = None
     if "file" in place.table:
         file = (folder / place.read("file", _text, "")).absolute()
-        benchmark = benchmarks.load_file(file)
+        benchmark = benchmarks.load_file(file, tell)
     else:
         name = place.need("name", _text, 'name = "latency"')
         if name not in benchmarks.BENCHMARKS:
