@@ -11,12 +11,20 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paribus.errors import UserError
 from paribus.probes.archive import FILE_BYTES, MOST_BYTES, Archive, Unknown, patterns
 
+if TYPE_CHECKING:
+    import tarfile
+
 _MEMBERS = 20_000
+_PACKED = 8 << 20
+_UNPACKED = MOST_BYTES + _MEMBERS * 2048
+"""Bytes of a tar file with the most and longest members: each has up to three blocks of header."""
+
+_LARGER = "larger than facts are"
 
 
 def from_root(root: Path) -> Archive:
@@ -26,12 +34,7 @@ def from_root(root: Path) -> Archive:
     a directory that is neither readable nor there.
     """
     if (root / "unknown.json").is_file():
-        parts = {
-            str(path.relative_to(root)): path.read_bytes()
-            for path in sorted(root.rglob("*"))
-            if path.is_file()
-        }
-        return _archive(parts, str(root))
+        return _archive(_parts_of(root), str(root))
     if not root.is_dir():
         raise UserError("no such directory", place=str(root), mend="name a root or an archive")
     files: dict[str, str | Unknown] = {}
@@ -42,30 +45,82 @@ def from_root(root: Path) -> Archive:
     return Archive(files, links=dict(_links(root, files)))
 
 
+def _parts_of(root: Path) -> dict[str, bytes]:
+    """Return the files of an unpacked recording, as much as facts are; links are not followed."""
+    parts: dict[str, bytes] = {}
+    size = 0
+    for path in root.rglob("*"):
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode):
+            continue
+        size += found.st_size
+        if size > MOST_BYTES or len(parts) >= _MEMBERS:
+            raise UserError(_LARGER, place=str(root))
+        with path.open("rb") as file:
+            parts[str(path.relative_to(root))] = file.read(MOST_BYTES)
+    return dict(sorted(parts.items()))
+
+
 def from_tar(path: Path) -> Archive:
     """Return the archive that `paribus record` wrote to `path`; raises UserError for another file.
 
-    Bounded: a tar file made to fill the memory is refused.
+    Nothing is written. Bounded in memory and time: a file made to fill either is refused, and so is
+    one with members that no recording has (links, devices, absolute names).
     """
-    import gzip
+    import io
     import tarfile
 
     parts: dict[str, bytes] = {}
-    size = 0
+    members = size = 0
     try:
-        with tarfile.open(path, "r:gz") as tar:
+        data = _unpacked(path)
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
             for member in tar:
-                size += member.size if member.isreg() else 0
-                if size > MOST_BYTES or len(parts) > _MEMBERS:
-                    raise UserError("larger than facts are", place=str(path))
+                members, size = members + 1, size + member.size
+                if members > _MEMBERS or size > MOST_BYTES:
+                    raise UserError(_LARGER, place=str(path))
+                name = _checked(member)
                 content = tar.extractfile(member) if member.isreg() else None
                 if content:
-                    parts[member.name.removeprefix("./")] = content.read()
-    except (OSError, EOFError, tarfile.TarError, gzip.BadGzipFile) as error:
+                    parts[name] = content.read()
+    # Headers that refer to each other without end are a RecursionError of tarfile.
+    except (OSError, EOFError, ValueError, RecursionError, tarfile.TarError) as error:
+        why = "headers without end" if isinstance(error, RecursionError) else error
         raise UserError(
-            f"not an archive of facts ({error})", place=str(path), mend="make one: paribus record"
+            f"not an archive of facts ({why})", place=str(path), mend="make one: paribus record"
         ) from error
     return _archive(parts, str(path))
+
+
+def _unpacked(path: Path) -> bytes:
+    """Return the tar file in a gzip file of one part, as record writes it; raises ValueError."""
+    import zlib
+
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("not a file")
+        packed = file.read(_PACKED + 1)
+    unpacking = zlib.decompressobj(31)  # 31: a gzip header is expected (zlib.h, inflateInit2)
+    try:
+        data = unpacking.decompress(packed, _UNPACKED + 1)
+    except zlib.error as error:
+        raise ValueError(f"not gzip: {error}") from error
+    if len(packed) > _PACKED or len(data) > _UNPACKED:
+        raise UserError(_LARGER, place=str(path))
+    if not unpacking.eof or unpacking.unused_data.strip(b"\0"):
+        raise ValueError("cut off, or several files in one")
+    return data
+
+
+def _checked(member: tarfile.TarInfo) -> str:
+    """Return the name of a member below the archive's root; raises ValueError for no such one."""
+    name = member.name.removeprefix("./")
+    if not (member.isreg() or member.isdir()) or member.size < 0:
+        raise ValueError(f"{name[:80]!r} is no plain file")
+    if name.startswith("/") or ".." in name.split("/"):
+        raise ValueError(f"{name[:80]!r} is no name below it")
+    return name
 
 
 def to_tar(archive: Archive, path: Path) -> int:
@@ -128,7 +183,7 @@ def _archive(parts: Mapping[str, bytes], place: str) -> Archive:
 def _table(text: str | Unknown, place: str) -> dict[str, str]:
     try:
         table: Any = json.loads(text) if isinstance(text, str) else None
-    except ValueError:
+    except (ValueError, RecursionError):
         table = None
     if not isinstance(table, dict) or not all(isinstance(v, str) for v in table.values()):
         raise UserError(

@@ -37,7 +37,10 @@ _ALONE = (
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A launch about to start: its command, where its output goes, and its time limit."""
+    """A launch about to start: its command, where its output goes, and its time limit.
+
+    `shown` is the argv as it is stored: the command's, without values that may be secret.
+    """
 
     command: Command
     selection: Selection
@@ -48,6 +51,7 @@ class Prepared:
     err: Path
     scratch: str
     timeout_s: float
+    shown: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -112,7 +116,7 @@ def start_together(hosts: Sequence[Host], launches: Sequence[Prepared]) -> list[
 def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
     """Return what came of a launch that has ended."""
     if ended.done is None:
-        argv = launch.command.argv
+        argv = launch.shown
         return Outcome(State.FAILED, ended.started, 0.0, None, argv, error=ended.failure)
     outcome = _checked_binding(_read(launch, ended.done, ended.started), launch.cores)
     outcome = replace(outcome, facts={**outcome.facts, **_used(ended.done)})
@@ -148,7 +152,7 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
         started=started,
         wall_s=done.wall_s,
         exit_code=done.exit_code,
-        argv=launch.command.argv,
+        argv=launch.shown,
         samples=parsed.samples,
         facts={**launch.facts, **parsed.facts},
         error=error,

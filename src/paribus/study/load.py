@@ -42,6 +42,12 @@ _PLAN_KEYS = (
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}")
 
+_SECRET = re.compile(
+    r"passw|passphrase|secret|credential|api_?key|(^|_)(pass|pwd|auth|jwt|token|key|cred|cookie)s?(_|$)",
+    re.IGNORECASE,
+)
+"""Names in `env` that are refused: by whole words, for TOKENIZERS_PARALLELISM is no secret."""
+
 
 class Place:
     """A place in a study file: it refuses, reads keys, and knows its own name."""
@@ -76,7 +82,9 @@ class Place:
         try:
             return reader(self.table[key])
         except ValueError as error:
-            self.refuse(key, self.table[key], "cannot be used", str(error))
+            # Of a table not the whole: there may be a password in it.
+            value = None if isinstance(self.table[key], dict) else self.table[key]
+            self.refuse(key, value, "cannot be used", str(error))
 
 
 def load_study(path: Path, tell: Callable[[str], None] | None = None) -> Study:
@@ -156,15 +164,30 @@ def _arm(top: Place, name: str, table: Any) -> Arm:
         if key in place.table:
             place.refuse(key, None, "is not in this version yet", "leave it out")
     place.only(_ARM_KEYS)
+    env: Mapping[str, str] = place.read("env", _env, {})
+    _refuse_secrets(place, env)
     return Arm(
         name=name,
         mpi=place.read("mpi", _text, None),
         transport=place.read("transport", _one_of("auto", "shm", "tcp"), "auto"),
         container=_container(place) if "container" in place.table else None,
-        env=place.read("env", _env, {}),
+        env=env,
         before=place.read("before", _commands, ()),
         after=place.read("after", _commands, ()),
     )
+
+
+def _refuse_secrets(place: Place, env: Mapping[str, str]) -> None:
+    """Refuse variables that look like secrets: the plan holds the study, with their values."""
+    for name in env:
+        if _SECRET.search(name) and name != "PWD":
+            place.refuse(
+                f"env.{name}",
+                None,
+                "looks like a secret, and what stands here is stored in plan.json",
+                f"take it out, and export {name} before `paribus run`: launches inherit it, and"
+                " of what they inherit no secret is stored",
+            )
 
 
 def _container(arm: Place) -> Container:
