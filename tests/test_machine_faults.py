@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from paribus.errors import MachineError
+from paribus.errors import MachineError, UserError
 from paribus.host import LocalHost, clear_leftovers
 from paribus.model import Command, Room, State
 from paribus.room import LEAST_BYTES, LEAST_INODES, fault_of
@@ -205,3 +205,35 @@ def test_ranks_of_a_warden_that_was_killed_end_with_the_sitting(tmp_path: Path) 
     finally:
         signal.signal(signal.SIGALRM, old)
     assert gone(f"sleep\0{mark}")
+
+
+def test_a_temporary_directory_that_others_may_change_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    monkeypatch.setenv("TMPDIR", str(shared))
+    with pytest.raises(UserError, match="everyone may write") as caught, LocalHost():
+        pass
+    assert "TMPDIR" in caught.value.mend
+    shared.chmod(0o1777)
+    with LocalHost() as host:
+        assert host.scratch.startswith(str(shared))
+
+
+def test_a_study_directory_that_others_may_change_is_refused(tmp_path: Path) -> None:
+    study = write_study(tmp_path)
+    out = tmp_path / "out"
+    out.mkdir()
+    out.chmod(0o777)
+    done = paribus("run", study, "--out", out, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "everyone may write" in done.stderr
+    out.chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(out, 65534, 65534)
+        done = paribus("run", study, "--out", out, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "another user" in done.stderr
+    assert list(out.iterdir()) == []

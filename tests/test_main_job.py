@@ -76,7 +76,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A directory that an ordinary user may enter and write to, and no trace left after."""
     folder = Path("/tmp") / f"p{os.getpid()}-{random.randrange(10**6)}"
     folder.mkdir(mode=0o777)
-    folder.chmod(0o777)
+    folder.chmod(0o1777)
     before = traces()
     yield folder
     left = new_traces(before)

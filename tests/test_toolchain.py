@@ -274,6 +274,63 @@ def test_an_error_of_the_compiler_is_shown(sources: Path, tmp_path: Path) -> Non
     assert list(log.parent.iterdir()) == [log]
 
 
+def test_a_cache_that_others_can_change_is_refused_with_the_fix(tmp_path: Path) -> None:
+    """The directory, one above it, what lies in it: nothing there is executed or handed on."""
+    mpi = any_mpi()
+    kernel = kernel_path("barrier", mpi, cache=tmp_path / "cache")
+    libraries = libraries_path(2, 3, mpi, cache=tmp_path / "cache")
+    library = libraries / "libparibus_0000.so"
+    everything = (tmp_path, tmp_path / "cache", kernel.parent, kernel, libraries, library)
+
+    def both() -> tuple[Path, Path]:
+        return (
+            kernel_path("barrier", mpi, cache=tmp_path / "cache"),
+            libraries_path(2, 3, mpi, cache=tmp_path / "cache"),
+        )
+
+    for path in everything:
+        rights = path.stat().st_mode & 0o777
+        path.chmod(rights | 0o002)
+        with pytest.raises(UserError, match=f"everyone may write to {path}\n") as caught:
+            both()
+        assert "PARIBUS_CACHE" in caught.value.mend
+        assert "chmod go-w" in caught.value.mend
+        path.chmod(rights)
+    assert both() == (kernel, libraries)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_kernel_of_another_user_is_refused(tmp_path: Path) -> None:
+    """As a stranger leaves it who made the cache's directory in /tmp before its user did."""
+    mpi = any_mpi()
+    kernel = kernel_path("barrier", mpi, cache=tmp_path / "cache")
+    os.chown(kernel, 65534, 65534)
+    with pytest.raises(UserError, match=f"{kernel} belongs to nobody"):
+        kernel_path("barrier", mpi, cache=tmp_path / "cache")
+    os.chown(kernel, 0, 0)
+    os.chown(tmp_path / "cache", 65534, 65534)
+    with pytest.raises(UserError, match=f"{tmp_path}/cache belongs to nobody"):
+        kernel_path("triad", mpi, cache=tmp_path / "cache")
+    assert not list(kernel.parent.glob("triad*"))
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_what_is_compiled_has_the_same_rights_whatever_the_umask_is(
+    umask: int, tmp_path: Path
+) -> None:
+    cache = tmp_path / "above" / "cache"
+    before = os.umask(umask)
+    try:
+        kernel_path("barrier", any_mpi(), cache=cache)
+        libraries_path(2, 3, any_mpi(), cache=cache)
+    finally:
+        os.umask(before)
+    found = {path: path.stat().st_mode & 0o777 for path in (cache.parent, *cache.parent.rglob("*"))}
+    assert len(found) == 8
+    assert set(found.values()) == {0o755}
+    kernel_path("barrier", any_mpi(), cache=cache)
+
+
 def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cache cannot be written") as caught:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from paribus.errors import UserError
+from paribus.trust import make_directory
 
 _PREFIX = ".draft-"
 
@@ -24,7 +25,7 @@ def draft_of(target: Path) -> Iterator[tuple[Path, Path]]:
     are removed. Raises UserError when the cache cannot be written.
     """
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(target.parent)
         work, lock = _begin(target.parent)
         try:
             yield work / "made", work

@@ -22,9 +22,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from paribus.errors import LaunchError, MachineError, ParibusError
+from paribus.errors import LaunchError, MachineError, ParibusError, UserError
 from paribus.model import Command, Completed, Room
 from paribus.room import FAULTS, said_of
+from paribus.trust import search_path, why_not
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def capture(
     Never raises for a command that fails: a missing program is exit code 127, one that outlasts
     `timeout_s` is killed and has exit code 124, as in the shell and timeout(1).
     """
-    full = {**os.environ, **(env or {})}
+    full = _environment(env or {})
     try:
         done = subprocess.run(
             list(argv),
@@ -66,6 +67,15 @@ def capture(
     except OSError as error:
         return Captured(127, "", f"{argv[0]}: {error.strerror}")
     return Captured(done.returncode, done.stdout, done.stderr)
+
+
+def _environment(added: Mapping[str, str]) -> dict[str, str]:
+    """Return the inherited environment with `added`; programs are found in absolute places only.
+
+    What "." in the PATH leads to depends on where Paribus is started: it may be a stranger's.
+    """
+    full = {**os.environ, **added}
+    return {**full, "PATH": search_path(full.get("PATH"))}
 
 
 _SCRATCH = re.compile(r"paribus-[0-9a-f]{8}")
@@ -86,6 +96,12 @@ class LocalHost:
         script = Path(__file__).with_name("warden.py")
         # Not tempfile's choice, which falls back to the working directory.
         temporary = Path(os.environ.get("TMPDIR") or "/tmp").absolute()
+        if reason := why_not(temporary / "paribus-"):
+            raise UserError(
+                f"others could change what launches execute: {reason}",
+                place=str(temporary),
+                mend="set TMPDIR to a directory of your own, or `chmod +t` it",
+            )
         self._warden = subprocess.Popen(
             [sys.executable, "-I", "-S", str(script), str(temporary)],
             stdin=subprocess.PIPE,
@@ -148,7 +164,7 @@ class LocalHost:
             raise ValueError(f"{scratch} does not lie directly below {self.scratch}")
         request = {
             "argv": list(command.argv),
-            "env": {**os.environ, **command.env, **({} if cwd else {"TMPDIR": scratch})},
+            "env": _environment({**command.env, **({} if cwd else {"TMPDIR": scratch})}),
             "files": dict(command.files),
             "outputs": list(command.outputs),
             "stdout": str(Path(stdout).absolute()),

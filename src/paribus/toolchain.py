@@ -20,6 +20,7 @@ from paribus.drafts import draft_of
 from paribus.errors import UserError
 from paribus.host import Captured, LocalHost, capture
 from paribus.model import Command, Mpi
+from paribus.trust import search_path, why_not
 
 Family = Literal["openmpi", "mpich", "intelmpi"]
 
@@ -101,9 +102,9 @@ def mpi_of_library(library: Path) -> Mpi | None:
 
 
 def _places() -> list[Path]:
-    """Return the directories to look in: the PATH, then that of this Python."""
-    path = [Path(p) for p in os.environ.get("PATH", "").split(os.pathsep) if p]
-    return [*path, Path(sys.executable).parent]
+    """Return where to look: the absolute entries of the PATH, then beside this Python."""
+    path = search_path(os.environ.get("PATH")).split(os.pathsep)
+    return [*map(Path, path), Path(sys.executable).parent]
 
 
 def _compilers(places: Sequence[Path], family: str = "") -> Iterator[Path]:
@@ -244,14 +245,16 @@ def kernel_path(name: str, mpi: Mpi, *, cache: Path | None = None) -> Path:
     """Return the executable of kernel `name` for `mpi`, compiled now if it is not in the cache.
 
     Raises UserError for an unknown kernel, a compiler that fails (with its first errors and the
-    path of the whole log), and a cache that cannot be written.
+    path of the whole log), a cache that cannot be written, and one that others can change.
     """
     key = kernel_identity(name, mpi).split()[1]
     target = (cache or cache_directory()) / "kernels" / f"{name}-{key}"
+    _refuse_others(target)
     if not target.exists():
         source = native_sources() / f"{name}.cpp"
         with draft_of(target) as (draft, work):
             _compile([mpi.mpicxx, *FLAGS, str(source), "-o", str(draft), "-ldl"], mpi, target, work)
+            draft.chmod(0o755)
     return target
 
 
@@ -265,7 +268,9 @@ def libraries_path(count: int, functions: int, mpi: Mpi, *, cache: Path | None =
     parts = [compiler, wrapped, str(mpi), _library_source(0, functions), str(count)]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     target = (cache or cache_directory()) / "libraries" / f"{count}x{functions}-{key}"
+    _refuse_others(target)
     if target.exists():
+        _refuse_others(*target.iterdir())
         return target
     plain = wrapped.split()[0]
     names = [f"libparibus_{i:04d}" for i in range(count)]
@@ -280,7 +285,21 @@ def libraries_path(count: int, functions: int, mpi: Mpi, *, cache: Path | None =
         for name in names:
             library = str(draft / f"{name}.so")
             _compile([plain, "-shared", f"{name}.o", "-o", library], mpi, target, work)
+        for made in (draft, *draft.iterdir()):
+            made.chmod(0o755)
     return target
+
+
+def _refuse_others(*paths: Path) -> None:
+    """Raise UserError if anybody else could change one of `paths`: the user's ranks execute it."""
+    for path in paths:
+        if reason := why_not(path):
+            raise UserError(
+                f"others could change what launches execute: {reason}",
+                place=str(path),
+                mend="remove what you did not put there, then let nobody else change it (`chown`,"
+                " `chmod go-w`); or set PARIBUS_CACHE to a directory of your own",
+            )
 
 
 def _library_source(library: int, functions: int) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +16,7 @@ from types import ModuleType
 from paribus.errors import UserError
 from paribus.inputs import MOST_TEXT, read_bounded
 from paribus.model import Benchmark
+from paribus.trust import why_not
 
 _NAMES = (
     "latency",
@@ -132,12 +133,24 @@ def get(name: str) -> Benchmark:
     )
 
 
-def load_file(path: Path) -> Benchmark:
+_LOADED: dict[tuple[Path, str], Benchmark] = {}
+
+
+def load_file(path: Path, tell: Callable[[str], None] | None = None) -> Benchmark:
     """Return the BENCHMARK that the Python file at `path` defines.
 
-    Raises UserError when the file is missing, is not Python, fails when it is loaded, or defines
-    no BENCHMARK; the place is the file and, where there is one, its line.
+    `tell` hears of it before the code is executed: once, for equal content is not executed again.
+    Raises UserError when the file is missing, could be changed by others (nothing is executed
+    then), is not Python, fails when it is loaded, or defines no BENCHMARK; the place is the file
+    and, where there is one, its line.
     """
+    if reason := why_not(path):
+        raise UserError(
+            f"is code that a study executes, and others could change it: {reason}",
+            place=str(path),
+            mend="read it, then let nobody else change it (`chown`, `chmod go-w`), or copy it to a"
+            " directory of your own",
+        )
     try:
         source = read_bounded(path, MOST_TEXT, "a benchmark file")
     except OSError as error:
@@ -146,8 +159,18 @@ def load_file(path: Path) -> Benchmark:
             place=str(path),
             mend="give the path of a Python file, relative to the study file",
         ) from error
+    digest = hashlib.sha256(source).hexdigest()
+    if (path, digest) not in _LOADED:
+        if tell is not None:
+            tell(f"executing the code of {path}, a benchmark file of the study")
+        _LOADED[path, digest] = _executed(path, source, digest)
+    return _LOADED[path, digest]
+
+
+def _executed(path: Path, source: bytes, digest: str) -> Benchmark:
+    """Return the BENCHMARK that `source` defines; errors as load_file."""
     # A name of its own per content: dataclasses and pickles look their module up by name.
-    module = ModuleType(f"paribus_benchmark_{hashlib.sha256(source).hexdigest()[:16]}")
+    module = ModuleType(f"paribus_benchmark_{digest[:16]}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
     try:

@@ -120,14 +120,14 @@ def _of_directory(directory: Path, accepted: Mapping[str, str]) -> _Seen:
 def _of_study(name: str, accepted: Mapping[str, str]) -> _Seen:
     """Return what the arms of a study are now, seen from inside each."""
     from paribus.audit.audit import audit_study
-    from paribus.cli.shipped import find_study
+    from paribus.cli.shipped import announce, find_study
     from paribus.host import LocalHost
     from paribus.study.arms import make_ready
     from paribus.study.gathering import asked, gather, of_nodes
     from paribus.study.load import benchmark_of, load_study
     from paribus.study.switching import Switches
 
-    study = load_study(find_study(name))
+    study = load_study(find_study(name), announce)
     ready = make_ready(study, _tell)
     with LocalHost() as host, Switches(study) as switches:
         nodes = of_nodes(gather(study, ready, host, switches, _tell))

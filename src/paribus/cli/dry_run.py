@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from paribus.host import LocalHost
-from paribus.study.arms import Ready, compose, make_ready
+from paribus.study.arms import Ready, compose, discreet, make_ready
 from paribus.study.load import benchmark_of
 from paribus.study.pilot import Pilot, durations, pilot, refusal
 from paribus.study.plan import Plan
@@ -73,7 +73,7 @@ def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:
     first = plan.study.benchmarks[0]
     print(f"\ncommands of {first.label}, with SCRATCH for the launch's own directory:")
     for arm in ready.values():
-        command = compose(arm, first, benchmark_of(first), seed=0, scratch="SCRATCH")
+        command = compose(discreet(arm), first, benchmark_of(first), seed=0, scratch="SCRATCH")
         env = [f"{key}={value}" for key, value in command.env.items()]
         words = [_short(word) for word in (*env, *command.argv)]
         print(_wrapped(f"{arm.arm.name}: {' '.join(words)}", "  "))

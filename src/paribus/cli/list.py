@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -73,4 +72,6 @@ def list_all(arguments: argparse.Namespace) -> int:
 
 def _found(benchmark: Benchmark) -> str | None:
     """Return where a benchmark's program is on the PATH; our own kernels need nothing."""
-    return shutil.which(benchmark.program) if benchmark.program else None
+    from paribus.trust import find_program
+
+    return find_program(benchmark.program) if benchmark.program else None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import stat
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +14,6 @@ from paribus.cli.audit import add_accept
 from paribus.cli.shipped import add_beside
 from paribus.errors import StoreError, UserError
 from paribus.host import LocalHost
-from paribus.inputs import exists
 from paribus.model import Study
 from paribus.records.count import Count, read_count
 from paribus.room import check_limits
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     accepted = parse_accepted(arguments.accept)
     path = shipped.find_study(arguments.study)
     publications = shipped.read_published(arguments.beside)
-    study = load_study(path)
+    study = load_study(path, shipped.announce)
     if arguments.monitor or arguments.every is not None:
         study = monitored(study, arguments.every)
     directory = arguments.out or Path(f"{path.stem}.study")
@@ -135,15 +136,28 @@ def _studies(prefix: str, **_: object) -> list[str]:
 
 
 def _check_directory(directory: Path, *, resume: bool) -> None:
-    """Refuse to mix: a new study needs a new directory, a resumed one needs its plan."""
+    """Refuse to mix: a new study needs a new directory, a resumed one needs its plan.
+
+    And neither a directory of somebody else, who could lead what is written there elsewhere.
+    """
     if resume:
         plans.read_plan(directory)
-    elif exists(directory) and (not directory.is_dir() or _in_use(directory)):
+    elif directory.exists() and (not directory.is_dir() or _in_use(directory)):
         raise StoreError(
             "exists already",
             place=str(directory),
             mend="continue it with --resume, or choose another directory with --out",
         )
+    if directory.exists():
+        found = directory.stat()
+        if found.st_uid != os.geteuid() or found.st_mode & stat.S_IWOTH:
+            raise StoreError(
+                "belongs to another user"
+                if found.st_uid != os.geteuid()
+                else "everyone may write to it",
+                place=str(directory),
+                mend="choose a directory of your own with --out, or `chown` and `chmod o-w` it",
+            )
 
 
 def _in_use(directory: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,11 @@ def find_study(text: str) -> Path:
     close = difflib.get_close_matches(text, names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"those that ship: {', '.join(names)}"
     raise UserError("no such study file, and none that ships", place=text, mend=hint)
+
+
+def announce(text: str) -> None:
+    """Say on stderr what is about to be done in the user's name."""
+    print(text, file=sys.stderr)
 
 
 def shipped_studies() -> dict[str, Path]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import resource
-import shutil
 import time
 import tomllib
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ from paribus.errors import UserError
 from paribus.host import capture
 from paribus.model import Container
 from paribus.probes.machine import cores
+from paribus.trust import find_program
 
 Grade = Literal["good", "fair", "poor", "unknown"]
 
@@ -144,7 +144,7 @@ def tools() -> list[Finding]:
             Finding("MPI", "poor", "none", "without it nothing between ranks can be measured", why)
         )
     for engine in ("namespace", "podman"):
-        if engine == "podman" and not shutil.which("podman"):
+        if engine == "podman" and not find_program("podman"):
             found.append(
                 Finding("containers: podman", "unknown", "not installed", "", "install podman")
             )
@@ -155,7 +155,7 @@ def tools() -> list[Finding]:
             if refused
             else Finding(f"containers: {engine}", "good", "works")
         )
-    others = [name for name in ("docker", "apptainer", "singularity") if shutil.which(name)]
+    others = [name for name in ("docker", "apptainer", "singularity") if find_program(name)]
     if others:
         found.append(Finding("containers: others", "good", f"on the PATH: {', '.join(others)}"))
     return found

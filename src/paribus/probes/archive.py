@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from paribus.probes.variables import SECRET, kept
+
 MOST_BYTES = 16 << 20
 """No answer is longer than this: facts.sh stops at half of it."""
 
@@ -31,15 +33,6 @@ QUERY = (
 )
 """Fields of `nvidia-smi --query-gpu` that are asked for, as its --help-query-gpu names them."""
 
-ALLOWED = (
-    *("OMPI_", "PMIX_", "PRTE_", "MPIR_", "MPICH_", "I_MPI_", "HYDRA_", "MV2_", "UCX_", "UCC_"),
-    *("FI_", "NCCL_", "RCCL_", "OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "BLAS_"),
-    *("GOTO_", "CUDA_", "ROCR_", "HIP_", "HSA_", "MALLOC_", "LD_", "GLIBC_", "SLURM_", "PSM_"),
-    *("PSM2_", "PSM3_", "HFI_", "IBV_", "MLX4_", "MLX5_", "VEXEC_", "SINGULARITY_", "APPTAINER_"),
-)
-"""Prefixes of environment variables whose values are facts; of all others only the names count,
-as one hash."""
-
 DEVICE_CLASSES = "^0x(02|03|0108|0604|0b40|12)"
 """Classes of PCI devices that are read: network, display, NVMe, bridge, coprocessor, accelerator
 (PCI Code and ID Assignment Specification)."""
@@ -49,9 +42,6 @@ DEVICE_FILES = (
     "max_link_speed max_link_width numa_node"
 )
 """What is read of each of them."""
-
-SECRET = "KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CRED|COOKIE|key|token|secret|passw|cred|cookie"
-"""What in the name of a variable says that its value is nobody's business."""
 
 
 class Unknown(Enum):
@@ -163,8 +153,8 @@ def script() -> str:
     for mark, value in (
         ("@PATHS@", paths),
         ("@QUERY@", QUERY),
-        ("@ALLOWED@", "|".join(ALLOWED)),
-        ("@SECRET@", SECRET),
+        ("@KEPT@", " ".join(kept())),
+        ("@SECRET@", "|".join(SECRET)),
         ("@CLASSES@", DEVICE_CLASSES),
         ("@DEVICE@", DEVICE_FILES),
     ):

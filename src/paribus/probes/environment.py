@@ -1,4 +1,4 @@
-"""Environment variables: values of those that are allowed, of all others one hash of the names."""
+"""Environment variables: values of settings, by a list of names; of all others a hash of names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import hashlib
 import re
 from typing import Any
 
-from paribus.probes.archive import ALLOWED, SECRET, Archive, Unknown
+from paribus.probes.archive import Archive, Unknown
+from paribus.probes.variables import prefixes, shown
 
 # What a launcher or scheduler sets anew for every launch: it tells launches apart, not arms.
 _OF_A_LAUNCH = re.compile(
@@ -18,34 +19,31 @@ _OF_A_LAUNCH = re.compile(
     r"|SLURM_(JOB|JOBID|STEP|TASK|PROCID|LOCALID|NODEID|GTIDS|SRUN|LAUNCH|TOPOLOGY|SUBMIT|NODELIST"
     r"|CLUSTER|CONF|PRIO|UMASK|WORKING|NNODES|NPROCS|NTASKS|CPU_BIND|CPUS_ON|MPI_TYPE|DISTRIBUTION)"
 )
-_SECRET_NAME = re.compile(SECRET)
-_SECRET_VALUE = re.compile(
-    r"://[^/@\s]+:[^/@\s]+@|eyJ[A-Za-z0-9_-]{8,}\.|AKIA[A-Z0-9]{12}|gh[pousr]_[A-Za-z0-9]{20}"
-    r"|-----BEGIN"
-)
 # Those that the shell, the probes or the terminal set by themselves.
 _OWN = frozenset(("_", "PWD", "OLDPWD", "SHLVL", "LINES", "COLUMNS", "TERM", "PARIBUS_SEED"))
 
 
 def environment_facts(archive: Archive, salt: str = "") -> dict[str, Any]:
-    """Return allowed variables under env., those of this launch alone under job.env.
+    """Return variables under env., those of this launch alone under job.env.
 
-    `env.others` is a hash, with `salt`, of the names of all others; their values are never read. A
-    value that looks like a secret is unknown.
+    `env.others` is a hash, with `salt`, of the names that do not begin as settings do; their
+    values are never read. A setting whose value may be secret is unknown.
     """
     if "environment" not in archive.lists:
         return {"env.others": Unknown.ABSENT}
     facts: dict[str, Any] = {}
     others = set()
     for line in archive.lists["environment"]:
-        name, _, value = line.partition("=")
-        if not name.startswith(ALLOWED):
+        name, given, value = line.partition("=")
+        if not name.startswith(prefixes()):
             if name and name not in _OWN:
                 others.add(name)
             continue
-        group = "job.env." if _OF_A_LAUNCH.match(name) else "env."
-        hidden = _SECRET_NAME.search(name) or _SECRET_VALUE.search(value)
-        facts[group + name] = Unknown.REDACTED if hidden else value.replace("\x1f", "\n")
+        known = bool(given) and shown(name, value)
+        if not _OF_A_LAUNCH.match(name):
+            facts[f"env.{name}"] = value.replace("\x1f", "\n") if known else Unknown.REDACTED
+        elif known:
+            facts[f"job.env.{name}"] = value.replace("\x1f", "\n")
     text = "\0".join([salt, *sorted(others)])
     facts["env.others"] = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
     return facts

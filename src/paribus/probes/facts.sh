@@ -83,14 +83,29 @@ links() {
     cd "$home" 2>/dev/null || cd /
 }
 
-# environment: allowed variables with their values, the names of all others, nothing that looks
-# like a secret. Open MPI repeats our own arguments here, the nonce too: that value goes as well.
+# environment: the names of all variables, and the values of those that are settings by a list of
+# names (* at its end: whatever follows) and no secret by their own. Open MPI repeats our own
+# arguments here, the nonce too: such a value goes as well.
 # (Redirected, /proc/self would be the shell before it became the command.)
 environment() {
     section environment
-    cat /proc/self/environ 2>/dev/null | tr '\n\000' '\037\n' | LC_ALL=C sed -E \
-        -e '/^[^=]*(@SECRET@)[^=]*=/s/=.*/=(redacted)/' \
-        -e '/^(@ALLOWED@)/!s/=.*//' -e "/$nonce/s/=.*//"
+    cat /proc/self/environ 2>/dev/null | tr '\n\000' '\037\n' | LC_ALL=C awk -v nonce="$nonce" \
+        -v list="@KEPT@" '
+        BEGIN {
+            count = split(list, names, " ")
+            for (i = 1; i <= count; i++) kept[names[i]]
+        }
+        function setting(name,  n) {
+            if (name in kept) return 1
+            for (n = length(name); n > 2; n--) if ((substr(name, 1, n) "*") in kept) return 1
+            return 0
+        }
+        {
+            at = index($0, "=")
+            name = at ? substr($0, 1, at - 1) : $0
+            if (!at || !setting(name) || toupper(name) ~ /@SECRET@/ || index($0, nonce)) $0 = name
+            print
+        }'
 }
 
 # paths_of_groups: the files of our control groups and of all groups above them, v1 and v2.

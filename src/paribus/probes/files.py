@@ -12,7 +12,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paribus.errors import UserError
 from paribus.inputs import read_bounded
@@ -26,9 +26,14 @@ from paribus.probes.archive import (
     patterns,
 )
 
+if TYPE_CHECKING:
+    import tarfile
+
 _MEMBERS = 20_000
-_MOST_TAR = MOST_BYTES + 1536 * _MEMBERS
-"""Bytes of an archive unpacked: with a header, and what fills up the last block, for each file."""
+_UNPACKED = MOST_BYTES + _MEMBERS * 2048
+"""Bytes of a tar file with the most and longest members: each has up to three blocks of header."""
+
+_LARGER = "larger than facts are"
 
 
 def from_root(root: Path) -> Archive:
@@ -86,33 +91,59 @@ def _parts(root: Path) -> dict[str, bytes]:
 def from_tar(path: Path) -> Archive:
     """Return the archive that `paribus record` wrote to `path`; raises UserError for another file.
 
-    Bounded: a tar file made to fill the memory is refused, whatever it says of its members.
+    Nothing is written. Bounded in memory and time: a file made to fill either is refused, and so is
+    one with members that no recording has (links, devices, absolute names).
     """
-    import gzip
     import io
     import tarfile
-    import zlib
 
     parts: dict[str, bytes] = {}
+    members = size = 0
     try:
-        packed = read_bounded(path, MOST_BYTES, "a recording")
-        with gzip.open(io.BytesIO(packed)) as opened:
-            unpacked = opened.read(_MOST_TAR + 1)
-        if len(unpacked) > _MOST_TAR:
-            raise UserError("larger than facts are", place=str(path))
-        with tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:") as tar:
+        data = _unpacked(path)
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
             for member in tar:
-                if len(parts) > _MEMBERS:
-                    raise UserError("larger than facts are", place=str(path))
+                members, size = members + 1, size + member.size
+                if members > _MEMBERS or size > MOST_BYTES:
+                    raise UserError(_LARGER, place=str(path))
+                name = _checked(member)
                 content = tar.extractfile(member) if member.isreg() else None
                 if content:
-                    parts[member.name.removeprefix("./")] = content.read()
-    except (OSError, EOFError, ValueError, tarfile.TarError, zlib.error) as error:
-        said = getattr(error, "strerror", None) or error
+                    parts[name] = content.read()
+    # Headers that refer to each other without end are a RecursionError of tarfile.
+    except (OSError, EOFError, ValueError, RecursionError, tarfile.TarError) as error:
+        why = "headers without end" if isinstance(error, RecursionError) else error
         raise UserError(
-            f"not an archive of facts ({said})", place=str(path), mend="make one: paribus record"
+            f"not an archive of facts ({why})", place=str(path), mend="make one: paribus record"
         ) from error
     return _archive(parts, str(path))
+
+
+def _unpacked(path: Path) -> bytes:
+    """Return the tar file in a gzip file of one part, as record writes it; raises ValueError."""
+    import zlib
+
+    packed = read_bounded(path, MOST_BYTES, "a recording")
+    unpacking = zlib.decompressobj(31)  # 31: a gzip header is expected (zlib.h, inflateInit2)
+    try:
+        data = unpacking.decompress(packed, _UNPACKED + 1)
+    except zlib.error as error:
+        raise ValueError(f"not gzip: {error}") from error
+    if len(data) > _UNPACKED:
+        raise UserError(_LARGER, place=str(path))
+    if not unpacking.eof or unpacking.unused_data.strip(b"\0"):
+        raise ValueError("cut off, or several files in one")
+    return data
+
+
+def _checked(member: tarfile.TarInfo) -> str:
+    """Return the name of a member below the archive's root; raises ValueError for no such one."""
+    name = member.name.removeprefix("./")
+    if not (member.isreg() or member.isdir()) or member.size < 0:
+        raise ValueError(f"{name[:80]!r} is no plain file")
+    if name.startswith("/") or ".." in name.split("/"):
+        raise ValueError(f"{name[:80]!r} is no name below it")
+    return name
 
 
 def to_tar(archive: Archive, path: Path) -> int:

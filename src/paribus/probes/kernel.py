@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
@@ -31,6 +32,11 @@ _FILES = {
 _PLACES = ("root", "BOOT_IMAGE", "initrd", "resume", "ip", "rd.luks.uuid", "rd.lvm.lv", "ifname")
 """Parameters that say where a machine boots from: another value on every node, and no matter."""
 
+_SECRET = re.compile(
+    r"(passw(or)?d|passphrase|secret|token|key|psk|jwt|cookie|credentials?)$", re.IGNORECASE
+)
+"""Parameters that give installers and network disks their passwords."""
+
 
 def kernel_facts(archive: Archive) -> dict[str, Any]:
     """Return the facts of the operating system."""
@@ -45,7 +51,18 @@ def kernel_facts(archive: Archive) -> dict[str, Any]:
 def _cmdline(text: str | Unknown) -> list[str] | Unknown:
     if isinstance(text, Unknown):
         return text
-    return [word for word in text.split() if word.partition("=")[0] not in _PLACES]
+    words = without_secrets(text).split()
+    return [word for word in words if word.partition("=")[0] not in _PLACES]
+
+
+def without_secrets(text: str) -> str:
+    """Return the kernel's command line `text` without the values of passwords and keys."""
+
+    def masked(word: re.Match[str]) -> str:
+        name, given, _ = word[0].partition("=")
+        return f"{name}=(redacted)" if given and _SECRET.search(name[-20:]) else word[0]
+
+    return re.sub(r"\S+", masked, text)
 
 
 def _modules(text: str | Unknown) -> list[str] | Unknown:

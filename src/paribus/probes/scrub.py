@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from paribus.probes.archive import ALLOWED, Archive, Unknown
+from paribus.probes.archive import Archive, Unknown
+from paribus.probes.kernel import without_secrets
+from paribus.probes.variables import prefixes, shown
 
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b")
 _MAC = re.compile(r"(?<![0-9a-fA-F:])(?:[0-9a-fA-F]{2}:){5,19}[0-9a-fA-F]{2}(?![0-9a-fA-F:])")
@@ -35,8 +37,9 @@ _KEPT_LISTS = ("begin", "namespaces", "present", "bridges", "build_ids", "interr
 def scrubbed(archive: Archive, names: Iterable[str]) -> Archive:
     """Return `archive` without host names, MAC and IP addresses, UUIDs, serials, users, URLs.
 
-    `names` are further words to take out (host, user). Of variables that are not allowed only a
-    hash of each name stays, of mounts only those that the facts rest on, of cgroup paths no ids.
+    `names` are further words to take out (host, user). Of variables that are no settings only a
+    hash of each name stays, of settings whose values may be secret the name, of mounts only those
+    that the facts rest on, of cgroup paths no ids.
     """
     whole = {archive.host, *names}
     parts = {part for name in whole for part in (name.partition(".")[0], name.partition(".")[2])}
@@ -78,6 +81,8 @@ def _file(path: str, text: str | Unknown, words: Sequence[str]) -> str | Unknown
             row for row in rows if len(row) > 7 and (row[0] == "Iface" or not row[1].strip("0"))
         ]
         return "\n".join("\t".join([row[0], row[1], "0", *row[3:]]) for row in kept)
+    if path == "/proc/cmdline":
+        text = without_secrets(text)
     if path.endswith("/information") or path == "/proc/cpuinfo":
         text = _without_personal_lines(text)
     return _text(path, text, words)
@@ -111,9 +116,10 @@ def _without_personal_lines(text: str) -> str:
 def _environment(lines: Sequence[str], words: Sequence[str]) -> list[str]:
     kept = []
     for line in lines:
-        name, _, value = line.partition("=")
-        if name.startswith(ALLOWED):
-            kept.append(f"{name}={_text('env', value, words)}")
+        name, given, value = line.partition("=")
+        if name.startswith(prefixes()):
+            known = given and shown(name, value)
+            kept.append(f"{name}={_text('env', value, words)}" if known else name)
         elif _HASHED.fullmatch(name):
             kept.append(name)
         elif name:

@@ -6,6 +6,8 @@ import contextlib
 import os
 from pathlib import Path
 
+from paribus.trust import make_directory, why_not
+
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 END = "\n// end of bundle\n"
 """The last line of a bundle that was written to its end."""
@@ -21,7 +23,8 @@ def javascript(cache: Path | None = None) -> str:
     """Return the bundle of Vega, Vega-Lite and Vega-Embed: about 0.9 MB of script.
 
     Making it takes seconds; it is kept in `cache` (default: `cache_directory()`) under the
-    version of vl-convert. A cache that cannot be read or written only costs the time.
+    version of vl-convert. A cache that cannot be read or written only costs the time, and so does
+    one that others can change: browsers execute what comes from it.
     """
     from importlib.metadata import version
 
@@ -29,7 +32,7 @@ def javascript(cache: Path | None = None) -> str:
 
     path = (cache or cache_directory()) / f"vega-{version('vl-convert-python')}.js"
     try:
-        kept = path.read_text(encoding="utf-8")
+        kept = "" if why_not(path) else path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         kept = ""
     if kept.endswith(END):
@@ -45,8 +48,11 @@ def _keep(text: str, path: Path) -> None:
     """Write the bundle in one step, so that no other process ever reads half of it."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
+        if why_not(path.parent):
+            return
         partial.write_text(text, encoding="utf-8")
+        partial.chmod(0o644)
         partial.replace(path)
     except OSError:
         with contextlib.suppress(OSError):

@@ -8,13 +8,14 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, TextIO
 
 from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread
 from paribus.model import Case, Metric, Scalar, Study
 from paribus.outside import csv_cell
+from paribus.probes.variables import discreet_env
 from paribus.report import published
 
 SCHEMA = "paribus.verdict/1"
@@ -183,7 +184,7 @@ def _study(study: Study) -> dict[str, Any]:
         "explains": list(study.explains),
         "path": study.path,
         "reference": study.arms[0].name,
-        "arms": [_plain(a) for a in study.arms],
+        "arms": [_plain(replace(a, env=discreet_env(a.env))) for a in study.arms],
         "benchmarks": [_plain(s) for s in study.benchmarks],
         "plan": _plain(study.settings),
     }

@@ -5,7 +5,6 @@ From then on a launch of it is pure composition: program, binding, container, la
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +26,7 @@ from paribus.model import (
     Study,
 )
 from paribus.probes.machine import shares, siblings
+from paribus.probes.variables import discreet_env, shown
 from paribus.study.load import benchmark_of
 from paribus.study.programs import check_there, find_mpi_for
 from paribus.units import count
@@ -161,24 +161,30 @@ def _filled(text: str, where: Placement, scratch: str) -> str:
     return text
 
 
-_SHOWN = (
-    *("OMPI_", "PMIX_", "PRTE_", "MPIR_", "I_MPI_", "UCX_", "FI_", "NCCL_", "OMP_", "MKL_"),
-    "PARIBUS_DELAY_",
-)
-"""Prefixes of variables whose values are facts; of all others only a hash is kept: they may be
-secret."""
+def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
+    """Return what the study itself makes different about one of its `arms`, as facts.
 
-
-def asked_of(arm: Arm) -> dict[str, str]:
-    """Return what the study itself makes different about an arm, as facts."""
+    A variable that may be secret is told by a number, counted over the arms: equal values have
+    equal ones, and nothing of the value is in it. A hash without salt would let everybody who has
+    the report try out short values, and one with salt those who have the study as well.
+    """
     facts: dict[str, str] = {"mpi.transport": arm.transport}
     if arm.container:
         for key in ("engine", "network", "each"):
             facts[f"container.{key}"] = getattr(arm.container, key)
     for name, value in arm.env.items():
-        digest = hashlib.sha256(value.encode()).hexdigest()[:8]
-        facts[f"env.{name}"] = value if name.startswith(_SHOWN) else f"(hash {digest})"
+        values = list(dict.fromkeys(one.env[name] for one in arms if name in one.env))
+        number = f"(not shown, value {values.index(value) + 1})"
+        facts[f"env.{name}"] = value if shown(name, value) else number
     return facts
+
+
+def discreet(ready: Ready) -> Ready:
+    """Return `ready` to compose what is stored and shown of a command, which must hold no secret.
+
+    Wrappers put variables into command lines, quoted once or several times.
+    """
+    return replace(ready, arm=replace(ready.arm, env=discreet_env(ready.arm.env)))
 
 
 def _bound(study: Study) -> bool:

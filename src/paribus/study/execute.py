@@ -19,7 +19,7 @@ from paribus.probes.machine import load_facts, machine_facts
 from paribus.room import check_room
 from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Store
-from paribus.study.arms import Ready, asked_of, compose, concrete
+from paribus.study.arms import Ready, asked_of, compose, concrete, discreet
 from paribus.study.cases import cases_settled
 from paribus.study.clock import STEP, Clock
 from paribus.study.evidence import Evidence, collect
@@ -343,7 +343,7 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
     selection = concrete(ready, selection, benchmark)
     out, err = sitting.store.log_paths(launch)
     scratch = f"{sitting.hosts[part].scratch}/{launch.number}"
-    facts = {**sitting.machine, **asked_of(ready.arm), **load_facts()}
+    facts = {**sitting.machine, **asked_of(ready.arm, sitting.plan.study.arms), **load_facts()}
     if launch.benchmark in ready.facts:
         facts["kernel.build"] = ready.facts[launch.benchmark]
     return Prepared(
@@ -356,6 +356,9 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
         err=err,
         scratch=scratch,
         timeout_s=_limit(sitting, selection),
+        shown=compose(
+            discreet(ready), selection, benchmark, seed=launch.seed, scratch=scratch
+        ).argv,
     )
 
 

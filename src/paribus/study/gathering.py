@@ -17,7 +17,7 @@ from paribus.audit.audit import ERROR, NODES, Question, moved, ranked
 from paribus.errors import LaunchError
 from paribus.judgement import Difference
 from paribus.model import Facts, Host, Study
-from paribus.probes.archive import ALLOWED
+from paribus.probes.variables import prefixes
 from paribus.store import Gathered
 from paribus.study.arms import Ready, asked_of, program
 from paribus.study.asking import Heard, ask
@@ -163,7 +163,7 @@ def asked(study: Study, ready: Mapping[str, Ready]) -> dict[str, dict[str, list[
     """Return what is known of launches before the first: what the study asks for, the builds."""
     return {
         selection.label: {
-            name: [{**asked_of(one.arm), **_build(one, selection.label)}]
+            name: [{**asked_of(one.arm, study.arms), **_build(one, selection.label)}]
             for name, one in ready.items()
         }
         for selection in study.benchmarks
@@ -236,7 +236,7 @@ def read_answer(text: str, set_here: Collection[str] = ()) -> tuple[str, Facts]:
     rest = [
         line
         for line in archive.lists.get("environment", ())
-        if line.startswith(ALLOWED) or line.partition("=")[0] not in set_here
+        if line.startswith(prefixes()) or line.partition("=")[0] not in set_here
     ]
     lists = {**archive.lists, "environment": rest} if "environment" in archive.lists else {}
     return archive.host, probes.facts_of(replace(archive, lists=lists or archive.lists))

@@ -45,7 +45,10 @@ ENDING_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A launch about to start: its command, where its output goes, and its time limit."""
+    """A launch about to start: its command, where its output goes, and its time limit.
+
+    `shown` is the argv as it is stored: the command's, without values that may be secret.
+    """
 
     command: Command
     selection: Selection
@@ -56,6 +59,7 @@ class Prepared:
     err: Path
     scratch: str
     timeout_s: float
+    shown: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -134,7 +138,7 @@ def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
     if not launch.out.parent.exists():
         raise _gone(launch.out.parent)
     if ended.done is None:
-        argv = launch.command.argv
+        argv = launch.shown
         return Outcome(State.FAILED, ended.started, 0.0, None, argv, error=ended.failure)
     outcome = _checked_binding(_read(launch, ended.done, ended.started), launch.cores)
     outcome = _checked_machine(outcome, launch, ended.done)
@@ -189,7 +193,7 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
         started=started,
         wall_s=done.wall_s,
         exit_code=done.exit_code,
-        argv=launch.command.argv,
+        argv=launch.shown,
         samples=parsed.samples,
         facts={**launch.facts, **parsed.facts},
         error=error,

@@ -1,4 +1,4 @@
-"""Study files: TOML in, a checked `Study` out; nothing is executed here.
+"""Study files: TOML in, a checked `Study` out; executed is only the code of benchmark files.
 
 Every refusal names the file, the key, the value and the mend. The format is described in
 docs/study-file.md.
@@ -45,6 +45,12 @@ _PLAN_KEYS = (
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}")
 
+_SECRET = re.compile(
+    r"passw|passphrase|secret|credential|api_?key|(^|_)(pass|pwd|auth|jwt|token|key|cred|cookie)s?(_|$)",
+    re.IGNORECASE,
+)
+"""Names in `env` that are refused: by whole words, for TOKENIZERS_PARALLELISM is no secret."""
+
 
 class Place:
     """A place in a study file: it refuses, reads keys, and knows its own name."""
@@ -79,12 +85,15 @@ class Place:
         try:
             return reader(self.table[key])
         except ValueError as error:
-            self.refuse(key, self.table[key], "cannot be used", _cut(str(error)))
+            # Of a table not the whole: there may be a password in it.
+            value = None if isinstance(self.table[key], dict) else self.table[key]
+            self.refuse(key, value, "cannot be used", _cut(str(error)))
 
 
-def load_study(path: Path) -> Study:
+def load_study(path: Path, tell: Callable[[str], None] | None = None) -> Study:
     """Return the study that the TOML file `path` describes.
 
+    A benchmark `file` is Python, and executed to know its parameters; `tell` hears of it before.
     Raises StudyError for a file that cannot be read, an unknown key, or a value out of range.
     """
     file = str(path)
@@ -104,7 +113,7 @@ def load_study(path: Path) -> Study:
         question=top.need("question", _text, 'question = "What does X cost?"'),
         factor=top.need("factor", _text, 'factor = "network"'),
         arms=_arms(top),
-        benchmarks=_selections(top, path.parent),
+        benchmarks=_selections(top, path.parent, tell),
         settings=_settings(top),
         explains=top.read("explains", _texts, ()),
         path=file,
@@ -158,15 +167,30 @@ def _arm(top: Place, name: str, table: Any) -> Arm:
         if key in place.table:
             place.refuse(key, None, "is not in this version yet", "leave it out")
     place.only(_ARM_KEYS)
+    env: Mapping[str, str] = place.read("env", _env, {})
+    _refuse_secrets(place, env)
     return Arm(
         name=name,
         mpi=place.read("mpi", _text, None),
         transport=place.read("transport", _one_of("auto", "shm", "tcp"), "auto"),
         container=_container(place) if "container" in place.table else None,
-        env=place.read("env", _env, {}),
+        env=env,
         before=place.read("before", _commands, ()),
         after=place.read("after", _commands, ()),
     )
+
+
+def _refuse_secrets(place: Place, env: Mapping[str, str]) -> None:
+    """Refuse variables that look like secrets: the plan holds the study, with their values."""
+    for name in env:
+        if _SECRET.search(name) and name != "PWD":
+            place.refuse(
+                f"env.{name}",
+                None,
+                "looks like a secret, and what stands here is stored in plan.json",
+                f"take it out, and export {name} before `paribus run`: launches inherit it, and"
+                " of what they inherit no secret is stored",
+            )
 
 
 def _container(arm: Place) -> Container:
@@ -180,13 +204,15 @@ def _container(arm: Place) -> Container:
     )
 
 
-def _selections(top: Place, folder: Path) -> tuple[Selection, ...]:
+def _selections(
+    top: Place, folder: Path, tell: Callable[[str], None] | None
+) -> tuple[Selection, ...]:
     tables = top.need("benchmarks", _list, '[[benchmarks]]\n  name = "latency"')
     if not tables:
         top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
     found: list[Selection] = []
     for index, table in enumerate(tables):
-        selection = _selection(Place(top.file, f"benchmarks[{index}]", table), folder)
+        selection = _selection(Place(top.file, f"benchmarks[{index}]", table), folder, tell)
         if any(selection.label == other.label for other in found):
             top.refuse(
                 f"benchmarks[{index}]",
@@ -198,11 +224,11 @@ def _selections(top: Place, folder: Path) -> tuple[Selection, ...]:
     return tuple(found)
 
 
-def _selection(place: Place, folder: Path) -> Selection:
+def _selection(place: Place, folder: Path, tell: Callable[[str], None] | None) -> Selection:
     file: Path | None = None
     if "file" in place.table:
         file = (folder / place.read("file", _text, "")).absolute()
-        benchmark = benchmarks.load_file(file)
+        benchmark = benchmarks.load_file(file, tell)
     else:
         name = place.need("name", _text, 'name = "latency"')
         if name not in benchmarks.BENCHMARKS:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from paribus.errors import UserError
 from paribus.host import capture
 from paribus.model import Arm, Benchmark, Command, Mpi, Placement, Program
 from paribus.toolchain import find_mpi, mpi_of_library
+from paribus.trust import find_program
 
 _LIBRARY = re.compile(r"^\s*(libmpi\w*\.so\S*) => (/\S+)", re.M)
 
@@ -144,4 +144,4 @@ def _unknown(name: str, arm: Arm) -> bool:
 
 
 def _where(name: str, arm: Arm) -> str | None:
-    return shutil.which(name, path=arm.env.get("PATH", os.environ.get("PATH")))
+    return find_program(name, arm.env.get("PATH"))

@@ -1,0 +1,71 @@
+"""Which environment variables may be known by their values: those of a list of names, no other.
+
+A name that only lacks the word "secret" proves nothing: UCX_PASS and SLURM_JWT lie among settings.
+So a value is kept where its variable is a setting that its maker documents (variables.txt), and
+never where the name, or the value itself, looks like a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+SECRET = (
+    *("PASS", "PWD", "PASSPHRASE", "AUTH", "JWT", "TOKEN", "SECRET", "KEY", "CRED", "COOKIE"),
+    *("SESSION", "BEARER", "PRIVATE", "CERT", "SIGNATURE", "UUID", "PSK", "SALT"),
+)
+"""What in a name, in either case, says that the value is nobody's business. UUIDs of a job are what
+PSM and OPX tell jobs apart by, as a key does."""
+
+_SECRET_VALUE = re.compile(
+    r"://[^/@\s]+:[^/@\s]+@|eyJ[A-Za-z0-9_-]{8,}\.|AKIA[A-Z0-9]{12}|gh[pousr]_[A-Za-z0-9]{20}"
+    r"|-----BEGIN|(?i:passw(or)?d|passphrase|secret|token|api_?key)\s*[=:]"
+)
+
+
+NOT_SHOWN = "(not shown)"
+
+_OURS = ("PARIBUS_DELAY_US", "PARIBUS_DELAY_SHARE")
+"""Settings of our kernels, which a study sets and no node has by itself."""
+
+
+def shown(name: str, value: str) -> bool:
+    """Return whether the value of a variable may leave the node and stand in a report."""
+    setting = name in _OURS or _kept().fullmatch(name) is not None
+    return setting and not looks_secret(name, value)
+
+
+def discreet_env(env: Mapping[str, str]) -> dict[str, str]:
+    """Return `env` with NOT_SHOWN for every value that may be secret."""
+    return {name: v if shown(name, v) else NOT_SHOWN for name, v in env.items()}
+
+
+def looks_secret(name: str, value: str = "") -> bool:
+    """Return whether a variable looks like a secret, by its name or by its value."""
+    return any(word in name.upper() for word in SECRET) or _SECRET_VALUE.search(value) is not None
+
+
+@cache
+def prefixes() -> tuple[str, ...]:
+    """Return how the names begin that are facts by themselves, whatever their values are."""
+    return tuple(dict.fromkeys(prefix for prefix, _ in _rows()))
+
+
+@cache
+def kept() -> tuple[str, ...]:
+    """Return the names of the list, with `*` at the end of those that may go on."""
+    return tuple(prefix + name for prefix, names in _rows() for name in names)
+
+
+@cache
+def _kept() -> re.Pattern[str]:
+    return re.compile("|".join(kept()).replace("*", "[A-Za-z0-9_]*"))
+
+
+@cache
+def _rows() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    lines = (Path(__file__).parent / "variables.txt").read_text().splitlines()
+    words = [line.split() for line in lines if line and not line.startswith("#")]
+    return tuple((prefix, tuple(names)) for prefix, *names in words)
