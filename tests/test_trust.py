@@ -208,7 +208,7 @@ def test_no_program_is_taken_from_the_directory_one_is_in(
             stdout=str(folder / "out"),
             stderr=str(folder / "err"),
             timeout_s=20.0,
-            scratch=str(folder / "scratch"),
+            scratch=f"{host.scratch}/launch",
         )
     assert done.exit_code == 127
     assert not (folder / "executed").exists()

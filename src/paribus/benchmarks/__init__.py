@@ -144,13 +144,6 @@ def load_file(path: Path, tell: Callable[[str], None] | None = None) -> Benchmar
     then), is not Python, fails when it is loaded, or defines no BENCHMARK; the place is the file
     and, where there is one, its line.
     """
-    if reason := why_not(path):
-        raise UserError(
-            f"is code that a study executes, and others could change it: {reason}",
-            place=str(path),
-            mend="read it, then let nobody else change it (`chown`, `chmod go-w`), or copy it to a"
-            " directory of your own",
-        )
     try:
         source = read_bounded(path, MOST_TEXT, "a benchmark file")
     except OSError as error:
@@ -159,6 +152,13 @@ def load_file(path: Path, tell: Callable[[str], None] | None = None) -> Benchmar
             place=str(path),
             mend="give the path of a Python file, relative to the study file",
         ) from error
+    if reason := why_not(path):
+        raise UserError(
+            f"is code that a study executes, and others could change it: {reason}",
+            place=str(path),
+            mend="read it, then let nobody else change it (`chown`, `chmod go-w`), or copy it to a"
+            " directory of your own",
+        )
     digest = hashlib.sha256(source).hexdigest()
     if (path, digest) not in _LOADED:
         if tell is not None:
