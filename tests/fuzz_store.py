@@ -109,22 +109,38 @@ def _outcome(launch: Launch, noise: random.Random) -> Outcome:
     return Outcome(State.OK, float(launch.number), 0.1, 0, ("x",), samples, facts)
 
 
+def contents(directory: Path, *, salvage: bool = False) -> tuple[object, ...]:
+    """Return all that a report of `directory` is computed from."""
+    with _open(directory, salvage) as store:
+        return list(store.launches(void=True)), store.gathered(), store.launches_s()
+
+
+def _open(directory: Path, salvage: bool) -> Store:
+    return Store(directory, **({"salvage": True} if salvage else {}))
+
+
 def figures(directory: Path, *, salvage: bool = False) -> dict[str, Any]:
     """Return all that a report of `directory` says, as JSON has it."""
     frozen = read_plan(directory)
-    with Store(directory, **({"salvage": True} if salvage else {})) as store:
+    with _open(directory, salvage) as store:
         return {**export.to_json(conclude(frozen, store)), "directory": ""}
 
 
-def said(directory: Path, sound: dict[str, Any], *, salvage: bool) -> str:
+Sound = tuple[tuple[object, ...], dict[str, Any]]
+"""Contents and figures before the damage."""
+
+
+def said(directory: Path, sound: Sound, *, salvage: bool) -> str:
     """Return what becomes of a report: same, refused, withheld, named, or one of BAD."""
     try:
+        if contents(directory, salvage=salvage) == sound[0]:
+            return "same"
         now = figures(directory, salvage=salvage)
     except ParibusError as error:
         return "refused" if error.mend else "traceback"
     except Exception:
         return "traceback"
-    if now == sound:
+    if now == sound[1]:
         return "same"
     if any(notice["name"] == "launches lost" for notice in now["notices"]):
         return "named"
@@ -149,7 +165,7 @@ def damages(directory: Path, step: int, seed: int = 1) -> Iterator[Damage]:
 def damaged(sound: Path, several: list[Damage], *, salvage: bool) -> Counter[tuple[str, ...]]:
     """Return how often a report of a damaged copy of `sound` says what; prints what is bad."""
     found: Counter[tuple[str, ...]] = Counter()
-    expected = figures(sound)
+    expected = contents(sound), figures(sound)
     with tempfile.TemporaryDirectory(prefix="paribus-fuzz-") as folder:
         copy = Path(folder) / "out"
         for one in several:

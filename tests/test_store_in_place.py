@@ -59,11 +59,14 @@ def test_files_that_go_away_in_mid_run_end_the_study(
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        deadline = time.monotonic() + 60
-        while stored(out) < 3 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        change(out)
-        said, errors = process.communicate(timeout=60)
+        try:
+            deadline = time.monotonic() + 60
+            while stored(out) < 3 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            change(out)
+            said, errors = process.communicate(timeout=60)
+        finally:
+            process.terminate()
     assert process.returncode == 2, errors
     assert cause in errors
     assert "Traceback" not in errors
