@@ -196,7 +196,7 @@ def test_exit_code_0_proves_nothing() -> None:
 # --- the incast: perftest needs devices, so a stand-in prints what it would ---------------------
 
 STAND_IN = r"""#!/bin/sh
-port= pairs= size= last=
+port='' pairs='' size='' last=''
 while [ $# -gt 0 ]; do
   case $1 in
   -p) port=$2; shift ;; -q) pairs=$2; shift ;; -s) size=$2; shift ;; -D | -d | -x) shift ;;

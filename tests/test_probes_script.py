@@ -368,6 +368,7 @@ case $2 in
 --query-gpu=*)
     fields=${2#*=}
     for field in $(echo "$fields" | tr , ' '); do
+        # shellcheck disable=SC2194 # UNKNOWN is filled in
         case " UNKNOWN " in *" $field "*)
             echo "Field \\"$field\\" is not a valid field to query."; exit 2 ;;
         esac
