@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 STEADY = """
 from paribus.errors import ParseError
@@ -54,7 +55,7 @@ def write_study(
 
 
 def paribus(
-    *words: str | Path, cwd: Path, timeout_s: float = 250.0, **env: str
+    *words: str | Path, cwd: Path, timeout_s: float = 250.0, **env: Any
 ) -> subprocess.CompletedProcess[str]:
     """Return how `paribus WORDS` ended, started as a user would, and what it printed."""
     return subprocess.run(

@@ -38,6 +38,12 @@ def complete_blocks(directory: Path) -> set[int]:
     }
 
 
+def own_terminal() -> None:
+    """Make standard input the controlling terminal, in a session of its own."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 def left_behind() -> list[Path]:
     """Return the scratch directories of sittings that this user has, wherever they lie."""
     places = (Path("/tmp"), Path("/dev/shm"))
@@ -68,7 +74,7 @@ def test_fifty_kills_end_with_exactly_the_planned_launches(tmp_path: Path) -> No
     # Two kills in three before the first launch, the others after it, however fast this machine is.
     latest = 1.5 * seconds_to_a_launch(["run", study, "--out", out], mark)
     for _ in range(KILLS):
-        words = [
+        words: list[str | Path] = [
             "run",
             study,
             "--out",
@@ -158,7 +164,7 @@ def test_a_closed_terminal_is_an_interruption(tmp_path: Path) -> None:
         stdout=ours,
         stderr=ours,
         # Its controlling terminal: closing the other end hangs it up.
-        preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)),
+        preexec_fn=own_terminal,
     ) as process:
         os.close(ours)
         while not processes_with(mark):
