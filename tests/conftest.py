@@ -1,6 +1,24 @@
-"""What all tests share: how Hypothesis draws."""
+"""What all tests share: how Hypothesis draws, what is sampled, which tests are carried out alone.
 
+`./dev test` starts as many workers as there are cores, up to four (pytest-xdist). Tests of one
+module that share a costly set-up, and all tests that start MPI, stay on one worker: MODULES. Tests
+that measure time or look at the whole machine wait until no other test is running, and hold the
+others up: ALONE.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import random
+import tempfile
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+T = TypeVar("T")
 
 # No time limits, because machines are shared; the same examples each time, so that what passed on
 # one machine passes on the next.
@@ -8,3 +26,147 @@ settings.register_profile(
     "shared", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("shared")
+
+SHARE = 8
+"""Without --thorough, one in so many damages is tried, and at least FEWEST of an output's."""
+
+FEWEST = 24
+
+MODULES = {
+    # Ranks poll: two programs of MPI at a time would share two cores.
+    **dict.fromkeys(
+        ("test_audit_live", "test_benchmarks_hpc", "test_doctor", "test_driven_imb"), "mpi"
+    ),
+    **dict.fromkeys(("test_kernels", "test_launchers", "test_probes_rank", "test_threads"), "mpi"),
+    **dict.fromkeys(("test_main_job", "test_toolchain", "test_gathering"), "mpi"),
+    # Containers have names and addresses that must not meet; they start MPI too.
+    **dict.fromkeys(("test_containers", "test_container_ends"), "mpi"),
+    # One browser for all of them.
+    "test_report_html": "browser",
+}
+"""Modules whose tests stay on one worker, in their order, by the name of their group."""
+
+ALONE = {
+    "test_main_job": "everything that Paribus leaves on the machine",
+    "test_files_are_read_in_about_ten_milliseconds": "a time",
+    "test_a_share_of_delay_follows_the_case": "times of two ranks that poll",
+}
+"""Tests, or modules of tests, that have the machine alone, and what they look at."""
+
+_SEED = pytest.StashKey[int]()
+_TRIED = pytest.StashKey[list[int]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--thorough", action="store_true", help="try every damage, not a sample")
+    parser.addoption("--sample-seed", type=int, help="repeat the sample of an earlier run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "xdist_group(name): tests that stay on one worker")
+    asked = config.getoption("--sample-seed")
+    drawn = random.SystemRandom().randrange(1_000_000)
+    config.stash[_SEED] = getattr(config, "workerinput", {}).get(
+        "sample_seed", drawn if asked is None else asked
+    )
+    config.stash[_TRIED] = [0, 0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Hand the seed to a worker of pytest-xdist."""
+    node.workerinput["sample_seed"] = node.config.stash[_SEED]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if group := MODULES.get(item.path.stem):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Carry a test out beside those of other workers, or without them."""
+    worker = getattr(item.config, "workerinput", None)
+    if worker is None:
+        return (yield)
+    every, one = _locks(worker["testrunuid"])
+    kind = fcntl.LOCK_EX if ALONE.keys() & {_plain_name(item), item.path.stem} else fcntl.LOCK_SH
+    # Whoever waits for the machine alone holds the gate, so that no other test starts meanwhile.
+    with every.open("w") as gate, one.open("w") as machine:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        fcntl.flock(machine, kind)
+        fcntl.flock(gate, fcntl.LOCK_UN)
+        try:
+            return (yield)
+        finally:
+            fcntl.flock(machine, fcntl.LOCK_UN)
+
+
+def _plain_name(item: pytest.Item) -> str:
+    return getattr(item, "originalname", None) or item.name
+
+
+def _locks(run: str) -> tuple[Path, Path]:
+    place = Path(tempfile.gettempdir())
+    return place / f"paribus-tests-{run}.gate", place / f"paribus-tests-{run}.machine"
+
+
+@pytest.fixture
+def sample(request: pytest.FixtureRequest) -> Callable[[Iterable[T]], list[T]]:
+    """A function that returns those of several inputs that this run tries, in their order.
+
+    All with --thorough. How many were tried of how many is in the last lines of the run.
+    """
+
+    def chosen(several: Iterable[T]) -> list[T]:
+        inputs = list(several)
+        tried = inputs
+        if not request.config.getoption("--thorough"):
+            draw = random.Random(f"{request.config.stash[_SEED]} {request.node.name.split('@')[0]}")
+            count = min(len(inputs), max(FEWEST, -(-len(inputs) // SHARE)))
+            tried = [inputs[i] for i in sorted(draw.sample(range(len(inputs)), count))]
+        request.node.user_properties.append(("sampled", f"{len(tried)}/{len(inputs)}"))
+        return tried
+
+    return chosen
+
+
+class _Counter:
+    def __init__(self, counts: list[int]) -> None:
+        self.counts = counts
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name, value in report.user_properties if report.when == "call" else ():
+            if name == "sampled":
+                tried, several = map(int, str(value).split("/"))
+                self.counts[:] = self.counts[0] + tried, self.counts[1] + several
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):
+        session.config.pluginmanager.register(_Counter(session.config.stash[_TRIED]))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):
+        run = getattr(session.config.pluginmanager.get_plugin("dsession"), "nodemanager", None)
+        for name in _locks(run.testrunuid) if run else ():
+            name.unlink(missing_ok=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say what was sampled and how many tests were skipped, just before pytest's closing line."""
+    tried, several = config.stash[_TRIED]
+    skipped = len(terminalreporter.stats.get("skipped", []))
+    terminalreporter.write_sep("-", "what this run leaves out")
+    if tried < several:
+        terminalreporter.write_line(
+            f"sampled: {tried:,} of {several:,} damaged inputs (--sample-seed"
+            f" {config.stash[_SEED]} tries the same ones, --thorough all)"
+        )
+    elif several:
+        terminalreporter.write_line(f"sampled: nothing; all {several:,} damaged inputs were tried")
+    terminalreporter.write_line(f"skipped: {skipped} tests, for what this machine lacks")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
+from typing import Any
 
 from paribus.judgement import (
     Comparison,
@@ -18,7 +19,7 @@ from paribus.judgement import (
     Verdict,
     Word,
 )
-from paribus.model import Arm, Case, Container, Metric, Selection, Settings, State, Study
+from paribus.model import Arm, Case, Container, Endpoint, Metric, Selection, Settings, State, Study
 
 LATENCY = Metric("latency", "us", "lower", margin=0.02, small_us=2.0)
 BANDWIDTH = Metric("bandwidth", "MB/s", "higher")
@@ -121,7 +122,8 @@ def beside(
     """Return the endpoints p99, p25 and min beside the headline `head`."""
     assert head.reference_value is not None
     found = []
-    for endpoint, ratio, scale in zip(("p99", "p25", "min"), ratios, (1.4, 0.96, 0.9), strict=True):
+    names: tuple[Endpoint, ...] = ("p99", "p25", "min")
+    for endpoint, ratio, scale in zip(names, ratios, (1.4, 0.96, 0.9), strict=True):
         margin = 0.1 if endpoint == "p99" else head.metric.margin
         metric = replace(
             head.metric, name=f"{head.metric.name}.{endpoint}", endpoint=endpoint, margin=margin,
@@ -143,7 +145,7 @@ def points(
     first: int = 0,
 ) -> tuple[Point, ...]:
     rng = random.Random(label)
-    made = []
+    made: list[Point] = []
     for block in range(blocks + 1):
         order = list(arms)
         rng.shuffle(order)
@@ -163,7 +165,7 @@ def points(
     return tuple(made)
 
 
-def study(labels: tuple[str, ...], arms: tuple[Arm, ...], **changes: object) -> Study:
+def study(labels: tuple[str, ...], arms: tuple[Arm, ...], **changes: Any) -> Study:
     return replace(
         Study(
             "What does bridged container networking cost MPI on one host?",
@@ -196,7 +198,7 @@ def two_arms() -> Judgement:
     barrier = finding("barrier", "bridged", TIME, None, 21.4, 1.222, half=0.03, blocks=8)
     barrier_case = replace(barrier, case=Case())
     labels = ("latency", "bandwidth", "allreduce", "barrier", "triad")
-    tracks = []
+    tracks: list[Point] = []
     for label, level, blocks in (
         ("latency", 1.187, 12), ("bandwidth", 0.871, 12), ("allreduce", 1.052, 60),
         ("barrier", 1.222, 8), ("triad", 1.002, 8),

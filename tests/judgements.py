@@ -37,7 +37,9 @@ from paribus.model import Arm, Case, Selection, Settings, State, Study
 def three_arms() -> Judgement:
     """Return a study with two arms against the reference and long names."""
     arms = (Arm("shared-memory"), Arm("tcp-loopback"), Arm("tcp-bridge"))
-    heads, cases, tracks = [], [], []
+    heads: list[Finding] = []
+    cases: list[Finding] = []
+    tracks: list[Point] = []
     for label, metric, factors in (
         ("latency", LATENCY, (14.2, 21.7)),
         ("message_rate", RATE, (0.081, 0.079)),
@@ -338,7 +340,10 @@ def hostile() -> Judgement:
 def large() -> Judgement:
     """Return 10 benchmarks x 20 sizes x 2 arms x 60 blocks: the size that must stay fast."""
     sizes = tuple(2**k for k in range(3, 23))
-    heads, cases, tracks, labels = [], [], [], tuple(f"benchmark_{n}" for n in range(10))
+    heads: list[Finding] = []
+    cases: list[Finding] = []
+    tracks: list[Point] = []
+    labels = tuple(f"benchmark_{n}" for n in range(10))
     for n, label in enumerate(labels):
         metric = LATENCY if n % 2 else BANDWIDTH
         head, rows = swept(label, "bridged", metric, 1 + 0.02 * n, sizes=sizes, blocks=60)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 STEADY = """
 from paribus.errors import ParseError
@@ -56,7 +57,7 @@ def write_study(
 
 
 def paribus(
-    *words: str | Path, cwd: Path, timeout_s: float = 250.0, **env: str
+    *words: str | Path, cwd: Path, timeout_s: float = 250.0, **env: Any
 ) -> subprocess.CompletedProcess[str]:
     """Return how `paribus WORDS` ended, started as a user would, and what it printed."""
     return subprocess.run(

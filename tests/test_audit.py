@@ -94,16 +94,16 @@ def test_neither_the_order_nor_the_number_of_nodes_matters(data: st.DataObject) 
     some = data.draw(st.lists(st.sampled_from(["x", "y", "z"]), min_size=1, max_size=5))
     times = data.draw(st.integers(1, 3))
     shuffled = data.draw(st.permutations(some * times))
-    ours = {f"n{i}": {"cpu.model": v} for i, v in enumerate(some)}
-    theirs = {f"m{i}": {"cpu.model": v} for i, v in enumerate(shuffled)}
+    ours: dict[str, Facts] = {f"n{i}": {"cpu.model": v} for i, v in enumerate(some)}
+    theirs: dict[str, Facts] = {f"m{i}": {"cpu.model": v} for i, v in enumerate(shuffled)}
     answer = ask(ours, theirs)
     assert answer.differences == ()
     assert answer.equal == {"cpu.model"}
 
 
 def test_other_shares_of_the_same_values_differ() -> None:
-    ours = {f"n{i}": {"cpu.model": v} for i, v in enumerate("xxxy")}
-    theirs = {f"n{i}": {"cpu.model": v} for i, v in enumerate("xyyy")}
+    ours: dict[str, Facts] = {f"n{i}": {"cpu.model": v} for i, v in enumerate("xxxy")}
+    theirs: dict[str, Facts] = {f"n{i}": {"cpu.model": v} for i, v in enumerate("xyyy")}
     (difference,) = ask(ours, theirs).differences
     assert difference.kind == "unexplained"
     assert difference.reference_value == "x (on 3 of 4 nodes); y (on 1 of 4 nodes)"

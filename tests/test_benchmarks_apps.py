@@ -71,13 +71,13 @@ def test_several_runs_of_one_input_are_several_cases() -> None:
     assert found.parameters["steps"] == "100/50"
     text = (FIXTURES / "lammps" / "two_runs.out").read_text()
     with pytest.raises(ParseError, match="runs begun: 2, ended: 1"):
-        BENCHMARKS["lammps"].read(text.replace("Loop time of 0.5", "Lop time of 0.5"))  # type: ignore[misc]
+        BENCHMARKS["lammps"].read(text.replace("Loop time of 0.5", "Lop time of 0.5"))
 
 
 def test_nan_in_the_thermo_output_is_no_measurement() -> None:
     text = (FIXTURES / "lammps" / "good-lj_2ranks.out").read_text()
     with pytest.raises(ParseError, match="TotEng of the last step is nan"):
-        BENCHMARKS["lammps"].read(text.replace("-4.6223613", "nan"))  # type: ignore[misc]
+        BENCHMARKS["lammps"].read(text.replace("-4.6223613", "nan"))
 
 
 def test_quantum_espresso_is_compared_per_iteration() -> None:
@@ -161,7 +161,7 @@ def test_lines_of_many_kinds_are_found_in_one_pass() -> None:
     text = "a: b\nsteps 1\n steps 2\nsteps 3 \nc: d\nsteps 4"
     assert columns(text, pattern) == {"steps": ["1", "4"], "left": ["a", "c"], "right": ["b", "d"]}
     assert columns("", pattern) == {"steps": [], "left": [], "right": []}
-    assert first(text, "steps", re.compile(r"\w+ (\d)$", re.M), 10)[1] == "4"  # type: ignore[index]
+    assert first(text, "steps", re.compile(r"\w+ (\d)$", re.M), 10)[1] == "4"
     assert first(text, "steps", re.compile("x")) is None
 
 
@@ -208,7 +208,7 @@ def test_a_second_or_a_strange_line_is_not_passed_over(
     text = (FIXTURES / f"{output}.out").read_text()
     assert old in text
     with pytest.raises(ParseError, match=said):
-        BENCHMARKS[output.partition("/")[0]].read(text.replace(old, new, 1))  # type: ignore[misc]
+        BENCHMARKS[output.partition("/")[0]].read(text.replace(old, new, 1))
 
 
 def test_epochs_of_one_line_each_say_no_speed() -> None:
@@ -217,7 +217,7 @@ def test_epochs_of_one_line_each_say_no_speed() -> None:
     again = next(line for line in kept if "Iteration: 0 " in line)
     kept.insert(kept.index(again) + 1, again.replace("Epoch: 0", "Epoch: 1"))
     with pytest.raises(ParseError, match="one line per epoch"):
-        BENCHMARKS["pytorch_ddp"].read("\n".join(kept))  # type: ignore[misc]
+        BENCHMARKS["pytorch_ddp"].read("\n".join(kept))
 
 
 # --- GPU tools -----------------------------------------------------------------------------------

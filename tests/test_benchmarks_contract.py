@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,9 @@ TAGS = (
 )
 """What Open MPI 4 and 5, Slurm, Hydra and torchrun put before the lines of rank 0."""
 BANNER = ["*" * 60, "Welcome to the cluster. {maintenance} on 2026-12-01, 08:00", "", "* 12 34 *"]
+
+
+Sample = Callable[[Iterable[Any]], list[Any]]
 
 
 def benchmark_of(path: Path) -> Benchmark:
@@ -143,13 +147,15 @@ def test_good_output_gives_every_case_asked_for(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda p: f"{p.parent.name}/{p.stem}")
-def test_damage_is_refused_or_harmless(path: Path) -> None:
+def test_damage_is_refused_or_harmless(path: Path, sample: Sample) -> None:
     good = path.read_text()
     right = parsed(path, good)
     assert isinstance(right, Parsed)
     samples, benchmark, asked = set(right.samples), benchmark_of(path), request_of(path)
     slipped, refused = [], 0
-    for name, text in damaged(good.splitlines()):
+    every = list(damaged(good.splitlines()))
+    tried = sample(every)
+    for name, text in tried:
         try:
             found = benchmark.parse(text, asked)
         except ParseError:
@@ -158,11 +164,13 @@ def test_damage_is_refused_or_harmless(path: Path) -> None:
             if set(found.samples) != samples or len(found.samples) != len(samples):
                 slipped.append(name)
     assert not slipped
-    assert refused > min(len(good.splitlines()), 100)
+    assert refused > min(len(good.splitlines()), 100) * len(tried) / len(every) / 2
+    if len(tried) == len(every):
+        assert refused > min(len(good.splitlines()), 100)
 
 
 @pytest.mark.parametrize("path", READ, ids=lambda p: f"{p.parent.name}/{p.stem}")
-def test_by_itself_it_says_the_same(path: Path) -> None:
+def test_by_itself_it_says_the_same(path: Path, sample: Sample) -> None:
     """`read` knows no request: a shorter table may pass, never another or a hole in it."""
     benchmark, good = benchmark_of(path), path.read_text()
     assert benchmark.read is not None
@@ -173,15 +181,19 @@ def test_by_itself_it_says_the_same(path: Path) -> None:
     assert right.version
     assert right.ranks in (None, request.ranks)
     lines = good.splitlines()
-    for i, line in enumerate(lines):
-        for kept in ([STDERR, line], [line[: len(line) // 2]], [line, line], [line, *lines]):
-            text = "\n".join([*lines[:i], *kept, *lines[i + 1 :]]) + "\n"
-            try:
-                found = benchmark.read(text)
-            except ParseError:
-                continue
-            assert set(found.samples) <= set(right.samples), f"line {i + 1}: {kept[0]}"
-            assert {s.metric for s in found.samples} <= {s.metric for s in right.samples}
+    places = [
+        (i, kept)
+        for i, line in enumerate(lines)
+        for kept in ([STDERR, line], [line[: len(line) // 2]], [line, line], [line, *lines])
+    ]
+    for i, kept in sample(places):
+        text = "\n".join([*lines[:i], *kept, *lines[i + 1 :]]) + "\n"
+        try:
+            found = benchmark.read(text)
+        except ParseError:
+            continue
+        assert set(found.samples) <= set(right.samples), f"line {i + 1}: {kept[0]}"
+        assert {s.metric for s in found.samples} <= {s.metric for s in right.samples}
 
 
 @pytest.mark.parametrize("path", READ, ids=lambda p: f"{p.parent.name}/{p.stem}")

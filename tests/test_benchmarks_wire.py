@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -73,7 +74,7 @@ def driven(
         f'question = "Which?"\nfactor = "env"\n{arms}\n[[benchmarks]]\nname = "{name}"\n'
         f"{settings}\n[plan]\nblocks = 8\nseed = 3\n{plan}\n"
     )
-    env = {"PATH": path} if path else {}
+    env: dict[str, Any] = {"PATH": path} if path else {}
     done = paribus("run", "study.toml", "--out", "out", cwd=folder, **env)
     with Store(folder / "out") as store:
         return done, list(store.launches())
@@ -196,7 +197,7 @@ def test_exit_code_0_proves_nothing() -> None:
 # --- the incast: perftest needs devices, so a stand-in prints what it would ---------------------
 
 STAND_IN = r"""#!/bin/sh
-port= pairs= size= last=
+port='' pairs='' size='' last=''
 while [ $# -gt 0 ]; do
   case $1 in
   -p) port=$2; shift ;; -q) pairs=$2; shift ;; -s) size=$2; shift ;; -D | -d | -x) shift ;;

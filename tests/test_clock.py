@@ -6,11 +6,11 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paribus.store import Store
-from paribus.study import clock
 from paribus.study.clock import STEP, Clock
 from studies import paribus, write_study
 
@@ -57,11 +57,11 @@ def test_settings_are_seen_once_and_reach_no_time(monkeypatch: pytest.MonkeyPatc
     begin = one.now()
     assert one.step() == 0.0
     real = time.time
-    monkeypatch.setattr(clock.time, "time", lambda: real() - DAY_S)
+    monkeypatch.setattr(time, "time", lambda: real() - DAY_S)
     assert one.step() == pytest.approx(-DAY_S, abs=1)
     assert one.step() == 0.0
     assert 0 <= one.now() - begin < 60
-    monkeypatch.setattr(clock.time, "time", real)
+    monkeypatch.setattr(time, "time", real)
     assert one.step() == pytest.approx(DAY_S, abs=1)
 
 
@@ -76,7 +76,7 @@ def test_a_jump_of_a_day_is_reported_and_in_no_duration(tmp_path: Path) -> None:
     count = tmp_path / "count"
     script = f"echo >> {count}; [ $(wc -l < {count}) -ne 9 ] || touch {jump}; echo 2.50013"
     study = write_study(tmp_path, script=script)
-    env = {"LD_PRELOAD": str(shim), "PARIBUS_TEST_CLOCK": str(jump)}
+    env: dict[str, Any] = {"LD_PRELOAD": str(shim), "PARIBUS_TEST_CLOCK": str(jump)}
     begin = time.monotonic()
     done = paribus("run", study, "--out", "out", cwd=tmp_path, **env)
     lasted = time.monotonic() - begin

@@ -97,7 +97,7 @@ def test_a_process_with_an_odd_name_is_read_right(tmp_path: Path) -> None:
     folder = tmp_path / "proc" / "7"
     folder.mkdir(parents=True)
     (folder / "stat").write_text("7 (a ) b (c) S 1" + " 0" * 9 + " 100 50 0 0" + " 0" * 30)
-    seen = room._counted(tmp_path)
+    seen = room.counted(tmp_path)
     assert seen[2] == {7: ("a ) b (c", 150.0)}
 
 

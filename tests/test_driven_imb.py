@@ -20,7 +20,7 @@ PARTS = [name for name in BENCHMARKS if name.startswith("imb_")]
 def driven(folder: Path, name: str, ranks: int, **own: Any) -> tuple[Parsed, str, Request]:
     """Return what a launch of `name` gave, what it printed, and what was asked for."""
     mpi = next((m for m in installations() if m.family == "intelmpi"), None)
-    program = mpi and Path(mpi.mpirun).with_name("IMB-MPI1")
+    program = Path(mpi.mpirun).with_name("IMB-MPI1") if mpi else None
     if mpi is None or program is None or not program.exists():
         pytest.skip("no IMB-MPI1 beside Intel MPI: `pip install impi-devel` brings both")
     benchmark = BENCHMARKS[name]

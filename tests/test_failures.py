@@ -95,7 +95,7 @@ def test_without_an_error_the_last_word_counts() -> None:
 
 
 def test_a_failed_launch_is_stored_with_that_line(tmp_path: Path) -> None:
-    benchmark = Benchmark("own", "", "", (), lambda _: None, lambda _t, _r: Parsed(()))  # type: ignore[arg-type,return-value]
+    benchmark = Benchmark("own", "", "", (), lambda _: None, lambda _t, _r: Parsed(()))
     script = "echo loading >&2; echo 'app: cannot read x' >&2; echo done >&2; exit 3"
     ended = Ended()
     with LocalHost() as host:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -16,9 +16,12 @@ INPUTS = 500
 
 
 @pytest.mark.parametrize("parser", parsers())
-def test_any_text_is_read_or_refused_within_the_limit(parser: str) -> None:
-    tried, finds = fuzz(parser, 1, range(INPUTS), seconds=100)
-    assert tried == INPUTS
+def test_any_text_is_read_or_refused_within_the_limit(
+    parser: str, sample: Callable[[Iterable[int]], list[int]]
+) -> None:
+    numbers = sample(range(INPUTS))
+    tried, finds = fuzz(parser, 1, numbers, seconds=100)
+    assert tried == len(numbers)
     assert not [(find.number, find.name, find.wrong) for find in finds]
 
 

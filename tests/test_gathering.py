@@ -231,7 +231,7 @@ def said_by(rank: int) -> bytes:
     facts = f"i=0; while [ $i -lt 9 ]; do echo; echo 'n{rank}|{rank}.0.3'; printf '%01999d\n' 7; "
     facts += "i=$((i + 1)); done"
     done = subprocess.run(
-        ["sh", "-c", asking._ANSWER, "sh", "ma", "rk", "all", "", facts, "true", "false"],
+        ["sh", "-c", asking.ANSWER, "sh", "ma", "rk", "all", "", facts, "true", "false"],
         capture_output=True,
         env={**os.environ, "PARIBUS_RANK": str(rank)},
         check=True,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from log_folders import FIXTURES, judged, many, names_of, osu, text_of, words_of, write
-from paribus.compare.comparable import _cases, _told_apart
+from paribus.compare.comparable import names_of_cases, told_apart
 from paribus.errors import UserError
 from paribus.model import Case
 from studies import paribus
@@ -173,7 +173,7 @@ def test_sweeps_that_overlap_are_compared_where_all_do(tmp_path: Path) -> None:
 def test_parts_that_only_their_metrics_tell_apart_have_labels_of_their_own() -> None:
     size = Case.of(bytes=8)
     groups = [frozenset({("latency", size)}), frozenset({("bandwidth", size)})]
-    assert _told_apart(groups) == ["latency at 8 B", "bandwidth at 8 B"]
+    assert told_apart(groups) == ["latency at 8 B", "bandwidth at 8 B"]
 
 
 def test_cases_with_several_metrics_are_counted_once(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_cases_with_several_metrics_are_counted_once(tmp_path: Path) -> None:
     )
     assert text_of(found, "versions differ").startswith("ib_write_bw is not known to be of one")
     size, p99 = Case.of(bytes=8), "latency_p99"
-    assert _cases({(p99, size)}, {(p99, size), ("latency", size)}) == ["latency_p99 at 8 B"]
+    assert names_of_cases({(p99, size)}, {(p99, size), ("latency", size)}) == ["latency_p99 at 8 B"]
 
 
 def test_several_problems_are_called_by_what_tells_them_apart(tmp_path: Path) -> None:

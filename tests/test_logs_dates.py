@@ -19,7 +19,7 @@ BEGIN = datetime(2026, 10, 25, 0, 40, tzinfo=UTC).timestamp()
 STEP_S = 300.0
 
 
-def imb(folder: Path, begun: Callable[[int, str], float], *, written: bool = True) -> Logs:
+def imb(folder: Path, begun: Callable[[float, str], float], *, written: bool = True) -> Logs:
     """Write ten logs of each arm in turns, dated as `begun` says of the truth; return them read."""
     for i in range(10):
         for place, arm in enumerate("ab" if i % 2 else "ba"):

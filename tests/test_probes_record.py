@@ -54,8 +54,8 @@ def test_nothing_in_a_recording_of_this_machine_names_it(tmp_path: Path) -> None
     for path in ("/etc/machine-id", "/proc/sys/kernel/random/boot_id"):
         if Path(path).is_file():
             secrets.add(Path(path).read_text().strip())
-    for path in Path("/sys/class/net").glob("*/address"):
-        secrets |= {path.read_text().strip()} - {"00:00:00:00:00:00", ""}
+    for address in Path("/sys/class/net").glob("*/address"):
+        secrets |= {address.read_text().strip()} - {"00:00:00:00:00:00", ""}
     found = {secret for secret in secrets if len(secret) > 3 and secret in whole}
     assert found == set()
     assert not re.search(r"\b(?!00000000)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-", whole)
@@ -101,7 +101,16 @@ def test_names_addresses_and_serials_are_taken_out_and_facts_stay() -> None:
     )
     clean = scrubbed(archive, {"alice", "n17.cluster.example"})
     whole = repr(clean)
-    private = ("alice", "n17", "10.1.2", "0102010A", "0002010A", "de:ad", "3f2c", "ab12ab12")
+    private: tuple[str, ...] = (
+        "alice",
+        "n17",
+        "10.1.2",
+        "0102010A",
+        "0002010A",
+        "de:ad",
+        "3f2c",
+        "ab12ab12",
+    )
     private += ("1654922006532", "80CE01", "secret/project", "HOME'", "export", "example")
     assert [word for word in private if word in whole] == []
 

@@ -9,6 +9,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -25,7 +26,7 @@ from paribus.study.conclude import sentence
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def printed(judgement: Judgement, width: int = 80, **options: object) -> str:
+def printed(judgement: Judgement, width: int = 80, **options: Any) -> str:
     file = io.StringIO()
     print_report(judgement, Console(file=file, width=width, **options))
     return file.getvalue()

@@ -117,17 +117,20 @@ def test_swapping_the_arms_negates(values):
 @settings(max_examples=30, deadline=None)
 def test_scaling_the_arm_moves_estimate_and_ends(seed, shift):
     values = np.random.default_rng(seed).normal(0, 0.03, 40)
-    found, moved = confidence_sequence(values), confidence_sequence(values + shift)
+    found, moved = (
+        confidence_sequence(values.tolist()),
+        confidence_sequence((values + shift).tolist()),
+    )
     expected = [x + shift for x in (found.estimate, found.low, found.high)]
     assert [moved.estimate, moved.low, moved.high] == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_interval_closes_on_the_truth():
     values = np.random.default_rng(1).normal(0.01, 0.02, 3000)
-    found = confidence_sequence(values)
+    found = confidence_sequence(values.tolist())
     assert found.low < 0.01 < found.high
     assert found.high - found.low < 0.004
-    assert found.estimate == pytest.approx(math.log(compare(values, 0.95).ratio), abs=3e-4)
+    assert found.estimate == pytest.approx(math.log(compare(values.tolist(), 0.95).ratio), abs=3e-4)
 
 
 @pytest.mark.parametrize(("confidence", "least"), [(0.90, 7), (0.95, 8), (0.99, 11)])
@@ -140,7 +143,7 @@ def test_fewest_blocks_of_an_interval(confidence, least):
 
 def test_higher_confidence_is_wider():
     values = ratios("N1")[3, :50]
-    narrow, wide = (confidence_sequence(values, c) for c in (0.9, 0.99))
+    narrow, wide = (confidence_sequence(values.tolist(), c) for c in (0.9, 0.99))
     assert wide.low < narrow.low < narrow.high < wide.high
 
 
@@ -150,8 +153,8 @@ def test_higher_confidence_is_wider():
 def test_launches_cut_off_count_for_their_side():
     plain = ratios("N1")[5, :60]
     some = np.concatenate([plain, [INF] * 4])
-    assert confidence_sequence(some).low >= confidence_sequence(plain).low
-    assert confidence_sequence(some).high < INF
+    assert confidence_sequence(some.tolist()).low >= confidence_sequence(plain.tolist()).low
+    assert confidence_sequence(some.tolist()).high < INF
     assert confidence_sequence([INF] * 20).low == INF
     assert confidence_sequence([INF, -INF] * 40) == confidence_sequence([INF, -INF] * 40)
     both = confidence_sequence([INF, -INF] * 40)
@@ -167,13 +170,13 @@ def test_ties_are_no_difficulty():
 def test_an_effect_that_changes_is_told():
     rng = np.random.default_rng(6)
     values = np.concatenate([rng.normal(0, 0.02, 200), rng.normal(0.10, 0.02, 200)])
-    assert confidence_sequence(values[:200]).moved is None
-    found = confidence_sequence(values)
+    assert confidence_sequence(values[:200].tolist()).moved is None
+    found = confidence_sequence(values.tolist())
     assert 200 < found.moved < 300
-    before = confidence_sequence(values[: found.moved - 1])
+    before = confidence_sequence(values[: found.moved - 1].tolist())
     assert before.moved is None
     assert (found.low, found.high) == (before.low, before.high)
-    assert confidence_sequence(values[: found.moved]).moved == found.moved
+    assert confidence_sequence(values[: found.moved].tolist()).moved == found.moved
     assert found.blocks == 400
 
 
@@ -201,7 +204,7 @@ def test_an_error_level_is_not_taken_for_a_confidence(confidence):
 
 def test_monitor_is_the_sequence_as_ratios():
     values = ratios("N2")[1, :40]
-    found, comparison = confidence_sequence(values, 0.9), monitor(values, 0.9)
+    found, comparison = confidence_sequence(values.tolist(), 0.9), monitor(values.tolist(), 0.9)
     assert (comparison.blocks, comparison.level) == (40, 0.9)
     logs = [math.log(x) for x in (comparison.ratio, comparison.low, comparison.high)]
     assert logs == pytest.approx([found.estimate, found.low, found.high])
@@ -216,7 +219,7 @@ def first_word(row: np.ndarray) -> tuple[Word, int]:
     above, below = won(row, DELTA, 1), won(row, -DELTA, -1)
     within = max(won(row, DELTA, -1), won(row, -DELTA, 1))
     for n in range(int(min(above, below, within)), len(row) + 1):
-        comparison = monitor(row[:n], 0.95)
+        comparison = monitor(row[:n].tolist(), 0.95)
         word = judge(comparison, better="lower", margin=MARGIN, last=False).word
         if word is not Word.UNDECIDED:
             return word, n

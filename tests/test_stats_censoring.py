@@ -14,7 +14,7 @@ from paribus.stats.estimate import compare
 def with_limit(limit, effect=0.03, sd=0.04, timeouts=(0.0, 0.0), studies=600):
     """Return (share cut off per arm, {treatment: (estimate, coverage, infinite, excludes 1)})."""
     rng = np.random.default_rng(20)
-    told = {"left out": [], "ranked last": []}
+    told: dict[str, list[tuple[float, ...]]] = {"left out": [], "ranked last": []}
     cut_off = np.zeros(2)
     for _ in range(studies):
         launches = rng.normal(0, sd, (2, 20))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paribus.model import Endpoint
 from paribus.stats.summary import endpoint, interference, launch_median
 
 SAMPLES = st.lists(st.floats(1e-3, 1e6), min_size=100, max_size=300)
@@ -16,7 +17,8 @@ SAMPLES = st.lists(st.floats(1e-3, 1e6), min_size=100, max_size=300)
 
 @given(SAMPLES)
 def test_endpoints_are_numpys_quantiles_from_the_good_end(values):
-    for which, share in (("median", 0.5), ("p99", 0.99), ("p25", 0.25), ("min", 0.0)):
+    shares: dict[Endpoint, float] = {"median": 0.5, "p99": 0.99, "p25": 0.25, "min": 0.0}
+    for which, share in shares.items():
         low, high = np.quantile(values, [share, 1 - share])
         assert endpoint(values, which, "lower") == pytest.approx(low, rel=1e-9)
         assert endpoint(values, which, "higher") == pytest.approx(high, rel=1e-9)

@@ -54,7 +54,7 @@ def simulated(draw, blocks, higher, ratio=3.0, levels=(1.0, 1.0)):
 def test_a_recorded_machine_with_two_states_is_seen_through():
     """Study 1 is of a machine that flipped; its launches of 8 B differ by a third or by 60 %."""
     mine = [row for row in rows("probe-launches.csv.gz") if row["study"] == "1"]
-    times = defaultdict(dict)
+    times: dict[tuple[str, int], dict[str, float]] = defaultdict(dict)
     for row in mine:
         times[row["benchmark"], int(row["block"])][row["arm"]] = math.log(float(row["us_8B"]))
     torn = {block for block, two in times.items() if abs(two["one"] - two["two"]) > 0.5}

@@ -6,6 +6,7 @@ import csv
 import gzip
 import math
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,9 @@ def test_fishers_test_is_scipys(counts: tuple[int, int, int, int]) -> None:
     assert shares_differ(TwoStates(2, a, n), TwoStates(2, b, m)) == pytest.approx(expected)
 
 
-def pairs(draw: random.Random, higher: object, ratio: tuple[float, float]) -> tuple[dict, dict]:
+def pairs(
+    draw: random.Random, higher: Callable[[int], tuple[bool, bool]], ratio: tuple[float, float]
+) -> tuple[dict[int, float], dict[int, float]]:
     """Return two arms by block, states 2.4 apart, the arm `ratio` (lower, higher) times as slow."""
     reference, arm = {}, {}
     for block in range(40):
@@ -128,7 +131,8 @@ def test_shares_of_arms_that_share_the_machine_seldom_differ(launches: int) -> N
     draw = random.Random(12)
     told = 0
     for _ in range(400):
-        slow, arms = draw.random() < 0.4, ({}, {})
+        slow = draw.random() < 0.4
+        arms: tuple[dict[int, float], dict[int, float]] = ({}, {})
         for block in range(launches):
             for arm in arms:
                 slow ^= draw.random() < 0.1

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,7 +72,7 @@ def write(folder: Path, scripts: dict[str, str], *, arms: str = TWINS, plan: str
     return path
 
 
-def carried_out(folder: Path, study: Path, *options: str) -> tuple[str, dict]:
+def carried_out(folder: Path, study: Path, *options: str) -> tuple[str, dict[str, Any]]:
     """Return what a study printed, on one line, and its verdict.json."""
     done = paribus("run", study, "--out", "out", *options, cwd=folder)
     assert done.returncode in (0, 3), done.stderr
@@ -79,7 +80,7 @@ def carried_out(folder: Path, study: Path, *options: str) -> tuple[str, dict]:
     return " ".join(done.stdout.split()), verdict
 
 
-def notices(verdict: dict, name: str) -> list[dict]:
+def notices(verdict: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [notice for notice in verdict["notices"] if notice["name"] == name]
 
 
@@ -213,7 +214,7 @@ def test_a_monitored_study_goes_on_until_stopped_and_is_valid_at_any_moment(
     tmp_path: Path,
 ) -> None:
     study = write(tmp_path, {"work": f"sleep 0.01; {ONE}"}, arms=ARMS)
-    counts = []
+    counts: list[int] = []
     for options in (["--monitor"], ["--resume"]):
         with subprocess.Popen(
             command("run", study, "--out", "out", *options),

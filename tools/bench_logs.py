@@ -54,13 +54,12 @@ def log_cost() -> list[tuple[str, str, str]]:
     """Return rows of the table: CPU time, and that of the wall clock, for cores share the work."""
     rows = [_thousand()]
     good = recorded()
-    sums = [0.0, 0.0, 0.0]
-    most = 0.0
+    sums, most = (0.0, 0.0, 0.0), 0.0
     for form, texts in FORMS.items():
         with tempfile.TemporaryDirectory() as alone:
             size, files = _write(Path(alone), _repeated(texts(good), BYTES / len(FORMS) / 2))
             cpu, wall, memory = _taken("-c", PARSE, f"{alone}/a", f"{alone}/b")
-        sums = [total + one for total, one in zip(sums, (size, cpu, wall), strict=True)]
+        sums = (sums[0] + size, sums[1] + cpu, sums[2] + wall)
         most = max(most, memory)
         what = f"recognise and read {size / 1e6:.0f} MB, {files:,} {form}, CPU time (wall)"
         rows.append((what, _speed(size, cpu, wall, memory), ""))
@@ -173,6 +172,11 @@ def _grown(begin: str, end: str, text: str) -> str:
     return text[: part.start()] + part[1] * (LONG // len(part[1])) + text[part.start() :]
 
 
+def _later(more: float, found: re.Match[str]) -> str:
+    """Return what was found, its seconds (the first group, at its end) and `more`."""
+    return f"{found[0][: -len(found[1])]}{float(found[1]) + more:.3f}"
+
+
 def _vasp(text: str) -> str:
     """Return an OUTCAR of many ionic steps: they are numbered, and the clocks say their time."""
     begin, end = (text.rindex("\n\n---", 0, text.index(f" Iteration    {n}(")) for n in (2, 3))
@@ -182,7 +186,7 @@ def _vasp(text: str) -> str:
     for clock, each in (("Total CPU time used", 4.6), ("User time", 4.6), ("Elapsed time", 4.7)):
         rest = re.sub(
             rf"{clock} \(sec\): +([\d.]+)",
-            lambda m, each=each: f"{m[0][: -len(m[1])]}{float(m[1]) + each * times:.3f}",
+            partial(_later, each * times),
             rest,
         )
     return text[:begin] + "".join(steps) + rest

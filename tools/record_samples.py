@@ -32,7 +32,7 @@ def main() -> None:
                 size = sample.case.get("bytes")
                 series.setdefault(f"{one.launch.benchmark}-{size}", []).append(sample.values)
     arrays = {name: np.array(rows, dtype=np.float32) for name, rows in series.items()}
-    np.savez_compressed(asked.file, **arrays)
+    np.savez_compressed(asked.file, allow_pickle=False, **arrays)
     for name, array in arrays.items():
         print(f"{name}: {array.shape[0]} launches of {array.shape[1]} samples")
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fabrics import (
+
+from containers.fabrics import (
     MPIS,
     PROGRAM,
     USER,
     Mpi,
 )
-
 from paribus.host import capture
 
 

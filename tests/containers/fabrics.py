@@ -12,17 +12,22 @@ import sys
 import tempfile
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from paribus import containers
 from paribus.host import Captured, capture
-from paribus.model import Command, Container
+from paribus.model import Command, Container, Placement
 
 USER = 12345
-ENGINES = ("namespace", "podman")
+EngineName = Literal["namespace", "podman"]
+Each = Literal["rank", "host"]
+Network = Literal["bridge", "host"]
+ENGINES: tuple[EngineName, ...] = ("namespace", "podman")
 PROGRAM = """\
 #include <mpi.h>
 #include <cstdio>
@@ -63,7 +68,7 @@ def find_mpis() -> list[Mpi]:
     folders.append(Path(sys.executable).parent)
     if on_path := shutil.which("mpicxx"):
         folders.append(Path(on_path).parent)
-    found = {}
+    found: dict[str, Mpi] = {}
     for folder in folders:
         mpicxx, mpirun = folder / "mpicxx", folder / "mpirun"
         if mpicxx.exists() and mpirun.exists():
@@ -81,7 +86,7 @@ class Launch:
     """A command in a container, prepared as host.py would, by whoever `identity` is."""
 
     def __init__(
-        self, identity: list[str], folder: Path, engine: str, each: str, ranks: int = 2
+        self, identity: list[str], folder: Path, engine: EngineName, each: Each, ranks: int = 2
     ) -> None:
         self.identity = identity
         self.mark = f"{engine}-{uuid.uuid4().hex[:12]}"
@@ -104,7 +109,7 @@ class Launch:
         if forbidden:
             pytest.skip(forbidden)
 
-    def capture(self, argv: list[str], *, timeout_s: float = 60.0) -> Captured:
+    def capture(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Captured:
         """Carry out a command of `check`, whose files belong to whoever made them: root."""
         if self.identity:
             for path in Path(tempfile.gettempdir()).glob("paribus-check-*"):
@@ -113,7 +118,7 @@ class Launch:
                     os.chown(file, USER, USER)
         return capture([*self.identity, *argv], timeout_s=timeout_s, env=self.env)
 
-    def place(self) -> containers.Placement:
+    def place(self) -> Placement:
         return containers.placement(
             self.container, ranks=self.ranks, cores=(), scratch=str(self.scratch)
         )

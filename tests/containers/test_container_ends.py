@@ -7,17 +7,19 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from fabrics import (
+
+from containers.fabrics import (
     ENGINES,
+    EngineName,
     Launch,
     namespaces,
     nothing_left,
     traces,
 )
-
 from paribus import containers
 from paribus.host import Captured, capture
 from paribus.model import Container
@@ -28,7 +30,7 @@ from paribus.model import Container
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("how", ["term", "kill-group", "kill-outermost", "kill-starter"])
 def test_nothing_is_left_however_it_ends(
-    how: str, engine: str, identity: list[str], folder: Path
+    how: str, engine: EngineName, identity: list[str], folder: Path
 ) -> None:
     launch = Launch(identity, folder, engine, "host")
     before = traces()
@@ -74,7 +76,7 @@ def forbidden_by(settings: str, container: Container) -> str:
     if ready.exit_code:
         pytest.skip(f"no user namespace to forbid things in: {ready.stderr}")
 
-    def confined(argv: list[str], *, timeout_s: float = 60.0) -> Captured:
+    def confined(argv: Sequence[str], *, timeout_s: float = 60.0) -> Captured:
         return capture(
             [
                 *["unshare", "--user", "--map-root-user", "/bin/sh", "-c"],
@@ -89,7 +91,7 @@ def forbidden_by(settings: str, container: Container) -> str:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("setting", ["user.max_user_namespaces", "user.max_net_namespaces"])
-def test_the_setting_that_forbids_namespaces_is_named(setting: str, engine: str) -> None:
+def test_the_setting_that_forbids_namespaces_is_named(setting: str, engine: EngineName) -> None:
     path = "/proc/sys/" + setting.replace(".", "/")
     said = forbidden_by(f"echo 0 >{path}", Container(engine))
     assert f"{setting} is 0" in said
@@ -107,9 +109,9 @@ def test_a_missing_tool_is_named(missing: str, tmp_path: Path) -> None:
         for tool in Path(place).iterdir():
             if tool.name not in hidden and not (tmp_path / tool.name).exists():
                 (tmp_path / tool.name).symlink_to(tool)
-    engine = "podman" if missing in ("podman", "runc") else "namespace"
+    engine: EngineName = "podman" if missing in ("podman", "runc") else "namespace"
 
-    def without(argv: list[str], *, timeout_s: float = 60.0) -> Captured:
+    def without(argv: Sequence[str], *, timeout_s: float = 60.0) -> Captured:
         return capture(argv, timeout_s=timeout_s, env={"PATH": str(tmp_path)})
 
     said = containers.check(Container(engine), without) or "works"
@@ -139,7 +141,7 @@ def test_a_missing_tool_is_named(missing: str, tmp_path: Path) -> None:
 def test_what_other_machines_forbid_is_named(printed: str, said: str, expected: str) -> None:
     """Answers that this machine cannot give, as their kernels give them."""
 
-    def answer(argv: list[str], *, timeout_s: float = 60.0) -> Captured:
+    def answer(argv: Sequence[str], *, timeout_s: float = 60.0) -> Captured:
         return Captured(1, printed, said)
 
     sentence = containers.check(Container("namespace"), answer)

@@ -9,17 +9,20 @@ import socket
 from pathlib import Path
 
 import pytest
-from fabrics import (
+
+from containers.fabrics import (
     ENGINES,
+    Each,
+    EngineName,
     Launch,
     Mpi,
+    Network,
     namespaces,
     nothing_left,
     over_tcp,
     reachable,
     traces,
 )
-
 from paribus import containers
 from paribus.containers.fabric import MOST_HOSTS, address, hosts_file
 from paribus.host import capture
@@ -68,7 +71,9 @@ def test_addresses_and_names_are_unique() -> None:
         ("podman", "rank", "host"),
     ],
 )
-def test_what_cannot_be_is_refused_with_the_mend(engine: str, each: str, network: str) -> None:
+def test_what_cannot_be_is_refused_with_the_mend(
+    engine: EngineName, each: Each, network: Network
+) -> None:
     container = Container(engine, each=each, network=network)
     with pytest.raises(ValueError, match="use"):
         containers.placement(container, ranks=2, cores=(), scratch="/s")
@@ -99,7 +104,7 @@ def test_an_image_for_namespaces_is_refused() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_wrapped_command_keeps_its_own_words_environment_and_files(engine: str) -> None:
+def test_a_wrapped_command_keeps_its_own_words_environment_and_files(engine: EngineName) -> None:
     command = Command(("mpirun", "a b", "$x"), env={"A": "1"}, files={"own": "text"})
     wrapped = [containers.wrap_launcher(command, Container(engine), ranks=2, scratch="/s")]
     if engine == "namespace":
@@ -116,7 +121,7 @@ def test_a_wrapped_command_keeps_its_own_words_environment_and_files(engine: str
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_container_has_a_name_address_and_files_of_its_own(
-    engine: str, identity: list[str], folder: Path
+    engine: EngineName, identity: list[str], folder: Path
 ) -> None:
     launch = Launch(identity, folder, engine, "host")
     before = traces()
@@ -141,7 +146,7 @@ def test_every_container_has_a_name_address_and_files_of_its_own(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_words_with_spaces_and_quotes_reach_the_launcher_whole(
-    engine: str, identity: list[str], folder: Path
+    engine: EngineName, identity: list[str], folder: Path
 ) -> None:
     launch = Launch(identity, folder, engine, "host", ranks=1)
     done = launch.launch("/bin/sh", "-c", 'printf "%s|" "$@"; cat', "sh", "a b", "'", '"', "$x")
@@ -158,7 +163,9 @@ def test_a_scratch_directory_with_a_space(identity: list[str], folder: Path) -> 
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_first_packet_is_never_lost(engine: str, identity: list[str], folder: Path) -> None:
+def test_a_first_packet_is_never_lost(
+    engine: EngineName, identity: list[str], folder: Path
+) -> None:
     """A link that does not forward yet costs the first connection a second (see namespace.sh)."""
     listen = (
         "import socket; s = socket.create_server(('', 5000));"
@@ -194,7 +201,7 @@ print(time.monotonic() - begin)
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change settings to be taken over")
 @pytest.mark.parametrize("engine", ENGINES)
-def test_containers_take_the_tcp_settings_of_the_machine(engine: str, folder: Path) -> None:
+def test_containers_take_the_tcp_settings_of_the_machine(engine: EngineName, folder: Path) -> None:
     launch = Launch([], folder, engine, "host", ranks=1)
     settings = {
         "tcp_congestion_control": "reno",
@@ -214,7 +221,7 @@ def test_containers_take_the_tcp_settings_of_the_machine(engine: str, folder: Pa
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_mpi_talks_over_the_bridge(
-    engine: str, identity: list[str], folder: Path, program: tuple[Mpi, str]
+    engine: EngineName, identity: list[str], folder: Path, program: tuple[Mpi, str]
 ) -> None:
     mpi, binary = program
     launch = Launch(identity, folder, engine, "host")
@@ -231,7 +238,7 @@ def test_mpi_talks_over_the_bridge(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_program_that_fails_fails_the_launch(
-    engine: str, identity: list[str], folder: Path, program: tuple[Mpi, str]
+    engine: EngineName, identity: list[str], folder: Path, program: tuple[Mpi, str]
 ) -> None:
     mpi, binary = program
     launch = Launch(identity, folder, engine, "host")

@@ -12,7 +12,7 @@
 # and what tools print (shared/outputs), for a second look.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-python=$(command -v "${PYTHON:-python3}") && "$python" -c 'import paribus' || {
+{ python=$(command -v "${PYTHON:-python3}") && "$python" -c 'import paribus'; } || {
     echo "guest.sh: ${PYTHON:-python3} has no paribus: set PYTHON to one that has" >&2
     exit 1
 }
@@ -185,7 +185,7 @@ for machine in numa moved; do
     moved) near=11 socket=5 card=port2 speed=5600 acs=0 tos=96 quota=300000 memory=5G ;;
     esac
     echo "acs=$acs tos=$tos quota=$quota memory=$memory" >shared/settings
-    nodes= distances=
+    nodes='' distances=''
     for node in 0 1 2 3 4 5 6 7; do
         nodes="$nodes -object memory-backend-ram,id=m$node,size=6G,reserve=off
             -numa node,nodeid=$node,memdev=m$node,cpus=$((2 * node))-$((2 * node + 1))"
@@ -196,10 +196,10 @@ for machine in numa moved; do
         done
     done
     ports="-device pcie-root-port,id=port0,bus=pcie.0,chassis=3,slot=3,x-speed=8,x-width=8"
-    [ $card = down2 ] ||
+    [ "$card" = down2 ] ||
         ports="$ports -device pcie-root-port,id=$card,bus=pcie.0,chassis=4,slot=4,x-speed=8,x-width=8"
     rm -f shared/root shared/nobody
-    # shellcheck disable=SC2086 - lists of arguments
+    # shellcheck disable=SC2086 # lists of arguments
     timeout "${LIMIT_S:-900}" qemu-system-x86_64 -machine q35,accel=tcg \
         -cpu "max,vendor=GenuineIntel" -smp 16,sockets=2,cores=4,threads=2 \
         -m 48G $nodes $distances \

@@ -64,7 +64,7 @@ def cost() -> Spec:
         data.append([name, theirs, wrong, np.mean(right), AVERAGED])
     fields = ("noise", "what", "wrong", "right", "launches")
     rows = [dict(zip(fields, one, strict=True)) for one in data]
-    titles = (
+    titles: tuple[tuple[str, str, tuple[int, int], Spec], ...] = (
         (
             "wrong",
             "identical arms told apart",
@@ -79,7 +79,7 @@ def cost() -> Spec:
         ),
         ("launches", "mean launches per arm", (0, 105), {}),
     )
-    panels = []
+    panels: list[Spec] = []
     for field, title, domain, more in titles:
         y: Spec = {"field": "noise", "type": "nominal", "sort": None, "axis": None}
         if not panels:

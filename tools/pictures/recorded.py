@@ -92,7 +92,7 @@ def units() -> Spec:
     """Return intervals of identical arms: samples as units against launches as units."""
     windows = unit_windows(2 * UNIT_BLOCKS)
     names = ("holds 1: right", "excludes 1: wrong")
-    panels = []
+    panels: list[Spec] = []
     for which, unit in enumerate(("samples", "launches")):
         found = [window[which] for window in windows]
         wrong = sum(map(excludes_one, found))
@@ -185,7 +185,7 @@ def pairs() -> Spec:
         ("all A, then all B", ["A"] * RUN + ["B"] * RUN, in_sequence(run)),
         ("pairs, in an order that a coin decides", order, paired),
     )
-    panels = []
+    panels: list[Spec] = []
     for name, arms, found in protocols:
         data = [
             {"launch": i + 1, "level": value, "what": arm}

@@ -103,7 +103,7 @@ def looks() -> Spec:
     """Return the interval of one simulated study at every look, with three true effects."""
     found = study("N1", STUDIES)
     names = ("looked at", "the last look", "not needed any more")
-    panels = []
+    panels: list[Spec] = []
     for effect in (0.0, 0.015, 0.05):
         shift, stopped, data = math.log1p(effect), "", []
         for i, blocks in enumerate(LOOKS.at):

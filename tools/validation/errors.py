@@ -166,7 +166,7 @@ def planned_share(sd: float, effect: float, studies: int = 500) -> tuple[float, 
     settled, planned = 0, []
     for _ in range(studies):
         first = rng.normal(math.log1p(effect), sd, 12)
-        n = max(12, blocks_needed(first, MARGIN) or 0)
+        n = max(12, blocks_needed(first.tolist(), MARGIN) or 0)
         planned.append(n)
         more = rng.normal(math.log1p(effect), sd, n - 12)
         rows = np.concatenate([first, more])[None]

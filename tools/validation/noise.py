@@ -17,17 +17,17 @@ import numpy as np
 DATA = Path(__file__).parents[2] / "tests" / "data"
 
 
-def normal(rng, studies, launches, sd=0.015):
+def normal(rng: np.random.Generator, studies: int, launches: int, sd: float = 0.015) -> np.ndarray:
     return rng.normal(0, sd, (studies, launches))
 
 
-def outliers(rng, studies, launches):
+def outliers(rng: np.random.Generator, studies: int, launches: int) -> np.ndarray:
     slowed = rng.random((studies, launches)) < 0.07
     slowdown = np.log1p(rng.exponential(0.40, (studies, launches)))
     return normal(rng, studies, launches, 0.02) + slowed * slowdown
 
 
-def drift(rng, studies, launches):
+def drift(rng: np.random.Generator, studies: int, launches: int) -> np.ndarray:
     level = np.empty((studies, launches))
     level[:, 0] = rng.normal(0, 0.015, studies)
     steps = rng.normal(0, 0.015 * math.sqrt(1 - 0.95**2), (studies, launches))
@@ -36,7 +36,7 @@ def drift(rng, studies, launches):
     return level + normal(rng, studies, launches)
 
 
-def sticky(rng, studies, launches):
+def sticky(rng: np.random.Generator, studies: int, launches: int) -> np.ndarray:
     """Two states 8 % apart, 70 % of the time in the fast one, left about once in 40 launches."""
     slow = np.empty((studies, launches), dtype=bool)
     slow[:, 0] = rng.random(studies) < 0.3
@@ -47,16 +47,16 @@ def sticky(rng, studies, launches):
     return 0.08 * slow + normal(rng, studies, launches)
 
 
-def bimodal(rng, studies, launches):
+def bimodal(rng: np.random.Generator, studies: int, launches: int) -> np.ndarray:
     return 0.08 * (rng.random((studies, launches)) < 0.3) + normal(rng, studies, launches)
 
 
-def steps(rng, studies, launches):
+def steps(rng: np.random.Generator, studies: int, launches: int) -> np.ndarray:
     change = (rng.random((studies, launches)) < 1 / 80) * rng.choice([-1, 1], (studies, launches))
     return 0.04 * np.cumsum(change, axis=1) + normal(rng, studies, launches)
 
 
-def alternating(rng, studies, launches):
+def alternating(rng: np.random.Generator, studies: int, launches: int) -> np.ndarray:
     return 0.08 * (np.arange(launches) % 2) + normal(rng, studies, launches)
 
 
@@ -76,13 +76,13 @@ def recorded_series(statistic: str = "p50") -> np.ndarray:
     )
 
 
-def stretches(rng, studies, launches):
+def stretches(rng: np.random.Generator, studies: int, launches: int) -> np.ndarray:
     """Return indices of recorded launches: random stretches of 40 in a row, one after another."""
     starts = rng.integers(0, recorded_series().shape[1] - 40, (studies, launches // 40))
     return (starts[..., None] + np.arange(40)).reshape(studies, launches)
 
 
-def recorded(rng, studies, launches):
+def recorded(rng: np.random.Generator, studies: int, launches: int) -> np.ndarray:
     series = rng.integers(0, len(recorded_series()), (studies, 1))
     return recorded_series()[series, stretches(rng, studies, launches)]
 

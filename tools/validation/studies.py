@@ -65,7 +65,8 @@ def pair_up(rng: np.random.Generator, launches: np.ndarray) -> np.ndarray:
 def intervals_of(ratios: np.ndarray, looks: Looks = LOOKS) -> Intervals:
     """Return the intervals of studies (rows of `ratios`) at every look."""
     found = [hodges_lehmann(ratios[:, :n], looks.level) for n in looks.at]
-    return Intervals(ratios, *(np.stack(x, axis=1) for x in zip(*found, strict=True)), looks.at)
+    estimate, low, high = (np.stack(x, axis=1) for x in zip(*found, strict=True))
+    return Intervals(ratios, estimate, low, high, looks.at)
 
 
 @cache

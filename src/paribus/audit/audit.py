@@ -16,15 +16,13 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from paribus.audit.classes import Row, classify, factors, matches
+from paribus.audit.shown import Shares, shown
 from paribus.judgement import Difference
 from paribus.model import Facts, Study
 from paribus.probes.archive import Unknown, fact, unknown
 
 Nodes = Mapping[str, Facts]
 """Facts by the name of the node."""
-
-Shares = Mapping[str, Fraction]
-"""The values of one fact, as JSON, to the share of the nodes that have it."""
 
 Kind = Literal["unexplained", "accepted", "factor", "explained", "noted", "unknown"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -40,12 +38,6 @@ NODES = "facts.nodes"
 """Beside it: how many nodes its arm has."""
 
 SILENT = "nothing is known of this node, so nothing in this arm can be called equal"
-
-MOST_SHOWN = 160
-"""Characters of a value that are shown."""
-
-LONG = 40
-"""Characters from which a list is shown by what the other side does not have."""
 
 _ABSENT = json.dumps(fact(Unknown.ABSENT))
 _HALF = json.dumps(fact(Unknown.UNREADABLE))
@@ -213,7 +205,7 @@ def between_nodes(nodes: Nodes, question: Question) -> tuple[Difference, ...]:
         most = max(sorted(shares), key=lambda text: shares[text])
         for node in sorted(nodes):
             if (value := _value(nodes[node], key)) != most:
-                told = _told({most: Fraction(1)}, {value: Fraction(1)})
+                told = shown({most: Fraction(1)}, {value: Fraction(1)})
                 why = f"the nodes of this arm differ among themselves: {row.reason}"
                 rank = _rank(row, question)
                 found.append(Difference(key, question.arm, *told, "noted", why, rank, node))
@@ -232,7 +224,7 @@ def moved(before: Nodes, after: Nodes, question: Question) -> tuple[Difference, 
             first, last = _value(before[node], key), _value(after[node], key)
             if not _held(row) or first == last or _unread(first) or _unread(last):
                 continue
-            told = _told({first: Fraction(1)}, {last: Fraction(1)})
+            told = shown({first: Fraction(1)}, {last: Fraction(1)})
             changed = f"changed while the study went on: {row.reason}"
             why = question.accepted.get(key, changed)
             rank = _rank(row, question)
@@ -310,8 +302,8 @@ def _difference(
     key: str, ours: Shares, theirs: Shares, kind: Kind, question: Question, why: str = ""
 ) -> Difference:
     row = classify(key)
-    shown = _told(ours, theirs)
-    return Difference(key, question.arm, *shown, kind, why or row.reason, _rank(row, question))
+    values = shown(ours, theirs)
+    return Difference(key, question.arm, *values, kind, why or row.reason, _rank(row, question))
 
 
 def _rank(row: Row, question: Question) -> int:
@@ -360,47 +352,3 @@ def _value(facts: Facts, key: str) -> str:
 def _unread(text: str) -> bool:
     """Return whether a fact's value is unknown for another reason than that it is not there."""
     return text != _ABSENT and text.startswith('{"unknown"') and unknown(json.loads(text))
-
-
-# --- how values are shown ------------------------------------------------------------------------
-
-
-def _told(ours: Shares, theirs: Shares) -> tuple[str, str]:
-    """Return the values of both sides as text; of long lists only what they do not share."""
-    if len(ours) == len(theirs) == 1:
-        words, others = (Counter(_words(json.loads(next(iter(side))))) for side in (ours, theirs))
-        only, more = (list(each.elements()) for each in (words - others, others - words))
-        if min(words.total(), others.total()) > 2 and (only or more):
-            return _text(only, "only: "), _text(more, "only: ")
-    return _side(ours), _side(theirs)
-
-
-def _words(value: Any) -> list[str]:
-    """Return the parts of a long list, table or search path, such as the flags of a processor."""
-    if isinstance(value, dict):
-        words = [f"{name} {inner}" for name, inner in value.items()]
-    elif isinstance(value, list):
-        words = [str(one) for one in value]
-    else:
-        words = value.split(":") if isinstance(value, str) else []
-    return words if sum(map(len, words)) > LONG else []
-
-
-def _side(shares: Shares) -> str:
-    parts = []
-    for text, share in sorted(shares.items(), key=lambda pair: (-pair[1], pair[0])):
-        some = "" if share == 1 else f" (on {share.numerator} of {share.denominator} nodes)"
-        parts.append(f"{_text(json.loads(text))}{some}")
-    return "; ".join(parts)
-
-
-def _text(value: Any, before: str = "") -> str:
-    if unknown(value):
-        return f"({value['unknown']})"
-    if isinstance(value, list):
-        told = ", ".join(str(one) or "(empty)" for one in value)
-        text = before + told if value else "nothing more" if before else "none"
-    else:
-        whole = isinstance(value, float) and value.is_integer()  # a median of counts
-        text = value if isinstance(value, str) else json.dumps(int(value) if whole else value)
-    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 4]} ..."

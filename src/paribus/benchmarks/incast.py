@@ -38,6 +38,7 @@ if [ -z "$rank" ] || [ -z "$ranks" ]; then
 fi
 senders=$((ranks - 1))
 [ "$rank" != 0 ] || echo "[incast of $senders] $pairs"
+# shellcheck disable=SC2046 # a word a process
 stop() { kill $(jobs -p) 2>/dev/null; }
 trap 'stop; exit 143' HUP INT TERM
 for q in $pairs; do
@@ -55,7 +56,7 @@ for q in $pairs; do
     n=0
     for pid in $started; do
       if ! wait "$pid"; then
-        echo "incast: the receiver failed:" $(tail -n 1 "receiver-$n.txt") >&2
+        echo "incast: the receiver failed: $(tail -n 1 "receiver-$n.txt")" >&2
         cat "receiver-$n.txt" >&2
         stop 2>/dev/null
         exit 1

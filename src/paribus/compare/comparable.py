@@ -107,7 +107,7 @@ def _kinds(logs: Sequence[Log]) -> dict[Key, list[Log]]:
     found: dict[Key, list[Log]] = {}
     for key, mine in settings.items():
         groups = _overlapping([_cells(log) for log in mine])
-        names = _told_apart(groups) if len(groups) > 1 else [""]
+        names = told_apart(groups) if len(groups) > 1 else [""]
         place = {cell: name for group, name in zip(groups, names, strict=True) for cell in group}
         for log in mine:
             sample = log.reading.samples[0]
@@ -128,7 +128,7 @@ def _overlapping(logs: Iterable[frozenset[Cell]]) -> list[frozenset[Cell]]:
     return groups
 
 
-def _told_apart(groups: Sequence[frozenset[Cell]]) -> list[str]:
+def told_apart(groups: Sequence[frozenset[Cell]]) -> list[str]:
     """Return by which parameters the cases of several groups differ: "4 KiB", "p=1, q=2"."""
     cases = [{case: dict(case.items) for _, case in group} for group in groups]
     names = dict.fromkeys(name for several in cases for case in several for name, _ in case.items)
@@ -274,11 +274,11 @@ def _with_common_cases(
     every = frozenset().union(*cells)
     if len(whole) < len(arms):
         common = frozenset.intersection(*cells)
-        if common and (extra := _cases(every - common, every)):
+        if common and (extra := names_of_cases(every - common, every)):
             lost.append(f"{count(len(extra), 'case')} not in every log: {_named(extra)}")
     else:
         for arm, mine_has in of_arm.items():
-            if extra := _cases(mine_has - common, every):
+            if extra := names_of_cases(mine_has - common, every):
                 number = count(len(extra), "case")
                 lost.append(f"{number} not in every arm, in {arm}: {_named(extra)}")
     kept: list[Log] = []
@@ -295,7 +295,7 @@ def _with_common_cases(
     all_cases = count(len({case for _, case in common}), "case")
     for (arm, missing), names in lacking.items():
         lack = "lacks" if len(names) == 1 else "lack"
-        told = _cases(missing, every)
+        told = names_of_cases(missing, every)
         cut.append(
             f"{arm}: {first_files(names)} {lack} {len(told)} of {all_cases} ({_named(told)})"
         )
@@ -312,7 +312,7 @@ def _place(cell: Cell) -> tuple[str, object]:
     return cell[0], case_key(cell[1])
 
 
-def _cases(cells: Set[Cell], every: Iterable[Cell]) -> list[str]:
+def names_of_cases(cells: Set[Cell], every: Iterable[Cell]) -> list[str]:
     """Return the cases of some cells in order; with their metric where `every` has more of one."""
     others = {case for metric, case in every if (metric, case) not in cells}
     told = (

@@ -180,9 +180,9 @@ class Watch:
 
 def watch(seconds: float = OBSERVE_S, root: Path = Path("/")) -> Watch:
     """Return what the machine does while this process only sleeps."""
-    began, before = time.monotonic(), _counted(root)
+    began, before = time.monotonic(), counted(root)
     time.sleep(seconds)
-    after, passed = _counted(root), time.monotonic() - began
+    after, passed = counted(root), time.monotonic() - began
     ticks = os.sysconf("SC_CLK_TCK") * passed
     used = [
         (pid, name, (now - before[2][pid][1] if pid in before[2] else now) / ticks)
@@ -237,7 +237,7 @@ def company(seen: Watch) -> list[Finding]:
 Counted = tuple[float | None, float | None, dict[int, tuple[str, float]]]
 
 
-def _counted(root: Path) -> Counted:
+def counted(root: Path) -> Counted:
     """Return waiting time in us, stolen ticks, and name and used ticks of every process."""
     pressure = steal = None
     for line in _text(root / "proc/pressure/cpu").splitlines():

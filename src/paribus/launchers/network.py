@@ -20,6 +20,7 @@ while read -r iface dest gateway _ _ _ _ width _; do
   [ "$gateway" = 00000000 ] && [ "$((0x$width & mask))" -eq "$mask" ] || continue
   [ "$((0x$dest & mask))" -eq "$net" ] || continue
   for name in $names; do export "$name=$iface"; done
+  # shellcheck disable=SC2093 # the first that fits
   exec "$@"
 done </proc/net/route
 echo "paribus-network: $(uname -n) has no interface in $text" >&2

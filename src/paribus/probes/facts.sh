@@ -4,6 +4,7 @@
 # Nothing is written, and nothing can hang: whatever does not answer is ended and named.
 nonce=${1:?a nonce} depth=${2:-all} program=${3:-}
 umask 077
+# shellcheck disable=SC3028 # where the shell does not set it, the environment may
 IFS= read -r host </proc/sys/kernel/hostname 2>/dev/null || host=${HOSTNAME:-unknown}
 case $host in *[!A-Za-z0-9._-]*) host=unnamed ;; esac
 
@@ -39,7 +40,7 @@ read_files() {
     errors=$(bounded 3 grep -a -H -m 40000 '' "$@" 2>&1 1>&3)
     if [ $? -gt 128 ]; then
         section again
-        errors= blocked=0
+        errors='' blocked=0
         for path in "$@"; do
             if [ $blocked -lt 8 ] && [ -e "$path" ]; then
                 bounded 1 grep -a -c '' "$path" >/dev/null 2>&1
@@ -147,6 +148,7 @@ paths_of_groups() {
 paths_of_devices() {
     section interrupts >&3
     count=0
+    # shellcheck disable=SC2013 # their paths have no blanks
     for class in $(grep -a -l -E '@CLASSES@' /sys/bus/pci/devices/*/class 2>/dev/null); do
         device=${class%/class}
         for name in @DEVICE@; do
@@ -250,6 +252,7 @@ consumers() {
 # one (NVIDIA's, built by hand), size and checksum of the first and the last 256 KiB.
 libraries() {
     tool ldd ldd "$program"
+    # shellcheck disable=SC2046 # a word a library
     set -- "$program" $(bounded 3 ldd "$program" 2>/dev/null 3>&- |
         sed -n -e '/^[[:space:]]*\/[^ ]*\/ld[-.0-9][^ ]* (/d' \
             -e 's/^.*=> \(\/[^ ]*\) .*/\1/p' -e 's/^[[:space:]]*\(\/[^ ]*\) (.*/\1/p')
@@ -275,6 +278,7 @@ libraries() {
 }
 
 digest() {
+    # shellcheck disable=SC2046 # numbers
     set -- "$1" $(wc -c <"$1") $({ head -c 262144 "$1"; tail -c 262144 "$1"; } | cksum)
     printf '%s-%s\n' "$2" "$3"
 }
@@ -296,7 +300,7 @@ gpus() {
         return
     fi
     fields=@QUERY@
-    for attempt in 1 2 3 4 5 6; do
+    for _ in 1 2 3 4 5 6; do
         told=$(bounded 3 nvidia-smi --format=csv --query-gpu="$fields" 2>&1 3>&-)
         code=$?
         case $told in *'Field "'*'" is not a valid field'*) ;; *) break ;; esac
@@ -356,6 +360,7 @@ tools() {
 # access_control: the configuration space of every bridge, which only root sees whole.
 access_control() {
     section bridges
+    # shellcheck disable=SC2013 # their paths have no blanks
     for bridge in $(grep -a -l '^0x0604' /sys/bus/pci/devices/*/class 2>/dev/null); do
         bridge=${bridge%/class}
         if [ -w "$bridge/config" ]; then
@@ -383,6 +388,7 @@ answer() {
     section directories
     printf 'working %s\ntemporary %s\n' "$PWD" "${TMPDIR:-/tmp}"
     section namespaces
+    # shellcheck disable=SC2012 # the kernel's names, and find is not everywhere
     ls -l /proc/self/ns 2>/dev/null | sed -n 's/.* \([a-z_]*\) -> [a-z_]*:\[\([0-9]*\)\]$/\1 \2/p'
     set --
     for path in /.dockerenv /run/.containerenv /.singularity.d /dev/kvm /dev/shm /etc/machine-id \
@@ -393,6 +399,7 @@ answer() {
     printf '%s\n' "$@"
     IFS='
 '
+    # shellcheck disable=SC2046 # a word a line
     set -- $(paths_of_groups) $(paths_of_devices) \
 @PATHS@
     unset IFS

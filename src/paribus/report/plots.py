@@ -287,27 +287,7 @@ def timeline(judgement: Judgement, benchmark: str) -> Spec | None:
         return None
     divisor, unit = _time_unit(max(p.at_s for p in points))
     rows = [_point_row(p, divisor) for p in points]
-    levels = [p.level for p in points if p.level is not None] or [1.0]
-    domain = padded(min(1.0, *levels), max(1.0, *levels))
-    last = max(r["at"] for r in rows) or 1.0
-    x = {
-        "field": "at",
-        "type": "quantitative",
-        "scale": {"domain": [-0.02 * last, 1.02 * last], "nice": False},
-        "axis": {"title": f"time since start ({unit})", "grid": False, "tickCount": 8},
-    }
-    y = {
-        "field": "level",
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": domain, "nice": False},
-        "axis": {
-            "values": log_ticks(*domain),
-            "format": ",~g",
-            "grid": True,
-            "title": ["level / usual level", f"of {clean(judgement.reference)}"],
-            "titleLimit": 170,
-        },
-    }
+    x, y = _time_axis(max(r["at"] for r in rows) or 1.0, unit), _level_axis(judgement, points)
     tips = tooltip(
         launch="launch", block="block", arm="arm", shown="level", state="state", flag="unusual"
     )
@@ -339,6 +319,34 @@ def timeline(judgement: Judgement, benchmark: str) -> Spec | None:
         layers.append(bad | {"data": {"values": broken}})
     title = f"{clean(benchmark)}: every launch over time"
     return new_spec(title, told) | {"height": 170, "data": {"values": rows}, "layer": layers}
+
+
+def _time_axis(last: float, unit: str) -> Spec:
+    """Return the axis of the time since the start, to `last`, in `unit`."""
+    return {
+        "field": "at",
+        "type": "quantitative",
+        "scale": {"domain": [-0.02 * last, 1.02 * last], "nice": False},
+        "axis": {"title": f"time since start ({unit})", "grid": False, "tickCount": 8},
+    }
+
+
+def _level_axis(judgement: Judgement, points: Sequence[Point]) -> Spec:
+    """Return the axis of launches' levels, relative to the reference's usual one."""
+    levels = [p.level for p in points if p.level is not None] or [1.0]
+    domain = padded(min(1.0, *levels), max(1.0, *levels))
+    return {
+        "field": "level",
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": domain, "nice": False},
+        "axis": {
+            "values": log_ticks(*domain),
+            "format": ",~g",
+            "grid": True,
+            "title": ["level / usual level", f"of {clean(judgement.reference)}"],
+            "titleLimit": 170,
+        },
+    }
 
 
 def _rings(x: Spec, y: Spec, tips: Spec) -> Spec:

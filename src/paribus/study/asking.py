@@ -33,7 +33,7 @@ PAUSE_S = 0.01
 A launcher that has read a piece before the next one comes does not cut it: see ANSWER.
 """
 
-_ANSWER = r"""
+ANSWER = r"""
 rank=${PARIBUS_RANK:-${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}}
 mark=$1$2 turn=$3 pause=$4 facts=$5 answer=0 depth=all
 shift 5
@@ -113,7 +113,7 @@ def ask(
     halves = secrets.token_hex(6), secrets.token_hex(6)
     speaking = ranks if turn is None else 1
     words = (
-        *("/bin/sh", "-c", _ANSWER, "paribus-answer", *halves),
+        *("/bin/sh", "-c", ANSWER, "paribus-answer", *halves),
         *("all" if turn is None else str(turn), f"{PAUSE_S:g}" if speaking > 1 else ""),
         *(probes.script(), *programs),
     )

@@ -108,10 +108,7 @@ def judgement_of(
         plan_sha256=plan.sha256,
         directory=directory,
         sentence=sentence(held(heads)),
-        complete=all(
-            over[f.benchmark] or (f.verdict.final and f.verdict.word is not Word.NO_DATA)
-            for f in heads
-        ),
+        complete=all(over[f.benchmark] or _settled(f) for f in heads),
         headlines=held(heads),
         cases=held(rows),
         tallies=tallies(plan, evidence),
@@ -130,6 +127,10 @@ def judgement_of(
         pairs=held(f for label in plan.metrics for f in pairs(plan, evidence, label)),
         design=design(plan),
     )
+
+
+def _settled(finding: Finding) -> bool:
+    return finding.verdict.final and finding.verdict.word is not Word.NO_DATA
 
 
 def _cut_short(plan: Plan, evidence: Evidence) -> list[str]:

@@ -14,7 +14,7 @@ while IFS=: read -r _ names _; do
     done
 done </proc/self/cgroup
 unset IFS
-mount --bind "$work/cgroup" /sys/fs/cgroup && mount -o remount,bind,ro /sys/fs/cgroup ||
+{ mount --bind "$work/cgroup" /sys/fs/cgroup && mount -o remount,bind,ro /sys/fs/cgroup; } ||
     give_up 'the cgroups could not be hidden from podman'
 # A terminal layer without the group tty, which an ordinary user's namespace does not have.
 mount -t devpts -o newinstance,ptmxmode=0666 pts "$work/pts" || give_up 'no private /dev/pts'
@@ -44,7 +44,7 @@ else
             cp -P "$path" "$target"
             continue
         fi
-        [ -d "$path" ] && mkdir "$target" || continue
+        { [ -d "$path" ] && mkdir "$target"; } || continue
         case $path in
         /proc | /sys | /dev | /run) continue ;;
         /etc)
@@ -56,8 +56,10 @@ else
     done
 fi
 # Network plugins keep their books in /var/lib/cni.
-mount -t overlay -o "lowerdir=/var/lib,upperdir=$work/upper/lib,workdir=$work/work/lib" books /var/lib &&
-    mkdir -p /var/lib/cni || give_up 'no overlay on /var/lib for the books of network plugins'
+{
+    mount -t overlay -o "lowerdir=/var/lib,upperdir=$work/upper/lib,workdir=$work/work/lib" \
+        books /var/lib && mkdir -p /var/lib/cni
+} || give_up 'no overlay on /var/lib for the books of network plugins'
 cp "$here/paribus.conflist" "$here/paribus.json" "$work/net"
 ip -batch "$here/bridge.ip" || give_up 'the bridge could not be made'
 

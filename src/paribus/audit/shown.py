@@ -1,0 +1,61 @@
+"""How the values of a fact are shown beside each other."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from paribus.probes.archive import unknown
+
+Shares = Mapping[str, Fraction]
+"""The values of one fact, as JSON, to the share of the nodes that have it."""
+
+MOST_SHOWN = 160
+"""Characters of a value that are shown."""
+
+LONG = 40
+"""Characters from which a list is shown by what the other side does not have."""
+
+
+def shown(ours: Shares, theirs: Shares) -> tuple[str, str]:
+    """Return the values of both sides as text; of long lists only what they do not share."""
+    if len(ours) == len(theirs) == 1:
+        words, others = (Counter(_words(json.loads(next(iter(side))))) for side in (ours, theirs))
+        only, more = (list(each.elements()) for each in (words - others, others - words))
+        if min(words.total(), others.total()) > 2 and (only or more):
+            return _text(only, "only: "), _text(more, "only: ")
+    return _side(ours), _side(theirs)
+
+
+def _words(value: Any) -> list[str]:
+    """Return the parts of a long list, table or search path, such as the flags of a processor."""
+    if isinstance(value, dict):
+        words = [f"{name} {inner}" for name, inner in value.items()]
+    elif isinstance(value, list):
+        words = [str(one) for one in value]
+    else:
+        words = value.split(":") if isinstance(value, str) else []
+    return words if sum(map(len, words)) > LONG else []
+
+
+def _side(shares: Shares) -> str:
+    parts = []
+    for text, share in sorted(shares.items(), key=lambda pair: (-pair[1], pair[0])):
+        some = "" if share == 1 else f" (on {share.numerator} of {share.denominator} nodes)"
+        parts.append(f"{_text(json.loads(text))}{some}")
+    return "; ".join(parts)
+
+
+def _text(value: Any, before: str = "") -> str:
+    if unknown(value):
+        return f"({value['unknown']})"
+    if isinstance(value, list):
+        told = ", ".join(str(one) or "(empty)" for one in value)
+        text = before + told if value else "nothing more" if before else "none"
+    else:
+        whole = isinstance(value, float) and value.is_integer()  # a median of counts
+        text = value if isinstance(value, str) else json.dumps(int(value) if whole else value)
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 4]} ..."

@@ -1,0 +1,98 @@
+"""How ./dev test carries tests out: on several workers, some alone, damaged inputs by a sample."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+TESTS = """
+import os, time
+from pathlib import Path
+import pytest
+
+LOG = Path(__file__).parent / "log"
+
+@pytest.mark.parametrize("n", range(6))
+def test_with_others(n):
+    time.sleep(0.2)
+
+@pytest.mark.parametrize("n", range(3))
+def test_files_are_read_in_about_ten_milliseconds(n):
+    begun = time.monotonic()
+    time.sleep(0.2)
+    with LOG.open("a") as log:
+        log.write(f"alone {begun} {time.monotonic()}\\n")
+
+@pytest.mark.parametrize("n", range(6))
+def test_others_again(n):
+    begun = time.monotonic()
+    time.sleep(0.05)
+    with LOG.open("a") as log:
+        log.write(f"shared {begun} {time.monotonic()}\\n")
+
+def test_sampled(sample):
+    with LOG.open("a") as log:
+        log.write(f"sample {sample(range(800))}\\n")
+
+@pytest.mark.skip(reason="nothing to see")
+def test_skipped():
+    pass
+"""
+
+
+def outcome(folder: Path, *options: str) -> tuple[str, list[str]]:
+    """Return what pytest printed about tests with our conftest, and what the tests noted."""
+    folder.mkdir()
+    (folder / "conftest.py").write_text((HERE / "conftest.py").read_text())
+    (folder / "test_some.py").write_text(TESTS)
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, (folder / "log").read_text().splitlines()
+
+
+def test_tests_that_are_alone_meet_no_other_and_the_rest_is_counted(tmp_path: Path) -> None:
+    said, log = outcome(tmp_path / "a", "-n", "2", "--dist", "loadgroup", "--sample-seed", "7")
+    spans = [line.split() for line in log if not line.startswith("sample")]
+    times = [(kind, float(begin), float(end)) for kind, begin, end in spans]
+    alone = [(begin, end) for kind, begin, end in times if kind == "alone"]
+    assert len(alone) == 3
+    for begin, end in alone:
+        met = [(b, e) for _, b, e in times if b < end and e > begin]
+        assert met == [(begin, end)]
+    assert "sampled: 100 of 800 damaged inputs (--sample-seed 7" in said
+    assert "skipped: 1 tests" in said
+    assert re.search(r"^16 passed, 1 skipped in ", said.splitlines()[-1])
+
+
+def test_a_sample_is_that_of_its_seed_whichever_worker_draws_it(tmp_path: Path) -> None:
+    def drawn(name: str, *options: str) -> str:
+        said, log = outcome(tmp_path / name, "-k", "sampled", *options)
+        assert "sampled:" in said
+        return next(line for line in log if line.startswith("sample "))
+
+    first = drawn("a", "-n", "2", "--dist", "loadgroup", "--sample-seed", "7")
+    assert drawn("b", "--sample-seed", "7") == first
+    assert drawn("c", "--sample-seed", "8") != first
+    assert drawn("d", "--thorough") == f"sample {list(range(800))}"
+
+
+def test_what_is_alone_or_together_exists() -> None:
+    modules = {path.stem for path in HERE.rglob("test_*.py")}
+    names = {
+        name
+        for path in HERE.rglob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)", path.read_text(), re.M)
+    }
+    # By its path: containers/ has a conftest of its own.
+    spec = importlib.util.spec_from_file_location("shared_conftest", HERE / "conftest.py")
+    assert spec
+    assert spec.loader
+    conftest = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(conftest)
+    assert conftest.MODULES.keys() <= modules
+    assert conftest.ALONE.keys() <= modules | names
