@@ -2,8 +2,8 @@
 
     ./dev attack [--seed N] [--only FAMILY ...] [--index N] [--seconds S] [--jobs N]
 
-Every attack follows from the seed, its family and its number: the line below each fault repeats it.
-Exit code 1 if there is a fault, 2 if an attack could not be made at all.
+Every attack follows from the seed, its family and its number: `--only` and `--index` repeat one.
+Exit code 1 if there is a fault.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from attack import kill, signals, switches
+from attack import clock, damage, inputs, kill, signals, space, stranger, switches
+from attack import secrets as tokens
 from attack.arena import Attack, carry_out, remove
 from attack.ground import Ground, prepare
 from attack.processes import adopt_orphans, descendants, end_all
@@ -34,9 +35,16 @@ FAMILIES: dict[str, tuple[Attack, ...]] = {
     "kill": kill.ATTACKS,
     "signals": signals.ATTACKS,
     "switches": switches.ATTACKS,
+    "space": space.ATTACKS,
+    "damage": damage.ATTACKS,
+    "inputs": inputs.ATTACKS,
+    "stranger": stranger.ATTACKS,
+    "secrets": tokens.ATTACKS,
+    "clock": clock.ATTACKS,
 }
-IN_COMMON = ("stranger",)
-"""Families that make namespaces of their own, and need the machine's to do it."""
+USE_MPI = ("kill", "signals", "space", "stranger", "secrets")
+OF_ROOT = ("stranger",)
+"""Families that an ordinary user attacks in a namespace of users, which no other may be around."""
 
 
 @dataclass(slots=True)
@@ -72,7 +80,7 @@ def main() -> int:
     root.chmod(0o755)
     scores = [Score(name) for name in asked.only]
     try:
-        ground = prepare(root)
+        ground = prepare(root, mpi=any(name in USE_MPI for name in asked.only))
         print(f"seed {asked.seed}; a calm study takes {ground.calm_s:.1f} s", flush=True)
         _attack(ground, scores, asked, begin)
     except KeyboardInterrupt:
@@ -120,7 +128,7 @@ def _attack(
                     kinds[index % len(kinds)],
                     f"{asked.seed}/{score.name}/{index}",
                     place,
-                    apart=score.name not in IN_COMMON,
+                    apart=score.name not in OF_ROOT or os.geteuid() == 0,
                 )
                 running[pid] = Running(score, index, place, time.monotonic())
         _collect(running)
@@ -184,17 +192,17 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 def tell(scores: Sequence[Score], seed: int, seconds: float) -> int:
-    """Print the table and how to repeat each fault; return the exit code."""
+    """Print the table and how to repeat a fault; return the exit code."""
     print(f"\n{'family':10} {'attacks':>7} {'faults':>7} {'seconds':>8}")
     for score in scores:
         skipped = f"  skipped: {'; '.join(score.skipped)}" if score.skipped else ""
         numbers = f"{score.attacks:7d} {len(score.faults):7d} {score.seconds:8.0f}"
         print(f"{score.name:10} {numbers}{skipped}")
-    faults = [(score.name, index, text) for score in scores for index, text in score.faults]
-    for name, index, text in faults:
-        print(f"\n{text}\n  ./dev attack --seed {seed} --only {name} --index {index}")
+    faults = sum(len(score.faults) for score in scores)
     attacks = sum(score.attacks for score in scores)
-    print(f"\n{attacks} attacks, {len(faults)} faults in {seconds:.0f} s; seed {seed}")
+    print(f"\n{attacks} attacks, {faults} faults in {seconds:.0f} s; seed {seed}")
+    if faults:
+        print(f"to repeat one: ./dev attack --seed {seed} --only FAMILY --index NUMBER")
     return 1 if faults or not attacks else 0
 
 

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -27,6 +27,7 @@ class Arena:
 
     ground: Ground
     folder: Path
+    seed: str
     random: Random
     private: bool = False
     strikes: int = 0
@@ -50,20 +51,22 @@ class Arena:
             self.faults.append(otherwise)
         return holds
 
-    def nothing_left(self, when: str, within_s: float = LEAVE_S) -> None:
-        """Expect that no process and no file of the victim is left; what is, is removed."""
+    def nothing_left(
+        self, when: str, within_s: float = LEAVE_S, spare: Collection[Path] = ()
+    ) -> None:
+        """Expect that no process and no file of the victim is left; what is, is removed.
+
+        `spare` are files that the attack itself put there.
+        """
         left = gone(within_s)
         self.expect(not left, f"{when}: still running: {'; '.join(map(str, left[:3]))}")
         end_all()
-        self.no_files_left(when)
-
-    def no_files_left(self, when: str) -> None:
-        """Expect that TMPDIR is empty and that /dev/shm is as it was."""
-        here = names(self.tmp)
+        spared = {path.name for path in spare}
+        here = names(self.tmp) - spared
         self.expect(not here, f"{when}: left in TMPDIR: {', '.join(sorted(here)[:3])}")
         for name in here:
             remove(self.tmp / name)
-        new = names(SHARED_MEMORY) - self.shared
+        new = names(SHARED_MEMORY) - self.shared - spared
         self.expect(not new, f"{when}: left in /dev/shm: {', '.join(sorted(new)[:3])}")
         self.shared |= new
 
@@ -101,7 +104,7 @@ def carry_out(ground: Ground, attack: Attack, seed: str, place: Path, *, apart: 
         die_with_parent()
         os.setsid()
         adopt_orphans()
-        arena = Arena(ground, place, Random(seed))
+        arena = Arena(ground, place, seed, Random(seed))
         arena.private = apart and enter_namespace()
         arena.shared = names(SHARED_MEMORY)
         for folder in (arena.tmp, place / "home"):

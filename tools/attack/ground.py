@@ -17,7 +17,7 @@ from paribus.errors import ParseError
 from paribus.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Sample
 
 def command(request):
-    return Program(("/bin/sh", "-c", request.parameters["script"]), mpi=False)
+    return Program(("sh", "work.sh"), mpi=False, files={"work.sh": request.parameters["script"]})
 
 def parse(text, request):
     lines = text.split()
@@ -93,8 +93,8 @@ def environment(folder: Path, cache: Path, more: Mapping[str, str]) -> dict[str,
     }
 
 
-def prepare(root: Path) -> Ground:
-    """Return the ground, made by two calm studies: one of a shell script, one of MPI.
+def prepare(root: Path, *, mpi: bool) -> Ground:
+    """Return the ground, made by calm studies: one of a shell script, with `mpi` one of MPI.
 
     Raises SystemExit when Paribus does not work even in peace.
     """
@@ -106,13 +106,15 @@ def prepare(root: Path) -> Ground:
     code, calm_s, said = _timed(folder, cache, study, out)
     if code != 0:
         raise SystemExit(f"a study that nobody attacks ends with {code}: {said}")
-    mpi = folder / "mpi.toml"
-    mpi.write_text(MPI_STUDY)
-    code, _, said = _timed(folder, cache, mpi, folder / "warm")
+    if not mpi:
+        return Ground(root, cache, out, calm_s, 0.0)
+    study = folder / "mpi.toml"
+    study.write_text(MPI_STUDY)
+    code, _, said = _timed(folder, cache, study, folder / "warm")
     if code not in (0, 3):
         print(f"no attacks on MPI launches: {said.splitlines()[-1:]}", file=sys.stderr)
         return Ground(root, cache, out, calm_s, 0.0)
-    _, mpi_s, _ = _timed(folder, cache, mpi, folder / "again")
+    _, mpi_s, _ = _timed(folder, cache, study, folder / "again")
     return Ground(root, cache, out, calm_s, mpi_s)
 
 

@@ -16,6 +16,7 @@ CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 MS_NOSUID_NODEV = 0x2 | 0x4
 MS_REMOUNT = 0x20
+MS_BIND_ALL = 0x1000 | 0x4000
 MS_PRIVATE_ALL = 0x4000 | 0x40000
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -133,6 +134,11 @@ def enter_namespace() -> bool:
 def mount_tmpfs(target: Path, options: str, *, again: bool = False) -> None:
     """Mount an empty file system of memory (or change the one that is there); raises OSError."""
     _mount("tmpfs", str(target), "tmpfs", MS_NOSUID_NODEV | (MS_REMOUNT if again else 0), options)
+
+
+def bind_mount(source: Path, target: Path) -> None:
+    """Let `target` show what is in `source` too, mounts below it included; raises OSError."""
+    _mount(str(source), str(target), "", MS_BIND_ALL, "")
 
 
 def _mount(source: str, target: str, kind: str, flags: int, options: str) -> None:

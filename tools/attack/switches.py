@@ -14,7 +14,7 @@ from pathlib import Path
 from attack.arena import Arena
 from attack.ground import write_study
 from attack.stored import whole
-from attack.victim import Ended, clean, paribus, run_words, start
+from attack.victim import Ended, clean, ends, paribus, run_words, start
 
 SWITCH = """#!/bin/sh
 # switch before|after ARM: what the study calls to switch its platform.
@@ -45,8 +45,7 @@ def interrupted(arena: Arena) -> None:
     number = arena.random.choice((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     path = _study(arena, sessions=arena.random.random() < 0.3)
     victim = start(arena, *run_words(arena, path))
-    begin = arena.ground.calm_s * 0.3
-    if victim.until_after(begin + arena.random.uniform(0, 1.5)) and victim.in_control():
+    if victim.until_moment(2 * arena.ground.calm_s) and victim.in_control():
         group = arena.random.random() < 0.5
         with contextlib.suppress(ProcessLookupError):
             victim.signal(number, group=group)
@@ -63,7 +62,7 @@ def killed(arena: Arena) -> None:
     path = _study(arena, sessions=arena.random.random() < 0.3)
     for _ in range(2):
         victim = start(arena, *run_words(arena, path))
-        if victim.until_after(arena.ground.calm_s * 0.3 + arena.random.uniform(0, 1.5)):
+        if victim.until_moment(2 * arena.ground.calm_s):
             victim.signal(signal.SIGKILL)
             arena.strikes += 1
         victim.end()
@@ -152,10 +151,9 @@ def _finish(arena: Arena, path: Path) -> None:
 
 
 def _judge_finished(arena: Arena, ended: Ended) -> None:
-    clean(arena, ended, "resume")
-    arena.expect(ended.code == 0, f"resume: exit {ended.code}: {ended.last()}")
+    right = ends(arena, ended, "resume")
     _judge(arena, "after resume", over=True)
-    if ended.code == 0:
+    if right:
         whole(arena, "after resume")
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from attack.arena import Arena
 from attack.ground import PARIBUS, environment
+from attack.hostile import as_user
 from attack.processes import catches
 
 LIMIT_S = 60.0
@@ -50,6 +51,7 @@ class Victim:
         env: Mapping[str, str],
         limits: Mapping[int, int],
         terminal: int | None,
+        uid: int,
     ) -> None:
         self.arena = arena
         number = len(list(arena.folder.glob("said-*.out")))
@@ -63,6 +65,8 @@ class Victim:
                 fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
             for what, most in limits.items():
                 resource.setrlimit(what, (most, most))
+            if uid != os.geteuid():
+                as_user(uid)
 
         with self.said[0].open("wb") as out, self.said[1].open("wb") as err:
             self.process = subprocess.Popen(
@@ -100,6 +104,24 @@ class Victim:
         moment = self.begin + seconds
         return not self.until(lambda: time.monotonic() >= moment) or self.running()
 
+    def until_launches(self, number: int) -> bool:
+        """Wait until so many launches were begun; False if it ends before."""
+        logs = self.arena.out / "logs"
+        return self.until(lambda: len(list(logs.glob("*.out"))) >= number)
+
+    def until_moment(self, lasts_s: float) -> bool:
+        """Wait until a moment drawn over the whole life of a study; False if it ends before.
+
+        Half of the moments are drawn by time, half by launches: what comes before the first, and
+        how long each takes, depends on how busy this machine is.
+        """
+        draw = self.arena.random
+        if draw.random() < 0.5:
+            return self.until_after(draw.uniform(0.0, 1.0) * lasts_s)
+        return self.until_launches(draw.randint(1, 18)) and self.until_after(
+            time.monotonic() - self.begin + draw.uniform(0.0, 0.05)
+        )
+
     def in_control(self) -> bool:
         """Return whether Paribus, not only the Python that is still starting, answers signals."""
         return catches(self.pid, signal.SIGTERM)
@@ -127,9 +149,11 @@ def start(
     env: Mapping[str, str] | None = None,
     limits: Mapping[int, int] | None = None,
     terminal: int | None = None,
+    uid: int | None = None,
 ) -> Victim:
-    """Return `paribus WORDS`, started; `limits` are resource limits, `terminal` is its terminal."""
-    return Victim(arena, words, env or {}, limits or {}, terminal)
+    """Return `paribus WORDS`, started, as the user `uid`; `limits` are resource limits."""
+    who = os.geteuid() if uid is None else uid
+    return Victim(arena, words, env or {}, limits or {}, terminal, who)
 
 
 def paribus(
@@ -149,19 +173,24 @@ def run_words(arena: Arena, study: Path) -> list[str | Path]:
     return ["run", study, "--out", arena.out, *(["--resume"] if begun else [])]
 
 
-def clean(arena: Arena, ended: Ended, when: str) -> None:
-    """Expect an end in time without a traceback or a control character."""
-    arena.expect(ended.code is not None, f"{when}: does not end")
+def clean(arena: Arena, ended: Ended, when: str) -> bool:
+    """Expect an end in time without a traceback or a control character; returns whether it is."""
     found = _TRACEBACK.search(ended.err + ended.out)
-    arena.expect(not found, f"{when}: traceback: {ended.last()}")
     raw = _CONTROL.search(ended.out) or _CONTROL_BUT_RETURN.search(ended.err)
-    arena.expect(not raw, f"{when}: control character {raw and ascii(raw[0])} in the output")
+    return (
+        arena.expect(ended.code is not None, f"{when}: does not end")
+        and arena.expect(not found, f"{when}: traceback: {ended.last()}")
+        and arena.expect(not raw, f"{when}: {raw and ascii(raw[0])} in the output")
+    )
 
 
-def refused(arena: Arena, ended: Ended, when: str, codes: tuple[int, ...] = (2,)) -> None:
-    """Expect a clean end with one of `codes` and one error message."""
-    clean(arena, ended, when)
-    right = ended.code is None or ended.code in codes
-    arena.expect(right, f"{when}: exit {ended.code}, not {codes[0]}: {ended.last()}")
-    if ended.code not in (0, None):
-        arena.expect("paribus: " in ended.err, f"{when}: no error message: {ended.last()}")
+def ends(arena: Arena, ended: Ended, when: str, codes: tuple[int, ...] = (0,)) -> bool:
+    """Expect a clean end with one of `codes`, with 2 an error message; returns whether it is."""
+    return (
+        clean(arena, ended, when)
+        and arena.expect(ended.code in codes, f"{when}: exit {ended.code}: {ended.last()}")
+        and arena.expect(
+            ended.code != 2 or "paribus: " in ended.err,
+            f"{when}: exit 2 without a message: {ended.last()}",
+        )
+    )
