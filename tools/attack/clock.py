@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -77,7 +78,7 @@ def _jump(arena: Arena, launches: int, *, stops: bool) -> None:
     victim.until_launches(launches)
     time.sleep(arena.random.uniform(0.0, 0.03))
     if stops:
-        victim.process.kill()
+        victim.signal(signal.SIGKILL)
         victim.end()
         file.touch()
         ended = paribus(arena, *run_words(arena, path), env=env)

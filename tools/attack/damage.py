@@ -96,7 +96,7 @@ def moved(arena: Arena) -> None:
     """Move the study directory in mid-study: noticed, said, and not exit 0."""
     away = arena.folder / "elsewhere"
     _in_mid_run(arena, lambda: arena.out.rename(away), "the study directory moved")
-    if not arena.out.exists():
+    if away.exists() and not arena.out.exists():
         away.rename(arena.out)
     ended = paribus(arena, "report", arena.out)
     clean(arena, ended, "report on a study that was moved")
@@ -117,9 +117,9 @@ def _in_mid_run(
 ) -> None:
     path = write_study(arena.folder)
     victim = start(arena, *run_words(arena, path))
-    victim.until_launches(arena.random.randint(2, 12))
-    time.sleep(arena.random.uniform(0.0, 0.05))
-    strike()
+    if victim.until_launches(arena.random.randint(2, 12)):
+        time.sleep(arena.random.uniform(0.0, 0.05))
+        strike()
     ended = victim.end()
     ends(arena, ended, when, codes)
     arena.nothing_left(when)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -159,7 +160,7 @@ def names_in_tmp(scene: Scene) -> None:
         if killed:
             victim = start(arena, *run_words(arena, path), uid=scene.uid)
             victim.until_launches(arena.random.randint(1, 12))
-            victim.process.kill()
+            victim.signal(signal.SIGKILL)
             victim.end()
         ended = scene.paribus(*run_words(arena, path))
         ends(arena, ended, f"names_in_tmp: victim {scene.uid}{', resumed' if killed else ''}")
@@ -182,7 +183,7 @@ def leftovers(scene: Scene) -> None:
         return len(list((arena.out / "logs").glob("*.out"))) > 3
 
     victim.until(begun)
-    victim.process.kill()
+    victim.signal(signal.SIGKILL)
     victim.end()
 
     def plant() -> None:

@@ -77,7 +77,9 @@ def in_before(arena: Arena) -> None:
     path = _study(arena, switch_s=3.0)
     victim = start(arena, *run_words(arena, path))
     journal = arena.folder / "journal"
-    victim.until(journal.exists)
+    if not victim.until(journal.exists):
+        ends(arena, victim.end(), "a study that switches")
+        return
     time.sleep(arena.random.uniform(0.0, 0.5))
     victim.signal(number)
     ended = victim.end()
@@ -95,7 +97,7 @@ def in_before(arena: Arena) -> None:
 def daemon(arena: Arena) -> None:
     """A daemon that `before` starts, and that keeps its stdout open, blocks nothing."""
     path = _study(arena, daemon=True)
-    ended = paribus(arena, *run_words(arena, path), within_s=30.0)
+    ended = paribus(arena, *run_words(arena, path), within_s=60.0)
     arena.expect(ended.code is not None, "a daemon that `before` started blocks the study")
     if ended.code is not None:
         _judge_finished(arena, ended)
