@@ -277,7 +277,9 @@ def test_forged_plans_and_reasons_are_refused(tmp_path: Path) -> None:
     for text in ("[" * 100_000, "9" * 5000, '{"a": ' * 50_000, "\xff"):
         (tmp_path / "plan.json").write_text(text, encoding="latin-1")
         refused("report", tmp_path, cwd=tmp_path)
-    for forged in ({}, {"study": 1}, {"study": {"question": []}}, {"study": {"arms": [3]}}):
+    several: list[dict[str, object]] = [{}, {"study": 1}]
+    several += [{"study": {"question": []}}, {"study": {"arms": [3]}}]
+    for forged in several:
         table = {"schema": SCHEMA, **forged}
         sealed = json.dumps({**table, "sha256": _digest(table)})
         (tmp_path / "plan.json").write_text(sealed)

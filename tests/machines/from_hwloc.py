@@ -120,7 +120,7 @@ def _of_console(text: str) -> Thing:
             continue
         kind, number = match[2], match[3] or ""
         if kind == "PCI":
-            kind, number = "PCIDev", _CLASS.search(line)[1]  # type: ignore[index]
+            kind, number = "PCIDev", _CLASS.search(line)[1]
         thing, depth = Thing(kind, number), len(match[1])
         while above[-1][0] >= depth:
             above.pop()
