@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from paribus.benchmarks import BENCHMARKS, nvidia_topo
-from paribus.benchmarks._tool import plain
+from paribus.benchmarks import BENCHMARKS
 from paribus.compare.recognise import look, readings, tools
 from paribus.errors import ParseError
 from paribus.model import Case, Reading
+from paribus.readers import nvidia_topo
+from paribus.readers.text import plain
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "tests" / "fixtures"

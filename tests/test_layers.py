@@ -14,7 +14,8 @@ PACKAGE = Path(__file__).parent.parent / "src" / "paribus"
 # Each layer may import those before it. Rooms that share a layer never import each other.
 LAYERS = (
     {"errors", "units", "model", "judgement", "room", "drafts", "__init__"},
-    {"benchmarks", "launchers", "schedulers", "containers", "probes", "stats", "tables", "warden"},
+    {"readers", "launchers", "schedulers", "containers", "probes", "stats", "tables", "warden"},
+    {"benchmarks"},
     {"host", "store"},
     {"toolchain", "journal"},
     {"audit"},
@@ -64,6 +65,15 @@ def test_imports_point_one_way(path: Path) -> None:
         if parts[0] != "paribus" or len(parts) < 2 or parts[1] in (own, "__version__"):
             continue
         assert layer(parts[1]) < layer(own) or layer(own) == 0, f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_private_names_stay_in_their_room(path: Path) -> None:
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] == "paribus" and parts[1:] and parts[1] != room(path):
+            private = [part for part in parts[1:] if part.startswith("_")]
+            assert private in ([], ["__version__"]), f"{path.name} imports {name}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))

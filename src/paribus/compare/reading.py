@@ -19,11 +19,12 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from paribus.benchmarks import nvidia_topo
-from paribus.benchmarks._tool import FAILED, HEAD, line_at, plain
 from paribus.compare.recognise import Found, Seen, look, readings
 from paribus.errors import ParseError
 from paribus.model import Case, Reading, Sample
+from paribus.readers import nvidia_topo
+from paribus.readers.launches import FAILED
+from paribus.readers.text import HEAD, line_at, plain
 from paribus.units import count
 
 MOST_BYTES = 256 << 20
