@@ -7,7 +7,6 @@ from functools import cache
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
-from paribus.compare.dates import started
 from paribus.errors import ParseError
 from paribus.model import Reading
 from paribus.readers.known import readers
@@ -119,7 +118,7 @@ def _whole(
             continue
         try:
             reading = reader.read_clean(text) if clean else reader.read(text)
-            found.append(Found(part, reading, started(tool, text)))
+            found.append(Found(part, reading, reader.started(text)))
         except ParseError as error:
             line = f", line {before + error.line}" if error.line else ""
             problems.append((tool, f"{tool}: {error.cause}{line}"))

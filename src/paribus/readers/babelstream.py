@@ -165,6 +165,7 @@ READER = Reader(
     "babelstream",
     read,
     marks=(_TEXT, _CSV),
+    complaints=("Unrecognized argument",),
     versions="2.0 to 5.0",
     proof=(
         "title or CSV heading once, the kernels it ran in order and complete, the rate equal to"

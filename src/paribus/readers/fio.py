@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from paribus.model import Reading
+from paribus.readers.dates import CTIME, SECONDS, date
 from paribus.readers.fio_json import of_json
 from paribus.readers.fio_text import of_text
 from paribus.readers.reader import Reader
@@ -39,5 +40,9 @@ READER = Reader(
         "without O_DIRECT it is the page cache's speed; MB = 10^6; `latency` is submission plus"
         " completion, its percentile completion alone; text has three digits; a small file may stay"
         " in a device's cache"
+    ),
+    dates=(
+        date('"timestamp"', r'.*"timestamp" ?: ?(\d{9,11})\b', SECONDS),
+        date("pid=", rf".*pid=\d+: {CTIME}"),
     ),
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.dates import CTIME, date
 from paribus.readers.figures import count, counts, figure, inverse, near
 from paribus.readers.phrases import Phrases
 from paribus.readers.reader import Reader
@@ -152,5 +153,9 @@ READER = Reader(
         " (-resethway); of an input without an end (-nsteps -1 -maxh) ns/day alone; ranks include"
         " those of PME, threads are those of the others; the column (%) counts ranks, it stays at"
         " 200 % for two ranks that share a core: it tells nothing of contamination"
+    ),
+    dates=(
+        date("Log file opened", rf"Log file opened on {CTIME}"),
+        date("Started mdrun", rf"Started mdrun on rank 0 {CTIME}"),
     ),
 )

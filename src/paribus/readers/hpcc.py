@@ -15,6 +15,7 @@ from paribus.model import (
     Scalar,
 )
 from paribus.readers import linpack
+from paribus.readers.dates import SECONDS, date
 from paribus.readers.figures import count, figure
 from paribus.readers.reader import Reader
 from paribus.readers.text import begin, line_at, line_of, once, refuse
@@ -126,6 +127,7 @@ READER = Reader(
     "hpcc",
     read,
     marks=(_TITLE,),
+    complaints=("cannot open file hpccinf.txt", ">>> Need at least "),
     versions="1.4 and 1.5",
     proof=(
         "title, all sections and both end marks once, Success=1, HPL's residual below the limit"
@@ -138,4 +140,5 @@ READER = Reader(
         " OpenBLAS says it); latency and bandwidth are means over ping-pongs of pairs with 8 B and"
         " 2 MB; threads are those of STREAM, the BLAS does not tell its own"
     ),
+    dates=(date("Current time (", r"Current time \((\d{9,11})\) is ", SECONDS),),
 )

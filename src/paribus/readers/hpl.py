@@ -12,6 +12,7 @@ from paribus.model import (
     Scalar,
 )
 from paribus.readers import linpack
+from paribus.readers.dates import CTIME, date
 from paribus.readers.reader import Reader
 from paribus.readers.text import HEAD, begin, line_of, once, refuse
 
@@ -73,6 +74,7 @@ READER = Reader(
     "hpl",
     read,
     marks=(_TITLE,),
+    complaints=(">>> Need at least ",),
     versions="2.0 to 2.3",
     proof=(
         "title and 'End of Tests.' once, a row for every combination of the settings printed"
@@ -86,4 +88,5 @@ READER = Reader(
         " BLAS are not printed"
     ),
     belongs=_recognise,
+    dates=(date("start time ", rf".*start time {CTIME}"),),
 )

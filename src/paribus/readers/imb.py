@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from itertools import compress
 
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.dates import CTIME, date
 from paribus.readers.imb_output import Settings, Table, numbers, output_of
 from paribus.readers.reader import Reader
 from paribus.readers.text import refuse
@@ -134,6 +135,7 @@ READERS = {
         versions="2.3 to 4.1, 2018 to 2021.11",
         proof=_PROOF,
         means=_MEANS,
+        dates=(date("# Date ", rf"# Date +: {CTIME}"),),
     )
     for name, (part, _) in PARTS.items()
 }

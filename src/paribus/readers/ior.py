@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Any, NoReturn
 
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.dates import CTIME, date
 from paribus.readers.figures import count, figure
 from paribus.readers.json import amount, document, inner
 from paribus.readers.reader import Reader
@@ -241,4 +242,5 @@ READER = Reader(
         "MiB = 2^20; the time from the first open to the last close; on one node a read comes from"
         " the page cache unless O_DIRECT or -C with several nodes keeps it from there"
     ),
+    dates=(date("Began", rf'(?:.*")?Began"? *: *"?{CTIME}'),),
 )

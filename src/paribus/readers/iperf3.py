@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.dates import SECONDS, date
 from paribus.readers.json import amount, document, inner
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, once, refuse
@@ -183,6 +184,7 @@ READER = Reader(
     "iperf3",
     read,
     marks=(_JSON, _FIRST),
+    complaints=("iperf3: error - ",),
     versions="3.7 to 3.18",
     proof=(
         "no error; protocol, streams, direction and seconds as asked; bytes, seconds and rate"
@@ -192,5 +194,15 @@ READER = Reader(
         "goodput above TCP or UDP, 10^6 bits; one process uses one core up to 3.15, so above some"
         " 20 Gbit/s it measures that core; the text has three digits; a UDP figure is the rate that"
         " was asked for unless datagrams were lost"
+    ),
+    dates=(
+        date('"timesecs":', r'.*"timesecs":\s*(\d{9,11})\b', SECONDS),
+        # Always in GMT (iperf_time.c).
+        date(
+            "Time: ",
+            r"Time: \w{3}, (\d\d \w{3} \d{4} \d\d:\d\d:\d\d) ",
+            "%d %b %Y %H:%M:%S",
+            utc=True,
+        ),
     ),
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
+from paribus.readers import kernel
 from paribus.readers.reader import Reader
 
 _FILES = (
@@ -51,3 +52,8 @@ def readers() -> Mapping[str, Reader]:
         several = held["READERS"].values() if "READERS" in held else (held["READER"],)
         found |= {one.name: one for one in several}
     return found
+
+
+def reader_of(benchmark: str) -> Reader:
+    """Return the reader of a benchmark's output; all kernels of ours have one."""
+    return readers().get(benchmark, kernel.READER)

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from functools import cache
 
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.dates import date
 from paribus.readers.reader import Reader
 from paribus.readers.text import begin, line_of, once, refuse
 
@@ -115,5 +116,10 @@ READER = Reader(
     means=(
         "the mean over iterations, for single ones are not printed; with few files of one node"
         " it is the speed of the kernel's caches, and a read of empty files opens and closes only"
+    ),
+    dates=(
+        date(
+            "started at ", r".*started at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d) --", "%m/%d/%Y %H:%M:%S"
+        ),
     ),
 )

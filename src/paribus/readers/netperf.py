@@ -256,6 +256,7 @@ READERS = {
         marks=tuple(
             f"{name} TEST from " for name in ("STREAM", "MAERTS", "OMNI Send", "OMNI Receive")
         ),
+        complaints=("are you sure there is a netserver listening",),
         versions=_VERSIONS,
         proof=(
             "title once, test, message size and seconds as asked, the columns or keys whole; the"

@@ -373,6 +373,7 @@ READERS = {
         name,
         partial(read, name),
         marks=_marks(program.title),
+        complaints=("This test requires ",),
         versions=_VERSIONS,
         proof=_PROOF,
         means=_MEANS,

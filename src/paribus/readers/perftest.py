@@ -59,6 +59,7 @@ READERS = {
         program,
         partial(read, program, verb, _NAMES[kind]),
         marks=_marks(verb, _NAMES[kind]),
+        complaints=("Unable to find the Infiniband/RoCE device",),
         versions=VERSIONS,
         proof=_PROOF + _AGREE[kind],
         means=_MEANS[kind],

@@ -10,6 +10,7 @@ from paribus.model import (
     Sample,
     Scalar,
 )
+from paribus.readers.dates import date
 from paribus.readers.figures import counts, figure
 from paribus.readers.phrases import Phrases
 from paribus.readers.reader import Reader
@@ -95,4 +96,5 @@ READER = Reader(
         " the documented size stresses a file system; the first launch finds cold caches; startup"
         " counts from a timestamp that users often give in whole seconds"
     ),
+    dates=(date("run on ", r".*run on (\d\d/\d\d/\d\d \d\d:\d\d:\d\d) with", "%m/%d/%y %H:%M:%S"),),
 )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.dates import date
 from paribus.readers.figures import count, counts, figure
 from paribus.readers.phrases import Phrases
 from paribus.readers.reader import Reader
@@ -190,5 +191,12 @@ READER = Reader(
         " may differ between arms (fact work.qe.iterations), without the exchange of a hybrid"
         " functional; wall: the whole calculation, in minutes from an hour on; clocks of the first"
         " rank; below 10 s the figures are those of noise"
+    ),
+    dates=(
+        date(
+            "starts on ",
+            r".*starts on +(\d+\w{3}\d{4} at [ \d]\d:[ \d]\d:[ \d]\d)",
+            "%d%b%Y at %H:%M:%S",
+        ),
     ),
 )

@@ -4,15 +4,36 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from paribus.errors import ParseError
 from paribus.model import Reading
+from paribus.readers.dates import Date, started
 from paribus.readers.launches import check_launch
 from paribus.readers.text import HEAD, LONGEST, WINDOW, line_of, plain, refuse
 
 _RUN = re.compile(r"(.)\1{299}")
+
+
+WORK = "work."
+"""Facts of a reading under this prefix say what was computed: two arms must agree in them."""
+
+SAME_WORK = 1e-6
+"""Relative difference up to which figures of the work count as the same: rounding in a sum."""
+
+
+class Work(NamedTuple):
+    """What an output says of what was computed, and how far figures of the same may differ."""
+
+    facts: Mapping[str, Any]
+    tolerance: float = SAME_WORK
+
+
+def work_of(reading: Reading) -> Work:
+    """Return the facts of a reading that say what was computed."""
+    return Work({key: value for key, value in reading.facts.items() if key.startswith(WORK)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +43,9 @@ class Reader:
     `of_plain` reads a whole text without colour codes, tags of ranks and carriage returns.
     `marks`: one of them is near the beginning of every output of the tool and of no other's;
     `belongs` decides instead where a mark alone does not. `versions` were seen, `proof` is what is
-    demanded of an output, `means` what its figures mean.
+    demanded of an output, `means` what its figures mean. `complaints` are
+    what it says where it fails before its marks, `dates` how it writes when it ran, `work` what two
+    outputs of the same work agree in.
     """
 
     name: str
@@ -32,6 +55,9 @@ class Reader:
     proof: str
     means: str
     belongs: Callable[[str], bool] | None = None
+    complaints: tuple[str, ...] = ()
+    dates: tuple[Date, ...] = ()
+    work: Callable[[Reading], Work] = work_of
 
     def read(self, text: str) -> Reading:
         """Return what any text says; raises ParseError also where a launcher says it failed."""
@@ -72,6 +98,13 @@ class Reader:
             return self.belongs(text)
         head = plain(text[:HEAD])
         return any(mark in head for mark in self.marks)
+
+    def started(self, text: str) -> tuple[float, bool] | None:
+        """Return when an output says that it was made, in s since the epoch; None without.
+
+        And whether that is in a known zone.
+        """
+        return started(self.dates, text)
 
 
 def _check_runs(text: str) -> None:

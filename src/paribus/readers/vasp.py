@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.dates import date
 from paribus.readers.figures import count, counts, figure, figures, near
 from paribus.readers.reader import Reader
 from paribus.readers.text import columns, first, found, line_of, once, refuse
@@ -172,4 +173,5 @@ READER = Reader(
         " between arms (fact work.vasp.iterations); elapsed: the whole; the terminal output has no"
         " times; clocks of rank 0"
     ),
+    dates=(date("date ", r".*date (\d{4}\.\d\d\.\d\d +\d\d:\d\d:\d\d)", "%Y.%m.%d %H:%M:%S"),),
 )
