@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from paribus.benchmarks import BENCHMARKS, get
+from paribus.errors import ParseError
 from paribus.readers.kernel import KERNELS, READER
 from paribus.readers.known import readers
 
@@ -103,3 +106,11 @@ def test_kernels_are_measured_in_the_units_in_which_they_are_read() -> None:
     assert {n: {m.name: m.unit for m in metrics} for n, metrics in own.items()} == {
         name: dict(kernel.units) for name, kernel in KERNELS.items()
     }
+
+
+def test_a_launcher_is_believed_of_a_kernel_as_of_every_tool() -> None:
+    """The kernel had printed its last line; a rank was killed after it."""
+    good = next((FIXTURES / "latency").glob("good-*.out")).read_text()
+    assert READER.read(good).benchmark == "latency"
+    with pytest.raises(ParseError, match="the launch failed: '=   BAD TERMINATION"):
+        READER.read(f"{good}=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n")

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from paribus.errors import ParseError
 from paribus.model import Case, Parsed, Reading, Request, Sample, Scalar
@@ -90,7 +90,7 @@ def read_asked(kernel: str, text: str, request: Request) -> Parsed:
         raise ParseError("the last line is missing: the kernel did not finish", line=lines[-1][0])
     (at, end), body = rest[-1], rest[:-1]
     if end.get("check") != "passed":
-        _refuse(at, f"the check of the data did not pass: {end.get('check')!r}")
+        refuse(f"the check of the data did not pass: {end.get('check')!r}", at)
     skew: dict[str, float] = {}
     samples = tuple(_sample(at, line, units, skew) for at, line in body)
     _check_complete(samples, request, units, keys, rest[-1][0])
@@ -108,16 +108,16 @@ def _lines(stdout: str) -> Iterable[tuple[int, dict[str, Any]]]:
         text = raw.strip()
         if not text.startswith('{"'):
             if inside and not ended and text:
-                _refuse(number, f"expected a line of the kernel, got {text[:60]!r}")
+                refuse(f"expected a line of the kernel, got {text[:60]!r}", number)
             continue
         if ended:
-            _refuse(number, "the output goes on after its last line")
+            refuse("the output goes on after its last line", number)
         try:
             line = json.loads(text, parse_constant=_finite, parse_float=_finite)
         except (ValueError, RecursionError) as error:
-            _refuse(number, f"not a whole line of the kernel ({error}): {text[:60]!r}")
+            refuse(f"not a whole line of the kernel ({error}): {text[:60]!r}", number)
         if inside == ("paribus_kernel" in line):
-            _refuse(number, "a second first line" if inside else "the first line is missing")
+            refuse("a second first line" if inside else "the first line is missing", number)
         inside, ended = True, "end" in line
         yield number, line
 
@@ -125,16 +125,16 @@ def _lines(stdout: str) -> Iterable[tuple[int, dict[str, Any]]]:
 def _check_header(kernel: str, header: Mapping[str, Any], request: Request, at: int) -> None:
     contract, name = header.get("paribus_kernel"), header.get("kernel")
     if (contract, name) != (1, kernel):
-        _refuse(at, f"expected kernel {kernel!r} of contract 1, got {name!r} of {contract!r}")
+        refuse(f"expected kernel {kernel!r} of contract 1, got {name!r} of {contract!r}", at)
     if header.get("ranks") != request.ranks:
-        _refuse(at, f"{request.ranks} ranks were asked for, {header.get('ranks')!r} were started")
+        refuse(f"{request.ranks} ranks were asked for, {header.get('ranks')!r} were started", at)
     for key in ("hosts", "boot", "affinity"):
         if not isinstance(header.get(key), list) or len(header[key]) != request.ranks:
-            _refuse(at, f"{key!r} does not name every rank: {header.get(key)!r}")
+            refuse(f"{key!r} does not name every rank: {header.get(key)!r}", at)
     echoed = {**(header.get("args") or {}), "like": header.get("like")}
     for key, asked in request.parameters.items():
         if asked is not None and not _equal(asked, echoed.get(key)):
-            _refuse(at, f"{key} = {asked!r} was asked for, the kernel says {echoed.get(key)!r}")
+            refuse(f"{key} = {asked!r} was asked for, the kernel says {echoed.get(key)!r}", at)
 
 
 def _sample(
@@ -145,21 +145,21 @@ def _sample(
         case = Case.of(**line["case"])
         name = str(line["metric"])
         if name not in units:
-            _refuse(at, f"unknown metric {line['metric']!r}")
+            refuse(f"unknown metric {line['metric']!r}", at)
         values = _numbers(line["samples"])
         if line["unit"] != units[name]:
-            _refuse(at, f"{name} is in {units[name]}, the line says {line['unit']!r}")
+            refuse(f"{name} is in {units[name]}, the line says {line['unit']!r}", at)
         if line["count"] != len(values):
-            _refuse(at, f"{line['count']} samples were taken, {len(values)} are on the line")
+            refuse(f"{line['count']} samples were taken, {len(values)} are on the line", at)
         if "skew_us" in line:
             if len(skews := _numbers(line["skew_us"])) != len(values):
-                _refuse(at, f"{len(values)} samples, but {len(skews)} figures of skew")
+                refuse(f"{len(values)} samples, but {len(skews)} figures of skew", at)
             skew[f"kernel.skew_us.{case}"] = median(skews)
         if type(line["batch"]) is not int:
-            _refuse(at, f"a batch of {line['batch']!r} iterations")
+            refuse(f"a batch of {line['batch']!r} iterations", at)
         return Sample(name, case, values, line["batch"])
     except (KeyError, TypeError, ValueError) as error:
-        _refuse(at, f"not a case of the kernel: {error}")
+        refuse(f"not a case of the kernel: {error}", at)
 
 
 def _check_complete(
@@ -180,9 +180,9 @@ def _check_complete(
     for one in found:
         if one not in asked or found.count(one) > 1:
             why = "twice" if one in asked else "but was not asked for"
-            _refuse(at, f"{one[0]} at {one[1]} is there {why}")
+            refuse(f"{one[0]} at {one[1]} is there {why}", at)
     for name, case in sorted(asked - set(found)):
-        _refuse(at, f"{name} at {case} is missing")
+        refuse(f"{name} at {case} is missing", at)
 
 
 def _header_facts(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -257,10 +257,6 @@ def _numbers(values: Any) -> tuple[float, ...]:
     if not isinstance(values, list) or any(type(v) not in (int, float) for v in values):
         raise ValueError(f"not a list of numbers: {str(values)[:60]}")
     return tuple(map(float, values))
-
-
-def _refuse(line: int, cause: str) -> NoReturn:
-    raise ParseError(cause if len(cause) <= 240 else f"{cause[:240]} ...", line=line)
 
 
 READER = Reader(
