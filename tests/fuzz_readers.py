@@ -26,11 +26,13 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import FrameType
 
-from paribus.benchmarks import BENCHMARKS, kernel_logs, nvidia_topo
-from paribus.benchmarks._tool import READERS, plain
+from paribus.benchmarks import BENCHMARKS
 from paribus.compare.recognise import look, readings
 from paribus.errors import ParseError
-from paribus.model import Benchmark, Reading
+from paribus.model import Reading
+from paribus.readers import kernel, nvidia_topo
+from paribus.readers.known import readers
+from paribus.readers.text import plain
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LIMIT_S = 1.0
@@ -70,20 +72,20 @@ def parsers() -> Mapping[str, Mapping[str, Read]]:
     found: dict[str, dict[str, Read]] = {}
     for name, benchmark in BENCHMARKS.items():
         if benchmark.read is not None:
-            found.setdefault(_code(benchmark), {})[name] = benchmark.read
+            found.setdefault(_code(name), {})[name] = benchmark.read
     own = [name for name, benchmark in BENCHMARKS.items() if benchmark.read is None]
-    found["kernels"] = dict.fromkeys(own, kernel_logs.read)
+    found["kernels"] = dict.fromkeys(own, kernel.read)
     found["nvidia_topo"] = {"nvidia_topo": nvidia_topo.read}
     found["files"] = dict.fromkeys((n for reads in found.values() for n in reads), _file)
     return found
 
 
-def _code(benchmark: Benchmark) -> str:
+def _code(name: str) -> str:
     """Return the module that holds the reader of a tool, below what all have in common."""
-    reader = READERS[benchmark.name].args[1]  # type: ignore[attr-defined]
-    while isinstance(reader, partial):
-        reader = reader.func
-    return str(reader.__module__).rpartition(".")[2].lstrip("_").removesuffix("_text")
+    read = readers()[name].of_plain
+    while isinstance(read, partial):
+        read = read.func
+    return str(read.__module__).rpartition(".")[2]
 
 
 def _file(text: str) -> object:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bench import OUTSIDE
 from paribus.benchmarks import BENCHMARKS, get, load_file
-from paribus.benchmarks._parameters import positive, real, sizes
+from paribus.benchmarks.parameters import positive, real, sizes
 from paribus.errors import ParseError, UserError
 from paribus.model import Case, Request
 from paribus.units import format_bytes

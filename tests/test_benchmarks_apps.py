@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from paribus.benchmarks import BENCHMARKS, nvidia_topo
-from paribus.benchmarks._apps import columns, counts, figures, first
+from paribus.benchmarks import BENCHMARKS
 from paribus.errors import ParseError, UserError
 from paribus.model import Benchmark, Reading, Request, State
+from paribus.readers import nvidia_topo
+from paribus.readers.figures import counts, figures
+from paribus.readers.text import columns, first
 from paribus.store import Store
 from paribus.toolchain import find_mpi
 from studies import paribus

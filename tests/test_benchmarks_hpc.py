@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpis import any_mpi, installations
-from paribus.benchmarks import BENCHMARKS, _linpack
+from paribus.benchmarks import BENCHMARKS, linpack
 from paribus.errors import ParseError, UserError
 from paribus.launchers.openmpi import ROOT
 from paribus.model import Mpi, Program, Request, State
+from paribus.readers.linpack import operations
 from paribus.store import Store
 from studies import paribus
 
@@ -106,7 +107,7 @@ def test_every_combination_of_the_input_file_is_solved_by_the_real_hpl(tmp_path:
     challenge = BENCHMARKS["hpcc"].command(
         Request({"n": 100, "nb": 16, "p": 1, "q": 2, "threads": 1}, 2)
     )
-    own = _linpack.input_file(asked["n"], asked["nb"], asked["p"], asked["q"], device=8)
+    own = linpack.input_file(asked["n"], asked["nb"], asked["p"], asked["q"], device=8)
     rest = challenge.files["hpccinf.txt"][challenge.files["hpccinf.txt"].index("#####") :]
     program = Program(challenge.argv, files={"hpccinf.txt": own + rest}, env=challenge.env)
     text = started(program, mpi, 2, tmp_path)
@@ -195,7 +196,7 @@ def test_hpl_operations_prove_the_time(n: int, seconds: float, wrong: float) -> 
     text = (FIXTURES / "hpl" / "good-handmade-2_3.out").read_text()
     head, _, tail = text.partition("WR11C2R4")
     _, _, tail = tail.partition("\n")
-    gflops = _linpack.operations(n) * 1e-9 / seconds
+    gflops = operations(n) * 1e-9 / seconds
 
     def row(figure: float) -> str:
         return f"WR11C2R4{n:12d}   192     1     4 {seconds:18.2f}     {figure:18.4e}"

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from paribus.benchmarks import BENCHMARKS, nvidia_topo
-from paribus.benchmarks._tool import plain
+from paribus.benchmarks import BENCHMARKS
 from paribus.compare.recognise import look, readings, tools
 from paribus.errors import ParseError
 from paribus.model import Case, Reading
+from paribus.readers import nvidia_topo
+from paribus.readers.text import plain
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "tests" / "fixtures"
-DOCS = ROOT / "docs" / "benchmarks.md"
 REAL = sorted(FIXTURES.glob("*/*real*.out"))
 OTHER = [path for path in REAL if path.name.startswith("other-")]
 LOGS = sorted((FIXTURES / "pytorch_ddp").glob("good-*.out"))
@@ -174,39 +174,3 @@ def test_a_training_that_was_cut_costs_itself_and_not_the_one_after_it() -> None
     found, problems = readings(cut + text, look(text))
     assert not found or [one.reading.samples for one in found] == [read(path, text).samples]
     assert found or problems
-
-
-# --- what the readers rest on --------------------------------------------------------------------
-
-
-def origins() -> dict[str, list[str]]:
-    """Return, by the words of the table in docs/benchmarks.md, what the good fixtures are.
-
-    A fixture whose name says neither "real" nor "handmade" was captured by us.
-    """
-    found: dict[str, list[str]] = {"captured by us": [], "published by others": []}
-    found |= {"only by hand: these forms": [], "only by hand: every form": []}
-    for name, benchmark in BENCHMARKS.items():
-        if benchmark.read is None:
-            continue
-        stems = [path.stem for path in (FIXTURES / name).glob("*.out")]
-        good = [stem for stem in stems if stem.startswith(("good-", "other-"))]
-        hand = sorted(stem for stem in good if "handmade" in stem)
-        real = [stem for stem in good if "real" in stem]
-        if len(hand) + len(real) < len(good):
-            found["captured by us"].append(f"`{name}`")
-        if real:
-            found["published by others"].append(f"`{name}`")
-        if hand and len(hand) < len(good):
-            forms = ", ".join(re.sub(r"^good-handmade[-_]", "", stem) for stem in hand)
-            found["only by hand: these forms"].append(f"`{name}` ({forms})")
-        elif hand:
-            found["only by hand: every form"].append(f"`{name}`")
-    return found
-
-
-@pytest.mark.parametrize("origin", origins())
-def test_docs_say_what_the_readers_rest_on(origin: str) -> None:
-    """Copy what the test prints."""
-    row = f"| {origin} | {', '.join(origins()[origin])} |"
-    assert DOCS.read_text().splitlines().count(row) == 1, f"docs/benchmarks.md lacks:\n{row}"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.benchmarks._tool import plain
 from paribus.compare.recognise import look, readings
+from paribus.readers.text import plain
 
 FIXTURES = Path(__file__).parent / "fixtures"
 GOOD = [

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from paribus.compare.dates import started
 from paribus.compare.logs import find_logs
 from paribus.compare.pairing import Logs, pair_logs
+from paribus.readers.known import readers
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TEXT = (FIXTURES / "imb_pingpong" / "good-msglen.out").read_text()
@@ -96,11 +96,14 @@ def test_which_dates_name_their_zone() -> None:
     zones = {
         path.stem: said[1]
         for path in (FIXTURES / "fio").glob("good-*.out")
-        if (said := started("fio", path.read_text()))
+        if (said := readers()["fio"].started(path.read_text()))
     }
     assert set(zones.values()) == {True, False}
     assert all(zoned == ("json" in stem) for stem, zoned in zones.items()), zones
-    assert started("iperf3", "Time: Sat, 21 Nov 2026 05:00:00 GMT") == (1795237200.0, True)
+    assert readers()["iperf3"].started("Time: Sat, 21 Nov 2026 05:00:00 GMT") == (
+        1795237200.0,
+        True,
+    )
 
 
 def test_logs_of_which_some_have_no_date_are_ordered_by_one_clock(tmp_path: Path) -> None:

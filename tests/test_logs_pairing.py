@@ -28,13 +28,13 @@ from log_folders import (
     words_of,
     write,
 )
-from paribus.compare.dates import started
 from paribus.compare.imported import Answers
 from paribus.compare.logged import judge_logs
 from paribus.compare.logs import Log
 from paribus.compare.pairing import pair_logs
 from paribus.judgement import Word
 from paribus.model import Case, Reading, Sample
+from paribus.readers.known import readers
 from studies import paribus
 
 
@@ -309,7 +309,9 @@ def test_logs_with_dates_are_paired_by_them_whatever_the_files_say(tmp_path: Pat
 def test_tools_that_print_a_date_are_dated(name: str) -> None:
     """With a time of day that they print; ours in 2025 or later, those of others from 2012 on."""
     texts = [(path.stem, path.read_text()) for path in GOOD if path.parent.name == name]
-    found = [(stem, said[0], text) for stem, text in texts if (said := started(name, text))]
+    found = [
+        (stem, said[0], text) for stem, text in texts if (said := readers()[name].started(text))
+    ]
     assert found
     for stem, at, text in found:
         day = datetime.fromtimestamp(at, UTC)

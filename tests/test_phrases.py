@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.benchmarks._phrases import Phrases
-from paribus.benchmarks._tool import FAILED, check_launch
 from paribus.errors import ParseError
+from paribus.readers.launches import FAILED, check_launch
+from paribus.readers.phrases import Phrases
 
 FEW = st.text(alphabet="ab é\ud800\n", min_size=1, max_size=4)
 

@@ -8,6 +8,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,7 +94,7 @@ def test_no_secret_of_the_environment_is_stored_or_printed(kind: str, tmp_path: 
     folder = tmp_path / "here"
     folder.mkdir()
     study = write_study(folder) if kind == "shell" else study_with_mpi(folder)
-    env = {**SECRETS, **SETTINGS}
+    env: dict[str, Any] = {**SECRETS, **SETTINGS}
     verbs = [
         ("run", study, "--out", "out"),
         ("report", "out", "--json"),

@@ -9,10 +9,10 @@ import pytest
 
 from mpis import each_mpi
 from paribus.benchmarks import BENCHMARKS
-from paribus.benchmarks._tags import untagged
 from paribus.host import LocalHost
 from paribus.launchers import launch
 from paribus.model import Command, Mpi, Placement
+from paribus.readers.tags import untagged
 
 FIXTURES = Path(__file__).parent / "fixtures"
 OPTIONS = {

@@ -25,13 +25,18 @@ if [ "$1" = after ]; then
         state=$(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null | cut -c1)
         [ -z "$state" ] || [ "$state" = Z ] || echo "rank-alive $2" >>journal
     done
-    [ ! -f daemon ] || {{ kill "$(cat daemon)" 2>/dev/null; rm -f daemon; }}
+    if [ -f daemon ]; then
+        kill "$(cat daemon)" 2>/dev/null
+        rm -f daemon
+    fi
 fi
 sh -c 'sleep {takes}; exit 0' </dev/null
-{daemon}
+if [ "$1 {daemon}" = "before True" ]; then
+    sleep 300 &
+    echo $! >daemon
+fi
 echo "$1- $2" >>journal
 """
-DAEMON = """[ "$1" != before ] || { sleep 300 & echo $! >daemon; }"""
 LAUNCH = """
 echo $$ >>"{folder}/ranks"
 echo "launch+" >>"{folder}/journal"
@@ -120,9 +125,7 @@ def _study(
 
 def _write_switch(arena: Arena, *, takes: float, daemon: bool) -> None:
     path = arena.folder / "switch"
-    path.write_text(
-        SWITCH.format(folder=arena.folder, takes=takes, daemon=DAEMON if daemon else "")
-    )
+    path.write_text(SWITCH.format(folder=arena.folder, takes=takes, daemon=daemon))
     path.chmod(0o755)
 
 

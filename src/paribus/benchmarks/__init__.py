@@ -18,105 +18,123 @@ from paribus.inputs import MOST_TEXT, read_bounded
 from paribus.model import Benchmark
 from paribus.trust import why_not
 
-_NAMES = (
-    "latency",
-    "bandwidth",
-    "bibandwidth",
-    "message_rate",
-    "bcast",
-    "allgather",
-    "allreduce",
-    "alltoall",
-    "barrier",
-    "triad",
-    "loader",
-    "osu_latency",
-    "osu_bw",
-    "osu_bibw",
-    "osu_mbw_mr",
-    "osu_multi_lat",
-    "osu_bcast",
-    "osu_allgather",
-    "osu_allreduce",
-    "osu_alltoall",
-    "osu_barrier",
-    "osu_put_latency",
-    "osu_get_latency",
-    "osu_init",
-    "imb_pingpong",
-    "imb_uniband",
-    "imb_biband",
-    "imb_bcast",
-    "imb_allgather",
-    "imb_allreduce",
-    "imb_alltoall",
-    "imb_barrier",
-    "npb_bt",
-    "npb_cg",
-    "npb_ep",
-    "npb_ft",
-    "npb_is",
-    "npb_lu",
-    "npb_mg",
-    "npb_sp",
-    "hpl",
-    "hpcc",
-    "hpcg",
-    "stream",
-    "babelstream",
-    "mixbench",
-    "pynamic",
-    "nccl_tests",
-    "nvbandwidth",
-    "p2p_bandwidth",
-    "lammps",
-    "qe",
-    "vasp",
-    "gromacs",
-    "pytorch_ddp",
-    "ib_write_bw",
-    "ib_write_lat",
-    "ib_send_bw",
-    "ib_send_lat",
-    "ib_read_bw",
-    "ib_read_lat",
-    "incast",
-    "iperf3",
-    "netperf",
-    "netperf_rr",
-    "qperf",
-    "sockperf",
-    "ucx_perftest",
-    "ucx_perftest_bw",
-    "fio",
-    "ior",
-    "mdtest",
-)
-"""Every benchmark by its name, which is its module's as well; `paribus list` keeps this order."""
+_FILES = {
+    "own": (
+        "latency",
+        "bandwidth",
+        "bibandwidth",
+        "message_rate",
+        "bcast",
+        "allgather",
+        "allreduce",
+        "alltoall",
+        "barrier",
+        "triad",
+        "loader",
+    ),
+    "osu": (
+        "osu_latency",
+        "osu_bw",
+        "osu_bibw",
+        "osu_mbw_mr",
+        "osu_multi_lat",
+        "osu_bcast",
+        "osu_allgather",
+        "osu_allreduce",
+        "osu_alltoall",
+        "osu_barrier",
+        "osu_put_latency",
+        "osu_get_latency",
+        "osu_init",
+    ),
+    "imb": (
+        "imb_pingpong",
+        "imb_uniband",
+        "imb_biband",
+        "imb_bcast",
+        "imb_allgather",
+        "imb_allreduce",
+        "imb_alltoall",
+        "imb_barrier",
+    ),
+    "npb": (
+        "npb_bt",
+        "npb_cg",
+        "npb_ep",
+        "npb_ft",
+        "npb_is",
+        "npb_lu",
+        "npb_mg",
+        "npb_sp",
+    ),
+    "hpl": ("hpl",),
+    "hpcc": ("hpcc",),
+    "hpcg": ("hpcg",),
+    "stream": ("stream",),
+    "babelstream": ("babelstream",),
+    "mixbench": ("mixbench",),
+    "pynamic": ("pynamic",),
+    "nccl_tests": ("nccl_tests",),
+    "nvbandwidth": ("nvbandwidth",),
+    "p2p_bandwidth": ("p2p_bandwidth",),
+    "lammps": ("lammps",),
+    "qe": ("qe",),
+    "vasp": ("vasp",),
+    "gromacs": ("gromacs",),
+    "pytorch_ddp": ("pytorch_ddp",),
+    "perftest": (
+        "ib_write_bw",
+        "ib_write_lat",
+        "ib_send_bw",
+        "ib_send_lat",
+        "ib_read_bw",
+        "ib_read_lat",
+    ),
+    "incast": ("incast",),
+    "iperf3": ("iperf3",),
+    "netperf": (
+        "netperf",
+        "netperf_rr",
+    ),
+    "qperf": ("qperf",),
+    "sockperf": ("sockperf",),
+    "ucx": (
+        "ucx_perftest",
+        "ucx_perftest_bw",
+    ),
+    "fio": ("fio",),
+    "ior": ("ior",),
+    "mdtest": ("mdtest",),
+}
+"""The files of this folder, each with its benchmarks; `paribus list` keeps this order."""
+
+_FILE_OF = {name: file for file, names in _FILES.items() for name in names}
 
 
 class _Benchmarks(Mapping[str, Benchmark]):
     """The benchmarks by name, each imported when it is first asked for."""
 
     def __getitem__(self, name: str) -> Benchmark:
-        if name not in _NAMES:
+        if name not in _FILE_OF:
             raise KeyError(name)
         return _imported(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_NAMES)
+        return iter(_FILE_OF)
 
     def __len__(self) -> int:
-        return len(_NAMES)
+        return len(_FILE_OF)
 
     def __contains__(self, name: object) -> bool:
-        return name in _NAMES
+        return name in _FILE_OF
 
 
 @cache
 def _imported(name: str) -> Benchmark:
-    benchmark: Benchmark = import_module(f"paribus.benchmarks.{name}").BENCHMARK
-    return benchmark
+    """Return a benchmark: a file holds one BENCHMARK, or BENCHMARKS of a family."""
+    held = vars(import_module(f"paribus.benchmarks.{_FILE_OF[name]}"))
+    several: tuple[Benchmark, ...] = held.get("BENCHMARKS") or (held["BENCHMARK"],)
+    return next(one for one in several if one.name == name)
 
 
 BENCHMARKS: Mapping[str, Benchmark] = _Benchmarks()

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
-from paribus.benchmarks._fio_json import of_json
-from paribus.benchmarks._fio_text import of_text
-from paribus.benchmarks._parameters import flag, one_of, positive
-from paribus.benchmarks._tool import line_at, line_of, path_or, refuse, tool
-from paribus.model import Case, Metric, Parameter, Program, Reading, Request
+from paribus.benchmarks.parameters import flag, one_of, positive
+from paribus.benchmarks.tool import path_or, tool
+from paribus.model import Case, Metric, Parameter, Program, Request
+from paribus.readers.fio import READER
 from paribus.units import parse_bytes
 
-_COMPLAINT = re.compile("fio: (?:pid=|failed|job|looks like|file hash)")
 _MODES = ("read", "write", "randread", "randwrite", "rw", "randrw")
 
 
@@ -46,19 +42,6 @@ def cases(request: Request) -> list[tuple[str, Case]]:
     return [(metric.name, Case.of(op=op)) for metric in METRICS for op in ops]
 
 
-def read(text: str) -> Reading:
-    """Return bandwidth, operations per second and latency, from JSON or from text."""
-    if (at := text.find("fio: ")) >= 0 and (found := _COMPLAINT.search(text, at)):
-        said = line_at(text, found.start()).strip()
-        refuse(f"fio says {said[said.find('fio: ') :][:160]!r}", line_of(text, found.start()))
-    if '"fio version"' in text:
-        return of_json(text)
-    if (at := text.find(";fio-")) >= 0:
-        said = "terse output (--minimal) says too little to be checked: let fio print JSON"
-        refuse(said, line_of(text, at))
-    return of_text(text)
-
-
 def _folder(value: object) -> str:
     if not isinstance(value, str) or not value.startswith("/"):
         raise ValueError('write the whole path of a folder, such as "/scratch"')
@@ -71,13 +54,13 @@ METRICS = (
     Metric("latency", "us", "lower"),
     Metric("latency_p99", "us", "lower", margin=0.1),
 )
+
+
 BENCHMARK = tool(
-    "fio",
+    READER,
     layer="storage",
     summary="fio: reads and writes of one file, each direction by itself",
     metrics=METRICS,
-    reader=read,
-    marks=('"fio version" :', "\nfio-3.", "\nfio-2.", ";fio-"),
     command=command,
     cases=cases,
     parameters={
@@ -94,14 +77,4 @@ BENCHMARK = tool(
     ranks=1,
     program="fio",
     get="Debian, Ubuntu, Fedora: fio; https://github.com/axboe/fio",
-    versions="3.1 to 3.38",
-    proof=(
-        "error 0 in every job; mode, block, engine, depth, jobs and O_DIRECT as asked; bytes,"
-        " operations and run time give bandwidth and rate; percentiles in order"
-    ),
-    means=(
-        "without O_DIRECT it is the page cache's speed; MB = 10^6; `latency` is submission plus"
-        " completion, its percentile completion alone; text has three digits; a small file may stay"
-        " in a device's cache"
-    ),
 )

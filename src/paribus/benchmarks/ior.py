@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from paribus.benchmarks._ior import read
-from paribus.benchmarks._parameters import flag, one_of, positive
-from paribus.benchmarks._tool import path_or, tool
+from paribus.benchmarks.parameters import flag, one_of, positive
+from paribus.benchmarks.tool import path_or, tool
 from paribus.model import Case, Metric, Parameter, Program, Request
+from paribus.readers.ior import READER
 from paribus.units import parse_bytes
 
 
@@ -35,12 +35,10 @@ def _folder(value: object) -> str:
 
 
 BENCHMARK = tool(
-    "ior",
+    READER,
     layer="storage",
     summary="IOR: all ranks write a file, then read it, one value for each repetition",
     metrics=(Metric("bandwidth", "MiB/s", "higher"), Metric("iops", "1/s", "higher")),
-    reader=read,
-    marks=(": MPI Coordinated Test of Parallel I/O", '"stoneWallingWearOut":'),
     command=command,
     cases=cases,
     optional=("iops",),
@@ -62,13 +60,4 @@ BENCHMARK = tool(
     },
     program="ior",
     get="https://github.com/hpc/ior: ./bootstrap && ./configure && make",
-    versions="3.2 to 4.1",
-    proof=(
-        "no ERROR; api, access, sizes, segments and repetitions as asked; a row for each direction"
-        " and repetition; bytes and time give the bandwidth, the summary its extremes and mean"
-    ),
-    means=(
-        "MiB = 2^20; the time from the first open to the last close; on one node a read comes from"
-        " the page cache unless O_DIRECT or -C with several nodes keeps it from there"
-    ),
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from paribus.benchmarks._nccl import FACTORS, case_of, read
-from paribus.benchmarks._parameters import flag, one_of, positive, sizes
-from paribus.benchmarks._tool import path_or, tool
+from paribus.benchmarks.parameters import flag, one_of, positive, sizes
+from paribus.benchmarks.tool import path_or, tool
 from paribus.model import Case, Metric, Parameter, Program, Request
+from paribus.readers.nccl import FACTORS, READER, case_of
 
 
 def command(request: Request) -> Program:
@@ -42,7 +42,7 @@ def cases(request: Request) -> Iterable[tuple[str, Case]]:
 
 
 BENCHMARK = tool(
-    "nccl_tests",
+    READER,
     layer="gpu",
     summary="nccl-tests: a collective of NCCL between GPUs, out of place and in place",
     metrics=(
@@ -51,8 +51,6 @@ BENCHMARK = tool(
         Metric("time_in_place", "us", "lower", margin=0.05),
         Metric("bus_bandwidth_in_place", "GB/s", "higher", margin=0.05),
     ),
-    reader=read,
-    marks=("# nThread ",),
     command=command,
     cases=cases,
     optional=("time_in_place", "bus_bandwidth_in_place"),
@@ -67,15 +65,4 @@ BENCHMARK = tool(
     },
     program="all_reduce_perf",
     get="https://github.com/NVIDIA/nccl-tests: make MPI=1",
-    versions="2.4 to 2.19; RCCL's rccl-tests",
-    proof=(
-        "settings and heading once, every rank and its device once and two at least, every size"
-        " that the settings announce, size / time = algbw, #wrong 0 at every size unless checked ="
-        " false, 0 values out of bounds, the average of the rows"
-    ),
-    means=(
-        "mean over iterations, without the first; bus bandwidth is algorithm bandwidth times what"
-        " the collective must send, so that it can be held against a link; rows of 0 bytes are"
-        " left out; in place some collectives are not checked by the program"
-    ),
 )

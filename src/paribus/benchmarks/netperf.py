@@ -1,110 +1,76 @@
-"""netperf's streams: bulk throughput of TCP or UDP."""
+"""netperf as benchmarks: streams of TCP or UDP, and requests with their responses."""
 
 from __future__ import annotations
 
 import re
 
-from paribus.benchmarks import _netperf
-from paribus.benchmarks._netperf import body_of, csv, megabits, pairs, seconds, setting, test_of
-from paribus.benchmarks._parameters import one_of, positive
-from paribus.benchmarks._tool import count, line_of, refuse, tool
-from paribus.model import Case, Metric, Parameter, Reading, Sample, Scalar
+from paribus.benchmarks.parameters import one_of, positive
+from paribus.benchmarks.tool import path_or, tool
+from paribus.model import Metric, Parameter, Program, Request
+from paribus.readers.netperf import READERS
 
-_SECONDS = r"(\d+\.\d\d)"
-_RATE = r"(\d+\.\d\d?)"
-_UNIT = r"(10\^\d+bits/s(?:ec)?|[KMG]?Bytes +/s(?:ec)?) *"
-# With -c or -C the processors' share comes after the rate.
-_TCP = re.compile(
-    r"secs\. +" + _UNIT + r"(% \w +% \w +us/KB +us/KB *)?\n\s*(\d+) +(\d+) +(\d+) +"
-    rf"{_SECONDS} +{_RATE}(?(2)(?: +-?\d+\.\d+){{4}}) *(?:\n|$)"
+_GET = "Debian, Ubuntu: netperf (non-free); https://github.com/HewlettPackard/netperf"
+_SECONDS = Parameter(10, positive, "-l: how long, in whole seconds")
+_KEYS = (
+    "THROUGHPUT,THROUGHPUT_UNITS,PROTOCOL,DIRECTION,ELAPSED_TIME,LOCAL_SEND_SIZE,REMOTE_SEND_SIZE,"
+    "REQUEST_SIZE,RESPONSE_SIZE,TRANSACTION_RATE,MEAN_LATENCY,P50_LATENCY,P90_LATENCY,P99_LATENCY,"
+    "LOCAL_SEND_THROUGHPUT,REMOTE_RECV_THROUGHPUT,LOCAL_TRANSPORT_RETRANS"
 )
-_UDP = re.compile(
-    r"secs +# +# +" + _UNIT + r"(% \w+ +us/KB *)?\n\s*"
-    rf"(\d+) +(\d+) +{_SECONDS} +(\d+) +(\d+) +{_RATE}(?(2)(?: +-?\d+\.\d+){{2}}) *\n"
-    rf" *(\d+) +{_SECONDS} +(\d+) +{_RATE}(?(2)(?: +-?\d+\.\d+){{2}}) *(?:\n|$)"
-)
-_LOST = 0.01
 
 
-def read(text: str) -> Reading:
-    """Return the throughput at the receiver."""
-    title, line, at, guards = body_of(text)
-    said = pairs(text, at) or csv(text, at)
-    test = test_of(title, line, said)
-    if test.endswith("RR"):
-        refuse(f"{test} is requests and responses: the benchmark netperf_rr", line)
-    lost = 0.0
-    if said:
-        for key in ("THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME"):
-            if key not in said:
-                refuse(f"{key} is missing: ask netperf for it", line)
-        rate = megabits(said["THROUGHPUT"], said["THROUGHPUT_UNITS"], line)
-        took = seconds(said["ELAPSED_TIME"], line)
-        sender = "REMOTE" if test == "TCP_MAERTS" else "LOCAL"
-        parameters = setting(said, f"{sender}_SEND_SIZE", line)
-        if {"LOCAL_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT"} & set(said) and sender == "LOCAL":
-            got = _number(said, "REMOTE_RECV_THROUGHPUT", line)
-            sent = _number(said, "LOCAL_SEND_THROUGHPUT", line)
-            if abs(got / float(said["THROUGHPUT"]) - 1) > 1e-4:
-                refuse(f"{said['THROUGHPUT']} is not what the other side received", line)
-            lost = 1 - got / sent
-    else:
-        rate, took, parameters, lost = _classic(text, at, test)
-    parameters |= {"test": test, "seconds": took}
-    if test == "UDP_STREAM" and lost > _LOST:
-        guards += (f"{lost:.1%} of the datagrams were lost: more was sent than the path takes",)
-    samples = (Sample("throughput", Case(), (rate,)),)
-    return Reading("netperf", "2", parameters, None, samples, guards=guards)
+def command(request: Request) -> Program:
+    """Return netperf's command line and the netserver that it talks to."""
+    asked = request.parameters
+    argv: tuple[str, ...] = (path_or(request, "netperf"), "-H", "{server}", "-p", "{port}")
+    argv += ("-l", str(asked["seconds"]), "-t", asked["test"], "--", "-k", _KEYS)
+    if asked.get("message"):
+        argv += ("-m", str(asked["message"]))
+    if asked.get("sizes"):
+        argv += ("-r", asked["sizes"])
+    server = argv[0].removesuffix("netperf") + "netserver"
+    return Program(argv, mpi=False, server=(server, "-D", "-p", "{port}"))
 
 
-def _number(said: dict[str, str], key: str, line: int) -> float:
-    return megabits(said.get(key, ""), "10^6bits/s", line)
+def _sizes(value: object) -> str:
+    if isinstance(value, str) and re.fullmatch(r"[1-9]\d{0,8},[1-9]\d{0,8}", value):
+        return value
+    raise ValueError('write bytes of request and response, such as "1,1"')
 
 
-def _classic(text: str, at: int, test: str) -> tuple[float, int, dict[str, Scalar], float]:
-    """Return rate, seconds, settings and share lost of the classic columns."""
-    pattern = _UDP if test == "UDP_STREAM" else _TCP
-    found = pattern.search(text, at)
-    if not found and test == "omni send":
-        refuse("columns of one's own choice: ask netperf for keys (-- -k)", line_of(text, at) + 1)
-    if not found:
-        refuse(f"expected the columns of {test}", line_of(text, at) + 1)
-    line = line_of(text, found.end() - 1)
-    if test == "UDP_STREAM":
-        sent, got, took = count(found[6], line), count(found[11], line), float(found[10])
-        rate = megabits(found[12], found[1], line)
-        if abs(got * int(found[4]) * 8 / 1e6 / max(took, 0.01) / rate - 1) > 0.02:
-            refuse(f"{got} messages in {took} s are not {rate} Mbit/s", line)
-        if got > sent:
-            refuse(f"{got} messages received of {sent} sent", line)
-        return rate, seconds(found[10], line), {"message": int(found[4])}, 1 - got / sent
-    rate = megabits(found[7], found[1], line)
-    return rate, seconds(found[6], line), {"message": count(found[5], line)}, 0.0
-
-
-BENCHMARK = tool(
-    "netperf",
-    layer="network",
-    summary="netperf: bulk throughput of TCP or UDP, as the receiver counts it",
-    metrics=(Metric("throughput", "Mbit/s", "higher"),),
-    reader=read,
-    marks=tuple(f"{name} TEST from " for name in ("STREAM", "MAERTS", "OMNI Send", "OMNI Receive")),
-    command=_netperf.command,
-    parameters={
-        "seconds": _netperf.SECONDS,
-        "test": Parameter("TCP_STREAM", one_of("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM"), "-t"),
-        "message": Parameter(None, positive, "-m: bytes of each send, instead of its own"),
-    },
-    ranks=1,
-    program="netperf",
-    get=_netperf.GET,
-    versions=_netperf.VERSIONS,
-    proof=(
-        "title once, test, message size and seconds as asked, the columns or keys whole; the figure"
-        " equals what the other side received"
+BENCHMARKS = (
+    tool(
+        READERS["netperf"],
+        layer="network",
+        summary="netperf: bulk throughput of TCP or UDP, as the receiver counts it",
+        metrics=(Metric("throughput", "Mbit/s", "higher"),),
+        command=command,
+        parameters={
+            "seconds": _SECONDS,
+            "test": Parameter("TCP_STREAM", one_of("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM"), "-t"),
+            "message": Parameter(None, positive, "-m: bytes of each send, instead of its own"),
+        },
+        ranks=1,
+        program="netperf",
+        get=_GET,
     ),
-    means=(
-        "goodput above TCP or UDP, 10^6 bits; one process on each side, so a core may be the limit;"
-        " where the confidence that netperf was asked for was not reached, Paribus says so too"
+    tool(
+        READERS["netperf_rr"],
+        layer="network",
+        summary="netperf: requests and their responses, one at a time, over TCP or UDP",
+        metrics=(
+            Metric("transactions", "trans/s", "higher"),
+            Metric("latency", "us", "lower"),
+            Metric("latency_p99", "us", "lower", margin=0.1),
+        ),
+        command=command,
+        optional=("latency", "latency_p99"),
+        parameters={
+            "seconds": _SECONDS,
+            "test": Parameter("TCP_RR", one_of("TCP_RR", "UDP_RR"), "-t"),
+            "sizes": Parameter("1,1", _sizes, "-r: bytes of request and response"),
+        },
+        ranks=1,
+        program="netperf",
+        get=_GET,
     ),
 )

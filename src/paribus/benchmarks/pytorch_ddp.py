@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from paribus.benchmarks._apps import absolute, word, words
-from paribus.benchmarks._images import MARKS, read
-from paribus.benchmarks._parameters import positive
-from paribus.benchmarks._tool import path_or, tool
+from paribus.benchmarks.parameters import absolute, positive, word, words
+from paribus.benchmarks.tool import path_or, tool
 from paribus.model import Metric, Parameter, Program, Request
+from paribus.readers.pytorch import READER
 
 
 def command(request: Request) -> Program:
@@ -25,12 +24,10 @@ def command(request: Request) -> Program:
 
 
 BENCHMARK = tool(
-    "pytorch_ddp",
+    READER,
     layer="application",
     summary="PyTorch DDP: training of a network, images per second of all ranks together",
     metrics=(Metric("throughput", "images/s", "higher"),),
-    reader=read,
-    marks=MARKS,
     command=command,
     parameters={
         "script": Parameter(
@@ -43,13 +40,4 @@ BENCHMARK = tool(
     },
     program="torchrun",
     get="https://pytorch.org, and a training script: the table Images per second",
-    versions="the four kinds of lines of the table Images per second",
-    proof=(
-        "first and last line of its kind once, every value of a numbered sequence, no traceback,"
-        " mean and total where they are printed, ranks, model and batch as asked"
-    ),
-    means=(
-        "a value per interval that the script times; whether loading the data is in it depends on"
-        " the script; kinds of lines are never compared with each other"
-    ),
 )

@@ -6,7 +6,6 @@ Everything else is left out by name, in sentences that say what differs.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -14,26 +13,10 @@ from dataclasses import dataclass, field, replace
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare.logs import Log
 from paribus.model import Case, Scalar
+from paribus.readers.known import reader_of
+from paribus.readers.reader import WORK
 from paribus.tables.cases import case_key
 from paribus.units import count
-
-WORK = "work."
-"""Facts of a log under this prefix say what was computed: two arms must agree in them."""
-
-SAME_WORK = 1e-6
-"""Relative difference up to which figures of the work count as the same: rounding in a sum."""
-
-SAME_TRAJECTORY = 0.01
-"""The same for LAMMPS, at least: atoms that differ in the last bit move apart within some hundred
-steps. Temperatures of N atoms then scatter by sqrt(2 / 3N) of themselves (Allen and Tildesley,
-Computer Simulation of Liquids), so that two of the same work differ by less than 10 / sqrt(3N),
-five times their standard deviation: 3.2 % for 32,000 atoms. Two process grids of two ranks differed
-there by 0.5 % in temperature and 0.1 % in energy after 2,500 steps, and with 2,048 atoms by 1.7 and
-0.3 % after 10,000 (in.lj, 2026-11-21)."""
-
-_SCATTERING = re.compile(r"P(ress|[xyz]{2})|[cfv]_.*")
-"""Thermo output of LAMMPS that says nothing of the work: pressures, which scatter around a value
-that may be zero (4 and 22 % in the same launches), and what an input computes by itself."""
 
 Key = tuple[str, tuple[tuple[str, Scalar], ...], int | None, str]
 """What two logs must share to be compared: tool, parameters, ranks, and cases (see `_kinds`)."""
@@ -223,17 +206,13 @@ def other_work(one: Log, other: Log) -> list[str]:
     What the figure of merit is divided by is none: a time per iteration is that of one iteration.
     """
     per = BENCHMARKS[one.reading.benchmark].metrics[0].name
-    mine, others = one.reading.facts, other.reading.facts
-    keys = {key: key.rpartition(".")[2] for key in (*mine, *others) if key.startswith(WORK)}
-    tolerance = SAME_WORK
-    if one.reading.benchmark == "lammps":
-        keys = {key: name for key, name in keys.items() if not _SCATTERING.fullmatch(name)}
-        atoms = int(str(one.reading.parameters["atoms"]).rpartition("/")[2])  # of the last run
-        tolerance = max(SAME_TRAJECTORY, 10 / math.sqrt(3 * atoms))
+    reader = reader_of(one.reading.benchmark)
+    mine, others = reader.work(one.reading), reader.work(other.reading)
     return [
         key
-        for key in keys
-        if not _is_divisor(key, per) and not _alike(mine.get(key), others.get(key), tolerance)
+        for key in {**mine.facts, **others.facts}
+        if not _is_divisor(key, per)
+        and not _alike(mine.facts.get(key), others.facts.get(key), mine.tolerance)
     ]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import cache
 from io import FileIO
 from itertools import chain, repeat
 from multiprocessing import get_context
@@ -19,12 +20,14 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from paribus.benchmarks import nvidia_topo
-from paribus.benchmarks._tool import FAILED, HEAD, line_at, plain
 from paribus.compare.recognise import Found, Seen, look, readings
 from paribus.errors import ParseError
 from paribus.inputs import open_regular
 from paribus.model import Case, Reading, Sample
+from paribus.readers import nvidia_topo
+from paribus.readers.known import readers
+from paribus.readers.launches import FAILED
+from paribus.readers.text import HEAD, line_at, plain
 from paribus.units import count
 
 MOST_BYTES = 256 << 20
@@ -36,18 +39,6 @@ SHARE = 8 << 20
 
 GROUP = 1 << 20
 """Bytes of files that are held at a time, those of one tool to be read one after the other."""
-
-BEFORE = (
-    *FAILED,
-    "This test requires ",
-    "Unrecognized argument",
-    "Unable to find the Infiniband/RoCE device",
-    "are you sure there is a netserver listening",
-    "iperf3: error - ",
-    ">>> Need at least ",
-    "cannot open file hpccinf.txt",
-)
-"""What launchers say of a launch that failed, and tools before they say their name."""
 
 FAILED_LAUNCH = "is of a launch that failed:"
 
@@ -197,10 +188,17 @@ def _no_tool(text: str) -> str:
     """Return why a text is of no tool: a launch may have failed before its tool said its name."""
     if nvidia_topo.recognise(text):
         return _wiring(text)
-    found = [at for mark in BEFORE if (at := text.find(mark)) >= 0]
+    found = [at for said in _failures() if (at := text.find(said)) >= 0]
     if not found:
         return "is no output of a tool that is known here"
     return f"{FAILED_LAUNCH} {line_at(text, min(found)).strip()[:160]!r}"
+
+
+@cache
+def _failures() -> tuple[str, ...]:
+    """Return what launchers say of a launch that failed, and tools before they say their name."""
+    tools = (said for reader in readers().values() for said in reader.complaints)
+    return (*FAILED, *dict.fromkeys(tools))
 
 
 def _wiring(text: str) -> str:

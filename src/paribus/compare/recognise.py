@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
-from paribus.benchmarks import BENCHMARKS, kernel_logs
-from paribus.benchmarks._phrases import Phrases
-from paribus.benchmarks._tool import FAILED, HEAD, READERS
-from paribus.compare.dates import started
 from paribus.errors import ParseError
 from paribus.model import Reading
+from paribus.readers.known import readers
+from paribus.readers.launches import FAILED
+from paribus.readers.phrases import Phrases
+from paribus.readers.text import HEAD
 
 MOST_CUT = 16 << 20
 """Characters of a text up to which it is searched for several outputs, one after the other."""
-
-Reader = Callable[[str], Reading]
 
 
 class Found(NamedTuple):
@@ -35,10 +33,10 @@ class Found(NamedTuple):
 def _marks() -> Mapping[str, tuple[str, ...]]:
     """Return each mark with the tools whose it is: every tool's output has one near its start."""
     found: dict[str, tuple[str, ...]] = {}
-    for benchmark in BENCHMARKS.values():
-        for mark in benchmark.marks:
-            found[mark] = (*found.get(mark, ()), benchmark.name)
-    return {**found, kernel_logs.MARK: (kernel_logs.TOOL,)}
+    for reader in readers().values():
+        for mark in reader.marks:
+            found[mark] = (*found.get(mark, ()), reader.name)
+    return found
 
 
 @cache
@@ -83,20 +81,6 @@ def _order() -> Mapping[str, int]:
     return {name: at for at, name in enumerate(names)}
 
 
-def _reader(tool: str, clean: bool) -> Reader:
-    if tool == kernel_logs.TOOL:
-        return kernel_logs.read
-    reader = READERS[tool] if clean else BENCHMARKS[tool].read
-    assert reader is not None  # whoever has marks has a reader
-    return reader
-
-
-def _is_of(tool: str, text: str) -> bool:
-    """Return whether a tool takes a text for its own: HPL does not where HPCC printed it."""
-    benchmark = BENCHMARKS.get(tool)
-    return benchmark is None or benchmark.recognise is None or benchmark.recognise(text)
-
-
 def readings(text: str, seen: Seen) -> tuple[list[Found], list[tuple[str, str]]]:
     """Return what a text holds, and what it holds of a tool that was refused: tool and sentence.
 
@@ -129,10 +113,12 @@ def _whole(
     found, problems = [], []
     likely = tools(near)
     for tool in likely:
-        if len(likely) > 1 and not _is_of(tool, text):
+        reader = readers()[tool]
+        if len(likely) > 1 and not reader.recognise(text):  # HPL's own, or printed by HPCC?
             continue
         try:
-            found.append(Found(part, _reader(tool, clean)(text), started(tool, text)))
+            reading = reader.read_clean(text) if clean else reader.read(text)
+            found.append(Found(part, reading, reader.started(text)))
         except ParseError as error:
             line = f", line {before + error.line}" if error.line else ""
             problems.append((tool, f"{tool}: {error.cause}{line}"))

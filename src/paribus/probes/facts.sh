@@ -151,6 +151,7 @@ paths_of_devices() {
     # shellcheck disable=SC2013 # their paths have no blanks
     for class in $(grep -a -l -E '@CLASSES@' /sys/bus/pci/devices/*/class 2>/dev/null); do
         device=${class%/class}
+        # shellcheck disable=SC2043 # a list, once it is filled in
         for name in @DEVICE@; do
             printf '%s\n' "$device/$name"
         done

@@ -1,0 +1,153 @@
+"""Paribus' own kernels as benchmarks: parameters, command line, metrics (docs/kernels.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from paribus.benchmarks.parameters import one_of, positive, real, sizes
+from paribus.model import Benchmark, Metric, Parameter, Program, Request
+from paribus.readers import kernel as kernel_text
+
+# Both sides of the usual protocol switches (4, 8, 16, 64 KiB: eager limits, single copy, pipeline).
+SIZES = "8 B, 64 B, 512 B, 2 KiB, 4 KiB, 8 KiB, 16 KiB, 32 KiB, 64 KiB, 128 KiB, 256 KiB, 1 MiB"
+
+# docs/statistics.md, "margin": collectives vary more than the wire does.
+_COLLECTIVE = Metric("time", "us", "lower", margin=0.05)
+_BANDWIDTH = Metric("bandwidth", "MB/s", "higher")
+
+
+def native(
+    kernel: str,
+    *,
+    layer: str,
+    summary: str,
+    metrics: tuple[Metric, ...],
+    bytes: str | None = SIZES,  # noqa: A002 - the study's own word
+    like: bool = True,
+    extra: Mapping[str, Parameter] | None = None,
+    libraries: bool = False,
+) -> Benchmark:
+    """Return the benchmark of one native kernel; `bytes` of None: it has no sizes."""
+    parameters: dict[str, Parameter] = {}
+    if bytes is not None:
+        parameters["bytes"] = Parameter(
+            sizes(bytes.split(", ")), sizes, 'message sizes: ["8 B", "4 KiB"] or "1 B : 1 MiB"'
+        )
+    if not libraries:
+        parameters |= {
+            "samples": Parameter(None, positive, "samples per case at most, instead of 200"),
+            "iterations": Parameter(
+                None, positive, "iterations per sample, instead of as many as the clock needs"
+            ),
+            "delay_us": Parameter(None, real, "wait this long in every operation: a known answer"),
+            "delay_share": Parameter(None, real, "wait this share of the operation's own time"),
+        }
+    if like:
+        parameters["like"] = Parameter(
+            "paribus", one_of("paribus", "osu", "imb"), "measure as this program defines it"
+        )
+    return Benchmark(
+        name=kernel,
+        layer=layer,
+        summary=summary,
+        metrics=metrics,
+        command=partial(command, kernel, libraries),
+        parse=partial(kernel_text.read_asked, kernel),
+        parameters={**parameters, **(extra or {})},
+    )
+
+
+def command(kernel: str, libraries: bool, request: Request) -> Program:
+    """Return the kernel's command line: every parameter that was set, and the ranks to refuse."""
+    argv = ["--ranks", str(request.ranks)]
+    for key, value in request.parameters.items():
+        if value is not None:
+            text = ",".join(map(str, value)) if key == "bytes" else str(value)
+            argv += [f"--{key.replace('_', '-')}", text]
+    count, functions = (request.parameters.get(key) for key in ("count", "functions"))
+    return Program(tuple(argv), kernel, (int(count), int(functions)) if libraries else None)  # type: ignore[arg-type]
+
+
+BENCHMARKS = (
+    native(
+        "latency",
+        layer="point to point",
+        summary="half the round trip of a message between two ranks",
+        metrics=(Metric("latency", "us", "lower", small_us=2.0),),
+    ),
+    native(
+        "bandwidth",
+        layer="point to point",
+        summary="windows of 64 messages from rank 0 to rank 1",
+        metrics=(_BANDWIDTH,),
+    ),
+    native(
+        "bibandwidth",
+        layer="point to point",
+        summary="windows of 64 messages in both directions at once, summed",
+        metrics=(_BANDWIDTH,),
+    ),
+    native(
+        "message_rate",
+        layer="point to point",
+        summary="messages per second of all pairs of ranks at once, summed",
+        metrics=(Metric("message_rate", "msg/s", "higher"),),
+        bytes="8 B, 64 B, 512 B, 2 KiB, 8 KiB, 64 KiB",
+    ),
+    native(
+        "bcast", layer="collective", summary="a message from rank 0 to all", metrics=(_COLLECTIVE,)
+    ),
+    native(
+        "allgather",
+        layer="collective",
+        summary="every rank's message to every rank",
+        metrics=(_COLLECTIVE,),
+    ),
+    native(
+        "allreduce",
+        layer="collective",
+        summary="the sum of a vector, at every rank",
+        metrics=(_COLLECTIVE,),
+    ),
+    native(
+        "alltoall",
+        layer="collective",
+        summary="a message from each rank to each rank",
+        metrics=(_COLLECTIVE,),
+    ),
+    native(
+        "barrier",
+        layer="collective",
+        summary="the time until the last rank may leave a barrier",
+        metrics=(_COLLECTIVE,),
+        bytes=None,
+    ),
+    # STREAM's rule asks for arrays of four times the last-level cache; 64 MiB holds up to 16 MiB
+    # per rank. Larger caches: set `bytes`.
+    native(
+        "triad",
+        layer="memory",
+        summary="memory bandwidth of a[i] = b[i] + s * c[i], all ranks at once, summed",
+        metrics=(Metric("bandwidth", "GB/s", "higher"),),
+        bytes="64 MiB",
+        like=False,
+    ),
+    native(
+        "loader",
+        layer="start-up",
+        summary="opening many shared libraries from all ranks at once, as Python applications do",
+        metrics=(
+            Metric("load", "ms", "lower", margin=0.05),
+            Metric("first_call", "ms", "lower", margin=0.05),
+            Metric("startup", "ms", "lower", margin=0.05),
+        ),
+        bytes=None,
+        like=False,
+        libraries=True,
+        extra={
+            "count": Parameter(100, positive, "shared libraries to open"),
+            "functions": Parameter(50, positive, "functions in each of them"),
+        },
+    ),
+)

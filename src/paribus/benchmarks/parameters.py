@@ -1,0 +1,115 @@
+"""Readers of the parameters that a study sets on a benchmark: TOML value in, checked value out.
+
+All raise ValueError with the mend; the study loader adds file and key.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from paribus.units import parse_bytes
+
+
+def sizes(value: Any) -> list[int]:
+    """Return message sizes in bytes, each once, in the order given.
+
+    A list, or a range that doubles from its low end to its high end, both included.
+
+    >>> sizes(["8 B", "4 KiB"]), sizes("1 B : 6 B"), sizes(64)
+    ([8, 4096], [1, 2, 4, 6], [64])
+    """
+    if isinstance(value, str) and ":" in value:
+        low, _, high = value.partition(":")
+        found = _doubled(parse_bytes(low), parse_bytes(high), value)
+    else:
+        items = value if isinstance(value, list | tuple) else [value]
+        if not items or not all(isinstance(item, str | int) for item in items):
+            raise ValueError('write sizes such as ["8 B", "4 KiB"], or a range "1 B : 1 MiB"')
+        found = [parse_bytes(item) for item in items]
+    if len(set(found)) != len(found):
+        raise ValueError("a size is there twice")
+    if min(found) < 1 or max(found) >= 2**31:
+        raise ValueError("sizes go from 1 B to 2147483647 B, the most that MPI counts in one call")
+    return found
+
+
+def _doubled(low: int, high: int, text: str) -> list[int]:
+    if not 1 <= low <= high:
+        raise ValueError(f"{text!r}: a range goes from 1 B or more up, such as '1 B : 1 MiB'")
+    found = [low]
+    while found[-1] * 2 < high:
+        found.append(found[-1] * 2)
+    return found if found[-1] == high else [*found, high]
+
+
+def positive(value: Any) -> int:
+    """Return a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**31:
+        raise ValueError("use a whole number of at least 1")
+    return value
+
+
+def threads(value: Any) -> int | str:
+    """Return a whole number of threads, or "all": those that the cores of the arm give a rank."""
+    if value == "all":
+        return "all"
+    try:
+        return positive(value)
+    except ValueError:
+        raise ValueError('use a whole number of at least 1, or "all"') from None
+
+
+def wanted_threads(asked: Mapping[str, Any]) -> int:
+    """Return the parameter "threads" as a Program takes it: 0 for "all"."""
+    return 0 if asked["threads"] == "all" else int(asked["threads"])
+
+
+def real(value: Any) -> float:
+    """Return a number that is not negative, such as a delay."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("use a number, such as 0.05")
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError("use a number that is not negative, such as 0.05")
+    return float(value)
+
+
+def one_of(*words: str) -> Callable[[Any], str]:
+    """Return a reader that takes one of `words`."""
+
+    def read(value: Any) -> str:
+        if value not in words:
+            raise ValueError("use one of " + ", ".join(f'"{word}"' for word in words))
+        return str(value)
+
+    return read
+
+
+def flag(value: Any) -> bool:
+    """Return true or false."""
+    if not isinstance(value, bool):
+        raise ValueError("use true or false")
+    return value
+
+
+def word(value: Any) -> str:
+    """Return a text that is not empty, such as a path; raises ValueError for anything else."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("write it in quotes")
+    return value
+
+
+def absolute(value: Any) -> str:
+    """Return an absolute path: a launch has a directory of its own, where no other is found."""
+    path = word(value)
+    if not path.startswith("/"):
+        raise ValueError("write an absolute path, such as '/home/me/input'")
+    return path
+
+
+def words(value: Any) -> list[str]:
+    """Return a list of texts, such as more arguments of a program."""
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        raise ValueError('write a list of texts, such as ["-sf", "omp"]')
+    return list(value)

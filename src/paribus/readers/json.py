@@ -1,0 +1,68 @@
+"""JSON that tools print: one document in a text, and the values in it, each checked."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+from paribus.readers.text import line_of, once, refuse
+
+
+def document(text: str, mark: str) -> dict[str, Any]:
+    """Return the JSON object that holds `mark`, which must be in `text` exactly once.
+
+    It begins with a brace at the beginning of a line; what stands before it and after it is passed
+    over. Raises ParseError for what is not JSON, for NaN and for a key with two values.
+    """
+    at = once(text, mark)
+    start = 0 if text.startswith("{") else text.rfind("\n{", 0, at) + 1
+    if text[start : start + 1] != "{":
+        refuse("the JSON does not begin with '{'", line_of(text, at))
+    try:
+        found, _ = _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        refuse(f"is not whole JSON: {error.msg}", error.lineno)
+    except RecursionError:
+        refuse("is not JSON of this tool: nested too deep", line_of(text, start))
+    if text.find(mark, start) < at or not isinstance(found, dict):
+        refuse("is not JSON of this tool", line_of(text, start))
+    return found
+
+
+def inner(tree: Any, *path: str | int) -> Any:
+    """Return what `path` leads to; raises ParseError with the part of it that is missing."""
+    found = tree
+    try:
+        for step in path:
+            found = found[step]
+    except (KeyError, IndexError, TypeError):
+        inner(tree, *path[:-1])  # refuses what leads there, if that is missing already
+        refuse(f"{'.'.join(map(str, path))} is missing")
+    return found
+
+
+def amount(tree: Any, *path: str | int, zero: bool = False) -> float:
+    """Return the number that `path` leads to: finite, and above zero unless `zero` may be."""
+    value = inner(tree, *path)
+    if type(value) not in (int, float):
+        refuse(f"{'.'.join(map(str, path))} is {str(value)[:40]!r}, not a number")
+    if not (0 <= value < math.inf) or (value == 0 and not zero):
+        refuse(f"{'.'.join(map(str, path))} is {value}: not a measurement")
+    return float(value)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):  # iperf3 repeats keys for each stream, with the same value
+        for key, value in pairs:
+            if found[key] != value:
+                refuse(f"the JSON has {key!r} twice, with different values")
+    return found
+
+
+def _constant(word: str) -> NoReturn:
+    refuse(f"{word} is not a measurement")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)

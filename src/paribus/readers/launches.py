@@ -1,0 +1,39 @@
+"""What launchers, MPI libraries and resource managers say of a launch that failed."""
+
+from __future__ import annotations
+
+from paribus.readers.phrases import Phrases
+from paribus.readers.text import line_at, line_of, refuse
+
+FAILED = (
+    "There are not enough slots available",
+    "as it could not access",
+    "mpirun has detected an attempt to run as root",
+    "The user-provided time limit for job execution",
+    "are unable to reach each other",
+    "noticed that process rank",
+    "detected that one or more processes exited",
+    "MPI_ABORT was invoked",
+    "MPI_ERRORS_ARE_FATAL",
+    "BAD TERMINATION OF ONE OF YOUR APPLICATION",
+    "application called MPI_Abort",
+    "Fatal error in internal_",
+    "Fatal error in PMPI_",
+    "Caught signal ",
+    "Segmentation fault",
+    "DUE TO TIME LIMIT",
+    "srun: error: ",
+    "slurmstepd: error: ",
+    "=>> PBS: job killed",
+)
+"""What launchers, MPI libraries and resource managers say of a launch that failed."""
+
+
+_FAILED = Phrases(FAILED)
+
+
+def check_launch(text: str) -> None:
+    """Raise ParseError where a launcher, an MPI library or a resource manager says it failed."""
+    if said := _FAILED.within(text):
+        at = text.find(said[0])
+        refuse(f"the launch failed: {line_at(text, at).strip()[:160]!r}", line_of(text, at))

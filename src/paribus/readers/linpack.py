@@ -1,0 +1,148 @@
+"""What HPL (2.0 to 2.3) and the HPL inside HPCC print: settings, rows, residuals.
+
+A row gives N and a time with two decimals beside the Gflop/s; the operations are known
+(HPL_pdtest.c: 2/3 N^3 + 3/2 N^2), so that one can be checked against the other.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from itertools import islice, product
+from typing import NamedTuple
+
+from paribus.readers.text import line_of, refuse
+
+_CORE = re.compile(r"\nCore: (\w+)[ \t]*(?![^\n])")
+_SETTING = re.compile(r"^([A-Z][A-Z0-9]*) +: ([\t -~]*(?:\n(?: {6}[\t -~]*|[ \t]*))*)$", re.M)
+"""A setting with its values: more of them are on lines that are indented."""
+
+_LINE = re.compile(
+    r"\n(?:W([RC]\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d\d) +(\d\.\d+e[+-]\d\d)"
+    r"(?: +\( *(\d\.\d+e[+-]\d\d)\))?"
+    r"|\|\|Ax-b\|\|_oo/\(eps\*[^=\n]*= +([0-9.]+(?:e[+-]\d\d)?) \.{6} (PASSED|FAILED))"
+    r"[ \t]*(?![^\n])"
+)
+_TOTALS = re.compile(
+    r"\nFinished +(\d+) tests with the following results:\n"
+    r" +(\d+) tests completed and passed residual checks,\n"
+    r" +(\d+) tests completed and failed residual checks,\n"
+    r" +(\d+) tests skipped because of illegal input values\.(?![^\n])"
+)
+_LIMIT = re.compile(r"\n- Computational tests pass if scaled residuals are less than +(\d+\.\d+)\n")
+_Line = tuple[str, str, str, str, str, str, str, str, str, str]
+"""What _LINE holds of a row, whose last two words are "", or of a residual, whose first are.
+
+Between them is the share of each GPU, which NVIDIA's binary prints after the speed since 2023.
+"""
+
+_LISTS = ("PFACT", "NBMIN", "NDIV", "RFACT", "BCAST", "DEPTH")
+
+
+class Row(NamedTuple):
+    """One solved system: its encoded variant, its parameters, and its Gflop/s."""
+
+    variant: str
+    n: int
+    nb: int
+    p: int
+    q: int
+    gflops: float
+
+
+def cores(text: str) -> dict[str, str]:
+    """Return the kernels that OpenBLAS chose, as a fact; nothing where it did not say."""
+    found = sorted(set(_CORE.findall("\n" + text))) if "Core: " in text else []
+    return {"lib.blas.core": "/".join(found)} if found else {}
+
+
+def settings(text: str, start: int) -> dict[str, list[str]]:
+    """Return the values that HPL says it will use, by name, each as a list of words."""
+    begin = text.find("The following parameter values will be used:", start)
+    if begin < 0:
+        refuse("HPL does not say which settings it uses")
+    block = text[text.find("\n", begin) : text.find("\n---", begin)]
+    parts = _SETTING.split(block)
+    between, names, values = parts[::3], parts[1::3], parts[2::3]
+    if other := "".join(between).strip():
+        refuse(
+            f"expected a setting of HPL, got {other.splitlines()[0][:60]!r}", line_of(text, begin)
+        )
+    found = dict(zip(names, map(str.split, values), strict=True))
+    if len(found) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        refuse(f"the setting {twice} is there twice", line_of(text, begin))
+    if missing := [key for key in ("N", "NB", "P", "Q", *_LISTS) if not found.get(key)]:
+        refuse(f"the setting {missing[0]} of HPL is missing", line_of(text, begin))
+    return found
+
+
+def rows(text: str, start: int, said: dict[str, list[str]]) -> list[Row]:
+    """Return the solved systems after `start`, as many as the settings `said` ask for.
+
+    Raises ParseError where one is missing or its residual is not below the limit.
+    """
+    limit = _LIMIT.search(text, start)
+    if limit is None:
+        refuse("the limit of the residuals is missing", line_of(text, start))
+    lines = _LINE.findall(text, start)
+    for number, line in enumerate(lines):
+        # A row, its residual, the next row.
+        if wrong := _wrong_residual(line, limit[1]) if number % 2 else _wrong_row(line):
+            at = next(islice(_LINE.finditer(text, start), number, None)).start() + 1
+            refuse(wrong, line_of(text, at))
+    _check_count(text, start, lines, said)
+    return [
+        Row(variant, int(n), int(nb), int(p), int(q), float(gflops))
+        for variant, n, nb, p, q, _, gflops, _, _, _ in lines[::2]
+    ]
+
+
+def _wrong_row(line: _Line) -> str:
+    """Return what is wrong with what should be a row, "" if nothing."""
+    _, n, _, p, q, seconds, speed, share, residual, _ = line
+    if residual:
+        return "a residual without the row that it belongs to"
+    gflops = float(speed)
+    if not (gflops > 0 and int(n)):
+        return f"{speed} Gflop/s is not a figure"
+    right = operations(int(n)) * 1e-9 / gflops
+    if abs(right - float(seconds)) > 0.006 + 1e-3 * right:
+        return f"{speed} Gflop/s for {seconds} s are not the work of N = {n}"
+    if share and abs(float(share) * int(p) * int(q) - gflops) > 1e-3 * gflops:
+        return f"{speed} Gflop/s are not {share} of each of {p} times {q} GPUs"
+    return ""
+
+
+def _wrong_residual(line: _Line, limit: str) -> str:
+    """Return what is wrong with what should be the residual of a row, "" if nothing."""
+    residual, word = line[8:]
+    if not residual:
+        return "the row before has no residual check"
+    if word == "FAILED" or not float(residual) < float(limit):
+        return f"residual check failed: {residual} is not below {limit}"
+    return ""
+
+
+def _check_count(text: str, start: int, lines: list[_Line], said: dict[str, list[str]]) -> None:
+    totals = _TOTALS.findall(text, start)
+    if len(totals) != 1:
+        refuse("the counts of passed and failed tests are missing")
+    finished, passed, failed, skipped = map(int, totals[0])
+    if failed or skipped or finished != passed:
+        refuse(f"of {finished} tests {failed} failed and {skipped} were skipped")
+    solved = lines[::2]
+    if not (2 * len(solved) == len(lines) == 2 * passed > 0):
+        had = f"{len(solved)} rows and {len(lines) // 2} residuals"
+        refuse(f"{passed} tests passed, but there are {had}")
+    grids = zip(said["P"], said["Q"], strict=False)
+    asked = {(n, nb, *grid) for n, nb, grid in product(said["N"], said["NB"], grids)}
+    if asked != {line[1:5] for line in solved}:
+        refuse("the rows are not those of the settings N, NB, P and Q")
+    if len(solved) != len(asked) * math.prod(len(said[key]) for key in _LISTS):
+        refuse("there are fewer rows than the settings ask for")
+
+
+def operations(n: int) -> float:
+    """Return the floating-point operations that HPL counts (HPL_pdtest.c)."""
+    return n * n * (2 / 3 * n + 3 / 2)

@@ -1,0 +1,64 @@
+"""`nvidia-smi topo -m`: how GPUs and network adapters hang together. Facts, not figures.
+
+Nothing is timed, so it is no benchmark and has no place in the list: it says of a machine which
+links are between which devices. That is the signature of a PCIe or NVLink topology, and two arms
+are laid side by side by it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from paribus.model import Scalar
+from paribus.readers.text import line_of, plain, refuse
+
+_HEADING = re.compile(r"^[ \t]*(GPU0(?:[ \t]+\S+)*?)[ \t]+CPU Affinity\b.*$", re.M)
+_DEVICE = re.compile(r"GPU\d+|NIC\d+|mlx\d_\d+|\w+_\d+")
+_LINK = re.compile(r"NV\d+|PIX|PXB|PHB|NODE|SYS|PSB|SOC")
+_NIC = re.compile(r"^[ \t]+(NIC\d+):[ \t]+(\S+)[ \t]*$", re.M)
+
+
+def recognise(text: str) -> bool:
+    """Return whether `text` holds such a matrix."""
+    return _HEADING.search(plain(text)) is not None
+
+
+def read(text: str) -> dict[str, Scalar]:
+    """Return facts: `gpu.topology.A.B` to the link between A and B, and `gpu.topology.gpus`.
+
+    Adapters that are called NIC0 and so on bear the names of the NIC legend. Raises ParseError
+    where the matrix is not whole, contradicts itself, or is there twice.
+    """
+    text = plain(text)
+    headings = list(_HEADING.finditer(text))
+    if len(headings) != 1:
+        refuse(f"the heading 'GPU0 ... CPU Affinity' is there {len(headings)} times, not once")
+    at = headings[0].end() + 1
+    devices = headings[0][1].split()
+    first = line_of(text, at)
+    if not all(_DEVICE.fullmatch(device) for device in devices):
+        refuse("the heading names something that is neither GPU nor adapter", first - 1)
+    names = {nic: f"{name}" for nic, name in _NIC.findall(text)}
+    rows: list[list[str]] = []
+    for number, line in enumerate(text[at:].split("\n")[: len(devices)], first):
+        words = line.split()
+        if not words or words[0] != devices[len(rows)]:
+            refuse(f"expected the row of {devices[len(rows)]}, got {line.strip()[:60]!r}", number)
+        cells = words[1 : 1 + len(devices)]
+        for column, cell in enumerate(cells):
+            if cell != "X" if column == len(rows) else not _LINK.fullmatch(cell):
+                refuse(f"{cell!r} is no link", number)
+        if len(cells) != len(devices):
+            refuse(f"{len(cells)} links in a row of {len(devices)}", number)
+        rows.append(cells)
+    if len(rows) != len(devices):
+        refuse(f"{len(rows)} rows of {len(devices)} devices", first)
+    gpus = sum(device.startswith("GPU") for device in devices)
+    facts: dict[str, Scalar] = {"gpu.topology.gpus": gpus}
+    for one, device in enumerate(devices):
+        for other in range(one + 1, len(devices)):
+            if rows[one][other] != rows[other][one]:
+                refuse(f"{device} and {devices[other]} are said to have two links", first + one)
+            pair = f"{names.get(device, device)}.{names.get(devices[other], devices[other])}"
+            facts[f"gpu.topology.{pair}"] = rows[one][other]
+    return facts

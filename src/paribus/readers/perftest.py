@@ -1,0 +1,68 @@
+"""What perftest's programs (ib_write_bw and its kin) print, or write as their report files."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from paribus.model import Reading
+from paribus.readers.perftest_json import of_json
+from paribus.readers.perftest_text import of_text
+from paribus.readers.reader import Reader
+
+PROGRAMS = {
+    "ib_write_bw": ("RDMA_Write", "bw"),
+    "ib_write_lat": ("RDMA_Write", "lat"),
+    "ib_send_bw": ("Send", "bw"),
+    "ib_send_lat": ("Send", "lat"),
+    "ib_read_bw": ("RDMA_Read", "bw"),
+    "ib_read_lat": ("RDMA_Read", "lat"),
+}
+"""Of each program: what its title says it does, and whether that is a bandwidth or a latency."""
+
+VERSIONS = "4.4 to 26.04"
+_PROOF = (
+    "title, settings and heading once, every size asked for, queue pairs, connection and iterations"
+    " as asked;"
+)
+_AGREE = {
+    "bw": " size times message rate is the bandwidth",
+    "lat": " minimum, median, percentiles and maximum in order",
+}
+_MEANS = {
+    "bw": "MiB = 2^20, whatever the label says; the average over all iterations, never the peak",
+    "lat": (
+        "half the round trip (of a read the whole), median of the iterations; with -D there are"
+        " means only, another statistic; t_stdev is cut to whole us and not used"
+    ),
+}
+_NAMES = {"bw": "BW", "lat": "Latency"}
+
+
+def read(program: str, verb: str, kind: str, text: str) -> Reading:
+    """Return what one of the programs printed, or wrote as its report file."""
+    of = of_json if "test_info" in text else of_text
+    return of(program, verb, kind, text)
+
+
+def _marks(verb: str, name: str) -> tuple[str, ...]:
+    """Return how the title stands in the text, which is indented, and in a report file."""
+    found = []
+    for both in ("", "Bidirectional "):
+        for posted in ("", "Post List "):
+            title = f"{verb} {both}{posted}{name} Test"
+            found += [f"\n{'':20}{title}", f'"{title.replace(" ", "_")}"']
+    return tuple(found)
+
+
+READERS = {
+    program: Reader(
+        program,
+        partial(read, program, verb, _NAMES[kind]),
+        marks=_marks(verb, _NAMES[kind]),
+        complaints=("Unable to find the Infiniband/RoCE device",),
+        versions=VERSIONS,
+        proof=_PROOF + _AGREE[kind],
+        means=_MEANS[kind],
+    )
+    for program, (verb, kind) in PROGRAMS.items()
+}

@@ -1,0 +1,118 @@
+"""What is known of the output of a tool: `Reader`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from paribus.errors import ParseError
+from paribus.model import Reading
+from paribus.readers.dates import Date, started
+from paribus.readers.launches import check_launch
+from paribus.readers.text import HEAD, LONGEST, WINDOW, line_of, plain, refuse
+
+_RUN = re.compile(r"(.)\1{299}")
+
+
+WORK = "work."
+"""Facts of a reading under this prefix say what was computed: two arms must agree in them."""
+
+SAME_WORK = 1e-6
+"""Relative difference up to which figures of the work count as the same: rounding in a sum."""
+
+
+class Work(NamedTuple):
+    """What an output says of what was computed, and how far figures of the same may differ."""
+
+    facts: Mapping[str, Any]
+    tolerance: float = SAME_WORK
+
+
+def work_of(reading: Reading) -> Work:
+    """Return the facts of a reading that say what was computed."""
+    return Work({key: value for key, value in reading.facts.items() if key.startswith(WORK)})
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What is known of a tool's output.
+
+    `of_plain` reads a whole text without colour codes, tags of ranks and carriage returns.
+    `marks`: one of them is near the beginning of every output of the tool and of no other's;
+    `belongs` decides instead where a mark alone does not. `versions` were seen, `proof` is what is
+    demanded of an output, `means` what its figures mean. `complaints` are
+    what it says where it fails before its marks, `dates` how it writes when it ran, `work` what two
+    outputs of the same work agree in.
+    """
+
+    name: str
+    of_plain: Callable[[str], Reading]
+    marks: tuple[str, ...]
+    versions: str
+    proof: str
+    means: str
+    belongs: Callable[[str], bool] | None = None
+    complaints: tuple[str, ...] = ()
+    dates: tuple[Date, ...] = ()
+    work: Callable[[Reading], Work] = work_of
+
+    def read(self, text: str) -> Reading:
+        """Return what any text says; raises ParseError also where a launcher says it failed."""
+        text = plain(text)
+        try:
+            reading = self.read_clean(text)
+        except ParseError as error:
+            if not error.line:
+                check_launch(text)
+            raise
+        check_launch(text)
+        return reading
+
+    def read_clean(self, text: str) -> Reading:
+        """Return what a text says that is `plain` and holds no word of a launch that failed.
+
+        That is `read` without what one look at a whole file does once.
+        """
+        _check_runs(text)
+        try:
+            reading = self.of_plain(text)
+        except (ValueError, OverflowError, RecursionError) as error:
+            raise ParseError(str(error)[:LONGEST]) from error
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            cause = f"is not laid out as {self.name} writes it: {error!r}"
+            raise ParseError(cause[:LONGEST]) from error
+        places = [sample[:2] for sample in reading.samples]
+        if len(set(places)) < len(places):
+            (metric, case), _ = Counter(places).most_common(1)[0]
+            refuse(f"{metric} at {case} is there twice")
+        if not places:
+            refuse(f"nothing that {self.name} measures is in it")
+        return reading
+
+    def recognise(self, text: str) -> bool:
+        """Return whether the tool takes a text for its own."""
+        if self.belongs is not None:
+            return self.belongs(text)
+        head = plain(text[:HEAD])
+        return any(mark in head for mark in self.marks)
+
+    def started(self, text: str) -> tuple[float, bool] | None:
+        """Return when an output says that it was made, in s since the epoch; None without.
+
+        And whether that is in a known zone.
+        """
+        return started(self.dates, text)
+
+
+def _check_runs(text: str) -> None:
+    """Refuse a line that is mostly one character: no tool prints it, and patterns take long on it.
+
+    Only where a window holds no end of a line, so that it costs nothing elsewhere.
+    """
+    for at in range(0, len(text), WINDOW):
+        if text.find("\n", at, at + WINDOW) < 0 and (run := _RUN.search(text, at, at + WINDOW)):
+            said = f"a line with hundreds of {run[1]!r} in a row: the output is damaged"
+            refuse(said, line_of(text, at))

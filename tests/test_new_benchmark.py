@@ -1,0 +1,87 @@
+"""A tool that does not exist, added to a copy of the tree as docs/add-a-benchmark.md says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "add-a-benchmark.md").read_text()
+OWN = PAGE[PAGE.index("## Making it one of ours") :]
+OUTPUT = re.findall(r"^```text\n(.*?)^```", OWN, re.M | re.S)[0]
+READER, STARTER = map(textwrap.dedent, re.findall(r"^   ```python\n(.*?)^   ```", OWN, re.M | re.S))
+LISTS = {
+    "benchmarks/__init__.py": ('"mixbench": ("mixbench",),', '"spinrate": ("spinrate",),'),
+    "readers/known.py": ('"mixbench",', '"spinrate",'),
+}
+
+
+def in_copy(copy: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Return how a command of Python ended in the copy, of which it takes all modules."""
+    env = {**os.environ, "PYTHONPATH": str(copy / "src")}
+    return subprocess.run(
+        [sys.executable, *command], check=False, cwd=copy, env=env, capture_output=True, text=True
+    )
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """Return a copy of the tree in which the steps of the page have been taken."""
+    for name in ("src", "tests", "tools", "docs"):
+        ignored = shutil.ignore_patterns("__pycache__", "native")
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    package = tmp_path / "src" / "paribus"
+    (package / "readers" / "spinrate.py").write_text(READER)
+    (package / "benchmarks" / "spinrate.py").write_text(STARTER)
+    for file, (before, line) in LISTS.items():
+        assert line in PAGE
+        text = (package / file).read_text()
+        assert text.count(f"    {before}\n") == 1
+        (package / file).write_text(text.replace(before, f"{before}\n    {line}"))
+    fixtures = tmp_path / "tests" / "fixtures" / "spinrate"
+    fixtures.mkdir()
+    (fixtures / "good-node.out").write_text(OUTPUT)
+    request = re.findall(r"the request is `(\{.*\})`", PAGE)[0]
+    (fixtures / "good-node.json").write_text(json.dumps(json.loads(request)))
+    (fixtures / "fail-clock.out").write_text("spinrate: cannot read the clock\n")
+    return tmp_path
+
+
+def test_the_steps_of_the_page_are_all_it_takes(copy: Path) -> None:
+    contract = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_benchmarks_contract.py")
+    chosen = ("-k", "spinrate or tables_of_the_docs")
+    stale = in_copy(copy, *contract, *chosen)
+    assert "stale: ./dev docs" in stale.stdout, stale.stdout + stale.stderr
+    assert in_copy(copy, "tools/reference_rows.py").returncode == 0
+    done = in_copy(copy, *contract, *chosen)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\b1[0-9] passed", done.stdout), done.stdout
+    log = copy / "tests" / "fixtures" / "spinrate" / "good-node.out"
+    for arm in "ab":
+        (copy / arm).mkdir()
+        for number in range(8):
+            shutil.copy(log, copy / arm / f"{number}.log")
+    compared = in_copy(copy, "-m", "paribus", "compare", "a", "b")
+    assert re.search(r"\bspinrate +812 Mops/s", compared.stdout), compared.stdout + compared.stderr
+
+
+def test_the_pages_give_the_lines_that_it_takes() -> None:
+    lines = [len(block.strip().splitlines()) for block in (READER, STARTER)]
+    told = re.findall(r"`src/paribus/(?:readers|benchmarks)/spinrate.py`, (\d+) lines here", PAGE)
+    assert list(map(int, told)) == lines
+    said = re.search(r"a reader of (\d+) lines and a starter of (\d+)", contributing())
+    assert said is not None
+    assert list(map(int, said.groups())) == lines
+
+
+def contributing() -> str:
+    return " ".join((ROOT / "CONTRIBUTING.md").read_text().split())

@@ -1,0 +1,116 @@
+"""Readers: what one says depends on the text alone, not on what else has been imported."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paribus.benchmarks import BENCHMARKS, get
+from paribus.errors import ParseError
+from paribus.readers.kernel import KERNELS, READER
+from paribus.readers.known import readers
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+# Each tool in a process of its own, forked before any other was imported; or all of them in one
+# process that has imported them in the order given. Pairs of outputs are read as well: whether two
+# outputs are one too many must not depend on who else is there.
+CODE = """
+import hashlib, json, os, sys
+from paribus.benchmarks import get
+from paribus.errors import ParseError
+
+order, alone, files = json.load(sys.stdin)
+goods = [open(file).read() for file in files]
+texts = [*goods, *(one + other for one, other in zip(goods, goods[1:] + goods[:1]))]
+
+def answers(name):
+    read = get(name).read
+    said = []
+    for text in texts:
+        try:
+            said.append(repr(read(text)))
+        except ParseError as error:
+            said.append(f"{error.cause} {error.line}")
+    return [hashlib.sha256(one.encode()).hexdigest()[:12] for one in said]
+
+def in_a_child(name):
+    there, back = os.pipe()
+    if not os.fork():
+        os.write(back, json.dumps(answers(name)).encode())
+        os._exit(0)
+    os.close(back)
+    with open(there) as said:
+        return json.load(said)
+
+if not alone:
+    [get(name) for name in order]
+print(json.dumps({name: (in_a_child if alone else answers)(name) for name in order}))
+"""
+
+
+def answers(order: list[str], files: list[Path], *, alone: bool) -> dict[str, list[str]]:
+    """Return a digest of what each tool says of each text, in a fresh interpreter."""
+    asked = json.dumps([order, alone, list(map(str, files))])
+    done = subprocess.run(
+        [sys.executable, "-c", CODE], input=asked, capture_output=True, text=True, check=True
+    )
+    said: dict[str, list[str]] = json.loads(done.stdout)
+    return said
+
+
+def test_what_is_read_does_not_depend_on_what_else_was_imported() -> None:
+    """Every good output, and every two of them, by every tool: alone, and beside all others."""
+    tools = [name for name in BENCHMARKS if get(name).read is not None]
+    files = sorted(p for name in tools for p in (FIXTURES / name).glob("good-*.out"))
+    assert {file.parent.name for file in files} == set(tools)
+    alone = answers(tools, files, alone=True)
+    beside = answers(tools[::-1], files, alone=False)
+    others = {
+        name: [
+            f"{files[at % len(files)]}" for at, one in enumerate(said) if one != beside[name][at]
+        ]
+        for name, said in alone.items()
+    }
+    assert not {name: several for name, several in others.items() if several}
+
+
+def test_two_outputs_in_one_are_refused_where_only_one_program_is_asked_for() -> None:
+    """They were read, 24 samples as if of one output, until osu_bw was imported as well."""
+    both = "".join(
+        (FIXTURES / name / "good-shm.out").read_text() for name in ("osu_latency", "osu_bw")
+    )
+    code = (
+        "import sys; from paribus.benchmarks import get\n"
+        "try: print(len(get('osu_latency').read(sys.stdin.read()).samples))\n"
+        "except Exception as error: print(error.cause)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=both, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "2 titles of OSU programs: more than one output\n"
+
+
+def test_the_two_lists_name_the_same_tools() -> None:
+    tools = [name for name in BENCHMARKS if get(name).read is not None]
+    assert [name for name in readers() if name != READER.name] == tools
+    assert all(BENCHMARKS[name].marks == readers()[name].marks for name in tools)
+
+
+def test_kernels_are_measured_in_the_units_in_which_they_are_read() -> None:
+    own = {name: one.metrics for name, one in BENCHMARKS.items() if one.read is None}
+    assert {n: {m.name: m.unit for m in metrics} for n, metrics in own.items()} == {
+        name: dict(kernel.units) for name, kernel in KERNELS.items()
+    }
+
+
+def test_a_launcher_is_believed_of_a_kernel_as_of_every_tool() -> None:
+    """The kernel had printed its last line; a rank was killed after it."""
+    good = next((FIXTURES / "latency").glob("good-*.out")).read_text()
+    assert READER.read(good).benchmark == "latency"
+    with pytest.raises(ParseError, match="the launch failed: '=   BAD TERMINATION"):
+        READER.read(f"{good}=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n")
