@@ -28,7 +28,7 @@ settings.register_profile(
 settings.load_profile("shared")
 
 SHARE = 8
-"""Without --thorough, one in so many damages is tried, and at least FEWEST of an output's."""
+"""Without --thorough, one in so many inputs of a test is tried, and at least FEWEST."""
 
 FEWEST = 24
 
@@ -49,6 +49,7 @@ MODULES = {
 ALONE = {
     "test_main_job": "everything that Paribus leaves on the machine",
     "test_files_are_read_in_about_ten_milliseconds": "a time",
+    "test_the_whole_answer_costs_less_than_a_tenth_of_a_second": "a CPU time, to a third",
     "test_a_share_of_delay_follows_the_case": "times of two ranks that poll",
 }
 """Tests, or modules of tests, that have the machine alone, and what they look at."""
@@ -164,9 +165,11 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     terminalreporter.write_sep("-", "what this run leaves out")
     if tried < several:
         terminalreporter.write_line(
-            f"sampled: {tried:,} of {several:,} damaged inputs (--sample-seed"
+            f"sampled: {tried:,} of {several:,} inputs and kills (--sample-seed"
             f" {config.stash[_SEED]} tries the same ones, --thorough all)"
         )
     elif several:
-        terminalreporter.write_line(f"sampled: nothing; all {several:,} damaged inputs were tried")
+        terminalreporter.write_line(
+            f"sampled: nothing; all {several:,} inputs and kills were tried"
+        )
     terminalreporter.write_line(f"skipped: {skipped} tests, for what this machine lacks")

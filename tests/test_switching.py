@@ -18,6 +18,9 @@ from paribus.study.switching import Switches
 from processes import children, ended, gone, processes_with
 from studies import command, paribus, write_study
 
+OURS = os.getpid()
+"""A fraction of seconds that no other worker sleeps for."""
+
 
 def switched(folder: Path, *, before: str = "", after: str = "", **more: str) -> Path:
     """Write a study whose arm b notes each switch in `folder`/switches, after doing more."""
@@ -63,10 +66,10 @@ def test_switching_back_waits_until_the_ranks_have_ended(
 ) -> None:
     mark = f"rank{os.getpid()}"
     look = f"pgrep -f {mark} > {tmp_path}/ranks; true"
-    hangs = f'[ "$(tail -n 1 {tmp_path}/switches)" != before ] || (trap "" TERM; sleep 60)'
+    hangs = f'[ "$(tail -n 1 {tmp_path}/switches)" != before ] || (trap "" TERM; sleep 60.{OURS})'
     study = switched(tmp_path, after=look, mark=mark, script=f"{hangs}; echo 1")
     # Facts are gathered first, switched; then a launch of the switched arm hangs.
-    assert killed(tmp_path, study, number, "sleep\x0060") == 130
+    assert killed(tmp_path, study, number, f"sleep\x0060.{OURS}") == 130
     assert (tmp_path / "ranks").read_text() == ""
     assert switches_of(tmp_path)[-2:] == ["before", "after"]
     assert gone(mark)
@@ -76,10 +79,10 @@ def test_a_killed_study_is_switched_back_before_it_goes_on(tmp_path: Path) -> No
     mark = f"rank{os.getpid()}"
     script = (
         f'if [ "$(tail -n 1 {tmp_path}/switches)" = before ] && [ ! -e {tmp_path}/go ];'
-        " then sleep 61; fi; echo 2.50013"
+        f" then sleep 61.{OURS}; fi; echo 2.50013"
     )
     study = switched(tmp_path, mark=mark, script=script)
-    assert killed(tmp_path, study, signal.SIGKILL, "sleep\x0061") == -signal.SIGKILL
+    assert killed(tmp_path, study, signal.SIGKILL, f"sleep\x0061.{OURS}") == -signal.SIGKILL
     assert switches_of(tmp_path)[-1] == "before"
     (tmp_path / "go").touch()
     done = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
@@ -89,23 +92,23 @@ def test_a_killed_study_is_switched_back_before_it_goes_on(tmp_path: Path) -> No
 
 
 def test_a_switch_in_progress_and_its_children_end_with_the_study(tmp_path: Path) -> None:
-    before = "setsid sleep 62 & sleep 62"
+    before = f"setsid sleep 62.{OURS} & sleep 62.{OURS}"
     study = switched(tmp_path, before=before)
     for number in (signal.SIGINT, signal.SIGKILL):
-        assert killed(tmp_path, study, number, "sleep\x0062") in (130, -signal.SIGKILL)
-        assert gone("sleep\x0062")
+        assert killed(tmp_path, study, number, f"sleep\x0062.{OURS}") in (130, -signal.SIGKILL)
+        assert gone(f"sleep\x0062.{OURS}")
         subprocess.run(["rm", "-r", tmp_path / "out"], check=True)
 
 
 def test_a_daemon_that_a_switch_starts_stays_and_blocks_nothing(tmp_path: Path) -> None:
-    before = f"sleep 63 & echo $! > {tmp_path}/daemon"
+    before = f"sleep 63.{OURS} & echo $! > {tmp_path}/daemon"
     after = f"kill $(cat {tmp_path}/daemon)"
     at_b = f'[ "$(tail -n 1 {tmp_path}/switches)" = before ]'
     script = f"! {at_b} || kill -0 $(cat {tmp_path}/daemon) || exit 3; echo 2.50013"
     study = switched(tmp_path, before=before, after=after, script=script, plan="blocks = 8")
     done = paribus("run", study, "--out", "out", cwd=tmp_path, timeout_s=100)
     assert done.returncode == 0, done.stderr + done.stdout
-    assert gone("sleep\x0063")
+    assert gone(f"sleep\x0063.{OURS}")
 
 
 def test_a_switch_that_fails_half_way_is_switched_back_and_says_why(tmp_path: Path) -> None:
