@@ -18,9 +18,10 @@ from attack.victim import Ended, clean, ends, paribus, run_words, start
 
 SWITCH = """#!/bin/sh
 # switch before|after ARM: what the study calls to switch its platform.
-cd "{folder}"
+cd "{folder}" || exit 1
 echo "$1+ $2" >>journal
 if [ "$1" = after ]; then
+    # shellcheck disable=SC2013 # a word a line
     for pid in $(cat ranks 2>/dev/null); do
         state=$(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null | cut -c1)
         [ -z "$state" ] || [ "$state" = Z ] || echo "rank-alive $2" >>journal
@@ -31,7 +32,8 @@ if [ "$1" = after ]; then
     fi
 fi
 sh -c 'sleep {takes}; exit 0' </dev/null
-if [ "$1 {daemon}" = "before True" ]; then
+daemon="{daemon}"
+if [ "$1 $daemon" = "before True" ]; then
     sleep 300 &
     echo $! >daemon
 fi

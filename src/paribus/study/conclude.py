@@ -81,11 +81,7 @@ def judgement_of(
     `differences` has something unexplained, where clock or printout were too coarse, or where it
     cannot rest on what was not `lost`.
     """
-    heads = tuple(
-        finding
-        for selection in plan.study.benchmarks
-        for finding in headlines(plan, evidence, selection, over=over[selection.label])
-    )
+    heads = _heads(plan, evidence, over)
     rows = tuple(case for finding in heads for case in cases(plan, evidence, finding))
     coarse = coarse_of(plan, evidence, rows)
     why = {d.arm: UNEXPLAINED for d in differences if d.kind == "unexplained"}
@@ -126,6 +122,14 @@ def judgement_of(
         endpoints=held(_endpoints(plan, evidence, heads, over)),
         pairs=held(f for label in plan.metrics for f in pairs(plan, evidence, label)),
         design=design(plan),
+    )
+
+
+def _heads(plan: Plan, evidence: Evidence, over: Mapping[str, bool]) -> tuple[Finding, ...]:
+    return tuple(
+        finding
+        for selection in plan.study.benchmarks
+        for finding in headlines(plan, evidence, selection, over=over[selection.label])
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,13 +17,13 @@ from typing import Any, NoReturn, TypeVar
 from paribus import benchmarks, containers
 from paribus.errors import StudyError
 from paribus.inputs import MOST_TEXT, read_bounded, read_toml
-from paribus.model import Arm, Benchmark, Container, Endpoint, Selection, Settings, Study
+from paribus.model import Arm, Benchmark, Container, Selection, Settings, Study
 from paribus.stats.looks import schedule
+from paribus.study import values
 from paribus.units import parse_seconds, parse_share
 
 T = TypeVar("T")
 
-ENDPOINTS: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")
 MOST_LAUNCHES = 100_000
 """A study beyond this is refused: at one launch a second it would last more than a day."""
 
@@ -110,12 +109,12 @@ def load_study(path: Path, tell: Callable[[str], None] | None = None) -> Study:
     top = Place(file, "", table)
     top.only(_STUDY_KEYS)
     study = Study(
-        question=top.need("question", _text, 'question = "What does X cost?"'),
-        factor=top.need("factor", _text, 'factor = "network"'),
+        question=top.need("question", values.text, 'question = "What does X cost?"'),
+        factor=top.need("factor", values.text, 'factor = "network"'),
         arms=_arms(top),
         benchmarks=_selections(top, path.parent, tell),
         settings=_settings(top),
-        explains=top.read("explains", _texts, ()),
+        explains=top.read("explains", values.texts, ()),
         path=file,
     )
     _check_whole(top, study)
@@ -153,7 +152,7 @@ def benchmark_of(selection: Selection) -> Benchmark:
 
 
 def _arms(top: Place) -> tuple[Arm, ...]:
-    tables = top.need("arms", _table, "[arms.host]")
+    tables = top.need("arms", values.table, "[arms.host]")
     if len(tables) < 2:
         top.refuse("arms", None, f"{len(tables)} arm", "name two or more: [arms.a] and [arms.b]")
     return tuple(_arm(top, name, table) for name, table in tables.items())
@@ -167,16 +166,16 @@ def _arm(top: Place, name: str, table: Any) -> Arm:
         if key in place.table:
             place.refuse(key, None, "is not in this version yet", "leave it out")
     place.only(_ARM_KEYS)
-    env: Mapping[str, str] = place.read("env", _env, {})
+    env: Mapping[str, str] = place.read("env", values.environment, {})
     _refuse_secrets(place, env)
     return Arm(
         name=name,
-        mpi=place.read("mpi", _text, None),
-        transport=place.read("transport", _one_of("auto", "shm", "tcp"), "auto"),
+        mpi=place.read("mpi", values.text, None),
+        transport=place.read("transport", values.one_of("auto", "shm", "tcp"), "auto"),
         container=_container(place) if "container" in place.table else None,
         env=env,
-        before=place.read("before", _commands, ()),
-        after=place.read("after", _commands, ()),
+        before=place.read("before", values.commands, ()),
+        after=place.read("after", values.commands, ()),
     )
 
 
@@ -197,17 +196,17 @@ def _container(arm: Place) -> Container:
     place = Place(arm.file, f"{arm.path}.container", arm.table["container"])
     place.only(_CONTAINER_KEYS)
     return Container(
-        engine=place.need("engine", _one_of("namespace", "podman"), 'engine = "namespace"'),
-        network=place.read("network", _one_of("bridge", "host"), "bridge"),
-        each=place.read("each", _one_of("rank", "host"), "host"),
-        image=place.read("image", _text, None),
+        engine=place.need("engine", values.one_of("namespace", "podman"), 'engine = "namespace"'),
+        network=place.read("network", values.one_of("bridge", "host"), "bridge"),
+        each=place.read("each", values.one_of("rank", "host"), "host"),
+        image=place.read("image", values.text, None),
     )
 
 
 def _selections(
     top: Place, folder: Path, tell: Callable[[str], None] | None
 ) -> tuple[Selection, ...]:
-    tables = top.need("benchmarks", _list, '[[benchmarks]]\n  name = "latency"')
+    tables = top.need("benchmarks", values.items, '[[benchmarks]]\n  name = "latency"')
     if not tables:
         top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
     found: list[Selection] = []
@@ -227,10 +226,10 @@ def _selections(
 def _selection(place: Place, folder: Path, tell: Callable[[str], None] | None) -> Selection:
     file: Path | None = None
     if "file" in place.table:
-        file = (folder / place.read("file", _text, "")).absolute()
+        file = (folder / place.read("file", values.text, "")).absolute()
         benchmark = benchmarks.load_file(file, tell)
     else:
-        name = place.need("name", _text, 'name = "latency"')
+        name = place.need("name", values.text, 'name = "latency"')
         if name not in benchmarks.BENCHMARKS:
             close = difflib.get_close_matches(name, benchmarks.BENCHMARKS, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
@@ -244,18 +243,18 @@ def _selection(place: Place, folder: Path, tell: Callable[[str], None] | None) -
         key: place.read(key, parameter.read, parameter.default)
         for key, parameter in benchmark.parameters.items()
     }
-    label = place.read("label", _text, benchmark.name)
+    label = place.read("label", values.text, benchmark.name)
     if not _NAME.fullmatch(label):
         place.refuse("label", label, "is not a usable name", "use letters, digits, '-', '_', '.'")
     return Selection(
         label=label,
         benchmark=benchmark.name,
-        ranks=place.read("ranks", _whole(1, 1_000_000), benchmark.ranks),
+        ranks=place.read("ranks", values.whole(1, 1_000_000), benchmark.ranks),
         parameters=parameters,
         timeout_s=place.read("timeout", parse_seconds, None),
         file=str(file) if file else None,
         file_sha256=_sha256(file) if file else None,
-        endpoints=place.read("endpoints", _endpoints, ENDPOINTS),
+        endpoints=place.read("endpoints", values.endpoints, values.ENDPOINTS),
     )
 
 
@@ -264,16 +263,16 @@ def _settings(top: Place) -> Settings:
     place.only(_PLAN_KEYS)
     return Settings(
         margin=place.read("margin", parse_share, None),
-        confidence=place.read("confidence", _confidence, 0.95),
-        blocks=place.read("blocks", _whole(8, 100_000_000), 60),
+        confidence=place.read("confidence", values.confidence, 0.95),
+        blocks=place.read("blocks", values.whole(8, 100_000_000), 60),
         budget_s=place.read("budget", parse_seconds, None),
-        seed=place.read("seed", _whole(0, 2**63 - 1), None),
-        bind=place.read("bind", _one_of("core", "none"), "core"),
-        unit=place.read("unit", _one_of("launch", "session"), "launch"),
-        launches=place.read("launches", _whole(1, 1000), 5),
-        layout=place.read("layout", _one_of("pairs", "duet"), "pairs"),
-        decides=place.read("decides", _one_of("headline", "cases"), "headline"),
-        monitor=place.read("monitor", _one_of(True, False), False),
+        seed=place.read("seed", values.whole(0, 2**63 - 1), None),
+        bind=place.read("bind", values.one_of("core", "none"), "core"),
+        unit=place.read("unit", values.one_of("launch", "session"), "launch"),
+        launches=place.read("launches", values.whole(1, 1000), 5),
+        layout=place.read("layout", values.one_of("pairs", "duet"), "pairs"),
+        decides=place.read("decides", values.one_of("headline", "cases"), "headline"),
+        monitor=place.read("monitor", values.one_of(True, False), False),
         every_s=place.read("every", parse_seconds, 0.0),
     )
 
@@ -317,79 +316,6 @@ def _check_layout(top: Place, study: Study) -> None:
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} [cut]"
-
-
-# --- readers: a TOML value in, a checked value out, ValueError with the mend ---------------------
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError('write a text in quotes, such as "..."')
-    return value
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(_text(item) for item in _list(value))
-
-
-def _endpoints(value: Any) -> tuple[Endpoint, ...]:
-    names = _texts([value] if isinstance(value, str) else value)
-    if not names or len(set(names)) < len(names) or not set(names) <= set(ENDPOINTS):
-        raise ValueError(f"list some of {', '.join(ENDPOINTS)}; the first decides")
-    return names  # type: ignore[return-value]
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError("write a list: [...]")
-    return value
-
-
-def _table(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError("write a table")
-    return value
-
-
-def _env(value: Any) -> Mapping[str, str]:
-    for key, text in _table(value).items():
-        if not isinstance(text, str):
-            raise ValueError(f'write the value of {key} as text: {key} = "{text}"')
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key) or "\0" in text:
-            raise ValueError(f"{key!r} cannot be an environment variable")
-    return dict(value)
-
-
-def _commands(value: Any) -> tuple[tuple[str, ...], ...]:
-    lines = [value] if isinstance(value, str) else _list(value)
-    commands = tuple(tuple(shlex.split(_text(line))) for line in lines)
-    if not all(commands):
-        raise ValueError("an empty command")
-    return commands
-
-
-def _confidence(value: Any) -> float:
-    if value not in (0.90, 0.95, 0.99):
-        raise ValueError("use 0.90, 0.95 or 0.99: the looks are calibrated for these")
-    return float(value)
-
-
-def _one_of(*words: Any) -> Callable[[Any], Any]:
-    def read(value: Any) -> Any:
-        if value not in words:
-            raise ValueError("use one of " + ", ".join(f'"{word}"' for word in words))
-        return value
-
-    return read
-
-
-def _whole(low: int, high: int) -> Callable[[Any], int]:
-    def read(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"use a whole number from {low} to {high}")
-        return value
-
-    return read
 
 
 def _sha256(path: Path) -> str:
