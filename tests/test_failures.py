@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from paribus.host import LocalHost
-from paribus.model import Benchmark, Command, Parsed, Selection, State
+from paribus.model import Benchmark, Command, Outcome, Parsed, Selection, State
 from paribus.study.failures import why
-from paribus.study.launching import Ended, Prepared, outcome_of, start
+from paribus.study.launching import MOST_PRINTED, Ended, Prepared, outcome_of, start
 
 DATA = Path(__file__).parent / "data" / "failures"
 NOT_FOUND = (
@@ -94,9 +94,9 @@ def test_without_an_error_the_last_word_counts() -> None:
     assert len(why("", "error " * 1000)[0]) == 200
 
 
-def test_a_failed_launch_is_stored_with_that_line(tmp_path: Path) -> None:
+def launched(folder: Path, script: str) -> Outcome:
+    """Return what came of a launch of `script`."""
     benchmark = Benchmark("own", "", "", (), lambda _: None, lambda _t, _r: Parsed(()))
-    script = "echo loading >&2; echo 'app: cannot read x' >&2; echo done >&2; exit 3"
     ended = Ended()
     with LocalHost() as host:
         prepared = Prepared(
@@ -105,12 +105,26 @@ def test_a_failed_launch_is_stored_with_that_line(tmp_path: Path) -> None:
             benchmark=benchmark,
             cores=(),
             facts={},
-            out=tmp_path / "1.out",
-            err=tmp_path / "1.err",
+            out=folder / "1.out",
+            err=folder / "1.err",
             scratch=f"{host.scratch}/launch",
             timeout_s=30.0,
         )
         start(host, prepared, ended)
-    outcome = outcome_of(prepared, ended)
+    return outcome_of(prepared, ended)
+
+
+def test_a_failed_launch_is_stored_with_that_line(tmp_path: Path) -> None:
+    script = "echo loading >&2; echo 'app: cannot read x' >&2; echo done >&2; exit 3"
+    outcome = launched(tmp_path, script)
     assert outcome.state is State.FAILED
     assert outcome.error == "exit code 3: app: cannot read x (logs/1.err)"
+
+
+def test_an_output_beyond_all_bounds_is_invalid(tmp_path: Path) -> None:
+    script = f"dd bs=1 count=1 seek={MOST_PRINTED} if=/dev/zero of={tmp_path}/1.out 2>/dev/null"
+    outcome = launched(tmp_path, script)
+    assert outcome.state is State.INVALID
+    assert "larger than 256 MiB" in outcome.error
+    said = launched(tmp_path, f"{script}; echo 'app: no such mesh' >&2; exit 4").error
+    assert said == "exit code 4: app: no such mesh (logs/1.err)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from paribus.audit.gate import GATE, gate
 from paribus.errors import LaunchError, ParibusError, ParseError, StoreError
+from paribus.inputs import read_bounded
 from paribus.model import (
     Benchmark,
     Command,
@@ -36,7 +38,10 @@ _ALONE = (
 )
 
 
-TOLD_BYTES = 1 << 16
+MOST_PRINTED = 256 << 20
+"""Bytes of one output that are read."""
+
+TOLD_BYTES = 1 << 20
 """Bytes from the end of an output in which a failed launch says what it lacked."""
 
 ENDING_S = 10.0
@@ -160,10 +165,14 @@ def _checked_machine(outcome: Outcome, launch: Prepared, done: Completed) -> Out
     return replace(outcome, state=State.FAULT, samples=(), error=error)
 
 
-def _end_of(path: Path) -> str:
-    with path.open("rb") as file:
-        file.seek(-min(TOLD_BYTES, path.stat().st_size), os.SEEK_END)
-        return file.read().decode(errors="replace")
+def _end_of(log: Path) -> str:
+    """Return the end of what a launch printed; raises StoreError if that cannot be read."""
+    try:
+        with log.open("rb") as file:
+            file.seek(-min(TOLD_BYTES, os.fstat(file.fileno()).st_size), os.SEEK_END)
+            return file.read(TOLD_BYTES).decode(errors="replace")
+    except OSError as error:
+        raise _gone(log) from error
 
 
 def _used(done: Completed) -> Facts:
@@ -215,10 +224,12 @@ def _checked_binding(outcome: Outcome, cores: Sequence[int]) -> Outcome:
 
 
 def _text(log: Path) -> str:
-    """Return what a launch printed; raises StoreError if that cannot be read."""
+    """Return what a launch printed; raises ValueError for too much, StoreError if it is gone."""
     try:
-        return log.read_text(errors="replace")
+        return read_bounded(log, MOST_PRINTED, "an output").decode(errors="replace")
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise ValueError(error.strerror) from None
         raise _gone(log) from error
 
 
@@ -235,7 +246,7 @@ def _why(exit_code: int, out: Path, err: Path) -> str:
     """Return one sentence on a failed launch: what it said of it, and where all of it is."""
     ended = f"ended by signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
     files = {"out": out, "err": err}
-    texts = {name: _text(path) for name, path in files.items()}
+    texts = {name: _end_of(path) for name, path in files.items()}
     line, where = why(texts["out"], texts["err"])
     if not line:
         return f"{ended}, and nothing was printed (logs/{out.name})"
