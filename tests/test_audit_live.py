@@ -21,8 +21,11 @@ name = "latency"
 bytes = ["8 B"]
 samples = 20
 """
-OURS = "for p in $PPID $(cat /proc/$PPID/task/*/children); do {}; done"
-"""Of sh: what is done to Paribus and to the process that starts its launches."""
+OURS = (
+    "read -r _ _ _ up _ </proc/$PPID/stat;"
+    " for p in $up $(cat /proc/$up/task/*/children); do {}; done"
+)
+"""Of sh: what is done to Paribus and to the processes that start its launches and switches."""
 
 
 def prefix() -> str:

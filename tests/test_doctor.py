@@ -204,7 +204,7 @@ def test_an_mpi_that_is_named_must_be_there(tmp_path: Path) -> None:
 def test_an_ordinary_user_gets_the_same_answer() -> None:
     mpi = any_mpi()
     with tempfile.TemporaryDirectory(prefix="paribus-test-", dir="/tmp") as folder:
-        Path(folder).chmod(0o777)
+        Path(folder).chmod(0o1777)
         env = {**os.environ, "HOME": folder, "PARIBUS_CACHE": f"{folder}/cache", "TMPDIR": folder}
         argv = [sys.executable, "-m", "paribus", "doctor", "--mpi"]
         argv = as_user(USER, [*argv, str(Path(mpi.mpicxx).parent.parent)], env)

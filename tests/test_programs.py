@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import time
@@ -28,7 +29,7 @@ from paribus.model import (
 from paribus.study.arms import Ready, compose
 from processes import processes_with
 
-MARK = "paribus-test-of-programs"
+MARK = f"paribus-test-of-programs-{os.getpid()}"
 SERVER = """
 import socket, sys
 with socket.create_server(("", int(sys.argv[1])), family=socket.AF_INET) as listening:

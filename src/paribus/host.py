@@ -153,14 +153,14 @@ class LocalHost:
     ) -> Completed:
         """Return how `command` ended; see model.Host.
 
-        With `cwd` it is carried out there, and TMPDIR stays the user's. With `stay`, what it leaves
-        running in the background goes on after it. An interruption (KeyboardInterrupt) ends all
-        that it started before it is raised. Raises LaunchError when the program could not be
-        started, MachineError when this machine lacks what a launch needs, or when the warden is
-        gone.
+        With `cwd` it is carried out there, and TMPDIR stays the user's; then it needs no `scratch`.
+        With `stay`, what it leaves running in the background goes on after it. An interruption
+        (KeyboardInterrupt) ends all that it started before it is raised. Raises LaunchError when
+        the program could not be started, MachineError when this machine lacks what a launch needs,
+        or when the warden is gone.
         """
         parent, _, name = scratch.rpartition("/")
-        if parent != self.scratch or not name:
+        if scratch and (parent != self.scratch or not name):
             raise ValueError(f"{scratch} does not lie directly below {self.scratch}")
         request = {
             "argv": list(command.argv),

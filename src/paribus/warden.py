@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import fnmatch
 import json
 import os
 import select
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -181,6 +183,17 @@ def _room(paths: Collection[str]) -> list[list[Any]]:
     return found
 
 
+def _is_ours(path: str) -> bool:
+    """Return whether one of our directories is there: a study may mount something above it."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise PermissionError(errno.EPERM, "belongs to somebody else", path)
+    return True
+
+
 def _make_own(parents: Collection[str]) -> list[str]:
     """Return directories of one random name that were just made, one in each of `parents`."""
     while True:
@@ -258,29 +271,31 @@ class Warden:
 
         With "stay" in the request, what it left running in the background stays.
         """
-        directories = [os.path.join(parent, request["name"]) for parent in self.own]
+        own = self.own if request["name"] else []
+        directories = [os.path.join(parent, request["name"]) for parent in own]
         segments = _segments()
         made: list[str] = []
         try:
-            for directory in directories:
-                os.mkdir(directory, 0o700)
-                made.append(directory)
+            for directory in (*own, *directories):
+                if directory not in own or not _is_ours(directory):
+                    os.mkdir(directory, 0o700)
+                    made.append(directory)
             for name, text in request["files"].items():
                 path = os.path.join(directories[0], name)
                 with open(path, "x") as f:
                     f.write(text)
                 os.chmod(path, 0o700)
             with open(request["stdout"], "wb") as out, open(request["stderr"], "wb") as err:
-                answer = self._watch(request, directories[0], out, err)
+                answer = self._watch(request, directories[0] if directories else "/", out, err)
                 if "error" not in answer:
-                    _append(directories[0], request["outputs"], out)
-                    places = [os.path.dirname(request["stdout"]), *directories]
-                    answer["room"] = _room(places)
+                    if directories:
+                        _append(directories[0], request["outputs"], out)
+                    answer["room"] = _room([os.path.dirname(request["stdout"]), *directories])
                 return answer
         except OSError as error:
             return _refused(error)
         finally:
-            for directory in made:
+            for directory in reversed(made):
                 shutil.rmtree(directory, ignore_errors=True)
             _remove_segments(segments)
 

@@ -14,6 +14,7 @@ from paribus.cli.audit import add_accept
 from paribus.cli.shipped import add_beside
 from paribus.errors import StoreError, UserError
 from paribus.host import LocalHost
+from paribus.inputs import exists, is_directory
 from paribus.model import Study
 from paribus.records.count import Count, read_count
 from paribus.room import check_limits
@@ -142,13 +143,13 @@ def _check_directory(directory: Path, *, resume: bool) -> None:
     """
     if resume:
         plans.read_plan(directory)
-    elif directory.exists() and (not directory.is_dir() or _in_use(directory)):
+    elif exists(directory) and (not is_directory(directory) or _in_use(directory)):
         raise StoreError(
             "exists already",
             place=str(directory),
             mend="continue it with --resume, or choose another directory with --out",
         )
-    if directory.exists():
+    if exists(directory):
         found = directory.stat()
         if found.st_uid != os.geteuid() or found.st_mode & stat.S_IWOTH:
             raise StoreError(

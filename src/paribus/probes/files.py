@@ -112,7 +112,8 @@ def from_tar(path: Path) -> Archive:
                     parts[name] = content.read()
     # Headers that refer to each other without end are a RecursionError of tarfile.
     except (OSError, EOFError, ValueError, RecursionError, tarfile.TarError) as error:
-        why = "headers without end" if isinstance(error, RecursionError) else error
+        said = getattr(error, "strerror", None) or error  # a name may be long: it is the place
+        why = "headers without end" if isinstance(error, RecursionError) else said
         raise UserError(
             f"not an archive of facts ({why})", place=str(path), mend="make one: paribus record"
         ) from error

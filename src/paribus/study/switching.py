@@ -111,24 +111,24 @@ class Switches:
     def _carry_out(self, arm: Arm, what: str, commands: Sequence[Sequence[str]]) -> None:
         for argv in commands:
             place = f"arms.{arm.name}.{what}: {' '.join(argv)}"
-            out, err = (Path(f"{self.host.scratch}/{name}") for name in ("out", "err"))
-            try:
-                done = self.host.run(
-                    Command(tuple(argv)),
-                    stdout=str(out),
-                    stderr=str(err),
-                    timeout_s=LIMIT_S,
-                    scratch=f"{self.host.scratch}/switch",
-                    cwd=os.getcwd(),  # noqa: PTH109 -- a text for the warden
-                    stay=True,
-                )
-            except LaunchError as error:
-                raise ParibusError(
-                    error.cause, place=place, mend="fix the command, then continue with --resume"
-                ) from error
-            finally:
-                texts = [_read(path) for path in (out, err)]
-                self._keep(arm, place, texts)
+            # In memory: a file might lie on what the command unmounts.
+            with _Memory("out") as out, _Memory("err") as err:
+                try:
+                    done = self.host.run(
+                        Command(tuple(argv)),
+                        stdout=out.path,
+                        stderr=err.path,
+                        timeout_s=LIMIT_S,
+                        scratch="",
+                        cwd=os.getcwd(),  # noqa: PTH109 -- a text for the warden
+                        stay=True,
+                    )
+                except LaunchError as error:
+                    mend = "fix the command, then continue with --resume"
+                    raise ParibusError(error.cause, place=place, mend=mend) from error
+                finally:
+                    texts = [out.read(), err.read()]
+                    self._keep(arm, place, texts)
             if done.exit_code != 0:
                 last = (texts[1] or texts[0]).strip().splitlines()[-1:]
                 how = f"no end within {LIMIT_S:g} s" if done.timed_out else ""
@@ -146,10 +146,20 @@ class Switches:
                 file.write(f"$ {place}\n{''.join(texts)}")
 
 
-def _read(path: Path) -> str:
-    """Return the beginning of an output, "" where the command was never started."""
-    try:
-        with path.open("rb") as file:
-            return file.read(OUTPUT_BYTES).decode(errors="replace")
-    except OSError:
-        return ""
+class _Memory:
+    """A file in memory that another process can write to by its `path`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> _Memory:
+        self._descriptor = os.memfd_create(self.name)
+        self.path = f"/proc/{os.getpid()}/fd/{self._descriptor}"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def read(self) -> str:
+        """Return the beginning of what was written."""
+        return os.pread(self._descriptor, OUTPUT_BYTES, 0).decode(errors="replace")
