@@ -16,6 +16,7 @@ CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 MS_NOSUID_NODEV = 0x2 | 0x4
 MS_REMOUNT = 0x20
+MNT_DETACH = 2
 MS_BIND_ALL = 0x1000 | 0x4000
 MS_PRIVATE_ALL = 0x4000 | 0x40000
 
@@ -139,6 +140,13 @@ def mount_tmpfs(target: Path, options: str, *, again: bool = False) -> None:
 def bind_mount(source: Path, target: Path) -> None:
     """Let `target` show what is in `source` too, mounts below it included; raises OSError."""
     _mount(str(source), str(target), "", MS_BIND_ALL, "")
+
+
+def unmount(target: Path) -> None:
+    """Let `target` show again what is below; raises OSError."""
+    if _libc.umount2(str(target).encode(), MNT_DETACH) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), str(target))
 
 
 def _mount(source: str, target: str, kind: str, flags: int, options: str) -> None:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 from attack.arena import SHARED_MEMORY, Arena, names
 from attack.ground import MPI_STUDY, PARIBUS, write_study
 from attack.hostile import HOSTILE, as_user, carry_out_as, done_as, planted, race, stop
-from attack.processes import bind_mount, mount_tmpfs
+from attack.processes import bind_mount, mount_tmpfs, unmount
 from attack.victim import Ended, clean, ends, run_words, start
 
 ORDINARY = 12345
@@ -121,14 +122,19 @@ def _reachable(arena: Arena, uid: int) -> bool:
         if not arena.private:
             return False
         below = {one.relative_to(closed).parts[0] for one in needed if closed in one.parents}
-        holder = arena.folder / "holder"
+        # Outside the arena, and for no longer than it takes: what lies in an arena changes hands,
+        # and is removed. Nothing here removes more than empty directories.
+        holder = Path(tempfile.mkdtemp())
         for name in below:
-            (holder / name).mkdir(parents=True, exist_ok=True)
+            (holder / name).mkdir()
             bind_mount(closed / name, holder / name)
         mount_tmpfs(closed, "mode=755")
         for name in below:
             (closed / name).mkdir()
             bind_mount(holder / name, closed / name)
+            unmount(holder / name)
+            (holder / name).rmdir()
+        holder.rmdir()
     tried = subprocess.run(
         [PARIBUS, "--version"],
         preexec_fn=lambda: as_user(uid),
