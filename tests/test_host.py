@@ -126,6 +126,23 @@ def test_leaving_the_context_ends_the_launch_in_flight(tmp_path: Path) -> None:
     assert not (tmp_path / "scratch").exists()
 
 
+def test_an_interruption_just_after_the_answer_does_not_wait_for_another(
+    host: LocalHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = host._answer
+
+    def interrupted() -> dict[str, object]:
+        answer()
+        monkeypatch.setattr(host, "_answer", answer)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(host, "_answer", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        start(host, tmp_path, "echo one")
+    assert start(host, tmp_path, "echo two").exit_code == 0
+    assert (tmp_path / "out").read_text() == "two\n"
+
+
 @pytest.mark.parametrize("victim", ["paribus", "warden"])
 def test_sigkill_of_either_process_leaves_nothing(tmp_path: Path, victim: str) -> None:
     mark = f"34{os.getpid()}"

@@ -183,8 +183,10 @@ class LocalHost:
         except BaseException as error:
             if sent and not isinstance(error, ParibusError):
                 with _undisturbed():
-                    self.cancel()
-                    self._answer()
+                    # The answer may have come just before, and be lost.
+                    self._tell({"confirm": True})
+                    while "cancelled" not in self._answer():
+                        pass
             raise
         if "error" in answer:
             raise _not_started(answer, command.argv[0])

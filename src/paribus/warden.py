@@ -2,7 +2,8 @@
 
 Started by host.py as `python -I -S warden.py TMPDIR`, it says on stdout which scratch directory it
 made there, reads one JSON request per line on stdin and answers each with one line on stdout. A
-request without an argv, while a launch goes on, ends that launch. Why a process of its own:
+request without an argv ends the launch that goes on, if one does; with "confirm" it is answered
+too. Why a process of its own:
 
 - MPI launchers put every rank into a process group of its own, so ending the launcher's group
   leaves ranks behind. The warden is a child subreaper: whatever a launch started becomes its
@@ -220,7 +221,7 @@ class Warden:
     def __init__(self) -> None:
         self.buffer = b""
         self.closed = False
-        self.cancelled = False
+        self.asked: dict[str, Any] = {}
         self.own: list[str] = []
         self.wake_r, self.wake_w = os.pipe()
 
@@ -317,10 +318,11 @@ class Warden:
         except OSError as error:
             return {**_refused(error), "program": True}
         child = Child(started_by_us.pid, spent)
-        self.cancelled = self.next_line(request["timeout_s"], child) is not None
+        line = self.next_line(request["timeout_s"], child)
         wall_s = time.monotonic() - begin
-        timed_out = not self.closed and not self.cancelled and not child.ended()
-        if self.closed or timed_out or self.cancelled:
+        cancelled, self.asked = line is not None, json.loads(line or "{}")
+        timed_out = not self.closed and not cancelled and not child.ended()
+        if self.closed or timed_out or cancelled:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGTERM)
             deadline = time.monotonic() + (GRACE_S if timed_out else CLOSING_GRACE_S)
@@ -342,10 +344,13 @@ class Warden:
     def serve(self) -> None:
         """Answer requests until stdin closes, then remove what is left."""
         while not self.closed and (line := self.next_line(None, None)) is not None:
-            request = json.loads(line)
+            self.asked = json.loads(line)
             # Without argv it was to end a launch that had just ended by itself.
-            if "argv" in request:
+            if "argv" in self.asked:
+                request, self.asked = self.asked, {}
                 _answer(self.launch(request))
+            if self.asked.get("confirm"):
+                _answer({"cancelled": True})
         for directory in self.own:
             shutil.rmtree(directory, ignore_errors=True)
 
