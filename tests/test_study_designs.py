@@ -153,6 +153,8 @@ def test_killed_sessions_go_on(tmp_path: Path) -> None:
         with subprocess.Popen(
             command("run", study, "--out", "out", *options), cwd=tmp_path, stderr=subprocess.DEVNULL
         ) as process:
+            while not (tmp_path / "out" / "launches.db").exists():
+                time.sleep(0.02)
             time.sleep(0.7)
             process.kill()
     _, verdict = carried_out(tmp_path, study, "--resume")

@@ -16,6 +16,7 @@ _LOOSE = re.compile(r"^(?: {4}\w|\w+_(?:lat|bw):)", re.M)
 _VERSION = re.compile(r"\n {4}loc_qperf += +(\S+)")
 _US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "sec": 1e6}
 _MB = {"bytes/sec": 1e-6, "KB/sec": 1e-3, "MB/sec": 1.0, "GB/sec": 1e3, "TB/sec": 1e6}
+_MB |= {"Kb/sec": 1.25e-4, "Mb/sec": 0.125, "Gb/sec": 125.0}
 _BYTES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _WRITES = ("rc_rdma_write", "rc_rdma_read", "uc_rdma_write")
 _FIGURES = {"latency", "bw", "send_bw", "recv_bw"}

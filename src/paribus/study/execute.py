@@ -288,11 +288,16 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
     with sitting.switches.at(arms):
         prepared = [_prepare(sitting, launch, i) for i, launch in enumerate(launches)]
         before_s = sitting.clock.step()
-        if len(launches) == 1:
-            several = [Ended()]
-            start(sitting.hosts[0], prepared[0], several[0], sitting.clock.now)
-        else:
-            several = start_together(sitting.hosts[: len(launches)], prepared, sitting.clock.now)
+        try:
+            if len(launches) == 1:
+                several = [Ended()]
+                start(sitting.hosts[0], prepared[0], several[0], sitting.clock.now)
+            else:
+                hosts = sitting.hosts[: len(launches)]
+                several = start_together(hosts, prepared, sitting.clock.now)
+        except MachineError:
+            sitting.store.check_in_place()  # its files may be gone for that reason
+            raise
         meanwhile_s = sitting.clock.step()
     sitting.store.check_in_place()  # first: a directory that was moved took the logs with it
     outcomes = [
