@@ -51,8 +51,6 @@ ALONE = {
     "test_containers": "everything that a container leaves on the machine",
     "test_container_ends": "everything that a container leaves on the machine",
     "test_benchmarks_wire": "servers and clients that poll, within seconds",
-    "test_files_are_read_in_about_ten_milliseconds": "a time",
-    "test_the_whole_answer_costs_less_than_a_tenth_of_a_second": "a CPU time, to a third",
     "test_a_share_of_delay_follows_the_case": "times of two ranks that poll",
 }
 """Tests, or modules of tests, that have the machine alone, and what they look at."""

@@ -29,10 +29,18 @@ def children(pid: int) -> list[int]:
         return []
 
 
+def running(pid: int) -> bool:
+    """Return whether `pid` is there and has not ended; init may reap orphans seconds later."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def ended(pids: list[int], within_s: float = 10.0) -> bool:
     """Return whether all of `pids` end in time."""
     deadline = time.monotonic() + within_s
-    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+    while any(running(pid) for pid in pids):
         if time.monotonic() > deadline:
             return False
         time.sleep(0.02)

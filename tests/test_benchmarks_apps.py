@@ -320,8 +320,8 @@ def test_readers_are_fast_on_what_is_not_theirs(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_readers_read_at_50_mb_per_second(name: str) -> None:
-    """A long output of a long launch: its ordinary lines many times over."""
+def test_a_long_output_reads_like_a_short_one(name: str) -> None:
+    """Ordinary lines of a long launch, many times over; ./dev bench has the speed."""
     benchmark = BENCHMARKS[name]
     assert benchmark.read is not None
     (good, *_) = sorted((FIXTURES / name).glob("good-*.out"))
@@ -329,12 +329,7 @@ def test_readers_read_at_50_mb_per_second(name: str) -> None:
     padding = "".join(f"  ordinary line {i} of no interest, 0.5 0.25\n" for i in range(120_000))
     half = padding.index("\n", len(padding) // 2) + 1
     long = padding[:half] + text + padding[half:]
-    best = 9e9
-    for _ in range(3):
-        start = time.process_time()
-        assert benchmark.read(long).samples == benchmark.read(text).samples
-        best = min(best, time.process_time() - start)
-    assert len(long) / best / 1e6 > 50
+    assert benchmark.read(long).samples == benchmark.read(text).samples
 
 
 # --- inputs of our own ---------------------------------------------------------------------------

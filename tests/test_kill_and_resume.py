@@ -12,6 +12,7 @@ import termios
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,7 @@ def seconds_to_a_launch(words: list[str | Path], mark: str) -> float:
 
 def test_kills_end_with_exactly_the_planned_launches(
     tmp_path: Path,
-    sample: Callable[[Iterable[float]], list[float]],
+    sample: Callable[[Iterable[tuple[str, float]]], list[tuple[str, float]]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scratch = tmp_path / "scratch"
@@ -75,15 +76,18 @@ def test_kills_end_with_exactly_the_planned_launches(
     monkeypatch.setenv("TMPDIR", str(scratch))
     seen: set[Path] = set()
     mark = f"kill{os.getpid()}"
-    study = write_study(tmp_path, script=RANDOM, plan="blocks = 300", mark=mark)
+    study = write_study(tmp_path, script=RANDOM, plan="blocks = 120", mark=mark)
     out = tmp_path / "out"
     moments = random.Random(20)
     kept: set[int] = set()
     in_flight = 0
-    # Two kills in three before the first launch, the others after it, however fast this machine is.
-    latest = 1.5 * seconds_to_a_launch(["run", study, "--out", out], mark)
-    kills = sample(moments.uniform(0.05, latest) for _ in range(KILLS))
-    for moment in kills:
+    latest = seconds_to_a_launch(["run", study, "--out", out], mark)
+    # By turns: before the first launch, during it, and somewhere among the launches.
+    kinds = {"before": (0.05, latest), "during": (0.0, 0.005), "after": (0.0, 0.2)}
+    kills = sample(
+        (kind, moments.uniform(*kinds[kind])) for _, kind in zip(range(KILLS), cycle(kinds))
+    )
+    for kind, moment in kills:
         words: list[str | Path] = [
             "run",
             study,
@@ -94,6 +98,8 @@ def test_kills_end_with_exactly_the_planned_launches(
         with subprocess.Popen(
             command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         ) as process:
+            while kind != "before" and process.poll() is None and not processes_with(mark):
+                time.sleep(0.001)
             time.sleep(moment)
             in_flight += bool(processes_with(mark))
             wardens = children(process.pid)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -96,16 +95,6 @@ def test_busybox_alone_is_enough(tmp_path: Path) -> None:
         k: v for k, v in others.items() if not k.startswith(tools)
     }
     assert isinstance(alone["load.consumers"], list)
-
-
-def test_files_are_read_in_about_ten_milliseconds() -> None:
-    """5 to 7 ms on a 2-core EPYC guest; the fastest of ten, and five times that on a busy one."""
-    took = []
-    for _ in range(10):
-        start = time.perf_counter()
-        answer()
-        took.append(time.perf_counter() - start)
-    assert min(took) < 0.05
 
 
 def with_path(path: Path) -> str:
@@ -430,20 +419,6 @@ def test_slow_tools_are_asked_in_every_audit(tmp_path: Path) -> None:
     for key in facts:
         if key.endswith(".pfc"):
             assert facts[key] == [3]
-
-
-def test_the_whole_answer_costs_less_than_a_tenth_of_a_second() -> None:
-    """20 ms of CPU time on a 2-core EPYC guest, of which 7 ms for files; CPU time, for others may
-    be busy: the least of five."""
-    slow = shutil.which("nvidia-smi") is not None  # takes what it takes
-    for depth, limit in (("files", 0.03), ("all", 3.0 if slow else 0.1)):
-        took = []
-        for _ in range(5):
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            answer(depth=depth)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        assert min(took) < limit
 
 
 @pytest.mark.parametrize("mpi", each_mpi())

@@ -220,7 +220,7 @@ name = "{name}"
 threads = 2
 {size}
 blocks = 8
-budget = "8 s"
+budget = "1 s"
 seed = 1
 """
 
@@ -258,7 +258,8 @@ def test_threads_seen_are_threads_asked_for(
         assert {one.state for one in outcomes} == {State.INVALID}
         assert said in outcomes[0].error
         return
-    assert done.returncode in (0, 3), done.stderr
+    # 4: what one second allows may give no verdict.
+    assert done.returncode in (0, 3, 4), done.stderr
     assert {one.state for one in outcomes} == {State.OK}, done.stdout
     if name == "lammps":
         text = next((tmp_path / "out/logs").glob("0001-*.out")).read_text()

@@ -40,6 +40,7 @@ from paribus.model import (
     State,
     Study,
 )
+from paribus.probes import script
 from paribus.store import Store
 from paribus.study import plan as plans
 from paribus.study.arms import compose, make_ready
@@ -76,6 +77,7 @@ def main() -> None:
     rows = [
         *launch_cost(),
         *fabric_cost(),
+        *probe_cost(),
         *kernel_cost(),
         *start_up(),
         *analysis_cost(),
@@ -199,6 +201,19 @@ def kernel_cost() -> list[tuple[str, str, str]]:
     return [
         ("recording a sample, clock reading included", _ns(recorded), "bound: 30 ns"),
         ("both state probes", f"{statistics.median(probed):.0f} ms", "bound: 60 ms"),
+    ]
+
+
+def probe_cost() -> list[tuple[str, str, str]]:
+    """The questions to a machine: its files alone, which every launch asks, and everything."""
+
+    def asked(depth: str) -> float:
+        return _seconds(["sh", "-c", script(), "facts", "a5b6c7", depth])
+
+    files, everything = interleaved(lambda: asked("files"), lambda: asked("all"), 15)
+    return [
+        ("facts of a machine from files", f"{statistics.median(files) * 1e3:.0f} ms", ""),
+        ("all facts of a machine", f"{statistics.median(everything) * 1e3:.0f} ms", ""),
     ]
 
 
