@@ -22,13 +22,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from paribus import plan as plans
 from paribus.errors import ParibusError
+from paribus.judge.conclude import conclude
 from paribus.model import Arm, Case, Launch, Outcome, Sample, Selection, Settings, State, Study
+from paribus.plan import Plan, read_plan
 from paribus.report import export
 from paribus.store import Gathered, Store
-from paribus.study import plan as plans
-from paribus.study.conclude import conclude
-from paribus.study.plan import Plan, read_plan
 
 SECTOR = 512
 FILES = ("launches.db", "launches.db-wal")
@@ -137,7 +137,7 @@ def said(directory: Path, sound: Sound, *, salvage: bool) -> str:
             return "same"
         now = figures(directory, salvage=salvage)
     except ParibusError as error:
-        return "refused" if error.mend else "traceback"
+        return "refused" if error.fix else "traceback"
     except Exception:
         return "traceback"
     if now == sound[1]:

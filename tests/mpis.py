@@ -14,7 +14,7 @@ import pytest
 
 from paribus.errors import UserError
 from paribus.model import Mpi
-from paribus.toolchain import FAMILIES, find_mpi
+from paribus.platform.toolchain import FAMILIES, find_mpi
 
 
 @cache

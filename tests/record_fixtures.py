@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.launchers import bind, launch
 from paribus.model import Command, Placement, Request
-from paribus.toolchain import find_mpi, kernel_path, libraries_path
+from paribus.platform.launchers import bind, launch
+from paribus.platform.toolchain import find_mpi, kernel_path, libraries_path
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SMALL: dict[str, Any] = {"bytes": [8, 65536], "samples": 4}

@@ -32,7 +32,7 @@ def test_an_unknown_name_gets_the_nearest_one() -> None:
     assert get("latency") is BENCHMARKS["latency"]
     with pytest.raises(UserError, match="no such benchmark") as caught:
         get("allreduc")
-    assert "did you mean 'allreduce'?" in caught.value.mend
+    assert "did you mean 'allreduce'?" in caught.value.fix
 
 
 def test_every_kernel_has_its_benchmark() -> None:
@@ -94,7 +94,7 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, cause: str, place
     with pytest.raises(UserError, match=cause) as caught:
         load_file(outside(tmp_path, text))
     assert caught.value.place.endswith(place)
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

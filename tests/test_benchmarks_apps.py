@@ -15,11 +15,11 @@ import pytest
 from paribus.benchmarks import BENCHMARKS
 from paribus.errors import ParseError, UserError
 from paribus.model import Benchmark, Reading, Request, State
+from paribus.platform.toolchain import find_mpi
 from paribus.readers import nvidia_topo
 from paribus.readers.figures import counts, figures
 from paribus.readers.text import columns, first
 from paribus.store import Store
-from paribus.toolchain import find_mpi
 from studies import paribus
 
 FIXTURES = Path(__file__).parent / "fixtures"

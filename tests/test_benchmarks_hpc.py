@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from mpis import any_mpi, installations
 from paribus.benchmarks import BENCHMARKS, linpack
 from paribus.errors import ParseError, UserError
-from paribus.launchers.openmpi import ROOT
 from paribus.model import Mpi, Program, Request, State
+from paribus.platform.launchers.openmpi import ROOT
 from paribus.readers.linpack import operations
 from paribus.store import Store
 from studies import paribus
@@ -148,7 +148,7 @@ def test_a_grid_that_does_not_fit_the_ranks_is_refused_before_any_launch(name: s
     defaults = {key: p.default for key, p in BENCHMARKS[name].parameters.items()}
     with pytest.raises(UserError, match="has 2 places for 4 ranks") as caught:
         BENCHMARKS[name].command(Request(defaults, 4))
-    assert "p times q is ranks" in caught.value.mend
+    assert "p times q is ranks" in caught.value.fix
 
 
 def test_hpcg_reads_its_grid_and_seconds_from_the_file() -> None:

@@ -20,13 +20,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpis import any_mpi
-from paribus import containers
 from paribus.benchmarks import BENCHMARKS, incast
 from paribus.errors import ParseError
-from paribus.host import LocalHost, capture
 from paribus.model import Arm, Case, Container, Reading, Request, Sample, Selection, State
+from paribus.platform import containers
+from paribus.platform.arms import Ready, compose
+from paribus.platform.host import LocalHost, capture
 from paribus.store import Store, Stored
-from paribus.study.arms import Ready, compose
 from processes import processes_with
 from studies import paribus
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from paribus.judge.notices import STEP
 from paribus.store import Store
-from paribus.study.clock import STEP, Clock
+from paribus.study.clock import Clock
 from studies import paribus, write_study
 
 DAY_S = 86_400

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import draw_statistics
+from paribus import plan
+from paribus.judge import cases, notices
 from paribus.judgement import Word
 from paribus.model import Settings
 from paribus.stats import (
@@ -31,7 +33,7 @@ from paribus.stats import (
     verdict,
 )
 from paribus.stats.looks import LEVELS, LONGER, LOOKS, schedule
-from paribus.study import cases, notices, pilot, plan
+from paribus.study import pilot
 from pictures import protocols, recorded
 from pictures.style import excludes_one
 from validation.controls import averaged_protocol_error, peeking_error

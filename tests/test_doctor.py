@@ -48,12 +48,12 @@ def test_good_settings_are_good(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
-def test_any_other_setting_is_told_with_its_mend(tmp_path: Path, row: dict[str, str]) -> None:
+def test_any_other_setting_is_told_with_its_fix(tmp_path: Path, row: dict[str, str]) -> None:
     root = machine(tmp_path, **{row["name"].replace(" ", "_"): "odd"})
     found = by_name(settings(root))[row["name"]]
     assert (found.grade, found.found) == (row["otherwise"], "odd")
     assert found.means == row["means"]
-    assert found.mend == row["mend"]
+    assert found.fix == row["fix"]
 
 
 def test_the_choice_in_brackets_counts(tmp_path: Path) -> None:
@@ -79,13 +79,13 @@ def test_a_busy_process_is_seen_by_its_number() -> None:
     assert busy.pid in [pid for pid, _, _ in seen.consumers]
     found = by_name(company(Watch(1.0, 0.4, 0.0, ((busy.pid, "python", 0.9),))))
     assert found["competing load"].grade == "poor"
-    assert str(busy.pid) in found["competing load"].mend
+    assert str(busy.pid) in found["competing load"].fix
 
 
 def test_a_quiet_machine_has_good_company() -> None:
     found = by_name(company(Watch(2.0, 0.001, 0.0)))
     assert {one.grade for one in found.values()} == {"good"}
-    assert all(one.mend == "" for one in found.values())
+    assert all(one.fix == "" for one in found.values())
 
 
 def test_steal_and_what_the_kernel_does_not_say() -> None:
@@ -153,12 +153,12 @@ def test_a_real_machine_is_examined(monkeypatch: pytest.MonkeyPatch) -> None:
         found
     )
     little = "do not fit in memory"  # others may hold it all just now
-    assert "launches" not in found or little in found["launches"].mend, found["launches"]
+    assert "launches" not in found or little in found["launches"].fix, found["launches"]
     assert found["timer"].found.startswith("ticks of")
     assert any("watching" in line for line in said)
     assert all(0 < share < 10 for share in fitness.resolution.values())
     for finding in fitness.findings:
-        assert finding.grade == "good" or finding.mend or finding.grade == "unknown", finding
+        assert finding.grade == "good" or finding.fix or finding.grade == "unknown", finding
     table = json.loads(json.dumps(to_json(fitness), allow_nan=False))
     assert table["schema"] == "paribus.doctor/1"
     assert table["fit"] == fitness.fit
@@ -192,7 +192,7 @@ def test_a_benchmark_that_fails_leaves_the_other(monkeypatch: pytest.MonkeyPatch
     assert seen.figures["latency"]
     found = by_name(judged(seen)[0])
     assert found["launches"].found == "some failed"
-    assert "triad: " in found["launches"].mend
+    assert "triad: " in found["launches"].fix
 
 
 def test_an_mpi_that_is_named_must_be_there(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 from mpis import installations
 from paribus.benchmarks import BENCHMARKS
 from paribus.errors import ParseError
-from paribus.host import LocalHost
 from paribus.model import Arm, Case, Parsed, Request, Selection
-from paribus.study.arms import Ready, compose
+from paribus.platform.arms import Ready, compose
+from paribus.platform.host import LocalHost
 
 PARTS = [name for name in BENCHMARKS if name.startswith("imb_")]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from paribus.host import LocalHost
 from paribus.model import Benchmark, Command, Outcome, Parsed, Selection, State
+from paribus.platform.host import LocalHost
 from paribus.study.failures import why
 from paribus.study.launching import MOST_PRINTED, Ended, Prepared, outcome_of, start
 

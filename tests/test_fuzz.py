@@ -47,7 +47,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("what", FOUND)
-def test_what_was_found_stays_mended(what: str) -> None:
+def test_what_was_found_stays_fixed(what: str) -> None:
     name, old, new = FOUND[what]
     read = next(r[name] for parser, r in parsers().items() if parser != "files" and name in r)
     goods = [p.read_text() for p in (fuzz_readers.FIXTURES / name).glob("good-*.out")]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from paribus.audit import gate as room
 from paribus.audit.gate import gate, limits
-from paribus.host import LocalHost
 from paribus.model import Command
+from paribus.platform.host import LocalHost
 
 ROOT = Path(__file__).parent.parent
 QUIET: dict[str, Any] = {

@@ -18,15 +18,16 @@ from hypothesis import strategies as st
 
 from mpis import any_mpi
 from paribus.audit.audit import ERROR, NODES
-from paribus.host import LocalHost
+from paribus.audit.nodes import changes, of_nodes
 from paribus.judgement import Difference
 from paribus.model import Command, Completed, Study
+from paribus.platform.arms import Ready, make_ready
+from paribus.platform.host import LocalHost
+from paribus.platform.switching import Switches
 from paribus.store import Gathered
 from paribus.study import asking, gathering
-from paribus.study.arms import Ready, make_ready
-from paribus.study.gathering import asked, changes, gather, gather_arm, of_nodes, read_answer
+from paribus.study.gathering import asked, gather, gather_arm, read_answer
 from paribus.study.load import load_study
-from paribus.study.switching import Switches
 from processes import gone
 from studies import write_study
 

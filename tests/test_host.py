@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from paribus.errors import LaunchError, MachineError
-from paribus.host import LocalHost, capture
 from paribus.model import Command, Completed
+from paribus.platform.host import LocalHost, capture
 from processes import ended, gone, processes_with
 
 
@@ -147,7 +147,7 @@ def test_an_interruption_just_after_the_answer_does_not_wait_for_another(
 def test_sigkill_of_either_process_leaves_nothing(tmp_path: Path, victim: str) -> None:
     mark = f"34{os.getpid()}"
     code = f"""
-from paribus.host import LocalHost
+from paribus.platform.host import LocalHost
 from paribus.model import (Command)
 with LocalHost() as host:
     print(host._warden.pid, flush=True)

@@ -272,7 +272,7 @@ def test_a_benchmark_file_that_is_no_file_is_refused_by_the_study(
 
 
 def test_forged_plans_and_reasons_are_refused(tmp_path: Path) -> None:
-    from paribus.study.plan import SCHEMA, _digest
+    from paribus.plan import SCHEMA, _digest
 
     for text in ("[" * 100_000, "9" * 5000, '{"a": ' * 50_000, "\xff"):
         (tmp_path / "plan.json").write_text(text, encoding="latin-1")

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from paribus.toolchain import FLAGS
+from paribus.platform.toolchain import FLAGS
 
 NATIVE = Path(__file__).parents[1] / "src" / "paribus" / "native"
 STRICT = ("-Wall", "-Wextra")  # users compile without: another compiler warns of other things

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from paribus.model import State
+from paribus.plan import read_plan
 from paribus.store import Store
 from paribus.study.execute import UNFINISHED
-from paribus.study.plan import read_plan
 from processes import children, ended, gone, processes_with
 from studies import RANDOM, command, paribus, write_study
 

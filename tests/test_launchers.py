@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from mpis import each_mpi
 from paribus.benchmarks import get
 from paribus.errors import UserError
-from paribus.host import LocalHost
-from paribus.launchers import bind, launch
-from paribus.launchers.network import on_network
 from paribus.model import Command, Mpi, Parsed, Placement, Request, Transport
-from paribus.toolchain import kernel_path
+from paribus.platform.host import LocalHost
+from paribus.platform.launchers import bind, launch
+from paribus.platform.launchers.network import on_network
+from paribus.platform.toolchain import kernel_path
 
 PROGRAM = Command(("/bin/app", "-n", "8"), {"COLOUR": "green"}, {"input": "text"})
 FOUR = Mpi("openmpi", (4, 1, 4), "/o/bin/mpicxx", "/o/bin/mpirun")

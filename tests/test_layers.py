@@ -15,27 +15,15 @@ PACKAGE = Path(__file__).parent.parent / "src" / "paribus"
 # Each layer may import those before it. Rooms that share a layer never import each other.
 LAYERS = (
     {"errors", "units", "model", "judgement", "__init__"},
-    {"room", "outside", "trust"},
-    {"drafts", "inputs"},
-    {
-        "readers",
-        "launchers",
-        "schedulers",
-        "containers",
-        "probes",
-        "records",
-        "stats",
-        "tables",
-        "warden",
-    },
-    {"benchmarks"},
-    {"host", "store"},
-    {"toolchain", "journal"},
-    {"audit"},
-    {"study", "cluster"},
-    {"compare", "doctor"},
+    {"outside", "trust"},
+    {"drafts", "inputs", "fields"},
+    {"readers", "probes", "records", "stats", "tables"},
+    {"benchmarks", "store"},
+    {"plan", "audit"},
+    {"platform", "judge"},
+    {"study", "compare"},
+    {"doctor"},
     {"report"},
-    {"web"},
     {"cli"},
     {"__main__"},
 )
@@ -46,12 +34,12 @@ LONG = {"model.py", "study/execute.py"}
 KNOWN: set[tuple[str, str]] = set()
 TESTED = {
     # Caches that tests must empty: they take the compiler away, and change who is in a group.
-    "paribus.toolchain._compiler.cache_clear",
+    "paribus.platform.toolchain._compiler.cache_clear",
     "paribus.trust._own_group.cache_clear",
     # To forge a plan that is sealed.
-    "paribus.study.plan._digest",
+    "paribus.plan._digest",
     # Where an MPI is looked for, without finding one.
-    "paribus.toolchain._places",
+    "paribus.platform.toolchain._places",
 }
 PRIVATE = re.compile(r"_(?!_)\w+")
 LAZY_ONLY = {"ahocorasick_rs", "numpy", "pyarrow", "rich", "vl_convert", "scipy"}
@@ -93,6 +81,18 @@ def test_imports_point_one_way(path: Path) -> None:
         if parts[0] != "paribus" or len(parts) < 2 or parts[1] in (own, "__version__"):
             continue
         assert layer(parts[1]) < layer(own) or layer(own) == 0, f"{path.name} imports {name}"
+
+
+def test_a_report_starts_nothing() -> None:
+    """What is stored can be reported where nothing can be launched, without loading how."""
+    code = (
+        "import sys; import paribus.cli.report, paribus.cli.outputs, paribus.cli.compare;"
+        "import paribus.report.terminal, paribus.report.html;"
+        "print(*sorted(m for m in sys.modules"
+        " if m.startswith(('paribus.platform', 'paribus.study'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))

@@ -29,7 +29,7 @@ def test_scripts_are_found_where_they_are() -> None:
     assert {"dev", ".ci/run"} <= names
     assert {str(p.relative_to(ROOT)) for p in (ROOT / "src").rglob("*.sh")} <= names
     assert {
-        "src/paribus/launchers/serving.py",
+        "src/paribus/platform/launchers/serving.py",
         "src/paribus/benchmarks/incast.py",
         "src/paribus/study/asking.py",
     } <= names

@@ -1,4 +1,4 @@
-"""Study files: what is refused, and that every refusal names file, key, value and mend."""
+"""Study files: what is refused, and that every refusal names file, key, value and fix."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_whole_study(tmp_path: Path) -> None:
         ("before = [", "before = ['', ", ["arms.b.before"]),
     ],
 )
-def test_a_refusal_names_place_and_mend(
+def test_a_refusal_names_place_and_fix(
     tmp_path: Path, old: str, new: str, told: list[str]
 ) -> None:
     assert GOOD.count(old) >= 1
@@ -98,7 +98,7 @@ def test_a_refusal_names_place_and_mend(
         load(tmp_path, GOOD.replace(old, new, 1))
     message = str(refused.value)
     assert "study.toml" in message
-    assert refused.value.mend
+    assert refused.value.fix
     for part in told:
         assert part in message, message
 

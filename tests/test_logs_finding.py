@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from log_folders import FIXTURES, GOOD, judged, names_of, osu, read, text_of, words_of, write
+from paribus import plan as plans
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare.imported import Answers
 from paribus.compare.logged import judge_logs
@@ -20,7 +21,6 @@ from paribus.compare.logs import arms_of, find_logs
 from paribus.errors import UserError
 from paribus.judgement import Word
 from paribus.model import Arm, Selection, Settings, Study
-from paribus.study import plan as plans
 from studies import paribus
 
 

@@ -105,7 +105,7 @@ def test_what_was_asked_for_is_not_said_of_the_logs(tmp_path: Path) -> None:
         path.rename(b / f"run{path.stem.partition('-')[2]}.log")
     found = judged(a, b, pair="name")
     (notice,) = (n for n in found.notices if n.name == "order unknown")
-    assert notice.mend == "Without `--pair` the times of their files show it."
+    assert notice.fix == "Without `--pair` the times of their files show it."
 
 
 def test_a_way_of_pairing_that_was_asked_for_in_vain_is_named(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from paribus.errors import MachineError, UserError
-from paribus.host import LocalHost, clear_leftovers
 from paribus.model import Command, Room, State
-from paribus.room import LEAST_BYTES, LEAST_INODES, fault_of
+from paribus.platform.host import LocalHost, clear_leftovers
+from paribus.platform.space import LEAST_BYTES, LEAST_INODES, fault_of
 from paribus.store import Store
 from processes import gone, processes_with
 from studies import RANDOM, command, paribus, write_study
@@ -216,7 +216,7 @@ def test_a_temporary_directory_that_others_may_change_is_refused(
     monkeypatch.setenv("TMPDIR", str(shared))
     with pytest.raises(UserError, match="everyone may write") as caught, LocalHost():
         pass
-    assert "TMPDIR" in caught.value.mend
+    assert "TMPDIR" in caught.value.fix
     shared.chmod(0o1777)
     with LocalHost() as host:
         assert host.scratch.startswith(str(shared))

@@ -17,8 +17,8 @@ import pytest
 
 from mpis import any_mpi
 from paribus.model import State
+from paribus.plan import read_plan
 from paribus.store import Store
-from paribus.study.plan import read_plan
 from processes import children, ended
 from studies import scratch_of
 

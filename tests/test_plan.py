@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from paribus.errors import StoreError
 from paribus.model import Arm, Container, Selection, Settings, Study
-from paribus.study.plan import check_same, freeze, plan, read_plan, write_plan
+from paribus.plan import check_same, freeze, plan, read_plan, write_plan
 
 SOFTWARE = {"paribus": "1", "kernels": "abc"}
 
@@ -110,7 +110,7 @@ def test_a_damaged_plan_is_refused(tmp_path: Path, damage: str) -> None:
     path.write_text(text[:-10] if damage == "cut" else text)
     with pytest.raises(StoreError) as refused:
         read_plan(tmp_path)
-    assert refused.value.mend
+    assert refused.value.fix
 
 
 def test_a_folder_without_a_plan(tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ import pytest
 
 from mpis import any_mpi, each_mpi
 from paribus.benchmarks import BENCHMARKS
-from paribus.launchers.openmpi import ROOT
 from paribus.model import Mpi, Request
+from paribus.platform.launchers.openmpi import ROOT
+from paribus.platform.toolchain import kernel_path
 from paribus.probes.archive import unknown
-from paribus.toolchain import kernel_path
 
 ASKED = {"bytes": (8,), "samples": 20}
 # How each family is told to leave shared memory for TCP on this machine.

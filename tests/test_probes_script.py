@@ -14,8 +14,8 @@ import pytest
 
 from mpis import each_mpi
 from paribus.errors import ParseError
-from paribus.launchers.openmpi import ROOT
 from paribus.model import Facts, Mpi
+from paribus.platform.launchers.openmpi import ROOT
 from paribus.probes import Archive, facts_from_stream, from_stream, script
 from paribus.probes.archive import Unknown
 

@@ -11,11 +11,11 @@ from mpis import installations
 from paribus.benchmarks import BENCHMARKS
 from paribus.errors import StudyError, UserError
 from paribus.model import Arm, Container, Mpi, Program, State
+from paribus.platform.arms import make_ready
+from paribus.platform.programs import check_there, find_mpi_for
+from paribus.platform.toolchain import find_mpi, mpi_of_library
 from paribus.store import Store
-from paribus.study.arms import make_ready
 from paribus.study.load import load_study
-from paribus.study.programs import check_there, find_mpi_for
-from paribus.toolchain import find_mpi, mpi_of_library
 from studies import paribus
 
 TOOLS = [name for name, benchmark in BENCHMARKS.items() if benchmark.program]
@@ -55,15 +55,15 @@ def test_a_tool_that_is_missing_is_said_with_how_to_get_it(
     error = caught.value
     assert error.place.endswith(f"study.toml: {name}")
     assert error.cause.startswith("no program on the PATH called ")
-    assert error.mend.endswith(f"get it: {benchmark.get}")
-    assert 'path = "/..."' in error.mend
+    assert error.fix.endswith(f"get it: {benchmark.get}")
+    assert 'path = "/..."' in error.fix
 
 
 @pytest.mark.parametrize("name", ["vasp", "gromacs", "pytorch_ddp", "pynamic"])
 def test_what_only_the_user_can_give_is_asked_for(tmp_path: Path, name: str) -> None:
     with pytest.raises(StudyError, match="is missing") as caught:
         load_study(write(tmp_path, name))
-    assert f"{name} needs it: " in caught.value.mend
+    assert f"{name} needs it: " in caught.value.fix
 
 
 def test_nothing_is_launched_and_nothing_is_left(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_another_family_is_refused_before_anything_is_launched(name: str) -> Non
         find_mpi_for(Arm("a", mpi=prefix), [Program((path,))], "here")
     assert f"{path} is linked with {theirs} (" in caught.value.cause
     assert "libmpi.so.40 of /" in caught.value.cause
-    assert caught.value.mend.startswith('give the arm mpi = "/usr"')
+    assert caught.value.fix.startswith('give the arm mpi = "/usr"')
 
 
 def test_open_mpi_5_starts_what_its_own_library_can_take_the_place_for() -> None:

@@ -12,9 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from paribus import containers
-from paribus.host import LocalHost, capture
-from paribus.launchers import port_of
 from paribus.model import (
     Arm,
     Benchmark,
@@ -26,7 +23,10 @@ from paribus.model import (
     Request,
     Selection,
 )
-from paribus.study.arms import Ready, compose
+from paribus.platform import containers
+from paribus.platform.arms import Ready, compose
+from paribus.platform.host import LocalHost, capture
+from paribus.platform.launchers import port_of
 from processes import processes_with
 
 MARK = f"paribus-test-of-programs-{os.getpid()}"

@@ -161,7 +161,7 @@ def test_tables_hold_every_number(name: str, cache: Path, tmp_path: Path) -> Non
             assert wording.ratio_text(f.comparison.ratio) in text
             assert wording.interval_text(f.comparison) in text
         assert f.verdict.word.value in text
-    told = [t for n in judgement.notices for t in (n.name, n.text, n.mend)]
+    told = [t for n in judgement.notices for t in (n.name, n.text, n.fix)]
     for said in (judgement.sentence, judgement.design, *told):
         assert wording.clean(said) in text
     for point in judgement.points:

@@ -15,13 +15,13 @@ import pytest
 from rich.console import Console
 
 import judgements
+from paribus.judge.conclude import sentence
 from paribus.judgement import Comparison, Difference, Finding, Judgement, Notice, Verdict, Word
 from paribus.report import advice, axes, sentences, unequal, wording
 from paribus.report.ranking import place_text, ranking
 from paribus.report.terminal import MOST_NOTES, print_report
 from paribus.stats.betting import monitor
 from paribus.stats.estimate import compare
-from paribus.study.conclude import sentence
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -15,10 +15,10 @@ import pytest
 from mpis import any_mpi
 from paribus.errors import StudyError
 from paribus.model import Arm, Benchmark, Container, Metric, Parsed, Program, Selection
+from paribus.platform.arms import Ready, compose, discreet
 from paribus.probes import Archive, facts_of
 from paribus.probes.scrub import scrubbed
 from paribus.probes.variables import kept, looks_secret, prefixes, shown
-from paribus.study.arms import Ready, compose, discreet
 from paribus.study.load import load_study
 from studies import paribus, write_study
 
@@ -177,7 +177,7 @@ def test_a_secret_in_the_study_itself_is_refused_with_the_way_to_hand_it_on(
     arms = f'[arms.a]\n[arms.b]\nenv = {{ OMP_NUM_THREADS = "1", {name} = "hunter001grail" }}\n'
     with pytest.raises(StudyError, match=rf"arms\.b\.env\.{name}: looks like a secret") as caught:
         load_study(write_study(tmp_path, arms=arms))
-    assert f"export {name} before `paribus run`" in caught.value.mend
+    assert f"export {name} before `paribus run`" in caught.value.fix
     assert not FOUND.search(str(caught.value).encode())
 
 

@@ -136,7 +136,7 @@ def test_what_is_damaged_is_not_continued(closed: Path) -> None:
     hit(closed, b"y" * 2000)
     with pytest.raises(StoreError, match="damaged: row 5 of launches") as refused:
         Store(closed, write=True).__enter__()
-    assert "--salvage" in refused.value.mend
+    assert "--salvage" in refused.value.fix
 
 
 def test_a_damaged_index_is_not_continued_and_salvaged_whole(closed: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_store_without_checksums_is_reported_on_and_not_continued(closed: Path
     assert figures(closed) == before
     with pytest.raises(StoreError, match="this Paribus writes version 4") as refused:
         Store(closed, write=True).__enter__()
-    assert "the Paribus that began it" in refused.value.mend
+    assert "the Paribus that began it" in refused.value.fix
 
 
 def test_a_version_that_has_no_checksums_is_not_believed_where_there_are_some(

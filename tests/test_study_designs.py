@@ -16,8 +16,8 @@ import pytest
 
 from paribus.errors import ParibusError
 from paribus.model import State
+from paribus.plan import read_plan
 from paribus.store import Store
-from paribus.study.plan import read_plan
 from studies import command, paribus
 
 SPOKEN = """
@@ -119,7 +119,7 @@ def test_a_session_switches_once_and_its_median_counts_once(tmp_path: Path) -> N
     figures = notice["figures"]
     assert figures["switch_s"] > 0.2 > figures["launch_s"] > 0
     assert 3 <= figures["launches"] <= 50
-    assert f"With {figures['launches']} launches in each session (here 3)" in notice["mend"]
+    assert f"With {figures['launches']} launches in each session (here 3)" in notice["fix"]
 
 
 def test_too_few_switches_are_not_attributable(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def arranged(*paths: Path, reference: str = "") -> Arrangement:
 def refusal(*paths: Path, reference: str = "") -> str:
     with pytest.raises(UserError) as caught:
         arranged(*paths, reference=reference)
-    assert caught.value.mend, "an error says what to do"
+    assert caught.value.fix, "an error says what to do"
     return str(caught.value)
 
 

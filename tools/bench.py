@@ -24,8 +24,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paribus import containers, launchers, toolchain
-from paribus.host import LocalHost, capture
+from paribus import plan as plans
+from paribus.benchmarks import benchmark_of
+from paribus.judge.conclude import conclude
 from paribus.model import (
     Arm,
     Case,
@@ -40,13 +41,12 @@ from paribus.model import (
     State,
     Study,
 )
+from paribus.platform import containers, launchers, toolchain
+from paribus.platform.arms import compose, make_ready
+from paribus.platform.host import LocalHost, capture
 from paribus.probes import script
 from paribus.store import Store
-from paribus.study import plan as plans
-from paribus.study.arms import compose, make_ready
-from paribus.study.conclude import conclude
 from paribus.study.execute import execute
-from paribus.study.load import benchmark_of
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "benchmarks-of-paribus.md"

@@ -41,7 +41,7 @@ def draft_of(target: Path) -> Iterator[tuple[Path, Path]]:
         raise UserError(
             f"the cache cannot be written: {error.strerror}",
             place=str(target.parent),
-            mend="set PARIBUS_CACHE to a directory with space that you may write to",
+            fix="set PARIBUS_CACHE to a directory with space that you may write to",
         ) from error
 
 

@@ -17,15 +17,15 @@ class ParibusError(Exception):
 
     exit_code = 2
 
-    def __init__(self, cause: str, *, place: str = "", mend: str = "") -> None:
+    def __init__(self, cause: str, *, place: str = "", fix: str = "") -> None:
         super().__init__(cause)
         self.cause = cause
         self.place = place
-        self.mend = mend
+        self.fix = fix
 
     def __str__(self) -> str:
         text = f"{self.place}: {self.cause}" if self.place else self.cause
-        return f"{text}\n  {self.mend}" if self.mend else text
+        return f"{text}\n  {self.fix}" if self.fix else text
 
 
 class UserError(ParibusError):
@@ -33,7 +33,7 @@ class UserError(ParibusError):
 
 
 class StudyError(UserError):
-    """A study file says something that cannot be done; names file, key, value and mend."""
+    """A study file says something that cannot be done; names file, key, value and fix."""
 
 
 class StoreError(UserError):
@@ -56,6 +56,6 @@ class ParseError(LaunchError):
     `line` is the 1-based number of the offending line, 0 when no single line is to blame.
     """
 
-    def __init__(self, cause: str, *, line: int = 0, place: str = "", mend: str = "") -> None:
-        super().__init__(cause, place=place, mend=mend)
+    def __init__(self, cause: str, *, line: int = 0, place: str = "", fix: str = "") -> None:
+        super().__init__(cause, place=place, fix=fix)
         self.line = line

@@ -91,7 +91,7 @@ class Notice:
 
     `name` is one of those that docs/statistics.md lists ("two states", "drift", "order effect",
     ...); `benchmarks` are those it speaks of (none: the whole study). `text` is a sentence for
-    the user, `mend` what can be done about it. A "warning" changes how the verdicts are to be
+    the user, `fix` what can be done about it. A "warning" changes how the verdicts are to be
     read and stands on top of a report; a "note" is for the section on the data. `figures` are
     what was computed, for machines: names to numbers, texts, or lists of them.
     """
@@ -100,7 +100,7 @@ class Notice:
     level: Literal["warning", "note"]
     text: str
     benchmarks: tuple[str, ...] = ()
-    mend: str = ""
+    fix: str = ""
     figures: Mapping[str, Any] = field(default_factory=dict)
 
 

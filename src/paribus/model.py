@@ -205,7 +205,7 @@ class Request:
 class Parameter:
     """A parameter that a study may set on a benchmark: default, reader of its value, meaning.
 
-    `read` turns the TOML value into the value for `command`; it raises ValueError with the mend.
+    `read` turns the TOML value into the value for `command`; it raises ValueError with the fix.
     A study that does not set a `required` one is refused.
     """
 

@@ -1,6 +1,6 @@
 """The study directory, and the only code that writes launches.
 
-    plan.json      frozen before the first launch (study/plan.py)
+    plan.json      frozen before the first launch (plan.py)
     launches.db    SQLite, WAL, full sync; one transaction per launch; facts of the nodes
     launches.count how many rows it has (records/count.py)
     logs/          NNNN-attempt-arm-benchmark.{out,err}, as printed
@@ -252,7 +252,7 @@ class Store:
             raise StoreError(
                 f"the launches stored here are of plan {str(row[0])[:12]}, not {plan_sha256[:12]}",
                 place=str(self.directory),
-                mend="put the original plan.json back, or start anew in another directory",
+                fix="put the original plan.json back, or start anew in another directory",
             )
         return row is not None
 
@@ -276,7 +276,7 @@ class Store:
             raise StoreError(
                 f"cannot be made: {error.strerror}",
                 place=str(logs),
-                mend="see what is in its place, then continue with --resume",
+                fix="see what is in its place, then continue with --resume",
             ) from error
         attempt = self.attempts(launch.number)
         name = f"{launch.number:04d}-{attempt}-{_plain(launch.arm)}-{_plain(launch.benchmark)}"
@@ -297,7 +297,7 @@ class Store:
             raise StoreError(
                 "no launches are stored here",
                 place=str(self.directory),
-                mend="give the directory of a study that `paribus run` made",
+                fix="give the directory of a study that `paribus run` made",
             )
         if not self.salvage:
             self._db = open_for_reading(self.path)
@@ -338,13 +338,13 @@ class Store:
             raise StoreError(
                 "another `paribus run` is at work in this directory",
                 place=str(self.directory),
-                mend="wait for it, or end it, then use --resume",
+                fix="wait for it, or end it, then use --resume",
             ) from None
         except OSError as error:
             raise StoreError(
                 f"cannot write here: {error.strerror}",
                 place=str(self.directory),
-                mend="choose another directory with --out",
+                fix="choose another directory with --out",
             ) from error
 
     @contextmanager
@@ -382,7 +382,7 @@ class Store:
             raise StoreError(
                 f"cannot be written: {error.strerror}",
                 place=str(self.directory),
-                mend="check the disk, then continue with --resume: every stored launch is kept",
+                fix="check the disk, then continue with --resume: every stored launch is kept",
             ) from error
 
 

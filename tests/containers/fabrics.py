@@ -19,9 +19,9 @@ from typing import Literal
 
 import pytest
 
-from paribus import containers
-from paribus.host import Captured, capture
 from paribus.model import Command, Container, Placement
+from paribus.platform import containers
+from paribus.platform.host import Captured, capture
 
 USER = 12345
 EngineName = Literal["namespace", "podman"]

@@ -20,9 +20,9 @@ from containers.fabrics import (
     nothing_left,
     traces,
 )
-from paribus import containers
-from paribus.host import Captured, capture
 from paribus.model import Container
+from paribus.platform import containers
+from paribus.platform.host import Captured, capture
 
 # --- the end -------------------------------------------------------------------------------------
 

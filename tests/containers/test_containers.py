@@ -23,10 +23,10 @@ from containers.fabrics import (
     reachable,
     traces,
 )
-from paribus import containers
-from paribus.containers.fabric import MOST_HOSTS, address, hosts_file
-from paribus.host import capture
 from paribus.model import Command, Container
+from paribus.platform import containers
+from paribus.platform.containers.fabric import MOST_HOSTS, address, hosts_file
+from paribus.platform.host import capture
 
 # --- what is asked for ---------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ def test_addresses_and_names_are_unique() -> None:
         ("podman", "rank", "host"),
     ],
 )
-def test_what_cannot_be_is_refused_with_the_mend(
+def test_what_cannot_be_is_refused_with_the_fix(
     engine: EngineName, each: Each, network: Network
 ) -> None:
     container = Container(engine, each=each, network=network)

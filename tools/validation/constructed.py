@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from paribus import plan as plans
+from paribus.judge.conclude import conclude
 from paribus.judgement import Judgement, Word
 from paribus.model import (
     Arm,
@@ -22,8 +24,6 @@ from paribus.model import (
 )
 from paribus.report.terminal import print_report
 from paribus.store import Store
-from paribus.study import plan as plans
-from paribus.study.conclude import conclude
 from validation.awkward import failures_called_different
 from validation.figures import Check, Figure
 

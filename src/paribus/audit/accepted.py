@@ -27,13 +27,13 @@ def parse_accepted(options: Sequence[str]) -> dict[str, str]:
             raise UserError(
                 "no reason is given",
                 place=f"--accept {option!r}",
-                mend='write --accept KEY="why this difference does not matter here"',
+                fix='write --accept KEY="why this difference does not matter here"',
             )
         if not key or key.endswith(".") or set(key) & set("*?[] "):
             raise UserError(
                 "is not the key of one fact",
                 place=f"--accept {option!r}",
-                mend="accept each fact by its full key, with a reason of its own",
+                fix="accept each fact by its full key, with a reason of its own",
             )
         found[key] = reason
     return found
@@ -61,9 +61,9 @@ def read_accepted(directory: Path) -> dict[str, str]:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         said = getattr(error, "strerror", None) or error
-        raise StoreError(f"cannot be read: {said}", place=str(path), mend="restore it") from error
+        raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
     if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
-        raise StoreError("is not a table of reasons", place=str(path), mend="restore or remove it")
+        raise StoreError("is not a table of reasons", place=str(path), fix="restore or remove it")
     return table
 
 
@@ -82,6 +82,6 @@ def add_accepted(directory: Path, more: Mapping[str, str]) -> dict[str, str]:
             raise StoreError(
                 f"cannot be written: {error.strerror}",
                 place=str(directory / NAME),
-                mend="make the directory writable: the reason belongs to the study",
+                fix="make the directory writable: the reason belongs to the study",
             ) from error
     return accepted

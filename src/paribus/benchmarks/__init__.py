@@ -13,9 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from paribus.errors import UserError
+from paribus.errors import StudyError, UserError
 from paribus.inputs import MOST_TEXT, read_bounded
-from paribus.model import Benchmark
+from paribus.model import Benchmark, Selection
 from paribus.trust import why_not
 
 _FILES = {
@@ -147,11 +147,34 @@ def get(name: str) -> Benchmark:
     close = difflib.get_close_matches(name, BENCHMARKS, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     raise UserError(
-        "no such benchmark", place=repr(name), mend=f"{hint}`paribus list` names them all"
+        "no such benchmark", place=repr(name), fix=f"{hint}`paribus list` names them all"
     )
 
 
 _LOADED: dict[tuple[Path, str], Benchmark] = {}
+
+
+def benchmark_of(selection: Selection) -> Benchmark:
+    """Return the benchmark that `selection` names; raises UserError if its file has changed."""
+    if selection.file is None:
+        return get(selection.benchmark)
+    if file_digest(Path(selection.file)) != selection.file_sha256:
+        raise StudyError(
+            "has changed since the plan was frozen",
+            place=selection.file,
+            fix="put the old file back, or start anew in another directory",
+        )
+    return load_file(Path(selection.file))
+
+
+def file_digest(path: Path) -> str:
+    """Return the hash of a benchmark's file; raises StudyError if it cannot be read."""
+    try:
+        return hashlib.sha256(read_bounded(path, MOST_TEXT, "a benchmark file")).hexdigest()
+    except OSError as error:
+        raise StudyError(
+            f"cannot be read: {error.strerror}", place=str(path), fix="put the file back"
+        ) from error
 
 
 def load_file(path: Path, tell: Callable[[str], None] | None = None) -> Benchmark:
@@ -168,13 +191,13 @@ def load_file(path: Path, tell: Callable[[str], None] | None = None) -> Benchmar
         raise UserError(
             f"cannot be read: {error.strerror}",
             place=str(path),
-            mend="give the path of a Python file, relative to the study file",
+            fix="give the path of a Python file, relative to the study file",
         ) from error
     if reason := why_not(path):
         raise UserError(
             f"is code that a study executes, and others could change it: {reason}",
             place=str(path),
-            mend="read it, then let nobody else change it (`chown`, `chmod go-w`), or copy it to a"
+            fix="read it, then let nobody else change it (`chown`, `chmod go-w`), or copy it to a"
             " directory of your own",
         )
     digest = hashlib.sha256(source).hexdigest()
@@ -195,18 +218,18 @@ def _executed(path: Path, source: bytes, digest: str) -> Benchmark:
         exec(compile(source, str(path), "exec"), module.__dict__)
     except SyntaxError as error:
         place = f"{path}, line {error.lineno}" if error.lineno else str(path)
-        raise UserError(f"is not Python: {error.msg}", place=place, mend="mend it") from error
+        raise UserError(f"is not Python: {error.msg}", place=place, fix="fix it") from error
     except Exception as error:
         raise UserError(
             f"fails when it is loaded: {type(error).__name__}: {error}",
             place=_place(path, error),
-            mend="mend it: `python FILE` must work",
+            fix="fix it: `python FILE` must work",
         ) from error
     benchmark = getattr(module, "BENCHMARK", None)
     if not isinstance(benchmark, Benchmark):
         said = "defines no BENCHMARK" if benchmark is None else "its BENCHMARK is not a Benchmark"
         raise UserError(
-            said, place=str(path), mend="end it with BENCHMARK = Benchmark(...): CONTRIBUTING.md"
+            said, place=str(path), fix="end it with BENCHMARK = Benchmark(...): CONTRIBUTING.md"
         )
     return benchmark
 

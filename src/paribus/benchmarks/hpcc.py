@@ -24,7 +24,7 @@ def command(request: Request) -> Program:
         raise UserError(
             "one rank has no other to exchange messages with, and HPCC measures that as well",
             place="hpcc: ranks = 1",
-            mend="ask for two or more, with p times q as many",
+            fix="ask for two or more, with p times q as many",
         )
     text = linpack.input_file(n, nb, p, q, device=8) + (
         "##### this line is a separator #####\n"

@@ -25,7 +25,7 @@ def command(request: Request) -> Program:
             raise UserError(
                 f"in.lj has {ATOMS} atoms or a multiple of them",
                 place=f"lammps: atoms = {asked['atoms']}",
-                mend=f"use {ATOMS * max(1, cells)}, or name an `input` of your own",
+                fix=f"use {ATOMS * max(1, cells)}, or name an `input` of your own",
             )
         argv += ["-var", "cells", str(cells)]
     argv += ["-var", "steps", str(asked["steps"]), "-in", str(own or "in.lj")]

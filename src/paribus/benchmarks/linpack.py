@@ -31,7 +31,7 @@ def check_grid(request: Request, name: str, p: Sequence[int], q: Sequence[int]) 
     """Raise UserError where a process grid has not as many places as there are ranks."""
     if len(p) != len(q):
         raise UserError(
-            f"{len(p)} values of p and {len(q)} of q", place=name, mend="give as many of both"
+            f"{len(p)} values of p and {len(q)} of q", place=name, fix="give as many of both"
         )
     for rows, columns in zip(p, q, strict=True):
         if rows * columns != request.ranks:
@@ -39,7 +39,7 @@ def check_grid(request: Request, name: str, p: Sequence[int], q: Sequence[int]) 
             raise UserError(
                 f"p = {rows} by q = {columns} has {places} places for {request.ranks} ranks",
                 place=name,
-                mend="set p, q and ranks so that p times q is ranks",
+                fix="set p, q and ranks so that p times q is ranks",
             )
 
 

@@ -1,6 +1,6 @@
 """Readers of the parameters that a study sets on a benchmark: TOML value in, checked value out.
 
-All raise ValueError with the mend; the study loader adds file and key.
+All raise ValueError with the fix; the study loader adds file and key.
 """
 
 from __future__ import annotations

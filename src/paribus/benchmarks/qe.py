@@ -22,7 +22,7 @@ def command(request: Request) -> Program:
         raise UserError(
             "pw.in has 4 atoms per cell, and as many cells along each edge",
             place=f"qe: atoms = {asked['atoms']}",
-            mend="use 4, 32, 108 or 256, or name an `input` of your own",
+            fix="use 4, 32, 108 or 256, or name an `input` of your own",
         )
     values = {
         "{atoms}": str(asked["atoms"]),

@@ -28,7 +28,7 @@ def command(request: Request) -> Program:
             raise UserError(
                 f"cannot be read: {getattr(error, 'strerror', None) or error}",
                 place=f"vasp: input = {folder!r}: {name}",
-                mend=f"name a folder that holds {', '.join(INPUTS)}",
+                fix=f"name a folder that holds {', '.join(INPUTS)}",
             ) from error
     program = path_or(request, "vasp_std")
     wanted = wanted_threads(request.parameters)

@@ -18,7 +18,7 @@ VERBS = {
     "report": "report on a study directory again: terminal, HTML, JSON, CSV, figures",
     "record": "record what the probes read of this machine, scrubbed, or show a recording",
     "audit": "what differs between the arms of a study beyond its factor",
-    "doctor": "how fit this machine is to measure on, and what would mend it",
+    "doctor": "how fit this machine is to measure on, and what would fix it",
     "list": "list the benchmarks and the studies that ship",
 }
 EPILOG = """\
@@ -44,7 +44,7 @@ def dispatch(words: Sequence[str]) -> int:
 
 def _dispatch(words: Sequence[str]) -> int:
     from paribus.errors import MachineError, ParibusError
-    from paribus.room import FAULTS, said_of
+    from paribus.platform.space import FAULTS, said_of
 
     arguments = _parser(words).parse_args(words)
     if not hasattr(arguments, "carry_out"):
@@ -70,7 +70,7 @@ def _dispatch(words: Sequence[str]) -> int:
         fault = MachineError(
             said_of(error.errno, error.strerror or ""),
             place=str(error.filename or ""),
-            mend="see to that, then try again; a study continues with --resume",
+            fix="see to that, then try again; a study continues with --resume",
         )
         print(f"paribus: {fault}", file=sys.stderr)
         return fault.exit_code

@@ -106,9 +106,9 @@ def to_json(study: Study, nodes: Mapping[str, Nodes], answer: Audit) -> dict[str
 
 def _of_directory(directory: Path, accepted: Mapping[str, str]) -> _Seen:
     """Return what the launches of a study directory met."""
-    from paribus.study.conclude import audited
-    from paribus.study.gathering import of_nodes
-    from paribus.study.plan import read_plan
+    from paribus.audit.nodes import of_nodes
+    from paribus.judge.conclude import audited
+    from paribus.plan import read_plan
 
     plan = read_plan(directory)
     add_accepted(directory, accepted)
@@ -120,12 +120,14 @@ def _of_directory(directory: Path, accepted: Mapping[str, str]) -> _Seen:
 def _of_study(name: str, accepted: Mapping[str, str]) -> _Seen:
     """Return what the arms of a study are now, seen from inside each."""
     from paribus.audit.audit import audit_study
+    from paribus.audit.nodes import of_nodes
+    from paribus.benchmarks import benchmark_of
     from paribus.cli.shipped import announce, find_study
-    from paribus.host import LocalHost
-    from paribus.study.arms import make_ready
-    from paribus.study.gathering import asked, gather, of_nodes
-    from paribus.study.load import benchmark_of, load_study
-    from paribus.study.switching import Switches
+    from paribus.platform.arms import make_ready
+    from paribus.platform.host import LocalHost
+    from paribus.platform.switching import Switches
+    from paribus.study.gathering import asked, gather
+    from paribus.study.load import load_study
 
     study = load_study(find_study(name), announce)
     ready = make_ready(study, _tell)

@@ -75,7 +75,7 @@ def compare(arguments: argparse.Namespace) -> int:
         _margin(arguments.margin),
     )
     if out is not None and exists(out) and (not out.is_dir() or any(out.iterdir())):
-        raise StoreError("exists already", place=str(out), mend="choose another with --out")
+        raise StoreError("exists already", place=str(out), fix="choose another with --out")
     publications = shipped.read_published(arguments.beside)
     judgement = _judged(arguments.paths, answers, arguments.pair, str(out or ""))
     judgement = beside(judgement, publications)
@@ -85,7 +85,7 @@ def compare(arguments: argparse.Namespace) -> int:
             outputs.write_files(judgement, out)
         except OSError as error:
             raise UserError(
-                f"cannot be written: {error.strerror}", place=str(out), mend="choose another --out"
+                f"cannot be written: {error.strerror}", place=str(out), fix="choose another --out"
             ) from error
     return outputs.tell(judgement, as_json=arguments.json)
 
@@ -114,4 +114,4 @@ def _margin(text: str | None) -> float | None:
     try:
         return parse_share(text)
     except ValueError as error:
-        raise UserError(str(error), place="--margin", mend='for example --margin "2 %"') from error
+        raise UserError(str(error), place="--margin", fix='for example --margin "2 %"') from error

@@ -23,7 +23,7 @@ exit codes: 0 fit, 1 something is likely to spoil figures, 2 user error
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = (
-        "Tell how fit this machine is to measure on, and what would mend it. Watches it for two"
+        "Tell how fit this machine is to measure on, and what would fix it. Watches it for two"
         " seconds and makes short launches for about ten; changes nothing and needs no privilege."
     )
     parser.epilog = EXAMPLE

@@ -10,11 +10,11 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
-from paribus.host import LocalHost
-from paribus.study.arms import Ready, compose, discreet, make_ready
-from paribus.study.load import benchmark_of
+from paribus.benchmarks import benchmark_of
+from paribus.plan import Plan
+from paribus.platform.arms import Ready, compose, discreet, make_ready
+from paribus.platform.host import LocalHost
 from paribus.study.pilot import Pilot, durations, pilot, refusal
-from paribus.study.plan import Plan
 from paribus.units import format_bytes, format_seconds
 
 

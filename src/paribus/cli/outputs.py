@@ -11,10 +11,10 @@ from typing import Protocol
 
 from paribus.compare.beside import beside
 from paribus.compare.published import Publication
+from paribus.judge.conclude import conclude
 from paribus.judgement import Judgement, Progress, Word
+from paribus.plan import Plan
 from paribus.store import Store
-from paribus.study.conclude import conclude
-from paribus.study.plan import Plan
 
 
 class _Display(Protocol):

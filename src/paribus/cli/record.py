@@ -51,7 +51,7 @@ def record(arguments: argparse.Namespace) -> int:
         return 0
     out: Path = arguments.out
     if exists(out):
-        raise StoreError("exists already", place=str(out), mend="choose another with --out")
+        raise StoreError("exists already", place=str(out), fix="choose another with --out")
     archive = read_this_machine()
     try:
         count = to_tar(archive, out)
@@ -75,7 +75,7 @@ def read_this_machine() -> Archive:
     import socket
 
     from paribus.errors import ParseError
-    from paribus.host import capture
+    from paribus.platform.host import capture
     from paribus.probes import from_stream, script
     from paribus.probes.nvml import with_nvml
     from paribus.probes.scrub import scrubbed

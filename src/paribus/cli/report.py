@@ -10,9 +10,9 @@ from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.cli.audit import add_accept
 from paribus.cli.shipped import add_beside
 from paribus.compare.beside import beside
+from paribus.judge.conclude import conclude
+from paribus.plan import read_plan
 from paribus.store import Store
-from paribus.study.conclude import conclude
-from paribus.study.plan import read_plan
 
 EXAMPLE = """\
 example:

@@ -9,18 +9,18 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from paribus import plan as plans
 from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.cli.audit import add_accept
 from paribus.cli.shipped import add_beside
 from paribus.errors import StoreError, UserError
-from paribus.host import LocalHost
 from paribus.inputs import exists, is_directory
 from paribus.model import Study
+from paribus.platform.arms import make_ready
+from paribus.platform.host import LocalHost
+from paribus.platform.space import check_limits
 from paribus.records.count import Count, read_count
-from paribus.room import check_limits
 from paribus.store import Store
-from paribus.study import plan as plans
-from paribus.study.arms import make_ready
 from paribus.study.execute import execute
 from paribus.study.load import load_study, monitored
 
@@ -147,7 +147,7 @@ def _check_directory(directory: Path, *, resume: bool) -> None:
         raise StoreError(
             "exists already",
             place=str(directory),
-            mend="continue it with --resume, or choose another directory with --out",
+            fix="continue it with --resume, or choose another directory with --out",
         )
     if exists(directory):
         found = directory.stat()
@@ -157,7 +157,7 @@ def _check_directory(directory: Path, *, resume: bool) -> None:
                 if found.st_uid != os.geteuid()
                 else "everyone may write to it",
                 place=str(directory),
-                mend="choose a directory of your own with --out, or `chown` and `chmod o-w` it",
+                fix="choose a directory of your own with --out, or `chown` and `chmod o-w` it",
             )
 
 
@@ -181,7 +181,7 @@ def _plan(study: Study, directory: Path, *, resume: bool) -> plans.Plan:
         raise UserError(
             f"cannot be made: {error.strerror}",
             place=str(directory),
-            mend="choose another directory with --out",
+            fix="choose another directory with --out",
         ) from error
     frozen = plans.freeze(study, software)
     plans.write_plan(frozen, directory)

@@ -29,7 +29,7 @@ def find_study(text: str) -> Path:
         return names[text]
     close = difflib.get_close_matches(text, names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"those that ship: {', '.join(names)}"
-    raise UserError("no such study file, and none that ships", place=text, mend=hint)
+    raise UserError("no such study file, and none that ships", place=text, fix=hint)
 
 
 def announce(text: str) -> None:
@@ -65,7 +65,7 @@ def read_published(texts: Sequence[str]) -> list[Publication]:
             hint = (
                 f"did you mean {close[0]!r}?" if close else f"those that ship: {', '.join(ships)}"
             )
-            raise UserError("no such file, and none that ships", place=text, mend=hint)
+            raise UserError("no such file, and none that ships", place=text, fix=hint)
         path = Path(text)
         found.append(load_publication(path if exists(path) else ships[text]))
     return found

@@ -109,14 +109,14 @@ def with_arms(
             raise UserError(
                 "has no value of what the logs are of",
                 place=str(path),
-                mend=f"it has values of {tools or 'nothing'}; to see its figures beside yours:"
+                fix=f"it has values of {tools or 'nothing'}; to see its figures beside yours:"
                 f" --beside {path}",
             )
         names += dict.fromkeys(log.arm for log in mine)
         found += mine
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise UserError("is the name of two arms", place=twice, mend="rename one of the folders")
+        raise UserError("is the name of two arms", place=twice, fix="rename one of the folders")
     return tuple(names), found
 
 

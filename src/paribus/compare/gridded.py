@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from paribus.judge.evidence import Cell, Entry, Evidence
 from paribus.model import Case, Launch, Metric, State
-from paribus.study.evidence import Cell, Entry, Evidence
 
 if TYPE_CHECKING:
     import numpy as np

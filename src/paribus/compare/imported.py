@@ -11,14 +11,14 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.compare import provenance
 from paribus.compare.gridded import Grid, GriddedEvidence
 from paribus.errors import UserError
+from paribus.judge.conclude import judgement_of, sentence
 from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread, Verdict, Word
 from paribus.model import Arm, Direction, Metric, Selection, Settings, Study
+from paribus.plan import Plan
 from paribus.stats.looks import Looks
 from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.reliability import reliability
 from paribus.stats.summary import geometric_mean
-from paribus.study.conclude import judgement_of, sentence
-from paribus.study.plan import Plan
 from paribus.tables.launches import Arrangement, Group, arrange
 from paribus.tables.table import Table, shown
 
@@ -63,7 +63,7 @@ def judge_table(
         raise UserError(
             f"has more than {MOST_BLOCKS:,} blocks of one benchmark",
             place=", ".join(table.sources),
-            mend="if rows are samples of one launch, give a launch's rows one block and number"
+            fix="if rows are samples of one launch, give a launch's rows one block and number"
             " them in a column `sample`",
         )
     if max(len(group.names) for group in found.groups) > 1:
@@ -130,7 +130,7 @@ def _metrics(
             raise UserError(
                 f"has a column {name!r}, and --{name} says {shown(told)} too",
                 place=table.sources[0],
-                mend=f"leave --{name} out",
+                fix=f"leave --{name} out",
             )
     key = table.benchmark.codes.astype(np.int64) * len(table.metric.names) + table.metric.codes
     rows = np.sort(np.unique(key, return_index=True)[1]).tolist()
@@ -149,7 +149,7 @@ def _metrics(
                 f"does not say the unit of {shown(name)} of {shown(benchmark)}, or whether lower"
                 " or higher is better",
                 place=table.sources[0],
-                mend="add columns `unit` and `better`"
+                fix="add columns `unit` and `better`"
                 + ("" if len(asked) > 1 else ", or give for example --unit us --better lower"),
             )
         direction: Direction = "lower" if better == "lower" else "higher"

@@ -139,7 +139,7 @@ def _one_after_the_other(logs: Logs) -> Iterable[Notice]:
             "warning",
             f"{first_few(labels)}: {told}: what else changed meanwhile is part of the ratio.",
             tuple(labels),
-            mend="Launch the arms in turns.",
+            fix="Launch the arms in turns.",
         )
 
 

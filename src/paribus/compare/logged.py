@@ -22,9 +22,9 @@ from paribus.compare.pairing import (
 )
 from paribus.compare.provenance import IN_TURNS
 from paribus.errors import UserError
+from paribus.judge.conclude import sentence
 from paribus.judgement import Finding, Judgement, Notice, Verdict, Word
 from paribus.model import Sample
-from paribus.study.conclude import sentence
 from paribus.tables.table import build
 from paribus.units import count, plural
 
@@ -66,14 +66,14 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     Raises UserError, saying what was found, when nothing can be compared, and as `judge_table`.
     """
     if len(logs.arms) < 2:
-        mend = "give the folder, or the log, of another arm beside it"
-        raise UserError("is one arm only", place=logs.arms[0], mend=mend)
+        fix = "give the folder, or the log, of another arm beside it"
+        raise UserError("is one arm only", place=logs.arms[0], fix=fix)
     if not logs.kinds:
         of_tools = {label.split(maxsplit=1)[0].rstrip(":,") for label in logs.apart}
         raise UserError(
             nothing(logs),
             place=" and ".join(logs.arms),
-            mend="give outputs of the same benchmark with the same parameters for each arm"
+            fix="give outputs of the same benchmark with the same parameters for each arm"
             f"{TWO_TOOLS if len(of_tools) > 1 else ''}; `paribus list` names what is read",
         )
     tools = {kind.label: kind.tool for kind in logs.kinds}
@@ -112,11 +112,11 @@ def nothing(logs: Logs) -> str:
 
 def _as_paired(part: Judgement, pairing: Pairing, kinds: Sequence[Kind]) -> Judgement:
     """Return a part of the judgement as far as its way of pairing supports it."""
-    mend = {"order unknown": "The times of the files would show it: keep them when copying."}
+    fix = {"order unknown": "The times of the files would show it: keep them when copying."}
     if pairing in ("name", "order") and all(made(kind.logs)[0] for kind in kinds):
-        mend = {"order unknown": f"Without `--pair` {made(kinds[0].logs)[0]} show it."}
+        fix = {"order unknown": f"Without `--pair` {made(kinds[0].logs)[0]} show it."}
     notices = tuple(
-        replace(n, mend=mend.get(n.name, n.mend), text=_of_logs(n.text)) for n in part.notices
+        replace(n, fix=fix.get(n.name, n.fix), text=_of_logs(n.text)) for n in part.notices
     )
     part = replace(
         part,

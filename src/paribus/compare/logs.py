@@ -20,7 +20,7 @@ from paribus.errors import UserError
 from paribus.inputs import exists, is_directory
 from paribus.model import Reading
 from paribus.outside import printable
-from paribus.study.plan import read_plan
+from paribus.plan import read_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def arms_of(paths: Sequence[Path]) -> tuple[str, ...]:
         raise UserError(
             "is given twice",
             place=_shown(twice[0]),
-            mend="give the folder of another arm beside it",
+            fix="give the folder of another arm beside it",
         )
     length = next(n for n in range(1, 999) if len({part[-n:] for part in parts}) == len(parts))
     same = 0
@@ -106,7 +106,7 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
     does not exist.
     """
     if missing := [path for path in paths if not exists(path)]:
-        raise UserError("does not exist", place=_shown(missing[0]), mend="check how it is written")
+        raise UserError("does not exist", place=_shown(missing[0]), fix="check how it is written")
     arms: dict[str, None] = {}
     unread: list[Unread] = []
     logs: list[Log] = []

@@ -126,7 +126,7 @@ def _order_notices(found: Arrangement) -> Iterable[Notice]:
             "warning",
             "The order within blocks is not known to be random: if one arm always came first,"
             " what the first launch does to the second is part of the ratio.",
-            mend="A column time would show the order.",
+            fix="A column time would show the order.",
         )
         return
     always = [g for g in found.groups if len(g.names) > 1 and max(_firsts(g)) == len(g.names)]

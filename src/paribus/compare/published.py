@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from paribus.benchmarks import BENCHMARKS
 from paribus.errors import StudyError
+from paribus.fields import Place
 from paribus.inputs import read_toml
 from paribus.model import Case, Direction, Metric, Scalar
-from paribus.study.load import Place
 
 Kind = Literal["values", "advantage", "overhead", "word"]
 WORDS = ("faster", "slower", "alike")
@@ -74,18 +74,18 @@ class Publication:
 
 
 def load_publication(path: Path) -> Publication:
-    """Return the figures in the file at `path`; raises StudyError with file, key and mend."""
+    """Return the figures in the file at `path`; raises StudyError with file, key and fix."""
     try:
         table = read_toml(path, "a file of figures")
     except OSError as error:
         raise StudyError(
             f"cannot be read: {error.strerror}",
             place=str(path),
-            mend="give a TOML file of figures",
+            fix="give a TOML file of figures",
         ) from error
     except ValueError as error:
         raise StudyError(
-            str(error), place=str(path), mend="docs/compare.md shows the format"
+            str(error), place=str(path), fix="docs/compare.md shows the format"
         ) from error
     place = Place(str(path), "", table)
     if "question" in table and "benchmarks" in table:

@@ -1,6 +1,6 @@
 """How fit this machine is to measure on: settings, company, clock, and what it can resolve.
 
-Nothing is changed: each finding carries the command that would mend it, for the user to decide.
+Nothing is changed: each finding carries the command that would fix it, for the user to decide.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from paribus import containers, toolchain
 from paribus.errors import UserError
-from paribus.host import capture
 from paribus.model import Container
+from paribus.platform import containers, toolchain
+from paribus.platform.host import capture
 from paribus.probes.machine import cores
 from paribus.trust import find_program
 
@@ -31,17 +31,17 @@ OBSERVE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing about the machine: what was found, how good that is, and what would mend it.
+    """One thing about the machine: what was found, how good that is, and what would fix it.
 
     "poor" is likely to spoil figures, "fair" costs resolution or must be known when they are read;
-    "unknown" could not be found out here. `mend` is a command or a sentence.
+    "unknown" could not be found out here. `fix` is a command or a sentence.
     """
 
     name: str
     grade: Grade
     found: str
     means: str = ""
-    mend: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def settings(root: Path = Path("/")) -> list[Finding]:
         elif value in row["good"]:
             found.append(Finding(row["name"], "good", value))
         else:
-            found.append(Finding(row["name"], row["otherwise"], value, row["means"], row["mend"]))
+            found.append(Finding(row["name"], row["otherwise"], value, row["means"], row["fix"]))
     return found
 
 
@@ -134,7 +134,7 @@ def tools() -> list[Finding]:
         try:
             mpi = toolchain.find_mpi(wanted)
         except UserError as error:
-            why = why or f"{error.cause}; {error.mend}"
+            why = why or f"{error.cause}; {error.fix}"
             continue
         seen.setdefault(str(Path(mpi.mpicxx).resolve()), f"{mpi} ({mpi.mpirun})")
     if seen:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from paribus.benchmarks import benchmark_of
 from paribus.doctor.fitness import (
     OBSERVE_S,
     Finding,
@@ -22,16 +23,15 @@ from paribus.doctor.fitness import (
     watch,
 )
 from paribus.errors import ParibusError
-from paribus.host import LocalHost
 from paribus.model import Arm, Facts, Outcome, Selection, Settings, State, Study
+from paribus.platform.arms import Ready, compose, make_ready
+from paribus.platform.host import LocalHost
+from paribus.platform.toolchain import find_mpi
 from paribus.stats.scatter import sd_of
 from paribus.stats.states import two_states
 from paribus.stats.summary import launch_median
 from paribus.stats.verdict import TYPICAL_CONFIDENCE
-from paribus.study.arms import Ready, compose, make_ready
 from paribus.study.launching import Ended, Prepared, outcome_of, start
-from paribus.study.load import benchmark_of
-from paribus.toolchain import find_mpi
 
 BLOCKS = 60
 """The most blocks of a study that does not say otherwise."""
@@ -95,7 +95,7 @@ def try_out(seconds: float, tell: Callable[[str], None], mpi: str | None = None)
     try:
         ready = make_ready(study, tell)["doctor"]
     except ParibusError as error:
-        return Trial(why=f"{error.cause}. {error.mend}".strip())
+        return Trial(why=f"{error.cause}. {error.fix}".strip())
     figures: dict[str, list[float]] = {s.label: [] for s in TRIALS}
     facts: list[Facts] = []
     failed: dict[str, str] = {}
@@ -177,7 +177,7 @@ def _resolved(label: str, share: float, pairs: int) -> Finding:
         f"differences below about {share * 100:.2g} % can't be seen here in {BLOCKS} blocks"
         f" ({pairs} pairs of short launches)",
         "the launches scatter by more than a usual margin" if bad else "",
-        "mend what is poor above, lengthen launches (samples), or widen the margin" if bad else "",
+        "fix what is poor above, lengthen launches (samples), or widen the margin" if bad else "",
     )
 
 

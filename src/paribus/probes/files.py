@@ -45,7 +45,7 @@ def from_root(root: Path) -> Archive:
     if (root / "unknown.json").is_file():
         return _archive(_parts(root), str(root))
     if not root.is_dir():
-        raise UserError("no such directory", place=str(root), mend="name a root or an archive")
+        raise UserError("no such directory", place=str(root), fix="name a root or an archive")
     root = root.resolve()  # or links would seem to lead out of it
     files = files_of(root, patterns()) | _devices(root)
     return Archive(files, links=dict(_links(root)))
@@ -115,7 +115,7 @@ def from_tar(path: Path) -> Archive:
         said = getattr(error, "strerror", None) or error  # a name may be long: it is the place
         why = "headers without end" if isinstance(error, RecursionError) else said
         raise UserError(
-            f"not an archive of facts ({why})", place=str(path), mend="make one: paribus record"
+            f"not an archive of facts ({why})", place=str(path), fix="make one: paribus record"
         ) from error
     return _archive(parts, str(path))
 
@@ -211,7 +211,7 @@ def _table(text: str | Unknown, place: str) -> dict[str, str]:
         table = None
     if not isinstance(table, dict) or not all(isinstance(v, str) for v in table.values()):
         raise UserError(
-            "not an archive of facts", place=place, mend="make one with `paribus record`"
+            "not an archive of facts", place=place, fix="make one with `paribus record`"
         )
     return table
 

@@ -21,7 +21,7 @@ _KEPT = "then continue with --resume: every stored launch is kept"
 
 def damaged(path: Path, what: str) -> StoreError:
     """Return the error for a database of which `what` is damaged."""
-    return StoreError(f"damaged: {what}", place=str(path), mend=RESTORE)
+    return StoreError(f"damaged: {what}", place=str(path), fix=RESTORE)
 
 
 @contextmanager
@@ -39,19 +39,19 @@ def store_error(error: Exception, path: Path, where: str = "") -> StoreError:
     if name.startswith("SQLITE_FULL"):
         return no_space(path.parent)
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
-        mend = "check the permissions of the directory, or choose another with --out"
+        fix = "check the permissions of the directory, or choose another with --out"
     elif name.startswith("SQLITE_IOERR"):
-        mend = f"check the disk and the limit of file sizes (ulimit -f), {_KEPT}"
+        fix = f"check the disk and the limit of file sizes (ulimit -f), {_KEPT}"
     elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        mend = f"end the program that holds it, {_KEPT}"
+        fix = f"end the program that holds it, {_KEPT}"
     elif name.startswith("SQLITE_NOTADB"):
-        mend = f"is it a Paribus study directory? If its beginning is damaged, {RESTORE}"
+        fix = f"is it a Paribus study directory? If its beginning is damaged, {RESTORE}"
     elif name.startswith("SQLITE_CONSTRAINT"):
-        mend = "is it a Paribus study directory?"
+        fix = "is it a Paribus study directory?"
     else:
         what = text or type(error).__name__
         return damaged(path, f"{where}: {what}" if where else what)
-    return StoreError(f"cannot be used: {text}", place=str(path), mend=mend)
+    return StoreError(f"cannot be used: {text}", place=str(path), fix=fix)
 
 
 def nothing_whole(path: Path, error: StoreError | OSError) -> StoreError:
@@ -60,7 +60,7 @@ def nothing_whole(path: Path, error: StoreError | OSError) -> StoreError:
     return StoreError(
         f"nothing of it can be salvaged: {cause}",
         place=str(path),
-        mend="restore the directory from a copy; what each launch printed is in logs/",
+        fix="restore the directory from a copy; what each launch printed is in logs/",
     )
 
 
@@ -69,5 +69,5 @@ def no_space(directory: Path) -> StoreError:
     return StoreError(
         "no space is left for the launches",
         place=str(directory),
-        mend=f"free some space, {_KEPT}",
+        fix=f"free some space, {_KEPT}",
     )

@@ -145,16 +145,16 @@ def check_version(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
     if version == SCHEMA_VERSION or (version == UNSEALED_VERSION and not write):
         return
     if version == UNSEALED_VERSION:
-        mend = "continue it with the Paribus that began it, or start anew in another directory"
+        fix = "continue it with the Paribus that began it, or start anew in another directory"
     elif version > SCHEMA_VERSION:
-        mend = "update Paribus"
+        fix = "update Paribus"
     else:
-        mend = "this is not a Paribus database"
+        fix = "this is not a Paribus database"
     raise StoreError(
         f"has schema version {version}; this Paribus {'writes' if write else 'reads'} version"
         f" {SCHEMA_VERSION}",
         place=str(path),
-        mend=mend,
+        fix=fix,
     )
 
 

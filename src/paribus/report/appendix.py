@@ -80,7 +80,7 @@ def _data(judgement: Judgement) -> Html:
 
 
 def _note(notice: Notice) -> Html:
-    said = f"{wording.notice_text(notice)} {notice.mend}".strip()
+    said = f"{wording.notice_text(notice)} {notice.fix}".strip()
     return element("li", element("b", escape(f"{notice.name}: ")), escape(said))
 
 

@@ -153,7 +153,7 @@ def _notice(n: Notice) -> dict[str, Any]:
         "level": n.level,
         "benchmarks": list(n.benchmarks),
         "text": n.text,
-        "mend": n.mend,
+        "fix": n.fix,
         "figures": _plain(n.figures),
     }
 

@@ -67,7 +67,7 @@ def write_figures(
 
     unknown = sorted(set(formats) - set(FORMATS))
     if unknown:
-        raise UserError(f"no figures as {', '.join(unknown)}", mend="choose svg, png or both")
+        raise UserError(f"no figures as {', '.join(unknown)}", fix="choose svg, png or both")
     written = []
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def write_figures(
         raise UserError(
             f"figures cannot be written: {error.strerror}",
             place=str(error.filename or directory),
-            mend="free space there, or make it writable",
+            fix="free space there, or make it writable",
         ) from error
     return written
 

@@ -1,4 +1,4 @@
-"""What `paribus doctor` found, on a terminal: what spoils figures first, with the mend for each."""
+"""What `paribus doctor` found, on a terminal: what spoils figures first, with the fix for each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TITLES = {
 
 
 def print_fitness(fitness: Fitness, console: Console) -> None:
-    """Print the findings by grade; of what is not good, why it matters and the mend."""
+    """Print the findings by grade; of what is not good, why it matters and the fix."""
     line(console, sentence(fitness), style="bold")
     for grade, title in TITLES.items():
         mine = [finding for finding in fitness.findings if finding.grade == grade]
@@ -50,5 +50,5 @@ def _print(finding: Finding, console: Console) -> None:
     item(console, finding.found, style=STYLES[finding.grade], name=finding.name)
     if finding.grade in ("poor", "fair") and finding.means:
         item(console, finding.means, indent=6)
-    if finding.mend:
-        item(console, finding.mend, indent=6, name="mend")
+    if finding.fix:
+        item(console, finding.fix, indent=6, name="fix")

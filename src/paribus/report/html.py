@@ -43,7 +43,7 @@ def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -
         raise UserError(
             f"the report cannot be written: {error.strerror}",
             place=str(path),
-            mend="free space there, or make it writable",
+            fix="free space there, or make it writable",
         ) from error
 
 
@@ -135,10 +135,10 @@ def _header(judgement: Judgement) -> Html:
 
 def _warnings(judgement: Judgement) -> Html:
     items = [
-        element("li", element("b", escape(f"{n.name}: ")), escape(wording.notice_text(n)), mend)
+        element("li", element("b", escape(f"{n.name}: ")), escape(wording.notice_text(n)), fix)
         for n in judgement.notices
         if n.level == "warning"
-        for mend in [escape(f" {n.mend}" if n.mend else "")]
+        for fix in [escape(f" {n.fix}" if n.fix else "")]
     ]
     return _box("Warnings", "warnings", element("ul", *items)) if items else Html("")
 

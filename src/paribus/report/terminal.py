@@ -49,7 +49,7 @@ def print_report(judgement: Judgement, console: Console) -> None:
         line(console, judgement.design, style="dim")
     for notice in judgement.notices:
         if notice.level == "warning":
-            said = f"{wording.notice_text(notice)} {notice.mend}".strip()
+            said = f"{wording.notice_text(notice)} {notice.fix}".strip()
             line(console, said, style="yellow", hang=9, name=f"Warning, {notice.name}")
     if unequal.unexplained(judgement):
         unequal.print_section(judgement, console)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from paribus import probes
 from paribus.model import Benchmark, Completed, Host, Parsed, Program, Selection
-from paribus.study.arms import Ready, compose
+from paribus.platform.arms import Ready, compose
 
 MOST_BYTES = 20 << 20
 """Bytes that are kept of answers: facts.sh stops far below. More of other things is too much."""

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import time
 
-STEP = "launch.clock_step_s"
-"""The fact of a launch before or during which somebody set the clock: by how many seconds."""
-
 LEAST_S = 1.0
 """Seconds from which on a difference is a setting: time daemons slew by less, over weeks."""
 

@@ -10,26 +10,28 @@ from dataclasses import dataclass, field, replace
 
 from paribus.audit.accepted import read_accepted
 from paribus.audit.gate import GATE
+from paribus.audit.nodes import changes
+from paribus.benchmarks import benchmark_of
 from paribus.errors import MachineError, StoreError
-from paribus.host import clear_leftovers
-from paribus.journal import Journal
+from paribus.judge.cases import cases_settled
+from paribus.judge.evidence import Evidence, collect
+from paribus.judge.headlines import given_up, headlines
+from paribus.judge.notices import STEP
 from paribus.judgement import Finding, Progress, Word
 from paribus.model import Benchmark, Facts, Host, Launch, Outcome, Selection, State
+from paribus.plan import Plan
+from paribus.platform.arms import Ready, asked_of, compose, concrete, discreet
+from paribus.platform.host import clear_leftovers
+from paribus.platform.journal import Journal
+from paribus.platform.space import check_room
+from paribus.platform.switching import Switches
 from paribus.probes.machine import load_facts, machine_facts
-from paribus.room import check_room
 from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Store
-from paribus.study.arms import Ready, asked_of, compose, concrete, discreet
-from paribus.study.cases import cases_settled
-from paribus.study.clock import STEP, Clock
-from paribus.study.evidence import Evidence, collect
-from paribus.study.gathering import changes, gather, gather_arm
-from paribus.study.judge import given_up, headlines
+from paribus.study.clock import Clock
+from paribus.study.gathering import gather, gather_arm
 from paribus.study.launching import Ended, Prepared, outcome_of, start, start_together
-from paribus.study.load import benchmark_of
-from paribus.study.plan import Plan
 from paribus.study.progress import progress
-from paribus.study.switching import Switches
 
 Watch = Callable[[Progress], None]
 
@@ -136,7 +138,7 @@ def _do_blocks(sitting: _Sitting) -> None:
     for block in sitting.plan.blocks():
         labels = {launch.benchmark for launch in block}
         wanted = {label for label in labels if not _done(sitting, label, block[0].block)}
-        if budget_used(sitting.plan, sitting.launches_s):
+        if sitting.plan.used_up(sitting.launches_s):
             return
         if not wanted:
             if all(_settled(sitting, label) for label in sitting.benchmarks):
@@ -315,7 +317,7 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
             raise MachineError(
                 f"the launch does not count, for this machine is at fault: {outcome.error}",
                 place=f"launch {launch.number}, {launch.benchmark} in {launch.arm}",
-                mend="see to that, then continue with --resume: every stored launch is kept",
+                fix="see to that, then continue with --resume: every stored launch is kept",
             )
     return outcomes
 
@@ -396,12 +398,6 @@ def _limit(sitting: _Sitting, selection: Selection) -> float:
     if len(first) < len(sitting.plan.study.arms):
         return WARM_UP_LIMIT_S
     return max(10.0, 20 * max(first.values()))
-
-
-def budget_used(plan: Plan, launches_s: float) -> bool:
-    """Return whether `launches_s` seconds spent in launches use up the plan's budget."""
-    budget = plan.study.settings.budget_s
-    return budget is not None and launches_s >= budget
 
 
 def _progress(sitting: _Sitting, launch: Launch | None) -> Progress:

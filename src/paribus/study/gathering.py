@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from paribus import probes
-from paribus.audit.audit import ERROR, NODES, Question, moved, ranked
+from paribus.audit.audit import ERROR, NODES
+from paribus.benchmarks import benchmark_of
 from paribus.errors import LaunchError
-from paribus.judgement import Difference
 from paribus.model import Facts, Host, Study
+from paribus.platform.arms import Ready, asked_of, program
+from paribus.platform.switching import Switches
 from paribus.probes.variables import prefixes
 from paribus.store import Gathered
-from paribus.study.arms import Ready, asked_of, program
 from paribus.study.asking import Heard, ask
-from paribus.study.load import benchmark_of
-from paribus.study.switching import Switches
 
 LIMIT_S = 15.0
 """Seconds that a launch may take that asks a node. Reading takes well under one."""
@@ -142,23 +141,6 @@ def nodes_of(study: Study, ready: Ready) -> int:
     return max(s.ranks if p.mpi else 1 for s, p in wanted)
 
 
-def of_nodes(gathered: Sequence[Gathered]) -> dict[str, dict[str, Facts]]:
-    """Return the last facts of each node, by arm and node.
-
-    A node that gave none, whose name is then not known either, stands for itself only in an arm of
-    which some node never answered.
-    """
-    found: dict[str, dict[str, Facts]] = {}
-    for one in gathered:
-        if ERROR not in one.facts:
-            found.setdefault(one.arm, {})[one.node] = one.facts
-    answered = {arm: len(nodes) for arm, nodes in found.items()}
-    for one in gathered:
-        if ERROR in one.facts and answered.get(one.arm, 0) < one.facts[NODES]:
-            found.setdefault(one.arm, {})[one.node] = one.facts
-    return found
-
-
 def asked(study: Study, ready: Mapping[str, Ready]) -> dict[str, dict[str, list[Facts]]]:
     """Return what is known of launches before the first: what the study asks for, the builds."""
     return {
@@ -172,36 +154,6 @@ def asked(study: Study, ready: Mapping[str, Ready]) -> dict[str, dict[str, list[
 
 def _build(ready: Ready, label: str) -> Facts:
     return {"kernel.build": ready.facts[label]} if label in ready.facts else {}
-
-
-def changes(
-    gathered: Sequence[Gathered],
-    study: Study,
-    layers: Sequence[str],
-    accepted: Mapping[str, str],
-) -> tuple[Difference, ...]:
-    """Return what should have stayed on the nodes of an arm and did not, each against the first.
-
-    Of several changes of one fact the first is told; one that was undone is told as well, for
-    launches may have met it.
-    """
-    first: dict[tuple[str, str], Facts] = {}
-    found: dict[tuple[str, str, str], Difference] = {}
-    for one in gathered:
-        before = first.setdefault((one.arm, one.node), one.facts)
-        # Thousands of answers, of a study that watches for weeks, are mostly alike.
-        other = {ERROR} | {
-            key
-            for key in before.keys() | one.facts.keys()
-            if before.get(key, ERROR) != one.facts.get(key, ERROR)
-        }
-        then, now = (
-            {one.node: {key: facts[key] for key in other & facts.keys()}}
-            for facts in (before, one.facts)
-        )
-        for told in moved(then, now, Question(study, one.arm, layers, accepted)):
-            found.setdefault((told.arm, told.node, told.key), told)
-    return ranked(found.values())
 
 
 def _programs(study: Study, ready: Ready) -> tuple[str, ...]:

@@ -26,9 +26,9 @@ from paribus.model import (
     Selection,
     State,
 )
+from paribus.platform.space import fault_of
 from paribus.probes.load import BESIDE, beside, during
 from paribus.probes.machine import load_facts, processor_times
-from paribus.room import fault_of
 from paribus.study.failures import why
 
 _SINGLE = re.compile("two outputs in one|ranks were asked for, the output says 1$")
@@ -238,7 +238,7 @@ def _gone(log: Path) -> StoreError:
         "was deleted, or cannot be read, after a launch had begun to write into it; the launch is"
         " not counted",
         place=str(log),
-        mend="see what deletes files in the study directory, then continue with --resume",
+        fix="see what deletes files in the study directory, then continue with --resume",
     )
 
 

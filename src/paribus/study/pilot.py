@@ -10,13 +10,13 @@ from pathlib import Path
 
 from paribus.judgement import Progress
 from paribus.model import Host, State
+from paribus.plan import Plan
+from paribus.platform.arms import Ready
 from paribus.stats.forecast import blocks_affordable, cost, duration
 from paribus.stats.iterations import Iterations, advise, sample_seconds
 from paribus.stats.summary import launch_median
 from paribus.store import Store, Stored
-from paribus.study.arms import Ready
 from paribus.study.execute import execute
-from paribus.study.plan import Plan
 from paribus.units import format_seconds
 
 ROUNDS = 4

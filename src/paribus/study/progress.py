@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from paribus.judge.evidence import Entry, Evidence
 from paribus.judgement import Finding, Progress
 from paribus.model import Launch, State
+from paribus.plan import Plan
 from paribus.stats.forecast import Standing, forecast
-from paribus.study.evidence import Entry, Evidence
-from paribus.study.plan import Plan
 
 
 def progress(

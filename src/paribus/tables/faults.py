@@ -34,7 +34,7 @@ def one_line(text: str) -> str:
 
 
 def not_utf8(path: Path, where: str) -> UserError:
-    return UserError("is not UTF-8 text", place=f"{name(path)}, {where}", mend="save it as UTF-8")
+    return UserError("is not UTF-8 text", place=f"{name(path)}, {where}", fix="save it as UTF-8")
 
 
 def csv_place(path: Path, delimiter: str, row: int) -> str:
@@ -61,18 +61,18 @@ def of_csv(
         except StopIteration:
             break
         except csv.Error as error:
-            return UserError(f"is not CSV: {error}", place=name(path), mend="write it again")
+            return UserError(f"is not CSV: {error}", place=name(path), fix="write it again")
         place = f"{name(path)}, row {index + 1} (line {line})"
         if len(cells) != len(header):
             return UserError(
                 f"has {len(cells)} cells, but the header has {len(header)}",
                 place=place,
-                mend="give every row a cell for each column; put a cell with the separator"
+                fix="give every row a cell for each column; put a cell with the separator"
                 " or a line break in double quotes",
             )
         if column is not None and cells[column] and not _readable(cells[column]):
             return _not_a_number(cells[column], place)
-    return UserError(f"cannot be read: {one_line(said)}", place=name(path), mend="write it again")
+    return UserError(f"cannot be read: {one_line(said)}", place=name(path), fix="write it again")
 
 
 def _readable(text: str) -> bool:
@@ -80,8 +80,8 @@ def _readable(text: str) -> bool:
 
 
 def _not_a_number(text: object, place: str) -> UserError:
-    mend = "write a plain number such as 5.12 or 3e-6, the unit in its own column"
-    return UserError(f"{shown(text)} is not a number", place=f"{place}, column value", mend=mend)
+    fix = "write a plain number such as 5.12 or 3e-6, the unit in its own column"
+    return UserError(f"{shown(text)} is not a number", place=f"{place}, column value", fix=fix)
 
 
 def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
@@ -130,11 +130,11 @@ def record(path: Path, line: bytes, number: int, row: int) -> dict[str, Any]:
         raise UserError(
             f"is not JSON: {one_line(str(error))}",
             place=place,
-            mend="write one whole object on each line",
+            fix="write one whole object on each line",
         ) from error
     if not isinstance(found, dict):
         raise UserError(
-            f"holds {_kind(found)}, not an object", place=place, mend='write {"arm": ..., ...}'
+            f"holds {_kind(found)}, not an object", place=place, fix='write {"arm": ..., ...}'
         )
     return found
 
@@ -166,7 +166,7 @@ def of_json(path: Path, known: Mapping[str, str], said: str) -> UserError:
                 return UserError(
                     "an infinite value is not a measurement",
                     place=f"{place}, column value",
-                    mend="take the row out",
+                    fix="take the row out",
                 )
             if column is None or value is None:
                 continue
@@ -178,11 +178,11 @@ def of_json(path: Path, known: Mapping[str, str], said: str) -> UserError:
                 return UserError(
                     cause,
                     place=f"{place}, column {column}",
-                    mend="write it in quotes, as a text"
+                    fix="write it in quotes, as a text"
                     if column in _TEXTS
                     else "write the column in one way in all rows",
                 )
-    return UserError(f"cannot be read: {one_line(said)}", place=name(path), mend="write it again")
+    return UserError(f"cannot be read: {one_line(said)}", place=name(path), fix="write it again")
 
 
 def _is_finite(value: Any) -> bool:

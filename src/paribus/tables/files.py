@@ -42,18 +42,18 @@ def read(path: Path, arm: str = "") -> Source:
     if start.startswith(b"PAR1"):
         return _parquet(path, arm)
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    for magic, what, mend in _OTHERS:
+    for magic, what, fix in _OTHERS:
         if start.startswith(magic):
-            raise UserError(f"is {what}", place=faults.name(path), mend=mend)
+            raise UserError(f"is {what}", place=faults.name(path), fix=fix)
     if path.suffix.lower() in (".parquet", ".pq"):
         raise UserError(
-            "is not Parquet: it does not begin with PAR1", place=faults.name(path), mend=_FORMATS
+            "is not Parquet: it does not begin with PAR1", place=faults.name(path), fix=_FORMATS
         )
     if text.startswith(b"["):
         raise UserError(
             "is one JSON array",
             place=faults.name(path),
-            mend="write JSON Lines instead: one object per line, no commas between them",
+            fix="write JSON Lines instead: one object per line, no commas between them",
         )
     return _json_lines(path, arm) if text.startswith(b"{") else _csv(path, arm)
 
@@ -88,16 +88,16 @@ def _start(path: Path) -> bytes:
             start = file.read(65536)
     except OSError as error:
         raise UserError(
-            f"cannot be read: {error.strerror}", place=faults.name(path), mend=_FORMATS
+            f"cannot be read: {error.strerror}", place=faults.name(path), fix=_FORMATS
         ) from error
     if size > MOST_BYTES:
         raise UserError(
             f"is larger than {format_bytes(MOST_BYTES)}",
             place=faults.name(path),
-            mend="compare parts of it, such as a benchmark at a time",
+            fix="compare parts of it, such as a benchmark at a time",
         )
     if not start.strip():
-        raise UserError("is empty", place=faults.name(path), mend=_FORMATS)
+        raise UserError("is empty", place=faults.name(path), fix=_FORMATS)
     return start
 
 
@@ -107,7 +107,7 @@ def _known(names: Sequence[str], path: Path) -> tuple[dict[str, str], tuple[str,
         raise UserError(
             f"has {len(names):,} columns, more than {MOST_COLUMNS:,}",
             place=faults.name(path),
-            mend="give a tidy table: one row for each value, with the columns of docs/compare.md",
+            fix="give a tidy table: one row for each value, with the columns of docs/compare.md",
         )
     known: dict[str, str] = {}
     for name in names:
@@ -116,7 +116,7 @@ def _known(names: Sequence[str], path: Path) -> tuple[dict[str, str], tuple[str,
             continue
         if name in known or column in known.values():
             raise UserError(
-                f"has two columns {column!r}", place=faults.name(path), mend="take one out"
+                f"has two columns {column!r}", place=faults.name(path), fix="take one out"
             )
         known[name] = column
     return known, tuple(name for name in names if name not in known)
@@ -189,7 +189,7 @@ def _header(path: Path) -> tuple[list[str], str]:
         raise UserError(
             f"has a first line of more than {format_bytes(MOST_HEADER)}",
             place=faults.name(path),
-            mend=_FORMATS,
+            fix=_FORMATS,
         )
     line = line.lstrip(b"\r").partition(b"\r")[0]
     try:
@@ -203,7 +203,7 @@ def _header(path: Path) -> tuple[list[str], str]:
         raise UserError(
             f"has no header that Paribus knows; its first line is {shown(text)}",
             place=faults.name(path),
-            mend=f"begin it with a line of column names: {', '.join(COLUMNS)}",
+            fix=f"begin it with a line of column names: {', '.join(COLUMNS)}",
         )
     return header, delimiter
 
@@ -245,7 +245,7 @@ def _parquet(path: Path, arm: str) -> Source:
         raise UserError(
             f"is a damaged or truncated Parquet file: {faults.one_line(str(error))}",
             place=faults.name(path),
-            mend="copy or write it again",
+            fix="copy or write it again",
         ) from error
     for name, column in known.items():
         if column == "value":
@@ -255,7 +255,7 @@ def _parquet(path: Path, arm: str) -> Source:
                 raise UserError(
                     f"holds {kind}, not numbers",
                     place=f"{place(0)}, column value",
-                    mend="write the column as numbers",
+                    fix="write the column as numbers",
                 )
             table = table.set_column(
                 table.column_names.index(name), name, table.column(name).cast(pa.float64())
@@ -271,7 +271,7 @@ def _check_unpacked(metadata: Any, path: Path) -> None:
             f"unpacks to {metadata.num_rows:,} rows, {size:,} B: more than {MOST_ROWS:,} rows or"
             f" {format_bytes(MOST_BYTES)}",
             place=faults.name(path),
-            mend="compare parts of it, such as a benchmark at a time",
+            fix="compare parts of it, such as a benchmark at a time",
         )
 
 

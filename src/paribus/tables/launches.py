@@ -100,19 +100,19 @@ def _with_arms(table: Table, reference: str) -> tuple[Table, tuple[str, ...]]:
         raise UserError(
             f"has no arm {shown(reference)}",
             place=table.sources[0],
-            mend=f"give one of these: {', '.join(map(shown, arms[:20]))}",
+            fix=f"give one of these: {', '.join(map(shown, arms[:20]))}",
         )
     if len(arms) < 2:
         raise UserError(
             f"has one arm only, {shown(arms[0])}",
             place=", ".join(table.sources),
-            mend="a comparison needs two: check the column arm, or give the other arm's file too",
+            fix="a comparison needs two: check the column arm, or give the other arm's file too",
         )
     if len(arms) > MOST_ARMS:
         raise UserError(
             f"has {len(arms):,} arms, the first {', '.join(map(shown, arms[:3]))}",
             place=table.sources[0],
-            mend=f"at most {MOST_ARMS} are compared: is the column arm what you meant?",
+            fix=f"at most {MOST_ARMS} are compared: is the column arm what you meant?",
         )
     if reference:
         arms.sort(key=lambda name: name != reference)
@@ -155,7 +155,7 @@ def _check_whole(table: Table, arms: Sequence[str]) -> None:
     raise UserError(
         f"{what} is in arm {other}, but nowhere in arm {shown(arms[arm])}",
         place=f"{table.place(row)}, column {column}",
-        mend="give both arms the same benchmarks, metrics and cases; take out what one lacks",
+        fix="give both arms the same benchmarks, metrics and cases; take out what one lacks",
     )
 
 
@@ -172,7 +172,7 @@ def _check_repeated(table: Table, key: Sequence[tuple[Any, int]], launch: str) -
     raise UserError(
         f"has the same {', '.join(n for n in names if n)} as {table.place(before)}",
         place=table.place(row),
-        mend="take one out; number samples of one launch in a column `sample`,"
+        fix="take one out; number samples of one launch in a column `sample`,"
         " and launches of one arm in a block in a column `launch`",
     )
 
@@ -205,7 +205,7 @@ def _in_blocks(table: Table, arms: Sequence[str], blocks: Labels) -> tuple[Group
             raise UserError(
                 f"no block of benchmark {shown(name)} is whole in two arms: {lack}",
                 place=", ".join(table.sources),
-                mend="give the rows that belong to one block the same name in the column block",
+                fix="give the rows that belong to one block the same name in the column block",
             )
         found.append(group)
     return tuple(found)

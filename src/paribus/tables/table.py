@@ -135,9 +135,9 @@ def build(sources: Sequence[Source]) -> Table:
     return table
 
 
-def refuse(cause: str, place: str, column: str, mend: str) -> NoReturn:
+def refuse(cause: str, place: str, column: str, fix: str) -> NoReturn:
     """Raise the UserError of one cell."""
-    raise UserError(cause, place=f"{place}, column {column}", mend=mend)
+    raise UserError(cause, place=f"{place}, column {column}", fix=fix)
 
 
 def _check_columns(sources: Sequence[Source]) -> None:
@@ -148,22 +148,22 @@ def _check_columns(sources: Sequence[Source]) -> None:
             close = difflib.get_close_matches(name, [i.lower() for i in source.ignored], n=1)
             meant = [i for i in source.ignored if close and i.lower() == close[0]]
             hint = f"did you mean {shown(meant[0])}? Call it {name!r}" if meant else _needed(name)
-            raise UserError(f"has no column {name!r}", place=source.name, mend=hint)
+            raise UserError(f"has no column {name!r}", place=source.name, fix=hint)
         for name in OPTIONAL:
             if name not in source.columns and name in sources[0].columns:
                 raise UserError(
                     f"has no column {name!r}, but {sources[0].name} has one",
                     place=source.name,
-                    mend="give all files the same columns",
+                    fix="give all files the same columns",
                 )
             if name in source.columns and name not in sources[0].columns:
                 raise UserError(
                     f"has a column {name!r}, but {sources[0].name} has none",
                     place=source.name,
-                    mend="give all files the same columns",
+                    fix="give all files the same columns",
                 )
         if not source.rows:
-            raise UserError("has no rows", place=source.name, mend="nothing can be compared")
+            raise UserError("has no rows", place=source.name, fix="nothing can be compared")
 
 
 def _needed(name: str) -> str:
@@ -185,15 +185,15 @@ def _values(source: Source) -> Floats:
     row = int(bad[0])
     value = values[row]
     if empty[row]:
-        cause, mend = "is empty", "give the value, or take the row out: a gap is not a number"
+        cause, fix = "is empty", "give the value, or take the row out: a gap is not a number"
     elif np.isnan(value):
-        cause, mend = "NaN is not a measurement", "take the row out if the launch gave nothing"
+        cause, fix = "NaN is not a measurement", "take the row out if the launch gave nothing"
     elif np.isinf(value):
-        cause, mend = "an infinite value is not a measurement", "take the row out"
+        cause, fix = "an infinite value is not a measurement", "take the row out"
     else:
         cause = f"{value:g} is not above zero, so it has no ratio"
-        mend = "take the row out if the launch gave nothing; give raw values, not differences"
-    refuse(cause, source.place(row), "value", mend)
+        fix = "take the row out if the launch gave nothing; give raw values, not differences"
+    refuse(cause, source.place(row), "value", fix)
 
 
 def _labels(sources: Sequence[Source], name: str) -> Labels:
@@ -295,7 +295,7 @@ def _times(sources: Sequence[Source]) -> tuple[Floats | None, bool]:
         parts.append(seconds)
         dated.append(is_date)
     if len(set(dated)) > 1:
-        raise UserError("some files have dates and some have numbers", mend=_TIME[1])
+        raise UserError("some files have dates and some have numbers", fix=_TIME[1])
     return np.concatenate(parts), dated[0]
 
 
@@ -343,8 +343,8 @@ def _check_better(table: Table) -> None:
             assert table.better is not None
             row = int(np.flatnonzero(table.better.codes == code)[0])
             close = difflib.get_close_matches(name.lower(), ("lower", "higher"), n=1)
-            mend = f"did you mean {close[0]!r}?" if close else "write lower or higher"
-            refuse(f"{shown(name)} is no direction", table.place(row), "better", mend)
+            fix = f"did you mean {close[0]!r}?" if close else "write lower or higher"
+            refuse(f"{shown(name)} is no direction", table.place(row), "better", fix)
 
 
 def _check_constant(table: Table, name: str) -> None:

@@ -11,8 +11,9 @@ import json
 import tempfile
 from pathlib import Path
 
-from paribus.containers import namespace
-from paribus.containers.fabric import (
+from paribus.model import Command, Container
+from paribus.platform.containers import namespace
+from paribus.platform.containers.fabric import (
     BRIDGE,
     FABRIC,
     NETWORK,
@@ -21,7 +22,6 @@ from paribus.containers.fabric import (
     hosts_file,
     script,
 )
-from paribus.model import Command, Container
 
 _SCRIPTS = {
     "start.sh": "start.sh",
@@ -95,7 +95,7 @@ def check(container: Container, capture: Capture) -> str | None:
         return None
     said = [line for line in tried.stderr.splitlines() if line.strip()]
     reason = said[-1].strip() if said else f"exit code {tried.exit_code}"
-    return f'podman starts no container here ({reason}): mend that, or use engine = "namespace"'
+    return f'podman starts no container here ({reason}): fix that, or use engine = "namespace"'
 
 
 def _configuration(scratch: str) -> str:

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from paribus import containers, launchers, toolchain
+from paribus.benchmarks import benchmark_of
 from paribus.errors import StudyError, UserError
-from paribus.host import capture
 from paribus.model import (
     Arm,
     Benchmark,
@@ -25,10 +24,11 @@ from paribus.model import (
     Selection,
     Study,
 )
+from paribus.platform import containers, launchers, toolchain
+from paribus.platform.host import capture
+from paribus.platform.programs import check_there, find_mpi_for
 from paribus.probes.machine import shares, siblings
 from paribus.probes.variables import discreet_env, shown
-from paribus.study.load import benchmark_of
-from paribus.study.programs import check_there, find_mpi_for
 from paribus.units import count
 
 
@@ -57,7 +57,7 @@ def make_ready(
     """Return every arm of `study`, ready; compiles what is not in the cache yet.
 
     `tell` hears what takes time. Without `build`, kernels are named and not compiled: enough to
-    show commands. Raises UserError with the mend for whatever is missing.
+    show commands. Raises UserError with the fix for whatever is missing.
     """
     programs = {s.label: program(s, benchmark_of(s)) for s in study.benchmarks}
     for arm in study.arms if build else ():
@@ -210,7 +210,7 @@ def _arm(
             raise UserError(
                 forbidden,
                 place=f"{place}.container",
-                mend="or run `paribus run mpi-transport`: shared memory against TCP needs no"
+                fix="or run `paribus run mpi-transport`: shared memory against TCP needs no"
                 " privilege",
             )
     if not any(p.mpi for p in programs.values()):
@@ -250,9 +250,9 @@ def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) ->
             continue
         share = " for each arm of a duet" if parts > 1 else ""
         fewer = "fewer ranks" if threads == 1 else "fewer ranks or threads"
-        mend = f"ask for {fewer}"
+        fix = f"ask for {fewer}"
         if parts == 1:
-            mend += (
+            fix += (
                 ', or set `bind = "none"` in [plan] to share cores'
                 " (latencies then show the scheduler, not the platform)"
             )
@@ -262,5 +262,5 @@ def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) ->
             f"{selection.label} asks for {what}{each} and this machine lets"
             f" Paribus use {count(available, 'core')}{share}",
             place=study.path,
-            mend=mend,
+            fix=fix,
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from paribus.judge.evidence import Entry, Evidence
 from paribus.judgement import Point, Tally
 from paribus.model import State
+from paribus.plan import Plan
 from paribus.stats.outliers import outlying
 from paribus.stats.summary import geometric_mean, launch_median
-from paribus.study.evidence import Entry, Evidence
-from paribus.study.plan import Plan
 
 
 def tallies(plan: Plan, evidence: Evidence) -> tuple[Tally, ...]:

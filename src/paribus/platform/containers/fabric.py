@@ -68,4 +68,4 @@ def fstab_field(path: str) -> str:
 @cache
 def script(name: str) -> str:
     """Return the text of one of the shell scripts in sh/."""
-    return files("paribus.containers").joinpath("sh", name).read_text(encoding="utf-8")
+    return files("paribus.platform.containers").joinpath("sh", name).read_text(encoding="utf-8")

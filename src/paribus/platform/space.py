@@ -72,7 +72,7 @@ def check_room(paths: Iterable[str | os.PathLike[str]]) -> None:
             raise MachineError(
                 lack,
                 place=room.place,
-                mend="free some, then continue with --resume: every stored launch is kept",
+                fix="free some, then continue with --resume: every stored launch is kept",
             )
 
 
@@ -83,7 +83,7 @@ def check_limits() -> None:
         raise MachineError(
             f"the limit of open files is {descriptors}; launches need {LEAST_DESCRIPTORS}",
             place="ulimit -n",
-            mend="raise it, as with `ulimit -n 1024`, then try again",
+            fix="raise it, as with `ulimit -n 1024`, then try again",
         )
     size = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if size != resource.RLIM_INFINITY and size < SHORT_SHARED_MEMORY:
@@ -91,7 +91,7 @@ def check_limits() -> None:
             f"the limit of a file's size is {size} B: MPI's shared memory, the store or an output"
             " may not fit",
             place="ulimit -f",
-            mend="raise it, as with `ulimit -f unlimited`, then try again",
+            fix="raise it, as with `ulimit -f unlimited`, then try again",
         )
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from paribus import __version__
+from paribus.benchmarks import benchmark_of
 from paribus.errors import StoreError, StudyError
 from paribus.inputs import read_bounded
 from paribus.model import Arm, Container, Endpoint, Launch, Metric, Selection, Settings, Study
 from paribus.stats.looks import Looks, schedule
 from paribus.stats.plan import Randomiser, orders
-from paribus.study.load import benchmark_of
 
 SCHEMA = "paribus.plan/1"
 DRAFT = "plan.draft"
@@ -56,6 +56,11 @@ class Plan:
         settings = self.study.settings
         return settings.launches if settings.unit == "session" else 0
 
+    def used_up(self, launches_s: float) -> bool:
+        """Return whether `launches_s` seconds spent in launches use up the budget."""
+        budget = self.study.settings.budget_s
+        return budget is not None and launches_s >= budget
+
     def blocks(self) -> Iterator[tuple[Launch, ...]]:
         """Yield the launches block by block, in the order in which they are to be started.
 
@@ -83,7 +88,7 @@ def schedule_of(study: Study) -> Iterator[Launch]:
     """Yield what `plan` returns, one launch after the other: for studies without an end."""
     settings = study.settings
     if settings.seed is None:
-        raise StudyError("has no seed", place=study.path, mend="freeze it first, or set plan.seed")
+        raise StudyError("has no seed", place=study.path, fix="freeze it first, or set plan.seed")
     arms = [arm.name for arm in study.arms]
     labels = [selection.label for selection in study.benchmarks]
     places = _sessions if settings.unit == "session" else _rounds
@@ -197,13 +202,13 @@ def write_plan(frozen: Plan, directory: Path) -> None:
         raise StoreError(
             "a plan is frozen here already",
             place=str(path),
-            mend="continue it with --resume, or choose another directory with --out",
+            fix="continue it with --resume, or choose another directory with --out",
         ) from None
     except OSError as error:
         raise StoreError(
             f"cannot be written: {error.strerror}",
             place=str(path),
-            mend="check the directory's permissions and free space, or choose another with --out",
+            fix="check the directory's permissions and free space, or choose another with --out",
         ) from error
 
 
@@ -219,21 +224,21 @@ def read_plan(directory: Path) -> Plan:
         raise StoreError(
             "is not a study directory: it has no plan.json",
             place=str(directory),
-            mend="give the directory that `paribus run` made (its --out)",
+            fix="give the directory that `paribus run` made (its --out)",
         ) from None
     except (OSError, ValueError, RecursionError) as error:
         said = getattr(error, "strerror", None) or error
-        raise StoreError(f"cannot be read: {said}", place=str(path), mend="restore it") from error
+        raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
     if not isinstance(table, dict) or table.get("schema") != SCHEMA:
         raise StoreError(
-            f"is not a plan of version {SCHEMA}", place=str(path), mend="update Paribus"
+            f"is not a plan of version {SCHEMA}", place=str(path), fix="update Paribus"
         )
     digest = table.pop("sha256", "")
     if digest != _digest(table):
         raise StoreError(
             "has been changed since it was frozen",
             place=str(path),
-            mend="restore it, or start anew in another directory",
+            fix="restore it, or start anew in another directory",
         )
     try:
         return _from_table(table, digest)
@@ -241,7 +246,7 @@ def read_plan(directory: Path) -> Plan:
         raise StoreError(
             f"is not a plan: {type(error).__name__}: {error}",
             place=str(path),
-            mend="restore it, or start anew in another directory",
+            fix="restore it, or start anew in another directory",
         ) from error
 
 
@@ -256,7 +261,7 @@ def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
             raise StoreError(
                 f"`{key}` has changed since the plan was frozen",
                 place=study.path,
-                mend="restore the study file, or start anew in another directory with --out",
+                fix="restore the study file, or start anew in another directory with --out",
             )
     for name, version in frozen.software.items():
         if software.get(name) != version:
@@ -264,7 +269,7 @@ def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
                 f"{name} was {version[:12]} when the plan was frozen and is"
                 f" {software.get(name, 'missing')[:12]} now",
                 place=study.path,
-                mend="use the same version of Paribus, or start anew in another directory",
+                fix="use the same version of Paribus, or start anew in another directory",
             )
 
 

@@ -214,7 +214,7 @@ def collect(store: Store, metrics: Mapping[str, Sequence[Metric]], session: int 
                 f"launch {stored.launch.number} is of the benchmark {stored.launch.benchmark!r},"
                 " which the plan does not have",
                 place=str(store.directory),
-                mend="put the launches.db and the plan.json of one study together",
+                fix="put the launches.db and the plan.json of one study together",
             )
         if stored.void is None:
             evidence.add(stored.launch, stored.outcome)

@@ -9,20 +9,18 @@ from dataclasses import replace
 from paribus import __version__
 from paribus.audit.accepted import in_vain, read_accepted
 from paribus.audit.audit import Audit, audit_study, ranked, typical, unsteady
+from paribus.audit.nodes import changes, of_nodes
+from paribus.judge import notices, salvaged
+from paribus.judge.cases import cases
+from paribus.judge.coarse import coarse as coarse_of
+from paribus.judge.evidence import Evidence, collect
+from paribus.judge.headlines import endpoints, given_up, headlines, layers, pairs
+from paribus.judge.timeline import points, tallies
 from paribus.judgement import Difference, Finding, Judgement, Verdict, Word
 from paribus.model import Facts, State
+from paribus.plan import Plan
 from paribus.records.salvage import Lost
 from paribus.store import Store
-from paribus.study import notices, salvaged
-from paribus.study.cases import cases
-from paribus.study.clock import STEP
-from paribus.study.coarse import coarse as coarse_of
-from paribus.study.evidence import Evidence, collect
-from paribus.study.execute import budget_used
-from paribus.study.gathering import changes, of_nodes
-from paribus.study.judge import endpoints, given_up, headlines, layers, pairs
-from paribus.study.plan import Plan
-from paribus.study.timeline import points, tallies
 from paribus.units import format_change
 
 
@@ -30,7 +28,7 @@ def conclude(plan: Plan, store: Store) -> Judgement:
     """Return the judgement of everything that `store` holds, whether the study is over or not."""
     evidence = collect(store, plan.metrics, plan.session)
     arms = [arm.name for arm in plan.study.arms]
-    spent = budget_used(plan, store.launches_s())
+    spent = plan.used_up(store.launches_s())
     # A damaged study cannot be continued: it stands by the looks that what is whole reaches.
     ended = spent or bool(store.lost)
     over = {s.label: ended or _over(plan, evidence, s.label, arms) for s in plan.study.benchmarks}
@@ -53,7 +51,9 @@ def conclude(plan: Plan, store: Store) -> Judgement:
         notices=(
             *salvaged.notices(store.lost),
             *notices.voided(voided),
-            *notices.clock_set([s for one in attempts if (s := one.outcome.facts.get(STEP))]),
+            *notices.clock_set(
+                [s for one in attempts if (s := one.outcome.facts.get(notices.STEP))]
+            ),
             *notices.changed(_changed(facts)),
             *notices.budget(_cut_short(plan, evidence) if spent else ()),
             *notices.accepted(

@@ -24,7 +24,7 @@ from typing import Any
 
 from paribus.errors import LaunchError, MachineError, ParibusError, UserError
 from paribus.model import Command, Completed, Room
-from paribus.room import FAULTS, said_of
+from paribus.platform.space import FAULTS, said_of
 from paribus.trust import search_path, why_not
 
 
@@ -100,7 +100,7 @@ class LocalHost:
             raise UserError(
                 f"others could change what launches execute: {reason}",
                 place=str(temporary),
-                mend="set TMPDIR to a directory of your own, or `chmod +t` it",
+                fix="set TMPDIR to a directory of your own, or `chmod +t` it",
             )
         self._warden = subprocess.Popen(
             [sys.executable, "-I", "-S", str(script), str(temporary)],
@@ -116,7 +116,7 @@ class LocalHost:
                 raise MachineError(
                     f"no scratch directory can be made: {answer['error']}",
                     place=str(temporary),
-                    mend="free some space there, or set TMPDIR to a directory of yours",
+                    fix="free some space there, or set TMPDIR to a directory of yours",
                 )
         except BaseException:
             self.__exit__(None, None, None)
@@ -231,7 +231,7 @@ def _warden_gone() -> MachineError:
     return MachineError(
         "the process that starts launches has ended; was it killed, or is memory short?",
         place="warden.py",
-        mend="try again; a study continues with --resume, and every stored launch is kept",
+        fix="try again; a study continues with --resume, and every stored launch is kept",
     )
 
 
@@ -241,12 +241,12 @@ def _not_started(answer: Mapping[str, Any], program: str) -> ParibusError:
         return LaunchError(
             f"the launch could not be started: {answer['error']}",
             place=program,
-            mend="see that the program exists and may be executed",
+            fix="see that the program exists and may be executed",
         )
     return MachineError(
         f"the launch could not be started: {said_of(answer['errno'], answer['error'])}",
         place=program,
-        mend="see to that, then continue with --resume: every stored launch is kept",
+        fix="see to that, then continue with --resume: every stored launch is kept",
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paribus.launchers.mpich import hydra
-from paribus.launchers.network import merged
 from paribus.model import Command, Mpi, Placement, Transport
+from paribus.platform.launchers.mpich import hydra
+from paribus.platform.launchers.network import merged
 
 _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {
     "auto": {},

@@ -7,7 +7,9 @@ import statistics
 from collections.abc import Iterable
 from itertools import pairwise
 
+from paribus.judge.evidence import Entry, Evidence
 from paribus.judgement import Notice
+from paribus.plan import Plan
 from paribus.stats.sessions import (
     LEAST_SWITCHES,
     attributable,
@@ -16,8 +18,6 @@ from paribus.stats.sessions import (
     switches,
 )
 from paribus.stats.summary import geometric_mean
-from paribus.study.evidence import Entry, Evidence
-from paribus.study.plan import Plan
 
 LEAST_S = 1e-3
 """Seconds below which a cost is not told from none."""
@@ -46,7 +46,7 @@ def sessions(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
             f"The factor was switched too seldom ({told}; {LEAST_SWITCHES} times to each arm is"
             " the least): what is seen may belong to these installations and is not attributable"
             " to the factor.",
-            mend="Plan more blocks of sessions.",
+            fix="Plan more blocks of sessions.",
             figures=counts,
         )
     for label in plan.metrics:
@@ -89,7 +89,7 @@ def _nested(plan: Plan, evidence: Evidence, label: str) -> Iterable[Notice]:
             else "more launches in each session would sharpen the answer too."
         ),
         (label,),
-        mend=(
+        fix=(
             f"With {figures['launches']} launches in each session (here {plan.session}) such a"
             " study is soonest done."
             if costs

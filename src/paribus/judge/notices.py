@@ -6,8 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from paribus.judge.evidence import Evidence
+from paribus.judge.headlines import given_up, pooled_ratios
+from paribus.judge.sessions import sessions
 from paribus.judgement import Notice, Point
 from paribus.model import State
+from paribus.plan import Plan
 from paribus.stats.betting import confidence_sequence
 from paribus.stats.censoring import MOST_CENSORED, censored_share
 from paribus.stats.drift import drift
@@ -15,11 +19,10 @@ from paribus.stats.order import bias, order_effect
 from paribus.stats.probes import arms_differ
 from paribus.stats.states import StateRatios, ratio_per_state
 from paribus.store import Stored
-from paribus.study.evidence import Evidence
-from paribus.study.judge import given_up, pooled_ratios
-from paribus.study.plan import Plan
-from paribus.study.sessions import sessions
 from paribus.units import count, format_seconds
+
+STEP = "launch.clock_step_s"
+"""The fact of a launch before or during which somebody set the clock: by how many seconds."""
 
 NOTABLE_INTERFERENCE = 0.001
 """Share of a launch's samples beyond five times the median from which it is worth a word."""
@@ -76,7 +79,7 @@ def clock_set(steps_s: Sequence[float]) -> list[Notice]:
             f"The clock of this machine was set while the study went on ({by}). Durations and the"
             " order of launches do not depend on it; times of day after it are those of the clock"
             " as it was before.",
-            mend="Find what sets the clock, such as a time daemon that steps it.",
+            fix="Find what sets the clock, such as a time daemon that steps it.",
             figures={"steps_s": list(steps_s)},
         )
     ]
@@ -146,7 +149,7 @@ def _moved(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
                     f"{label}, {arm.name}: since about block {list(ratios)[found.moved - 1]} no"
                     " one ratio agrees with all blocks: the effect itself has changed.",
                     (label,),
-                    mend="The interval shown is the last one before; watch on in a new directory.",
+                    fix="The interval shown is the last one before; watch on in a new directory.",
                     figures={"block": found.moved},
                 )
 
@@ -171,7 +174,7 @@ def _cut_off(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
                 " slower than all others."
                 + (" So many that by how much the arms differ is withheld." if bites else ""),
                 (label,),
-                mend="Give the benchmark a longer timeout." if bites else "",
+                fix="Give the benchmark a longer timeout." if bites else "",
                 figures={"share": worst},
             )
 
@@ -260,7 +263,7 @@ def _probes(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
             "state probe",
             "warning",
             text,
-            mend="What the probe measures is not part of any benchmark: look at the cores,"
+            fix="What the probe measures is not part of any benchmark: look at the cores,"
             " frequencies and neighbours that this arm gets.",
             figures={"figure": found.figure, "arm": found.arm, "ratio": found.ratio, "p": found.p},
         )
@@ -300,7 +303,7 @@ def _order(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[
                 f" before it. {arm} came first in {len(first)} of {effect.blocks} blocks, which"
                 f" moves the ratio {much}.",
                 (label,),
-                mend="A pause or a warm-up command between launches (`before`) helps.",
+                fix="A pause or a warm-up command between launches (`before`) helps.",
                 figures={"arm": arm, "ratio": effect.ratio, "bias": moved},
             )
 

@@ -9,8 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from paribus.containers.fabric import BRIDGE, Capture, fstab_field, host_names, hosts_file, script
 from paribus.model import Command, Container
+from paribus.platform.containers.fabric import (
+    BRIDGE,
+    Capture,
+    fstab_field,
+    host_names,
+    hosts_file,
+    script,
+)
 
 _SCRIPTS = {
     "start.sh": "start.sh",

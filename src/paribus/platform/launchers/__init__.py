@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from paribus.launchers import intelmpi, mpich, openmpi, serial
-from paribus.launchers.binding import bind
-from paribus.launchers.serving import listens, port_of, serve
 from paribus.model import Command, Mpi, Placement, Transport
+from paribus.platform.launchers import intelmpi, mpich, openmpi, serial
+from paribus.platform.launchers.binding import bind
+from paribus.platform.launchers.serving import listens, port_of, serve
 
 __all__ = ["LAUNCHERS", "bind", "launch", "listens", "port_of", "serve"]
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from paribus.judge.evidence import Cell, Evidence
+from paribus.judge.monitoring import as_of_now
 from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
 from paribus.model import Direction, Metric, Selection, State
+from paribus.plan import Plan
 from paribus.stats.censoring import MOST_CENSORED, censored_share
 from paribus.stats.estimate import compare
 from paribus.stats.family import holm, word_p
@@ -16,9 +19,6 @@ from paribus.stats.pairs import headline_log_ratios
 from paribus.stats.reliability import reliability
 from paribus.stats.summary import geometric_mean, spread
 from paribus.stats.verdict import blocks_needed, judge
-from paribus.study.evidence import Cell, Evidence
-from paribus.study.monitoring import as_of_now
-from paribus.study.plan import Plan
 
 COST = Metric("cost", "", "lower")
 """What a layer's headline is about: the time of its benchmarks, rates as their inverse."""

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 
 from paribus.errors import LaunchError, ParibusError
-from paribus.host import LocalHost
-from paribus.journal import Journal
 from paribus.model import Arm, Command, Study
+from paribus.platform.host import LocalHost
+from paribus.platform.journal import Journal
 
 LIMIT_S = 600.0
 """Seconds that a command which switches the platform may take."""
@@ -104,7 +104,7 @@ class Switches:
         if first is None:
             return
         if isinstance(error, ParibusError):
-            error.mend = f"{error.mend}; switching back failed too: {first}"
+            error.fix = f"{error.fix}; switching back failed too: {first}"
         else:
             raise first
 
@@ -124,8 +124,8 @@ class Switches:
                         stay=True,
                     )
                 except LaunchError as error:
-                    mend = "fix the command, then continue with --resume"
-                    raise ParibusError(error.cause, place=place, mend=mend) from error
+                    fix = "fix the command, then continue with --resume"
+                    raise ParibusError(error.cause, place=place, fix=fix) from error
                 finally:
                     texts = [out.read(), err.read()]
                     self._keep(arm, place, texts)
@@ -135,7 +135,7 @@ class Switches:
                 raise ParibusError(
                     f"{how or f'exit code {done.exit_code}'}{': ' + last[0] if last else ''}",
                     place=place,
-                    mend="fix the command, then continue with --resume",
+                    fix="fix the command, then continue with --resume",
                 )
 
     def _keep(self, arm: Arm, place: str, texts: Sequence[str]) -> None:

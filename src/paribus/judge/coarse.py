@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from paribus.judge.evidence import Evidence
 from paribus.judgement import Finding
 from paribus.model import Case
+from paribus.plan import Plan
 from paribus.stats.ties import ties
 from paribus.stats.verdict import judge
-from paribus.study.evidence import Evidence
-from paribus.study.plan import Plan
 
 
 def coarse(

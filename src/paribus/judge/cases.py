@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from paribus.judge.evidence import Cell, Evidence
+from paribus.judge.headlines import case_spread, cell_margin, log_ratios, no_data
+from paribus.judge.monitoring import as_of_now
 from paribus.judgement import Comparison, Finding, Verdict, Word
 from paribus.model import Metric
+from paribus.plan import Plan
 from paribus.stats.estimate import compare
 from paribus.stats.family import claims
 from paribus.stats.verdict import judge
-from paribus.study.evidence import Cell, Evidence
-from paribus.study.judge import case_spread, cell_margin, log_ratios, no_data
-from paribus.study.monitoring import as_of_now
-from paribus.study.plan import Plan
 
 DECIDED_SHARE = 0.9
 """With decides = "cases" a benchmark is done when so many of its cases are decided: the noisiest

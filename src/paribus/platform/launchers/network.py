@@ -42,7 +42,7 @@ def on_network(command: Command, network: str, variables: Sequence[str]) -> Comm
         raise UserError(
             "MPICH and Intel MPI take a range of IPv4 addresses or an interface name",
             place=network,
-            mend="give the interface's name or its IPv4 range",
+            fix="give the interface's name or its IPv4 range",
         )
     if parsed.is_loopback:
         return replace(command, env={**command.env, **dict.fromkeys(variables, "lo")})

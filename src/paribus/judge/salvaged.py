@@ -55,7 +55,7 @@ def notices(lost: Lost) -> list[Notice]:
             "launches lost",
             "warning",
             text,
-            mend="Report on a whole copy of the directory if there is one. What each launch printed"
+            fix="Report on a whole copy of the directory if there is one. What each launch printed"
             " is in logs/.",
             figures={
                 "lost": len(lost.launches),

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from paribus.containers import namespace, podman
-from paribus.containers.fabric import MOST_HOSTS, NETWORK, Capture, host_names
 from paribus.model import Command, Container, Placement
+from paribus.platform.containers import namespace, podman
+from paribus.platform.containers.fabric import MOST_HOSTS, NETWORK, Capture, host_names
 
 
 class Engine(Protocol):
@@ -35,7 +35,7 @@ def placement(
 ) -> Placement:
     """Return where the launcher puts `ranks` ranks: one container each, or all on this machine.
 
-    Raises ValueError, with the mend, for a container that cannot be (see `refusal`).
+    Raises ValueError, with the fix, for a container that cannot be (see `refusal`).
     """
     _refuse(container, ranks)
     if container.each == "rank":
@@ -72,7 +72,7 @@ def wrap_launcher(command: Command, container: Container, *, ranks: int, scratch
 
 
 def check(container: Container, capture: Capture) -> str | None:
-    """Return None if `container` works here, or a sentence: what forbids it, the mend.
+    """Return None if `container` works here, or a sentence: what forbids it, the fix.
 
     Tries in earnest: `capture(argv, timeout_s=...)` starts short commands that leave nothing
     behind and returns exit_code, stdout and stderr.
@@ -81,7 +81,7 @@ def check(container: Container, capture: Capture) -> str | None:
 
 
 def refusal(container: Container, ranks: int = 1) -> str | None:
-    """Return why no machine can do what `container` asks for, with the mend; None if one can."""
+    """Return why no machine can do what `container` asks for, with the fix; None if one can."""
     if container.each == "host" and container.network == "host":
         return (
             'network = "host" gives every container the same address, so none can stand for a'

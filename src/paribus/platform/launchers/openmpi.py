@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from paribus.launchers.network import hosts_option, merged
 from paribus.model import Command, Mpi, Placement, Transport
+from paribus.platform.launchers.network import hosts_option, merged
 
 # Both are needed, in both versions; the PRTE_ forms are not obeyed. No effect for other users.
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

@@ -1,15 +1,65 @@
-"""Values of a study file: what TOML gave in, a checked value out, ValueError with the mend."""
+"""Keys of a TOML file: where they are, their checked values, and refusals that name the place."""
 
 from __future__ import annotations
 
+import difflib
 import re
 import shlex
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn, TypeVar
 
+from paribus.errors import StudyError
 from paribus.model import Endpoint
 
 ENDPOINTS: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")
+
+
+LONGEST = 300
+"""Characters of a refused key or value that an error shows."""
+
+T = TypeVar("T")
+
+
+class Place:
+    """A place in a study file: it refuses, reads keys, and knows its own name."""
+
+    def __init__(self, file: str, path: str, table: Any) -> None:
+        self.file = file
+        self.path = path
+        if not isinstance(table, dict):
+            self.refuse("", table, "is not a table", "write it as a table: [..] or { .. }")
+        self.table: dict[str, Any] = table
+
+    def refuse(self, key: str, value: Any, cause: str, fix: str) -> NoReturn:
+        where = cut(".".join(part for part in (self.path, key) if part))
+        shown = "" if value is None else f" = {cut(repr(value))}"
+        raise StudyError(f"{where}{shown}: {cause}", place=self.file, fix=fix)
+
+    def only(self, known: Iterable[str]) -> None:
+        """Refuse the first key that is not known, with the nearest one that is."""
+        names = list(known)
+        for key in self.table:
+            if key not in names:
+                close = difflib.get_close_matches(key, names, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"
+                self.refuse(key, None, "unknown key", hint)
+
+    def read(self, key: str, reader: Callable[[Any], T], default: T) -> T:
+        return self.need(key, reader, "") if key in self.table else default
+
+    def need(self, key: str, reader: Callable[[Any], T], example: str) -> T:
+        if key not in self.table:
+            self.refuse(key, None, "is missing", f"add a line such as: {example}")
+        try:
+            return reader(self.table[key])
+        except ValueError as error:
+            # Of a table not the whole: there may be a password in it.
+            value = None if isinstance(self.table[key], dict) else self.table[key]
+            self.refuse(key, value, "cannot be used", cut(str(error)))
+
+
+def cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} [cut]"
 
 
 def text(value: Any) -> str:
