@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.model import Command, Placement, Request
+from paribus.model import Command, Placement, Request, Slot
 from paribus.platform.launchers import bind, launch
 from paribus.platform.toolchain import find_mpi, kernel_path, libraries_path
 
@@ -38,13 +38,13 @@ def record(name: str, parameters: dict[str, Any], wanted: str | None) -> str:
     argv = [str(kernel_path(name, mpi)), *program.argv]
     if program.libraries:
         argv += ["--libraries", str(libraries_path(*program.libraries, mpi))]
-    cores = sorted(os.sched_getaffinity(0))[:2]
+    slots = tuple(Slot(cores=(core,)) for core in sorted(os.sched_getaffinity(0))[:2])
     with tempfile.TemporaryDirectory() as scratch:
         command = launch(
-            bind(Command(tuple(argv)), cores),
+            bind(Command(tuple(argv)), slots),
             ranks=2,
             mpi=mpi,
-            placement=Placement(cores=tuple(cores)),
+            placement=Placement(slots),
             transport="tcp" if name == "bcast" else "shm",
             scratch=scratch,
         )

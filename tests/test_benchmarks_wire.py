@@ -25,7 +25,7 @@ from paribus.errors import ParseError
 from paribus.model import Arm, Case, Container, Reading, Request, Sample, Selection, State
 from paribus.platform import containers
 from paribus.platform.arms import Ready, compose
-from paribus.platform.host import LocalHost, capture
+from paribus.platform.local import LocalStation, capture
 from paribus.store import Store, Stored
 from processes import processes_with
 from studies import paribus
@@ -121,7 +121,7 @@ def test_between_two_containers_the_server_is_found_by_its_name(name: str, tmp_p
     parameters = {key: parameter.default for key, parameter in benchmark.parameters.items()}
     for key in {"seconds", "iterations", "warmup"} & parameters.keys():
         parameters[key] = {"seconds": 1, "iterations": 500, "warmup": 20}[key]
-    with LocalHost() as host:
+    with LocalStation() as host:
         scratch = f"{host.scratch}/launch"
         command = compose(
             Ready(Arm("bridged", container=container, env={"UCX_TLS": "tcp,self"}), None, ()),

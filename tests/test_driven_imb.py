@@ -12,7 +12,7 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.errors import ParseError
 from paribus.model import Arm, Case, Parsed, Request, Selection
 from paribus.platform.arms import Ready, compose
-from paribus.platform.host import LocalHost
+from paribus.platform.local import LocalStation
 
 PARTS = [name for name in BENCHMARKS if name.startswith("imb_")]
 
@@ -27,7 +27,7 @@ def driven(folder: Path, name: str, ranks: int, **own: Any) -> tuple[Parsed, str
     defaults = {key: p.default for key, p in benchmark.parameters.items()}
     parameters = {**defaults, "path": str(program), **own}
     out, err = folder / "out", folder / "err"
-    with LocalHost() as host:
+    with LocalStation() as host:
         scratch = f"{host.scratch}/launch"
         command = compose(
             Ready(Arm("a", transport="shm"), mpi, ()),

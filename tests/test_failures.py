@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paribus.model import Benchmark, Command, Outcome, Parsed, Selection, State
-from paribus.platform.host import LocalHost
+from paribus.platform.local import LocalStation
 from paribus.study.failures import why
 from paribus.study.launching import MOST_PRINTED, Ended, Prepared, outcome_of, start
 
@@ -98,7 +98,7 @@ def launched(folder: Path, script: str) -> Outcome:
     """Return what came of a launch of `script`."""
     benchmark = Benchmark("own", "", "", (), lambda _: None, lambda _t, _r: Parsed(()))
     ended = Ended()
-    with LocalHost() as host:
+    with LocalStation() as host:
         prepared = Prepared(
             command=Command(("/bin/sh", "-c", script)),
             selection=Selection("own", "own", 1, {}),

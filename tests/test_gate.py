@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from paribus.audit import gate as room
 from paribus.audit.gate import gate, limits
 from paribus.model import Command
-from paribus.platform.host import LocalHost
+from paribus.platform.local import LocalStation
 
 ROOT = Path(__file__).parent.parent
 QUIET: dict[str, Any] = {
@@ -134,7 +134,7 @@ def test_a_launch_counts_all_that_its_processes_used(tmp_path: Path) -> None:
     """Children that were waited for, and one that was orphaned, each once."""
     burn = f"{sys.executable} -S -c '{BURN}'"
     text = f"{burn}; ({burn} & ); {burn} & wait"
-    with LocalHost() as host:
+    with LocalStation() as host:
         done = host.run(
             Command(("/bin/sh", "-c", text)),
             stdout=str(tmp_path / "out"),

@@ -22,7 +22,7 @@ from paribus.audit.nodes import changes, of_nodes
 from paribus.judgement import Difference
 from paribus.model import Command, Completed, Study
 from paribus.platform.arms import Ready, make_ready
-from paribus.platform.host import LocalHost
+from paribus.platform.local import LocalStation
 from paribus.platform.switching import Switches
 from paribus.store import Gathered
 from paribus.study import asking, gathering
@@ -38,7 +38,7 @@ def study_of(folder: Path, **options: str) -> Study:
 
 def gathered(study: Study, ready: dict[str, Ready] | None = None) -> list[Gathered]:
     ready = ready or make_ready(study, lambda _: None)
-    with LocalHost() as host, Switches(study) as switches:
+    with LocalStation() as host, Switches(study) as switches:
         return gather(study, ready, host, switches, lambda _: None)
 
 
@@ -50,10 +50,11 @@ def answering(folder: Path, text: str) -> str:
     return str(path)
 
 
-class Through:
-    """A host that starts everything through a launcher of our own making."""
+class Through(LocalStation):
+    """A station that starts everything through a launcher of our own making."""
 
-    def __init__(self, host: LocalHost, launcher: str) -> None:
+    def __init__(self, host: LocalStation, launcher: str) -> None:
+        super().__init__()
         self.host, self.launcher, self.launches = host, launcher, 0
         self.scratch = host.scratch
 
@@ -69,7 +70,7 @@ def error_of(folder: Path, text: str) -> str:
     """Return what is told of an arm whose launcher does what `text` says."""
     study = study_of(folder)
     ready = make_ready(study, lambda _: None)["a"]
-    with LocalHost() as host:
+    with LocalStation() as host:
         (one,) = gather_arm(study, ready, Through(host, answering(folder, text)))
     assert one.facts.keys() == {ERROR, NODES}
     return str(one.facts[ERROR])
@@ -84,7 +85,7 @@ def several(folder: Path, odd: str, monkeypatch: pytest.MonkeyPatch) -> tuple[li
         f"touch {folder}/once; export count=$(cat {folder}/once); echo again > {folder}/once\n"
         f'PARIBUS_RANK=0 "$@" & (export PARIBUS_RANK=1; {odd}) & PARIBUS_RANK=2 "$@" & wait'
     )
-    with LocalHost() as host:
+    with LocalStation() as host:
         through = Through(host, answering(folder, launcher))
         return gather_arm(study, ready, through), through.launches
 
@@ -101,12 +102,36 @@ def test_every_arm_answers_from_inside(tmp_path: Path) -> None:
     assert "xyzzy" not in str(facts)
 
 
+class Elsewhere(LocalStation):
+    """A station whose processes have other numbers than ours, and another /proc."""
+
+    def run(self, command: Command, *, stdout: str, stderr: str, **_: Any) -> Completed:
+        root = [] if os.geteuid() == 0 else ["--map-root-user"]
+        argv = ["unshare", *root, "--pid", "--fork", "--mount-proc", "/bin/sh", "-c"]
+        argv += ['exec "$@" >"$0" 2>/dev/null', stdout, *command.argv]
+        done = subprocess.run(argv, env={**os.environ, **command.env}, check=False)
+        return Completed(done.returncode, 0.1)
+
+
+def test_answers_come_from_where_our_process_is_unknown(tmp_path: Path) -> None:
+    study = study_of(tmp_path)
+    ready = make_ready(study, lambda _: None)["a"]
+    with Elsewhere() as station:
+        try:
+            subprocess.run(["unshare", "-r", "true"], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            pytest.skip("no namespaces here")
+        (one,) = gather_arm(study, ready, station)
+    assert ERROR not in one.facts
+    assert one.facts["os.release"] == os.uname().release
+
+
 def test_arms_are_switched_and_switched_back_and_it_is_said(tmp_path: Path) -> None:
     mark = tmp_path / "switched"
     arms = f'[arms.a]\n[arms.b]\nbefore = "touch {mark}"\nafter = "rm {mark}"\n'
     study = study_of(tmp_path, arms=arms)
     said: list[str] = []
-    with LocalHost() as host, Switches(study) as switches:
+    with LocalStation() as host, Switches(study) as switches:
         gather(study, make_ready(study, said.append), host, switches, said.append)
     assert any("touch" in line for line in said)
     assert not mark.exists()
@@ -122,7 +147,7 @@ def test_what_the_study_asks_for_is_known_before_the_first_launch(tmp_path: Path
 def test_a_banner_before_the_facts_does_not_matter(tmp_path: Path) -> None:
     study = study_of(tmp_path)
     ready = make_ready(study, lambda _: None)["a"]
-    with LocalHost() as host:
+    with LocalStation() as host:
         (plain,) = gather_arm(study, ready, host)
         speaking = answering(
             tmp_path,
@@ -219,7 +244,7 @@ def test_nodes_that_all_fail_are_not_asked_alone_for_ever(
     study = study_of(tmp_path)
     monkeypatch.setattr(gathering, "nodes_of", lambda *_: 3)
     ready = make_ready(study, lambda _: None)["a"]
-    with LocalHost() as host:
+    with LocalStation() as host:
         through = Through(host, answering(tmp_path, "exit 7"))
         nodes = gather_arm(study, ready, through)
     assert through.launches == 1
@@ -283,7 +308,7 @@ def test_a_name_that_only_one_arm_has_by_another_way_is_still_told(tmp_path: Pat
     arms = '[arms.a]\nenv = { FACTOR = "quick" }\n[arms.b]\n'
     study = study_of(tmp_path, arms=arms)
     ready = make_ready(study, lambda _: None)
-    with LocalHost() as host:
+    with LocalStation() as host:
         (plain,) = gather_arm(study, ready["b"], host)
         through = Through(host, answering(tmp_path, 'export NEITHER=1 FACTOR=2; "$@"'))
         (other,) = gather_arm(study, ready["b"], through)

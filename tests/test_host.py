@@ -14,17 +14,17 @@ import pytest
 
 from paribus.errors import LaunchError, MachineError
 from paribus.model import Command, Completed
-from paribus.platform.host import LocalHost, capture
+from paribus.platform.local import LocalStation, capture
 from processes import ended, gone, processes_with
 
 
 @pytest.fixture
-def host() -> Iterator[LocalHost]:
-    with LocalHost() as host:
+def host() -> Iterator[LocalStation]:
+    with LocalStation() as host:
         yield host
 
 
-def start(host: LocalHost, tmp_path: Path, script: str, timeout_s: float = 20.0) -> Completed:
+def start(host: LocalStation, tmp_path: Path, script: str, timeout_s: float = 20.0) -> Completed:
     return host.run(
         Command(
             ("/bin/sh", "-c", script),
@@ -38,7 +38,7 @@ def start(host: LocalHost, tmp_path: Path, script: str, timeout_s: float = 20.0)
     )
 
 
-def test_output_is_kept_as_printed_and_apart(host: LocalHost, tmp_path: Path) -> None:
+def test_output_is_kept_as_printed_and_apart(host: LocalStation, tmp_path: Path) -> None:
     done = start(host, tmp_path, "printf 'a\\r\\n\\377'; echo b >&2; echo $MARK; exit 3")
     assert done.exit_code == 3
     assert not done.timed_out
@@ -46,7 +46,9 @@ def test_output_is_kept_as_printed_and_apart(host: LocalHost, tmp_path: Path) ->
     assert (tmp_path / "err").read_text() == "b\n"
 
 
-def test_scratch_is_tmpdir_holds_the_files_and_is_removed(host: LocalHost, tmp_path: Path) -> None:
+def test_scratch_is_tmpdir_holds_the_files_and_is_removed(
+    host: LocalStation, tmp_path: Path
+) -> None:
     start(host, tmp_path, 'echo "$TMPDIR"; ./tool; touch left; ls /dev/shm')
     scratch = f"{host.scratch}/launch"
     lines = (tmp_path / "out").read_text().splitlines()
@@ -57,7 +59,7 @@ def test_scratch_is_tmpdir_holds_the_files_and_is_removed(host: LocalHost, tmp_p
 
 
 def test_a_deadline_ends_every_descendant_whatever_its_group(
-    host: LocalHost, tmp_path: Path
+    host: LocalStation, tmp_path: Path
 ) -> None:
     mark = f"31{os.getpid()}"
     script = f"setsid sleep {mark} & (trap '' TERM; sleep {mark}; sleep {mark}) & sleep {mark}"
@@ -66,7 +68,7 @@ def test_a_deadline_ends_every_descendant_whatever_its_group(
     assert not processes_with(f"sleep\0{mark}")
 
 
-def test_what_a_finished_launch_left_running_is_ended(host: LocalHost, tmp_path: Path) -> None:
+def test_what_a_finished_launch_left_running_is_ended(host: LocalStation, tmp_path: Path) -> None:
     mark = f"32{os.getpid()}"
     done = start(host, tmp_path, f"setsid sleep {mark} & exit 0")
     assert done.exit_code == 0
@@ -74,7 +76,7 @@ def test_what_a_finished_launch_left_running_is_ended(host: LocalHost, tmp_path:
 
 
 def test_segments_that_killed_ranks_leave_are_removed_and_no_others(
-    host: LocalHost, tmp_path: Path
+    host: LocalStation, tmp_path: Path
 ) -> None:
     ours = Path(f"/dev/shm/mpich_shm_test{os.getpid()}")
     foreign = Path(f"/dev/shm/test{os.getpid()}")
@@ -90,12 +92,12 @@ def test_segments_that_killed_ranks_leave_are_removed_and_no_others(
         foreign.unlink(missing_ok=True)
 
 
-def test_a_signal_is_told_as_a_negative_exit_code(host: LocalHost, tmp_path: Path) -> None:
+def test_a_signal_is_told_as_a_negative_exit_code(host: LocalStation, tmp_path: Path) -> None:
     assert start(host, tmp_path, "kill -SEGV $$").exit_code == -signal.SIGSEGV
 
 
 def test_what_cannot_be_started_says_so_and_the_next_launch_works(
-    host: LocalHost, tmp_path: Path
+    host: LocalStation, tmp_path: Path
 ) -> None:
     with pytest.raises(LaunchError, match="could not be started"):
         host.run(
@@ -118,7 +120,7 @@ def test_leaving_the_context_ends_the_launch_in_flight(tmp_path: Path) -> None:
     old = signal.signal(signal.SIGALRM, interrupt)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.4)
-        with pytest.raises(KeyboardInterrupt), LocalHost() as host:
+        with pytest.raises(KeyboardInterrupt), LocalStation() as host:
             start(host, tmp_path, f"setsid sleep {mark} & sleep {mark}")
     finally:
         signal.signal(signal.SIGALRM, old)
@@ -127,7 +129,7 @@ def test_leaving_the_context_ends_the_launch_in_flight(tmp_path: Path) -> None:
 
 
 def test_an_interruption_just_after_the_answer_does_not_wait_for_another(
-    host: LocalHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    host: LocalStation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = host._answer
 
@@ -147,9 +149,9 @@ def test_an_interruption_just_after_the_answer_does_not_wait_for_another(
 def test_sigkill_of_either_process_leaves_nothing(tmp_path: Path, victim: str) -> None:
     mark = f"34{os.getpid()}"
     code = f"""
-from paribus.platform.host import LocalHost
+from paribus.platform.local import LocalStation
 from paribus.model import (Command)
-with LocalHost() as host:
+with LocalStation() as host:
     print(host._warden.pid, flush=True)
     host.run(Command(("/bin/sh", "-c", "sleep {mark}; true")), stdout={str(tmp_path / "o")!r},
              stderr={str(tmp_path / "e")!r}, timeout_s=60, scratch=host.scratch + "/launch")
@@ -177,7 +179,7 @@ with LocalHost() as host:
             os.kill(pid, signal.SIGKILL)
 
 
-def test_no_place_for_output_is_this_machines_fault(host: LocalHost, tmp_path: Path) -> None:
+def test_no_place_for_output_is_this_machines_fault(host: LocalStation, tmp_path: Path) -> None:
     with pytest.raises(MachineError, match=r"could not be started.*directory"):
         host.run(
             Command(("true",)),

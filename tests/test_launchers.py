@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from mpis import each_mpi
 from paribus.benchmarks import get
 from paribus.errors import UserError
-from paribus.model import Command, Mpi, Parsed, Placement, Request, Transport
-from paribus.platform.host import LocalHost
+from paribus.model import Command, Mpi, Parsed, Placement, Request, Slot, Transport
 from paribus.platform.launchers import bind, launch
 from paribus.platform.launchers.network import on_network
+from paribus.platform.local import LocalStation
 from paribus.platform.toolchain import kernel_path
 
 PROGRAM = Command(("/bin/app", "-n", "8"), {"COLOUR": "green"}, {"input": "text"})
@@ -30,11 +30,20 @@ FIVE = replace(FOUR, version=(5, 0, 11))
 MPICH = Mpi("mpich", (5, 0, 2), "/m/bin/mpicxx", "/m/bin/mpirun")
 INTEL = Mpi("intelmpi", (2021, 18), "/i/bin/mpicxx", "/i/bin/mpiexec", {"I_MPI_ROOT": "/i"})
 ALL = (FOUR, FIVE, MPICH, INTEL)
-HOSTS = Placement((("c1", 1), ("c2", 1)), agent="/s/agent", network="10.77.0.0/16", cores=(0, 1))
+HOSTS = Placement((Slot("c1", (0,)), Slot("c2", (1,))), agent="/s/agent", network="10.77.0.0/16")
 CORES = sorted(os.sched_getaffinity(0))
 
 
 HERE = Placement()
+
+
+def slots(*cores: int) -> tuple[Slot, ...]:
+    """Return slots on this machine, each with one of `cores`."""
+    return tuple(Slot(cores=(core,)) for core in cores)
+
+
+def here(*cores: int) -> Placement:
+    return Placement(slots(*cores))
 
 
 def built(mpi: Mpi, placement: Placement = HERE, transport: Transport = "auto") -> Command:
@@ -97,12 +106,27 @@ def test_open_mpi_keeps_its_segments_where_the_host_removes_them() -> None:
     assert any("mkdir" in word for word in built(FIVE, HOSTS).argv)
 
 
-@pytest.mark.parametrize(("cores", "yields"), [((0, 1), "0"), ((0, 0), "1")])
-def test_open_mpi_waits_the_same_way_wherever_ranks_are(
-    cores: tuple[int, ...], yields: str
-) -> None:
-    for placement in (Placement(cores=cores), replace(HOSTS, cores=cores)):
-        assert options(built(FIVE, placement), "--mca")["mpi_yield_when_idle"] == yields
+@pytest.mark.parametrize("crowded", [False, True])
+def test_open_mpi_waits_the_same_way_wherever_ranks_are(crowded: bool) -> None:
+    same_cores = Placement((Slot("n1", (0, 1)), Slot("n2", (0, 1))))
+    for placement in (Placement(), here(0, 1), HOSTS, same_cores):
+        settings = options(built(FIVE, replace(placement, crowded=crowded)), "--mca")
+        assert settings["mpi_yield_when_idle"] == str(int(crowded))
+
+
+def test_cores_are_those_of_the_node_of_each_rank() -> None:
+    """Ranks 2 and 3 are on another node, whose cores have the same numbers."""
+    several = [Slot(node, (core,)) for node in ("n1", "n2") for core in CORES[:2]]
+    for rank, slot in enumerate(several):
+        bound = bind(Command(("sh", "-c", "taskset -cp $$")), several)
+        done = subprocess.run(
+            bound.argv,
+            env={**os.environ, "PARIBUS_RANK": str(rank)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.split()[-1] == str(slot.cores[0])
 
 
 def test_hydra_gets_ranks_per_host_and_an_agent_without_ssh_options() -> None:
@@ -114,14 +138,14 @@ def test_hydra_gets_ranks_per_host_and_an_agent_without_ssh_options() -> None:
         assert apart[apart.index("-hosts") + 1] == "c1:1,c2:1"
         assert apart[apart.index("-launcher") + 1] == "rsh"
         assert apart[apart.index("-launcher-exec") + 1] == "/s/agent"
-        uneven = built(mpi, Placement((("c1", 1), ("c2", 3)))).argv
+        uneven = built(mpi, Placement((Slot("c1"), Slot("c2"), Slot("c2"), Slot("c2")))).argv
         assert "-ppn" not in uneven
 
 
 def test_no_launcher_is_rank_0() -> None:
     def serial(placement: Placement) -> Command:
         return launch(
-            bind(PROGRAM, placement.cores),
+            bind(PROGRAM, placement.slots),
             ranks=4,
             mpi=None,
             placement=placement,
@@ -130,9 +154,9 @@ def test_no_launcher_is_rank_0() -> None:
         )
 
     assert serial(Placement()).argv == PROGRAM.argv
-    bound = serial(Placement(cores=tuple(CORES[:1])))
+    bound = serial(here(CORES[0]))
     assert bound.argv[-3:] == PROGRAM.argv
-    agent, host, remote = serial(Placement((("c1", 1),), agent="/s/agent")).argv
+    agent, host, remote = serial(Placement((Slot("c1"),), agent="/s/agent")).argv
     assert (agent, host) == ("/s/agent", "c1")
     assert shlex.split(remote) == ["env", "COLOUR=green", "PARIBUS_RANK=0", *PROGRAM.argv]
 
@@ -163,7 +187,7 @@ ALLOWED = Command(("grep", "Cpus_allowed_list", "/proc/self/status"))
     ),
 )
 def test_rank_n_gets_the_nth_core(cores: list[int], rank: int, variable: str) -> None:
-    done = carried_out(bind(ALLOWED, cores), **{variable: str(rank)})
+    done = carried_out(bind(ALLOWED, slots(*cores)), **{variable: str(rank)})
     if rank < len(cores):
         assert done.stdout.split() == ["Cpus_allowed_list:", str(cores[rank])]
     else:
@@ -173,26 +197,26 @@ def test_rank_n_gets_the_nth_core(cores: list[int], rank: int, variable: str) ->
 
 @pytest.mark.parametrize("rank", [{}, {"PMI_RANK": ""}, {"PMI_RANK": "-1"}, {"PMI_RANK": "x y"}])
 def test_no_rank_no_start(rank: dict[str, str]) -> None:
-    done = carried_out(bind(ALLOWED, [0]), **rank)
+    done = carried_out(bind(ALLOWED, slots(0)), **rank)
     assert (done.returncode, done.stdout) == (2, "")
     assert "rank variable" in done.stderr
 
 
 def test_a_core_that_is_not_there_is_an_error_not_another_core() -> None:
-    done = carried_out(bind(ALLOWED, [100_000]), PMI_RANK="0")
+    done = carried_out(bind(ALLOWED, slots(100_000)), PMI_RANK="0")
     assert done.returncode != 0
     assert done.stdout == ""
 
 
 def test_without_taskset_nothing_runs_unbound(tmp_path: Path) -> None:
-    done = carried_out(bind(ALLOWED, [0]), PMI_RANK="0", PATH=str(tmp_path))
+    done = carried_out(bind(ALLOWED, slots(0)), PMI_RANK="0", PATH=str(tmp_path))
     assert done.returncode == 2
     assert "install util-linux" in done.stderr
 
 
 def test_arguments_reach_the_program_as_they_are() -> None:
     words = ("a b", "$HOME", "'", '"', "\\", "*", "", "--", "-n", "ü\n")
-    done = carried_out(bind(Command(("printf", "%s|", *words)), CORES[:1]), PMI_RANK="0")
+    done = carried_out(bind(Command(("printf", "%s|", *words)), slots(CORES[0])), PMI_RANK="0")
     assert done.stdout == "".join(f"{word}|" for word in words)
 
 
@@ -254,10 +278,10 @@ def launched(
     request = Request({**defaults, **parameters}, 2)
     program = benchmark.command(request)
     command = Command((str(kernel_path(kernel, mpi)), *program.argv), {"COLOUR": "green"})
-    with LocalHost() as host:
+    with LocalStation() as host:
         scratch = f"{host.scratch}/launch"
         command = launch(
-            bind(command, placement.cores),
+            bind(command, placement.slots),
             ranks=2,
             mpi=mpi,
             placement=placement,
@@ -296,7 +320,7 @@ def test_ranks_cores_and_transport_are_as_asked(
 ) -> None:
     # In the order that no default would give.
     cores = (CORES[1], CORES[0])
-    placement = Placement(cores=cores)
+    placement = here(*cores)
     parsed, crossed = launched("latency", HEAVY, mpi, placement, transport, tmp_path)
     assert parsed.facts["rank.affinity"] == [str(core) for core in cores]
     if transport == "tcp":
@@ -315,7 +339,7 @@ def test_ranks_cores_and_transport_are_as_asked(
 @needs_two_cores
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_collectives_take_tcp_too(mpi: Mpi, tmp_path: Path) -> None:
-    placement = Placement(cores=tuple(CORES[:2]))
+    placement = here(*CORES[:2])
     _, crossed = launched("allreduce", HEAVY, mpi, placement, "tcp", tmp_path)
     # Of two ranks, each needs the other's half at least.
     assert crossed >= PAYLOAD / 2
@@ -323,7 +347,7 @@ def test_collectives_take_tcp_too(mpi: Mpi, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_two_ranks_on_one_core(mpi: Mpi, tmp_path: Path) -> None:
-    placement = Placement(cores=(CORES[0], CORES[0]))
+    placement = replace(here(CORES[0], CORES[0]), crowded=True)
     small = {"bytes": [8], "samples": 3, "iterations": 1}
     parsed, _ = launched("latency", small, mpi, placement, "shm", tmp_path)
     assert parsed.facts["rank.affinity"] == [str(CORES[0])] * 2
@@ -356,7 +380,8 @@ def apart(tmp_path: Path) -> Placement:
     agent.write_text(AGENT.replace("@ENTER@", " ".join(enter)))
     agent.chmod(0o755)
     network = next((network for _, network in attached()), None)
-    return Placement((("a", 1), ("b", 1)), str(agent), network, tuple(CORES[:2]))
+    two = tuple(Slot(name, (core,)) for name, core in zip("ab", CORES, strict=False))
+    return Placement(two, str(agent), network)
 
 
 @needs_two_cores
@@ -364,7 +389,7 @@ def apart(tmp_path: Path) -> Placement:
 def test_hosts_are_reached_through_the_agent(mpi: Mpi, apart: Placement, tmp_path: Path) -> None:
     small = {"bytes": [8], "samples": 3}
     parsed, _ = launched("latency", small, mpi, apart, "tcp", tmp_path)
-    assert parsed.facts["rank.affinity"] == [str(core) for core in apart.cores]
+    assert parsed.facts["rank.affinity"] == [str(*slot.cores) for slot in apart.slots]
     assert sorted((tmp_path / "asked").read_text().split()) == ["a", "b"]
 
 
@@ -372,7 +397,7 @@ def test_hosts_are_reached_through_the_agent(mpi: Mpi, apart: Placement, tmp_pat
 def test_the_environment_reaches_ranks_on_other_hosts(
     mpi: Mpi, apart: Placement, tmp_path: Path
 ) -> None:
-    with LocalHost() as host:
+    with LocalStation() as host:
         scratch = f"{host.scratch}/launch"
         command = launch(
             Command(("/bin/sh", "-c", 'echo "saw $COLOUR"'), {"COLOUR": "green blue"}),
@@ -389,10 +414,10 @@ def test_the_environment_reaches_ranks_on_other_hosts(
 
 def test_a_bound_serial_program_runs_on_its_core(tmp_path: Path) -> None:
     command = launch(
-        bind(ALLOWED, CORES[:1]),
+        bind(ALLOWED, slots(CORES[0])),
         ranks=1,
         mpi=None,
-        placement=Placement(cores=tuple(CORES[:1])),
+        placement=here(CORES[0]),
         transport="auto",
         scratch=str(tmp_path),
     )

@@ -90,9 +90,7 @@ def test_a_whole_study(tmp_path: Path) -> None:
         ("before = [", "before = ['', ", ["arms.b.before"]),
     ],
 )
-def test_a_refusal_names_place_and_fix(
-    tmp_path: Path, old: str, new: str, told: list[str]
-) -> None:
+def test_a_refusal_names_place_and_fix(tmp_path: Path, old: str, new: str, told: list[str]) -> None:
     assert GOOD.count(old) >= 1
     with pytest.raises(StudyError) as refused:
         load(tmp_path, GOOD.replace(old, new, 1))

@@ -15,7 +15,7 @@ import pytest
 
 from paribus.errors import MachineError, UserError
 from paribus.model import Command, Room, State
-from paribus.platform.host import LocalHost, clear_leftovers
+from paribus.platform.local import LocalStation, clear_leftovers
 from paribus.platform.space import LEAST_BYTES, LEAST_INODES, fault_of
 from paribus.store import Store
 from processes import gone, processes_with
@@ -123,7 +123,7 @@ def test_scratch_is_nobody_elses_and_of_a_random_name(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     names = set()
     for _ in range(5):
-        with LocalHost() as host:
+        with LocalStation() as host:
             for place in (Path(host.scratch), Path("/dev/shm", Path(host.scratch).name)):
                 seen = place.lstat()
                 assert stat.S_ISDIR(seen.st_mode)
@@ -136,7 +136,7 @@ def test_scratch_is_nobody_elses_and_of_a_random_name(
 def test_a_name_that_is_taken_is_not_used(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
-    with LocalHost() as host:
+    with LocalStation() as host:
         Path(host.scratch, "launch").symlink_to(victim)
         with pytest.raises(MachineError, match="exists"):
             host.run(
@@ -167,7 +167,7 @@ def test_leftovers_are_removed_by_name_and_not_through_links(tmp_path: Path) -> 
 
 
 def test_a_warden_that_is_killed_between_launches_is_noticed(tmp_path: Path) -> None:
-    with LocalHost() as host:
+    with LocalStation() as host:
         scratch = Path(host.scratch)
         assert host._warden is not None
         host._warden.kill()
@@ -194,7 +194,7 @@ def test_ranks_of_a_warden_that_was_killed_end_with_the_sitting(tmp_path: Path) 
     old = signal.signal(signal.SIGALRM, kill)
     signal.setitimer(signal.ITIMER_REAL, 0.5)
     try:
-        with pytest.raises(MachineError), LocalHost() as host:
+        with pytest.raises(MachineError), LocalStation() as host:
             host.run(
                 Command(("/bin/sh", "-c", f"setsid sleep {mark} & sleep {mark}; true")),
                 stdout=str(tmp_path / "out"),
@@ -214,11 +214,11 @@ def test_a_temporary_directory_that_others_may_change_is_refused(
     shared.mkdir()
     shared.chmod(0o777)
     monkeypatch.setenv("TMPDIR", str(shared))
-    with pytest.raises(UserError, match="everyone may write") as caught, LocalHost():
+    with pytest.raises(UserError, match="everyone may write") as caught, LocalStation():
         pass
     assert "TMPDIR" in caught.value.fix
     shared.chmod(0o1777)
-    with LocalHost() as host:
+    with LocalStation() as host:
         assert host.scratch.startswith(str(shared))
 
 

@@ -25,8 +25,8 @@ from paribus.model import (
 )
 from paribus.platform import containers
 from paribus.platform.arms import Ready, compose
-from paribus.platform.host import LocalHost, capture
 from paribus.platform.launchers import port_of
+from paribus.platform.local import LocalStation, capture
 from processes import processes_with
 
 MARK = f"paribus-test-of-programs-{os.getpid()}"
@@ -53,13 +53,17 @@ SERVED = Program(
 
 
 @pytest.fixture
-def host() -> Iterator[LocalHost]:
-    with LocalHost() as host:
+def host() -> Iterator[LocalStation]:
+    with LocalStation() as host:
         yield host
 
 
 def started(
-    host: LocalHost, folder: Path, program: Program, arm: Arm | None = None, timeout_s: float = 30.0
+    host: LocalStation,
+    folder: Path,
+    program: Program,
+    arm: Arm | None = None,
+    timeout_s: float = 30.0,
 ) -> tuple[Completed, str, str]:
     """Return how a launch of `program` in `arm` ended, its stdout and its stderr."""
 
@@ -89,7 +93,7 @@ def shell(script: str, **more: object) -> Program:
 
 
 def test_files_are_in_the_working_directory_with_their_words_filled_in(
-    host: LocalHost, tmp_path: Path
+    host: LocalStation, tmp_path: Path
 ) -> None:
     program = shell("pwd; cat in.txt", files={"in.txt": "from {scratch}\n"})
     _, out, _ = started(host, tmp_path, program)
@@ -98,14 +102,14 @@ def test_files_are_in_the_working_directory_with_their_words_filled_in(
 
 
 def test_files_that_it_writes_are_read_after_stdout_in_order(
-    host: LocalHost, tmp_path: Path
+    host: LocalStation, tmp_path: Path
 ) -> None:
     script = "echo two >r-2.txt; echo one >r-1.txt; echo no >other; mkdir r-3.txt; echo printed"
     _, out, _ = started(host, tmp_path, shell(script, outputs=("r-*.txt", "never")))
     assert out.splitlines() == ["printed", "one", "two"]
 
 
-def test_what_it_wrote_before_a_time_limit_is_kept(host: LocalHost, tmp_path: Path) -> None:
+def test_what_it_wrote_before_a_time_limit_is_kept(host: LocalStation, tmp_path: Path) -> None:
     program = shell("echo half >r; exec sleep 60", outputs=("r",))
     done, out, _ = started(host, tmp_path, program, timeout_s=0.5)
     assert done.timed_out
@@ -113,7 +117,7 @@ def test_what_it_wrote_before_a_time_limit_is_kept(host: LocalHost, tmp_path: Pa
 
 
 def test_the_environment_of_an_arm_wins_over_what_a_program_needs(
-    host: LocalHost, tmp_path: Path
+    host: LocalStation, tmp_path: Path
 ) -> None:
     program = shell('echo "$ONE $TWO"', env={"ONE": "{scratch}", "TWO": "own"})
     _, out, _ = started(host, tmp_path, program, Arm("a", env={"TWO": "the arm's"}))
@@ -121,7 +125,7 @@ def test_the_environment_of_an_arm_wins_over_what_a_program_needs(
 
 
 def test_a_server_is_there_before_its_client_and_gone_after(
-    host: LocalHost, tmp_path: Path
+    host: LocalStation, tmp_path: Path
 ) -> None:
     done, out, err = started(host, tmp_path, SERVED)
     assert done.exit_code == 0, err
@@ -131,7 +135,7 @@ def test_a_server_is_there_before_its_client_and_gone_after(
 
 @pytest.mark.parametrize("engine", ["namespace", "podman"])
 def test_in_containers_the_server_is_on_another_host(
-    host: LocalHost, tmp_path: Path, engine: str
+    host: LocalStation, tmp_path: Path, engine: str
 ) -> None:
     container = Container(engine)  # type: ignore[arg-type]
     if reason := containers.check(container, capture):
@@ -141,20 +145,20 @@ def test_in_containers_the_server_is_on_another_host(
     assert out.split() == ["c2", "c2", "c1"]
 
 
-def test_a_client_that_fails_ends_the_server_too(host: LocalHost, tmp_path: Path) -> None:
+def test_a_client_that_fails_ends_the_server_too(host: LocalStation, tmp_path: Path) -> None:
     program = replace(SERVED, argv=("/bin/sh", "-c", "exit 7"))
     done, _, _ = started(host, tmp_path, program)
     assert done.exit_code == 7
 
 
-def test_a_time_limit_ends_client_and_server(host: LocalHost, tmp_path: Path) -> None:
+def test_a_time_limit_ends_client_and_server(host: LocalStation, tmp_path: Path) -> None:
     deaf = ("/bin/sh", "-c", "trap '' TERM; sleep 60", MARK)
     done, _, _ = started(host, tmp_path, replace(SERVED, argv=deaf), timeout_s=1.0)
     assert done.timed_out
 
 
 def test_a_server_that_does_not_begin_is_said_and_nothing_is_measured(
-    host: LocalHost, tmp_path: Path
+    host: LocalStation, tmp_path: Path
 ) -> None:
     program = shell("echo measured", server=("/bin/sh", "-c", "exit 3"))
     begun = time.monotonic()
@@ -165,7 +169,7 @@ def test_a_server_that_does_not_begin_is_said_and_nothing_is_measured(
     assert "the server ended before it listened" in err
 
 
-def test_somebody_elses_server_is_not_taken_for_ours(host: LocalHost, tmp_path: Path) -> None:
+def test_somebody_elses_server_is_not_taken_for_ours(host: LocalStation, tmp_path: Path) -> None:
     port = port_of(f"{host.scratch}/launch")
     with socket.create_server(("127.0.0.1", port)):
         done, out, err = started(host, tmp_path, SERVED)
@@ -174,7 +178,7 @@ def test_somebody_elses_server_is_not_taken_for_ours(host: LocalHost, tmp_path: 
     assert f"port {port} is taken" in err
 
 
-def test_a_datagram_server_counts_as_well(host: LocalHost, tmp_path: Path) -> None:
+def test_a_datagram_server_counts_as_well(host: LocalStation, tmp_path: Path) -> None:
     code = (
         "import socket, sys, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
         " s.bind(('127.0.0.1', int(sys.argv[1]))); time.sleep(60)"

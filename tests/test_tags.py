@@ -10,8 +10,8 @@ import pytest
 from mpis import each_mpi
 from paribus.benchmarks import BENCHMARKS
 from paribus.model import Command, Mpi, Placement
-from paribus.platform.host import LocalHost
 from paribus.platform.launchers import launch
+from paribus.platform.local import LocalStation
 from paribus.readers.tags import untagged
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -34,7 +34,7 @@ LOGS = [
 def tagged(option: str, log: Path, mpi: Mpi, folder: Path) -> str:
     """Return a log behind the tags of a launcher's option, after a line on the error stream."""
     out, err = folder / "out", folder / "err"
-    with LocalHost() as host:
+    with LocalStation() as host:
         scratch = f"{host.scratch}/launch"
         command = launch(
             Command(("sh", "-c", f"echo warning >&2; cat '{log}'")),

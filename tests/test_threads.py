@@ -14,9 +14,10 @@ from mpis import any_mpi, each_mpi
 from paribus.benchmarks import BENCHMARKS
 from paribus.errors import StudyError, UserError
 from paribus.model import Arm, Benchmark, Command, Mpi, Parsed, Program, Request, Selection, State
-from paribus.platform.arms import Ready, compose, concrete, make_ready
-from paribus.platform.host import LocalHost
+from paribus.platform.arms import Ready, compose, concrete, make_ready, slots_of
 from paribus.platform.launchers import bind
+from paribus.platform.local import LocalStation
+from paribus.platform.station import Node
 from paribus.platform.toolchain import find_mpi
 from paribus.probes.machine import cores, shares, siblings
 from paribus.store import Store
@@ -76,7 +77,7 @@ def started(
     """Return the lines that a launch of `program` printed, sorted."""
     benchmark = Benchmark("own", "", "", (), lambda _: program, lambda _text, _: Parsed(()))
     selection = Selection("own", "own", ranks, parameters)
-    with LocalHost() as host:
+    with LocalStation() as host:
         scratch = f"{host.scratch}/launch"
         command = compose(ready, selection, benchmark, seed=1, scratch=scratch)
         out, err = folder / "out", folder / "err"
@@ -170,8 +171,46 @@ def test_the_other_number_of_threads_is_refused() -> None:
 
 
 def test_a_core_left_over_is_no_ranks() -> None:
-    bound = bind(Command(("app",)), (3, 1, 2, 0, 5), 2)
+    bound = bind(Command(("app",)), slots_of((3, 1, 2, 0, 5), 3, 2))
     assert bound.argv[3:] == ("paribus-bind", "3,1 2,0", "app")
+
+
+def test_cores_are_those_of_the_node_not_of_this_machine(tmp_path: Path) -> None:
+    """Eight ranks are refused where there are two cores, and bound where there are eight."""
+    any_mpi()
+    path = tmp_path / "study.toml"
+    path.write_text(
+        'question = "?"\nfactor = "nothing"\n[arms.a]\n[arms.b]\n'
+        '[[benchmarks]]\nname = "allreduce"\nranks = 8\n'
+    )
+    study = load_study(path)
+    two, eight = (Node("", tuple((core,) for core in range(n))) for n in (2, 8))
+    with pytest.raises(StudyError, match=r"asks for 8 ranks and this machine lets .* 2 cores"):
+        make_ready(study, lambda _: None, node=two, build=False)
+    ready = make_ready(study, lambda _: None, node=eight, build=False)["a"]
+    argv = compose(ready, study.benchmarks[0], BENCHMARKS["allreduce"], seed=1, scratch="/s").argv
+    assert "0 1 2 3 4 5 6 7" in argv
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_ranks_yield_alike_in_containers_and_out(tmp_path: Path, ranks: int) -> None:
+    """By itself Open MPI counts hosts: four containers would not yield, four ranks of one would."""
+    path = tmp_path / "study.toml"
+    path.write_text(
+        'question = "?"\nfactor = "container"\n[arms.a]\n[arms.b]\n'
+        'container = { engine = "namespace" }\n'
+        f'[[benchmarks]]\nname = "allreduce"\nranks = {ranks}\n[plan]\nbind = "none"\n'
+    )
+    study = load_study(path)
+    mpi = Mpi("openmpi", (5, 0, 11), "/o/bin/mpicxx", "/o/bin/mpirun")
+    found = []
+    for arm in study.arms:
+        ready = Ready(arm, mpi, (), kernels={"allreduce": ("/kernel",)}, share=2)
+        argv = compose(
+            ready, study.benchmarks[0], BENCHMARKS["allreduce"], seed=1, scratch="/s/t"
+        ).argv
+        found.append(argv[argv.index("mpi_yield_when_idle") + 1])
+    assert found == [str(int(ranks > 2))] * 2
 
 
 def test_shares_are_of_physical_cores(tmp_path: Path) -> None:

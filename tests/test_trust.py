@@ -18,7 +18,7 @@ import pytest
 from paribus import trust
 from paribus.model import Command
 from paribus.platform import toolchain
-from paribus.platform.host import LocalHost, capture
+from paribus.platform.local import LocalStation, capture
 from paribus.platform.toolchain import find_mpi
 from paribus.trust import find_program, make_directory, search_path, why_not
 
@@ -203,7 +203,7 @@ def test_no_program_is_taken_from_the_directory_one_is_in(
     assert capture(["strange"]).exit_code == 127
     assert capture(["strange"], env={"PATH": f"{entry}:/nowhere"}).exit_code == 127
     assert capture(["sh", "-c", "strange"]).exit_code == 127
-    with LocalHost() as host:
+    with LocalStation() as host:
         done = host.run(
             Command(("/bin/sh", "-c", f"cd {folder}; strange")),
             stdout=str(folder / "out"),

@@ -21,7 +21,7 @@ def test_with_others(n):
     time.sleep(0.2)
 
 @pytest.mark.parametrize("n", range(3))
-def test_files_are_read_in_about_ten_milliseconds(n):
+def test_a_share_of_delay_follows_the_case(n):
     begun = time.monotonic()
     time.sleep(0.2)
     with LOG.open("a") as log:

@@ -43,7 +43,7 @@ from paribus.model import (
 )
 from paribus.platform import containers, launchers, toolchain
 from paribus.platform.arms import compose, make_ready
-from paribus.platform.host import LocalHost, capture
+from paribus.platform.local import LocalStation, capture
 from paribus.probes import script
 from paribus.store import Store
 from paribus.study.execute import execute
@@ -119,7 +119,7 @@ def launch_cost() -> list[tuple[str, str, str]]:
             frozen = plans.freeze(one, plans.software())
             directory = Path(tempfile.mkdtemp(dir=folder))
             ready = make_ready(one, lambda _: None)
-            with Store(directory, write=True) as store, LocalHost() as host:
+            with Store(directory, write=True) as store, LocalStation() as host:
                 begin = time.perf_counter()
                 execute(frozen, store, [host], ready, lambda _: None)
                 seconds = time.perf_counter() - begin
@@ -156,13 +156,13 @@ def fabric_cost() -> list[tuple[str, str, str]]:
     why = containers.check(container, capture)
     if why:
         return [("bridged containers", f"not here: {why}", "")]
-    with tempfile.TemporaryDirectory() as folder, LocalHost() as host:
+    with tempfile.TemporaryDirectory() as folder, LocalStation() as host:
 
         def seconds(inside: bool) -> float:
             scratch = f"{host.scratch}/launch"
             command = Command(("true",))
             if inside:
-                command = containers.wrap_launcher(command, container, ranks=2, scratch=scratch)
+                command = containers.wrap_launcher(command, container, hosts=2, scratch=scratch)
             done = host.run(
                 command,
                 stdout=f"{folder}/out",

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import repeat
-from typing import Any, Literal, NamedTuple, Protocol
+from itertools import groupby, repeat
+from typing import Any, Literal, NamedTuple
 
 Direction = Literal["lower", "higher"]
 Endpoint = Literal["median", "p99", "p25", "min"]
@@ -258,7 +258,7 @@ class Command:
 
     `outputs` are patterns of files in the scratch directory whose text belongs to its stdout.
     Launchers, containers and schedulers are pure functions from Command to Command; only
-    host.py carries one out.
+    local.py carries one out.
     """
 
     argv: tuple[str, ...]
@@ -268,19 +268,32 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
+class Slot:
+    """Where one rank is: a node, "" for this machine, and its cores there (none: not bound)."""
+
+    node: str = ""
+    cores: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the launcher puts ranks. Empty `hosts`: all on this machine.
+    """Where the launcher puts ranks: rank n into the nth of `slots`. None: all on this machine.
 
     `agent` is a launch agent to use instead of ssh (an executable taking `HOST COMMAND...`);
     `network` is the address range (CIDR) or interface that MPI's TCP and control traffic takes;
-    `cores` are the cores that ranks 0, 1, ... are bound to, in order and each to as many
-    (empty: not bound by us).
+    `crowded` says that some machine has fewer cores than ranks, so that ranks must yield.
     """
 
-    hosts: tuple[tuple[str, int], ...] = ()
+    slots: tuple[Slot, ...] = ()
     agent: str | None = None
     network: str | None = None
-    cores: tuple[int, ...] = ()
+    crowded: bool = False
+
+    @property
+    def hosts(self) -> tuple[tuple[str, int], ...]:
+        """The nodes with their number of ranks, in the order of ranks; none if all are here."""
+        runs = groupby(self.slots, key=lambda slot: slot.node)
+        return tuple((node, len(list(same))) for node, same in runs if node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,38 +336,6 @@ class Completed:
     room: tuple[Room, ...] = ()
 
 
-class Host(Protocol):
-    """Where commands execute. Implementations live in host.py.
-
-    `scratch` is its own directory; that of a launch lies directly below it.
-    """
-
-    scratch: str
-
-    def run(
-        self,
-        command: Command,
-        *,
-        stdout: str,
-        stderr: str,
-        timeout_s: float,
-        scratch: str,
-        cwd: str = "",
-        stay: bool = False,
-    ) -> Completed:
-        """Return how `command` ended, its output in the files `stdout` and `stderr`.
-
-        On time-out, and when the caller dies, everything that the command started is ended.
-        `scratch` is made before (as TMPDIR) and removed after. With `cwd` the command is carried
-        out there, with the user's TMPDIR; with `stay`, what it leaves running stays.
-        """
-        ...
-
-    def cancel(self) -> None:
-        """End the launch in flight, if there is one; `run` then returns or raises."""
-        ...
-
-
 # --- the study -----------------------------------------------------------------------------------
 
 Transport = Literal["auto", "shm", "tcp"]
@@ -372,12 +353,16 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """The platform at one level of the factor: a stack of layers around the program."""
+    """The platform at one level of the factor: a stack of layers around the program.
+
+    `ranks_per_host` counts where containers stand for hosts; else one host has all ranks.
+    """
 
     name: str
     mpi: str | None = None
     transport: Transport = "auto"
     container: Container | None = None
+    ranks_per_host: int = 1
     env: Mapping[str, str] = field(default_factory=dict)
     before: tuple[tuple[str, ...], ...] = ()
     after: tuple[tuple[str, ...], ...] = ()

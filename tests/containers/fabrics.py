@@ -1,4 +1,4 @@
-"""Launches in containers as host.py would start them, and what they could leave behind."""
+"""Launches in containers as local.py would start them, and what they could leave behind."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from typing import Literal
 
 import pytest
 
-from paribus.model import Command, Container, Placement
+from paribus.model import Command, Container, Placement, Slot
 from paribus.platform import containers
-from paribus.platform.host import Captured, capture
+from paribus.platform.local import Captured, capture
 
 USER = 12345
 EngineName = Literal["namespace", "podman"]
@@ -83,7 +83,7 @@ MPIS = find_mpis()
 
 
 class Launch:
-    """A command in a container, prepared as host.py would, by whoever `identity` is."""
+    """A command in a container, prepared as local.py would, by whoever `identity` is."""
 
     def __init__(
         self, identity: list[str], folder: Path, engine: EngineName, each: Each, ranks: int = 2
@@ -120,7 +120,7 @@ class Launch:
 
     def place(self) -> Placement:
         return containers.placement(
-            self.container, ranks=self.ranks, cores=(), scratch=str(self.scratch)
+            self.container, (Slot(),) * self.ranks, per_host=1, scratch=str(self.scratch)
         )
 
     def prepare(self, command: Command) -> list[str]:
@@ -134,7 +134,7 @@ class Launch:
     def wrapped(self, *argv: str) -> list[str]:
         return self.prepare(
             containers.wrap_launcher(
-                Command(argv), self.container, ranks=self.ranks, scratch=str(self.scratch)
+                Command(argv), self.container, hosts=self.ranks, scratch=str(self.scratch)
             )
         )
 

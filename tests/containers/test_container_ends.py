@@ -22,7 +22,7 @@ from containers.fabrics import (
 )
 from paribus.model import Container
 from paribus.platform import containers
-from paribus.platform.host import Captured, capture
+from paribus.platform.local import Captured, capture
 
 # --- the end -------------------------------------------------------------------------------------
 

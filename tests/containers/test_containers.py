@@ -23,28 +23,36 @@ from containers.fabrics import (
     reachable,
     traces,
 )
-from paribus.model import Command, Container
+from mpis import each_mpi
+from paribus.benchmarks import BENCHMARKS
+from paribus.model import Arm, Command, Container, Request, Selection, Slot
+from paribus.model import Mpi as Installed
 from paribus.platform import containers
+from paribus.platform.arms import Ready, compose
 from paribus.platform.containers.fabric import MOST_HOSTS, address, hosts_file
-from paribus.platform.host import capture
+from paribus.platform.local import LocalStation, capture
+from paribus.platform.toolchain import kernel_path
 
 # --- what is asked for ---------------------------------------------------------------------------
 
 
-def test_one_container_per_rank_with_a_name_and_an_address() -> None:
-    where = containers.placement(
-        Container("namespace"), ranks=3, cores=(0, 1, 2), scratch="/scratch"
-    )
+SLOTS = tuple(Slot(cores=(core,)) for core in range(3))
+
+
+def test_every_container_has_a_name_and_its_ranks() -> None:
+    where = containers.placement(Container("namespace"), SLOTS, per_host=1, scratch="/scratch")
     assert where.hosts == (("c1", 1), ("c2", 1), ("c3", 1))
     assert where.agent == "/scratch/agent.sh"
     assert where.network == "10.77.0.0/16"
-    assert where.cores == (0, 1, 2)
+    assert [slot.cores for slot in where.slots] == [slot.cores for slot in SLOTS]
+    pairs = containers.placement(Container("namespace"), SLOTS, per_host=2, scratch="/scratch")
+    assert pairs.hosts == (("c1", 2), ("c2", 1))
 
 
 def test_a_container_around_a_rank_leaves_the_placement_to_this_machine() -> None:
     rank = Container("namespace", each="rank", network="host")
-    where = containers.placement(rank, ranks=2, cores=(0, 1), scratch="/scratch")
-    assert (where.hosts, where.agent, where.network, where.cores) == ((), None, None, (0, 1))
+    where = containers.placement(rank, SLOTS, per_host=1, scratch="/scratch")
+    assert (where.hosts, where.agent, where.network, where.slots) == ((), None, None, SLOTS)
 
 
 def test_addresses_and_names_are_unique() -> None:
@@ -76,11 +84,11 @@ def test_what_cannot_be_is_refused_with_the_fix(
 ) -> None:
     container = Container(engine, each=each, network=network)
     with pytest.raises(ValueError, match="use"):
-        containers.placement(container, ranks=2, cores=(), scratch="/s")
+        containers.placement(container, SLOTS, per_host=1, scratch="/s")
     with pytest.raises(ValueError, match="use"):
         containers.wrap_program(Command(("p",)), container, scratch="/s")
     with pytest.raises(ValueError, match="use"):
-        containers.wrap_launcher(Command(("p",)), container, ranks=2, scratch="/s")
+        containers.wrap_launcher(Command(("p",)), container, hosts=2, scratch="/s")
     assert "use" in (containers.check(container, capture) or "")
 
 
@@ -91,7 +99,7 @@ def test_a_wrapper_is_not_put_in_the_other_place() -> None:
         containers.wrap_launcher(
             Command(("p",)),
             Container("namespace", each="rank", network="host"),
-            ranks=2,
+            hosts=2,
             scratch="/s",
         )
 
@@ -99,14 +107,14 @@ def test_a_wrapper_is_not_put_in_the_other_place() -> None:
 def test_an_image_for_namespaces_is_refused() -> None:
     with pytest.raises(ValueError, match="podman"):
         containers.placement(
-            Container("namespace", image="debian"), ranks=1, cores=(), scratch="/s"
+            Container("namespace", image="debian"), SLOTS, per_host=1, scratch="/s"
         )
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_wrapped_command_keeps_its_own_words_environment_and_files(engine: EngineName) -> None:
     command = Command(("mpirun", "a b", "$x"), env={"A": "1"}, files={"own": "text"})
-    wrapped = [containers.wrap_launcher(command, Container(engine), ranks=2, scratch="/s")]
+    wrapped = [containers.wrap_launcher(command, Container(engine), hosts=2, scratch="/s")]
     if engine == "namespace":
         rank = Container(engine, each="rank", network="host")
         wrapped.append(containers.wrap_program(command, rank, scratch="/s"))
@@ -321,3 +329,30 @@ def test_containers_from_an_image(folder: Path, program: tuple[Mpi, str]) -> Non
         "1 of 2 on c2",
     ]
     nothing_left(launch, before, set())
+
+
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_two_ranks_share_a_container_where_an_arm_says_so(mpi: Installed, tmp_path: Path) -> None:
+    container = Container("namespace")
+    if forbidden := containers.check(container, capture):
+        pytest.skip(forbidden)
+    arm = Arm("a", container=container, ranks_per_host=2)
+    benchmark = BENCHMARKS["allreduce"]
+    small = {"bytes": [8], "samples": 3, "iterations": 1}
+    parameters = {k: p.default for k, p in benchmark.parameters.items()} | small
+    selection = Selection("allreduce", "allreduce", 4, parameters)
+    kernels = {"allreduce": (str(kernel_path("allreduce", mpi)),)}
+    ready = Ready(arm, mpi, (), kernels=kernels, share=2)
+    with LocalStation() as station:
+        scratch = f"{station.scratch}/launch"
+        command = compose(ready, selection, benchmark, seed=1, scratch=scratch)
+        done = station.run(
+            command,
+            stdout=str(tmp_path / "out"),
+            stderr=str(tmp_path / "err"),
+            timeout_s=100,
+            scratch=scratch,
+        )
+    assert done.exit_code == 0, (tmp_path / "err").read_text()
+    parsed = benchmark.parse((tmp_path / "out").read_text(), Request(parameters, 4))
+    assert parsed.facts["rank.hosts"] == ["c1", "c1", "c2", "c2"]

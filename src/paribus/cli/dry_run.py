@@ -13,7 +13,7 @@ from typing import Any
 from paribus.benchmarks import benchmark_of
 from paribus.plan import Plan
 from paribus.platform.arms import Ready, compose, discreet, make_ready
-from paribus.platform.host import LocalHost
+from paribus.platform.local import LocalStation
 from paribus.study.pilot import Pilot, durations, pilot, refusal
 from paribus.units import format_bytes, format_seconds
 
@@ -32,10 +32,10 @@ def show(plan: Plan, *, tell: Callable[[str], None], launch: bool) -> int:
         print(f"\nno durations: they take pilot launches, and {why_not}")
         return 0
     print("\na few pilot launches, which are not kept ...", file=sys.stderr)
-    hosts_needed = len(plan.study.arms) if plan.study.settings.layout == "duet" else 1
+    needed = len(plan.study.arms) if plan.study.settings.layout == "duet" else 1
     with ExitStack() as stack:
-        hosts = [stack.enter_context(LocalHost()) for _ in range(hosts_needed)]
-        seen = pilot(plan, hosts, ready, lambda _: None)
+        lanes = [stack.enter_context(LocalStation()) for _ in range(needed)]
+        seen = pilot(plan, lanes, ready, lambda _: None)
     _print_durations(plan, seen)
     return 0
 

@@ -75,7 +75,7 @@ def read_this_machine() -> Archive:
     import socket
 
     from paribus.errors import ParseError
-    from paribus.platform.host import capture
+    from paribus.platform.local import capture
     from paribus.probes import from_stream, script
     from paribus.probes.nvml import with_nvml
     from paribus.probes.scrub import scrubbed

@@ -17,7 +17,7 @@ from paribus.errors import StoreError, UserError
 from paribus.inputs import exists, is_directory
 from paribus.model import Study
 from paribus.platform.arms import make_ready
-from paribus.platform.host import LocalHost
+from paribus.platform.local import LocalStation
 from paribus.platform.space import check_limits
 from paribus.records.count import Count, read_count
 from paribus.store import Store
@@ -82,10 +82,10 @@ def run(arguments: argparse.Namespace) -> int:
     add_accepted(directory, accepted)
     try:
         with Store(directory, write=True) as store, ExitStack() as stack:
-            hosts = [stack.enter_context(LocalHost()) for _ in range(_at_once(study))]
+            lanes = [stack.enter_context(LocalStation()) for _ in range(_at_once(study))]
             store.bind_plan(plan.sha256)
             with outputs.display(quiet=arguments.json) as display:
-                execute(plan, store, hosts, ready, display.update)
+                execute(plan, store, lanes, ready, display.update)
             store.check_in_place()
             judgement = outputs.conclude_and_write(plan, store, publications)
             store.check_in_place()

@@ -19,7 +19,7 @@ from typing import Literal
 from paribus.errors import UserError
 from paribus.model import Container
 from paribus.platform import containers, toolchain
-from paribus.platform.host import capture
+from paribus.platform.local import capture
 from paribus.probes.machine import cores
 from paribus.trust import find_program
 

@@ -25,7 +25,7 @@ from paribus.doctor.fitness import (
 from paribus.errors import ParibusError
 from paribus.model import Arm, Facts, Outcome, Selection, Settings, State, Study
 from paribus.platform.arms import Ready, compose, make_ready
-from paribus.platform.host import LocalHost
+from paribus.platform.local import LocalStation
 from paribus.platform.toolchain import find_mpi
 from paribus.stats.scatter import sd_of
 from paribus.stats.states import two_states
@@ -100,7 +100,7 @@ def try_out(seconds: float, tell: Callable[[str], None], mpi: str | None = None)
     facts: list[Facts] = []
     failed: dict[str, str] = {}
     deadline = time.monotonic() + seconds
-    with LocalHost() as host, tempfile.TemporaryDirectory(dir=host.scratch) as folder:
+    with LocalStation() as station, tempfile.TemporaryDirectory(dir=station.scratch) as folder:
         number = 0
         while time.monotonic() < deadline and len(failed) < len(TRIALS):
             # Pairs in turn: two of one benchmark follow each other, as the arms of a block do.
@@ -108,7 +108,7 @@ def try_out(seconds: float, tell: Callable[[str], None], mpi: str | None = None)
             number += 1
             if selection.label in failed:
                 continue
-            outcome = _launch(host, ready, selection, Path(folder))
+            outcome = _launch(station, ready, selection, Path(folder))
             if outcome.state is not State.OK:
                 failed[selection.label] = f"{selection.label}: {outcome.error}"
                 figures[selection.label].clear()
@@ -119,9 +119,9 @@ def try_out(seconds: float, tell: Callable[[str], None], mpi: str | None = None)
     return Trial(figures, facts, "; ".join(failed.values()))
 
 
-def _launch(host: LocalHost, ready: Ready, selection: Selection, folder: Path) -> Outcome:
+def _launch(station: LocalStation, ready: Ready, selection: Selection, folder: Path) -> Outcome:
     benchmark = benchmark_of(selection)
-    scratch = f"{host.scratch}/trial"
+    scratch = f"{station.scratch}/trial"
     prepared = Prepared(
         command=compose(ready, selection, benchmark, seed=0, scratch=scratch),
         selection=selection,
@@ -134,7 +134,7 @@ def _launch(host: LocalHost, ready: Ready, selection: Selection, folder: Path) -
         timeout_s=LIMIT_S,
     )
     ended = Ended()
-    start(host, prepared, ended)
+    start(station, prepared, ended)
     return outcome_of(prepared, ended)
 
 

@@ -5,7 +5,6 @@ From then on a launch of it is pure composition: program, binding, container, la
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,12 +21,14 @@ from paribus.model import (
     Program,
     Request,
     Selection,
+    Slot,
     Study,
 )
 from paribus.platform import containers, launchers, toolchain
-from paribus.platform.host import capture
+from paribus.platform.local import capture, this_node
 from paribus.platform.programs import check_there, find_mpi_for
-from paribus.probes.machine import shares, siblings
+from paribus.platform.station import Node
+from paribus.probes.machine import shares
 from paribus.probes.variables import discreet_env, shown
 from paribus.units import count
 
@@ -52,19 +53,19 @@ class Ready:
 
 
 def make_ready(
-    study: Study, tell: Callable[[str], None], *, build: bool = True
+    study: Study, tell: Callable[[str], None], *, node: Node | None = None, build: bool = True
 ) -> dict[str, Ready]:
-    """Return every arm of `study`, ready; compiles what is not in the cache yet.
+    """Return every arm of `study`, ready on `node`; compiles what is not in the cache yet.
 
-    `tell` hears what takes time. Without `build`, kernels are named and not compiled: enough to
-    show commands. Raises UserError with the fix for whatever is missing.
+    Without `node` it is this machine. `tell` hears what takes time. Without `build`, kernels are
+    named and not compiled: enough to show commands. Raises UserError with the fix for whatever is
+    missing.
     """
     programs = {s.label: program(s, benchmark_of(s)) for s in study.benchmarks}
     for arm in study.arms if build else ():
         for one in study.benchmarks:
             check_there(arm, benchmark_of(one), programs[one.label], f"{study.path}: {one.label}")
-    allowed = frozenset(os.sched_getaffinity(0))
-    found = siblings(allowed=allowed)
+    found = (node or this_node()).cores
     mine, share = shares(found, _parts(study)), len(found) // _parts(study)
     ready = {}
     for arm in study.arms:
@@ -111,22 +112,26 @@ def compose(
     ranks = selection.ranks if wanted.mpi else 1 + bool(wanted.server)
     each = 1 if wanted.threads is None else int(selection.parameters["threads"])
     container = ready.arm.container
-    where = Placement(cores=ready.cores[: ranks * each])
+    # A program of two processes measures between hosts, whatever an arm gives ranks.
+    per_host = ready.arm.ranks_per_host if wanted.mpi else 1
+    slots = slots_of(ready.cores, ranks, each)
+    where = Placement(slots)
     if container:
-        where = containers.placement(container, ranks=ranks, cores=where.cores, scratch=scratch)
+        where = containers.placement(container, slots, per_host=per_host, scratch=scratch)
+    where = replace(where, crowded=ranks > ready.share)
     label = selection.label
     argv = (*ready.kernels.get(label, ()), *wanted.argv, *ready.libraries.get(label, ()))
-    openmp = {} if wanted.threads is None else _openmp(each, bound=bool(where.cores))
+    openmp = {} if wanted.threads is None else _openmp(each, bound=bool(ready.cores))
     env = {**openmp, **wanted.env, **ready.arm.env, "PARIBUS_SEED": str(seed)}
     filled = partial(_filled, where=where, scratch=scratch)
 
     def placed(argv: Sequence[str], first: int) -> Command:
         """Return `argv` started by the launcher, its first rank in the given place."""
-        own = replace(where, hosts=where.hosts[first:], cores=where.cores[first * each :])
+        own = replace(where, slots=where.slots[first:])
         command = Command(
             tuple(map(filled, argv)), env={key: filled(value) for key, value in env.items()}
         )
-        command = launchers.bind(command, own.cores, each)
+        command = launchers.bind(command, own.slots)
         if container and container.each == "rank":
             command = containers.wrap_program(command, container, scratch=scratch)
         return launchers.launch(
@@ -144,14 +149,24 @@ def compose(
         listening = placed(launchers.listens(port), 1)
         command = launchers.serve(command, placed(wanted.server, 1), listening, port=port)
     if container and container.each == "host":
-        command = containers.wrap_launcher(command, container, ranks=ranks, scratch=scratch)
+        hosts = containers.hosts_for(container, ranks, per_host)
+        command = containers.wrap_launcher(command, container, hosts=hosts, scratch=scratch)
     files = {name: filled(text) for name, text in wanted.files.items()}
     return replace(command, files={**files, **command.files}, outputs=wanted.outputs)
 
 
+def slots_of(cores: Sequence[int], ranks: int, each: int) -> tuple[Slot, ...]:
+    """Return the slots of `ranks` ranks on one machine, each bound to `each` of `cores`.
+
+    What is left over at the end is no rank's: a rank has all of its cores, or none.
+    """
+    own = (tuple(cores[at * each : (at + 1) * each]) for at in range(ranks))
+    return tuple(Slot(cores=mine if len(mine) == each else ()) for mine in own)
+
+
 def _filled(text: str, where: Placement, scratch: str) -> str:
     """Return `text` with the words that a Program may leave open (model.Program)."""
-    server = where.hosts[1][0] if len(where.hosts) > 1 else "127.0.0.1"
+    server = where.slots[-1].node or "127.0.0.1"
     for word, value in (
         ("{scratch}", scratch),
         ("{server}", server),
@@ -172,6 +187,8 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
     if arm.container:
         for key in ("engine", "network", "each"):
             facts[f"container.{key}"] = getattr(arm.container, key)
+    if arm.ranks_per_host > 1:
+        facts["container.ranks"] = str(arm.ranks_per_host)
     for name, value in arm.env.items():
         values = list(dict.fromkeys(one.env[name] for one in arms if name in one.env))
         number = f"(not shown, value {values.index(value) + 1})"

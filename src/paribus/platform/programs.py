@@ -14,7 +14,7 @@ from pathlib import Path
 from paribus.errors import UserError
 from paribus.model import Arm, Benchmark, Command, Mpi, Placement, Program
 from paribus.platform import launchers
-from paribus.platform.host import capture
+from paribus.platform.local import capture
 from paribus.platform.toolchain import find_mpi, mpi_of_library
 from paribus.trust import find_program
 

@@ -15,8 +15,8 @@ from types import TracebackType
 
 from paribus.errors import LaunchError, ParibusError
 from paribus.model import Arm, Command, Study
-from paribus.platform.host import LocalHost
 from paribus.platform.journal import Journal
+from paribus.platform.local import LocalStation
 
 LIMIT_S = 600.0
 """Seconds that a command which switches the platform may take."""
@@ -38,7 +38,7 @@ class Switches:
         self.study = study
         self.journal = journal
         self.logs = logs
-        self.host = LocalHost()
+        self.host = LocalStation()
         self._needed = any(arm.before or arm.after for arm in study.arms)
 
     def __enter__(self) -> Switches:

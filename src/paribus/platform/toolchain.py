@@ -19,7 +19,7 @@ from typing import Literal
 from paribus.drafts import draft_of
 from paribus.errors import UserError
 from paribus.model import Command, Mpi
-from paribus.platform.host import Captured, LocalHost, capture
+from paribus.platform.local import Captured, LocalStation, capture
 from paribus.trust import search_path, why_not
 
 Family = Literal["openmpi", "mpich", "intelmpi"]
@@ -317,7 +317,7 @@ def _compile(argv: Sequence[str], mpi: Mpi, target: Path, work: Path) -> None:
     A host carries it out, for a compiler goes on when only its driver is ended.
     """
     out, err = work / "compiler.out", work / "compiler.err"
-    with LocalHost() as host:
+    with LocalStation() as host:
         done = host.run(
             Command(tuple(argv), env={**mpi.env, "TMPDIR": str(work)}),
             stdout=str(out),

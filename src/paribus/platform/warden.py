@@ -1,6 +1,6 @@
 """The process that starts launches, and outlives Paribus just long enough to end them.
 
-Started by host.py as `python -I -S warden.py TMPDIR`, it says on stdout which scratch directory it
+Started by local.py as `python -I -S warden.py TMPDIR`, it says on stdout which scratch directory it
 made there, reads one JSON request per line on stdin and answers each with one line on stdout. A
 request without an argv ends the launch that goes on, if one does; with "confirm" it is answered
 too. Why a process of its own:

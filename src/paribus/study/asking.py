@@ -13,10 +13,12 @@ import secrets
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from paribus import probes
-from paribus.model import Benchmark, Completed, Host, Parsed, Program, Selection
+from paribus.model import Benchmark, Completed, Parsed, Program, Selection
 from paribus.platform.arms import Ready, compose
+from paribus.platform.station import Station
 
 MOST_BYTES = 20 << 20
 """Bytes that are kept of answers: facts.sh stops far below. More of other things is too much."""
@@ -97,7 +99,7 @@ class Heard:
 
 def ask(
     ready: Ready,
-    host: Host,
+    station: Station,
     ranks: int,
     programs: Sequence[str],
     *,
@@ -129,8 +131,11 @@ def ask(
     command = compose(ready, selection, benchmark, seed=0, scratch=scratch)
     mark = "".join(halves)
     most = MOST_BYTES + speaking * NODE_BYTES
-    with _Pipe(mark, most) as out, _Pipe(mark, most) as err:
-        done = host.run(
+    with (
+        _Pipe(f"{station.scratch}/answers.out", mark, most) as out,
+        _Pipe(f"{station.scratch}/answers.err", mark, most) as err,
+    ):
+        done = station.run(
             command, stdout=out.path, stderr=err.path, timeout_s=limit_s, scratch=scratch
         )
         out.finish()
@@ -199,18 +204,23 @@ class _Pipe:
     """What a launch writes into `path`: lines with `mark` are `kept`, of all else the `start`.
 
     A file would take all that a node prints until its time is up; this takes memory for `most`
-    bytes. Use as a context manager.
+    bytes. A named pipe, which whoever carries out the launch finds with another /proc as well. Use
+    as a context manager.
     """
 
-    def __init__(self, mark: str, most: int) -> None:
+    def __init__(self, path: str, mark: str, most: int) -> None:
+        self.path = path
         self.most, self.size = most, 0
         self.start, self.kept = b"", bytearray()
         self._mark, self._rest = mark.encode(), b""
 
     def __enter__(self) -> _Pipe:
-        self._from, self._into = os.pipe()
-        self.path = f"/proc/{os.getpid()}/fd/{self._into}"
-        # A daemon: after Ctrl-C the launch still holds its end, until its host is closed.
+        os.mkfifo(self.path, 0o600)
+        # Without waiting for the launch to open the other end; our own keeps it from ending early.
+        self._from = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
+        self._into = os.open(self.path, os.O_WRONLY)
+        os.set_blocking(self._from, True)
+        # A daemon: after Ctrl-C the launch still holds its end, until its station is closed.
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
         return self
@@ -219,6 +229,7 @@ class _Pipe:
         into, self._into = self._into, -1
         if into >= 0:
             os.close(into)
+            Path(self.path).unlink()
 
     def finish(self) -> None:
         """Take in what is left, when the launch has ended."""

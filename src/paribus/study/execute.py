@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,14 +17,13 @@ from paribus.judge.evidence import Evidence, collect
 from paribus.judge.headlines import given_up, headlines
 from paribus.judge.notices import STEP
 from paribus.judgement import Finding, Progress, Word
-from paribus.model import Benchmark, Facts, Host, Launch, Outcome, Selection, State
+from paribus.model import Benchmark, Facts, Launch, Outcome, Selection, State
 from paribus.plan import Plan
 from paribus.platform.arms import Ready, asked_of, compose, concrete, discreet
-from paribus.platform.host import clear_leftovers
 from paribus.platform.journal import Journal
-from paribus.platform.space import check_room
+from paribus.platform.local import clear_leftovers
+from paribus.platform.station import Station
 from paribus.platform.switching import Switches
-from paribus.probes.machine import load_facts, machine_facts
 from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Store
 from paribus.study.clock import Clock
@@ -57,7 +55,7 @@ class _Sitting:
 
     plan: Plan
     store: Store
-    hosts: Sequence[Host]
+    lanes: Sequence[Station]
     ready: Mapping[str, Ready]
     switches: Switches
     watch: Watch
@@ -76,22 +74,22 @@ class _Sitting:
 
 
 def execute(
-    plan: Plan, store: Store, hosts: Sequence[Host], ready: Mapping[str, Ready], watch: Watch
+    plan: Plan, store: Store, lanes: Sequence[Station], ready: Mapping[str, Ready], watch: Watch
 ) -> Evidence:
     """Carry out what is left of `plan` and return the evidence of all its counting launches.
 
     Ends when every benchmark has final headlines, its last block, or the budget is used up.
     Launches of a block that an earlier sitting left unfinished are voided and done again.
-    `hosts` are as many as launches at the same time: one, or one for each arm of a duet.
+    `lanes` are as many as launches at the same time: one, or one for each arm of a duet.
     """
     journal = Journal(store)
     clear_leftovers(journal.left())
     with Switches(plan.study, journal, store.directory / "logs") as switches:
         journal.end()
-        journal.begin([*(host.scratch for host in hosts), *switches.scratch])
+        journal.begin([*(lane.scratch for lane in lanes), *switches.scratch])
         try:
             switches.restore()
-            return _carry_out(plan, store, hosts, ready, switches, watch)
+            return _carry_out(plan, store, lanes, ready, switches, watch)
         finally:
             # Where that cannot be stored, the next sitting looks for what is not there any more.
             with suppress(StoreError):
@@ -101,7 +99,7 @@ def execute(
 def _carry_out(
     plan: Plan,
     store: Store,
-    hosts: Sequence[Host],
+    lanes: Sequence[Station],
     ready: Mapping[str, Ready],
     switches: Switches,
     watch: Watch,
@@ -110,12 +108,12 @@ def _carry_out(
     sitting = _Sitting(
         plan=plan,
         store=store,
-        hosts=hosts,
+        lanes=lanes,
         ready=ready,
         switches=switches,
         watch=watch,
         evidence=evidence,
-        machine=machine_facts(),
+        machine=lanes[0].facts(),
         benchmarks={s.label: (s, benchmark_of(s)) for s in plan.study.benchmarks},
         begin=time.monotonic(),
         launches_s=store.launches_s(),
@@ -158,7 +156,7 @@ def _gather(sitting: _Sitting) -> None:
     sitting.gathered = time.monotonic()
     if not sitting.plan.session:
         arms = gather(
-            sitting.plan.study, sitting.ready, sitting.hosts[0], sitting.switches, lambda _: None
+            sitting.plan.study, sitting.ready, sitting.lanes[0], sitting.switches, lambda _: None
         )
         sitting.store.keep_gathered(arms)
 
@@ -284,7 +282,8 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
     """Carry out launches, several at the same time, and store each."""
     sitting.watch(_progress(sitting, launches[0]))
     sitting.store.check_in_place()
-    check_room([sitting.store.directory, *(host.scratch for host in sitting.hosts), *_shared()])
+    for lane in sitting.lanes:
+        lane.check_room(str(sitting.store.directory))
     per_launch = sitting.plan.study.settings.unit == "launch"
     arms = [sitting.ready[launch.arm].arm for launch in launches] if per_launch else []
     with sitting.switches.at(arms):
@@ -293,10 +292,10 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
         try:
             if len(launches) == 1:
                 several = [Ended()]
-                start(sitting.hosts[0], prepared[0], several[0], sitting.clock.now)
+                start(sitting.lanes[0], prepared[0], several[0], sitting.clock.now)
             else:
-                hosts = sitting.hosts[: len(launches)]
-                several = start_together(hosts, prepared, sitting.clock.now)
+                lanes = sitting.lanes[: len(launches)]
+                several = start_together(lanes, prepared, sitting.clock.now)
         except MachineError:
             sitting.store.check_in_place()  # its files may be gone for that reason
             raise
@@ -336,11 +335,6 @@ def _with_step(outcome: Outcome, before_s: float, meanwhile_s: float) -> Outcome
     return replace(outcome, facts=facts)
 
 
-def _shared() -> list[str]:
-    """Return where shared memory lies, if this machine has such a place."""
-    return ["/dev/shm"] if os.path.isdir("/dev/shm") else []  # noqa: PTH112 -- before each launch
-
-
 def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
     """Return a launch ready to start; in a duet, `part` says which share of the cores is its."""
     selection, benchmark = sitting.benchmarks[launch.benchmark]
@@ -349,8 +343,9 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
         ready = replace(ready, cores=ready.parts[part])
     selection = concrete(ready, selection, benchmark)
     out, err = sitting.store.log_paths(launch)
-    scratch = f"{sitting.hosts[part].scratch}/{launch.number}"
-    facts = {**sitting.machine, **asked_of(ready.arm, sitting.plan.study.arms), **load_facts()}
+    lane = sitting.lanes[part]
+    scratch = f"{lane.scratch}/{launch.number}"
+    facts = {**sitting.machine, **asked_of(ready.arm, sitting.plan.study.arms), **lane.load()}
     if launch.benchmark in ready.facts:
         facts["kernel.build"] = ready.facts[launch.benchmark]
     return Prepared(
@@ -380,7 +375,7 @@ def _switch(sitting: _Sitting, arm: str) -> None:
         sitting.arm = arm
         ready = sitting.ready[arm]
         sitting.switches.apply(ready.arm)
-        sitting.store.keep_gathered(gather_arm(sitting.plan.study, ready, sitting.hosts[0]))
+        sitting.store.keep_gathered(gather_arm(sitting.plan.study, ready, sitting.lanes[0]))
 
 
 def _limit(sitting: _Sitting, selection: Selection) -> float:

@@ -16,8 +16,10 @@ from paribus import probes
 from paribus.audit.audit import ERROR, NODES
 from paribus.benchmarks import benchmark_of
 from paribus.errors import LaunchError
-from paribus.model import Facts, Host, Study
+from paribus.model import Facts, Study
 from paribus.platform.arms import Ready, asked_of, program
+from paribus.platform.containers import hosts_for
+from paribus.platform.station import Station
 from paribus.platform.switching import Switches
 from paribus.probes.variables import prefixes
 from paribus.store import Gathered
@@ -39,7 +41,7 @@ OF_PROGRAM = ("lib.", "program.")
 def gather(
     study: Study,
     ready: Mapping[str, Ready],
-    host: Host,
+    station: Station,
     switches: Switches,
     tell: Callable[[str], None],
 ) -> list[Gathered]:
@@ -54,23 +56,24 @@ def gather(
         words = [" ".join(argv) for argv in arm.before]
         tell(f"{arm.name}: facts" + (f", after `{'; '.join(words)}`" if words else ""))
         with switches.at([arm]):
-            found += gather_arm(study, ready[arm.name], host)
+            found += gather_arm(study, ready[arm.name], station)
     return found
 
 
-def gather_arm(study: Study, ready: Ready, host: Host) -> list[Gathered]:
+def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
     """Return the facts of every node of an arm that is switched to already."""
     ranks, programs = nodes_of(study, ready), _programs(study, ready)
     # Not bound to the cores of a rank: what is asked is which cores the arm leaves to all of them.
-    free = replace(ready, cores=())
+    # One rank on each node is enough to ask it.
+    free = replace(ready, cores=(), arm=replace(ready.arm, ranks_per_host=1))
     set_here = frozenset(name for arm in study.arms for name in arm.env)
 
     def answers(turn: int | None) -> tuple[dict[int, tuple[str, Facts]], dict[int, str]]:
-        scratch = f"{host.scratch}/facts"
+        scratch = f"{station.scratch}/facts"
         limit_s = LIMIT_S + NODE_S * (ranks - 1)
         turns = range(ranks) if turn is None else (turn,)
         try:
-            heard = ask(free, host, ranks, programs, turn=turn, limit_s=limit_s, scratch=scratch)
+            heard = ask(free, station, ranks, programs, turn=turn, limit_s=limit_s, scratch=scratch)
         except (LaunchError, OSError) as error:
             return {}, dict.fromkeys(turns, _one_line(error))
         return _understood(heard, turns, scratch, set_here)
@@ -134,11 +137,10 @@ def _named(
 
 def nodes_of(study: Study, ready: Ready) -> int:
     """Return how many nodes the launches of an arm use: its containers that stand for hosts."""
-    container = ready.arm.container
-    if container is None or container.each == "rank":
-        return 1
+    arm = ready.arm
     wanted = [(s, program(s, benchmark_of(s))) for s in study.benchmarks]
-    return max(s.ranks if p.mpi else 1 for s, p in wanted)
+    ranks = max(s.ranks if p.mpi else 1 for s, p in wanted)
+    return hosts_for(arm.container, ranks, arm.ranks_per_host)
 
 
 def asked(study: Study, ready: Mapping[str, Ready]) -> dict[str, dict[str, list[Facts]]]:

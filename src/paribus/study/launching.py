@@ -19,7 +19,6 @@ from paribus.model import (
     Command,
     Completed,
     Facts,
-    Host,
     Outcome,
     Parsed,
     Request,
@@ -27,8 +26,8 @@ from paribus.model import (
     State,
 )
 from paribus.platform.space import fault_of
+from paribus.platform.station import Station
 from paribus.probes.load import BESIDE, beside, during
-from paribus.probes.machine import load_facts, processor_times
 from paribus.study.failures import why
 
 _SINGLE = re.compile("two outputs in one|ranks were asked for, the output says 1$")
@@ -82,12 +81,14 @@ class Ended:
     broken: BaseException | None = None
 
 
-def start(host: Host, launch: Prepared, ended: Ended, now: Callable[[], float] = time.time) -> None:
-    """Carry out `launch` on `host` and fill in how it ended; `now` gives the time of day."""
+def start(
+    station: Station, launch: Prepared, ended: Ended, now: Callable[[], float] = time.time
+) -> None:
+    """Carry out `launch` on `station` and fill in how it ended; `now` gives the time of day."""
     ended.started = now()
-    before, began = processor_times(), time.monotonic()
+    before, began = station.times(), time.monotonic()
     try:
-        ended.done = host.run(
+        ended.done = station.run(
             launch.command,
             stdout=str(launch.out),
             stderr=str(launch.err),
@@ -96,27 +97,27 @@ def start(host: Host, launch: Prepared, ended: Ended, now: Callable[[], float] =
         )
     except LaunchError as error:
         ended.failure = str(error)
-    ended.load = load_facts()
+    ended.load = station.load()
     lasted = time.monotonic() - began
-    ended.beside = beside(before, processor_times(), os.getpid(), lasted)
+    ended.beside = beside(before, station.times(), os.getpid(), lasted)
 
 
 def start_together(
-    hosts: Sequence[Host], launches: Sequence[Prepared], now: Callable[[], float] = time.time
+    stations: Sequence[Station], launches: Sequence[Prepared], now: Callable[[], float] = time.time
 ) -> list[Ended]:
-    """Carry out `launches` at the same time, one on each host, and return how they ended."""
+    """Carry out `launches` at the same time, one on each station, and return how they ended."""
     several = [Ended() for _ in launches]
 
-    def one(host: Host, launch: Prepared, ended: Ended) -> None:
+    def one(station: Station, launch: Prepared, ended: Ended) -> None:
         try:
-            start(host, launch, ended, now)
+            start(station, launch, ended, now)
         except BaseException as error:
             ended.broken = error
 
     threads = [
-        # Daemons: after Ctrl-C the hosts are closed, which ends launch and thread.
+        # Daemons: after Ctrl-C the stations are closed, which ends launch and thread.
         threading.Thread(target=one, args=triple, daemon=True)
-        for triple in zip(hosts, launches, several, strict=True)
+        for triple in zip(stations, launches, several, strict=True)
     ]
     try:
         for thread in threads:
@@ -124,8 +125,8 @@ def start_together(
         for thread in threads:
             thread.join()
     except BaseException:
-        for host in hosts:
-            host.cancel()
+        for station in stations:
+            station.cancel()
         for thread in threads:
             thread.join(ENDING_S)
         raise

@@ -31,7 +31,7 @@ MONITORED_BLOCKS = 10_000
 """The last block of a study without end: two months of one every ten minutes."""
 
 _STUDY_KEYS = ("question", "factor", "explains", "arms", "benchmarks", "plan")
-_ARM_KEYS = ("mpi", "transport", "container", "env", "before", "after")
+_ARM_KEYS = ("mpi", "transport", "container", "ranks_per_host", "env", "before", "after")
 _LATER_KEYS = ("hosts", "ssh", "scheduler", "simulate")
 _CONTAINER_KEYS = ("engine", "network", "each", "image")
 _BENCHMARK_KEYS = ("name", "file", "label", "ranks", "timeout", "endpoints")
@@ -114,11 +114,20 @@ def _arm(top: Place, name: str, table: Any) -> Arm:
     place.only(_ARM_KEYS)
     env: Mapping[str, str] = place.read("env", fields.environment, {})
     _refuse_secrets(place, env)
+    container = _container(place) if "container" in place.table else None
+    if "ranks_per_host" in place.table and (container is None or container.each != "host"):
+        place.refuse(
+            "ranks_per_host",
+            None,
+            "this arm has one host, which takes all ranks",
+            'leave it out, or give the arm containers that stand for hosts (each = "host")',
+        )
     return Arm(
         name=name,
         mpi=place.read("mpi", fields.text, None),
         transport=place.read("transport", fields.one_of("auto", "shm", "tcp"), "auto"),
-        container=_container(place) if "container" in place.table else None,
+        container=container,
+        ranks_per_host=place.read("ranks_per_host", fields.whole(1, 1_000_000), 1),
         env=env,
         before=place.read("before", fields.commands, ()),
         after=place.read("after", fields.commands, ()),
@@ -126,7 +135,7 @@ def _arm(top: Place, name: str, table: Any) -> Arm:
 
 
 def _refuse_secrets(place: Place, env: Mapping[str, str]) -> None:
-    """Refuse variables that look like secrets: the plan holds the study, with their fields."""
+    """Refuse variables that look like secrets: the plan holds the study, with their values."""
     for name in env:
         if _SECRET.search(name) and name != "PWD":
             place.refuse(
@@ -237,7 +246,8 @@ def _check_whole(top: Place, study: Study) -> None:
         )
     for arm in study.arms:
         for selection in study.benchmarks:
-            reason = arm.container and containers.refusal(arm.container, selection.ranks)
+            hosts = containers.hosts_for(arm.container, selection.ranks, arm.ranks_per_host)
+            reason = arm.container and containers.refusal(arm.container, hosts)
             if reason:
                 cause, _, fix = reason.partition(": ")
                 top.refuse(f"arms.{arm.name}.container", None, cause, fix)

@@ -9,9 +9,10 @@ from itertools import islice
 from pathlib import Path
 
 from paribus.judgement import Progress
-from paribus.model import Host, State
+from paribus.model import State
 from paribus.plan import Plan
 from paribus.platform.arms import Ready
+from paribus.platform.station import Station
 from paribus.stats.forecast import blocks_affordable, cost, duration
 from paribus.stats.iterations import Iterations, advise, sample_seconds
 from paribus.stats.summary import launch_median
@@ -46,7 +47,7 @@ def refusal(plan: Plan) -> str:
 
 def pilot(
     plan: Plan,
-    hosts: Sequence[Host],
+    lanes: Sequence[Station],
     ready: Mapping[str, Ready],
     watch: Callable[[Progress], None],
 ) -> Pilot:
@@ -56,11 +57,11 @@ def pilot(
     settings = replace(plan.study.settings, monitor=False, every_s=0.0)
     short = replace(plan, study=replace(plan.study, settings=settings), launches=launches)
     with (
-        # There, because the host removes it also when this process is killed.
-        tempfile.TemporaryDirectory(dir=hosts[0].scratch) as folder,
+        # There, because the station removes it also when this process is killed.
+        tempfile.TemporaryDirectory(dir=lanes[0].scratch) as folder,
         Store(Path(folder), write=True) as store,
     ):
-        execute(short, store, hosts, ready, watch)
+        execute(short, store, lanes, ready, watch)
         stored = list(store.launches())
     seconds: dict[tuple[str, str], float] = {}
     failed: dict[tuple[str, str], str] = {}

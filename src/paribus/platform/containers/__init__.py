@@ -9,10 +9,10 @@ the machine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from paribus.model import Command, Container, Placement
+from paribus.model import Command, Container, Placement, Slot
 from paribus.platform.containers import namespace, podman
 from paribus.platform.containers.fabric import MOST_HOSTS, NETWORK, Capture, host_names
 
@@ -22,7 +22,7 @@ class Engine(Protocol):
 
     def agent(self, scratch: str) -> str: ...
     def wrap_launcher(
-        self, command: Command, container: Container, *, ranks: int, scratch: str
+        self, command: Command, container: Container, *, hosts: int, scratch: str
     ) -> Command: ...
     def check(self, container: Container, capture: Capture) -> str | None: ...
 
@@ -31,21 +31,27 @@ ENGINES: Mapping[str, Engine] = {"namespace": namespace, "podman": podman}
 
 
 def placement(
-    container: Container, *, ranks: int, cores: tuple[int, ...], scratch: str
+    container: Container, slots: Sequence[Slot], *, per_host: int, scratch: str
 ) -> Placement:
-    """Return where the launcher puts `ranks` ranks: one container each, or all on this machine.
+    """Return `slots` with their nodes: `per_host` ranks in each container, or all on this machine.
 
     Raises ValueError, with the fix, for a container that cannot be (see `refusal`).
     """
-    _refuse(container, ranks)
+    hosts = hosts_for(container, len(slots), per_host)
+    _refuse(container, hosts)
     if container.each == "rank":
-        return Placement(cores=cores)
+        return Placement(tuple(slots))
+    names = host_names(hosts)
     return Placement(
-        hosts=tuple((name, 1) for name in host_names(ranks)),
+        tuple(Slot(names[i // per_host], slot.cores) for i, slot in enumerate(slots)),
         agent=ENGINES[container.engine].agent(scratch),
         network=NETWORK,
-        cores=cores,
     )
+
+
+def hosts_for(container: Container | None, ranks: int, per_host: int) -> int:
+    """Return how many hosts `ranks` ranks see: containers that stand for hosts, or this machine."""
+    return 1 if container is None or container.each == "rank" else -(-ranks // per_host)
 
 
 def wrap_program(command: Command, container: Container, *, scratch: str) -> Command:
@@ -59,16 +65,16 @@ def wrap_program(command: Command, container: Container, *, scratch: str) -> Com
     return namespace.wrap_program(command)
 
 
-def wrap_launcher(command: Command, container: Container, *, ranks: int, scratch: str) -> Command:
-    """Return the launcher's command, carried out in a fabric with one container per rank.
+def wrap_launcher(command: Command, container: Container, *, hosts: int, scratch: str) -> Command:
+    """Return the launcher's command, carried out in a fabric of `hosts` containers.
 
     The command ends as the launcher does; 125 means that the fabric could not be made. Raises
     ValueError unless `container` holds a host (each = "host").
     """
-    _refuse(container, ranks)
+    _refuse(container, hosts)
     if container.each != "host":
         raise ValueError('each = "rank": the container goes around the program, not the launcher')
-    return ENGINES[container.engine].wrap_launcher(command, container, ranks=ranks, scratch=scratch)
+    return ENGINES[container.engine].wrap_launcher(command, container, hosts=hosts, scratch=scratch)
 
 
 def check(container: Container, capture: Capture) -> str | None:
@@ -80,7 +86,7 @@ def check(container: Container, capture: Capture) -> str | None:
     return refusal(container) or ENGINES[container.engine].check(container, capture)
 
 
-def refusal(container: Container, ranks: int = 1) -> str | None:
+def refusal(container: Container, hosts: int = 1) -> str | None:
     """Return why no machine can do what `container` asks for, with the fix; None if one can."""
     if container.each == "host" and container.network == "host":
         return (
@@ -101,11 +107,11 @@ def refusal(container: Container, ranks: int = 1) -> str | None:
         )
     if container.engine == "namespace" and container.image is not None:
         return 'the engine "namespace" has no images: use engine = "podman", or leave image out'
-    if ranks > MOST_HOSTS:
-        return f"{ranks} containers: a bridge takes {MOST_HOSTS} at most"
+    if hosts > MOST_HOSTS:
+        return f"{hosts} containers: a bridge takes {MOST_HOSTS} at most"
     return None
 
 
-def _refuse(container: Container, ranks: int = 1) -> None:
-    if reason := refusal(container, ranks):
+def _refuse(container: Container, hosts: int = 1) -> None:
+    if reason := refusal(container, hosts):
         raise ValueError(reason)

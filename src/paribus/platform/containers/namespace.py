@@ -42,13 +42,13 @@ def wrap_program(command: Command) -> Command:
     return replace(command, argv=("/bin/sh", "-c", script("rank.sh"), "paribus", *command.argv))
 
 
-def wrap_launcher(command: Command, container: Container, *, ranks: int, scratch: str) -> Command:
-    """Return `command` inside a fabric of `ranks` containers; works as root and as a user."""
+def wrap_launcher(command: Command, container: Container, *, hosts: int, scratch: str) -> Command:
+    """Return `command` inside a fabric of `hosts` containers; works as root and as a user."""
     del container
     here = fstab_field(scratch)
     files = {
         **{name: script(source) for name, source in _SCRIPTS.items()},
-        "hosts": hosts_file(ranks),
+        "hosts": hosts_file(hosts),
         "fabric.fstab": (
             f"fabric-proc /proc proc\nfabric-sys /sys sysfs\n{here}/hosts /etc/hosts none bind\n"
         ),
@@ -59,7 +59,7 @@ def wrap_launcher(command: Command, container: Container, *, ranks: int, scratch
             f"host-tmp {here}/tmp tmpfs X-mount.mkdir,mode=1777\n"
         ),
         "bridge.ip": BRIDGE,
-        "ports.ip": "".join(f"link set {name} master br0 up\n" for name in host_names(ranks)),
+        "ports.ip": "".join(f"link set {name} master br0 up\n" for name in host_names(hosts)),
     }
     return Command(
         ("/bin/sh", f"{scratch}/start.sh", *command.argv),

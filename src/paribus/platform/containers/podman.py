@@ -40,8 +40,8 @@ def agent(scratch: str) -> str:
     return f"{scratch}/agent.sh"
 
 
-def wrap_launcher(command: Command, container: Container, *, ranks: int, scratch: str) -> Command:
-    """Return `command` inside a fabric of `ranks` podman containers; as root and as a user.
+def wrap_launcher(command: Command, container: Container, *, hosts: int, scratch: str) -> Command:
+    """Return `command` inside a fabric of `hosts` podman containers; as root and as a user.
 
     Their files are the machine's own; or, with an image, that of podman's local store, and the
     directories of the launcher, its program and other words that are paths outside /usr.
@@ -49,7 +49,7 @@ def wrap_launcher(command: Command, container: Container, *, ranks: int, scratch
     here = fstab_field(scratch)
     files = {
         **{name: script(source) for name, source in _SCRIPTS.items()},
-        "hosts": hosts_file(ranks),
+        "hosts": hosts_file(hosts),
         "fabric.fstab": (
             "fabric-proc /proc proc\n"
             "fabric-sys /sys sysfs\n"
@@ -85,7 +85,7 @@ def check(container: Container, capture: Capture) -> str | None:
             return "podman has no runtime here: install crun or runc"
     with tempfile.TemporaryDirectory(prefix="paribus-check-") as scratch:
         trial = Command((agent(scratch), "c1", "true"))
-        trial = wrap_launcher(trial, container, ranks=1, scratch=scratch)
+        trial = wrap_launcher(trial, container, hosts=1, scratch=scratch)
         for name, text in trial.files.items():
             path = Path(scratch, name)
             path.write_text(text, encoding="utf-8")

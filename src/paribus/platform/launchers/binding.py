@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
-from paribus.model import Command
+from paribus.model import Command, Slot
 
 # The variables, in order: serial.py, Open MPI, PMIx launchers, hydra and Slurm's PMI-2, srun.
 _SCRIPT = """\
@@ -37,16 +38,16 @@ exit 2
 """
 
 
-def bind(program: Command, cores: Sequence[int], each: int = 1) -> Command:
-    """Return `program` so that rank n executes it bound to the nth of `cores`, or the nth `each`.
+def bind(program: Command, slots: Sequence[Slot]) -> Command:
+    """Return `program` so that rank n executes it bound to the cores of the nth of `slots`.
 
-    No cores: `program` as it is. Needs only sh and taskset where the rank starts; a rank that
-    cannot be bound as asked exits 2 with a sentence instead of running unbound.
+    Cores are those of the slot's own node, so two nodes may list the same ones. No slot with
+    cores: `program` as it is. Needs only sh and taskset where the rank starts; a rank that cannot
+    be bound as asked exits 2 with a sentence instead of running unbound.
     """
-    if not cores:
+    groups = list(takewhile(bool, (slot.cores for slot in slots)))
+    if not groups:
         return program
-    # What is left over at the end is no rank's: a rank has all of its cores, or is refused.
-    groups = [cores[at : at + each] for at in range(0, len(cores) - each + 1, each)]
     listed = " ".join(",".join(map(str, group)) for group in groups)
     argv = ("/bin/sh", "-c", _SCRIPT, "paribus-bind", listed, *program.argv)
     return replace(program, argv=argv)

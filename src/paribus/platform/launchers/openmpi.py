@@ -39,9 +39,9 @@ def launch(
         argv += ["-H", hosts_option(placement.hosts)]
     daemon, settings = _daemon(mpi, placement), _library(mpi, placement, transport)
     settings[_segment_setting(mpi)] = segments
-    if placement.cores:
-        # Whether ranks that wait give up their core must not depend on how they were placed.
-        settings["mpi_yield_when_idle"] = "1" if len(set(placement.cores)) < ranks else "0"
+    # Left alone, Open MPI counts slots of hosts: ranks that wait would give up their core in one
+    # arm and keep it in another, for no other reason than how many hosts containers stand for.
+    settings["mpi_yield_when_idle"] = "1" if placement.crowded else "0"
     daemon_option = "--prtemca" if mpi.version[0] >= 5 else "--mca"
     for option, values in ((daemon_option, daemon), ("--mca", settings)):
         for key, value in values.items():

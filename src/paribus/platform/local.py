@@ -1,8 +1,8 @@
 """Where commands execute: the only code that starts processes.
 
-`capture` is for short commands whose output is wanted (probes, versions). `LocalHost` carries out
-launches, compilers and switches: output to files, a deadline, and nothing left behind (warden.py
-says how).
+`capture` is for short commands whose output is wanted (probes, versions). `LocalStation` carries
+out launches, compilers and switches: output to files, a deadline, and nothing left behind
+(warden.py says how).
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ from types import TracebackType
 from typing import Any
 
 from paribus.errors import LaunchError, MachineError, ParibusError, UserError
-from paribus.model import Command, Completed, Room
-from paribus.platform.space import FAULTS, said_of
+from paribus.model import Command, Completed, Facts, Room
+from paribus.platform.space import FAULTS, check_room, said_of
+from paribus.platform.station import Node
+from paribus.probes.load import Readings
+from paribus.probes.machine import load_facts, machine_facts, processor_times, siblings
 from paribus.trust import search_path, why_not
 
 
@@ -81,8 +84,13 @@ def _environment(added: Mapping[str, str]) -> dict[str, str]:
 _SCRATCH = re.compile(r"paribus-[0-9a-f]{8}")
 
 
-class LocalHost:
-    """Launches on this machine, one at a time, through a warden that lives as long as this does.
+def this_node() -> Node:
+    """Return this machine, with the cores that Paribus is allowed to use."""
+    return Node("", tuple(siblings(allowed=frozenset(os.sched_getaffinity(0)))))
+
+
+class LocalStation:
+    """This machine: one launch at a time, through a warden that lives as long as this does.
 
     Use as a context manager; leaving it ends whatever is in flight. `scratch` is the directory of
     this sitting alone, below which every launch has one of its own.
@@ -92,7 +100,7 @@ class LocalHost:
         self._warden: subprocess.Popen[str] | None = None
         self.scratch = ""
 
-    def __enter__(self) -> LocalHost:
+    def __enter__(self) -> LocalStation:
         script = Path(__file__).with_name("warden.py")
         # Not tempfile's choice, which falls back to the working directory.
         temporary = Path(os.environ.get("TMPDIR") or "/tmp").absolute()
@@ -151,7 +159,7 @@ class LocalHost:
         cwd: str = "",
         stay: bool = False,
     ) -> Completed:
-        """Return how `command` ended; see model.Host.
+        """Return how `command` ended; see station.Station.
 
         With `cwd` it is carried out there, and TMPDIR stays the user's; then it needs no `scratch`.
         With `stay`, what it leaves running in the background goes on after it. An interruption
@@ -199,6 +207,24 @@ class LocalHost:
             tuple(Room(*one) for one in answer["room"]),
         )
 
+    def facts(self) -> Facts:
+        """Return what is known of this machine; see station.Station."""
+        return machine_facts()
+
+    def load(self) -> Facts:
+        """Return how busy this machine is now."""
+        return load_facts()
+
+    def times(self) -> Readings:
+        """Return what the processes of this machine have used so far."""
+        return processor_times()
+
+    def check_room(self, *others: str) -> None:
+        """Raise MachineError unless a launch has room to write, shared memory included."""
+        # No pathlib: this is before each launch.
+        shared = ["/dev/shm"] if os.path.isdir("/dev/shm") else []  # noqa: PTH112
+        check_room([*others, self.scratch, *shared])
+
     def cancel(self) -> None:
         """End the launch in flight, if there is one, and all that it started."""
         self._tell({})
@@ -223,7 +249,7 @@ class LocalHost:
 
     def _alive(self) -> subprocess.Popen[str]:
         if self._warden is None:
-            raise ParibusError("LocalHost is used as a context manager")
+            raise ParibusError("LocalStation is used as a context manager")
         return self._warden
 
 
@@ -279,7 +305,7 @@ def _undisturbed() -> Iterator[None]:
 def clear_leftovers(directories: Iterable[str]) -> None:
     """End the processes and remove the files of sittings of this user whose warden was killed.
 
-    `directories` are their scratch directories, as `LocalHost.scratch` gave them. What is not a
+    `directories` are their scratch directories, as `LocalStation.scratch` gave them. What is not a
     directory of such a name, or not this user's, is left alone.
     """
     for path in map(Path, directories):

@@ -1,0 +1,69 @@
+"""Where launches happen: a station of one or more nodes, and what it can be asked.
+
+The local machine is one (local.py). Whoever carries out a study gets a station as an argument, so
+that one which hangs, dies, lies or is slow can take its place in a test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from paribus.model import Command, Completed, Facts
+from paribus.probes.load import Readings
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One machine: its name ("" for this one) and the hardware threads of each core to be used."""
+
+    name: str
+    cores: tuple[tuple[int, ...], ...]
+
+
+class Station(Protocol):
+    """Carries out one launch at a time. Used as a context manager.
+
+    `scratch` is its own directory; that of a launch lies directly below it.
+    """
+
+    scratch: str
+
+    def run(
+        self,
+        command: Command,
+        *,
+        stdout: str,
+        stderr: str,
+        timeout_s: float,
+        scratch: str,
+        cwd: str = "",
+        stay: bool = False,
+    ) -> Completed:
+        """Return how `command` ended, its output in the files `stdout` and `stderr`.
+
+        On time-out, and when the caller dies, everything that the command started is ended.
+        `scratch` is made before (as TMPDIR) and removed after. With `cwd` the command is carried
+        out there, with the user's TMPDIR; with `stay`, what it leaves running stays.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """End the launch in flight, if there is one; `run` then returns or raises."""
+        ...
+
+    def facts(self) -> Facts:
+        """Return what is known of its machine and should not change during a study."""
+        ...
+
+    def load(self) -> Facts:
+        """Return how busy its machine is now, by the keys under load. of docs/facts.md."""
+        ...
+
+    def times(self) -> Readings:
+        """Return what the processes on its machine have used so far."""
+        ...
+
+    def check_room(self, *others: str) -> None:
+        """Raise MachineError unless a launch has room to write here, and in `others`."""
+        ...

@@ -1,0 +1,108 @@
+"""Execution on a station that hangs, dies, lies or is slow: blocks stay whole, nothing is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paribus import plan as plans
+from paribus.errors import MachineError
+from paribus.judge.conclude import conclude
+from paribus.judgement import Judgement, Word
+from paribus.model import State
+from paribus.platform.arms import make_ready
+from paribus.store import Store, Stored
+from paribus.study.execute import RETRY, UNFINISHED, execute
+from paribus.study.load import load_study
+from stations import Answer, ScriptedStation, hangs, prints
+from studies import write_study
+
+ARMS = '[arms.a]\nenv = { ARM = "a" }\n[arms.b]\nenv = { ARM = "b" }\n'
+
+
+def carried_out(
+    folder: Path, *, a: list[Answer], b: list[Answer]
+) -> tuple[list[Stored], Judgement]:
+    """Return what is stored of a study of 8 blocks on a station that answers so, and its verdict.
+
+    The first answer is that to the warm-up. In `folder` may be what an earlier sitting stored.
+    """
+    study = load_study(write_study(folder, arms=ARMS, plan="blocks = 8"))
+    ready = make_ready(study, lambda _: None)
+    out = folder / "out"
+    if out.exists():
+        plan = plans.read_plan(out)
+    else:
+        out.mkdir()
+        plan = plans.freeze(study, plans.software())
+        plans.write_plan(plan, out)
+    station = ScriptedStation(folder, a=a, b=b)
+    try:
+        with Store(out, write=True) as store:
+            store.bind_plan(plan.sha256)
+            execute(plan, store, [station], ready, lambda _: None)
+            return list(store.launches(void=True)), conclude(plan, store)
+    finally:
+        Path(station.scratch).rmdir()
+
+
+def test_what_a_station_answers_is_what_is_judged(tmp_path: Path) -> None:
+    stored, judgement = carried_out(
+        tmp_path, a=[prints("2.00017")], b=[prints(f"2.5{i}013") for i in range(9)]
+    )
+    assert {one.outcome.state for one in stored} == {State.OK}
+    (finding,) = judgement.headlines
+    assert finding.comparison is not None
+    assert finding.comparison.ratio == pytest.approx(1.27, abs=0.01)
+
+
+def test_a_launch_that_dies_takes_its_block_with_it_once(tmp_path: Path) -> None:
+    dies = prints("", exit_code=1)
+    stored, _ = carried_out(
+        tmp_path, a=[prints("2.00017")], b=[prints("2.00017"), dies, prints("2.00013")]
+    )
+    voided = [one for one in stored if one.void]
+    assert {one.void for one in voided} == {RETRY}
+    assert sorted(one.launch.arm for one in voided) == ["a", "b"]
+    assert {one.outcome.state for one in stored if not one.void} == {State.OK}
+
+
+def test_a_launch_that_lies_is_no_figure(tmp_path: Path) -> None:
+    """Exit code 0 with half an output, with two outputs, with none: never a value."""
+    lies = [prints("2.00013"), *map(prints, ("nan", "2.0 2.1", "", "-1", "two") * 4)]
+    stored, judgement = carried_out(tmp_path, a=[prints("2.00017")], b=lies)
+    ended = {one.outcome.state for one in stored if one.launch.arm == "b" and one.launch.block > 0}
+    assert ended == {State.INVALID}
+    (finding,) = judgement.headlines
+    assert finding.verdict.word not in (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
+
+
+def test_a_launch_that_hangs_is_no_figure_either(tmp_path: Path) -> None:
+    stored, _ = carried_out(tmp_path, a=[prints("2.00017")], b=[prints("2.00013"), hangs])
+    ended = {one.outcome.state for one in stored if one.launch.arm == "b" and one.launch.block > 0}
+    assert ended == {State.TIMEOUT}
+
+
+def test_a_slow_station_has_slower_launches_not_other_figures(tmp_path: Path) -> None:
+    """What a launch measured counts, not how long the station took over it."""
+    quick, slow = [prints("2.00017", wall_s=0.01)], [prints("2.00017", wall_s=9.0)]
+    stored, judgement = carried_out(tmp_path, a=quick, b=slow)
+    assert max(one.outcome.wall_s for one in stored) == 9.0
+    (finding,) = judgement.headlines
+    assert finding.comparison is None or finding.comparison.ratio == 1.0
+
+
+def test_a_machine_that_fails_ends_the_sitting_and_the_next_goes_on(tmp_path: Path) -> None:
+    def gone(out: Path, err: Path) -> None:
+        raise MachineError("the node is gone", place="b", fix="start it")
+
+    good = prints("2.00017")
+    with pytest.raises(MachineError, match="the node is gone"):
+        carried_out(tmp_path, a=[good], b=[good, good, gone])
+    with Store(tmp_path / "out") as store:
+        before = len(store.counting())
+    assert before >= 4
+    stored, _ = carried_out(tmp_path, a=[good], b=[good])
+    assert len([one for one in stored if not one.void]) == 18
+    assert {one.void for one in stored if one.void} <= {UNFINISHED}
