@@ -100,6 +100,15 @@ def test_a_switch_in_progress_and_its_children_end_with_the_study(tmp_path: Path
         subprocess.run(["rm", "-r", tmp_path / "out"], check=True)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_while_it_switches_back_is_no_way_around_it(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    study = switched(tmp_path, after=f"sleep 0.3{OURS}")
+    assert killed(tmp_path, study, number, f"sleep\x000.3{OURS}") == 130
+    assert switches_of(tmp_path)[-1] == "after"
+
+
 def test_a_daemon_that_a_switch_starts_stays_and_blocks_nothing(tmp_path: Path) -> None:
     before = f"sleep 63.{OURS} & echo $! > {tmp_path}/daemon"
     after = f"kill $(cat {tmp_path}/daemon)"

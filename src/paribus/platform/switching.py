@@ -40,6 +40,7 @@ class Switches:
         self.logs = logs
         self.host = LocalStation()
         self._needed = any(arm.before or arm.after for arm in study.arms)
+        self._at: list[Arm] = []
 
     def __enter__(self) -> Switches:
         if self._needed:
@@ -53,7 +54,12 @@ class Switches:
         trace: TracebackType | None,
     ) -> None:
         if self._needed:
-            self.host.__exit__(kind, error, trace)
+            try:
+                # An interruption may come at any place, also while `after` is carried out.
+                for arm in reversed(self._at[:]):
+                    self.revert(arm)
+            finally:
+                self.host.__exit__(kind, error, trace)
 
     @property
     def scratch(self) -> tuple[str, ...]:
@@ -62,15 +68,25 @@ class Switches:
 
     def apply(self, arm: Arm) -> None:
         """Switch to `arm`; raises ParibusError for a command that fails."""
+        self._at.append(arm)
         if self.journal and arm.after:
             self.journal.switch(arm.name)
         self._carry_out(arm, "before", arm.before)
 
     def revert(self, arm: Arm) -> None:
         """Switch back from `arm`; raises ParibusError for a command that fails."""
-        self._carry_out(arm, "after", arm.after)
+        try:
+            self._carry_out(arm, "after", arm.after)
+        except ParibusError:
+            self._left(arm)
+            raise
         if self.journal and arm.after:
             self.journal.revert(arm.name)
+        self._left(arm)
+
+    def _left(self, arm: Arm) -> None:
+        """Forget `arm`: it was switched back from, or cannot be."""
+        self._at = [one for one in self._at if one is not arm]
 
     @contextmanager
     def at(self, arms: Sequence[Arm]) -> Iterator[None]:
