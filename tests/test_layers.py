@@ -95,6 +95,23 @@ def test_a_report_starts_nothing() -> None:
     assert done.stdout.split() == []
 
 
+LOOKS = re.compile(r"sched_getaffinity|shutil\.which|gettempdir|\bcapture\(|[\"']/proc|/dev/shm")
+"""How code looks at the machine that it happens to execute on."""
+
+
+def test_only_the_platform_looks_at_a_machine() -> None:
+    """An arm's machine may be another than ours; the doctor's and the probes' subject is a machine."""
+    looks = {"platform", "probes", "doctor", "trust"}
+    found = [
+        f"{path.relative_to(PACKAGE)}: {line.strip()}"
+        for path in MODULES
+        if room(path) not in looks
+        for line in path.read_text().splitlines()
+        if LOOKS.search(line)
+    ]
+    assert found == []
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_heavy_libraries_are_imported_where_they_are_used(path: Path) -> None:
     heavy = [name for name in imports(path, top_only=True) if name.split(".")[0] in LAZY_ONLY]

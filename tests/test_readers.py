@@ -114,3 +114,11 @@ def test_a_launcher_is_believed_of_a_kernel_as_of_every_tool() -> None:
     assert READER.read(good).benchmark == "latency"
     with pytest.raises(ParseError, match="the launch failed: '=   BAD TERMINATION"):
         READER.read(f"{good}=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n")
+
+
+@pytest.mark.parametrize("digits", [19, 20, 400, 4000])
+def test_a_size_that_no_tool_counts_in_is_damage(digits: int) -> None:
+    """Beyond 2^63 - 1 nothing is printed by a tool; beyond 308 digits a float cannot hold it."""
+    text = f"# OSU MPI Latency Test v7.4\n# Size          Latency (us)\n{'9' * digits}  1.50\n"
+    with pytest.raises(ParseError, match="digits|Exceeds the limit"):
+        get("osu_latency").read(text)

@@ -24,6 +24,10 @@ SAME_WORK = 1e-6
 """Relative difference up to which figures of the work count as the same: rounding in a sum."""
 
 
+LARGEST = 2**63 - 1
+"""The largest size or number of anything: what tools count in."""
+
+
 class Work(NamedTuple):
     """What an output says of what was computed, and how far figures of the same may differ."""
 
@@ -88,6 +92,10 @@ class Reader:
         if len(set(places)) < len(places):
             (metric, case), _ = Counter(places).most_common(1)[0]
             refuse(f"{metric} at {case} is there twice")
+        for _, case in places:
+            for key, value in case.items:
+                if isinstance(value, int) and value > LARGEST:
+                    refuse(f"{key} of {len(str(value))} digits: the output is damaged")
         if not places:
             refuse(f"nothing that {self.name} measures is in it")
         return reading
