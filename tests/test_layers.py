@@ -42,7 +42,7 @@ TESTED = {
     "paribus.platform.toolchain._places",
 }
 PRIVATE = re.compile(r"_(?!_)\w+")
-LAZY_ONLY = {"ahocorasick_rs", "numpy", "pyarrow", "rich", "vl_convert", "scipy"}
+LAZY_ONLY = {"numpy", "pyarrow", "rich", "vl_convert", "scipy"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 

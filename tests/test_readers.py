@@ -13,6 +13,7 @@ from paribus.benchmarks import BENCHMARKS, get
 from paribus.errors import ParseError
 from paribus.readers.kernel import KERNELS, READER
 from paribus.readers.known import readers
+from paribus.readers.launches import FAILED, check_launch
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -114,3 +115,10 @@ def test_a_launcher_is_believed_of_a_kernel_as_of_every_tool() -> None:
     assert READER.read(good).benchmark == "latency"
     with pytest.raises(ParseError, match="the launch failed: '=   BAD TERMINATION"):
         READER.read(f"{good}=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n")
+
+
+@pytest.mark.parametrize("said", FAILED)
+def test_words_of_launchers_are_found_in_the_middle_of_a_line(said: str) -> None:
+    with pytest.raises(ParseError, match="the launch failed: ") as refusal:
+        check_launch(f"one line\n 4 1.2{said}3 0.1\nanother")
+    assert refusal.value.line == 2
