@@ -384,6 +384,8 @@ def test_json_lines_name_row_and_line_too(tmp_path: Path, name: str) -> None:
         (as_csv(GOOD).encode() + b"\xff,1,p,,m,u,lower,1\n", "line 8: is not UTF-8 text"),
         (as_csv(GOOD).encode("utf-16"), "is not UTF-8 but UTF-16"),
         (b"\x1f\x8b\x08", "is compressed"),
+        (b"\xfd7zXZ\x00arm,benchmark", "is compressed\n  unpack it first: unxz"),
+        (b"BZh91AY&SYarm,benchmark", "is compressed\n  unpack it first: bunzip2"),
         (b"PK\x03\x04", "is a zip archive or a spreadsheet"),
         (json.dumps(GOOD), "is one JSON array"),
         (as_json(GOOD)[:-20], "row 6 (line 6): is not JSON"),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from paribus.compare.recognise import Found, Seen, look, readings
 from paribus.errors import ParseError
-from paribus.inputs import open_regular
+from paribus.inputs import not_plain, open_regular
 from paribus.readers import nvidia_topo
 from paribus.readers.known import readers
 from paribus.readers.launches import FAILED
@@ -25,16 +25,6 @@ MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
 
 FAILED_LAUNCH = "is of a launch that failed:"
-
-_PACKED = (
-    (b"\x1f\x8b", "is compressed: unpack first (gunzip)"),
-    (b"\x28\xb5\x2f\xfd", "is compressed: unpack first (unzstd)"),
-    (b"\xfd7zXZ", "is compressed: unpack first (unxz)"),
-    (b"BZh", "is compressed: unpack first (bunzip2)"),
-    (b"PK\x03\x04", "is an archive: unpack first (unzip)"),
-    (b"\xff\xfe", "is not UTF-8 but UTF-16"),
-    (b"\xfe\xff", "is not UTF-8 but UTF-16"),
-)
 
 
 class Held(NamedTuple):
@@ -87,9 +77,8 @@ def _opened(path: str, size: int) -> _Text:
         return _unread("is empty")
     with FileIO(open_regular(path)) as opened:
         raw = opened.read(HEAD)
-        for magic, why in _PACKED:
-            if raw.startswith(magic):
-                return _unread(why)
+        if other := not_plain(raw):
+            return _unread(f"is {other[0]} ({other[1]})")
         if b"\0" in raw:
             return _unread("is binary")
         text = plain(raw.decode(errors="replace"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.errors import UserError
-from paribus.inputs import open_regular
+from paribus.inputs import not_plain, open_regular
 from paribus.tables import faults
 from paribus.tables.table import ALSO_CALLED, COLUMNS, Source, Table, build, shown
 from paribus.units import format_bytes
@@ -42,9 +42,8 @@ def read(path: Path, arm: str = "") -> Source:
     if start.startswith(b"PAR1"):
         return _parquet(path, arm)
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    for magic, what, fix in _OTHERS:
-        if start.startswith(magic):
-            raise UserError(f"is {what}", place=faults.name(path), fix=fix)
+    if other := not_plain(start):
+        raise UserError(f"is {other[0]}", place=faults.name(path), fix=other[1])
     if path.suffix.lower() in (".parquet", ".pq"):
         raise UserError(
             "is not Parquet: it does not begin with PAR1", place=faults.name(path), fix=_FORMATS
@@ -71,13 +70,6 @@ def read_tables(paths: Sequence[Path]) -> Table:
 
 
 _FORMATS = "give a table as CSV, Parquet or JSON Lines"
-_OTHERS = (
-    (b"\x1f\x8b", "compressed", "unpack it first: gunzip"),
-    (b"\x28\xb5\x2f\xfd", "compressed", "unpack it first: unzstd"),
-    (b"PK\x03\x04", "a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
-    (b"\xff\xfe", "not UTF-8 but UTF-16", "save it as UTF-8"),
-    (b"\xfe\xff", "not UTF-8 but UTF-16", "save it as UTF-8"),
-)
 
 
 def _start(path: Path) -> bytes:
