@@ -92,7 +92,7 @@ def _pairs(text: str) -> Ints:
     import numpy as np
 
     raw = np.frombuffer(text.encode(errors="surrogatepass"), dtype=np.uint8).astype(np.uint16)
-    return raw[:-1] << 8 | raw[1:]
+    return raw[:-1] << np.uint16(8) | raw[1:]
 
 
 def tools(marks: Sequence[str]) -> list[str]:
