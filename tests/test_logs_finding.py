@@ -24,28 +24,6 @@ from paribus.model import Arm, Selection, Settings, Study
 from studies import paribus
 
 
-def test_several_cores_read_the_same_as_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Refusals and the order of files included; where no process can be started, one reads."""
-    for arm in ("a", "b"):
-        for tool in ("osu_bw", "hpl", "lammps"):
-            shutil.copytree(FIXTURES / tool, tmp_path / arm / tool)
-    arms = [tmp_path / "a", tmp_path / "b"]
-    alone = find_logs(arms)
-    assert len(alone[1]) > 10
-    assert alone[2]
-    monkeypatch.setattr("paribus.compare.reading.SHARE", 1)
-    monkeypatch.setattr("paribus.compare.reading.GROUP", 4096)
-    assert find_logs(arms) == alone
-
-    def refused(*_: object) -> None:
-        raise OSError("no more processes")
-
-    monkeypatch.setattr("paribus.compare.reading.ProcessPoolExecutor", refused)
-    assert find_logs(arms) == alone
-
-
 def test_every_good_fixture_is_read_and_none_is_faster_than_itself(tmp_path: Path) -> None:
     for arm in ("one", "other"):
         for path in GOOD:

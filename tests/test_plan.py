@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections import Counter
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paribus import plan as plans
 from paribus.errors import StoreError
 from paribus.model import Arm, Container, Selection, Settings, Study
 from paribus.plan import check_same, freeze, plan, read_plan, write_plan
@@ -116,3 +118,14 @@ def test_a_damaged_plan_is_refused(tmp_path: Path, damage: str) -> None:
 def test_a_folder_without_a_plan(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is not a study directory"):
         read_plan(tmp_path)
+
+
+def test_the_plan_knows_the_kernels_it_was_made_with() -> None:
+    """A resume with other kernels is refused by this digest: it must be that of every source."""
+    native = Path(plans.__file__).parent / "native"
+    sources = sorted(path for end in ("*.cpp", "*.hpp") for path in native.rglob(end))
+    assert len(sources) > 10
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(source.relative_to(native).as_posix().encode() + source.read_bytes())
+    assert plans.software()["kernels"] == digest.hexdigest()

@@ -13,6 +13,7 @@ from paribus.benchmarks import BENCHMARKS, get
 from paribus.errors import ParseError
 from paribus.readers.kernel import KERNELS, READER
 from paribus.readers.known import readers
+from paribus.readers.launches import FAILED, check_launch
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -120,5 +121,12 @@ def test_a_launcher_is_believed_of_a_kernel_as_of_every_tool() -> None:
 def test_a_size_that_no_tool_counts_in_is_damage(digits: int) -> None:
     """Beyond 2^63 - 1 nothing is printed by a tool; beyond 308 digits a float cannot hold it."""
     text = f"# OSU MPI Latency Test v7.4\n# Size          Latency (us)\n{'9' * digits}  1.50\n"
-    with pytest.raises(ParseError, match="digits|Exceeds the limit"):
+    with pytest.raises(ParseError, match=r"digits|Exceeds the limit"):
         get("osu_latency").read(text)
+
+
+@pytest.mark.parametrize("said", FAILED)
+def test_words_of_launchers_are_found_in_the_middle_of_a_line(said: str) -> None:
+    with pytest.raises(ParseError, match="the launch failed: ") as refusal:
+        check_launch(f"one line\n 4 1.2{said}3 0.1\nanother")
+    assert refusal.value.line == 2

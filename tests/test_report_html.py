@@ -317,9 +317,15 @@ def test_bundle_without_a_cache(tmp_path: Path) -> None:
     assert bundle.javascript(tmp_path / "file" / "below").endswith(bundle.END)
 
 
-def test_cache_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert bundle.cache_directory() == Path("/somewhere/paribus")
+def test_the_bundle_is_kept_in_the_one_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PARIBUS_CACHE", str(tmp_path / "chosen"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    made = bundle.javascript()
+    (kept,) = (tmp_path / "chosen").iterdir()
+    assert kept.read_text() == made
+    assert not (tmp_path / "other").exists()
 
 
 def test_unwritable_report_says_so(cache: Path, tmp_path: Path) -> None:

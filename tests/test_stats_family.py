@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, wilcoxon
 
+import paribus
+from calibrate_looks import grid
 from paribus.judgement import Word
 from paribus.stats.estimate import compare, hodges_lehmann, signed_rank_cdf
 from paribus.stats.family import Claim, benjamini_hochberg, claims, holm, word_p
@@ -104,6 +108,16 @@ def test_words_that_cannot_be():
 
 
 # --- looks -------------------------------------------------------------------------------------
+
+
+def test_the_table_of_crossings_has_the_levels_of_its_tool_and_a_row_for_each_look():
+    path = Path(paribus.__file__).parent / "stats" / "crossings.toml"
+    table = tomllib.loads(path.read_text())
+    assert table["grid"] == grid()
+    assert list(table["none_earlier"]) == [str(n) for n in (LOOKS + LONGER)[1:]]
+    for row in table["none_earlier"].values():
+        assert len(row) == len(grid())
+        assert all(isinstance(share, int) and 0 < share <= 1000 for share in row)
 
 
 def smallest_p(at, studies, rng):

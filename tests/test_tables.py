@@ -156,8 +156,18 @@ def test_a_parquet_category_that_no_row_has_is_no_arm(tmp_path: Path) -> None:
 
 def test_nested_cases_of_json_are_parameters(tmp_path: Path) -> None:
     rows = [{**row, "case": {"ranks": 2, "bytes": 8}} for row in rows_of()]
-    found = arranged(written(tmp_path, as_json(rows), "t.jsonl"))
-    assert found.groups[0].cells == (("latency", Case.of(bytes=8, ranks=2)),)
+    for path in (written(tmp_path, as_json(rows), "t.jsonl"), write_parquet(tmp_path, rows)):
+        assert arranged(path).groups[0].cells == (("latency", Case.of(bytes=8, ranks=2)),)
+    lists = [{**row, "case": {"ranks": [2, 4]}} for row in rows]
+    for path in (written(tmp_path, as_json(lists), "t.jsonl"), write_parquet(tmp_path, lists)):
+        assert "column case: has a parameter that holds 'list<" in refusal(path)
+
+
+def test_a_column_of_json_may_begin_below_the_lines_that_are_looked_at(tmp_path: Path) -> None:
+    rows = [{**row, "value": 1.0 + row["block"]} for row in rows_of(blocks=600)]
+    late = [{**row, "launch": "a"} if i >= 1100 else row for i, row in enumerate(rows)]
+    told = refusal(written(tmp_path, as_json(late), "t.jsonl"))
+    assert "row 1 (line 1), column launch: is empty" in told
 
 
 @pytest.mark.parametrize(
@@ -384,6 +394,8 @@ def test_json_lines_name_row_and_line_too(tmp_path: Path, name: str) -> None:
         (as_csv(GOOD).encode() + b"\xff,1,p,,m,u,lower,1\n", "line 8: is not UTF-8 text"),
         (as_csv(GOOD).encode("utf-16"), "is not UTF-8 but UTF-16"),
         (b"\x1f\x8b\x08", "is compressed"),
+        (b"\xfd7zXZ\x00arm,benchmark", "is compressed\n  unpack it first: unxz"),
+        (b"BZh91AY&SYarm,benchmark", "is compressed\n  unpack it first: bunzip2"),
         (b"PK\x03\x04", "is a zip archive or a spreadsheet"),
         (json.dumps(GOOD), "is one JSON array"),
         (as_json(GOOD)[:-20], "row 6 (line 6): is not JSON"),
@@ -517,7 +529,7 @@ def test_the_order_of_rows_changes_nothing(
     wide=st.booleans(),
 )
 def test_groups_are_those_of_a_dictionary(codes: list[tuple[int, int]], wide: bool) -> None:
-    # With wide bounds the groups are found by sorting instead of by an array.
+    # With wide bounds the codes of two columns do not fit one number.
     bounds = (1 << 40, 1 << 40) if wide else (4, 3)
     columns = [(np.array([c[i] for c in codes]), bounds[i]) for i in range(2)]
     groups, first = number(columns)

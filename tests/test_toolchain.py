@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi, each_mpi
+from paribus.drafts import cache_directory
 from paribus.errors import UserError
 from paribus.model import Mpi
 from paribus.platform import toolchain
@@ -363,13 +364,13 @@ def test_a_missing_compiler_behind_the_wrapper(
 
 def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARIBUS_CACHE", "/chosen")
-    assert toolchain.cache_directory() == Path("/chosen")
+    assert cache_directory() == Path("/chosen")
     monkeypatch.delenv("PARIBUS_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
-    assert toolchain.cache_directory() == Path("/xdg/paribus")
+    assert cache_directory() == Path("/xdg/paribus")
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/home/someone")
-    assert toolchain.cache_directory() == Path("/home/someone/.cache/paribus")
+    assert cache_directory() == Path("/home/someone/.cache/paribus")
 
 
 def test_libraries_hold_what_the_loader_calls(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Print the levels of the looks and the table of first crossings, and check every schedule.
 
     python tools/calibrate_looks.py             # paribus.stats.looks.LEVELS; about a minute
-    python tools/calibrate_looks.py --crossings # paribus.stats.crossings; about ten minutes
+    python tools/calibrate_looks.py --crossings # paribus/stats/crossings.toml; about ten minutes
     python tools/calibrate_looks.py --check     # the levels in the code, and every other end;
                                                 # and any_look_p against plain counting
 
@@ -23,6 +23,7 @@ import argparse
 import math
 import textwrap
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -139,7 +140,7 @@ def grid() -> list[float]:
 
 
 def crossings(draws: int, seed: int) -> None:
-    """Print the body of paribus.stats.crossings.
+    """Print the body of paribus/stats/crossings.toml.
 
     Within a cell of the grid the share rises where look j gains a rank and falls where an earlier
     one does; the table has the larger of its values at the start and just before the end.
@@ -147,10 +148,8 @@ def crossings(draws: int, seed: int) -> None:
     every = looks.LOOKS + looks.LONGER
     levels = grid()
     ends = [*levels[1:], 1.0]
-    print("# fmt: off\nGRID = (")
-    print(textwrap.indent(textwrap.fill(", ".join(f"{a!r}" for a in levels) + ",", 96), "    "))
-    print(")\n\nNONE_EARLIER = (", flush=True)
-    for count in range(1, len(every) + 1):
+    print(f"grid = {_listed(levels)}\n\n[none_earlier]", flush=True)
+    for count in range(2, len(every) + 1):  # at the first look there is none earlier
         rng = np.random.Generator(np.random.PCG64([seed, count]))
         at = every[:count]
         of_look = draws if at[-1] <= looks.LOOKS[-1] else draws // 5
@@ -158,9 +157,13 @@ def crossings(draws: int, seed: int) -> None:
             math.ceil(1000 * max(none_earlier(rng, at, x, of_look) for x in (a, b * (1 - 1e-9))))
             for a, b in zip(levels, ends, strict=True)
         ]
-        text = textwrap.fill(", ".join(map(str, row)) + ",", 92)
-        print(f"    (  # {at[-1]}\n{textwrap.indent(text, ' ' * 8)}\n    ),", flush=True)
-    print(")\n# fmt: on")
+        print(f"{at[-1]} = {_listed(row)}", flush=True)
+
+
+def _listed(values: Sequence[float]) -> str:
+    """Return an array of TOML."""
+    text = textwrap.fill(", ".join(map(repr, values)) + ",", 96)
+    return f"[\n{textwrap.indent(text, ' ' * 4)}\n]"
 
 
 def check_any_look(draws: int, seed: int) -> None:

@@ -1,4 +1,4 @@
-"""Files and directories that appear in a cache complete, or not at all."""
+"""The cache: where it is, and how what is made appears there complete, or not at all."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ from paribus.errors import UserError
 from paribus.trust import make_directory
 
 _PREFIX = ".draft-"
+
+
+def cache_directory() -> Path:
+    """Return where Paribus keeps what it can make again: $PARIBUS_CACHE, else the user's cache."""
+    if chosen := os.environ.get("PARIBUS_CACHE"):
+        return Path(chosen).absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base).absolute() / "paribus"
 
 
 @contextmanager

@@ -74,6 +74,23 @@ def read_bounded(path: Path | str, most: int, what: str) -> bytes:
     return data
 
 
+_NOT_PLAIN = (
+    (b"\x1f\x8b", "compressed", "unpack it first: gunzip"),
+    (b"\x28\xb5\x2f\xfd", "compressed", "unpack it first: unzstd"),
+    (b"\xfd7zXZ", "compressed", "unpack it first: unxz"),
+    (b"BZh", "compressed", "unpack it first: bunzip2"),
+    (b"PK\x03\x04", "a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
+    (b"\xff\xfe", "not UTF-8 but UTF-16", "save it as UTF-8"),
+    (b"\xfe\xff", "not UTF-8 but UTF-16", "save it as UTF-8"),
+)
+
+
+def not_plain(start: bytes) -> tuple[str, str] | None:
+    """Return what a file is that begins with `start`, and what to do, where it is no plain text."""
+    found = [(what, fix) for magic, what, fix in _NOT_PLAIN if start.startswith(magic)]
+    return found[0] if found else None
+
+
 def is_directory(path: Path) -> bool:
     """Return whether `path` is a directory; False for what no path can be."""
     return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises for a name that is too long

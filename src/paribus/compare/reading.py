@@ -1,29 +1,20 @@
-"""What files of logs hold: read on several cores where they are many.
+"""What files of logs hold.
 
 Nothing in a file is executed, and one that cannot be read costs only itself.
 """
 
 from __future__ import annotations
 
-import gc
-import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from functools import cache
 from io import FileIO
-from itertools import chain, repeat
-from multiprocessing import get_context
-from multiprocessing.context import BaseContext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from paribus.compare.recognise import Found, Seen, look, readings
 from paribus.errors import ParseError
-from paribus.inputs import open_regular
-from paribus.model import Case, Reading, Sample
+from paribus.inputs import not_plain, open_regular
 from paribus.readers import nvidia_topo
 from paribus.readers.known import readers
 from paribus.readers.launches import FAILED
@@ -33,24 +24,7 @@ from paribus.units import count
 MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
 
-MOST_WORKERS = 8
-SHARE = 8 << 20
-"""Bytes that are worth a process: some hundred thousand lines, a quarter second of reading."""
-
-GROUP = 1 << 20
-"""Bytes of files that are held at a time, those of one tool to be read one after the other."""
-
 FAILED_LAUNCH = "is of a launch that failed:"
-
-_PACKED = (
-    (b"\x1f\x8b", "is compressed: unpack first (gunzip)"),
-    (b"\x28\xb5\x2f\xfd", "is compressed: unpack first (unzstd)"),
-    (b"\xfd7zXZ", "is compressed: unpack first (unxz)"),
-    (b"BZh", "is compressed: unpack first (bunzip2)"),
-    (b"PK\x03\x04", "is an archive: unpack first (unzip)"),
-    (b"\xff\xfe", "is not UTF-8 but UTF-16"),
-    (b"\xfe\xff", "is not UTF-8 but UTF-16"),
-)
 
 
 class Held(NamedTuple):
@@ -71,74 +45,9 @@ def is_log(path: Path) -> bool:
 
 def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
     """Yield what each file holds, in their order; `files` are paths with their sizes in bytes."""
-    groups = list(_groups(files))
-    workers = min(
-        len(os.sched_getaffinity(0)), MOST_WORKERS, sum(size for _, size in files) // SHARE
-    )
-    done = 0
-    with _uncollected():
-        if workers > 1:
-            try:
-                with ProcessPoolExecutor(workers, _context(), gc.disable) as pool:
-                    for packed in pool.map(_read_packed, groups):
-                        yield from _unpacked(packed)
-                        done += 1
-            except (BrokenProcessPool, OSError):
-                pass  # no room for more processes: the rest is read here
-        yield from chain.from_iterable(map(_read_group, groups[done:]))
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the collector of cycles from going over all that was read: there are none in it."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if enabled:
-            gc.enable()
-
-
-def _context() -> BaseContext:
-    """Return how processes are started: forked where no thread can hold a lock.
-
-    To import the readers again takes longer.
-    """
-    alone = len([*Path("/proc/self/task").iterdir()]) == 1
-    return get_context("fork" if alone else "spawn")
-
-
-def _groups(files: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
-    """Yield the files, in their order, as many at a time as may be held."""
-    group: list[tuple[str, int]] = []
-    size = 0
-    for file in files:
-        if group and size + file[1] > GROUP:
-            yield group
-            group, size = [], 0
-        group.append(file)
-        size += file[1]
-    if group:
-        yield group
-
-
-# --- a group of files ------------------------------------------------------------------------
-
-
-def _read_group(files: Iterable[tuple[str, int]]) -> list[Held]:
-    """Return what files hold, in their order.
-
-    Those of one tool are read one after the other: going from reader to reader takes twice as long,
-    for the processor finds none of what it needs in its caches.
-    """
-    texts = [_text(path, size) for path, size in files]
-    held: list[Held] = [Held([], [])] * len(texts)
-    for at in sorted(range(len(texts)), key=lambda at: texts[at].seen.near):
-        text, seen, why = texts[at]
-        held[at] = Held([], [("", why)]) if why else Held(*readings(text, seen))
-    return held
+    for path, size in files:
+        text, seen, why = _text(path, size)
+        yield Held([], [("", why)]) if why else Held(*readings(text, seen))
 
 
 class _Text(NamedTuple):
@@ -168,9 +77,8 @@ def _opened(path: str, size: int) -> _Text:
         return _unread("is empty")
     with FileIO(open_regular(path)) as opened:
         raw = opened.read(HEAD)
-        for magic, why in _PACKED:
-            if raw.startswith(magic):
-                return _unread(why)
+        if other := not_plain(raw):
+            return _unread(f"is {other[0]} ({other[1]})")
         if b"\0" in raw:
             return _unread("is binary")
         text = plain(raw.decode(errors="replace"))
@@ -211,56 +119,3 @@ def _wiring(text: str) -> str:
     told = ", ".join(f"{n} {link}" for link, n in sorted(links.items())) or "no pair"
     gpus = count(int(facts["gpu.topology.gpus"]), "GPU")
     return f"is no benchmark but the wiring of {gpus} (nvidia-smi topo -m; pairs by link: {told})"
-
-
-# --- between processes -----------------------------------------------------------------------
-# As tuples of plain values, and what many launches share once: which metrics they have at which
-# cases. To send objects of our own takes several times as long.
-
-_Shape = tuple[tuple[str, ...], tuple[Case, ...], tuple[int, ...]]
-"""Of the samples of a reading: metrics, cases and batches."""
-
-
-def _read_packed(files: Iterable[tuple[str, int]]) -> tuple[list[Any], list[Any]]:
-    shapes: dict[_Shape, int] = {}
-    held = [
-        ([(one.part, one.date, *_packed(one.reading, shapes)) for one in held.found], held.problems)
-        for held in _read_group(files)
-    ]
-    return [(names, [case.items for case in at], batch) for names, at, batch in shapes], held
-
-
-def _packed(reading: Reading, shapes: dict[_Shape, int]) -> tuple[Any, ...]:
-    r = reading
-    metrics, cases, values, batches = zip(*r.samples, strict=True)
-    shape = shapes.setdefault((metrics, cases, batches), len(shapes))
-    flat = [value for several in values for value in several]
-    figures = flat if len(flat) == len(values) else values
-    return r.benchmark, r.version, r.parameters, r.ranks, shape, figures, r.facts, r.guards
-
-
-def _unpacked(packed: tuple[list[Any], list[Any]]) -> Iterator[Held]:
-    shapes = [(names, [Case(items) for items in at], batch) for names, at, batch in packed[0]]
-    for found, problems in packed[1]:
-        yield Held(
-            [Found(part, _reading(shapes, *one), date) for part, date, *one in found], problems
-        )
-
-
-def _reading(
-    shapes: Sequence[Any],
-    benchmark: str,
-    version: str,
-    said: Any,
-    ranks: int | None,
-    shape: int,
-    figures: Any,
-    facts: Any,
-    guards: Any,
-) -> Reading:
-    metrics, cases, batches = shapes[shape]
-    values = figures if isinstance(figures, tuple) else zip(figures, strict=True)
-    rows = zip(metrics, cases, values, batches, strict=True)
-    # Not by its own constructor: the process that made them has looked at the values.
-    samples = tuple(map(tuple.__new__, repeat(Sample), rows))
-    return Reading(benchmark, version, said, ranks, samples, facts, guards)

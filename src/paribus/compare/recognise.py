@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import pairwise, takewhile
-from typing import NamedTuple
+from itertools import accumulate, pairwise, takewhile
+from typing import TYPE_CHECKING, NamedTuple
 
 from paribus.errors import ParseError
 from paribus.model import Reading
 from paribus.readers.known import readers
 from paribus.readers.launches import FAILED
-from paribus.readers.phrases import Phrases
-from paribus.readers.text import HEAD
+from paribus.readers.text import HEAD, within
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.uint16]
 
 MOST_CUT = 16 << 20
 """Characters of a text up to which it is searched for several outputs, one after the other."""
@@ -39,14 +44,6 @@ def _marks() -> Mapping[str, tuple[str, ...]]:
     return found
 
 
-@cache
-def _phrases() -> Phrases:
-    return Phrases([*_marks(), *FAILED])
-
-
-_FAILED = Phrases(FAILED)
-
-
 class Seen(NamedTuple):
     """What a text shows before it is read: the marks of tools in its beginning.
 
@@ -59,14 +56,43 @@ class Seen(NamedTuple):
 
 def look(text: str) -> Seen:
     """Return what a text shows before it is read; it must be `plain`, for `readings` too."""
-    found = _phrases().within(text[:HEAD])
-    near = _marks_of(found)
-    clean = len(near) == len(found) and not (len(text) > HEAD and _FAILED.any_in(text))
-    return Seen(near, clean)
+    return Seen(_marks_in(text[:HEAD]), clean=not within(FAILED, text))
 
 
-def _marks_of(phrases: Sequence[str]) -> list[str]:
-    return [phrase for phrase in phrases if phrase in _marks()]
+def _marks_in(text: str) -> list[str]:
+    """Return the marks of tools in a text, in their own order.
+
+    Only those are searched for of which the text holds every pair of neighbouring bytes: a search
+    for each of 263 marks takes 98 ns per character of recorded logs, this 9.
+    """
+    import numpy as np
+
+    marks, pairs, begins = _pairs_of_marks()
+    present = np.zeros(1 << 16, dtype=bool)
+    present[_pairs(text)] = True
+    likely = np.flatnonzero(np.logical_and.reduceat(present[pairs], begins))
+    return within([marks[at] for at in likely.tolist()], text)
+
+
+@cache
+def _pairs_of_marks() -> tuple[tuple[str, ...], Ints, list[int]]:
+    """Return the marks, the pairs of one after those of the other, and where those of each begin.
+
+    A mark has two bytes at least.
+    """
+    import numpy as np
+
+    pairs = [_pairs(mark) for mark in _marks()]
+    begins = [0, *accumulate(map(len, pairs[:-1]))]
+    return tuple(_marks()), np.concatenate(pairs), begins
+
+
+def _pairs(text: str) -> Ints:
+    """Return every two neighbouring bytes of a text as one number."""
+    import numpy as np
+
+    raw = np.frombuffer(text.encode(errors="surrogatepass"), dtype=np.uint8).astype(np.uint16)
+    return raw[:-1] << np.uint16(8) | raw[1:]
 
 
 def tools(marks: Sequence[str]) -> list[str]:
@@ -89,7 +115,7 @@ def readings(text: str, seen: Seen) -> tuple[list[Found], list[tuple[str, str]]]
     """
     found, problems = _whole(text, seen.near, seen.clean)
     if problems and not found and len(text) <= MOST_CUT:
-        present = _marks_of(_phrases().within(text)) if len(text) > HEAD else seen.near
+        present = _marks_in(text) if len(text) > HEAD else seen.near
         for parts in _cuts(text, present):
             read = [
                 _whole(part, _within(part[:HEAD], present), seen.clean, number, line)

@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from paribus.drafts import draft_of
+from paribus.drafts import cache_directory, draft_of
 from paribus.errors import UserError
 from paribus.model import Command, Mpi
 from paribus.platform.local import Captured, LocalStation, capture
@@ -212,14 +212,6 @@ def _environment(family: Family, compiler: Path) -> dict[str, str]:
 
 
 # --- what is compiled -----------------------------------------------------------------------------
-
-
-def cache_directory() -> Path:
-    """Return where compiled programs are kept: $PARIBUS_CACHE, or the user's cache directory."""
-    if chosen := os.environ.get("PARIBUS_CACHE"):
-        return Path(chosen).absolute()
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base).absolute() / "paribus"
 
 
 def native_sources() -> Path:

@@ -9,15 +9,14 @@ from typing import NoReturn
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import CTIME, date
 from paribus.readers.figures import count, counts, figure, inverse, near
-from paribus.readers.phrases import Phrases
 from paribus.readers.reader import Reader
-from paribus.readers.text import columns, line_at, line_of, once, refuse
+from paribus.readers.text import columns, line_at, line_of, once, refuse, within
 
 ENDLESS = -1
 """The number of steps that means: until -maxh is over."""
 
 _SIGNAL, _FATAL = " signal, stopping ", "\nFatal error:"
-_FAILED = Phrases((_SIGNAL, _FATAL))
+_FAILED = (_SIGNAL, _FATAL)
 _APPENDED = "\nRestarting from checkpoint, appending "
 _BEGIN = ":-) GROMACS - gmx mdrun,"
 _TITLE = re.compile(
@@ -49,7 +48,7 @@ def read(text: str) -> Reading:
     Without the wall time where the input asked for steps without an end: -maxh set it then.
     """
     begin = _title(text)
-    failed = _FAILED.within(text)
+    failed = within(_FAILED, text)
     if _SIGNAL in failed:
         at = text.find(_SIGNAL)
         refuse("mdrun was ended by a signal before its last step", line_of(text, at))

@@ -10,7 +10,7 @@ from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.perftest import VERSIONS
 from paribus.readers.perftest_text import COMPLAINTS, bandwidth_rows, heading, parameters_of
 from paribus.readers.reader import Reader
-from paribus.readers.text import line_at, line_of, once, refuse
+from paribus.readers.text import line_at, line_of, once, refuse, within
 
 _LINE = re.compile(r"^\[incast ([1-9][0-9]*+/[0-9]++ [1-9][0-9]*+)\] ?(.*)", re.M)
 _BEGIN = "[incast of "
@@ -43,7 +43,7 @@ def read(text: str) -> Reading:
     done = dict.fromkeys(who.partition(" ")[2] for who in said)
     if title and set(title[2].split()) != done.keys():
         refuse(f"of {title[2]} queue pairs there are {' and '.join(sorted(done, key=int))}")
-    complaints = COMPLAINTS.within(text)
+    complaints = within(COMPLAINTS, text)
     samples: list[Sample] = []
     guards: list[str] = []
     settings: dict[str, Scalar] = {}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from paribus.readers.phrases import Phrases
-from paribus.readers.text import line_at, line_of, refuse
+from paribus.readers.text import line_at, line_of, refuse, within
 
 FAILED = (
     "There are not enough slots available",
@@ -29,11 +28,8 @@ FAILED = (
 """What launchers, MPI libraries and resource managers say of a launch that failed."""
 
 
-_FAILED = Phrases(FAILED)
-
-
 def check_launch(text: str) -> None:
     """Raise ParseError where a launcher, an MPI library or a resource manager says it failed."""
-    if said := _FAILED.within(text):
+    if said := within(FAILED, text):
         at = text.find(said[0])
         refuse(f"the launch failed: {line_at(text, at).strip()[:160]!r}", line_of(text, at))

@@ -13,8 +13,7 @@ from itertools import islice
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count
-from paribus.readers.phrases import Phrases
-from paribus.readers.text import line_at, line_of, refuse
+from paribus.readers.text import line_at, line_of, refuse, within
 
 TO_MIB = {"MB/sec": 1.0, "MiB/sec": 1.0, "Gb/sec": 1e9 / 8 / 2**20}
 SAID = {
@@ -66,17 +65,15 @@ _RULE = "\n" + "-" * 40
 _CLOCK = "Conflicting CPU frequency values detected:"
 """What perftest says inside its table: its clock is the CPU's, whose speed it takes for fixed."""
 
-COMPLAINTS = Phrases(
-    (
-        "Unable to find the Infiniband/RoCE device",
-        "Couldn't ",
-        "Unable to ",
-        "Failed to ",
-        "Failed status ",
-        "Completion with error",
-        "Problems with warm up",
-        "ERROR",
-    )
+COMPLAINTS = (
+    "Unable to find the Infiniband/RoCE device",
+    "Couldn't ",
+    "Unable to ",
+    "Failed to ",
+    "Failed status ",
+    "Completion with error",
+    "Problems with warm up",
+    "ERROR",
 )
 
 DISORDER = "minimum, median, mean, percentiles and maximum are out of order"
@@ -86,7 +83,7 @@ Row = tuple[int, int, float, float, float]
 
 def of_text(program: str, verb: str, kind: str, text: str) -> Reading:
     """Return what one of the programs printed; raises ParseError with the line."""
-    title, settings, at = heading(text, COMPLAINTS.within(text))
+    title, settings, at = heading(text, within(COMPLAINTS, text))
     if (title[1], title[3]) != (verb, kind):
         refuse(f"{title[0].strip()!r} is not {program}'s", line_of(text, title.start(1)))
     parameters = parameters_of(settings, bidirectional=bool(title[2]))

@@ -12,11 +12,10 @@ from paribus.model import (
 )
 from paribus.readers.dates import date
 from paribus.readers.figures import counts, figure
-from paribus.readers.phrases import Phrases
 from paribus.readers.reader import Reader
-from paribus.readers.text import columns, line_at, line_of, once, refuse
+from paribus.readers.text import columns, line_at, line_of, once, refuse, within
 
-_FAILED = Phrases(("ImportError:", "ModuleNotFoundError:", "Traceback (most recent call last)"))
+_FAILED = ("ImportError:", "ModuleNotFoundError:", "Traceback (most recent call last)")
 _PROOFS = (
     "driver beginning... now importing modules",
     "driver finished importing all modules... visiting all module functions",
@@ -42,7 +41,7 @@ _SIZE = re.compile(r"\nSize of aggregate ([a-z ]+) of shared libraries: (\S+)[ \
 
 def read(text: str) -> Reading:
     """Return what Pynamic printed; a summary of the build may stand beside it."""
-    if failed := _FAILED.within(text):
+    if failed := within(_FAILED, text):
         at = min(map(text.find, failed))
         refuse(f"Pynamic failed: {line_at(text, at).strip()[:120]!r}", line_of(text, at))
     titles = _TITLE.findall(f"\n{text}")

@@ -9,9 +9,8 @@ from itertools import pairwise
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, counts, figure, figures, near
-from paribus.readers.phrases import Phrases
 from paribus.readers.reader import Reader
-from paribus.readers.text import columns, line_at, line_of, once, refuse
+from paribus.readers.text import columns, line_at, line_of, once, refuse, within
 
 # 1. Our own convention: docs/benchmarks.md, "Images per second".
 OURS = "paribus-throughput begin "
@@ -51,7 +50,7 @@ _LOGGED = re.compile(
 )
 IMAGENET = "Epoch: [0]["
 _TRACEBACK = "Traceback (most recent call last)"
-_KNOWN = Phrases((_TRACEBACK, OURS, SYNTHETIC, TORCHVISION, DLLOGGER))
+_KNOWN = (_TRACEBACK, OURS, SYNTHETIC, TORCHVISION, DLLOGGER)
 MARKS = (OURS, SYNTHETIC, "Start training\n", TORCHVISION, " - PARAMETER ", DLLOGGER, IMAGENET)
 """What shows each kind; torchvision's and dllogger's begin with a line that comes once."""
 
@@ -63,7 +62,7 @@ _SETTING = re.compile(r"\b(\w+) : ([\w.+-]+)")
 
 def read(text: str) -> Reading:
     """Return the images per second of all ranks together, interval by interval."""
-    known = _KNOWN.within(text)
+    known = within(_KNOWN, text)
     if _TRACEBACK in known:
         refuse("the script ended with a Python traceback", line_of(text, text.find(_TRACEBACK)))
     kinds = {OURS: _ours, SYNTHETIC: _synthetic, TORCHVISION: _torchvision, DLLOGGER: _dllogger}

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import date
 from paribus.readers.figures import count, counts, figure
-from paribus.readers.phrases import Phrases
 from paribus.readers.reader import Reader
-from paribus.readers.text import columns, line_at, line_of, once, refuse
+from paribus.readers.text import columns, line_at, line_of, once, refuse, within
 
 BUSY = 0.85
 """CPU time over wall time below which ranks are said to have waited. On a 2-core AMD EPYC KVM
@@ -18,7 +17,7 @@ guest 0.92 and 0.97 undisturbed, 0.35 in a launch 6.6 times slower (2026-11-21).
 
 _ERROR, _NOT = "Error in routine", "convergence NOT achieved"
 _TIMEOUT = "Maximum CPU time exceeded"
-_FAILED = Phrases((_ERROR, _NOT, _TIMEOUT))
+_FAILED = (_ERROR, _NOT, _TIMEOUT)
 # A clock of the end: between iterations for one exchange and for the next (PW/src/electrons.f90).
 _EXCHANGE = "     aceinit      :"
 # Up to 6.2 with the revision, of which a version had many.
@@ -109,7 +108,7 @@ def _without_others(text: str, start: int) -> str:
 
 def _check_end(text: str) -> None:
     """Refuse a calculation that says it failed, or that does not say it has ended well."""
-    failed = _FAILED.within(text)
+    failed = within(_FAILED, text)
     if _ERROR in failed:
         at = text.find(_ERROR)
         why = line_at(text, text.find("\n", at) + 1).strip()

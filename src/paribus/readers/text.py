@@ -100,6 +100,11 @@ def columns(text: str, pattern: re.Pattern[str]) -> dict[str, list[str]]:
     }
 
 
+def within(phrases: Sequence[str], text: str) -> list[str]:
+    """Return those of the phrases that are in `text`, in their own order."""
+    return [phrase for phrase in phrases if phrase in text]
+
+
 def line_of(text: str, at: int) -> int:
     """Return the number, from 1, of the line that holds position `at`."""
     return text.count("\n", 0, at) + 1

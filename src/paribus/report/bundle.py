@@ -6,17 +6,12 @@ import contextlib
 import os
 from pathlib import Path
 
+from paribus.drafts import cache_directory
 from paribus.trust import make_directory, why_not
 
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 END = "\n// end of bundle\n"
 """The last line of a bundle that was written to its end."""
-
-
-def cache_directory() -> Path:
-    """Return where Paribus keeps what it can make again: $XDG_CACHE_HOME/paribus."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if base else Path.home() / ".cache") / "paribus"
 
 
 def javascript(cache: Path | None = None) -> str:

@@ -16,9 +16,8 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-
-from paribus.stats.crossings import GRID, NONE_EARLIER
+from functools import cache, lru_cache
+from importlib.resources import files
 
 LOOKS = (8, 12, 18, 27, 40, 60)
 """Complete blocks after which the evidence is weighed, each about half as many again."""
@@ -121,7 +120,7 @@ def any_look_p(p: float, at: Sequence[int]) -> float:
     if len(at) == 1:
         return p
     at = tuple(at)
-    cell = bisect_right(GRID, p) - 1
+    cell = bisect_right(_table()[0], p) - 1
     together = min(_crossing(p, at, cell), _at_grid(at)[cell + 1])
     every, last = LOOKS + LONGER, len(at) - 1
     if last < len(every) and at[:-1] == every[:last] and at[-1] <= every[last]:
@@ -156,22 +155,36 @@ def _at_grid(at: tuple[int, ...]) -> tuple[float, ...]:
 
     A chance that is true of a larger p is an upper limit for a smaller one: so it only rises.
     """
+    grid, _ = _table()
     falling = [math.inf]
-    for cell in reversed(range(len(GRID))):
-        falling.append(min(_crossing(GRID[cell], at, cell), falling[-1]))
+    for cell in reversed(range(len(grid))):
+        falling.append(min(_crossing(grid[cell], at, cell), falling[-1]))
     return tuple(reversed(falling))
 
 
 def _crossing(p: float, at: tuple[int, ...], cell: int) -> float:
     """Return the sum over looks of P(crosses `p` there) P(at no earlier look | crosses there)."""
+    _, none_earlier = _table()
     total, reachable = 0.0, False
     for look, n in enumerate(at):
         crosses = chance_at_most(n, p)
         # Before the first look that can cross at all, "no earlier look" is certain.
-        row = NONE_EARLIER[min(look, len(NONE_EARLIER) - 1)]
-        total += crosses * (row[cell] / 1000 if reachable and cell >= 0 else 1.0)
+        if reachable and cell >= 0:
+            crosses_first = none_earlier[min(look, len(none_earlier)) - 1][cell] / 1000
+            total += crosses * crosses_first
+        else:
+            total += crosses
         reachable = reachable or crosses > 0
     return total
+
+
+@cache
+def _table() -> tuple[tuple[float, ...], tuple[tuple[int, ...], ...]]:
+    """Return the levels of crossings.toml, and for each look but the first its thousandths."""
+    import tomllib
+
+    table = tomllib.loads((files("paribus.stats") / "crossings.toml").read_text(encoding="utf-8"))
+    return tuple(table["grid"]), tuple(map(tuple, table["none_earlier"].values()))
 
 
 def chance_at_most(n: int, p: float) -> float:

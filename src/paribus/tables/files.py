@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.errors import UserError
-from paribus.inputs import open_regular
+from paribus.inputs import not_plain, open_regular
 from paribus.tables import faults
 from paribus.tables.table import ALSO_CALLED, COLUMNS, Source, Table, build, shown
 from paribus.units import format_bytes
@@ -42,9 +42,8 @@ def read(path: Path, arm: str = "") -> Source:
     if start.startswith(b"PAR1"):
         return _parquet(path, arm)
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    for magic, what, fix in _OTHERS:
-        if start.startswith(magic):
-            raise UserError(f"is {what}", place=faults.name(path), fix=fix)
+    if other := not_plain(start):
+        raise UserError(f"is {other[0]}", place=faults.name(path), fix=other[1])
     if path.suffix.lower() in (".parquet", ".pq"):
         raise UserError(
             "is not Parquet: it does not begin with PAR1", place=faults.name(path), fix=_FORMATS
@@ -71,13 +70,6 @@ def read_tables(paths: Sequence[Path]) -> Table:
 
 
 _FORMATS = "give a table as CSV, Parquet or JSON Lines"
-_OTHERS = (
-    (b"\x1f\x8b", "compressed", "unpack it first: gunzip"),
-    (b"\x28\xb5\x2f\xfd", "compressed", "unpack it first: unzstd"),
-    (b"PK\x03\x04", "a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
-    (b"\xff\xfe", "not UTF-8 but UTF-16", "save it as UTF-8"),
-    (b"\xfe\xff", "not UTF-8 but UTF-16", "save it as UTF-8"),
-)
 
 
 def _start(path: Path) -> bytes:
@@ -164,9 +156,7 @@ def _csv(path: Path, arm: str) -> Source:
     try:
         table = arrow_csv.read_csv(
             path,
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=delimiter, newlines_in_values=_has_quotes(path)
-            ),
+            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=types,
                 include_columns=list(known),
@@ -214,15 +204,6 @@ def _cells(text: str, delimiter: str) -> list[str]:
         return next(csv.reader([text], delimiter=delimiter), [""])
     except csv.Error:
         return [text]
-
-
-def _has_quotes(path: Path) -> bool:
-    """Return whether a cell may hold a line break: only then must rows be found one by one."""
-    with path.open("rb") as file:
-        while block := file.read(1 << 22):
-            if b'"' in block:
-                return True
-    return False
 
 
 # --- Parquet ---
@@ -284,21 +265,13 @@ def _json_lines(path: Path, arm: str) -> Source:
 
     first = _scan(path)
     names = list(dict.fromkeys(name for record in first for name in record))
-    known, ignored = _known(names, path)
-    schema, nested = [], False
-    for name in dict.fromkeys((*known, *COLUMNS, *ALSO_CALLED)):
-        column = ALSO_CALLED.get(name, name)
-        example = next((r[name] for r in first if r.get(name) is not None), None)
-        if column == "case" and isinstance(example, dict):
-            nested = True
-            continue
-        number = isinstance(example, int | float) and not isinstance(example, bool)
-        whole = number and all(isinstance(r.get(name), int | None) for r in first)
-        kind = pa.int64() if whole else pa.float64() if number else pa.string()
-        kind = pa.float64() if column in ("value", "time") and number else kind
-        if column in ("value", *_NAMES):
-            kind = pa.float64() if column == "value" else pa.string()
-        schema.append((name, kind))
+    _, ignored = _known(names, path)
+    known = {name: ALSO_CALLED.get(name, name) for name in (*COLUMNS, *ALSO_CALLED)}
+    examples = {n: [r[n] for r in first if r.get(n) is not None] for n in known}
+    nested = any(isinstance(example, dict) for example in examples["case"][:1])
+    schema = [
+        (name, _arrow_type(name, examples[name])) for name in known if name != "case" or not nested
+    ]
 
     def place(row: int) -> str:
         return faults.json_place(path, row)
@@ -313,16 +286,22 @@ def _json_lines(path: Path, arm: str) -> Source:
         )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise faults.of_json(path, known, str(error)) from error
-    late = [n for n in table.column_names if n not in known and _is_late(n, table, known)]
-    known |= {name: ALSO_CALLED.get(name, name) for name in late}
+    # A column may begin below the lines that were looked at.
+    filled = [n for n in table.column_names if table.column(n).null_count < table.num_rows]
+    known, _ = _known([n for n in known if n in filled or n in names], path)
     return _source(path, arm, known, ignored, table, place)
 
 
-def _is_late(name: str, table: Any, known: Mapping[str, str]) -> bool:
-    """Return whether a column that the first lines did not have has values further down."""
-    column = ALSO_CALLED.get(name, name)
-    filled = table.column(name).null_count < table.num_rows
-    return column in COLUMNS and column not in known.values() and filled
+def _arrow_type(name: str, examples: Sequence[Any]) -> Any:
+    """Return the type of a column, of which these are the first cells."""
+    import pyarrow as pa
+
+    kinds = set(map(type, examples))
+    if name == "value" or (name == "time" and kinds and kinds <= {int, float}):
+        return pa.float64()
+    if name in _NAMES or not kinds or not kinds <= {int, float}:
+        return pa.string()
+    return pa.int64() if kinds == {int} else pa.float64()
 
 
 def _scan(path: Path) -> list[dict[str, Any]]:

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-DENSE = 1 << 24
-"""Possible groups up to which they are counted in an array of that length, beyond by sorting."""
-
 
 def number(columns: Sequence[tuple[Any, int]]) -> tuple[Ints, Ints]:
     """Return the group of every row, counted from 0, and the first row of every group.
@@ -32,15 +29,8 @@ def number(columns: Sequence[tuple[Any, int]]) -> tuple[Ints, Ints]:
             size = len(unique)
         key = key * bound + codes
         size *= bound
-    if size > DENSE:
-        _, first, groups = np.unique(key, return_index=True, return_inverse=True)
-        return groups.astype(np.int64), first.astype(np.int64)
-    present = np.zeros(size, dtype=bool)
-    present[key] = True
-    groups = (np.cumsum(present, dtype=np.int32) - 1)[key]
-    begins: Ints = np.empty(int(present.sum()), dtype=np.int64)
-    begins[groups[::-1]] = np.arange(len(groups) - 1, -1, -1)
-    return groups.astype(np.int64), begins
+    _, first, groups = np.unique(key, return_index=True, return_inverse=True)
+    return groups.astype(np.int64), first.astype(np.int64)
 
 
 def repeated(groups: Ints, count: int) -> tuple[int, int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from paribus.tables.groups import least, number
@@ -123,20 +123,17 @@ def _gaps(block: Ints, starts: Any, arms: int) -> Any:
 def _only(table: Table, rows: Ints) -> Table:
     """Return a table of some rows; their launches are in blocks now, so they need no name."""
 
-    def part(column: Labels) -> Labels:
-        return Labels(column.codes[rows], column.names)
-
-    return replace(
-        table,
-        arm=part(table.arm),
-        benchmark=part(table.benchmark),
-        metric=part(table.metric),
-        case=part(table.case),
-        values=table.values[rows],
-        times=None if table.times is None else table.times[rows],
-        launch=None,
-        sample=None if table.sample is None else part(table.sample),
-        unit=None,
-        better=None,
-        place=lambda row: table.place(int(rows[row])),
-    )
+    columns = {field.name: getattr(table, field.name) for field in fields(table)}
+    kept: dict[str, Any] = {
+        name: Labels(column.codes[rows], column.names)
+        for name, column in columns.items()
+        if isinstance(column, Labels)
+    }
+    kept |= {
+        "values": table.values[rows],
+        "launch": None,
+        "place": lambda r: table.place(int(rows[r])),
+    }
+    if table.times is not None:
+        kept["times"] = table.times[rows]
+    return replace(table, **kept)

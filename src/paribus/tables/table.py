@@ -150,18 +150,12 @@ def _check_columns(sources: Sequence[Source]) -> None:
             hint = f"did you mean {shown(meant[0])}? Call it {name!r}" if meant else _needed(name)
             raise UserError(f"has no column {name!r}", place=source.name, fix=hint)
         for name in OPTIONAL:
-            if name not in source.columns and name in sources[0].columns:
-                raise UserError(
-                    f"has no column {name!r}, but {sources[0].name} has one",
-                    place=source.name,
-                    fix="give all files the same columns",
-                )
-            if name in source.columns and name not in sources[0].columns:
-                raise UserError(
-                    f"has a column {name!r}, but {sources[0].name} has none",
-                    place=source.name,
-                    fix="give all files the same columns",
-                )
+            here, there = (name in one.columns for one in (source, sources[0]))
+            if here != there:
+                has = f"has a column {name!r}, but {sources[0].name} has none"
+                lacks = f"has no column {name!r}, but {sources[0].name} has one"
+                fix = "give all files the same columns"
+                raise UserError(has if here else lacks, place=source.name, fix=fix)
         if not source.rows:
             raise UserError("has no rows", place=source.name, fix="nothing can be compared")
 
@@ -218,9 +212,9 @@ def _encoded(column: Any, source: Source, name: str) -> tuple[Codes, list[str]]:
     import numpy as np
     import pyarrow as pa
 
+    if pa.types.is_struct(column.type) and name == "case":
+        column = _texts(column, source)
     kind = column.type
-    if pa.types.is_struct(kind) and name == "case":
-        return _encoded_struct(column, source)
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         refuse(f"holds {shown(kind)}, not names", source.place(0), name, "write it as text")
     if not pa.types.is_dictionary(kind):
@@ -231,23 +225,18 @@ def _encoded(column: Any, source: Source, name: str) -> tuple[Codes, list[str]]:
     return np.concatenate(chunks), [_name(value) for value in names]
 
 
-def _encoded_struct(column: Any, source: Source) -> tuple[Codes, list[str]]:
-    """Return codes and names of a column of JSON objects: "bytes=8, ranks=2"."""
-    import numpy as np
+def _texts(column: Any, source: Source) -> Any:
+    """Return a column of objects as texts: "bytes=8, ranks=2"."""
+    import pyarrow as pa
 
-    keys = [field.name for field in column.type]
-    parts = [_encoded(child, source, "parameter of case") for child in column.flatten()]
-    rows = np.stack([codes for codes, _ in parts], axis=1)
-    unique, codes = np.unique(rows, axis=0, return_inverse=True)
-    names = [
-        ", ".join(
-            f"{key}={parts[i][1][code]}"
-            for i, (key, code) in enumerate(zip(keys, row, strict=True))
-            if code >= 0
-        )
-        for row in unique.tolist()
+    if nested := [field.type for field in column.type if pa.types.is_nested(field.type)]:
+        cause = f"has a parameter that holds {shown(nested[0])}, not names"
+        refuse(cause, source.place(0), "case", "write it as text")
+    texts = [
+        case and ", ".join(f"{k}={_name(v)}" for k, v in case.items() if v is not None)
+        for case in column.to_pylist()
     ]
-    return codes.astype(np.int32).ravel(), names
+    return pa.chunked_array([texts], pa.string())
 
 
 def _name(value: object) -> str:
