@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from paribus.model import Case, Facts, Launch, Metric, State, Study
+from paribus.reasons import Reason
+from paribus.words import verdicts
 
 
 class Word(StrEnum):
@@ -39,17 +41,24 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a comparison says against a margin, in one word, with the sentence that explains it.
+    """What a comparison says against a margin: one word, and the code of the reason for it.
 
-    With `size_known` False only the word stands, not the ratio: too many launches were cut off
-    by the time limit for "by how much".
+    `figures` are what the reason rests on; docs/report.md lists them by code. With `size_known`
+    False only the word stands, not the ratio: too many launches were cut off by the time limit
+    for "by how much".
     """
 
     word: Word
-    reason: str
+    code: Reason
     final: bool
     blocks_needed: int | None = None
     size_known: bool = True
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """Return the sentence for people; nothing is to be decided on it."""
+        return verdicts.sentence(self.code, self.figures, size_known=self.size_known)
 
 
 @dataclass(frozen=True, slots=True)

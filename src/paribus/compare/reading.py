@@ -20,7 +20,7 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from paribus.compare.recognise import Found, Seen, look, readings
+from paribus.compare.recognise import Found, Problem, Seen, look, readings
 from paribus.errors import ParseError
 from paribus.inputs import open_regular
 from paribus.model import Case, Reading, Sample
@@ -28,7 +28,8 @@ from paribus.readers import nvidia_topo
 from paribus.readers.known import readers
 from paribus.readers.launches import FAILED
 from paribus.readers.text import HEAD, line_at, plain
-from paribus.units import count
+from paribus.reasons import Unreadable
+from paribus.units import count, format_bytes
 
 MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
@@ -40,24 +41,22 @@ SHARE = 8 << 20
 GROUP = 1 << 20
 """Bytes of files that are held at a time, those of one tool to be read one after the other."""
 
-FAILED_LAUNCH = "is of a launch that failed:"
-
 _PACKED = (
-    (b"\x1f\x8b", "is compressed: unpack first (gunzip)"),
-    (b"\x28\xb5\x2f\xfd", "is compressed: unpack first (unzstd)"),
-    (b"\xfd7zXZ", "is compressed: unpack first (unxz)"),
-    (b"BZh", "is compressed: unpack first (bunzip2)"),
-    (b"PK\x03\x04", "is an archive: unpack first (unzip)"),
-    (b"\xff\xfe", "is not UTF-8 but UTF-16"),
-    (b"\xfe\xff", "is not UTF-8 but UTF-16"),
+    (b"\x1f\x8b", Unreadable.COMPRESSED, "gunzip"),
+    (b"\x28\xb5\x2f\xfd", Unreadable.COMPRESSED, "unzstd"),
+    (b"\xfd7zXZ", Unreadable.COMPRESSED, "unxz"),
+    (b"BZh", Unreadable.COMPRESSED, "bunzip2"),
+    (b"PK\x03\x04", Unreadable.ARCHIVE, "unzip"),
+    (b"\xff\xfe", Unreadable.UTF_16, ""),
+    (b"\xfe\xff", Unreadable.UTF_16, ""),
 )
 
 
 class Held(NamedTuple):
-    """What a file holds, and what it holds that was refused: the tool ("": none), and why."""
+    """What a file holds, and what of it was not read, and why."""
 
     found: list[Found]
-    problems: list[tuple[str, str]]
+    problems: list[Problem]
 
 
 def is_log(path: Path) -> bool:
@@ -137,7 +136,7 @@ def _read_group(files: Iterable[tuple[str, int]]) -> list[Held]:
     held: list[Held] = [Held([], [])] * len(texts)
     for at in sorted(range(len(texts)), key=lambda at: texts[at].seen.near):
         text, seen, why = texts[at]
-        held[at] = Held([], [("", why)]) if why else Held(*readings(text, seen))
+        held[at] = Held([], [why]) if why else Held(*readings(text, seen))
     return held
 
 
@@ -146,7 +145,7 @@ class _Text(NamedTuple):
 
     text: str
     seen: Seen
-    why: str
+    why: Problem | None
 
 
 def _text(path: str, size: int) -> _Text:
@@ -154,44 +153,44 @@ def _text(path: str, size: int) -> _Text:
     try:
         return _opened(path, size)
     except OSError as error:
-        return _unread(f"cannot be read: {error.strerror}")
+        return _unread(Unreadable.CANNOT_BE_READ, error.strerror or "")
 
 
-def _unread(why: str) -> _Text:
-    return _Text("", Seen([], clean=False), why)
+def _unread(code: Unreadable, detail: str = "") -> _Text:
+    return _Text("", Seen([], clean=False), Problem(code, detail))
 
 
 def _opened(path: str, size: int) -> _Text:
     if size > MOST_BYTES:
-        return _unread(f"is larger than {MOST_BYTES >> 20} MiB")
+        return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_BYTES))
     if not size:
-        return _unread("is empty")
+        return _unread(Unreadable.EMPTY)
     with FileIO(open_regular(path)) as opened:
         raw = opened.read(HEAD)
-        for magic, why in _PACKED:
+        for magic, code, tool in _PACKED:
             if raw.startswith(magic):
-                return _unread(why)
+                return _unread(code, tool)
         if b"\0" in raw:
-            return _unread("is binary")
+            return _unread(Unreadable.BINARY)
         text = plain(raw.decode(errors="replace"))
         seen = look(text)
         if not seen.near:
-            return _unread(_no_tool(text))
+            return _unread(*_no_tool(text))
         if size > len(raw):
             raw += opened.read(size - len(raw)) or b""  # what is written meanwhile is not read
             text = plain(raw.decode(errors="replace"))
             seen = look(text)
-    return _Text(text, seen, "")
+    return _Text(text, seen, None)
 
 
-def _no_tool(text: str) -> str:
+def _no_tool(text: str) -> tuple[Unreadable, str]:
     """Return why a text is of no tool: a launch may have failed before its tool said its name."""
     if nvidia_topo.recognise(text):
         return _wiring(text)
     found = [at for said in _failures() if (at := text.find(said)) >= 0]
     if not found:
-        return "is no output of a tool that is known here"
-    return f"{FAILED_LAUNCH} {line_at(text, min(found)).strip()[:160]!r}"
+        return Unreadable.UNKNOWN_TOOL, ""
+    return Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160]
 
 
 @cache
@@ -201,16 +200,16 @@ def _failures() -> tuple[str, ...]:
     return (*FAILED, *dict.fromkeys(tools))
 
 
-def _wiring(text: str) -> str:
+def _wiring(text: str) -> tuple[Unreadable, str]:
     """Return how many pairs of GPUs and adapters each kind of link joins."""
     try:
         facts = nvidia_topo.read(text)
     except ParseError as error:
-        return f"is a damaged output of nvidia-smi topo -m: {error.cause}"
+        return Unreadable.WIRING_DAMAGED, error.cause
     links = Counter(str(v) for k, v in facts.items() if k != "gpu.topology.gpus")
     told = ", ".join(f"{n} {link}" for link, n in sorted(links.items())) or "no pair"
     gpus = count(int(facts["gpu.topology.gpus"]), "GPU")
-    return f"is no benchmark but the wiring of {gpus} (nvidia-smi topo -m; pairs by link: {told})"
+    return Unreadable.WIRING, f"{gpus} (nvidia-smi topo -m; pairs by link: {told})"
 
 
 # --- between processes -----------------------------------------------------------------------

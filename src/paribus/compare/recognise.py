@@ -13,6 +13,7 @@ from paribus.readers.known import readers
 from paribus.readers.launches import FAILED
 from paribus.readers.phrases import Phrases
 from paribus.readers.text import HEAD
+from paribus.reasons import Unreadable
 
 MOST_CUT = 16 << 20
 """Characters of a text up to which it is searched for several outputs, one after the other."""
@@ -27,6 +28,14 @@ class Found(NamedTuple):
     part: int
     reading: Reading
     date: tuple[float, bool] | None
+
+
+class Problem(NamedTuple):
+    """What was not read, and why; `tool` if one was recognised in it."""
+
+    code: Unreadable
+    detail: str = ""
+    tool: str = ""
 
 
 @cache
@@ -81,8 +90,8 @@ def _order() -> Mapping[str, int]:
     return {name: at for at, name in enumerate(names)}
 
 
-def readings(text: str, seen: Seen) -> tuple[list[Found], list[tuple[str, str]]]:
-    """Return what a text holds, and what it holds of a tool that was refused: tool and sentence.
+def readings(text: str, seen: Seen) -> tuple[list[Found], list[Problem]]:
+    """Return what a text holds, and what it holds of a tool that was refused.
 
     `seen` is what `look` says of the text. A reader refuses two outputs in one; then they are cut
     apart where an output begins, and each must prove itself.
@@ -105,7 +114,7 @@ def readings(text: str, seen: Seen) -> tuple[list[Found], list[tuple[str, str]]]
 
 def _whole(
     text: str, near: Sequence[str], clean: bool, part: int = 0, before: int = 0
-) -> tuple[list[Found], list[tuple[str, str]]]:
+) -> tuple[list[Found], list[Problem]]:
     """Return what the readers of a text read, and what they refuse; it follows `before` lines.
 
     `clean`: no launcher says in it that its launch failed.
@@ -121,10 +130,14 @@ def _whole(
             found.append(Found(part, reading, reader.started(text)))
         except ParseError as error:
             line = f", line {before + error.line}" if error.line else ""
-            problems.append((tool, f"{tool}: {error.cause}{line}"))
+            problems.append(_refused(tool, f"{error.cause}{line}"))
         except Exception as error:  # a reader's own fault costs its file, not the comparison
-            problems.append((tool, f"{tool}: not understood ({type(error).__name__}: {error})"))
+            problems.append(_refused(tool, f"not understood ({type(error).__name__}: {error})"))
     return found, problems
+
+
+def _refused(tool: str, why: str) -> Problem:
+    return Problem(Unreadable.REFUSED, f"{tool}: {why}", tool)
 
 
 def _within(head: str, present: Sequence[str]) -> list[str]:
