@@ -193,7 +193,7 @@ def points(
                 Point(
                     number, block, label, arm, start + step * len(made), state,
                     level * (1.4 if odd else 1) if state is State.OK else None,
-                    "outlying: 1.4 times this arm's usual level" if odd else "",
+                    1.4 if odd else None,
                 )
             )  # fmt: skip
     return tuple(made)
@@ -291,6 +291,7 @@ def two_arms() -> Judgement:
                 "launches of the same arm resemble their neighbours (rank autocorrelation 0.61); "
                 "pairs cancel it.", ("latency",), "",
                 {"autocorrelation": 0.61, "lags": [(1, 0.011), (2, 0.013), (4, 0.017)]},
+                names_benchmarks=False,
             ),
             Notice(
                 "order effect", "note",

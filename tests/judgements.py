@@ -260,6 +260,7 @@ def sessions() -> Judgement:
                     "than two lines of a narrow terminal, because it names every case of the "
                     "benchmark by its size in bytes: 8, 32, 128, 512, 2048, 8192 and so on.",
                     ("latency",),
+                    names_benchmarks=False,
                 )
                 for n in range(11)
             ),
@@ -320,7 +321,7 @@ def hostile() -> Judgement:
         cases=(*cases, replace(cases[0], case=Case.of(**{HOSTILE: HOSTILE}))),
         tallies=(Tally(label, arms[1].name, 12, 1, 0, 0, HOSTILE),),
         points=tuple(
-            replace(p, flag=HOSTILE if p.flag else "")
+            replace(p, disturbed=(HOSTILE,) if p.flag else ())
             for p in points(label, {arms[0].name: 1.0, arms[1].name: 1.2}, broken=(3,))
         ),
         differences=(Difference(HOSTILE, arms[1].name, HOSTILE, HOSTILE, "unexplained"),),

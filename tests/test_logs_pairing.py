@@ -388,3 +388,14 @@ def test_names_pair_each_log_with_its_namesake_once(
     ratio = found.headlines[0].comparison
     assert ratio is not None
     assert ratio.ratio == 1.0, "a log stands beside another than its namesake"
+
+
+def test_the_sentence_names_what_is_paired_in_another_way_too(tmp_path: Path) -> None:
+    a, b = in_turns(tmp_path, 1.3)
+    for folder in (a, b):
+        text = (FIXTURES / "osu_bibw" / "good-shm.out").read_text()
+        write(folder, {"bidirectional.log": text})
+    found = judged(a, b)
+    assert words_of(found) == {"osu_latency": "slower", "osu_bibw": "withheld"}
+    assert found.sentence.startswith("b is slower in osu_latency (")
+    assert found.sentence.endswith("; b has its verdict withheld in osu_bibw.")

@@ -248,11 +248,24 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         cases=together("cases"),
         pairs=together("pairs"),
         points=tuple(points),
-        notices=tuple({n.text: n for part in parts for n in part.notices}.values()),
+        notices=_once([n for part in parts for n in part.notices]),
         started=begin,
         wall_s=points[-1].at_s if points else 0.0,
         looks=tuple(sorted({look for part in parts for look in part.looks})),
     )
+
+
+def _once(notices: Sequence[Notice]) -> tuple[Notice, ...]:
+    """Return notices without those that say the same of the same benchmarks; the last one stays."""
+    kept: list[Notice] = []
+    for new in notices:
+        same = (new.name, new.benchmarks, new.figures)
+        at = next((i for i, n in enumerate(kept) if (n.name, n.benchmarks, n.figures) == same), -1)
+        if at < 0:
+            kept.append(new)
+        else:
+            kept[at] = new
+    return tuple(kept)
 
 
 def _with_times(judgement: Judgement, table: Table) -> Judgement:
@@ -268,7 +281,7 @@ def _with_times(judgement: Judgement, table: Table) -> Judgement:
 
 def _outlying(judgement: Judgement, notice: Notice) -> Notice:
     """Return the notice of outlying launches by block: a table has no logs to look into."""
-    flagged = [point for point in judgement.points if point.flag]
+    flagged = [point for point in judgement.points if point.outlying is not None]
     if notice.name != "outlying launches" or not flagged:
         return notice
     first = flagged[0]

@@ -16,6 +16,9 @@ from paribus.words.lists import listed
 
 MOST_TOLD = 10
 
+NOT_PRINTED = "not printed"
+"""The version in readings of a tool that prints none."""
+
 MOST_NAMED = 6
 """Logs or benchmarks that a sentence names."""
 
@@ -70,20 +73,21 @@ def _place(one: Unread) -> str:
 
 
 def _versions(logs: Logs) -> Iterable[Notice]:
-    alike: dict[str, list[str]] = {}
+    alike: dict[tuple[str, bool], list[str]] = {}
     for kind in logs.kinds:
         by_arm: dict[str, set[str]] = {}
         for log in kind.logs:
             by_arm.setdefault(log.arm, set()).add(log.reading.version)
         if len(set().union(*by_arm.values())) > 1:
             told = "; ".join(f"{arm} {', '.join(sorted(v))}" for arm, v in by_arm.items())
-            alike.setdefault(told, []).append(kind.label)
-    for told, labels in alike.items():
-        known = " known to be" if "not printed" in told else ""
+            known = NOT_PRINTED not in set().union(*by_arm.values())
+            alike.setdefault((told, known), []).append(kind.label)
+    for (told, known), labels in alike.items():
         yield Notice(
             "versions differ",
             "warning",
-            f"{listed(labels, MOST_NAMED)} {'is' if len(labels) == 1 else 'are'} not{known} of one"
+            f"{listed(labels, MOST_NAMED)} {'is' if len(labels) == 1 else 'are'} not"
+            f"{'' if known else ' known to be'} of one"
             f" version: {told}. Part of the ratio may be the program's.",
             tuple(labels),
         )
@@ -170,8 +174,8 @@ def _two_tools(logs: Logs) -> Iterable[Notice]:
             yield Notice(
                 "tools not mixed",
                 "note",
-                f"{listed(labels, MOST_NAMED)} give figures of the {layer} layer in {unit}, each in"
-                " its own way: every ratio is of one program with itself, and no figure of one is to"
-                " be held against a figure of another.",
+                f"{listed(labels, MOST_NAMED)} give figures of the {layer} layer in {unit}, each"
+                " in its own way: every ratio is of one program with itself, and no figure of one"
+                " is to be held against a figure of another.",
                 tuple(labels),
             )

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 
 from paribus.compare.comparable import other_work
 from paribus.compare.imported import Answers, judge_table, merged
-from paribus.compare.log_notices import MOST_NAMED, MOST_TOLD, notices_of, told_unread
+from paribus.compare.log_notices import MOST_NAMED, MOST_TOLD, NOT_PRINTED, notices_of, told_unread
 from paribus.compare.logs import Log
 from paribus.compare.pairing import (
     PUBLISHED,
@@ -146,7 +146,7 @@ def _read_from(kinds: Sequence[Kind], *, apart: bool) -> str:
 
 
 def _tool(log: Log) -> str:
-    version = "" if log.reading.version == "not printed" else log.reading.version
+    version = "" if log.reading.version == NOT_PRINTED else log.reading.version
     return f"{log.reading.benchmark} {version}".strip()
 
 

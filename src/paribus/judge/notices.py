@@ -62,6 +62,7 @@ def voided(launches: Sequence[Stored]) -> list[Notice]:
                 f" {reason}.",
                 tuple(dict.fromkeys(one.launch.benchmark for one in mine)),
                 figures={"launches": len(mine), "blocks": len(blocks)},
+                names_benchmarks=False,
             )
         )
     return found
@@ -330,8 +331,8 @@ def _drift(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
 
 def _flagged(points: Sequence[Point]) -> Iterable[Notice]:
     """Say which launches are unusual, by what they measured or by what disturbed them."""
-    outlying = [point for point in points if "outlying:" in point.flag]
-    disturbed = [point for point in points if "disturbed:" in point.flag]
+    outlying = [point for point in points if point.outlying is not None]
+    disturbed = [point for point in points if point.disturbed]
     if outlying:
         text = _told_flags(outlying, "far from the others of the same arm")
         labels = tuple(dict.fromkeys(point.benchmark for point in outlying))

@@ -51,7 +51,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         **{key: [_finding(judgement, f) for f in found] for key, found in _findings(judgement)},
         "published": [published.to_json(row) for row in judgement.published],
         "tallies": [_plain(t) for t in judgement.tallies],
-        "launches": [_plain(p) for p in judgement.points],
+        "launches": [{**_plain(p), "flag": p.flag} for p in judgement.points],
         "differences": [_plain(d) for d in judgement.differences],
         "equal_facts": judgement.equal_facts,
         "facts": {arm: _plain(facts) for arm, facts in judgement.facts.items()},

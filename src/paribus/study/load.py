@@ -239,8 +239,7 @@ def _check_whole(top: Place, study: Study) -> None:
         for selection in study.benchmarks:
             reason = arm.container and containers.refusal(arm.container, selection.ranks)
             if reason:
-                cause, _, fix = reason.partition(": ")
-                top.refuse(f"arms.{arm.name}.container", None, cause, fix)
+                top.refuse(f"arms.{arm.name}.container", None, *reason)
     try:
         schedule(settings.blocks, settings.confidence, comparisons=len(study.arms) - 1)
     except ValueError as error:
