@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from paribus.compare.imported import Answers, judge_table
 from paribus.errors import ParseError
 from paribus.readers.known import readers
 from paribus.reasons import Reason
+from paribus.tables.files import read_tables
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "paribus"
@@ -242,3 +244,13 @@ def test_an_output_of_ranks_that_each_started_alone_is_known_as_one(tool: str) -
     with pytest.raises(ParseError) as refused:
         readers()[tool].read(text[: len(text) // 2])
     assert not refused.value.alone
+
+
+def test_what_a_table_cannot_show_is_said(tmp_path: Path) -> None:
+    rows = [f"{arm},latency,latency,{block},{1 + block % 3}" for block in range(9) for arm in "ab"]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(["arm,benchmark,metric,block,value", *rows]) + "\n")
+    answers = Answers(unit="us", better="lower")
+    found = judge_table(read_tables([path]), answers)
+    (notice,) = (n for n in found.notices if n.name == "not checked")
+    assert notice.figures == {"unknown": ["launches that failed", "the state probe"]}

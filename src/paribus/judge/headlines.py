@@ -310,6 +310,8 @@ def _reliability(
     A block that was done again after a failure counts as failed in that arm: the second attempt
     gives its speed, and must not hide how often the first one does not come through.
     """
+    if evidence.failed is None:
+        return None
     reference = plan.study.arms[0].name
     attempted = [
         block
