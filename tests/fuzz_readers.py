@@ -91,9 +91,9 @@ def _code(name: str) -> str:
 def _file(text: str) -> object:
     text = plain(text)
     _, problems = readings(text, look(text))
-    for _, said in problems:
-        if ": not understood (" in said:
-            raise RuntimeError(said)
+    for problem in problems:
+        if ": not understood (" in problem.detail:
+            raise RuntimeError(problem.detail)
     return problems
 
 

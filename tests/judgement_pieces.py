@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from paribus.judgement import (
@@ -20,6 +20,7 @@ from paribus.judgement import (
     Word,
 )
 from paribus.model import Arm, Case, Container, Endpoint, Metric, Selection, Settings, State, Study
+from paribus.reasons import Reason
 
 LATENCY = Metric("latency", "us", "lower", margin=0.02, small_us=2.0)
 BANDWIDTH = Metric("bandwidth", "MB/s", "higher")
@@ -35,18 +36,51 @@ HOSTILE = (
 )
 
 
+CODES = {
+    Word.FASTER: Reason.BEYOND_MARGIN,
+    Word.SLOWER: Reason.BEYOND_MARGIN,
+    Word.EQUIVALENT: Reason.WITHIN_MARGIN,
+    Word.UNDECIDED: Reason.ACROSS_MARGIN,
+    Word.RELIABILITY: Reason.FAILURES_DIFFER,
+    Word.WITHHELD: Reason.UNEXPLAINED_DIFFERENCES,
+    Word.NO_DATA: Reason.NO_COMPLETE_BLOCK,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Invented(Verdict):
+    """A verdict with a sentence of the test's own, not made of its code and figures."""
+
+    said: str = ""
+
+    @property
+    def reason(self) -> str:
+        return self.said
+
+
+def invented(
+    word: Word,
+    said: str,
+    final: bool = True,
+    blocks_needed: int | None = None,
+    size_known: bool = True,
+) -> Verdict:
+    """Return a verdict of `word` that gives `said` as its reason."""
+    return Invented(word, CODES[word], final, blocks_needed, size_known, said=said)
+
+
 def verdict(low: float, high: float, metric: Metric, margin: float, blocks: int) -> Verdict:
     """Return the word that an interval deserves: enough of the rule to make pages realistic."""
     better = Word.SLOWER if metric.better == "lower" else Word.FASTER
     worse = Word.FASTER if metric.better == "lower" else Word.SLOWER
     band = 1 / (1 + margin), 1 + margin
     if low > band[1]:
-        return Verdict(better, "the interval lies wholly beyond the margin", True)
+        return invented(better, "the interval lies wholly beyond the margin", True)
     if high < band[0]:
-        return Verdict(worse, "the interval lies wholly beyond the margin", True)
+        return invented(worse, "the interval lies wholly beyond the margin", True)
     if band[0] < low and high < band[1]:
-        return Verdict(Word.EQUIVALENT, "the interval lies wholly inside the margin", True)
-    return Verdict(Word.UNDECIDED, "the interval reaches across the margin", True, blocks + 7)
+        return invented(Word.EQUIVALENT, "the interval lies wholly inside the margin", True)
+    return invented(Word.UNDECIDED, "the interval reaches across the margin", True, blocks + 7)
 
 
 def finding(
@@ -64,7 +98,7 @@ def finding(
     low, high = ratio * (1 - half), ratio * (1 + half)
     said = verdict(low, high, metric, metric.margin, blocks)
     if word is not None:
-        said = Verdict(word, f"the audit or the launches say: {word}", True)
+        said = invented(word, f"the audit or the launches say: {word}", True)
     return Finding(
         benchmark,
         arm,
@@ -159,7 +193,7 @@ def points(
                 Point(
                     number, block, label, arm, start + step * len(made), state,
                     level * (1.4 if odd else 1) if state is State.OK else None,
-                    "outlying: 1.4 times this arm's usual level" if odd else "",
+                    1.4 if odd else None,
                 )
             )  # fmt: skip
     return tuple(made)
@@ -257,6 +291,7 @@ def two_arms() -> Judgement:
                 "launches of the same arm resemble their neighbours (rank autocorrelation 0.61); "
                 "pairs cancel it.", ("latency",), "",
                 {"autocorrelation": 0.61, "lags": [(1, 0.011), (2, 0.013), (4, 0.017)]},
+                names_benchmarks=False,
             ),
             Notice(
                 "order effect", "note",

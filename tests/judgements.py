@@ -13,6 +13,7 @@ from judgement_pieces import (
     RATE,
     beside,
     finding,
+    invented,
     layer,
     points,
     study,
@@ -28,7 +29,6 @@ from paribus.judgement import (
     Point,
     Spread,
     Tally,
-    Verdict,
     Word,
 )
 from paribus.model import Arm, Case, Selection, Settings, State, Study
@@ -103,7 +103,7 @@ def three_arms() -> Judgement:
 def withheld() -> Judgement:
     """Return a study whose audit found a difference that the factor does not explain."""
     base = two_arms()
-    said = Verdict(Word.WITHHELD, "cpu.governor differs and the factor does not explain it", True)
+    said = invented(Word.WITHHELD, "cpu.governor differs and the factor does not explain it", True)
     return replace(
         base,
         sentence="No verdict: the arms differ in cpu.governor, which the factor does not explain.",
@@ -119,7 +119,7 @@ def withheld() -> Judgement:
 def reliability() -> Judgement:
     """Return a study in which one arm fails far more often than the reference."""
     base = two_arms()
-    said = Verdict(Word.RELIABILITY, "9 of 21 launches failed in bridged, 0 of 21 in host", True)
+    said = invented(Word.RELIABILITY, "9 of 21 launches failed in bridged, 0 of 21 in host", True)
     return replace(
         base,
         sentence="bridged fails more often than host in allreduce; see the launches.",
@@ -138,7 +138,7 @@ def reliability() -> Judgement:
 def no_data() -> Judgement:
     """Return a study in which no launch gave anything."""
     base = two_arms()
-    said = Verdict(Word.NO_DATA, "all launches of bridged failed", True)
+    said = invented(Word.NO_DATA, "all launches of bridged failed", True)
     bare = replace(
         base.headlines[0], comparison=None, verdict=said, reference_value=None, arm_value=None
     )
@@ -164,7 +164,7 @@ def no_data() -> Judgement:
 def incomplete() -> Judgement:
     """Return a study that was interrupted before an interval exists."""
     base = two_arms()
-    said = Verdict(Word.UNDECIDED, "5 blocks are too few for an interval; 8 are needed", False, 3)
+    said = invented(Word.UNDECIDED, "5 blocks are too few for an interval; 8 are needed", False, 3)
 
     def early(row: Finding) -> Finding:
         assert row.comparison is not None
@@ -183,7 +183,7 @@ def incomplete() -> Judgement:
 def censored() -> Judgement:
     """Return a study in which so many launches were cut off that only the word stands."""
     base = two_arms()
-    said = Verdict(Word.SLOWER, "7 % of the launches hit their limit", True, None, False)
+    said = invented(Word.SLOWER, "7 % of the launches hit their limit", True, None, False)
     inf = Spread(60, math.inf, 23.0, math.inf)
 
     def cut(row: Finding) -> Finding:
@@ -260,6 +260,7 @@ def sessions() -> Judgement:
                     "than two lines of a narrow terminal, because it names every case of the "
                     "benchmark by its size in bytes: 8, 32, 128, 512, 2048, 8192 and so on.",
                     ("latency",),
+                    names_benchmarks=False,
                 )
                 for n in range(11)
             ),
@@ -274,7 +275,7 @@ def imported() -> Judgement:
         "the numbers are not paired, so drift between the arms cannot be told from a difference"
     )
     latency, latencies = swept("latency", "new", LATENCY, 1.04, sizes=(8, 1024))
-    said = Verdict(Word.WITHHELD, reason, True)
+    said = invented(Word.WITHHELD, reason, True)
 
     def bare(row: Finding) -> Finding:
         return replace(row, verdict=said)
@@ -320,7 +321,7 @@ def hostile() -> Judgement:
         cases=(*cases, replace(cases[0], case=Case.of(**{HOSTILE: HOSTILE}))),
         tallies=(Tally(label, arms[1].name, 12, 1, 0, 0, HOSTILE),),
         points=tuple(
-            replace(p, flag=HOSTILE if p.flag else "")
+            replace(p, disturbed=(HOSTILE,) if p.flag else ())
             for p in points(label, {arms[0].name: 1.0, arms[1].name: 1.2}, broken=(3,))
         ),
         differences=(Difference(HOSTILE, arms[1].name, HOSTILE, HOSTILE, "unexplained"),),

@@ -163,7 +163,7 @@ def test_scripts_of_two_kinds_in_one_log_are_both_read_or_told() -> None:
             text = plain(first.read_text() + second.read_text())
             found, problems = readings(text, look(text))
             own = [read(path, path.read_text()).samples for path in (first, second)]
-            told = any("two outputs in one" in sentence for _, sentence in problems)
+            told = any("two outputs in one" in problem.detail for problem in problems)
             assert told or [one.reading.samples for one in found] == own, (first.stem, second.stem)
 
 

@@ -101,6 +101,16 @@ def test_a_refusal_names_place_and_fix(tmp_path: Path, old: str, new: str, told:
         assert part in message, message
 
 
+def test_a_container_that_cannot_be_is_refused_with_the_whole_cause_and_the_fix(
+    tmp_path: Path,
+) -> None:
+    container = 'container = { engine = "namespace", each = "rank", network = "bridge" }'
+    with pytest.raises(StudyError) as refused:
+        load(tmp_path, GOOD.replace('container = { engine = "namespace" }', container, 1))
+    assert refused.value.cause.endswith("than the launcher told the others")
+    assert refused.value.fix == 'use each = "host", or network = "host"'
+
+
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="cannot be read: No such file"):
         load_study(tmp_path / "none.toml")

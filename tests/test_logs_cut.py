@@ -41,7 +41,7 @@ def test_one_that_was_cut_short_costs_the_others_nothing() -> None:
     found, problems = readings(text, look(text))
     assert [one.part for one in found] == [1, 3]
     assert len(problems) == 1
-    assert "iperf3" in problems[0][1]
+    assert problems[0].tool == "iperf3"
 
 
 def test_an_incast_that_lacks_what_it_announced_is_refused() -> None:

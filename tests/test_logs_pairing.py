@@ -388,3 +388,14 @@ def test_names_pair_each_log_with_its_namesake_once(
     ratio = found.headlines[0].comparison
     assert ratio is not None
     assert ratio.ratio == 1.0, "a log stands beside another than its namesake"
+
+
+def test_the_sentence_names_what_is_paired_in_another_way_too(tmp_path: Path) -> None:
+    a, b = in_turns(tmp_path, 1.3)
+    for folder, level in ((a, 1.0), (b, 1.2)):
+        write(folder, {"several.log": osu(level, title="Multi Latency")})
+    found = judged(a, b)
+    assert words_of(found) == {"osu_latency": "slower", "osu_multi_lat": "withheld"}
+    assert found.sentence == (
+        "b is slower in osu_latency (+30.1 %); b has its verdict withheld in osu_multi_lat."
+    )

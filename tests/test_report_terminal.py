@@ -15,13 +15,14 @@ import pytest
 from rich.console import Console
 
 import judgements
-from paribus.judge.conclude import sentence
-from paribus.judgement import Comparison, Difference, Finding, Judgement, Notice, Verdict, Word
+from judgement_pieces import invented
+from paribus.judgement import Comparison, Difference, Finding, Judgement, Notice, Word
 from paribus.report import advice, axes, sentences, unequal, wording
 from paribus.report.ranking import place_text, ranking
 from paribus.report.terminal import MOST_NOTES, print_report
 from paribus.stats.betting import monitor
 from paribus.stats.estimate import compare
+from paribus.words.study import sentence
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -241,7 +242,8 @@ def test_notes_are_short_and_few_and_warnings_are_whole() -> None:
 def test_a_notice_names_its_benchmarks_once() -> None:
     named = Notice("drift", "note", "latency wanders", ("latency",))
     assert wording.notice_text(named) == "latency wanders"
-    assert wording.notice_text(replace(named, text="it wanders")) == "latency: it wanders"
+    unnamed = replace(named, text="it wanders", names_benchmarks=False)
+    assert wording.notice_text(unnamed) == "latency: it wanders"
 
 
 def test_only_supported_orders_are_drawn() -> None:
@@ -303,7 +305,7 @@ def test_equivalent_arms_share_their_places() -> None:
 
 def test_withheld_for_another_reason_than_the_audit() -> None:
     base = judgements.two_arms()
-    said = Verdict(Word.WITHHELD, "a fifth of the differences are exactly 0: too few ticks", True)
+    said = invented(Word.WITHHELD, "a fifth of the differences are exactly 0: too few ticks", True)
     tied = replace(base.headlines[0], verdict=said)
     steps = advice.next_steps(replace(base, headlines=(tied, *base.headlines[1:]), points=()))
     assert "Withheld (latency): a fifth of the differences are exactly 0: too few ticks." in steps
@@ -360,7 +362,7 @@ def test_more_blocks_may_take_a_larger_budget(
 
 def undecided(base: Judgement, blocks: int, level: float, needed: int | None = None) -> Judgement:
     """Return `base` with nothing but one undecided headline of so many blocks."""
-    said = Verdict(Word.UNDECIDED, "too few", final=True, blocks_needed=needed)
+    said = invented(Word.UNDECIDED, "too few", final=True, blocks_needed=needed)
     none_yet = Comparison(blocks, 1.1, 0.0, math.inf, level)
     head = replace(base.headlines[0], verdict=said, comparison=none_yet)
     return replace(base, headlines=(head,), points=(), complete=True, differences=())

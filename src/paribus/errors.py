@@ -53,9 +53,13 @@ class LaunchError(ParibusError):
 class ParseError(LaunchError):
     """What a program printed is not what success prints.
 
-    `line` is the 1-based number of the offending line, 0 when no single line is to blame.
+    `line` is the 1-based number of the offending line, 0 when no single line is to blame. `alone`:
+    so it looks when each rank started by itself: several outputs in one, or that of one rank.
     """
 
-    def __init__(self, cause: str, *, line: int = 0, place: str = "", fix: str = "") -> None:
+    def __init__(
+        self, cause: str, *, line: int = 0, place: str = "", fix: str = "", alone: bool = False
+    ) -> None:
         super().__init__(cause, place=place, fix=fix)
         self.line = line
+        self.alone = alone

@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from paribus.model import Case, Facts, Launch, Metric, State, Study
+from paribus.reasons import Reason
+from paribus.words import launches, verdicts
 
 
 class Word(StrEnum):
@@ -39,17 +41,24 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a comparison says against a margin, in one word, with the sentence that explains it.
+    """What a comparison says against a margin: one word, and the code of the reason for it.
 
-    With `size_known` False only the word stands, not the ratio: too many launches were cut off
-    by the time limit for "by how much".
+    `figures` are what the reason rests on; docs/report.md lists them by code. With `size_known`
+    False only the word stands, not the ratio: too many launches were cut off by the time limit
+    for "by how much".
     """
 
     word: Word
-    reason: str
+    code: Reason
     final: bool
     blocks_needed: int | None = None
     size_known: bool = True
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """Return the sentence for people; nothing is to be decided on it."""
+        return verdicts.sentence(self.code, self.figures, size_known=self.size_known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +102,8 @@ class Notice:
     ...); `benchmarks` are those it speaks of (none: the whole study). `text` is a sentence for
     the user, `fix` what can be done about it. A "warning" changes how the verdicts are to be
     read and stands on top of a report; a "note" is for the section on the data. `figures` are
-    what was computed, for machines: names to numbers, texts, or lists of them.
+    what was computed, for machines: names to numbers, texts, or lists of them. The text of most
+    names the benchmarks (`names_benchmarks`).
     """
 
     name: str
@@ -102,6 +112,7 @@ class Notice:
     benchmarks: tuple[str, ...] = ()
     fix: str = ""
     figures: Mapping[str, Any] = field(default_factory=dict)
+    names_benchmarks: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +134,8 @@ class Point:
 
     `level` is the geometric mean over cases of the launch median, divided by the reference's
     typical one: 1.0 is the reference's usual level. None for a launch that gave no samples.
-    `flag` says what is unusual about the launch ("" if nothing is); it counts nevertheless.
+    Unusual is a launch that lies far from its like, `outlying` by so many times the usual level of
+    its arm, or was `disturbed`, for these reasons; it counts nevertheless.
     """
 
     number: int
@@ -133,7 +145,13 @@ class Point:
     at_s: float
     state: State
     level: float | None
-    flag: str = ""
+    outlying: float | None = None
+    disturbed: tuple[str, ...] = ()
+
+    @property
+    def flag(self) -> str:
+        """Return what is unusual about the launch, for people; "" if nothing is."""
+        return launches.flag(self.outlying, self.disturbed)
 
 
 @dataclass(frozen=True, slots=True)

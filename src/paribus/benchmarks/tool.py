@@ -105,7 +105,8 @@ def _parse(
     """Return what was read, if it is what was asked for."""
     reading = read(stdout)
     if reading.ranks is not None and reading.ranks != request.ranks:
-        refuse(f"{request.ranks} ranks were asked for, the output says {reading.ranks}")
+        cause = f"{request.ranks} ranks were asked for, the output says {reading.ranks}"
+        refuse(cause, alone=reading.ranks == 1)
     for key, said in reading.parameters.items():
         asked = request.parameters.get(key)
         if asked is not None and not _equal(asked, said):

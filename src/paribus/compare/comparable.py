@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from paribus.benchmarks import BENCHMARKS
@@ -17,11 +17,32 @@ from paribus.readers.known import reader_of
 from paribus.readers.reader import WORK
 from paribus.tables.cases import case_key
 from paribus.units import count
+from paribus.words import logs as words
+from paribus.words.lists import and_others
 
 Key = tuple[str, tuple[tuple[str, Scalar], ...], int | None, str]
 """What two logs must share to be compared: tool, parameters, ranks, and cases (see `_kinds`)."""
 
 Cell = tuple[str, Case]
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Logs of one kind that stand beside nothing: how many of them each arm has, some none.
+
+    Without `counts` every arm has some, but no case is in all of them. `example` is the name of
+    one log.
+    """
+
+    label: str
+    tool: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+    example: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return the sentence for people."""
+        return words.apart(self.label, self.counts, self.example)
 
 
 @dataclass(slots=True)
@@ -32,7 +53,7 @@ class Comparable:
     """
 
     kinds: list[tuple[str, list[Log]]] = field(default_factory=list)
-    apart: list[str] = field(default_factory=list)
+    apart: list[Apart] = field(default_factory=list)
     cases: list[str] = field(default_factory=list)
     partial: list[str] = field(default_factory=list)
 
@@ -48,19 +69,19 @@ def comparable(found: Sequence[Log], arms: Sequence[str]) -> Comparable:
             if kept:
                 alike.kinds.append((problem, kept))
             else:
-                alike.apart.append(f"{problem}: no case is in all of its logs")
+                alike.apart.append(Apart(problem, several[0].reading.benchmark))
     return alike
 
 
 def _of_every_arm(
-    logs: Sequence[Log], arms: Sequence[str], apart: list[str]
+    logs: Sequence[Log], arms: Sequence[str], apart: list[Apart]
 ) -> list[tuple[str, list[Log]]]:
-    """Return the logs of each kind that every arm has, labelled; sentences on others in `apart`."""
+    """Return the logs of each kind that every arm has, labelled; the others in `apart`."""
     kinds = _kinds(logs)
     having = {key: {log.arm for log in mine} for key, mine in kinds.items()}
     labels = _labels(kinds)
     apart += [
-        f"{labels[key]}: {_counted(mine, arms)}"
+        Apart(labels[key], key[0], _counts(mine, arms))
         for key, mine in kinds.items()
         if len(having[key]) < len(arms)
     ]
@@ -68,12 +89,10 @@ def _of_every_arm(
     return [(label, kinds[key]) for key, label in labels.items()]
 
 
-def _counted(logs: Sequence[Log], arms: Sequence[str]) -> str:
-    """Return how many of some logs each arm has: "2 logs of host, none of bridged"."""
+def _counts(logs: Sequence[Log], arms: Sequence[str]) -> dict[str, int]:
+    """Return how many of some logs each arm has."""
     counts = Counter(log.arm for log in logs)
-    has = ", ".join(f"{count(counts[arm], 'log')} of {arm}" for arm in arms if arm in counts)
-    none = ", ".join(arm for arm in arms if arm not in counts)
-    return f"{has}, none of {none}"
+    return {arm: counts[arm] for arm in arms}
 
 
 def _kinds(logs: Sequence[Log]) -> dict[Key, list[Log]]:
@@ -163,7 +182,7 @@ def _setting(name: str, value: Scalar | None) -> str:
 
 
 def _problems(
-    label: str, logs: Sequence[Log], arms: Sequence[str], apart: list[str]
+    label: str, logs: Sequence[Log], arms: Sequence[str], apart: list[Apart]
 ) -> list[tuple[str, Sequence[Log]]]:
     """Return the logs of a kind under its label; several problems of one tool apart.
 
@@ -182,7 +201,9 @@ def _problems(
         if {log.arm for log in several} == set(arms):
             found.append((named, several))
         else:
-            apart.append(f"{named} ({several[0].name}): {_counted(several, arms)}")
+            first = several[0]
+            counts = _counts(several, arms)
+            apart.append(Apart(named, first.reading.benchmark, counts, first.name))
     return found
 
 
@@ -275,16 +296,8 @@ def _with_common_cases(
     for (arm, missing), names in lacking.items():
         lack = "lacks" if len(names) == 1 else "lack"
         told = names_of_cases(missing, every)
-        cut.append(
-            f"{arm}: {first_files(names)} {lack} {len(told)} of {all_cases} ({_named(told)})"
-        )
+        cut.append(f"{arm}: {and_others(names)} {lack} {len(told)} of {all_cases} ({_named(told)})")
     return kept, lost, cut
-
-
-def first_files(names: Sequence[str]) -> str:
-    """Return the first of several files: "a, b, c, and 9 more,"."""
-    more = f", and {len(names) - 3} more," * (len(names) > 3)
-    return f"{', '.join(names[:3])}{more}"
 
 
 def _place(cell: Cell) -> tuple[str, object]:

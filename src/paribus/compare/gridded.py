@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from paribus.judge.evidence import Cell, Entry, Evidence
+from paribus.judge.evidence import Cell, Entry
 from paribus.model import Case, Launch, Metric, State
 
 if TYPE_CHECKING:
@@ -30,9 +30,10 @@ class Grid:
     times: Floats | None = None
 
 
-class GriddedEvidence(Evidence):
+class GriddedEvidence:
     """Evidence of launches that are all whole: series come from arrays, not from entries.
 
+    A table has no failed attempts and no state probes: `failed` and `probes` are None, not empty.
     A table may have 10^6 cells; an entry holds only their geometric mean over the figure of
     merit, which is what the time axis shows.
     """
@@ -47,7 +48,9 @@ class GriddedEvidence(Evidence):
         """Make the evidence of `grids`; its launches are numbered from `before` + 1 on."""
         import numpy as np
 
-        super().__init__(metrics)
+        self.session = 0
+        self.probes = None
+        self.failed = None
         self._grids = grids
         self._by_cell = {
             label: grid.values.transpose(0, 2, 1).copy() for label, grid in grids.items()
@@ -56,11 +59,26 @@ class GriddedEvidence(Evidence):
         self._columns = {
             label: {cell: i for i, cell in enumerate(grid.cells)} for label, grid in grids.items()
         }
-        number = before
+        self.blocks: dict[str, dict[int, dict[str, Entry]]] = {}
         for label, grid in grids.items():
-            for entry in _entries(label, grid, metrics[label][0].name, number):
-                self.add_entry(entry)
-                number += 1
+            blocks = self.blocks.setdefault(label, {})
+            for entry in _entries(label, grid, metrics[label][0].name, before):
+                blocks.setdefault(entry.launch.block, {})[entry.launch.arm] = entry
+                before += 1
+
+    @property
+    def launches(self) -> dict[str, dict[int, dict[str, list[Entry]]]]:
+        return {
+            label: {block: {arm: [one] for arm, one in of.items()} for block, of in blocks.items()}
+            for label, blocks in self.blocks.items()
+        }
+
+    def entries(self, benchmark: str) -> list[Entry]:
+        blocks = self.blocks.get(benchmark, {})
+        return [entry for block in sorted(blocks) for entry in blocks[block].values()]
+
+    def counted(self, launch: Launch) -> bool:
+        return launch.block > 0
 
     def complete(self, benchmark: str, arms: Iterable[str]) -> list[int]:
         return list(self._grids[benchmark].blocks)

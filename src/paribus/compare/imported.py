@@ -5,22 +5,26 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from paribus import __version__
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare import provenance
 from paribus.compare.gridded import Grid, GriddedEvidence
 from paribus.errors import UserError
-from paribus.judge.conclude import judgement_of, sentence
+from paribus.judge.conclude import judgement_of
+from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread, Verdict, Word
 from paribus.model import Arm, Direction, Metric, Selection, Settings, Study
 from paribus.plan import Plan
+from paribus.reasons import Reason
 from paribus.stats.looks import Looks
 from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.reliability import reliability
 from paribus.stats.summary import geometric_mean
 from paribus.tables.launches import Arrangement, Group, arrange
 from paribus.tables.table import Table, shown
+from paribus.words.lists import listed
 
 CONFIDENCE = 0.95
 """Of the one look that a finished table allows."""
@@ -46,10 +50,12 @@ def judge_table(
     *,
     directory: str = "",
     tools: Mapping[str, str] | None = None,
+    of: provenance.Source = "table",
 ) -> Judgement:
     """Return the judgement of `table`, in the same form as that of a study.
 
-    `tools` names the benchmark of Paribus that a label of the table stands for, where it differs.
+    `of` is what the user gave that the table is of; `tools` names the benchmark of Paribus that a
+    label of the table stands for, where it differs.
 
     With blocks, or launches that alternate in time, the arms are paired and one look is taken;
     otherwise the ratios stand without an interval and every verdict is withheld. Raises
@@ -70,33 +76,40 @@ def judge_table(
         judgement = _with_times(_paired(found, study, metrics, directory), table)
     else:
         judgement = _apart(found, study, metrics, directory)
-    told = provenance.notices(table, found, _error(found))
-    reason = provenance.why_withheld(found)
-    held = {
-        (group.benchmark, arm): why
-        for group in found.groups
-        for i, arm in enumerate(found.arms[1:], 1)
-        if (why := reason or _too_many_missing(group, found.arms, i))
-    }
-    heads = _withheld(judgement.headlines, held)
-    return replace(
+    told = provenance.notices(table, found, _error(found), of)
+    judgement = replace(
         judgement,
-        sentence=sentence(heads),
-        headlines=heads,
-        cases=_withheld(judgement.cases, held),
-        pairs=_withheld(judgement.pairs, held),
         tallies=(),  # how many launches failed, a table does not tell
-        design=provenance.design(table, found),
+        design=provenance.design(table, found, of),
         notices=(*told, *provenance.without_confounded(judgement.notices, told)),
         versions={"python": platform.python_version(), "reported by": __version__},
     )
+    code = provenance.why_withheld(found)
+    lacking = {} if code else _lacking(found, of)
+
+    def why(f: Finding) -> Because | None:
+        if code:
+            return code, {}
+        return lacking.get((f.benchmark, f.arm)) or lacking.get((f.benchmark, f.reference))
+
+    return withhold(judgement, why)
+
+
+def _lacking(found: Arrangement, of: provenance.Source) -> dict[tuple[str, str], Because]:
+    """Return by benchmark and arm why missing launches withhold a verdict."""
+    return {
+        (group.benchmark, arm): (Reason.LAUNCHES_MISSING, {**figures, "source": of})
+        for group in found.groups
+        for i, arm in enumerate(found.arms[1:], 1)
+        if (figures := _too_many_missing(group, found.arms, i))
+    }
 
 
 def _study(table: Table, found: Arrangement, answers: Answers, tools: Mapping[str, str]) -> Study:
     reference, *others = found.arms
     return Study(
-        question=f"What do {provenance.listed(table.sources)} say of"
-        f" {provenance.listed(others)} against {reference}?",
+        question=f"What do {listed(table.sources, last=' and ')} say of"
+        f" {listed(others, last=' and ')} against {reference}?",
         factor=answers.factor or "not told",
         arms=tuple(Arm(name) for name in found.arms),
         benchmarks=tuple(
@@ -235,11 +248,24 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         cases=together("cases"),
         pairs=together("pairs"),
         points=tuple(points),
-        notices=tuple({n.text: n for part in parts for n in part.notices}.values()),
+        notices=_once([n for part in parts for n in part.notices]),
         started=begin,
         wall_s=points[-1].at_s if points else 0.0,
         looks=tuple(sorted({look for part in parts for look in part.looks})),
     )
+
+
+def _once(notices: Sequence[Notice]) -> tuple[Notice, ...]:
+    """Return notices without those that say the same of the same benchmarks; the last one stays."""
+    kept: list[Notice] = []
+    for new in notices:
+        same = (new.name, new.benchmarks, new.figures)
+        at = next((i for i, n in enumerate(kept) if (n.name, n.benchmarks, n.figures) == same), -1)
+        if at < 0:
+            kept.append(new)
+        else:
+            kept[at] = new
+    return tuple(kept)
 
 
 def _with_times(judgement: Judgement, table: Table) -> Judgement:
@@ -255,7 +281,7 @@ def _with_times(judgement: Judgement, table: Table) -> Judgement:
 
 def _outlying(judgement: Judgement, notice: Notice) -> Notice:
     """Return the notice of outlying launches by block: a table has no logs to look into."""
-    flagged = [point for point in judgement.points if point.flag]
+    flagged = [point for point in judgement.points if point.outlying is not None]
     if notice.name != "outlying launches" or not flagged:
         return notice
     first = flagged[0]
@@ -267,28 +293,19 @@ def _outlying(judgement: Judgement, notice: Notice) -> Notice:
     )
 
 
-def _too_many_missing(group: Group, arms: Sequence[str], arm: int) -> str:
-    """Return why missing launches forbid a verdict on an arm, "" if they do not."""
+def _too_many_missing(group: Group, arms: Sequence[str], arm: int) -> dict[str, Any] | None:
+    """Return the counts of missing launches that forbid a verdict on an arm, None if none do."""
     if not group.attempted:
-        return ""
-    told = reliability(group.lacking[0], group.lacking[arm], group.attempted, last=True)
-    if told is None:
-        return ""
-    counts = f"{len(group.lacking[arm])} of {group.attempted} blocks lack {arms[arm]}"
-    return (
-        f"{counts} and {len(group.lacking[0])} lack {arms[0]}: why they do may be what differs, and"
-        " the table does not tell; put the missing launches in, or say what came of them"
-    )
-
-
-def _withheld(found: Sequence[Finding], why: Mapping[tuple[str, str], str]) -> tuple[Finding, ...]:
-    """Return the findings with a verdict withheld where `why` has a reason."""
-    return tuple(
-        replace(f, verdict=Verdict(Word.WITHHELD, reason, final=True))
-        if (reason := why.get((f.benchmark, f.arm)) or why.get((f.benchmark, f.reference)))
-        else f
-        for f in found
-    )
+        return None
+    if reliability(group.lacking[0], group.lacking[arm], group.attempted, last=True) is None:
+        return None
+    return {
+        "arm": arms[arm],
+        "missing": len(group.lacking[arm]),
+        "reference": arms[0],
+        "reference_missing": len(group.lacking[0]),
+        "blocks": group.attempted,
+    }
 
 
 # --- not paired -----------------------------------------------------------------------------
@@ -330,7 +347,7 @@ def _unpaired(
     arm: int,
     name: str,
 ) -> Finding:
-    """Return the ratio of medians of one cell; `_withheld` gives the verdict its reason."""
+    """Return the ratio of medians of one cell; `judge_table` says why there is no verdict."""
     metric = next(m for m in metrics[group.benchmark] if m.name == group.cells[cell][0])
     reference, mine = (_spread(group, cell, i) for i in (0, arm))
     return Finding(
@@ -340,7 +357,7 @@ def _unpaired(
         case=group.cells[cell][1],
         margin=study.settings.margin or case_margin(metric, reference.median),
         comparison=_ratio(mine.median / reference.median),
-        verdict=Verdict(Word.WITHHELD, "", final=True),
+        verdict=Verdict(Word.UNDECIDED, Reason.ORDER_UNKNOWN, final=True),
         reference_value=reference,
         arm_value=mine,
     )

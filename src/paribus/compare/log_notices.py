@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.comparable import first_files, iterations
+from paribus.compare.comparable import iterations
 from paribus.compare.logs import Unread, natural
 from paribus.compare.pairing import PUBLISHED, Logs, made
 from paribus.judgement import Notice
+from paribus.reasons import Unreadable
 from paribus.units import count
+from paribus.words import logs as words
+from paribus.words.lists import listed
 
 MOST_TOLD = 10
+
+NOT_PRINTED = "not printed"
+"""The version in readings of a tool that prints none."""
+
+MOST_NAMED = 6
+"""Logs or benchmarks that a sentence names."""
 
 
 def notices_of(logs: Logs) -> Iterable[Notice]:
@@ -24,7 +33,9 @@ def notices_of(logs: Logs) -> Iterable[Notice]:
             f"{told_unread(logs.unread, 2 * MOST_TOLD)}.",
             figures={_place(one): one.why for one in logs.unread[:1000]},
         )
-    yield from _sentences("not comparable", "Left out, for want of the like: ", logs.apart)
+    yield from _sentences(
+        "not comparable", "Left out, for want of the like: ", [a.text for a in logs.apart]
+    )
     yield from _sentences(
         "logs cut short", "Left out, for they lack cases that others have: ", logs.partial
     )
@@ -45,14 +56,15 @@ def _sentences(name: str, begin: str, told: Sequence[str]) -> Iterable[Notice]:
 
 def told_unread(unread: Sequence[Unread], most: int) -> str:
     """Return what was not read, alike reasons together."""
-    by_reason: dict[tuple[str, bool], list[str]] = {}
+    by_reason: dict[tuple[Unreadable, str, bool], list[str]] = {}
     for one in unread:
-        by_reason.setdefault((one.why, bool(one.tool)), []).append(f"{one.arm}/{one.name}")
-    told = []
-    for (why, tool), names in by_reason.items():
-        many = len(names) > 1 and why.startswith("is ")
-        told.append(f"{first_files(names)}{':' * tool} {'are' + why[2:] if many else why}")
-    more = f"; and {len(told) - most} more reasons" * (len(told) > most)
+        key = one.code, one.detail, bool(one.tool)
+        by_reason.setdefault(key, []).append(f"{one.arm}/{one.name}")
+    told = [
+        words.unread_files(code, detail, names, of_tool=of_tool)
+        for (code, detail, of_tool), names in by_reason.items()
+    ]
+    more = f"; and {len(told) - most} more reasons" if len(told) > most else ""
     return f"{count(len(unread), 'file')} not read: {'; '.join(told[:most])}{more}"
 
 
@@ -61,21 +73,22 @@ def _place(one: Unread) -> str:
 
 
 def _versions(logs: Logs) -> Iterable[Notice]:
-    alike: dict[str, list[str]] = {}
+    alike: dict[tuple[str, bool], list[str]] = {}
     for kind in logs.kinds:
         by_arm: dict[str, set[str]] = {}
         for log in kind.logs:
             by_arm.setdefault(log.arm, set()).add(log.reading.version)
         if len(set().union(*by_arm.values())) > 1:
             told = "; ".join(f"{arm} {', '.join(sorted(v))}" for arm, v in by_arm.items())
-            alike.setdefault(told, []).append(kind.label)
-    for told, labels in alike.items():
-        known = " known to be" if "not printed" in told else ""
+            known = NOT_PRINTED not in set().union(*by_arm.values())
+            alike.setdefault((told, known), []).append(kind.label)
+    for (told, known), labels in alike.items():
         yield Notice(
             "versions differ",
             "warning",
-            f"{first_few(labels)} {'is' if len(labels) == 1 else 'are'} not{known} of one version:"
-            f" {told}. Part of the ratio may be the program's.",
+            f"{listed(labels, MOST_NAMED)} {'is' if len(labels) == 1 else 'are'} not"
+            f"{'' if known else ' known to be'} of one"
+            f" version: {told}. Part of the ratio may be the program's.",
             tuple(labels),
         )
 
@@ -108,7 +121,7 @@ def _guards(logs: Logs) -> Iterable[Notice]:
                 for guard in log.reading.guards if log.arm == arm else ():
                     alike.setdefault(guard, []).append(log.name)
             if alike:
-                said = [f"{first_few(names)}: {guard}" for guard, names in alike.items()]
+                said = [f"{listed(names, MOST_NAMED)}: {guard}" for guard, names in alike.items()]
                 every = [f"{name}: {guard}" for guard, names in alike.items() for name in names]
                 more = f"; and {len(said) - 3} more" * (len(said) > 3)
                 yield Notice(
@@ -128,16 +141,20 @@ def _one_after_the_other(logs: Logs) -> Iterable[Notice]:
         if kind.pairing != "name" or any(log.reading.version == PUBLISHED for log in kind.logs):
             continue
         says, times = made(kind.logs)
-        for arm in others if says else ():
+        if says is None:
+            continue
+        for arm in others:
             pair = sorted((reference, arm), key=lambda name: min(times[name]))
             if len(times[arm]) > 1 and max(times[pair[0]]) < min(times[pair[1]]):
-                told = f"by {says} all logs of {pair[0]} were made before those of {pair[1]}"
+                by = words.DATED_BY[says]
+                told = f"by {by} all logs of {pair[0]} were made before those of {pair[1]}"
                 alike.setdefault(told, []).append(kind.label)
     for told, labels in alike.items():
         yield Notice(
             "one arm after the other",
             "warning",
-            f"{first_few(labels)}: {told}: what else changed meanwhile is part of the ratio.",
+            f"{listed(labels, MOST_NAMED)}: {told}: what else changed meanwhile is part of the"
+            " ratio.",
             tuple(labels),
             fix="Launch the arms in turns.",
         )
@@ -157,13 +174,8 @@ def _two_tools(logs: Logs) -> Iterable[Notice]:
             yield Notice(
                 "tools not mixed",
                 "note",
-                f"{first_few(labels)} give figures of the {layer} layer in {unit}, each in its own"
-                " way: every ratio is of one program with itself, and no figure of one is to be"
-                " held against a figure of another.",
+                f"{listed(labels, MOST_NAMED)} give figures of the {layer} layer in {unit}, each"
+                " in its own way: every ratio is of one program with itself, and no figure of one"
+                " is to be held against a figure of another.",
                 tuple(labels),
             )
-
-
-def first_few(names: Sequence[str]) -> str:
-    """Return names for a sentence, six at most: "a, b, c, d, e, f and 2 more"."""
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

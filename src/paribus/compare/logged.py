@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
-from paribus.compare.comparable import first_files, other_work
+from paribus.compare.comparable import other_work
 from paribus.compare.imported import Answers, judge_table, merged
-from paribus.compare.log_notices import MOST_TOLD, first_few, notices_of, told_unread
+from paribus.compare.log_notices import MOST_NAMED, MOST_TOLD, NOT_PRINTED, notices_of, told_unread
 from paribus.compare.logs import Log
 from paribus.compare.pairing import (
     PUBLISHED,
@@ -20,13 +20,16 @@ from paribus.compare.pairing import (
     several_in_a_file,
     sources_of,
 )
-from paribus.compare.provenance import IN_TURNS
 from paribus.errors import UserError
-from paribus.judge.conclude import sentence
-from paribus.judgement import Finding, Judgement, Notice, Verdict, Word
+from paribus.judge.withhold import Because, withhold
+from paribus.judgement import Judgement, Notice
 from paribus.model import Sample
+from paribus.reasons import DatedBy, Reason
 from paribus.tables.table import build
-from paribus.units import count, plural
+from paribus.units import count
+from paribus.words import logs as words
+from paribus.words.lists import listed
+from paribus.words.verdicts import sentence as why_sentence
 
 LEAST_FIGURES = 8
 """Different figures in a log that tells copies: time and rate of one measurement are one figure."""
@@ -40,24 +43,7 @@ SCATTER = 0.005
 MOST_REFUSED = 0.10
 """Share of an arm's logs of a tool that may be refused, as in `stats.reliability`."""
 
-AS_PUBLISHED = "published figures carry no interval, and nothing else of them was held equal"
-LUCK_ALONE = "`--pair order` shows the interval that luck alone would have left, without a verdict"
-TWO_ZONES = "if the dates are of two time zones, `--pair name` leaves them out of account"
 TWO_TOOLS = " (two tools differ by 14 % on the same latency: one is never held against another)"
-UNTIMED = (
-    "nothing says which logs were made close in time, so drift of the machine cannot be told from"
-    " a difference; give logs that keep the times of their files, or a table with a column block"
-)
-BY_ORDER = (
-    "logs in the order of their names need not have been made close in time, so drift of the"
-    " machine cannot be told from a difference; without `--pair` {} decide"
-)
-
-_WORDS = {
-    "The table does not tell": "Logs do not tell",
-    "the table does not tell": "the logs do not tell",
-    "as far as the table tells": "as far as the logs tell",
-}
 
 
 def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgement:
@@ -69,7 +55,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
         fix = "give the folder, or the log, of another arm beside it"
         raise UserError("is one arm only", place=logs.arms[0], fix=fix)
     if not logs.kinds:
-        of_tools = {label.split(maxsplit=1)[0].rstrip(":,") for label in logs.apart}
+        of_tools = {one.tool for one in logs.apart}
         raise UserError(
             nothing(logs),
             place=" and ".join(logs.arms),
@@ -78,12 +64,12 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
         )
     tools = {kind.label: kind.tool for kind in logs.kinds}
     parts, designs = [], []
-    for (pairing, why), source in sources_of(logs).items():
-        part = judge_table(build([source]), answers, directory=directory, tools=tools)
-        kinds = [k for k in logs.kinds if (k.pairing, k.why) == (pairing, why)]
+    for (pairing, grounds), source in sources_of(logs).items():
+        part = judge_table(build([source]), answers, directory=directory, tools=tools, of="logs")
+        kinds = [k for k in logs.kinds if (k.pairing, k.grounds) == (pairing, grounds)]
+        designs.append(_read_from(kinds, apart=pairing == "time" and _apart(part)))
+        designs.append(part.design)
         parts.append(_as_paired(part, pairing, kinds))
-        apart = pairing == "time" and ": unpaired" in part.design
-        designs.append(f"{_read_from(kinds, why, apart=apart)} {_of_logs(part.design)}")
     readings = {kind.label: kind.logs[0].reading for kind in logs.kinds}
     selections = tuple(
         replace(s, parameters=readings[s.label].parameters, ranks=readings[s.label].ranks or 0)
@@ -95,15 +81,17 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     reasons = _reasons(logs)
     notices = [*notices_of(logs), *_withholding(reasons), *whole.notices]
     notices.sort(key=lambda n: n.level != "warning")
-    return _held(
-        replace(whole, design=" ".join(designs), notices=tuple(notices)),
-        {label: why for of_name in reasons.values() for label, why in of_name.items()},
-    )
+    why = {label: because for of_name in reasons.values() for label, because in of_name.items()}
+    whole = replace(whole, design=" ".join(designs), notices=tuple(notices))
+    return withhold(whole, lambda f: why.get(f.benchmark))
 
 
 def nothing(logs: Logs) -> str:
     """Return why nothing can be compared: what was found instead."""
-    found = "; ".join(logs.apart[:MOST_TOLD]) or "no log of a tool that is known here"
+    found = (
+        "; ".join(one.text for one in logs.apart[:MOST_TOLD])
+        or "no log of a tool that is known here"
+    )
     found += f"; and {len(logs.apart) - MOST_TOLD} more" * (len(logs.apart) > MOST_TOLD)
     refused = [one for one in logs.unread if one.tool or one.lost] or list(logs.unread)
     said = f"; {told_unread(refused, 5)}" if refused else ""
@@ -112,102 +100,60 @@ def nothing(logs: Logs) -> str:
 
 def _as_paired(part: Judgement, pairing: Pairing, kinds: Sequence[Kind]) -> Judgement:
     """Return a part of the judgement as far as its way of pairing supports it."""
-    fix = {"order unknown": "The times of the files would show it: keep them when copying."}
-    if pairing in ("name", "order") and all(made(kind.logs)[0] for kind in kinds):
-        fix = {"order unknown": f"Without `--pair` {made(kinds[0].logs)[0]} show it."}
-    notices = tuple(
-        replace(n, fix=fix.get(n.name, n.fix), text=_of_logs(n.text)) for n in part.notices
-    )
-    part = replace(
-        part,
-        notices=notices,
-        headlines=_worded(part.headlines),
-        cases=_worded(part.cases),
-        pairs=_worded(part.pairs),
-    )
-    said = {head.benchmark: head.verdict.reason for head in part.headlines}
-    why = {kind.label: _why_withheld(kind, said[kind.label]) for kind in kinds}
-    return _held(part, {label: reason for label, reason in why.items() if reason})
+    set_aside = pairing in ("name", "order") and all(made(kind.logs)[0] for kind in kinds)
+    fix = words.order_fix(made(kinds[0].logs)[0] if set_aside else None)
+    notices = (replace(n, fix=fix) if n.name == "order unknown" else n for n in part.notices)
+    codes = {head.benchmark: head.verdict.code for head in part.headlines}
+    why = {kind.label: _why_withheld(kind, codes[kind.label]) for kind in kinds}
+    return withhold(replace(part, notices=tuple(notices)), lambda f: why.get(f.benchmark))
 
 
-def _why_withheld(kind: Kind, reason: str) -> str:
-    """Return why the way of pairing supports no verdict on a kind; `reason` is what its table gave.
+def _apart(part: Judgement) -> bool:
+    """Return whether the arms do not alternate in time."""
+    return any(head.verdict.code is Reason.NOT_ALTERNATING for head in part.headlines)
 
-    "" if the table's word and reason stand.
+
+def _why_withheld(kind: Kind, code: Reason) -> Because | None:
+    """Return why the way of pairing supports no verdict on a kind; `code` is what its table gave.
+
+    None if the table's word and reason stand.
     """
     says, _ = made(kind.logs)
     if any(log.reading.version == PUBLISHED for log in kind.logs):
-        return AS_PUBLISHED
-    apart = kind.pairing == "time" and reason.endswith(IN_TURNS)
+        return Reason.PUBLISHED_FIGURES, {}
+    apart = kind.pairing == "time" and code is Reason.NOT_ALTERNATING
     if kind.pairing == "order" and says:
-        return BY_ORDER.format(says)
+        return Reason.PAIRED_BY_ORDER, {"dated_by": says}
     if kind.pairing in ("order", "none") or (apart and not says):
-        return UNTIMED
+        return Reason.TIMES_UNKNOWN, {}
     if not apart:
-        return ""
+        return None
     even = len(set(Counter(log.arm for log in kind.logs).values())) == 1
-    hints = [LUCK_ALONE if even else "", TWO_ZONES if "time zone" in says else ""]
-    return "; ".join([reason, *filter(None, hints)])
+    zones_unknown = says is DatedBy.DATES_WITHOUT_ZONE
+    return Reason.NOT_ALTERNATING, {"as_many": even, "zones_unknown": zones_unknown}
 
 
-def _worded(found: Sequence[Finding]) -> tuple[Finding, ...]:
-    return tuple(
-        replace(f, verdict=replace(f.verdict, reason=_of_logs(f.verdict.reason))) for f in found
-    )
-
-
-def _of_logs(text: str) -> str:
-    """Return what was said of a table as it is true of logs."""
-    for table, logs in _WORDS.items():
-        text = text.replace(table, logs)
-    return text
-
-
-def _held(judgement: Judgement, why: Mapping[str, str]) -> Judgement:
-    """Return the judgement with the verdicts of some benchmarks withheld, for the reason given."""
-    if not why:
-        return judgement
-
-    def held(found: Sequence[Finding]) -> tuple[Finding, ...]:
-        return tuple(
-            replace(f, verdict=Verdict(Word.WITHHELD, why[f.benchmark], final=True))
-            if f.benchmark in why
-            else f
-            for f in found
-        )
-
-    heads = held(judgement.headlines)
-    return replace(
-        judgement,
-        headlines=heads,
-        cases=held(judgement.cases),
-        pairs=held(judgement.pairs),
-        sentence=sentence(heads),
-    )
-
-
-def _read_from(kinds: Sequence[Kind], why: str, *, apart: bool) -> str:
-    """Return in one sentence what was read and how it is paired, if its times are not `apart`."""
+def _read_from(kinds: Sequence[Kind], *, apart: bool) -> str:
+    """Return in one sentence what was read and how it is paired; arms may lie `apart` in time."""
     tools = list(dict.fromkeys(_tool(log) for kind in kinds for log in kind.logs))
     files = {log.path for kind in kinds for log in kind.logs}
-    how = f"not paired: {why[5:]}" if why.startswith("not: ") else f"paired: {why}"
-    how = how.replace("paired: neighbours", "ordered", 1) if apart else how
+    how = words.how_paired(kinds[0].pairing, apart=apart, **asdict(kinds[0].grounds))
     found = count(len(files), "log")
     if any(several_in_a_file(kind.logs) for kind in kinds):
         outputs = count(sum(len(kind.logs) for kind in kinds), "output")
         found = f"{outputs} in {count(len(files), 'file')}"
-    return f"{found} of {first_few(tools)}, {how}."
+    return f"{found} of {listed(tools, MOST_NAMED)}, {how}."
 
 
 def _tool(log: Log) -> str:
-    version = "" if log.reading.version == "not printed" else log.reading.version
+    version = "" if log.reading.version == NOT_PRINTED else log.reading.version
     return f"{log.reading.benchmark} {version}".strip()
 
 
 # --- what withholds --------------------------------------------------------------------------
 
 
-def _reasons(logs: Logs) -> dict[str, dict[str, str]]:
+def _reasons(logs: Logs) -> dict[str, dict[str, Because]]:
     """Return by notice, then by kind, why verdicts are withheld; the last counts."""
     return {
         "launches failed": _refused_too_often(logs),
@@ -216,14 +162,14 @@ def _reasons(logs: Logs) -> dict[str, dict[str, str]]:
     }
 
 
-def _copies(logs: Logs) -> dict[str, str]:
+def _copies(logs: Logs) -> dict[str, Because]:
     """Return for each kind with several logs of one launch why its verdict is withheld.
 
     A copied log is no second launch: it would make an interval narrow, or arms alike. Logs that
     carry other dates are not copies. Figures of few digits are alike by chance in some logs; where
     they are in most, they hide how launches scatter.
     """
-    found = {}
+    found: dict[str, Because] = {}
     for kind in logs.kinds:
         alike: dict[tuple[tuple[Sample, ...], float], list[str]] = {}
         for log in kind.logs:
@@ -238,25 +184,10 @@ def _copies(logs: Logs) -> dict[str, str]:
                 twins.append(names)
                 copied += [names] if _by_chance(figures) * pairs < BY_CHANCE else []
         if copied:
-            found[kind.label] = (
-                f"{_the_same(copied)}: a log that was copied is no second launch; give the log of"
-                " each launch once"
-            )
+            found[kind.label] = Reason.LOGS_COPIED, {"groups": copied}
         elif 2 * sum(map(len, twins)) > len(kind.logs):
-            found[kind.label] = (
-                f"{_the_same(twins)}: copies of one log, or figures of too few digits to tell"
-                " launches apart; give the log of each launch once, and let the tool print more"
-                " digits or larger cases"
-            )
+            found[kind.label] = Reason.LOGS_ALIKE, {"groups": twins}
     return found
-
-
-def _the_same(groups: Sequence[Sequence[str]]) -> str:
-    """Return in words which logs have the same figures; there is one group at least."""
-    others = len(groups) - 1
-    are = "group is" if others == 1 else "groups are"
-    more = f", and {others} other {are} alike" * bool(others)
-    return f"{first_files(groups[0])} have the same figures{more}"
 
 
 def _figures(samples: Sequence[Sample]) -> dict[str, set[float]]:
@@ -289,29 +220,32 @@ def _steps(values: Collection[float]) -> Iterable[float]:
         yield min(abs(value) * 10**decimals, 10.0 ** (digits - 1))
 
 
-def _other_work(logs: Logs) -> dict[str, str]:
+def _other_work(logs: Logs) -> dict[str, Because]:
     """Return for each kind whose arms did not compute the same why its verdict is withheld."""
-    found: dict[str, str] = {}
+    found: dict[str, Because] = {}
     for kind in logs.kinds:
         first = kind.logs[0]
         for log in kind.logs[1:]:
             for key in other_work(first, log)[:1]:
-                name = key.rpartition(".")[2]
-                values = [one.reading.facts.get(key, "not said") for one in (first, log)]
-                found.setdefault(
-                    kind.label,
-                    f"the work is not the same: {name} is {values[0]} in {first.name} of"
-                    f" {first.arm} and {values[1]} in {log.name} of {log.arm}",
-                )
+                two = [
+                    {
+                        "arm": one.arm,
+                        "log": one.name,
+                        "value": one.reading.facts.get(key, "not said"),
+                    }
+                    for one in (first, log)
+                ]
+                figures = {"fact": key.rpartition(".")[2], "logs": two}
+                found.setdefault(kind.label, (Reason.WORK_DIFFERS, figures))
     return found
 
 
-def _refused_too_often(logs: Logs) -> dict[str, str]:
+def _refused_too_often(logs: Logs) -> dict[str, Because]:
     """Return for each kind of which many logs were refused why its verdict is withheld.
 
     Logs of launches that failed are no sample at random: that they did may be what differs.
     """
-    found = {}
+    found: dict[str, Because] = {}
     every = Counter(log.arm for kind in logs.kinds for log in kind.logs)
     every.update(one.arm for one in logs.unread if one.tool)
     lost = Counter(one.arm for one in logs.unread if one.lost)
@@ -323,11 +257,8 @@ def _refused_too_often(logs: Logs) -> dict[str, str]:
         if _too_many(lost, {arm: every[arm] + lost[arm] for arm in logs.arms}):
             bad, all_of = lost, {arm: every[arm] + lost[arm] for arm in logs.arms}
         if _too_many(bad, all_of):
-            counts = [f"{bad[arm]} of {all_of[arm]} of {arm}" for arm in logs.arms]
-            found[kind.label] = (
-                f"many {plural('log')} show no success ({', '.join(counts)}): why they do not may"
-                " be what differs"
-            )
+            counts = [(arm, bad[arm], all_of[arm]) for arm in logs.arms]
+            found[kind.label] = Reason.LOGS_REFUSED, {"arms": counts}
     return found
 
 
@@ -335,10 +266,15 @@ def _too_many(bad: Mapping[str, int], every: Mapping[str, int]) -> bool:
     return any(bad[arm] > MOST_REFUSED * every[arm] for arm in every)
 
 
-def _withholding(reasons: Mapping[str, Mapping[str, str]]) -> Iterable[Notice]:
+def _withholding(reasons: Mapping[str, Mapping[str, Because]]) -> Iterable[Notice]:
     for name, of_name in reasons.items():
-        alike: dict[str, list[str]] = {}
-        for label, why in of_name.items():
-            alike.setdefault(why, []).append(label)
-        for why, labels in alike.items():
-            yield Notice(name, "warning", f"{first_few(labels)}: {why}.", tuple(labels))
+        alike: list[tuple[Because, list[str]]] = []
+        for label, because in of_name.items():
+            mine = next((labels for one, labels in alike if one == because), None)
+            if mine is None:
+                alike.append((because, [label]))
+            else:
+                mine.append(label)
+        for (code, figures), labels in alike:
+            text = f"{listed(labels, MOST_NAMED)}: {why_sentence(code, figures)}."
+            yield Notice(name, "warning", text, tuple(labels))

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from itertools import chain, takewhile
 from pathlib import Path
 
-from paribus.compare.reading import FAILED_LAUNCH, is_log, read_files
+from paribus.compare.reading import is_log, read_files
 from paribus.compare.recognise import Found
 from paribus.errors import UserError
 from paribus.inputs import exists, is_directory
 from paribus.model import Reading
 from paribus.outside import printable
 from paribus.plan import read_plan
+from paribus.reasons import Unreadable
+from paribus.words import logs as words
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +54,25 @@ _File = tuple[str, str, str, float, int]
 class Unread:
     """A file, or a part of one, that was not read, and why; `tool` if one was recognised in it.
 
+    `detail` is what the reason names: a path, what the system says, what a reader refused.
     `name` is that of a Log.
     """
 
     arm: str
     name: str
-    why: str
+    code: Unreadable
+    detail: str = ""
     tool: str = ""
+
+    @property
+    def why(self) -> str:
+        """Return the reason as the rest of a sentence after the file's name."""
+        return words.unread(self.code, self.detail)
 
     @property
     def lost(self) -> bool:
         """Return whether a launch failed before its tool said which it is."""
-        return self.why.startswith(FAILED_LAUNCH)
+        return self.code is Unreadable.LAUNCH_FAILED
 
 
 def are_logs(paths: Sequence[Path]) -> bool:
@@ -125,13 +134,13 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
                 arm = f"{whole}/{of_study[number]}"
             before = seen.setdefault((status.st_dev, status.st_ino), file)
             if before is not file:
-                unread.append(Unread(arm, name, f"is the same file as {_shown(Path(before))}"))
+                unread.append(Unread(arm, name, Unreadable.SAME_FILE, _shown(Path(before))))
                 continue
             files.append((arm, name, file, status.st_mtime, status.st_size))
     held = read_files([(path, size) for _, _, path, _, size in files])
     for (arm, name, file, written, _), one in zip(files, held, strict=True):
         logs += _logs(arm, name, file, written, one.found)
-        unread += [Unread(arm, name, why, tool) for tool, why in one.problems]
+        unread += [Unread(arm, name, *problem) for problem in one.problems]
     order = {arm: at for at, arm in enumerate(arms)}
     logs.sort(key=lambda log: order[log.arm])
     return tuple(arms), logs, unread
@@ -183,10 +192,10 @@ def _files(
         try:
             status = os.stat(file)  # noqa: PTH116 - of thousands, each is no Path before it is read
         except OSError as error:
-            unread.append(Unread(arm, name, f"cannot be read: {error.strerror}"))
+            unread.append(Unread(arm, name, Unreadable.CANNOT_BE_READ, error.strerror or ""))
             continue
         if not stat.S_ISREG(status.st_mode):
-            unread.append(Unread(arm, name, "is no file but a pipe or a device"))
+            unread.append(Unread(arm, name, Unreadable.NO_FILE))
         else:
             yield name, file, status
 
@@ -198,14 +207,14 @@ def _walk(
 
     def failed(error: OSError) -> None:
         name = os.path.relpath(error.filename, top)
-        unread.append(Unread(arm, name, f"cannot be read: {error.strerror}"))
+        unread.append(Unread(arm, name, Unreadable.CANNOT_BE_READ, error.strerror or ""))
 
     top = os.path.abspath(base)  # noqa: PTH100 - as in arms_of
     for folder, folders, names in os.walk(top, onerror=failed):
         inside = f"{folder[len(top) + 1 :]}/" if folder != top else ""
         for name in folders:
             if (Path(folder) / name).is_symlink():
-                unread.append(Unread(arm, inside + name, "is a link to a folder"))
+                unread.append(Unread(arm, inside + name, Unreadable.LINK_TO_FOLDER))
         folders[:] = [n for n in folders if n[0] != "." and f"{folder}/{n}" not in others]
         for name in names:
             if name[0] != "." and f"{folder}/{name}" not in others:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -16,10 +16,12 @@ from statistics import median
 from typing import Any, Literal
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.comparable import comparable
+from paribus.compare.comparable import Apart, comparable
 from paribus.compare.logs import Log, Unread, natural
 from paribus.model import Case
+from paribus.reasons import DatedBy, Untimed
 from paribus.tables.table import Source
+from paribus.words import logs as words
 
 QUARTER_S = 900.0
 """What time zones and changes of a clock are multiples of, in seconds."""
@@ -34,14 +36,29 @@ LEAST_NAMED = 0.5
 PUBLISHED = "as published"
 """The version of readings that were printed somewhere, not measured: they are nobody's pair."""
 
-AS_ASKED = ", as asked for"
-"""Ends why logs are paired as `--pair` says."""
-
 Name = tuple[tuple[int, str], ...]
 """A file's name as `natural` sorts it."""
 
 Pairing = Literal["one", "time", "name", "order", "none"]
 Asked = Literal["", "name", "time", "order"]
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """Why logs are paired as they are.
+
+    `undated` and `copied` say what the dates in them and the times of their files lack, where that
+    played a part, with the `hours` by which dates jump; `by` says which of the two tell. `asked` is
+    the way that `--pair` names, `granted` whether it is the one.
+    """
+
+    asked: Asked = ""
+    granted: bool = False
+    by: Literal["", "dates", "files"] = ""
+    undated: Untimed | None = None
+    hours: float = 0.0
+    copied: Untimed | None = None
+    published: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +69,26 @@ class Kind:
     tool: str
     logs: tuple[Log, ...]
     pairing: Pairing
-    why: str
+    grounds: Grounds
+
+    @property
+    def why(self) -> str:
+        """Return how and why the logs are paired, or why not, for a sentence."""
+        return words.pairing(self.pairing, **asdict(self.grounds))
 
 
 @dataclass(frozen=True, slots=True)
 class Logs:
     """What was found in the folders of the arms: what can be compared, and what not.
 
-    `apart`, `cases` and `partial` are sentences: on logs that have nothing to stand beside, on
-    cases that not every arm has, and on logs that lack some.
+    `apart` are logs that have nothing to stand beside; `cases` and `partial` are sentences on cases
+    that not every arm has, and on logs that lack some.
     """
 
     arms: tuple[str, ...]
     kinds: tuple[Kind, ...]
     unread: tuple[Unread, ...]
-    apart: tuple[str, ...] = ()
+    apart: tuple[Apart, ...] = ()
     cases: tuple[str, ...] = ()
     partial: tuple[str, ...] = ()
 
@@ -78,80 +100,72 @@ def pair_logs(
     alike = comparable(found, arms)
     kinds = []
     for label, mine in alike.kinds:
-        how, why, by_file = _pairing(mine, arms, asked)
+        how, grounds = _pairing(mine, arms, asked)
+        by_file = grounds.by == "files"
         logs = [replace(log, at=log.written or log.at) for log in mine] if by_file else mine
-        kinds.append(Kind(label, logs[0].reading.benchmark, tuple(logs), how, why))
+        kinds.append(Kind(label, logs[0].reading.benchmark, tuple(logs), how, grounds))
     left_out = tuple(alike.apart), tuple(alike.cases), tuple(alike.partial)
     return Logs(arms, tuple(kinds), tuple(unread), *left_out)
 
 
-def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pairing, str, bool]:
-    """Return how the logs of the arms belong together, why so, and if by the files' times."""
+def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pairing, Grounds]:
+    """Return how the logs of the arms belong together, and why so."""
     counts = Counter(log.arm for log in logs)
     if max(counts.values()) == 1:
-        return "one", "one log of each arm", False
+        return "one", Grounds()
     if any(log.reading.version == PUBLISHED for log in logs):
-        return "none", "not: published figures are of no launch that is known", False
+        return "none", Grounds(published=True)
     named = _share_named(logs, _own_names(logs, arms), arms) >= LEAST_NAMED
     # Outputs in one file have no names of their own: the third of each need not belong together.
     named &= asked == "name" or not several_in_a_file(logs)
     even = len(set(counts.values())) == 1
-    undated, copied = _no_dates(logs), _no_file_times(logs, arms)
+    (undated, hours), copied = _no_dates(logs), _no_file_times(logs, arms)
     if asked == "time":
-        told = f", though {copied}" if undated and copied else ""
-        return "time", f"neighbours in time{AS_ASKED}{told}", bool(undated)
+        by: Literal["dates", "files"] = "files" if undated else "dates"
+        weak = copied if undated else None
+        return "time", Grounds(asked, granted=True, by=by, copied=weak)
     if asked == "name" and named:
-        return "name", f"logs of the same name{AS_ASKED}", False
+        return "name", Grounds(asked, granted=True)
     if asked == "order" and even:
-        return "order", f"logs in the order of their names{AS_ASKED}", False
-    in_vain = {
-        "name": "few have a namesake in every arm to be paired by name",
-        "order": "the arms have different numbers of logs to be paired in order",
-    }
-    reasons = [in_vain.get(asked, ""), undated if any(log.dated for log in logs) else "", copied]
-    why = ", and ".join(filter(None, reasons))
-    told = f": {why}" if why else ""
+        return "order", Grounds(asked, granted=True)
     if not undated:
-        told = f": {reasons[0]}" if asked else ""
-        return "time", f"neighbours in time, by the dates that the logs carry{told}", False
+        return "time", Grounds(asked, by="dates")
+    # That none of them carries a date need not be said.
+    lack = undated if any(log.dated for log in logs) else None
     if not copied:
-        return "time", f"neighbours in time, by the times of their files{told}", True
-    if named:
-        return "name", f"logs of the same name{told}", False
-    if even:
-        return "order", f"logs in the order of their names{told}", False
-    uneven = "" if asked == "order" else "the arms have different numbers of logs, and "
-    return "none", f"not: {uneven}{why}", False
+        return "time", Grounds(asked, by="files", undated=lack, hours=hours)
+    said = Grounds(asked, undated=lack, hours=hours, copied=copied)
+    return ("name" if named else "order" if even else "none"), said
 
 
-def made(logs: Sequence[Log]) -> tuple[str, dict[str, list[float]]]:
-    """Return what tells when the logs of each arm were made, and when; "" if nothing does."""
-    if not _no_dates(logs):
-        says = "the dates in them"
-        says += "" if logs[0].zoned else " (if of one time zone)"
+def made(logs: Sequence[Log]) -> tuple[DatedBy | None, dict[str, list[float]]]:
+    """Return what tells when the logs of each arm were made, and when; None if nothing does."""
+    if not _no_dates(logs)[0]:
+        says = DatedBy.DATES if logs[0].zoned else DatedBy.DATES_WITHOUT_ZONE
         times = [log.at for log in logs]
     elif not _no_file_times(logs, {log.arm for log in logs}):
-        says, times = "the times of their files", [log.written or log.at for log in logs]
+        says, times = DatedBy.FILES, [log.written or log.at for log in logs]
     else:
-        return "", {}
+        return None, {}
     of_arm: dict[str, list[float]] = {}
     for log, at in zip(logs, times, strict=True):
         of_arm.setdefault(log.arm, []).append(at)
     return says, of_arm
 
 
-def _no_dates(logs: Sequence[Log]) -> str:
-    """Return why the dates in the logs do not tell when they were made, "" if they may."""
+def _no_dates(logs: Sequence[Log]) -> tuple[Untimed | None, float]:
+    """Return why the dates in the logs do not tell when they were made, and by how many hours.
+
+    None if they may; hours are those of a jump, otherwise 0.
+    """
     if not all(log.dated for log in logs):
-        return "not all of them carry a date"
+        return Untimed.NOT_ALL_DATED, 0.0
     if len({log.at for log in logs}) == 1:
-        return "they all carry the same date"
+        return Untimed.ONE_DATE, 0.0
     if len({log.zoned for log in logs}) > 1:
-        return "some of their dates are in UTC, some in a local time that is not named"
-    if not (hours := _jump(logs)):
-        return ""
-    why = "another time zone, or a clock that was changed"
-    return f"their dates jump by {hours:g} h against those times ({why})"
+        return Untimed.ZONES_MIXED, 0.0
+    hours = _jump(logs)
+    return (Untimed.DATES_JUMP if hours else None), hours
 
 
 def _jump(logs: Sequence[Log]) -> float:
@@ -168,16 +182,16 @@ def _jump(logs: Sequence[Log]) -> float:
     return max(map(round, steps)) * QUARTER_S / 3600
 
 
-def _no_file_times(logs: Sequence[Log], arms: Iterable[str]) -> str:
-    """Return why the times of the files do not tell when the logs were made, "" if they may."""
+def _no_file_times(logs: Sequence[Log], arms: Iterable[str]) -> Untimed | None:
+    """Return why the times of the files do not tell when the logs were made, None if they may."""
     if several_in_a_file(logs):
-        return "one file holds several"
+        return Untimed.SEVERAL_IN_A_FILE
     for arm in arms:
         times = sorted(log.written or log.at for log in logs if log.arm == arm)
         gaps = [after - before for before, after in pairwise(times)]
         if gaps and median(gaps) < COPIED_S:
-            return "the files were copied, or their times are too coarse"
-    return ""
+            return Untimed.FILES_COPIED
+    return None
 
 
 def several_in_a_file(logs: Sequence[Log]) -> bool:
@@ -218,14 +232,14 @@ def _share_named(logs: Sequence[Log], names: Sequence[Name], arms: Sequence[str]
 # --- tables ----------------------------------------------------------------------------------
 
 
-def sources_of(logs: Logs) -> dict[tuple[Pairing, str], Source]:
+def sources_of(logs: Logs) -> dict[tuple[Pairing, Grounds], Source]:
     """Return the figures of all kinds as tables, one for each way of pairing and its reason.
 
     A launch of several samples counts with their median.
     """
-    groups: dict[tuple[Pairing, str], list[Kind]] = {}
+    groups: dict[tuple[Pairing, Grounds], list[Kind]] = {}
     for kind in logs.kinds:
-        groups.setdefault((kind.pairing, kind.why), []).append(kind)
+        groups.setdefault((kind.pairing, kind.grounds), []).append(kind)
     return {how: _source(logs.arms, how[0], kinds) for how, kinds in groups.items()}
 
 

@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from paribus.judgement import Notice
+from paribus.reasons import Reason
 from paribus.stats.estimate import fewest_pairs
 from paribus.tables.launches import Arrangement, Group
 from paribus.tables.table import Table, shown
 from paribus.units import count, format_seconds
+from paribus.words.lists import listed
 
 NEED_TIMES = ("drift", "order effect")
 """Notices that say nothing where the order of launches is not known."""
 
-IN_TURNS = "launch them in turns"
-ONE_EACH = "one launch each: no interval can be given, and nothing tells a difference from noise"
+Source = Literal["table", "logs"]
+"""Where numbers come from, as the user knows it."""
 
 
-def why_withheld(found: Arrangement) -> str:
-    """Return why no verdict can rest on these numbers, "" if one can."""
+def why_withheld(found: Arrangement) -> Reason | None:
+    """Return why no verdict can rest on these numbers, None if one can."""
     if _one_each(found):
-        return ONE_EACH
+        return Reason.ONE_LAUNCH_EACH
     if found.kind == "apart":
-        return (
-            "the arms do not alternate in time, so drift of the machine cannot be told from a"
-            f" difference between them; {IN_TURNS}"
-        )
-    if found.kind == "unordered":
-        return (
-            "nothing pairs the values and their order is unknown, so drift of the machine cannot"
-            " be told from a difference; add a column block, or time"
-        )
-    return ""
+        return Reason.NOT_ALTERNATING
+    return Reason.ORDER_UNKNOWN if found.kind == "unordered" else None
 
 
-def design(table: Table, found: Arrangement) -> str:
-    """Return in one sentence how the figures came about, as far as the table tells."""
-    source = f"Numbers from {listed(table.sources)}"
+def design(table: Table, found: Arrangement, of: Source = "table") -> str:
+    """Return in one sentence how the figures came about, as far as table or logs tell."""
+    source = f"Numbers from {listed(table.sources, last=' and ')}"
     value = _what_a_value_is(found)
     if _one_each(found):
         return f"{source}: one launch for each arm{value}; nothing was controlled."
@@ -54,18 +49,20 @@ def design(table: Table, found: Arrangement) -> str:
         )
     return (
         f"{source}: unpaired, order unknown{value}. Neither drift nor the order of the arms was"
-        " controlled, as far as the table tells."
+        f" controlled, as far as the {'logs tell' if of == 'logs' else 'table tells'}."
     )
 
 
-def notices(table: Table, found: Arrangement, error: float) -> tuple[Notice, ...]:
+def notices(
+    table: Table, found: Arrangement, error: float, of: Source = "table"
+) -> tuple[Notice, ...]:
     """Return what a reader must know about where the numbers come from, warnings first.
 
-    `error` is that of one comparison of two arms.
+    `error` is that of one comparison of two arms, `of` what the user gave.
     """
     return (
         *_order_notices(found),
-        *_stopping(found),
+        *_stopping(found, of),
         *_few(found, error),
         *_left_out(found),
         *_unpaired(found),
@@ -77,12 +74,6 @@ def without_confounded(others: Iterable[Notice], told: Sequence[Notice]) -> tupl
     """Return `others` less order effects where the order is fixed: those are the ratio."""
     fixed = {label for n in told if n.name == "order fixed" for label in n.benchmarks}
     return tuple(n for n in others if n.name != "order effect" or not fixed & set(n.benchmarks))
-
-
-def listed(texts: Sequence[str]) -> str:
-    """Return texts joined for a sentence: "a, b and c"."""
-    *first, last = texts
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _what_a_value_is(found: Arrangement) -> str:
@@ -113,7 +104,8 @@ def _order(table: Table, found: Arrangement) -> str:
     if table.times is None:
         return "Their order within it is not known to be random."
     counts = [sum(column) for column in zip(*map(_firsts, found.groups), strict=True)]
-    told = listed([f"{arm} {n}" for arm, n in zip(found.arms, counts, strict=True)])
+    firsts = [f"{arm} {n}" for arm, n in zip(found.arms, counts, strict=True)]
+    told = listed(firsts, last=" and ")
     return f"Came first in blocks: {told}; whether a coin decided that is not known."
 
 
@@ -137,20 +129,22 @@ def _order_notices(found: Arrangement) -> Iterable[Notice]:
             yield Notice(
                 "order fixed",
                 "warning",
-                f"{arm} came first in every block of {listed([g.benchmark for g in mine])}: what"
-                " the first launch does to the second is part of the ratio.",
+                f"{arm} came first in every block of"
+                f" {listed([g.benchmark for g in mine], last=' and ')}: what the first launch does"
+                " to the second is part of the ratio.",
                 tuple(g.benchmark for g in mine),
                 "Draw the order of each block by a coin.",
             )
 
 
-def _stopping(found: Arrangement) -> Iterable[Notice]:
+def _stopping(found: Arrangement, of: Source) -> Iterable[Notice]:
     if found.kind in ("blocks", "neighbours") and not _one_each(found):
         yield Notice(
             "stopping not planned",
             "warning",
-            "The table does not tell whether the number of blocks was fixed beforehand: if"
-            " measuring ended because the figures looked good, the error rate is not controlled.",
+            f"{'Logs do' if of == 'logs' else 'The table does'} not tell whether the number of"
+            " blocks was fixed beforehand: if measuring ended because the figures looked good, the"
+            " error rate is not controlled.",
         )
 
 
@@ -158,10 +152,11 @@ def _few(found: Arrangement, error: float) -> Iterable[Notice]:
     fewest = fewest_pairs(error)
     few = [g for g in found.groups if 1 < len(g.names) < fewest]
     if few:
+        counts = [f"{g.benchmark} has {len(g.names)} blocks" for g in few]
         yield Notice(
             "too few blocks",
             "warning",
-            f"{listed([f'{g.benchmark} has {len(g.names)} blocks' for g in few])}; an interval at"
+            f"{listed(counts, last=' and ')}; an interval at"
             f" {(1 - error) * 100:.3g} % takes {fewest} or more.",
             tuple(g.benchmark for g in few),
         )
@@ -201,12 +196,10 @@ def _unpaired(found: Arrangement) -> Iterable[Notice]:
 
 def _ignored(table: Table) -> Iterable[Notice]:
     if table.ignored:
-        names = [shown(name) for name in table.ignored[:10]]
-        more = len(table.ignored) - 10
+        names = [shown(name) for name in table.ignored]
         yield Notice(
             "columns ignored",
             "note",
-            f"Columns that are not used: {', '.join(names)}"
-            f"{f' and {more} more' if more > 0 else ''}.",
+            f"Columns that are not used: {listed(names, 10)}.",
             figures={"columns": list(table.ignored[:1000])},
         )

@@ -12,26 +12,25 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-from paribus.compare.recognise import Found, Seen, look, readings
+from paribus.compare.recognise import Found, Problem, Seen, look, readings
 from paribus.errors import ParseError
 from paribus.inputs import not_plain, open_regular
 from paribus.readers import nvidia_topo
 from paribus.readers.known import readers
 from paribus.readers.launches import FAILED
 from paribus.readers.text import HEAD, line_at, plain
-from paribus.units import count
+from paribus.reasons import Unreadable
+from paribus.units import count, format_bytes
 
 MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
 
-FAILED_LAUNCH = "is of a launch that failed:"
-
 
 class Held(NamedTuple):
-    """What a file holds, and what it holds that was refused: the tool ("": none), and why."""
+    """What a file holds, and what of it was not read, and why."""
 
     found: list[Found]
-    problems: list[tuple[str, str]]
+    problems: list[Problem]
 
 
 def is_log(path: Path) -> bool:
@@ -47,7 +46,7 @@ def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
     """Yield what each file holds, in their order; `files` are paths with their sizes in bytes."""
     for path, size in files:
         text, seen, why = _text(path, size)
-        yield Held([], [("", why)]) if why else Held(*readings(text, seen))
+        yield Held([], [why]) if why else Held(*readings(text, seen))
 
 
 class _Text(NamedTuple):
@@ -55,7 +54,7 @@ class _Text(NamedTuple):
 
     text: str
     seen: Seen
-    why: str
+    why: Problem | None
 
 
 def _text(path: str, size: int) -> _Text:
@@ -63,43 +62,43 @@ def _text(path: str, size: int) -> _Text:
     try:
         return _opened(path, size)
     except OSError as error:
-        return _unread(f"cannot be read: {error.strerror}")
+        return _unread(Unreadable.CANNOT_BE_READ, error.strerror or "")
 
 
-def _unread(why: str) -> _Text:
-    return _Text("", Seen([], clean=False), why)
+def _unread(code: Unreadable, detail: str = "") -> _Text:
+    return _Text("", Seen([], clean=False), Problem(code, detail))
 
 
 def _opened(path: str, size: int) -> _Text:
     if size > MOST_BYTES:
-        return _unread(f"is larger than {MOST_BYTES >> 20} MiB")
+        return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_BYTES))
     if not size:
-        return _unread("is empty")
+        return _unread(Unreadable.EMPTY)
     with FileIO(open_regular(path)) as opened:
         raw = opened.read(HEAD)
         if other := not_plain(raw):
-            return _unread(f"is {other[0]} ({other[1]})")
+            return _unread(Unreadable.NOT_PLAIN, f"{other[0]} ({other[1]})")
         if b"\0" in raw:
-            return _unread("is binary")
+            return _unread(Unreadable.BINARY)
         text = plain(raw.decode(errors="replace"))
         seen = look(text)
         if not seen.near:
-            return _unread(_no_tool(text))
+            return _unread(*_no_tool(text))
         if size > len(raw):
             raw += opened.read(size - len(raw)) or b""  # what is written meanwhile is not read
             text = plain(raw.decode(errors="replace"))
             seen = look(text)
-    return _Text(text, seen, "")
+    return _Text(text, seen, None)
 
 
-def _no_tool(text: str) -> str:
+def _no_tool(text: str) -> tuple[Unreadable, str]:
     """Return why a text is of no tool: a launch may have failed before its tool said its name."""
     if nvidia_topo.recognise(text):
         return _wiring(text)
     found = [at for said in _failures() if (at := text.find(said)) >= 0]
     if not found:
-        return "is no output of a tool that is known here"
-    return f"{FAILED_LAUNCH} {line_at(text, min(found)).strip()[:160]!r}"
+        return Unreadable.UNKNOWN_TOOL, ""
+    return Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160]
 
 
 @cache
@@ -109,13 +108,13 @@ def _failures() -> tuple[str, ...]:
     return (*FAILED, *dict.fromkeys(tools))
 
 
-def _wiring(text: str) -> str:
+def _wiring(text: str) -> tuple[Unreadable, str]:
     """Return how many pairs of GPUs and adapters each kind of link joins."""
     try:
         facts = nvidia_topo.read(text)
     except ParseError as error:
-        return f"is a damaged output of nvidia-smi topo -m: {error.cause}"
+        return Unreadable.WIRING_DAMAGED, error.cause
     links = Counter(str(v) for k, v in facts.items() if k != "gpu.topology.gpus")
     told = ", ".join(f"{n} {link}" for link, n in sorted(links.items())) or "no pair"
     gpus = count(int(facts["gpu.topology.gpus"]), "GPU")
-    return f"is no benchmark but the wiring of {gpus} (nvidia-smi topo -m; pairs by link: {told})"
+    return Unreadable.WIRING, f"{gpus} (nvidia-smi topo -m; pairs by link: {told})"

@@ -12,6 +12,7 @@ from paribus.model import Reading
 from paribus.readers.known import readers
 from paribus.readers.launches import FAILED
 from paribus.readers.text import HEAD, within
+from paribus.reasons import Unreadable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +33,14 @@ class Found(NamedTuple):
     part: int
     reading: Reading
     date: tuple[float, bool] | None
+
+
+class Problem(NamedTuple):
+    """What was not read, and why; `tool` if one was recognised in it."""
+
+    code: Unreadable
+    detail: str = ""
+    tool: str = ""
 
 
 @cache
@@ -107,8 +116,8 @@ def _order() -> Mapping[str, int]:
     return {name: at for at, name in enumerate(names)}
 
 
-def readings(text: str, seen: Seen) -> tuple[list[Found], list[tuple[str, str]]]:
-    """Return what a text holds, and what it holds of a tool that was refused: tool and sentence.
+def readings(text: str, seen: Seen) -> tuple[list[Found], list[Problem]]:
+    """Return what a text holds, and what it holds of a tool that was refused.
 
     `seen` is what `look` says of the text. A reader refuses two outputs in one; then they are cut
     apart where an output begins, and each must prove itself.
@@ -131,7 +140,7 @@ def readings(text: str, seen: Seen) -> tuple[list[Found], list[tuple[str, str]]]
 
 def _whole(
     text: str, near: Sequence[str], clean: bool, part: int = 0, before: int = 0
-) -> tuple[list[Found], list[tuple[str, str]]]:
+) -> tuple[list[Found], list[Problem]]:
     """Return what the readers of a text read, and what they refuse; it follows `before` lines.
 
     `clean`: no launcher says in it that its launch failed.
@@ -147,10 +156,14 @@ def _whole(
             found.append(Found(part, reading, reader.started(text)))
         except ParseError as error:
             line = f", line {before + error.line}" if error.line else ""
-            problems.append((tool, f"{tool}: {error.cause}{line}"))
+            problems.append(_refused(tool, f"{error.cause}{line}"))
         except Exception as error:  # a reader's own fault costs its file, not the comparison
-            problems.append((tool, f"{tool}: not understood ({type(error).__name__}: {error})"))
+            problems.append(_refused(tool, f"not understood ({type(error).__name__}: {error})"))
     return found, problems
+
+
+def _refused(tool: str, why: str) -> Problem:
+    return Problem(Unreadable.REFUSED, f"{tool}: {why}", tool)
 
 
 def _within(head: str, present: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from paribus.judge.monitoring import as_of_now
 from paribus.judgement import Comparison, Finding, Verdict, Word
 from paribus.model import Metric
 from paribus.plan import Plan
+from paribus.reasons import Reason
 from paribus.stats.estimate import compare
 from paribus.stats.family import claims
 from paribus.stats.verdict import judge
@@ -45,7 +46,7 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
         [margins[cell] for cell in measured],
     )
     found_of = dict(zip(measured, judged, strict=True))
-    missing = no_data("no block has this case in both arms")
+    missing = no_data(Reason.CASE_NOT_IN_BOTH_ARMS)
     return tuple(
         Finding(
             benchmark=label,
@@ -84,8 +85,12 @@ def _judged(
         comparison = compare(list(ratios.values()), claim.level)
         verdict = judge(comparison, better=metric.better, margin=margin, last=True)
         if not claim.supported and verdict.word is not Word.UNDECIDED:
-            reason = f"{verdict.reason}; not supported among {len(series)} cases"
-            verdict = Verdict(Word.UNDECIDED, reason, final=True)
+            verdict = Verdict(
+                Word.UNDECIDED,
+                Reason.NOT_SUPPORTED_AMONG_CASES,
+                final=True,
+                figures={**verdict.figures, "otherwise": verdict.code, "cases": len(series)},
+            )
         found.append((comparison, verdict))
     return found
 

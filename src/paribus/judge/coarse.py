@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from paribus.judge.evidence import Evidence
 from paribus.judgement import Finding
@@ -16,14 +17,14 @@ from paribus.stats.verdict import judge
 
 def coarse(
     plan: Plan, evidence: Evidence, cases: Sequence[Finding]
-) -> dict[tuple[str, str, Case | None], str]:
-    """Return why cases are too coarse to judge, by benchmark, arm and case.
+) -> dict[tuple[str, str, Case | None], dict[str, Any]]:
+    """Return the figures of what is too coarse to judge, by benchmark, arm and case.
 
     A headline (case None) is too coarse when half of its cases are. Words that would hold even if
     every ratio were off by one step of the values are let stand.
     """
     reference = plan.study.arms[0].name
-    reasons: dict[tuple[str, str, Case | None], str] = {}
+    found: dict[tuple[str, str, Case | None], dict[str, Any]] = {}
     counts: dict[tuple[str, str], list[bool]] = {}
     for finding in cases:
         label, arm, metric = finding.benchmark, finding.arm, finding.metric
@@ -43,18 +44,12 @@ def coarse(
         if metric == plan.metrics[label][0]:
             counts.setdefault((label, arm), []).append(coarse)
         if coarse:
-            step = "not to be told" if math.isinf(told.quantum) else f"{told.quantum:.2g} of it"
-            reasons[(label, arm, finding.case)] = (
-                f"{told.share:.0%} of the blocks give the same ratio to within one step of the"
-                f" values ({step}): clock or printout are too coarse for the margin; time more"
-                " iterations together, or print more digits"
-            )
+            found[(label, arm, finding.case)] = {"share": told.share, "quantum": told.quantum}
     for (label, arm), several in counts.items():
         if 2 * sum(several) >= len(several):
-            first = next(r for (la, ar, _), r in reasons.items() if (la, ar) == (label, arm))
-            many = f"in {sum(several)} of {len(several)} cases, " if len(several) > 1 else ""
-            reasons[(label, arm, None)] = many + first
-    return reasons
+            first = next(f for (la, ar, _), f in found.items() if (la, ar) == (label, arm))
+            found[(label, arm, None)] = first | {"coarse": sum(several), "cases": len(several)}
+    return found
 
 
 def _stands(finding: Finding, quantum: float) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from paribus import __version__
@@ -16,12 +16,14 @@ from paribus.judge.coarse import coarse as coarse_of
 from paribus.judge.evidence import Evidence, collect
 from paribus.judge.headlines import endpoints, given_up, headlines, layers, pairs
 from paribus.judge.timeline import points, tallies
-from paribus.judgement import Difference, Finding, Judgement, Verdict, Word
+from paribus.judge.withhold import Because, withhold
+from paribus.judgement import Difference, Finding, Judgement, Word
 from paribus.model import Facts, State
 from paribus.plan import Plan
+from paribus.reasons import Reason
 from paribus.records.salvage import Lost
 from paribus.store import Store
-from paribus.units import format_change
+from paribus.words.study import design
 
 
 def conclude(plan: Plan, store: Store) -> Judgement:
@@ -84,29 +86,25 @@ def judgement_of(
     heads = _heads(plan, evidence, over)
     rows = tuple(case for finding in heads for case in cases(plan, evidence, finding))
     coarse = coarse_of(plan, evidence, rows)
-    why = {d.arm: UNEXPLAINED for d in differences if d.kind == "unexplained"}
+    unexplained = {d.arm for d in differences if d.kind == "unexplained"}
 
-    def held(several: Iterable[Finding]) -> tuple[Finding, ...]:
-        return tuple(
-            _withhold(
-                f,
-                why.get(f.arm)
-                or why.get(f.reference or plan.study.arms[0].name)
-                or coarse.get((f.benchmark, f.arm, f.case))
-                or (salvaged.why_withheld(lost, f) if lost else ""),
-            )
-            for f in several
-        )
+    def why(f: Finding) -> Because | None:
+        if unexplained & {f.arm, f.reference or plan.study.arms[0].name}:
+            return Reason.UNEXPLAINED_DIFFERENCES, {}
+        if steps := coarse.get((f.benchmark, f.arm, f.case)):
+            return Reason.TOO_COARSE, steps
+        code = salvaged.why_withheld(lost, f) if lost else None
+        return (code, {}) if code else None
 
     track, started, wall_s = points(plan, evidence)
-    return Judgement(
+    judgement = Judgement(
         study=plan.study,
         plan_sha256=plan.sha256,
         directory=directory,
-        sentence=sentence(held(heads)),
+        sentence="",
         complete=all(over[f.benchmark] or _settled(f) for f in heads),
-        headlines=held(heads),
-        cases=held(rows),
+        headlines=heads,
+        cases=rows,
         tallies=tallies(plan, evidence),
         points=track,
         differences=tuple(differences),
@@ -118,11 +116,12 @@ def judgement_of(
         wall_s=wall_s,
         looks=plan.looks.at,
         level=plan.looks.confidence,
-        layers=held(layers(plan, evidence, over=all(f.verdict.final for f in heads))),
-        endpoints=held(_endpoints(plan, evidence, heads, over)),
-        pairs=held(f for label in plan.metrics for f in pairs(plan, evidence, label)),
-        design=design(plan),
+        layers=layers(plan, evidence, over=all(f.verdict.final for f in heads)),
+        endpoints=tuple(_endpoints(plan, evidence, heads, over)),
+        pairs=tuple(f for label in plan.metrics for f in pairs(plan, evidence, label)),
+        design=design(plan.study),
     )
+    return withhold(judgement, why)
 
 
 def _heads(plan: Plan, evidence: Evidence, over: Mapping[str, bool]) -> tuple[Finding, ...]:
@@ -158,80 +157,10 @@ def _endpoints(
     ]
 
 
-def design(plan: Plan) -> str:
-    """Return in one sentence how the figures of a study came about, and what that controls."""
-    settings = plan.study.settings
-    several = len(plan.study.arms) > 2
-    order = "in the order of random Latin squares" if several else "in coin-flip order"
-    if settings.unit == "session":
-        return (
-            f"Sessions of {settings.launches} launches, each arm once per block {order}; the median"
-            " of a session counts once."
-        )
-    if settings.layout == "duet":
-        return (
-            "Duets: the arms of a block were launched at the same time, each on its own share of"
-            " the cores, which they swapped by a coin."
-        )
-    kind = "Blocks" if several else "Pairs"
-    return f"{kind} of neighbouring launches, {order}; the launch is the unit."
-
-
-MOST_NAMED = 8
-"""Benchmarks of one word that the sentence names; the table below it has them all."""
-
-
-def sentence(found: Sequence[Finding]) -> str:
-    """Return the verdict of the whole study in one sentence: every benchmark, and by how much."""
-    groups: dict[tuple[str, Word], list[str]] = {}
-    for finding in found:
-        labels = groups.setdefault((finding.arm, finding.verdict.word), [])
-        labels.append(f"{finding.benchmark}{_by_how_much(finding)}")
-    parts = [f"{arm} {_PHRASES[word]} {_listed(labels)}" for (arm, word), labels in groups.items()]
-    return "; ".join(parts) + "." if parts else "Nothing was compared."
-
-
-_PHRASES: Mapping[Word, str] = {
-    Word.FASTER: "is faster in",
-    Word.SLOWER: "is slower in",
-    Word.EQUIVALENT: "is equivalent in",
-    Word.UNDECIDED: "is undecided in",
-    Word.RELIABILITY: "differs in reliability in",
-    Word.WITHHELD: "has its verdict withheld in",
-    Word.NO_DATA: "has no data in",
-}
-
-
-def _by_how_much(finding: Finding) -> str:
-    """Return the change of the arm's value against the reference's, where it is a finding."""
-    if finding.comparison is None or finding.verdict.word not in (Word.FASTER, Word.SLOWER):
-        return ""
-    return f" ({format_change(finding.comparison.ratio)})"
-
-
-def _listed(labels: Sequence[str]) -> str:
-    if len(labels) > MOST_NAMED:
-        return f"{', '.join(labels[:MOST_NAMED])} and {len(labels) - MOST_NAMED} more"
-    *first, last = labels
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def _over(plan: Plan, evidence: Evidence, label: str, arms: Sequence[str]) -> bool:
     """Return whether no launch of `label` is left to make, whatever its verdict."""
     done = set(evidence.blocks.get(label, {}))
     return plan.study.settings.blocks in done or bool(given_up(plan, evidence, label))
-
-
-UNEXPLAINED = (
-    "the arms differ in more than the factor: make what is listed as unexplained equal, or name it"
-    " under `explains` in the study file if the factor causes it"
-)
-
-
-def _withhold(finding: Finding, reason: str | None) -> Finding:
-    if not reason or finding.verdict.word is Word.NO_DATA:
-        return finding
-    return replace(finding, verdict=Verdict(Word.WITHHELD, reason, finding.verdict.final))
 
 
 def _changed(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from paribus.audit.gate import GATE
 from paribus.errors import StoreError
@@ -46,8 +47,53 @@ class Entry:
     disturbed: tuple[str, ...] = ()
 
 
+class Evidence(Protocol):
+    """What judging rests on, wherever it comes from: figures by benchmark, block, arm and cell.
+
+    `blocks` are what counts (benchmark -> block -> arm), `launches` what that is made of, with
+    `session` launches in a session (0: the launch is the unit). `probes` are what the state probes
+    of all launches said, `failed` the launches (benchmark, block, arm) of which some attempt
+    failed: None where nothing was recorded that could say it.
+    """
+
+    @property
+    def session(self) -> int: ...
+    @property
+    def blocks(self) -> Mapping[str, Mapping[int, Mapping[str, Entry]]]: ...
+    @property
+    def launches(self) -> Mapping[str, Mapping[int, Mapping[str, Sequence[Entry]]]]: ...
+    @property
+    def probes(self) -> Sequence[ProbeOfLaunch] | None: ...
+    @property
+    def failed(self) -> Set[tuple[str, int, str]] | None: ...
+
+    def entries(self, benchmark: str) -> list[Entry]:
+        """Return the launches of `benchmark` by block, warm-up included."""
+
+    def counted(self, launch: Launch) -> bool:
+        """Return whether a launch counts: it is no warm-up of the study or of its session."""
+
+    def complete(self, benchmark: str, arms: Iterable[str]) -> list[int]:
+        """Return the counted blocks of `benchmark` in which each of `arms` gives a figure."""
+
+    def cells(self, benchmark: str) -> list[Cell]:
+        """Return the cells that any good launch of `benchmark` has, in the order they appeared."""
+
+    def cells_of(self, benchmark: str, metric: str) -> list[Cell]:
+        """Return the cells of `metric` that every good launch of `benchmark` has."""
+
+    def series(self, benchmark: str, arm: str, cell: Cell) -> dict[int, float]:
+        """Return the figures of one cell by block, warm-up (block 0) included."""
+
+    def log_ratios(self, benchmark: str, reference: str, arm: str, cell: Cell) -> dict[int, float]:
+        """Return ln(arm / reference) of one cell by block, warm-up included."""
+
+    def cut_off(self, benchmark: str, arm: str) -> list[int]:
+        """Return the counted blocks in which the time limit cut the arm off."""
+
+
 @dataclass(slots=True)
-class Evidence:
+class LaunchEvidence:
     """The counting launches of a study: benchmark -> block -> arm -> what counts.
 
     What counts is the launch; with `session` launches in a session, the whole session: the median
@@ -205,9 +251,11 @@ def figures(samples: Sequence[Sample], metrics: Sequence[Metric]) -> dict[Cell, 
     return found
 
 
-def collect(store: Store, metrics: Mapping[str, Sequence[Metric]], session: int = 0) -> Evidence:
+def collect(
+    store: Store, metrics: Mapping[str, Sequence[Metric]], session: int = 0
+) -> LaunchEvidence:
     """Return the evidence of everything that `store` holds and that counts."""
-    evidence = Evidence(metrics, session)
+    evidence = LaunchEvidence(metrics, session)
     for stored in store.launches(void=True):
         if stored.launch.benchmark not in metrics:
             raise StoreError(

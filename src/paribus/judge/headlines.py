@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from paribus.judge.evidence import Cell, Evidence
 from paribus.judge.monitoring import as_of_now
 from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
 from paribus.model import Direction, Metric, Selection, State
 from paribus.plan import Plan
+from paribus.reasons import Reason
 from paribus.stats.censoring import MOST_CENSORED, censored_share
 from paribus.stats.estimate import compare
 from paribus.stats.family import holm, word_p
@@ -50,7 +52,7 @@ def headline(
     cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
     verdict, comparison = _decide(plan, pooled, metric.better, margin, cut, over=over)
     if not cells and evidence.complete(label, [reference, arm]):
-        verdict = no_data(f"launches do not record enough samples for their {metric.endpoint}")
+        verdict = no_data(Reason.TOO_FEW_SAMPLES, {"endpoint": metric.endpoint})
     unreliable = _reliability(plan, evidence, label, arm, over=over)
     blocks = sorted(pooled)[: comparison.blocks] if comparison else []
     return Finding(
@@ -151,7 +153,7 @@ def pairs(plan: Plan, evidence: Evidence, label: str) -> tuple[Finding, ...]:
         comparison = compare(values, level)
         verdict = judge(comparison, better=metric.better, margin=margin, last=True)
         if adjusted[pair] > error and verdict.word is not Word.UNDECIDED:
-            verdict = Verdict(Word.UNDECIDED, "not supported among all pairs of arms", True)
+            verdict = Verdict(Word.UNDECIDED, Reason.NOT_SUPPORTED_AMONG_PAIRS, final=True)
         finding = Finding(label, pair[1], metric, None, margin, comparison, verdict, None, None)
         found.append(replace(finding, reference=pair[0]))
     return tuple(found)
@@ -247,9 +249,9 @@ def case_spread(
     return spread(values) if values else None
 
 
-def no_data(reason: str) -> Verdict:
+def no_data(code: Reason, figures: Mapping[str, Any] | None = None) -> Verdict:
     """Return the verdict of a comparison that has nothing to compare."""
-    return Verdict(Word.NO_DATA, reason, final=True)
+    return Verdict(Word.NO_DATA, code, final=True, figures=figures or {})
 
 
 def _decide(
@@ -267,7 +269,7 @@ def _decide(
     """
     ratios = [pooled[block] for block in sorted(pooled)]
     if not ratios:
-        return no_data("no block was completed by both arms"), None
+        return no_data(Reason.NO_COMPLETE_BLOCK), None
     level = plan.looks.confidence
     if plan.study.settings.monitor:
         return as_of_now(ratios, level, better=better, margin=margin)
@@ -286,12 +288,13 @@ def _decide(
         )
         if verdict.final:
             return verdict, comparison
-    if over:
-        reason = f"the study ended after {len(ratios)} blocks, before its first look"
-    else:
-        reason = f"{len(ratios)} blocks so far; the next look is after {_next_look(plan, ratios)}"
-    needed = blocks_needed(ratios, margin, level)
-    undecided = Verdict(Word.UNDECIDED, reason, final=over, blocks_needed=needed)
+    undecided = Verdict(
+        Word.UNDECIDED,
+        Reason.ENDED_BEFORE_FIRST_LOOK if over else Reason.BEFORE_NEXT_LOOK,
+        final=over,
+        blocks_needed=blocks_needed(ratios, margin, level),
+        figures={"blocks": len(ratios)} | ({} if over else {"next": _next_look(plan, ratios)}),
+    )
     return undecided, compare(ratios, level)
 
 
@@ -307,6 +310,8 @@ def _reliability(
     A block that was done again after a failure counts as failed in that arm: the second attempt
     gives its speed, and must not hide how often the first one does not come through.
     """
+    if evidence.failed is None:
+        return None
     reference = plan.study.arms[0].name
     attempted = [
         block

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from paribus.judgement import Comparison, Verdict, Word
 from paribus.model import Direction
+from paribus.reasons import Reason
 from paribus.stats.betting import confidence_sequence, monitor
 from paribus.stats.verdict import judge
 
@@ -22,7 +23,8 @@ def as_of_now(
     comparison = monitor(ratios, level)
     moved = confidence_sequence(ratios, level).moved
     if moved is not None:
-        reason = f"no one ratio agrees with all blocks since block {moved}: the effect has changed"
-        return Verdict(Word.UNDECIDED, reason, final=False), comparison
+        figures = {"block": moved}
+        said = Verdict(Word.UNDECIDED, Reason.EFFECT_CHANGED, final=False, figures=figures)
+        return said, comparison
     verdict = judge(comparison, better=better, margin=margin, last=False)
     return replace(verdict, final=False), comparison

@@ -44,6 +44,7 @@ def notices(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> tuple[No
         *_drift(plan, points),
         *_flagged(points),
         *_interference(plan, evidence),
+        *_not_checked(evidence),
     ]
     return tuple(sorted(found, key=lambda notice: notice.level != "warning"))
 
@@ -62,6 +63,7 @@ def voided(launches: Sequence[Stored]) -> list[Notice]:
                 f" {reason}.",
                 tuple(dict.fromkeys(one.launch.benchmark for one in mine)),
                 figures={"launches": len(mine), "blocks": len(blocks)},
+                names_benchmarks=False,
             )
         )
     return found
@@ -246,7 +248,7 @@ def _told_states(
 def _probes(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
     """Say in which figures of the state probe an arm differs from the reference."""
     reference = plan.study.arms[0].name
-    for found in arms_differ(evidence.probes, reference):
+    for found in arms_differ(evidence.probes or (), reference):
         if found.kind == "level":
             text = (
                 f"The state probe itself differs: {found.figure} of {found.arm} is"
@@ -330,8 +332,8 @@ def _drift(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
 
 def _flagged(points: Sequence[Point]) -> Iterable[Notice]:
     """Say which launches are unusual, by what they measured or by what disturbed them."""
-    outlying = [point for point in points if "outlying:" in point.flag]
-    disturbed = [point for point in points if "disturbed:" in point.flag]
+    outlying = [point for point in points if point.outlying is not None]
+    disturbed = [point for point in points if point.disturbed]
     if outlying:
         text = _told_flags(outlying, "far from the others of the same arm")
         labels = tuple(dict.fromkeys(point.benchmark for point in outlying))
@@ -369,4 +371,17 @@ def _interference(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
             f" {told}. Medians absorb that, p99 shows it.",
             tuple(shares),
             figures=shares,
+        )
+
+
+def _not_checked(evidence: Evidence) -> Iterable[Notice]:
+    """Say what was not looked at, because nothing was recorded that could show it."""
+    unknown = ["launches that failed"] if evidence.failed is None else []
+    unknown += ["the state probe"] if evidence.probes is None else []
+    if unknown:
+        yield Notice(
+            "not checked",
+            "note",
+            f"Nothing is known of {' and '.join(unknown)}: what they would show is not said here.",
+            figures={"unknown": unknown},
         )

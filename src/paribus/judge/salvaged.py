@@ -5,28 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paribus.judgement import Finding, Notice, Word
+from paribus.reasons import Reason
 from paribus.records.salvage import Lost
 from paribus.units import count
 
-FACTS_LOST = (
-    "facts of nodes are lost, so that the arms may differ in more than the factor unseen: report on"
-    " a whole copy of the directory"
-)
-FAILURES_LOST = (
-    "launches are lost, and those that failed take less space, so that more of the others may be:"
-    " report on a whole copy of the directory"
-)
 
-
-def why_withheld(lost: Lost, finding: Finding) -> str:
-    """Return why a verdict cannot rest on what is whole, "" if it can.
+def why_withheld(lost: Lost, finding: Finding) -> Reason | None:
+    """Return why a verdict cannot rest on what is whole, None if it can.
 
     Damage takes neighbouring rows, whatever they measured: ratios within blocks lose blocks, and
     gain no bias. What depends on all launches or facts being there is another matter.
     """
     if lost.gathered:
-        return FACTS_LOST
-    return FAILURES_LOST if lost.launches and finding.verdict.word is Word.RELIABILITY else ""
+        return Reason.FACTS_LOST
+    failing = lost.launches and finding.verdict.word is Word.RELIABILITY
+    return Reason.FAILURES_LOST if failing else None
 
 
 def notices(lost: Lost) -> list[Notice]:

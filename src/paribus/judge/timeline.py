@@ -40,13 +40,13 @@ def points(plan: Plan, evidence: Evidence) -> tuple[tuple[Point, ...], float | N
         return (), None, 0.0
     begin = min(entry.started for entry in entries)
     levels: dict[int, float] = {}
-    flags: dict[int, str] = {}
+    far: dict[int, float] = {}
     for selection in plan.study.benchmarks:
         mine = evidence.entries(selection.label)
         levels |= relative(plan, mine)
         for arm in plan.study.arms:
             counted = [e for e in mine if e.launch.arm == arm.name and evidence.counted(e.launch)]
-            flags |= _flags(counted, levels)
+            far |= _outlying(counted, levels)
     found = tuple(
         Point(
             number=entry.launch.number,
@@ -56,7 +56,8 @@ def points(plan: Plan, evidence: Evidence) -> tuple[tuple[Point, ...], float | N
             at_s=entry.started - begin,
             state=entry.state,
             level=levels.get(entry.launch.number),
-            flag=flags.get(entry.launch.number, ""),
+            outlying=far.get(entry.launch.number),
+            disturbed=entry.disturbed if evidence.counted(entry.launch) else (),
         )
         for entry in sorted(entries, key=lambda e: e.started)
     )
@@ -80,15 +81,9 @@ def relative(plan: Plan, entries: Sequence[Entry]) -> dict[int, float]:
     return {number: value / usual for number, value in level.items()}
 
 
-def _flags(entries: Sequence[Entry], levels: dict[int, float]) -> dict[int, str]:
-    """Return what is unusual about the launches of one arm, by number; they count nevertheless."""
+def _outlying(entries: Sequence[Entry], levels: dict[int, float]) -> dict[int, float]:
+    """Return the launches of one arm that lie far from the others, in times its usual level."""
     numbers = [e.launch.number for e in entries if e.launch.number in levels]
     values = [levels[number] for number in numbers]
     usual = launch_median(values) if values else 1.0
-    found = {
-        e.launch.number: f"disturbed: {'; '.join(e.disturbed)}" for e in entries if e.disturbed
-    }
-    for i in outlying(values):
-        told = f"outlying: {values[i] / usual:.3g} times this arm's usual level"
-        found[numbers[i]] = "; ".join(filter(None, (told, found.get(numbers[i]))))
-    return found
+    return {numbers[i]: values[i] / usual for i in outlying(values)}

@@ -117,7 +117,7 @@ def output_of(text: str) -> _Output:
     again = text.find(_PART, text.find(_PART) + 1)
     if again >= 0:
         _check_complaints(text, again + WINDOW)
-        refuse("more than one title of IMB-MPI1: two outputs in one")
+        refuse("more than one title of IMB-MPI1: two outputs in one", alone=True)
     try:
         return _whole(text)
     except ParseError:

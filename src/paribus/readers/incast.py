@@ -36,7 +36,7 @@ def read(text: str) -> Reading:
         refuse("a line of a sender is not whole", line_of(text, text.find("[incast ")))
     senders = {who.partition("/")[2].partition(" ")[0] for who in said}
     if len(senders) != 1:
-        refuse(f"senders out of {' and '.join(sorted(senders))}: two outputs in one")
+        refuse(f"senders out of {' and '.join(sorted(senders))}: two outputs in one", alone=True)
     count = int(senders.pop())
     if title and int(title[1]) != count:
         refuse(f"{title[1]} senders were to send, the lines are of {count}")

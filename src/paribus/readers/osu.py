@@ -186,7 +186,7 @@ def _own_part(text: str, title: str) -> tuple[int, int]:
     names = [one.program.lower() if one else "" for one in said]
     own = title.lower()
     if names.count(own) != 1 or not _READ.isdisjoint({*names} - {own}) or "" in names:
-        refuse(f"{len(places)} titles of OSU programs: more than one output")
+        refuse(f"{len(places)} titles of OSU programs: more than one output", alone=True)
     at = places[names.index(own)]
     again = text.find(_BEGIN, at + 1)
     return at, again if again >= 0 else len(text)

@@ -135,7 +135,7 @@ def heading(text: str, complaints: Sequence[str]) -> tuple[re.Match[str], dict[s
     found = _SETTING.findall(text, at, end)
     settings = dict(found)
     if len(settings) != len(found):
-        refuse("a setting is there twice: two outputs in one", line_of(text, at))
+        refuse("a setting is there twice: two outputs in one", line_of(text, at), alone=True)
     return titles[0], settings, end
 
 

@@ -69,7 +69,9 @@ def read(text: str) -> Reading:
     marks = [mark for mark in kinds if mark in known]
     if len(marks) > 1:
         refuse(
-            "lines of two kinds of scripts: two outputs in one", line_of(text, text.find(marks[1]))
+            "lines of two kinds of scripts: two outputs in one",
+            line_of(text, text.find(marks[1])),
+            alone=True,
         )
     reader = kinds[marks[0]] if marks else None
     if reader is None and (at := text.find(IMAGENET)) >= 0:
@@ -165,7 +167,7 @@ def _check_steps(steps: Sequence[tuple[int, int, int]]) -> None:
 def _dllogger(text: str) -> Reading:
     text = f"\n{text}"
     if len(_ENDED.findall(text)) > 1:
-        refuse("the last line of speed, 'Summary:', is there twice: two outputs in one")
+        refuse("the last line of speed, 'Summary:', is there twice: two outputs in one", alone=True)
     found = _LOGGED.findall(text)
     if text.count(DLLOGGER) != len(found):
         at = text.find(DLLOGGER)

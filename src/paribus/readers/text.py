@@ -40,7 +40,7 @@ def once(text: str, mark: str, what: str = "") -> int:
     if at < 0:
         raise ParseError(f"{what} is missing")
     if (again := text.find(mark, at + len(mark))) >= 0:
-        refuse(f"{what} is there twice: two outputs in one", line_of(text, again))
+        refuse(f"{what} is there twice: two outputs in one", line_of(text, again), alone=True)
     return at
 
 
@@ -116,6 +116,10 @@ def line_at(text: str, at: int) -> str:
     return text[text.rfind("\n", 0, at) + 1 : end if end >= 0 else len(text)]
 
 
-def refuse(cause: str, line: int = 0) -> NoReturn:
-    """Raise ParseError with its line; a cause that quotes too much is cut."""
-    raise ParseError(cause if len(cause) <= LONGEST else f"{cause[:LONGEST]} ...", line=line)
+def refuse(cause: str, line: int = 0, *, alone: bool = False) -> NoReturn:
+    """Raise ParseError with its line; a cause that quotes too much is cut.
+
+    `alone` if ranks that each started by themselves print the like.
+    """
+    cause = cause if len(cause) <= LONGEST else f"{cause[:LONGEST]} ..."
+    raise ParseError(cause, line=line, alone=alone)

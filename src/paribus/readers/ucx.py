@@ -70,7 +70,8 @@ def read(kind: str, name: str, text: str) -> Reading:
     if heading[1] != kind:
         refuse(f"a table of {heading[1]}, not of {kind}", line_of(text, heading.start()))
     if text.count("Final:", heading.end()) > 1:
-        refuse("'Final:' is there twice: two outputs in one", line_of(text, heading.end()))
+        at = line_of(text, heading.end())
+        refuse("'Final:' is there twice: two outputs in one", at, alone=True)
     if len(finals) != 1:
         refuse(f"expected one last line, got {len(finals)}", line_of(text, finals[0].start(1)))
     final = finals[0]

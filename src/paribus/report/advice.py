@@ -48,7 +48,7 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
 
 def _withheld(judgement: Judgement) -> list[str]:
     """Return why verdicts are withheld, once for every reason, with the facts that differ."""
-    reasons: dict[str, list[Finding]] = {}
+    reasons: dict[str, list[Finding]] = {}  # alike sentences once
     for head in judgement.headlines:
         if head.verdict.word is Word.WITHHELD:
             reasons.setdefault(head.verdict.reason, []).append(head)
@@ -58,7 +58,7 @@ def _withheld(judgement: Judgement) -> list[str]:
         arms = {h.arm for h in heads}
         keys = {d.key for d in judgement.differences if d.kind == "unexplained" and d.arm in arms}
         named = f" Not explained: {listing(sorted(keys))}." if keys else ""
-        steps.append(f"Withheld ({labels}): {reason.rstrip('.')}.{named}")
+        steps.append(f"Withheld ({labels}): {reason}.{named}")
     return steps
 
 

@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, TextIO
 
-from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread
+from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread, Verdict
 from paribus.model import Case, Metric, Scalar, Study
 from paribus.outside import csv_cell
 from paribus.probes.variables import discreet_env
@@ -51,7 +51,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         **{key: [_finding(judgement, f) for f in found] for key, found in _findings(judgement)},
         "published": [published.to_json(row) for row in judgement.published],
         "tallies": [_plain(t) for t in judgement.tallies],
-        "launches": [_plain(p) for p in judgement.points],
+        "launches": [{**_plain(p), "flag": p.flag} for p in judgement.points],
         "differences": [_plain(d) for d in judgement.differences],
         "equal_facts": judgement.equal_facts,
         "facts": {arm: _plain(facts) for arm, facts in judgement.facts.items()},
@@ -143,7 +143,19 @@ def _finding(judgement: Judgement, f: Finding) -> dict[str, Any]:
         "reference_value": _plain(f.reference_value),
         "arm_value": _plain(f.arm_value),
         "comparison": None if f.comparison is None else _comparison(f.comparison),
-        "verdict": _plain(f.verdict),
+        "verdict": _verdict(f.verdict),
+    }
+
+
+def _verdict(v: Verdict) -> dict[str, Any]:
+    return {
+        "word": v.word.value,
+        "code": v.code.value,
+        "reason": v.reason,
+        "figures": _plain(v.figures),
+        "final": v.final,
+        "blocks_needed": v.blocks_needed,
+        "size_known": v.size_known,
     }
 
 

@@ -118,9 +118,10 @@ def here(row: Published) -> str:
     if row.turned != inverse.get(row.scale, found.metric.better == "higher"):
         low, high = ratios[1:]
         ratios = [1 / ratios[0], 1 / high if high else math.inf, 1 / low if low else math.inf]
-    change, low, high = ((ratio - 1) * 100 for ratio in ratios)
+    # The sum makes a zero of what is rounded to -0.0.
+    change, low, high = (round((ratio - 1) * 100, 1) + 0.0 for ratio in ratios)
     interval = f"[{low:.1f}, {high:.1f}]" if low > -100 and math.isfinite(high) else "[no interval]"
-    return f"{change:+.1f} % {interval}".replace("-0.0", "0.0").replace("+0.0", "0.0")
+    return f"{change:{'+' if change else ''}.1f} % {interval}"
 
 
 def _shown(judgement: Judgement) -> list[Published]:

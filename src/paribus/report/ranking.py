@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from paribus.judgement import Comparison, Finding, Judgement, Spread, Word
 
@@ -117,14 +118,23 @@ def _turned(f: Finding) -> Finding:
         arm=f.reference,
         reference=f.arm,
         comparison=None if f.comparison is None else _inverse(f.comparison),
-        verdict=replace(f.verdict, word=word, reason=""),
+        verdict=replace(f.verdict, word=word, figures=_turned_figures(f.verdict.figures)),
         reference_value=f.arm_value,
         arm_value=f.reference_value,
     )
 
 
-def _inverse(c: Comparison) -> Comparison:
-    def one(ratio: float) -> float:
-        return 1 / ratio if ratio > 0 else float("inf")
+def _turned_figures(figures: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the figures of a verdict's reason; ratio and interval, if it has them, inverted."""
+    if "low" not in figures:
+        return figures
+    low, ratio, high = (_over(figures[key]) for key in ("high", "ratio", "low"))
+    return {**figures, "low": low, "ratio": ratio, "high": high}
 
-    return replace(c, ratio=one(c.ratio), low=one(c.high), high=one(c.low))
+
+def _inverse(c: Comparison) -> Comparison:
+    return replace(c, ratio=_over(c.ratio), low=_over(c.high), high=_over(c.low))
+
+
+def _over(ratio: float) -> float:
+    return 1 / ratio if ratio > 0 else float("inf")

@@ -148,7 +148,8 @@ def cases(judgement: Judgement, benchmark: str, panel: Panel) -> Html:
         ]
         for f in panel.cases
     ]
-    caption = f"{benchmark}: {panel.metric.name} in {panel.metric.unit}".removesuffix(" in ")
+    caption = f"{benchmark}: {panel.metric.name}"
+    caption += f" in {panel.metric.unit}" if panel.metric.unit else ""
     caption += f", {wording.direction(panel.metric)}"
     caption += f", {panel.group}" if panel.group else ""
     levels = sentences.levels_text(panel.cases)

@@ -13,6 +13,7 @@ from paribus.judgement import Comparison, Finding, Notice, Spread, Verdict, Word
 from paribus.model import Endpoint, Metric
 from paribus.outside import printable
 from paribus.units import format_bytes, format_change, format_value
+from paribus.words.lists import listed
 
 WARM_UP = 0
 """The block that is recorded, never counted."""
@@ -130,7 +131,7 @@ def provisional(verdict: Verdict) -> bool:
 
 def notice_text(notice: Notice) -> str:
     """Return the sentence of a notice, after its benchmarks if it names none of them."""
-    if not notice.benchmarks or any(b in notice.text for b in notice.benchmarks):
+    if not notice.benchmarks or notice.names_benchmarks:
         return notice.text
     return f"{listing(notice.benchmarks)}: {notice.text}"
 
@@ -172,9 +173,7 @@ def band(margin: float) -> tuple[float, float]:
 
 def listing(items: Sequence[str], most: int = 5) -> str:
     """Return the items joined by commas, the tail as "and n more"."""
-    if len(items) <= most:
-        return ", ".join(items)
-    return f"{', '.join(items[:most])} and {len(items) - most} more"
+    return listed(items, most)
 
 
 def case_text(finding: Finding) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection
 
 from paribus.judgement import Verdict, Word
+from paribus.reasons import Reason
 
 MOST_FAILING = 0.10
 """Share of blocks in which an arm may fail before its speed alone says too little."""
@@ -54,9 +55,8 @@ def reliability(
     share = max(len(reference), len(arm)) / blocks
     if p >= LEVEL and share <= MOST_FAILING:
         return None
-    counts = f"{len(arm)} of {blocks} launches failed, {len(reference)} of the reference's"
+    figures = {"failed": len(arm), "reference_failed": len(reference), "blocks": blocks, "p": p}
     if p < LEVEL:
-        why = f"more than chance explains (p = {p:.2g})"
-        return Verdict(Word.RELIABILITY, f"{counts}: {why}", final=True)
-    why = f"above {MOST_FAILING * 100:g} %, too many to speak of speed alone"
-    return Verdict(Word.WITHHELD, f"{counts}: {why}", final=last)
+        return Verdict(Word.RELIABILITY, Reason.FAILURES_DIFFER, final=True, figures=figures)
+    figures["most"] = MOST_FAILING
+    return Verdict(Word.WITHHELD, Reason.TOO_MANY_FAILURES, final=last, figures=figures)

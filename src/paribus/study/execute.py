@@ -13,7 +13,7 @@ from paribus.audit.nodes import changes
 from paribus.benchmarks import benchmark_of
 from paribus.errors import MachineError, StoreError
 from paribus.judge.cases import cases_settled
-from paribus.judge.evidence import Evidence, collect
+from paribus.judge.evidence import LaunchEvidence, collect
 from paribus.judge.headlines import given_up, headlines
 from paribus.judge.notices import STEP
 from paribus.judgement import Finding, Progress, Word
@@ -59,7 +59,7 @@ class _Sitting:
     ready: Mapping[str, Ready]
     switches: Switches
     watch: Watch
-    evidence: Evidence
+    evidence: LaunchEvidence
     machine: Facts
     benchmarks: Mapping[str, tuple[Selection, Benchmark]]
     begin: float
@@ -75,7 +75,7 @@ class _Sitting:
 
 def execute(
     plan: Plan, store: Store, lanes: Sequence[Station], ready: Mapping[str, Ready], watch: Watch
-) -> Evidence:
+) -> LaunchEvidence:
     """Carry out what is left of `plan` and return the evidence of all its counting launches.
 
     Ends when every benchmark has final headlines, its last block, or the budget is used up.
@@ -103,7 +103,7 @@ def _carry_out(
     ready: Mapping[str, Ready],
     switches: Switches,
     watch: Watch,
-) -> Evidence:
+) -> LaunchEvidence:
     evidence = _resume(plan, store)
     sitting = _Sitting(
         plan=plan,
@@ -182,7 +182,7 @@ def _wait_for_round(sitting: _Sitting, number: int) -> None:
         sitting.round, sitting.due = number, max(sitting.due, now) + every
 
 
-def _resume(plan: Plan, store: Store) -> Evidence:
+def _resume(plan: Plan, store: Store) -> LaunchEvidence:
     """Return the evidence of earlier sittings, unfinished blocks voided first."""
     stored = store.counting()
     most = max(stored, default=0)

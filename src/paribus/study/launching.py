@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -30,7 +29,6 @@ from paribus.platform.station import Station
 from paribus.probes.load import BESIDE, beside, during
 from paribus.study.failures import why
 
-_SINGLE = re.compile("two outputs in one|ranks were asked for, the output says 1$")
 _ALONE = (
     "; each rank may have started by itself, as under the launcher of another MPI than the"
     " program's: give the arm that MPI"
@@ -196,7 +194,8 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
             line = (
                 f", line {problem.line}" if isinstance(problem, ParseError) and problem.line else ""
             )
-            alone = _ALONE if launch.selection.ranks > 1 and _SINGLE.search(str(problem)) else ""
+            by_itself = isinstance(problem, ParseError) and problem.alone
+            alone = _ALONE if launch.selection.ranks > 1 and by_itself else ""
             state, error = State.INVALID, f"{problem} (logs/{launch.out.name}{line}){alone}"
     return Outcome(
         state=state,

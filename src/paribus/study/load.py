@@ -249,8 +249,7 @@ def _check_whole(top: Place, study: Study) -> None:
             hosts = containers.hosts_for(arm.container, selection.ranks, arm.ranks_per_host)
             reason = arm.container and containers.refusal(arm.container, hosts)
             if reason:
-                cause, _, fix = reason.partition(": ")
-                top.refuse(f"arms.{arm.name}.container", None, cause, fix)
+                top.refuse(f"arms.{arm.name}.container", None, *reason)
     try:
         schedule(settings.blocks, settings.confidence, comparisons=len(study.arms) - 1)
     except ValueError as error:

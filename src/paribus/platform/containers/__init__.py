@@ -10,7 +10,7 @@ the machine.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from paribus.model import Command, Container, Placement, Slot
 from paribus.platform.containers import namespace, podman
@@ -83,35 +83,50 @@ def check(container: Container, capture: Capture) -> str | None:
     Tries in earnest: `capture(argv, timeout_s=...)` starts short commands that leave nothing
     behind and returns exit_code, stdout and stderr.
     """
-    return refusal(container) or ENGINES[container.engine].check(container, capture)
+    if reason := refusal(container):
+        return reason.text
+    return ENGINES[container.engine].check(container, capture)
 
 
-def refusal(container: Container, hosts: int = 1) -> str | None:
-    """Return why no machine can do what `container` asks for, with the fix; None if one can."""
+class Refusal(NamedTuple):
+    """Why no machine can do what a container asks for, and what to change."""
+
+    cause: str
+    fix: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.cause}: {self.fix}"
+
+
+def refusal(container: Container, hosts: int = 1) -> Refusal | None:
+    """Return why no machine can do what `container` asks for; None if one can."""
     if container.each == "host" and container.network == "host":
-        return (
-            'network = "host" gives every container the same address, so none can stand for a'
-            ' host: use network = "bridge", or each = "rank"'
+        return Refusal(
+            'network = "host" gives every container the same address, so none can stand for a host',
+            'use network = "bridge", or each = "rank"',
         )
     if container.each == "rank" and container.network == "bridge":
-        return (
+        return Refusal(
             'each = "rank" with network = "bridge": a rank that the launcher started on this'
-            " machine would have another address than the launcher told the others: use"
-            ' each = "host", or network = "host"'
+            " machine would have another address than the launcher told the others",
+            'use each = "host", or network = "host"',
         )
     if container.engine == "podman" and container.each == "rank":
-        return (
+        return Refusal(
             "podman gives every container its own process numbers, and ranks on one machine that"
-            ' have the same take each other for themselves: use each = "host", or engine ='
-            ' "namespace"'
+            " have the same take each other for themselves",
+            'use each = "host", or engine = "namespace"',
         )
     if container.engine == "namespace" and container.image is not None:
-        return 'the engine "namespace" has no images: use engine = "podman", or leave image out'
+        return Refusal(
+            'the engine "namespace" has no images', 'use engine = "podman", or leave image out'
+        )
     if hosts > MOST_HOSTS:
-        return f"{hosts} containers: a bridge takes {MOST_HOSTS} at most"
+        return Refusal(f"{hosts} containers", f"a bridge takes {MOST_HOSTS} at most")
     return None
 
 
 def _refuse(container: Container, hosts: int = 1) -> None:
     if reason := refusal(container, hosts):
-        raise ValueError(reason)
+        raise ValueError(reason.text)

@@ -1,0 +1,85 @@
+"""Reason codes, for programs: stable names for what is said. The sentences are in words/."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a verdict says its word; docs/report.md lists every code with what it means."""
+
+    # The interval against the margin.
+    BEYOND_MARGIN = "beyond_margin"
+    WITHIN_MARGIN = "within_margin"
+    REAL_WITHIN_MARGIN = "real_within_margin"
+    AT_MARGIN = "at_margin"
+    ACROSS_MARGIN = "across_margin"
+    SIZE_UNCERTAIN = "size_uncertain"
+    TOO_FEW_BLOCKS = "too_few_blocks"
+    # Families, looks, and what changes with time.
+    NOT_SUPPORTED_AMONG_CASES = "not_supported_among_cases"
+    NOT_SUPPORTED_AMONG_PAIRS = "not_supported_among_pairs"
+    BEFORE_NEXT_LOOK = "before_next_look"
+    ENDED_BEFORE_FIRST_LOOK = "ended_before_first_look"
+    EFFECT_CHANGED = "effect_changed"
+    # Nothing to compare.
+    NO_COMPLETE_BLOCK = "no_complete_block"
+    CASE_NOT_IN_BOTH_ARMS = "case_not_in_both_arms"
+    TOO_FEW_SAMPLES = "too_few_samples"
+    # Launches that failed.
+    FAILURES_DIFFER = "failures_differ"
+    TOO_MANY_FAILURES = "too_many_failures"
+    # What withholds a verdict on a study.
+    UNEXPLAINED_DIFFERENCES = "unexplained_differences"
+    TOO_COARSE = "too_coarse"
+    FACTS_LOST = "facts_lost"
+    FAILURES_LOST = "failures_lost"
+    # What withholds a verdict on numbers from elsewhere.
+    ONE_LAUNCH_EACH = "one_launch_each"
+    NOT_ALTERNATING = "not_alternating"
+    ORDER_UNKNOWN = "order_unknown"
+    LAUNCHES_MISSING = "launches_missing"
+    PUBLISHED_FIGURES = "published_figures"
+    PAIRED_BY_ORDER = "paired_by_order"
+    TIMES_UNKNOWN = "times_unknown"
+    LOGS_COPIED = "logs_copied"
+    LOGS_ALIKE = "logs_alike"
+    WORK_DIFFERS = "work_differs"
+    LOGS_REFUSED = "logs_refused"
+
+
+class Unreadable(StrEnum):
+    """Why a file, or a part of one, is not read as a log."""
+
+    SAME_FILE = "same_file"
+    CANNOT_BE_READ = "cannot_be_read"
+    NO_FILE = "no_file"
+    LINK_TO_FOLDER = "link_to_folder"
+    TOO_LARGE = "too_large"
+    EMPTY = "empty"
+    BINARY = "binary"
+    NOT_PLAIN = "not_plain"
+    UNKNOWN_TOOL = "unknown_tool"
+    LAUNCH_FAILED = "launch_failed"
+    WIRING = "wiring"
+    WIRING_DAMAGED = "wiring_damaged"
+    REFUSED = "refused"
+
+
+class Untimed(StrEnum):
+    """Why dates in logs, or the times of their files, do not say when the logs were made."""
+
+    NOT_ALL_DATED = "not_all_dated"
+    ONE_DATE = "one_date"
+    ZONES_MIXED = "zones_mixed"
+    DATES_JUMP = "dates_jump"
+    SEVERAL_IN_A_FILE = "several_in_a_file"
+    FILES_COPIED = "files_copied"
+
+
+class DatedBy(StrEnum):
+    """What says when logs were made."""
+
+    DATES = "dates"
+    DATES_WITHOUT_ZONE = "dates_without_zone"
+    FILES = "files"

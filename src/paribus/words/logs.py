@@ -1,0 +1,131 @@
+"""What is said of logs: why they are paired as they are, and why files were not read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from paribus.reasons import DatedBy, Unreadable, Untimed
+from paribus.units import count
+from paribus.words.lists import and_others
+
+DATED_BY: Mapping[DatedBy, str] = {
+    DatedBy.DATES: "the dates in them",
+    DatedBy.DATES_WITHOUT_ZONE: "the dates in them (if of one time zone)",
+    DatedBy.FILES: "the times of their files",
+}
+
+PAIRED: Mapping[str, str] = {
+    "one": "one log of each arm",
+    "time": "neighbours in time",
+    "name": "logs of the same name",
+    "order": "logs in the order of their names",
+}
+"""What stands beside what, by the way of pairing; with "none" nothing does."""
+
+_UNTIMED: Mapping[Untimed, str] = {
+    Untimed.NOT_ALL_DATED: "not all of them carry a date",
+    Untimed.ONE_DATE: "they all carry the same date",
+    Untimed.ZONES_MIXED: "some of their dates are in UTC, some in a local time that is not named",
+    Untimed.DATES_JUMP: (
+        "their dates jump by {hours:g} h against those times (another time zone, or a clock that"
+        " was changed)"
+    ),
+    Untimed.SEVERAL_IN_A_FILE: "one file holds several",
+    Untimed.FILES_COPIED: "the files were copied, or their times are too coarse",
+}
+
+_IN_VAIN: Mapping[str, str] = {
+    "name": "few have a namesake in every arm to be paired by name",
+    "order": "the arms have different numbers of logs to be paired in order",
+}
+
+_UNEVEN = "the arms have different numbers of logs"
+_BY = {"dates": ", by the dates that the logs carry", "files": ", by the times of their files"}
+
+
+def order_fix(dated_by: DatedBy | None) -> str:
+    """Return what would show the order of logs; `dated_by` is what does, but for `--pair`."""
+    if dated_by is None:
+        return "The times of the files would show it: keep them when copying."
+    return f"Without `--pair` {DATED_BY[dated_by]} show it."
+
+
+def how_paired(way: str, *, apart: bool, **grounds: Any) -> str:
+    """Return "paired: ..." with why, or "not paired: ..."; logs of arms that lie `apart` in time
+    are ordered, and not paired.
+    """
+    begin = "not paired:" if way == "none" else "ordered" if apart else "paired:"
+    return f"{begin} {pairing(way, apart=apart, **grounds)}"
+
+
+def pairing(
+    way: str,
+    *,
+    apart: bool = False,
+    asked: str = "",
+    granted: bool = False,
+    by: str = "",
+    undated: Untimed | None = None,
+    hours: float = 0.0,
+    copied: Untimed | None = None,
+    published: bool = False,
+) -> str:
+    """Return how logs are paired, or why they are not, for a sentence.
+
+    Of arms that lie `apart` in time logs have no neighbours. The other arguments are those of
+    `compare.pairing.Grounds`.
+    """
+    if published:
+        return "published figures are of no launch that is known"
+    paired = "in time" if apart else PAIRED.get(way, "")
+    told = [_UNTIMED[code].format(hours=hours) for code in (undated, copied) if code]
+    if granted:
+        though = f", though {told[0]}" if told else ""
+        return f"{paired}, as asked for{though}"
+    vain = [_IN_VAIN[asked]] if asked in _IN_VAIN else []
+    if way == "none":
+        first = [_UNEVEN] if asked != "order" else []
+        return ", and ".join([*first, *vain, *told])
+    why = ", and ".join([*vain, *told])
+    return f"{paired}{_BY.get(by, '')}{f': {why}' if why else ''}"
+
+
+def apart(label: str, counts: Mapping[str, int], example: str = "") -> str:
+    """Return why logs of one kind stand beside nothing: how many of them each arm has.
+
+    Without `counts` every arm has some, but they have no case in common. `example` is one of them.
+    """
+    if not counts:
+        return f"{label}: no case is in all of its logs"
+    has = ", ".join(f"{count(n, 'log')} of {arm}" for arm, n in counts.items() if n)
+    none = ", ".join(arm for arm, n in counts.items() if not n)
+    return f"{label}{f' ({example})' if example else ''}: {has}, none of {none}"
+
+
+_UNREAD: Mapping[Unreadable, str] = {
+    Unreadable.SAME_FILE: "{be} the same file as {detail}",
+    Unreadable.CANNOT_BE_READ: "cannot be read: {detail}",
+    Unreadable.NO_FILE: "{be} no file but a pipe or a device",
+    Unreadable.LINK_TO_FOLDER: "{be} a link to a folder",
+    Unreadable.TOO_LARGE: "{be} larger than {detail}",
+    Unreadable.EMPTY: "{be} empty",
+    Unreadable.BINARY: "{be} binary",
+    Unreadable.NOT_PLAIN: "{be} {detail}",
+    Unreadable.UNKNOWN_TOOL: "{be} no output of a tool that is known here",
+    Unreadable.LAUNCH_FAILED: "{be} of a launch that failed: {detail!r}",
+    Unreadable.WIRING: "{be} no benchmark but the wiring of {detail}",
+    Unreadable.WIRING_DAMAGED: "{be} a damaged output of nvidia-smi topo -m: {detail}",
+    Unreadable.REFUSED: "{detail}",
+}
+
+
+def unread(code: Unreadable, detail: str = "", *, several: bool = False) -> str:
+    """Return why a file, or `several`, was not read: the rest of a sentence after its name."""
+    return _UNREAD[code].format(be="are" if several else "is", detail=detail)
+
+
+def unread_files(code: Unreadable, detail: str, names: Sequence[str], *, of_tool: bool) -> str:
+    """Return which files were not read for one reason; `of_tool`: in them a tool was recognised."""
+    said = unread(code, detail, several=len(names) > 1)
+    return f"{and_others(names)}{':' if of_tool else ''} {said}"

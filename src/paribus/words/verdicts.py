@@ -1,0 +1,297 @@
+"""Why a verdict is what it is: a sentence for each reason code, made of the verdict's figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from paribus.reasons import DatedBy, Reason
+from paribus.words.lists import and_others
+from paribus.words.logs import DATED_BY
+
+Figures = Mapping[str, Any]
+
+SIZE_WITHHELD = "the size is withheld because the time limit cut off more than 2 % of the launches"
+
+
+def sentence(code: Reason, figures: Figures, *, size_known: bool = True) -> str:
+    """Return why a verdict says its word, without a full stop.
+
+    `figures` are those that docs/report.md lists for the code. With `size_known` False the
+    sentence names no size.
+    """
+    if code in _INTERVALS:
+        said = _INTERVALS[code](figures, _span_of(figures) if size_known else "")
+        said += f"; about {figures['needed']} blocks would settle it" if "needed" in figures else ""
+        return said if size_known else f"{said}; {SIZE_WITHHELD}"
+    said = FIXED.get(code, "")
+    return said or _MADE[code](figures)
+
+
+# --- intervals -------------------------------------------------------------------------------
+
+
+def _size(ratio: float) -> tuple[str, str]:
+    """Return how far `ratio` is from 1, and its unit: a share, or a factor from 2 on."""
+    factor = max(ratio, 1 / ratio)
+    if factor >= 2:
+        return f"{factor:#.3g}", "times"
+    share = abs(ratio - 1) * 100
+    return (f"{share:.2f}" if share < 1 else f"{share:.1f}"), "%"
+
+
+def _sized(ratio: float) -> str:
+    return " ".join(_size(ratio))
+
+
+def _pair(near: float, far: float) -> str:
+    """Return both sizes, the unit once where it is a word."""
+    first, unit = _size(near)
+    both = unit == _size(far)[1] == "times"
+    return f"{first if both else f'{first} {unit}'} and {_sized(far)}"
+
+
+def _names(better: str) -> tuple[str, str]:
+    """Return what a ratio below 1 and one above 1 are called."""
+    return ("faster", "slower") if better == "lower" else ("slower", "faster")
+
+
+def _span_of(figures: Figures) -> str:
+    """Return the interval in words, such as "between 1.8 % and 2.6 % slower"."""
+    low, high = figures["low"], figures["high"]
+    below, above = _names(figures["better"])
+    if low == 0 and high == math.inf:
+        return "no limit known on either side"
+    if low >= 1:
+        if high == math.inf:
+            return f"at least {_sized(low)} {above}" if low < math.inf else f"{above} without limit"
+        return f"between {_pair(low, high)} {above}"
+    if high <= 1:
+        if low == 0:
+            return f"at least {_sized(high)} {below}" if high > 0 else f"{below} without limit"
+        return f"between {_pair(high, low)} {below}"
+    if high == math.inf:
+        return f"at most {_sized(low)} {below}, with no limit known to how much {above}"
+    if low == 0:
+        return f"at most {_sized(high)} {above}, with no limit known to how much {below}"
+    ends = {below: _sized(low), above: _sized(high)}
+    return f"between {ends['faster']} faster and {ends['slower']} slower"
+
+
+def _limit(figures: Figures) -> str:
+    """Return the margin; where the ratio is below 1, also as the share it is on that side."""
+    margin = figures["margin"]
+    text = f"{margin * 100:.3g} %"
+    other = _sized(1 / (1 + margin))
+    same = other == _sized(1 + margin)
+    return text if figures["ratio"] >= 1 or same else f"{text} (on this side {other})"
+
+
+def _beyond(figures: Figures, span: str) -> str:
+    limit = _limit(figures)
+    return f"{span}; the margin is {limit}" if span else f"by more than the margin of {limit}"
+
+
+def _within(figures: Figures, span: str) -> str:
+    how = f"within the margin of {_limit(figures)}"
+    return f"{span}: {how}" if span else how
+
+
+def _real_within(figures: Figures, span: str) -> str:
+    how = f"real, but within the margin of {_limit(figures)}"
+    return f"{span}: {how}" if span else how
+
+
+def _at(figures: Figures, span: str) -> str:
+    said = f"the effect sits at the margin of {_limit(figures)}; more blocks would not help"
+    return f"{span}: {said}" if span else said
+
+
+def _across(figures: Figures, span: str) -> str:
+    limit = _limit(figures)
+    return f"{span}; the margin is {limit}" if span else f"the margin is {limit}"
+
+
+def _uncertain(figures: Figures, span: str) -> str:
+    return _across(figures, span) + ("; not yet known how much" if span else "")
+
+
+def _few_blocks(figures: Figures, _: str) -> str:
+    return (
+        f"{figures['blocks']} blocks are too few for an interval at "
+        f"{figures['level'] * 100:.3g} % confidence"
+    )
+
+
+_INTERVALS: Mapping[Reason, Callable[[Figures, str], str]] = {
+    Reason.BEYOND_MARGIN: _beyond,
+    Reason.WITHIN_MARGIN: _within,
+    Reason.REAL_WITHIN_MARGIN: _real_within,
+    Reason.AT_MARGIN: _at,
+    Reason.ACROSS_MARGIN: _across,
+    Reason.SIZE_UNCERTAIN: _uncertain,
+    Reason.TOO_FEW_BLOCKS: _few_blocks,
+}
+
+
+# --- sentences without figures ---------------------------------------------------------------
+
+FIXED: Mapping[Reason, str] = {
+    Reason.NOT_SUPPORTED_AMONG_PAIRS: "not supported among all pairs of arms",
+    Reason.NO_COMPLETE_BLOCK: "no block was completed by both arms",
+    Reason.CASE_NOT_IN_BOTH_ARMS: "no block has this case in both arms",
+    Reason.UNEXPLAINED_DIFFERENCES: (
+        "the arms differ in more than the factor: make what is listed as unexplained equal, or name"
+        " it under `explains` in the study file if the factor causes it"
+    ),
+    Reason.FACTS_LOST: (
+        "facts of nodes are lost, so that the arms may differ in more than the factor unseen:"
+        " report on a whole copy of the directory"
+    ),
+    Reason.FAILURES_LOST: (
+        "launches are lost, and those that failed take less space, so that more of the others may"
+        " be: report on a whole copy of the directory"
+    ),
+    Reason.ONE_LAUNCH_EACH: (
+        "one launch each: no interval can be given, and nothing tells a difference from noise"
+    ),
+    Reason.ORDER_UNKNOWN: (
+        "nothing pairs the values and their order is unknown, so drift of the machine cannot be"
+        " told from a difference; add a column block, or time"
+    ),
+    Reason.PUBLISHED_FIGURES: (
+        "published figures carry no interval, and nothing else of them was held equal"
+    ),
+    Reason.TIMES_UNKNOWN: (
+        "nothing says which logs were made close in time, so drift of the machine cannot be told"
+        " from a difference; give logs that keep the times of their files, or a table with a column"
+        " block"
+    ),
+}
+"""The codes whose sentence needs no figure."""
+
+
+# --- sentences of figures --------------------------------------------------------------------
+
+
+def _not_supported(figures: Figures) -> str:
+    inner = sentence(Reason(figures["otherwise"]), figures)
+    return f"{inner}; not supported among {figures['cases']} cases"
+
+
+def _failed(figures: Figures) -> str:
+    return (
+        f"{figures['failed']} of {figures['blocks']} launches failed,"
+        f" {figures['reference_failed']} of the reference's"
+    )
+
+
+def _coarse(figures: Figures) -> str:
+    quantum = figures["quantum"]
+    step = "not to be told" if math.isinf(quantum) else f"{quantum:.2g} of it"
+    several = figures.get("cases", 1) > 1
+    many = f"in {figures['coarse']} of {figures['cases']} cases, " if several else ""
+    return (
+        f"{many}{figures['share']:.0%} of the blocks give the same ratio to within one step of the"
+        f" values ({step}): clock or printout are too coarse for the margin; time more iterations"
+        " together, or print more digits"
+    )
+
+
+def _missing(figures: Figures) -> str:
+    tell = "logs do" if figures["source"] == "logs" else "table does"
+    return (
+        f"{figures['missing']} of {figures['blocks']} blocks lack {figures['arm']} and"
+        f" {figures['reference_missing']} lack {figures['reference']}: why they do may be what"
+        f" differs, and the {tell} not tell; put the missing launches in, or say what came of them"
+    )
+
+
+def _not_alternating(figures: Figures) -> str:
+    hints = [
+        (
+            "the arms do not alternate in time, so drift of the machine cannot be told from a"
+            " difference between them; launch them in turns"
+        )
+    ]
+    if figures.get("as_many"):
+        hints.append(
+            "`--pair order` shows the interval that luck alone would have left, without a verdict"
+        )
+    if figures.get("zones_unknown"):
+        hints.append("if the dates are of two time zones, `--pair name` leaves them out of account")
+    return "; ".join(hints)
+
+
+def _by_order(figures: Figures) -> str:
+    return (
+        "logs in the order of their names need not have been made close in time, so drift of the"
+        " machine cannot be told from a difference; without `--pair`"
+        f" {DATED_BY[DatedBy(figures['dated_by'])]} decide"
+    )
+
+
+def _the_same(groups: Sequence[Sequence[str]]) -> str:
+    """Return in words which logs have the same figures; there is one group at least."""
+    others = len(groups) - 1
+    are = "group is" if others == 1 else "groups are"
+    more = f", and {others} other {are} alike" if others else ""
+    return f"{and_others(groups[0])} have the same figures{more}"
+
+
+def _copied(figures: Figures) -> str:
+    return (
+        f"{_the_same(figures['groups'])}: a log that was copied is no second launch; give the log"
+        " of each launch once"
+    )
+
+
+def _alike(figures: Figures) -> str:
+    return (
+        f"{_the_same(figures['groups'])}: copies of one log, or figures of too few digits to tell"
+        " launches apart; give the log of each launch once, and let the tool print more digits or"
+        " larger cases"
+    )
+
+
+def _other_work(figures: Figures) -> str:
+    one, other = figures["logs"]
+    return (
+        f"the work is not the same: {figures['fact']} is {one['value']} in {one['log']} of"
+        f" {one['arm']} and {other['value']} in {other['log']} of {other['arm']}"
+    )
+
+
+def _refused(figures: Figures) -> str:
+    counts = ", ".join(f"{bad} of {every} of {arm}" for arm, bad, every in figures["arms"])
+    return f"many logs show no success ({counts}): why they do not may be what differs"
+
+
+_MADE: Mapping[Reason, Callable[[Figures], str]] = {
+    Reason.NOT_SUPPORTED_AMONG_CASES: _not_supported,
+    Reason.BEFORE_NEXT_LOOK: lambda f: (
+        f"{f['blocks']} blocks so far; the next look is after {f['next']}"
+    ),
+    Reason.ENDED_BEFORE_FIRST_LOOK: lambda f: (
+        f"the study ended after {f['blocks']} blocks, before its first look"
+    ),
+    Reason.EFFECT_CHANGED: lambda f: (
+        f"no one ratio agrees with all blocks since block {f['block']}: the effect has changed"
+    ),
+    Reason.TOO_FEW_SAMPLES: lambda f: (
+        f"launches do not record enough samples for their {f['endpoint']}"
+    ),
+    Reason.FAILURES_DIFFER: lambda f: f"{_failed(f)}: more than chance explains (p = {f['p']:.2g})",
+    Reason.TOO_MANY_FAILURES: lambda f: (
+        f"{_failed(f)}: above {f['most'] * 100:g} %, too many to speak of speed alone"
+    ),
+    Reason.TOO_COARSE: _coarse,
+    Reason.LAUNCHES_MISSING: _missing,
+    Reason.NOT_ALTERNATING: _not_alternating,
+    Reason.PAIRED_BY_ORDER: _by_order,
+    Reason.LOGS_COPIED: _copied,
+    Reason.LOGS_ALIKE: _alike,
+    Reason.WORK_DIFFERS: _other_work,
+    Reason.LOGS_REFUSED: _refused,
+}

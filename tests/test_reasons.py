@@ -1,0 +1,256 @@
+"""What is said is data with a code; sentences are made of it in words/, and nothing reads them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from paribus.compare.imported import Answers, judge_table
+from paribus.errors import ParseError
+from paribus.readers.known import readers
+from paribus.reasons import Reason
+from paribus.tables.files import read_tables
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "paribus"
+
+# --- nothing is decided on a sentence ----------------------------------------------------------
+
+ROOMS = ("judge", "compare", "report", "audit", "stats", "words")
+WATCHED = [
+    *sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py")),
+    *(PACKAGE / "study" / name for name in ("load.py", "launching.py", "pilot.py")),
+]
+CUTS = {
+    *("startswith", "endswith", "replace", "partition", "rpartition", "removeprefix"),
+    *("removesuffix", "split", "rsplit", "find", "rfind", "index", "rindex", "splitlines"),
+    *("strip", "lstrip", "rstrip", "translate"),
+}
+SENTENCES = {"reason", "why", "text", "fix", "cause", "sentence", "design", "flag", "error"}
+
+
+def cuts(source: str) -> set[str]:
+    """Return the expressions that look into a text or cut it, as they are written.
+
+    Those are methods of texts, regular expressions, a literal looked for in something, and slices
+    of what is called as sentences are. To strip white space decides nothing.
+    """
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name, of = node.func.attr, ast.unparse(node.func.value)
+            if of == "re" or (name in CUTS and (node.args or node.keywords or "strip" not in name)):
+                found.add(ast.unparse(node))
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            if _last(node.value) in SENTENCES:
+                found.add(ast.unparse(node))
+        elif isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
+                if isinstance(op, ast.In | ast.NotIn) and (
+                    _last(right) in SENTENCES
+                    or (
+                        isinstance(left, ast.Constant | ast.JoinedStr)
+                        and not isinstance(right, ast.Tuple | ast.List | ast.Set)
+                    )
+                ):
+                    found.add(ast.unparse(node))
+    return found
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+ALLOWED = {
+    # Names of files and folders, and what a file holds before a tool is recognised in it.
+    ("compare/logs.py", "f'{folder}/{name}' not in others"),
+    ("compare/logs.py", "f'{folder}/{n}' not in others"),
+    ("compare/logs.py", "name.endswith('.out')"),
+    ("compare/logs.py", "name.partition('-')"),
+    ("compare/logs.py", "re.match('[0-9]+', p.name)"),
+    ("compare/logs.py", "re.split('([0-9]+)', name)"),
+    ("compare/pairing.py", "log.arm.rpartition('/')"),
+    ("compare/pairing.py", "log.name.rpartition('#')"),
+    ("compare/pairing.py", "name.endswith(log.path.name)"),
+    ("compare/pairing.py", "re.escape(word)"),
+    ("compare/pairing.py", "re.sub(re.escape(word), '', name, flags=re.I)"),
+    ("report/advice.py", "directory.rstrip('/')"),
+    ("report/bundle.py", "partial.replace(path)"),
+    ("report/html.py", "partial.replace(path)"),
+    ("audit/accepted.py", "draft.replace(directory / NAME)"),
+    # Outputs of tools.
+    ("compare/reading.py", "b'\\x00' in raw"),
+    ("compare/reading.py", "raw.startswith(magic)"),
+    ("compare/reading.py", "text.find(said)"),
+    ("compare/recognise.py", "head.split('\\n')"),
+    ("compare/recognise.py", "text.find(mark)"),
+    ("compare/recognise.py", "text.find(mark, at + len(mark))"),
+    ("compare/recognise.py", "text.rfind('\\n', 0, at)"),
+    ("compare/recognise.py", "text.rfind('\\n', 0, text.find(mark) + 1)"),
+    ("compare/recognise.py", "text.startswith(head, begin)"),
+    ("compare/recognise.py", "text[:HEAD]"),
+    ("compare/recognise.py", "text[:places[0]]"),
+    ("compare/recognise.py", "text[before:at]"),
+    ("compare/recognise.py", "text[before:at].rsplit('\\n', len(above) + 1)"),
+    ("compare/recognise.py", "text[begin:end]"),
+    # Keys of facts and parameters, names of tools and cases.
+    ("audit/audit.py", "key.startswith(OF_RANKS)"),
+    ("audit/classes.py", "'*' in pattern"),
+    ("audit/classes.py", "key.startswith(pattern)"),
+    ("audit/classes.py", "pattern.endswith('.')"),
+    ("audit/gate.py", "name.rpartition('_')"),
+    ("audit/gate.py", "name.rpartition('_')[2].replace('ghz', 'GHz')"),
+    ("compare/comparable.py", "', ' in one"),
+    ("compare/comparable.py", "key.rpartition('.')"),
+    ("compare/comparable.py", "key.rpartition('.')[2].removesuffix('s')"),
+    ("compare/comparable.py", "key.startswith(WORK)"),
+    ("compare/comparable.py", "name.removesuffix('s')"),
+    ("compare/comparable.py", "name.replace('_', ' ')"),
+    ("compare/comparable.py", "telling.rpartition('.')"),
+    ("compare/log_notices.py", "kind.tool.partition('_')"),
+    ("compare/logged.py", "key.rpartition('.')"),
+    ("judge/evidence.py", "key.removeprefix(PROBE)"),
+    ("judge/evidence.py", "key.startswith(PROBE)"),
+    ("report/appendix.py", "s.decides.rstrip('s')"),
+    ("report/export.py", "key.removesuffix('s')"),
+    ("report/markup.py", "k.replace('_', '-')"),
+    ("report/figures.py", "re.sub('[^A-Za-z0-9]+', '-', label)"),
+    ("report/figures.py", "re.sub('[^A-Za-z0-9]+', '-', label).strip('-')"),
+    ("stats/probes.py", "key.rpartition('.')"),
+    # Values: of facts, of options, and the digits of printed figures.
+    ("audit/accepted.py", "key.endswith('.')"),
+    ("audit/accepted.py", "option.partition('=')"),
+    ("audit/audit.py", "text.startswith('{\"unknown\"')"),
+    ("audit/shown.py", "text[:MOST_SHOWN - 4]"),
+    ("audit/shown.py", "value.split(':')"),
+    ("compare/logged.py", "f'{abs(value):.12f}'.rstrip('0')"),
+    ("compare/logged.py", "word.partition('.')"),
+    ("compare/logged.py", "word.replace('.', '')"),
+    ("compare/logged.py", "word.replace('.', '').lstrip('0')"),
+    ("study/load.py", "re.compile('[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}')"),
+    (
+        "study/load.py",
+        (
+            "re.compile('passw|passphrase|secret|credential|api_?key|(^|_)(pass|pwd|auth|jwt|token"
+            "|key|cred|cookie)s?(_|$)', re.IGNORECASE)"
+        ),
+    ),
+    # What a medium asks of any text: escapes, line feeds, spaces that do not break, length.
+    ("report/appendix.py", "text.split('\\n\\n')"),
+    ("report/bundle.py", "kept.endswith(END)"),
+    (
+        "report/bundle.py",
+        "vl_convert.javascript_bundle(SNIPPET).replace('</script', '<\\\\/script')",
+    ),
+    ("report/html.py", "data.replace('<', '\\\\u003c')"),
+    ("report/html.py", "data.replace('<', '\\\\u003c').replace('>', '\\\\u003e')"),
+    (
+        "report/html.py",
+        "data.replace('<', '\\\\u003c').replace('>', '\\\\u003e').replace('&', '\\\\u0026')",
+    ),
+    ("report/printing.py", "'\\n'.join(lines).replace('\\xa0', ' ')"),
+    ("report/printing.py", "re.sub('(?<=\\\\d) (?=[A-Za-z%])', '\\xa0', first + clean(text))"),
+    ("report/progress.py", "console.encoding.startswith('utf')"),
+    ("report/wording.py", "shown.replace('\\r\\n', ' ')"),
+    ("report/wording.py", "shown.replace('\\r\\n', ' ').replace('\\n', ' ')"),
+    (
+        "report/wording.py",
+        "shown.replace('\\r\\n', ' ').replace('\\n', ' ').replace('\\t', ' ')",
+    ),
+    ("report/wording.py", "text[:LONGEST]"),
+    # Places in sequences and keys of mappings, which are written as those of texts are.
+    ("audit/audit.py", "KINDS.index(one.kind)"),
+    ("audit/audit.py", "None not in numbers"),
+    ("audit/gate.py", "'rank.cpu_s' not in launch"),
+    ("compare/gridded.py", "grid.arms.index(arm)"),
+    ("compare/gridded.py", "grid.arms.index(reference)"),
+    ("compare/provenance.py", "found.arms.index(arm)"),
+    ("compare/published.py", "'benchmarks' in table"),
+    ("compare/published.py", "'question' in table"),
+    ("judge/headlines.py", "ranked.index(pair)"),
+    ("report/axes.py", "'bytes' in everywhere"),
+    ("report/figures.py", "'png' in formats"),
+    ("report/figures.py", "'svg' in formats"),
+    ("report/ranking.py", "'low' not in figures"),
+    ("report/tables.py", "lookup.benchmarks(judgement).index(benchmark)"),
+    ("report/terminal.py", "'reference' in names"),
+    ("report/unequal.py", "kinds.index(d.kind)"),
+    (
+        "stats/estimate.py",
+        "sums.partition(sorted({*middle, max(k, 0), m - 1 - max(k, 0)}), axis=-1)",
+    ),
+    ("stats/family.py", "np.partition(smallest, place)"),
+    ("stats/order.py", "differences.partition(sorted({k, last // 2, last - last // 2, last - k}))"),
+    ("words/verdicts.py", "'needed' in figures"),
+    ("study/load.py", "'container' in place.table"),
+    ("study/load.py", "'file' in place.table"),
+    ("study/load.py", "'launches' in top.table.get('plan', {})"),
+}
+"""Where a text is looked into that is no sentence of ours, by what it is."""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "part.headlines[0].verdict.reason.endswith(IN_TURNS)",
+        "'outlying:' in point.flag",
+        "'time zone' in says",
+        "any(b in notice.text for b in labels)",
+        "why.startswith('is ')",
+        "why[5:]",
+        "reason.partition(': ')",
+        "text.replace(table, logs)",
+        "re.search('two outputs', str(problem))",
+        "label.split(maxsplit=1)[0].rstrip(':,')",
+    ],
+)
+def test_a_decision_on_a_sentence_is_seen(line: str) -> None:
+    assert cuts(line)
+
+
+def test_nothing_is_decided_on_a_sentence() -> None:
+    """Change a comma in a message, and nothing else changes."""
+    found = {
+        (str(path.relative_to(PACKAGE)), one) for path in WATCHED for one in cuts(path.read_text())
+    }
+    assert found == ALLOWED
+
+
+# --- codes --------------------------------------------------------------------------------------
+
+
+def test_every_code_is_documented_and_in_the_schema() -> None:
+    page = (ROOT / "docs" / "report.md").read_text()
+    rows = re.findall(r"^\| `([a-z_]+)` \|", page.partition("### Reason codes")[2], re.M)
+    schema = json.loads((ROOT / "docs" / "verdict-schema.json").read_text())
+    verdict = schema["$defs"]["finding"]["properties"]["verdict"]
+    codes = [code.value for code in Reason]
+    assert rows[: len(codes)] == codes
+    assert verdict["properties"]["code"]["enum"] == codes
+    assert {"code", "reason", "figures"} <= {*verdict["required"]}
+
+
+@pytest.mark.parametrize("tool", ["osu_latency", "imb_pingpong", "lammps"])
+def test_an_output_of_ranks_that_each_started_alone_is_known_as_one(tool: str) -> None:
+    text = next((ROOT / "tests" / "fixtures" / tool).glob("good-*.out")).read_text()
+    with pytest.raises(ParseError) as refused:
+        readers()[tool].read(text + text)
+    assert refused.value.alone
+    with pytest.raises(ParseError) as refused:
+        readers()[tool].read(text[: len(text) // 2])
+    assert not refused.value.alone
+
+
+def test_what_a_table_cannot_show_is_said(tmp_path: Path) -> None:
+    rows = [f"{arm},latency,latency,{block},{1 + block % 3}" for block in range(9) for arm in "ab"]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(["arm,benchmark,metric,block,value", *rows]) + "\n")
+    answers = Answers(unit="us", better="lower")
+    found = judge_table(read_tables([path]), answers)
+    (notice,) = (n for n in found.notices if n.name == "not checked")
+    assert notice.figures == {"unknown": ["launches that failed", "the state probe"]}
