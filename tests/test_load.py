@@ -81,18 +81,20 @@ def test_a_whole_study(tmp_path: Path) -> None:
         ('engine = "namespace"', 'engine = "namespace", image = "x"', ["no images", "podman"]),
         ('env = { X = "1" }', "env = { X = 1 }", ["arms.b.env", 'X = "1"']),
         ('env = { X = "1" }', 'env = { "X=Y" = "1" }', ["X=Y", "environment variable"]),
-        ('env = { X = "1" }', "scheduler = 'slurm'", ["arms.b.scheduler", "not in this version"]),
+        ('env = { X = "1" }', "scheduler = 'slurm'", ["arms.b.scheduler", "is not supported yet"]),
         ("[arms.a]\n", "", ["arms", "1 arm"]),
         ("[arms.a]", '[arms."a/b"]', ["arms.a/b", "not a usable name"]),
-        ("[plan]", '[[benchmarks]]\nname = "latency"\n[plan]', ["two called 'latency'", "label"]),
+        (
+            "[plan]",
+            '[[benchmarks]]\nname = "latency"\n[plan]',
+            ["two benchmarks are called 'latency'", "label"],
+        ),
         ("[plan]", "[plan", ["is not TOML", "line"]),
         ("before = [", "before = ['\"', ", ["arms.b.before", "cannot be used"]),
         ("before = [", "before = ['', ", ["arms.b.before"]),
     ],
 )
-def test_a_refusal_names_place_and_fix(
-    tmp_path: Path, old: str, new: str, told: list[str]
-) -> None:
+def test_a_refusal_names_place_and_fix(tmp_path: Path, old: str, new: str, told: list[str]) -> None:
     assert GOOD.count(old) >= 1
     with pytest.raises(StudyError) as refused:
         load(tmp_path, GOOD.replace(old, new, 1))

@@ -90,7 +90,7 @@ def refusal(container: Container, ranks: int = 1) -> str | None:
     if container.each == "rank" and container.network == "bridge":
         return (
             'each = "rank" with network = "bridge": a rank that the launcher started on this'
-            " machine would have another address than the launcher told the others: use"
+            " machine would have another address than the launcher gave to the others: use"
             ' each = "host", or network = "host"'
         )
     if container.engine == "podman" and container.each == "rank":
