@@ -138,7 +138,7 @@ def test_an_accepted_difference_shows_its_reason() -> None:
     why = "both clocks were pinned by hand"
     one = Difference("cpu.governor", "bridged", "performance", "powersave", "accepted", why, 3)
     text = " ".join(printed(replace(judgements.two_arms(), differences=(one,))).split())
-    assert f"cpu.governor: performance -> powersave, because: {why}" in text
+    assert f"cpu.governor: performance -> powersave; reason given: {why}" in text
 
 
 def test_sentences_name_both_values() -> None:
