@@ -114,10 +114,10 @@ def test_constants_that_are_words() -> None:
 def test_every_notice_is_on_the_page() -> None:
     names = set()
     for module in (
-        "study/notices",
-        "study/sessions",
-        "study/coarse",
-        "study/salvaged",
+        "judge/notices",
+        "judge/sessions",
+        "judge/coarse",
+        "judge/salvaged",
         "compare/provenance",
     ):
         source = ROOT / "src" / "paribus" / f"{module}.py"
