@@ -180,11 +180,9 @@ def _settings(judgement: Judgement) -> list[tuple[str, str]]:
     looks = f"after {', '.join(map(str, judgement.looks))} blocks" if judgement.looks else ""
     if s.monitor:
         looks = "at any time (confidence sequence)"
-    orders = {
-        "launch": "each arm once per block, in random order",
-        "session": f"sessions of {s.launches} launches, each arm once per block, in random order",
-    }
-    order = orders[s.unit]
+    order = "each arm once per block, in random order"
+    if s.unit == "session":
+        order = f"sessions of {units.count(s.launches, 'launch')}, {order}"
     if s.layout == "duet":
         order = "the arms of a block at the same time, each on half of the cores"
     alone = f", {wording.percent(judgement.level)} at each" if judgement.looks else ""
