@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from paribus import probes
 from paribus.model import Benchmark, Completed, Host, Parsed, Program, Selection
 from paribus.platform.arms import Ready, compose
+from paribus.units import count
 
 MOST_BYTES = 20 << 20
 """Bytes that are kept of answers: facts.sh stops far below. More of other things is too much."""
@@ -187,7 +188,7 @@ def _lack(lines: Mapping[int, tuple[bytes, bytes]]) -> str:
     if missing:
         return f"line {missing} of its answer is missing"
     ended = bool(lines) and lines[last][0] == b"!"
-    return "" if ended else f"its answer stops after line {last}"
+    return "" if ended else f"its answer stops after {count(last, 'line')}"
 
 
 def _joined(lines: Mapping[int, tuple[bytes, bytes]]) -> str:
