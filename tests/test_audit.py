@@ -328,7 +328,7 @@ def test_accepting_what_does_not_differ_is_told() -> None:
     assert in_vain(["os.release"], differing, equal) == ""
     said = in_vain(["cpu.microcod", "cpu.model", "os.release"], differing, equal)
     assert said == (
-        "cpu.microcod is no fact of these arms (did you mean cpu.microcode?);"
+        "cpu.microcod is not a fact of these arms (did you mean cpu.microcode?);"
         " cpu.model is equal in all arms"
     )
 
@@ -354,11 +354,11 @@ def test_a_study_file_and_its_directory_give_the_same_answer(tmp_path: Path) -> 
     after = paribus("audit", "out", cwd=tmp_path)
     for answer in (before, done, after):
         assert answer.returncode == 3, answer.stdout + answer.stderr
-        assert "NOT EXPLAINED by the factor: 1" in answer.stdout
+        assert "UNEXPLAINED by the factor: 1" in answer.stdout
         assert "env.OMP_NUM_THREADS: (absent) -> 3" in answer.stdout
     given = paribus("audit", "out", "--accept", "env.OMP_NUM_THREADS=one thread", cwd=tmp_path)
     assert given.returncode == 0, given.stdout
-    assert "because: one thread" in given.stdout
+    assert "reason given: one thread" in given.stdout
 
 
 def test_a_reference_that_changed_withholds_every_verdict(tmp_path: Path) -> None:

@@ -382,7 +382,7 @@ def test_datagrams_that_were_lost_are_told() -> None:
     guard = read("iperf3", json.dumps(said, indent=1)).guards[0]
     assert "12.2 % of the datagrams were lost" in guard
     guard = read("netperf", text_of("netperf", "good-udp")).guards[0]
-    assert "31.3% of the datagrams were lost" in guard
+    assert "31.3 % of the datagrams were lost" in guard
     assert read("iperf3", text_of("iperf3", "good-udp-json")).guards == ()
 
 

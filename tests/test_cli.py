@@ -415,7 +415,7 @@ def test_dry_run_tells_durations_from_a_pilot_and_keeps_nothing(tmp_path: Path) 
     said = " ".join(done.stdout.split())
     assert re.search(r"steady: a 0\.0[5-9]\d*, b 0\.0[5-9]", said), said
     assert "if every benchmark is decided at its first look" in said
-    assert re.search(r"the budget of 3\.0 s buys about \d+ blocks", said), said
+    assert re.search(r"the budget of 3\.0 s suffices for about \d+ blocks", said), said
     assert sorted(path.name for path in tmp_path.iterdir() if "cache" not in path.name) == [
         "steady.py",
         "study.toml",
@@ -427,7 +427,7 @@ def test_a_dry_run_switches_no_platform(tmp_path: Path) -> None:
     study = write_study(tmp_path, arms=f'[arms.a]\nbefore = "touch {mark}"\n[arms.b]\n')
     done = paribus("run", study, "--dry-run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "a dry run switches nothing" in " ".join(done.stdout.split())
+    assert "a dry run must not do that" in " ".join(done.stdout.split())
     assert not mark.exists()
 
 

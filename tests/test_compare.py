@@ -108,7 +108,7 @@ def test_a_table_in_blocks_gets_the_report_of_a_study(tmp_path: Path) -> None:
     assert verdict["looks"] == [20]
     assert verdict["started"] is None
     again = paribus("compare", "t.csv", "--out", "out", cwd=tmp_path)
-    assert (again.returncode, "exists already" in again.stderr) == (2, True)
+    assert (again.returncode, "already exists" in again.stderr) == (2, True)
 
 
 def test_without_blocks_every_verdict_is_withheld(tmp_path: Path) -> None:

@@ -122,7 +122,9 @@ def test_two_states_are_told_from_the_probes() -> None:
     several = [facts((45 if n % 3 else 190) * draw.uniform(0.97, 1.03)) for n in range(24)]
     found = by_name(judged(Trial({}, several))[0])
     assert found["states"].grade == "poor"
-    assert found["states"].found.startswith("a cache line from core to core: 4.")
+    assert found["states"].found.startswith(
+        "core-to-core latency of a cache line is bimodal (modes 4."
+    )
     one = [facts(190 * draw.uniform(0.97, 1.03)) for _ in range(24)]
     assert by_name(judged(Trial({}, one))[0])["states"].grade == "good"
 
@@ -137,10 +139,10 @@ def test_the_sentence_names_what_is_poor() -> None:
     bad = Fitness((Finding("governor", "poor", "powersave"),), {"latency": 0.015})
     assert not bad.fit
     assert sentence(bad) == (
-        "Not fit to measure on as it is: governor. Differences below about 1.5 % (latency) can't"
-        " be seen here."
+        "Not fit for measurements: governor. Differences below about 1.5 % (latency) are not"
+        " detectable here."
     )
-    assert "not known" in sentence(Fitness(()))
+    assert "is unknown" in sentence(Fitness(()))
 
 
 def test_a_real_machine_is_examined(monkeypatch: pytest.MonkeyPatch) -> None:

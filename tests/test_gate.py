@@ -48,7 +48,7 @@ def test_a_rank_that_sleeps_in_a_system_call_is_not_preempted() -> None:
 
 def test_a_rank_that_lost_its_core_is_named() -> None:
     (reason,) = told(rank__cpu_s=[1.99, 1.4], rank__involuntary=[5, 340])
-    assert reason == "rank 1 was preempted 340 times and had its core for 70% of the time"
+    assert reason == "rank 1 was preempted 340 times and had its core for 70 % of the time"
 
 
 def test_who_was_busy_beside_a_launch_is_told_only_where_a_rule_is_broken() -> None:
@@ -76,13 +76,13 @@ def test_a_state_that_changed_inside_the_launch() -> None:
 
 def test_memory_that_is_being_taken_away() -> None:
     assert gate(load(), load(memory_us=1e6), QUIET, 2.5) == (
-        "something waited for memory 40% of the time",
+        "processes waited for memory 40 % of the time",
     )
 
 
 def test_of_a_program_that_tells_nothing_only_long_pressure_counts() -> None:
     assert gate(load(), load(cpu_us=3e6), {}, 3.0) == (
-        "something waited for a core 100% of the time",
+        "processes waited for a core 100 % of the time",
     )
     assert gate(load(), load(cpu_us=0.4e6), {}, 0.4) == ()
     assert gate(load(), load(cpu_us=0.3e6), {}, 3.0) == ()
@@ -93,7 +93,7 @@ def test_a_program_that_waits_for_itself_is_not_disturbed() -> None:
     before, after = {**load(), "load.busy_s": 7.0}, {**load(cpu_us=3e6), "load.busy_s": 13.0}
     assert gate(before, after, {"launch.cpu_s": 5.95}, 3.0) == ()
     assert gate(before, after, {"launch.cpu_s": 4.2}, 3.0) == (
-        "something waited for a core 100% of the time, and others used 0.6 cores",
+        "processes waited for a core 100 % of the time, and others used 0.6 cores",
     )
     assert gate(before, {**after, **load(cpu_us=0.3e6)}, {"launch.cpu_s": 4.2}, 3.0) == ()
 

@@ -229,7 +229,7 @@ def test_a_study_directory_that_others_may_change_is_refused(tmp_path: Path) -> 
     out.chmod(0o777)
     done = paribus("run", study, "--out", out, cwd=tmp_path)
     assert done.returncode == 2
-    assert "everyone may write" in done.stderr
+    assert "everyone can write" in done.stderr
     out.chmod(0o755)
     if os.geteuid() == 0:
         os.chown(out, 65534, 65534)

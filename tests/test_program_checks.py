@@ -206,4 +206,4 @@ def test_ranks_that_each_started_alone_are_not_taken_for_two_outputs(tmp_path: P
     done = paribus("run", study, "--out", tmp_path / "out", "--json", cwd=tmp_path)
     assert done.returncode == 4
     said = done.stdout + done.stderr
-    assert "each rank may have started by itself" in said
+    assert "each rank may have started alone" in said

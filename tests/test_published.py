@@ -110,7 +110,7 @@ def test_the_command_shows_each_with_its_source(name: str, tmp_path: Path) -> No
     flat = " ".join(done.stdout.split())
     publication = load_publication(SHIPPED / f"{name}.toml")
     assert publication.source in flat
-    assert "carry no interval" in flat
+    assert "have no interval" in flat
     assert "( against" not in flat
     page = (tmp_path / "out" / "report.html").read_text()
     told = json.loads((tmp_path / "out" / "verdict.json").read_text())
@@ -212,11 +212,11 @@ def test_the_report_has_both_in_terminal_and_html(tmp_path: Path) -> None:
     flat = " ".join(done.stdout.split())
     assert "Wires (2020)" in flat
     assert "published: +14.9 to +16.1 %; here: +24" in flat
-    assert "published figures carry no interval" in flat.casefold()
+    assert "published figures have no interval" in flat.casefold()
     assert "Not measured here: osu_bibw." in flat
     page = (tmp_path / "out" / "report.html").read_text()
     assert "+14.9 to +16.1 %" in page
-    assert "Published figures carry no interval" in page
+    assert "Published figures have no interval" in page
     assert page.count("a drop from 6.60 us at 128 B") == 1
     done = paribus("compare", "infiniband", "roce", "--beside", "azure-2015", cwd=tmp_path)
     assert done.returncode == 2

@@ -199,7 +199,7 @@ def test_what_withholds_a_verdict_is_shown_and_what_is_explained_is_folded(
     raw = (tmp_path / "report.html").read_text().partition("What was not held equal")[2]
     raw = raw.partition("</section>")[0]
     shown, _, folded = raw.partition("<details>")
-    assert "1 not explained · 1 accepted · 12 by the factor · 1 noted · 1 unknown" in shown
+    assert "1 unexplained · 1 accepted · 12 by the factor · 1 noted · 1 unknown" in shown
     for cell in ("cpu.governor", "performance", "powersave", "env.OMP_PLACES", "one thread"):
         assert cell in shown
         assert cell not in folded
@@ -207,7 +207,7 @@ def test_what_withholds_a_verdict_is_shown_and_what_is_explained_is_folded(
     assert ", and 6 more)</summary>" in folded
     assert folded.count("a" * 120) == 9
     assert folded.count("by design") == 0, "one caption for all, and here that of the first"
-    assert "<summary>unknown: could not be compared: 1</summary>" in folded
+    assert "<summary>unknown (not comparable): 1</summary>" in folded
 
 
 def test_many_notes_are_folded(cache: Path, tmp_path: Path) -> None:

@@ -369,7 +369,7 @@ def test_a_block_in_two_states_is_done_again_whole_and_counted(tmp_path: Path) -
     with Store(tmp_path / "out") as store:
         void = [one for one in store.launches(void=True) if one.void]
     assert {one.void for one in void} == {
-        "the machine changed its state inside this block; the block was done again"
+        "the machine changed its state during this block; the block was rerun"
     }
     blocks = {one.launch.block for one in void}
     assert 1 <= len(blocks) <= 2

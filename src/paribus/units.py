@@ -105,7 +105,7 @@ def format_bytes(size: int) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a duration as people say it.
+    """Return a duration for people to read.
 
     >>> [format_seconds(s) for s in (0.0000012, 0.25, 5.04, 75, 3720, 180000)]
     ['1.2 us', '250 ms', '5.0 s', '1 min 15 s', '1 h 02 min', '2 d 2 h']
@@ -143,16 +143,26 @@ def format_value(value: float) -> str:
 
 
 def format_change(ratio: float) -> str:
-    """Return how far the arm's value lies from the reference's: "+18.7 %" or "3.21 times".
+    """Return how far the arm's value lies from the reference's: "+18.7 %" or "3.21x".
 
-    From a factor of two on, a percentage misleads more than it tells.
+    From a factor of two on, a percentage misleads.
 
     >>> [format_change(r) for r in (1.187, 0.968, 0.9999, 3.214, 0.25)]
-    ['+18.7 %', '-3.2 %', '+0.0 %', '3.21 times', '4.00 times less']
+    ['+18.7 %', '-3.2 %', '+0.0 %', '3.21x', '4.00x lower']
     """
     if 0.5 < ratio < 2:
         return f"{(ratio - 1) * 100:+.1f} %".replace("-0.0 %", "+0.0 %")
-    return f"{format_value(ratio)} times" if ratio >= 2 else f"{format_value(1 / ratio)} times less"
+    return f"{format_value(ratio)}x" if ratio >= 2 else f"{format_value(1 / ratio)}x lower"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent without needless digits.
+
+    >>> [percent(s) for s in (0.02, 0.005, 0.125, 0.03739, 1, 12)]
+    ['2 %', '0.5 %', '12.5 %', '3.74 %', '100 %', '1,200 %']
+    """
+    hundredths = share * 100
+    return f"{hundredths:,.0f} %" if abs(hundredths) >= 1000 else f"{hundredths:.3g} %"
 
 
 def count(number: int, noun: str) -> str:

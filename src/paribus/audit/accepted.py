@@ -33,23 +33,23 @@ def parse_accepted(options: Sequence[str]) -> dict[str, str]:
             raise UserError(
                 "is not the key of one fact",
                 place=f"--accept {option!r}",
-                fix="accept each fact by its full key, with a reason of its own",
+                fix="accept each fact by its full key, each with a reason",
             )
         found[key] = reason
     return found
 
 
 def in_vain(accepted: Iterable[str], differing: Collection[str], equal: Collection[str]) -> str:
-    """Return which accepted keys are of no difference, "" for none: a slip of the pen is told."""
-    told = []
+    """Return which accepted keys are of no difference, "" for none: typing errors show."""
+    needless = []
     for key in accepted:
         if key in differing:
             continue
         close = get_close_matches(key, differing, 1)
         hint = f" (did you mean {close[0]}?)" if close else ""
-        why = "is equal in all arms" if key in equal else f"is no fact of these arms{hint}"
-        told.append(f"{key} {why}")
-    return "; ".join(told)
+        why = "is equal in all arms" if key in equal else f"is not a fact of these arms{hint}"
+        needless.append(f"{key} {why}")
+    return "; ".join(needless)
 
 
 def read_accepted(directory: Path) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from paribus.model import Facts
 from paribus.probes.load import load_between
+from paribus.units import percent
 
 GATE = "gate.reasons"
 """The fact of a launch that says why it is outside the noise gate."""
@@ -25,18 +26,18 @@ def limits() -> Mapping[str, float]:
 def gate(
     before: Facts, after: Facts, launch: Facts, seconds: float, beside: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Return why a launch is to be done again, in sentences; none for one that is inside the gate.
+    """Return why a launch must be rerun, in sentences; none for a launch inside the gate.
 
     `before` and `after` are the load facts (probes.machine.load_facts) around the launch, which
-    took `seconds` in all; `launch` is what its kernel told. Facts that are missing break no rule.
-    Who was busy `beside` it is told of a launch that is outside the gate, and is no rule itself.
+    took `seconds` in all; `launch` is what its kernel reported. Missing facts break no rule.
+    Processes busy `beside` it are named for a launch outside the gate; they are no rule themselves.
     """
     grown = load_between(before, after)
     found = [*_preempted(launch), *_stolen(launch), *_states(launch)]
     if seconds > 0:
         waited = grown.get("load.memory_pressure_us", 0.0) / (1e6 * seconds)
         if waited > limits()["memory_pressure"]:
-            found.append(f"something waited for memory {waited:.0%} of the time")
+            found.append(f"processes waited for memory {percent(round(waited, 2))} of the time")
         if "rank.cpu_s" not in launch:
             found += _crowded(grown, launch, seconds)
     if found and beside:
@@ -45,7 +46,7 @@ def gate(
 
 
 def _crowded(grown: Mapping[str, float], launch: Facts, seconds: float) -> list[str]:
-    """Return that others kept a program waiting, of one that does not tell of its ranks.
+    """Return that others kept a program waiting, of one that does not report on its ranks.
 
     Both must show: a program with more processes than cores waits for itself, and others on cores
     that nobody wants are in nobody's way. Where the use of others is not known, waiting decides.
@@ -53,14 +54,14 @@ def _crowded(grown: Mapping[str, float], launch: Facts, seconds: float) -> list[
     waited = grown.get("load.cpu_pressure_us", 0.0) / (1e6 * seconds)
     if seconds < limits()["cpu_pressure_s"] or waited <= limits()["cpu_pressure"]:
         return []
-    told = f"something waited for a core {min(waited, 1.0):.0%} of the time"
+    text = f"processes waited for a core {percent(round(min(waited, 1.0), 2))} of the time"
     own, busy = _number(launch.get("launch.cpu_s")), grown.get("load.busy_s")
     if own is None or busy is None:
-        return [told]
+        return [text]
     others = (busy - own) / seconds
     if others <= limits()["others"]:
         return []
-    return [f"{told}, and others used {others:.1f} cores"]
+    return [f"{text}, and others used {others:.1f} cores"]
 
 
 def _preempted(launch: Facts) -> list[str]:
@@ -81,7 +82,7 @@ def _preempted(launch: Facts) -> list[str]:
         if off > limits()["preempted"] and count / wall > limits()["preemptions"]:
             found.append(
                 f"rank {rank} was preempted {count:.0f} times and had its core for"
-                f" {1 - off:.0%} of the time"
+                f" {percent(round(1 - off, 2))} of the time"
             )
     return found
 
@@ -92,7 +93,9 @@ def _stolen(launch: Facts) -> list[str]:
     if not wall or stolen is None or stolen < limits()["stolen_s"]:
         return []
     share = stolen / (wall * (len(ranks) if isinstance(ranks, list) and ranks else 1))
-    return [f"{share:.0%} of the ranks' time was stolen"] if share > limits()["steal"] else []
+    if share <= limits()["steal"]:
+        return []
+    return [f"{percent(round(share, 2))} of the ranks' time was stolen"]
 
 
 def _states(launch: Facts) -> list[str]:

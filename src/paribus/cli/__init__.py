@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from types import FrameType
 
 VERBS = {
-    "run": "carry out a study: plan, launch, judge, report",
-    "compare": "compare numbers from elsewhere: a table as CSV, Parquet or JSON Lines",
-    "report": "report on a study directory again: terminal, HTML, JSON, CSV, figures",
-    "record": "record what the probes read of this machine, scrubbed, or show a recording",
-    "audit": "what differs between the arms of a study beyond its factor",
-    "doctor": "how fit this machine is to measure on, and what would fix it",
+    "run": "run a study: plan, launch, judge, report",
+    "compare": "compare existing results: logs of benchmarks, or tables (CSV, Parquet, JSON Lines)",
+    "report": "repeat the report of a study directory: terminal, HTML, JSON, CSV, figures",
+    "record": "record the facts of this machine, scrubbed, or show a recording",
+    "audit": "list what differs between the arms of a study beyond its factor",
+    "doctor": "check whether this machine is fit for measurements, with fixes",
     "list": "list the benchmarks and the studies that ship",
 }
 EPILOG = """\
@@ -70,7 +70,7 @@ def _dispatch(words: Sequence[str]) -> int:
         fault = MachineError(
             said_of(error.errno, error.strerror or ""),
             place=str(error.filename or ""),
-            fix="see to that, then try again; a study continues with --resume",
+            fix="fix this, then try again; a study continues with --resume",
         )
         print(f"paribus: {fault}", file=sys.stderr)
         return fault.exit_code
@@ -85,7 +85,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="store_true", help="print the version and leave")
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
     verbs = parser.add_subparsers(metavar="VERB", title="verbs")
     for verb, summary in VERBS.items():
         sub = verbs.add_parser(

@@ -19,9 +19,9 @@ EXAMPLE = """\
 example:
   paribus audit container-network                  # before the first launch
   paribus audit network-study                      # of a study directory, after
-  paribus audit network-study --accept cpu.microcode="one node is newer; told in the paper"
+  paribus audit network-study --accept cpu.microcode="one node is newer; stated in the paper"
 
-exit codes: 0 clean, 2 user error, 3 differences that nothing explains, 4 a node gave no facts
+exit codes: 0 clean, 2 user error, 3 unexplained differences, 4 no facts from a node
 """
 
 
@@ -37,15 +37,17 @@ class _Seen:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = (
-        "Tell what differs between the arms of a study beyond its factor. Of a study file, the"
-        " facts of every node are gathered now, through each arm's launcher and container; of a"
-        " study directory, those are told that its launches met."
+        "List what differs between the arms of a study beyond its factor. For a study file,"
+        " Paribus gathers the facts of every node now, through the launcher and container of each"
+        " arm. For a study directory, it uses the facts that the launches recorded."
     )
     parser.epilog = EXAMPLE
     parser.add_argument("what", metavar="STUDY|DIR", help="a study file, one that ships, or DIR")
-    parser.add_argument("--all", action="store_true", help="list everything, what is unknown too")
+    parser.add_argument(
+        "--all", action="store_true", help="list all differences, including unknown facts"
+    )
     add_accept(parser)
-    parser.add_argument("--json", action="store_true", help='as JSON, schema "paribus.audit/1"')
+    parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.audit/1"')
     parser.set_defaults(carry_out=audit)
 
 
@@ -56,7 +58,7 @@ def add_accept(parser: argparse.ArgumentParser) -> None:
         metavar='KEY="reason"',
         action="append",
         default=[],
-        help="accept that this fact differs; the reason stands in the report (repeatable)",
+        help="accept this difference; the report shows the reason (repeatable)",
     )
 
 
@@ -68,8 +70,8 @@ def audit(arguments: argparse.Namespace) -> int:
         _of_directory(path, accepted) if is_directory(path) else _of_study(arguments.what, accepted)
     )
     differing = {one.key for one in seen.answer.differences}
-    if told := in_vain(accepted, differing, seen.answer.equal):
-        print(f"note: accepted, but no difference: {told}", file=sys.stderr)
+    if needless := in_vain(accepted, differing, seen.answer.equal):
+        print(f"note: --accept without effect: {needless}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(to_json(seen.study, seen.nodes, seen.answer), indent=2))
     else:

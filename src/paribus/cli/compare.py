@@ -24,8 +24,8 @@ example:
   paribus compare times.jsonl --unit s --better lower --reference old
   paribus compare ib roce --beside studies/published/roce-2024.toml
 
-Logs are recognised by what they say (`paribus list` names the tools) and paired by the dates in
-them, the times of their files, their names, or the order of these; the report says which. A
+Paribus recognises logs by their content (`paribus list` shows the tools). It pairs them by the
+dates in them, the times of the files, their names, or the order of the names, and reports which. A
 table is CSV, Parquet or JSON Lines with the columns arm, benchmark, metric, value; block or time
 (without one of them no verdict is possible); and, where needed, case, unit, better, launch,
 sample. Exit code 3: a verdict is withheld, because the numbers cannot support one.
@@ -34,7 +34,7 @@ sample. Exit code 3: a verdict is withheld, because the numbers cannot support o
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.description = "Compare logs and numbers from elsewhere, as far as their design allows."
+    parser.description = "Compare existing logs or tables, as far as their design allows."
     parser.epilog = EXAMPLE
     parser.add_argument(
         "paths",
@@ -44,18 +44,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="logs: a file or folder for each arm, the reference first; a table of all arms, or one"
         " for each; a TOML file of published figures",
     )
-    parser.add_argument("--reference", metavar="ARM", default="", help="(the first arm)")
     parser.add_argument(
-        "--factor", metavar="TEXT", default="", help="what differs between the arms"
+        "--reference", metavar="ARM", default="", help="reference arm (default: the first)"
     )
-    parser.add_argument("--unit", default="", help="unit of the values, if no column says it")
-    parser.add_argument("--better", choices=("lower", "higher"), help="if no column says it")
     parser.add_argument(
-        "--pair", choices=("name", "time", "order"), default="", help="what pairs logs (what tells)"
+        "--factor", metavar="TEXT", default="", help="the factor: what differs between the arms"
+    )
+    parser.add_argument("--unit", default="", help="unit of the values, if no column gives it")
+    parser.add_argument(
+        "--better",
+        choices=("lower", "higher"),
+        help="which values are better, if no column gives it",
+    )
+    parser.add_argument(
+        "--pair",
+        choices=("name", "time", "order"),
+        default="",
+        help="how to pair logs (default: detect)",
     )
     parser.add_argument("--margin", metavar="SHARE", help='practical equivalence, such as "2 %%"')
     add_beside(parser)
-    parser.add_argument("--out", metavar="DIR", type=Path, help="write the reports into DIR")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write the reports to DIR")
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     parser.set_defaults(carry_out=compare)
 
@@ -75,7 +84,7 @@ def compare(arguments: argparse.Namespace) -> int:
         _margin(arguments.margin),
     )
     if out is not None and exists(out) and (not out.is_dir() or any(out.iterdir())):
-        raise StoreError("exists already", place=str(out), fix="choose another with --out")
+        raise StoreError("already exists", place=str(out), fix="choose another with --out")
     publications = shipped.read_published(arguments.beside)
     judgement = _judged(arguments.paths, answers, arguments.pair, str(out or ""))
     judgement = beside(judgement, publications)

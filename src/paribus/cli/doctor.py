@@ -16,19 +16,20 @@ example:
   paribus doctor
   paribus doctor --mpi /opt/openmpi --json
 
-exit codes: 0 fit, 1 something is likely to spoil figures, 2 user error
+exit codes: 0 fit, 1 something is likely to distort measurements, 2 user error
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = (
-        "Tell how fit this machine is to measure on, and what would fix it. Watches it for two"
-        " seconds and makes short launches for about ten; changes nothing and needs no privilege."
+        "Check whether this machine is fit for measurements, and list fixes. The check watches the"
+        " machine for 2 s and makes short launches for about 10 s. It changes nothing and needs no"
+        " privilege."
     )
     parser.epilog = EXAMPLE
     parser.add_argument("--mpi", metavar="MPI", help="installation directory or family, as in arms")
-    parser.add_argument("--json", action="store_true", help='as JSON, schema "paribus.doctor/1"')
+    parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.doctor/1"')
     parser.set_defaults(carry_out=doctor)
 
 

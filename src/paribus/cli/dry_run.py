@@ -15,7 +15,7 @@ from paribus.plan import Plan
 from paribus.platform.arms import Ready, compose, discreet, make_ready
 from paribus.platform.local import LocalStation
 from paribus.study.pilot import Pilot, durations, pilot, refusal
-from paribus.units import format_bytes, format_seconds
+from paribus.units import count, format_bytes, format_seconds, percent
 
 
 def show(plan: Plan, *, tell: Callable[[str], None], launch: bool) -> int:
@@ -24,14 +24,14 @@ def show(plan: Plan, *, tell: Callable[[str], None], launch: bool) -> int:
     The durations come from a pilot, launched (with `launch`) and thrown away; never for a study
     that switches its platform.
     """
-    why_not = refusal(plan) if launch else "none was asked for"
+    why_not = refusal(plan) if launch else "--no-pilot is given"
     ready = make_ready(plan.study, tell, build=not why_not)
     _print_study(plan)
     _print_commands(plan, ready)
     if why_not:
-        print(f"\nno durations: they take pilot launches, and {why_not}")
+        print(f"\nno estimate of the duration (it takes pilot launches): {why_not}")
         return 0
-    print("\na few pilot launches, which are not kept ...", file=sys.stderr)
+    print("\nmaking a few pilot launches (not kept) ...", file=sys.stderr)
     needed = len(plan.study.arms) if plan.study.settings.layout == "duet" else 1
     with ExitStack() as stack:
         lanes = [stack.enter_context(LocalStation()) for _ in range(needed)]
@@ -49,19 +49,19 @@ def _print_study(plan: Plan) -> None:
     print(f"seed {settings.seed}{budget}")
     for selection in study.benchmarks:
         limit = selection.timeout_s
-        said = [f"{selection.ranks} ranks", f"{plan.metrics[selection.label][0].name} decides"]
+        said = [count(selection.ranks, "rank"), f"{plan.metrics[selection.label][0].name} decides"]
         said += [f"limit {format_seconds(limit)}"] if limit else []
         said += [f"{k} {_value(k, v)}" for k, v in selection.parameters.items() if v is not None]
         print(_wrapped(f"{selection.label}: {'; '.join(said)}", "  "))
     if settings.monitor:
-        print("monitored: no last block; the interval is valid whenever it is looked at")
+        print("monitoring: no last block; the interval is valid at any time")
     else:
         looks = ", ".join(map(str, plan.looks.at))
-        print(f"looks after {looks} blocks, at {plan.looks.confidence:.1%} confidence each")
+        print(f"looks after {looks} blocks, at {percent(plan.looks.confidence)} confidence each")
     if plan.session:
-        print(f"sessions of {plan.session} launches and one to warm up; the session is the unit")
+        print(f"sessions of {count(plan.session, 'launch')} and a warm-up; the session is the unit")
     if settings.decides == "cases":
-        print("a benchmark goes on until nine in ten of its cases are decided as well")
+        print("a benchmark also continues until 90 % of its cases are decided")
     print("the first launches:")
     for launch in islice(
         (launch for block in plan.blocks() for launch in block), 3 * len(study.arms)
@@ -71,14 +71,14 @@ def _print_study(plan: Plan) -> None:
 
 def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:
     first = plan.study.benchmarks[0]
-    print(f"\ncommands of {first.label}, with SCRATCH for the launch's own directory:")
+    print(f"\ncommands of {first.label} (SCRATCH is the directory of the launch):")
     for arm in ready.values():
         command = compose(discreet(arm), first, benchmark_of(first), seed=0, scratch="SCRATCH")
         env = [f"{key}={value}" for key, value in command.env.items()]
         words = [_short(word) for word in (*env, *command.argv)]
         print(_wrapped(f"{arm.arm.name}: {' '.join(words)}", "  "))
         for name in sorted(command.files):
-            print(f"      SCRATCH/{name}: {len(command.files[name].splitlines())} lines")
+            print(f"      SCRATCH/{name}: {count(len(command.files[name].splitlines()), 'line')}")
 
 
 def _print_durations(plan: Plan, seen: Pilot) -> None:
@@ -86,12 +86,12 @@ def _print_durations(plan: Plan, seen: Pilot) -> None:
     print("pilot, seconds per launch:")
     for selection in plan.study.benchmarks:
         label = selection.label
-        told = ", ".join(
+        seconds = ", ".join(
             f"{arm.name} {seen.seconds[label, arm.name]:.2f}"
             for arm in plan.study.arms
             if (label, arm.name) in seen.seconds
         )
-        print(f"  {label}: {told}")
+        print(f"  {label}: {seconds}")
         for arm in plan.study.arms:
             if (label, arm.name) in seen.failed:
                 print(_wrapped(f"{arm.name} failed: {seen.failed[label, arm.name]}", "    "))
@@ -110,7 +110,7 @@ def _value(key: str, value: Any) -> str:
 def _short(word: str) -> str:
     """Return a word of a command line as a shell takes it; a whole script is only counted."""
     lines = word.count("\n")
-    return f"'(script of {lines} lines)'" if lines else shlex.quote(word)
+    return f"'(script of {count(lines, 'line')})'" if lines else shlex.quote(word)
 
 
 def _wrapped(text: str, indent: str) -> str:

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = "List the benchmarks, with their parameters, and the studies that ship."
     parser.epilog = EXAMPLE
-    parser.add_argument("--json", action="store_true", help='as JSON, schema "paribus.list/1"')
+    parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.list/1"')
     parser.set_defaults(carry_out=list_all)
 
 
@@ -60,8 +60,8 @@ def list_all(arguments: argparse.Namespace) -> int:
         print(textwrap.indent(textwrap.fill(benchmark.summary, 76), "    "))
         if benchmark.program:
             where = _found(benchmark)
-            told = f"here: {where}" if where else f"not found here; to get it: {benchmark.get}"
-            print(textwrap.indent(textwrap.fill(told, 76), "    "))
+            place = f"here: {where}" if where else f"not found; to get it: {benchmark.get}"
+            print(textwrap.indent(textwrap.fill(place, 76), "    "))
         keys = ", ".join(benchmark.parameters)
         print(textwrap.indent(textwrap.fill(f"parameters: {keys}", 76), "    "))
     print("\nstudies that ship:")

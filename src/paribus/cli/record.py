@@ -20,14 +20,14 @@ example:
   paribus record --out epyc.tar.gz
   paribus record --from epyc.tar.gz       # shows the facts in it
 
-Host names, addresses, serial numbers, users and paths under /home are taken out before anything
-is written. Look at the file before you pass it on: it is a tar of plain texts.
+Host names, addresses, serial numbers, users and paths under /home are removed before anything
+is written. Check the file before you share it: it is a tar archive of plain text files.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.description = "Record what the probes read of this machine, or show a recording."
+    parser.description = "Record the facts of this machine, or show a recording."
     parser.epilog = EXAMPLE
     parser.add_argument(
         "--out", metavar="FILE", type=Path, default=Path("machine.tar.gz"), help="(%(default)s)"
@@ -51,7 +51,7 @@ def record(arguments: argparse.Namespace) -> int:
         return 0
     out: Path = arguments.out
     if exists(out):
-        raise StoreError("exists already", place=str(out), fix="choose another with --out")
+        raise StoreError("already exists", place=str(out), fix="choose another with --out")
     archive = read_this_machine()
     try:
         count = to_tar(archive, out)

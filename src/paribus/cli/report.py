@@ -18,13 +18,13 @@ EXAMPLE = """\
 example:
   paribus report container-network.study
   paribus report container-network.study --svg --png     # figures for a paper
-  paribus report container-network.study --salvage       # of a damaged directory, what is whole
+  paribus report container-network.study --salvage       # what is intact in a damaged directory
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.description = "Report on a study directory again, from what is stored in it."
+    parser.description = "Repeat the report of a study directory from its stored data."
     parser.epilog = EXAMPLE
     parser.add_argument("directory", metavar="DIR", type=Path, help="study directory")
     add_beside(parser)
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--salvage",
         action="store_true",
-        help="of a damaged directory, report what is whole, and say what is lost",
+        help="report what is intact in a damaged directory, and list what is lost",
     )
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     parser.set_defaults(carry_out=report)

@@ -33,7 +33,7 @@ example:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.description = "Carry out a study: plan, launch, judge, report."
+    parser.description = "Run a study: plan, launch, judge, report."
     parser.epilog = EXAMPLE
     study = parser.add_argument(
         "study", metavar="STUDY", help="a study file, or the name of one that ships"
@@ -44,16 +44,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="show the plan, and how long it takes by a few pilot launches that are not kept",
+        help="show the plan, and estimate its duration from a few pilot launches (not kept)",
     )
     parser.add_argument("--no-pilot", action="store_true", help="with --dry-run: launch nothing")
     parser.add_argument(
         "--monitor",
         action="store_true",
-        help="go on without end, judged by an interval that is valid at any moment",
+        help="continue until stopped, with an interval that is valid at any time",
     )
     parser.add_argument(
-        "--every", metavar="TIME", type=_seconds, help='with --monitor: a round each "10 min"'
+        "--every",
+        metavar="TIME",
+        type=_seconds,
+        help='with --monitor: start a round at this interval, such as "10 min"',
     )
     add_accept(parser)
     add_beside(parser)
@@ -97,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
                     outputs.conclude_and_write(plan, store, publications), as_json=arguments.json
                 )
         print(
-            f"\nInterrupted; every finished launch is kept. To continue:\n"
+            f"\nInterrupted. Every finished launch is stored. To continue:\n"
             f"  paribus run {arguments.study} --out {directory} --resume",
             file=sys.stderr,
         )
@@ -145,7 +148,7 @@ def _check_directory(directory: Path, *, resume: bool) -> None:
         plans.read_plan(directory)
     elif exists(directory) and (not is_directory(directory) or _in_use(directory)):
         raise StoreError(
-            "exists already",
+            "already exists",
             place=str(directory),
             fix="continue it with --resume, or choose another directory with --out",
         )
@@ -155,7 +158,7 @@ def _check_directory(directory: Path, *, resume: bool) -> None:
             raise StoreError(
                 "belongs to another user"
                 if found.st_uid != os.geteuid()
-                else "everyone may write to it",
+                else "everyone can write to it",
                 place=str(directory),
                 fix="choose a directory of your own with --out, or `chown` and `chmod o-w` it",
             )
@@ -179,7 +182,7 @@ def _plan(study: Study, directory: Path, *, resume: bool) -> plans.Plan:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
-            f"cannot be made: {error.strerror}",
+            f"cannot be created: {error.strerror}",
             place=str(directory),
             fix="choose another directory with --out",
         ) from error

@@ -49,7 +49,7 @@ def add_beside(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="published figures to show beside these: a TOML file, or the name of one that ships",
+        help="show published figures beside these: a TOML file, or the name of one that ships",
     )
 
 

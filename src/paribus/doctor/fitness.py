@@ -22,6 +22,7 @@ from paribus.platform import containers, toolchain
 from paribus.platform.local import capture
 from paribus.probes.machine import cores
 from paribus.trust import find_program
+from paribus.units import percent
 
 Grade = Literal["good", "fair", "poor", "unknown"]
 
@@ -46,7 +47,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Fitness:
-    """All findings, and the smallest difference that a study of 60 blocks tells, by benchmark.
+    """All findings, and the smallest difference that a study of 60 blocks detects, by benchmark.
 
     `resolution` holds shares (0.015 is 1.5 %); it is empty where nothing could be launched.
     """
@@ -86,12 +87,10 @@ def room(root: Path = Path("/")) -> list[Finding]:
         Finding(
             "cores",
             "good" if enough else "poor",
-            f"{len(allowed)} to be used ({', '.join(map(str, sorted(allowed)[:8]))}"
+            f"{len(allowed)} allowed ({', '.join(map(str, sorted(allowed)[:8]))}"
             f"{', ...' if len(allowed) > 8 else ''})",
-            "" if enough else "two ranks share a core: latencies then show the scheduler",
-            ""
-            if enough
-            else "start it where more cores are allowed: taskset -c, or a larger cpuset",
+            "" if enough else "two ranks would share a core, so latencies would show the scheduler",
+            "" if enough else "allow more cores: taskset -c, or a larger cpuset",
         )
     ]
     free = re.search(r"MemAvailable:\s+(\d+) kB", _text(root / "proc/meminfo"))
@@ -103,8 +102,10 @@ def room(root: Path = Path("/")) -> list[Finding]:
                 "free memory",
                 "poor" if little else "good",
                 f"{gib:.1f} GiB",
-                "large cases do not fit, and what does is swapped" if little else "",
-                "end what holds the memory: ps aux --sort=-rss | head" if little else "",
+                "large cases do not fit, or are swapped" if little else "",
+                "end the processes that use the memory: ps aux --sort=-rss | head"
+                if little
+                else "",
             )
         )
     soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
@@ -141,7 +142,7 @@ def tools() -> list[Finding]:
         found.append(Finding("MPI", "good", "; ".join(seen.values())))
     else:
         found.append(
-            Finding("MPI", "poor", "none", "without it nothing between ranks can be measured", why)
+            Finding("MPI", "poor", "none", "without an MPI, communication cannot be measured", why)
         )
     for engine in ("namespace", "podman"):
         if engine == "podman" and not find_program("podman"):
@@ -151,7 +152,7 @@ def tools() -> list[Finding]:
             continue
         refused = containers.check(Container(engine), capture)
         found.append(
-            Finding(f"containers: {engine}", "fair", "does not work here", "", refused)
+            Finding(f"containers: {engine}", "fair", "not usable here", "", refused)
             if refused
             else Finding(f"containers: {engine}", "good", "works")
         )
@@ -200,23 +201,27 @@ def watch(seconds: float = OBSERVE_S, root: Path = Path("/")) -> Watch:
 
 def company(seen: Watch) -> list[Finding]:
     """Return what `seen` says about who else uses the machine."""
-    busy = ", ".join(f"{name} ({pid}) {share:.0%}" for pid, name, share in seen.consumers)
+    busy = ", ".join(
+        f"{name} ({pid}) {percent(round(share, 2))}" for pid, name, share in seen.consumers
+    )
     load = sum(share for _, _, share in seen.consumers)
     waited = seen.pressure or 0.0
     grade: Grade = "poor" if load > 0.25 or waited > 0.1 else "fair" if load > 0.05 else "good"
-    told = (
-        [] if seen.pressure is None else [f"something waited for a core {waited:.0%} of the time"]
-    )
-    told += [f"busy: {busy}"] if busy else ["nothing was busy"]
+    load_seen = []
+    if seen.pressure is not None:
+        load_seen.append(f"processes waited for a core {percent(round(waited, 2))} of the time")
+    load_seen.append(f"busy: {busy}" if busy else "no busy process")
     pids = " ".join(str(pid) for pid, _, _ in seen.consumers)
     bad = grade != "good"
     found = [
         Finding(
             "competing load",
             grade,
-            "; ".join(told),
-            "what takes a core from one rank stops all that wait for it" if bad else "",
-            f"halt it while you measure (kill -STOP {pids}), or end it" if bad and pids else "",
+            "; ".join(load_seen),
+            "a process that takes a core from one rank stops all ranks that wait for it"
+            if bad
+            else "",
+            f"stop it during measurements (kill -STOP {pids}), or end it" if bad and pids else "",
         )
     ]
     if seen.steal is None:
@@ -227,9 +232,9 @@ def company(seen: Watch) -> list[Finding]:
         Finding(
             "steal",
             "poor" if seen.steal > 0.02 else "fair" if bad else "good",
-            f"{seen.steal:.1%} of the cores' time went to other guests",
-            "the hypervisor takes cores away, and the program cannot see it" if bad else "",
-            "ask for dedicated cores, or measure at another time" if bad else "",
+            f"{percent(round(seen.steal, 3))} of the core time went to other guests",
+            "the hypervisor takes cores away, and programs cannot see it" if bad else "",
+            "request dedicated cores, or measure at another time" if bad else "",
         ),
     ]
 

@@ -32,6 +32,7 @@ from paribus.stats.states import two_states
 from paribus.stats.summary import launch_median
 from paribus.stats.verdict import TYPICAL_CONFIDENCE
 from paribus.study.launching import Ended, Prepared, outcome_of, start
+from paribus.units import count, percent
 
 BLOCKS = 60
 """The most blocks of a study that does not say otherwise."""
@@ -43,12 +44,12 @@ LIMIT_S = 20.0
 """Seconds after which a launch of two ranks is taken to hang."""
 
 LEAST_PAIRS = 6
-"""Pairs of launches below which their scatter is not told."""
+"""Fewest pairs of launches for which a resolution is reported."""
 
 PROBED: Mapping[str, str] = {
-    "core_to_core_ns": "a cache line from core to core",
-    "triad_gbps": "memory bandwidth of a core",
-    "clock_ghz": "the clock of a core",
+    "core_to_core_ns": "core-to-core latency of a cache line",
+    "triad_gbps": "memory bandwidth of one core",
+    "clock_ghz": "clock frequency of a core",
 }
 
 TRIALS = (
@@ -85,7 +86,7 @@ def try_out(seconds: float, tell: Callable[[str], None], mpi: str | None = None)
     can launch nothing: `why` says what is missing.
     """
     study = Study(
-        question="How much do launches scatter here?",
+        question="How much do launches scatter on this machine?",
         factor="nothing",
         arms=(Arm("doctor", mpi=mpi, transport="shm"),),
         benchmarks=TRIALS,
@@ -152,7 +153,7 @@ def judged(trial: Trial) -> tuple[list[Finding], dict[str, float]]:
                 "launches",
                 "poor",
                 "some failed" if trial.facts else "none could be made",
-                "so what differences can be seen here"
+                "so the resolution"
                 + (" stays unknown in part" if trial.facts else ", and its states, stay unknown"),
                 trial.why,
             )
@@ -174,10 +175,10 @@ def _resolved(label: str, share: float, pairs: int) -> Finding:
     return Finding(
         f"resolution: {label}",
         grade,
-        f"differences below about {share * 100:.2g} % can't be seen here in {BLOCKS} blocks"
+        f"differences below about {percent(round(share, 2))} are not detectable in {BLOCKS} blocks"
         f" ({pairs} pairs of short launches)",
-        "the launches scatter by more than a usual margin" if bad else "",
-        "fix what is poor above, lengthen launches (samples), or widen the margin" if bad else "",
+        "the launches scatter by more than a typical margin" if bad else "",
+        "fix what is listed above, lengthen launches (samples), or widen the margin" if bad else "",
     )
 
 
@@ -189,7 +190,7 @@ def _clock(facts: Sequence[Facts]) -> Finding:
         "timer",
         "fair" if coarse else "good",
         f"ticks of {tick:.0f} ns, {cost:.0f} ns to read",
-        "a message of 8 B takes a few hundred ns: more iterations go into a sample"
+        "a message of 8 B takes a few hundred ns, so each sample needs more iterations"
         if coarse
         else "",
         "see clock source" if coarse else "",
@@ -198,7 +199,7 @@ def _clock(facts: Sequence[Facts]) -> Finding:
 
 def _states(facts: Sequence[Facts]) -> Finding:
     """Return whether the state probes of the launches fall into two clusters."""
-    told = []
+    bimodal = []
     for name, means in PROBED.items():
         values = [
             value
@@ -208,19 +209,20 @@ def _states(facts: Sequence[Facts]) -> Finding:
         ]
         states = two_states(values)
         if states is not None:
-            told.append(
-                f"{means}: {states.apart:.2g} times apart, {states.share:.0%} in the higher"
+            bimodal.append(
+                f"{means} is bimodal (modes {states.apart:.2g}x apart;"
+                f" upper mode: {percent(round(states.share, 2))})"
             )
-    if told:
+    if bimodal:
         return Finding(
             "states",
             "poor",
-            "; ".join(told),
-            "the machine flips between two states: pairs that span a flip show it as a difference",
-            "pin the clock, stop what moves this guest or its cores, or take more blocks;"
-            " Paribus does blocks again that saw both",
+            "; ".join(bimodal),
+            "the machine switches between two states; pairs that span a switch show a difference",
+            "fix the clock frequency, stop migrations of this guest or its cores, or use more"
+            " blocks; Paribus reruns blocks that span a switch",
         )
-    return Finding("states", "good", f"one, in {len(facts)} launches")
+    return Finding("states", "good", f"one, in {count(len(facts), 'launch')}")
 
 
 def examine(

@@ -276,7 +276,7 @@ def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) ->
         each = "" if threads == 1 else f" of {threads} threads"
         what = count(ranks, "rank" if wanted.mpi else "process")
         raise StudyError(
-            f"{selection.label} asks for {what}{each} and this machine lets"
+            f"{selection.label} needs {what}{each}, but this machine lets"
             f" Paribus use {count(available, 'core')}{share}",
             place=study.path,
             fix=fix,

@@ -122,9 +122,9 @@ class LocalStation:
             answer = self._answer()
             if "error" in answer:
                 raise MachineError(
-                    f"no scratch directory can be made: {answer['error']}",
+                    f"no scratch directory can be created: {answer['error']}",
                     place=str(temporary),
-                    fix="free some space there, or set TMPDIR to a directory of yours",
+                    fix="free some space there, or set TMPDIR to a directory of your own",
                 )
         except BaseException:
             self.__exit__(None, None, None)
@@ -255,7 +255,7 @@ class LocalStation:
 
 def _warden_gone() -> MachineError:
     return MachineError(
-        "the process that starts launches has ended; was it killed, or is memory short?",
+        "the process that starts launches has ended; was it killed, or is memory exhausted?",
         place="warden.py",
         fix="try again; a study continues with --resume, and every stored launch is kept",
     )
@@ -267,12 +267,12 @@ def _not_started(answer: Mapping[str, Any], program: str) -> ParibusError:
         return LaunchError(
             f"the launch could not be started: {answer['error']}",
             place=program,
-            fix="see that the program exists and may be executed",
+            fix="check that the program exists and is executable",
         )
     return MachineError(
         f"the launch could not be started: {said_of(answer['errno'], answer['error'])}",
         place=program,
-        fix="see to that, then continue with --resume: every stored launch is kept",
+        fix="fix this, then continue with --resume: every stored launch is kept",
     )
 
 

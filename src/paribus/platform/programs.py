@@ -28,7 +28,7 @@ def check_there(arm: Arm, benchmark: Benchmark, program: Program, place: str) ->
     """
     if arm.container and arm.container.image:
         return
-    there = 'say where it is, path = "/...", or ' if "path" in benchmark.parameters else ""
+    there = 'give its path, path = "/...", or ' if "path" in benchmark.parameters else ""
     fix = f"{there}get it: {benchmark.get}" if benchmark.get else f"{there}install it"
     for name in _started(program):
         if not (_where(name, arm) or _unknown(name, arm)):
@@ -102,7 +102,7 @@ def _misfit(paths: Sequence[str], mpi: Mpi, arm: Arm) -> tuple[str, str] | None:
         )
         said = (
             f"{path} is linked with {own} ({linked}), and the arm starts it with {mpi}"
-            f" ({mpi.mpirun}): its ranks would not find each other"
+            f" ({mpi.mpirun}): its ranks would not connect"
         )
         prefix = Path(own.mpirun).parent.parent
         return said, f'give the arm mpi = "{prefix}", or a program that was built with {mpi}'

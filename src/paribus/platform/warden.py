@@ -191,7 +191,7 @@ def _is_ours(path: str) -> bool:
     except FileNotFoundError:
         return False
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise PermissionError(errno.EPERM, "belongs to somebody else", path)
+        raise PermissionError(errno.EPERM, "belongs to another user", path)
     return True
 
 

@@ -151,7 +151,7 @@ READER = Reader(
         "from the start of the first step, tuning of PME included unless the counters are reset"
         " (-resethway); of an input without an end (-nsteps -1 -maxh) ns/day alone; ranks include"
         " those of PME, threads are those of the others; the column (%) counts ranks, it stays at"
-        " 200 % for two ranks that share a core: it tells nothing of contamination"
+        " 200 % for two ranks that share a core: it shows nothing about contamination"
     ),
     dates=(
         date("Log file opened", rf"Log file opened on {CTIME}"),

@@ -138,7 +138,7 @@ READER = Reader(
         "dgemm and stream_triad are per rank with all ranks at work; small N leaves STREAM in the"
         " caches; hpl and dgemm measure the BLAS that the loader found (fact lib.blas.core, where"
         " OpenBLAS says it); latency and bandwidth are means over ping-pongs of pairs with 8 B and"
-        " 2 MB; threads are those of STREAM, the BLAS does not tell its own"
+        " 2 MB; threads are those of STREAM, the BLAS does not report its own"
     ),
     dates=(date("Current time (", r"Current time \((\d{9,11})\) is ", SECONDS),),
 )

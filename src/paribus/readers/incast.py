@@ -122,6 +122,6 @@ READER = Reader(
     ),
     means=(
         "`throughput` is the sum of the senders, Gbit = 10^9 bits; `fairness` is Jain's index, 1 if"
-        " all get the same and 1/n if one gets all; senders that did not send together are told"
+        " all get the same and 1/n if one gets all; senders that did not send together are reported"
     ),
 )

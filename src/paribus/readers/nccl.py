@@ -200,7 +200,7 @@ def _factor(name: str, ranks: int, largest: Row) -> float:
     algorithm, bus = map(float, largest[6:8])
     fits = [f for f in (1.0, share, 2 * share) if near(bus, f * algorithm, 0.015)]
     if algorithm < 1 or not fits:
-        refuse(f"which collective it is cannot be told from {bus:g} and {algorithm:g} GB/s")
+        refuse(f"the collective is unclear from {bus:g} and {algorithm:g} GB/s")
     return fits[0]
 
 

@@ -13,6 +13,7 @@ from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, figure
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_of, once, refuse
+from paribus.units import percent
 
 _VERSIONS = "2.6 to 2.7"
 _TITLE = re.compile(r"^(?:MIGRATED )?(\S+ \S+) TEST from \S+ .*$", re.M)
@@ -168,7 +169,9 @@ def read_stream(text: str) -> Reading:
         rate, took, parameters, lost = _classic(text, at, test)
     parameters |= {"test": test, "seconds": took}
     if test == "UDP_STREAM" and lost > _LOST:
-        guards += (f"{lost:.1%} of the datagrams were lost: more was sent than the path takes",)
+        guards += (
+            f"{percent(lost)} of the datagrams were lost: the sender was faster than the path",
+        )
     samples = (Sample("throughput", Case(), (rate,)),)
     return Reading("netperf", "2", parameters, None, samples, guards=guards)
 

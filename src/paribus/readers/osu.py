@@ -360,7 +360,7 @@ def _marks(title: str) -> tuple[str, ...]:
 _VERSIONS = "5.3 to 7.5"
 _PROOF = (
     "title and heading once, sizes that double, rows of as many columns as the heading has and"
-    " nothing between them, avg between min and max, no validation failed, no word of a launcher"
+    " nothing between them, avg between min and max, no validation failed, no message of a launcher"
     " that the launch failed"
 )
 _MEANS = (

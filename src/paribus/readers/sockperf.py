@@ -8,6 +8,7 @@ from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import figure
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, once, refuse
+from paribus.units import percent
 
 _P = r"^sockperf: +"
 _VERSION = re.compile(_P + r"== version #(\S+) == *$", re.M)
@@ -73,7 +74,7 @@ def read(text: str) -> Reading:
         Sample("latency_p99", Case(), (tails["99.000"],)),
     )
     share = int(valid[3]) / int(valid[2])
-    guards = (f"only {share:.0%} of the messages came back",) if share < 0.99 else ()
+    guards = (f"only {percent(round(share, 2))} of the messages came back",) if share < 0.99 else ()
     if at > version.start() + 200:
         refuse("sockperf's version is not at its beginning", line)
     return Reading("sockperf", version[1], parameters, None, samples, guards=guards)

@@ -111,7 +111,7 @@ def _headings(text: str) -> list[re.Match[str]]:
     while at >= 0:
         heading = _HEADING.match(text, text.rfind("\n", 0, at) + 1)
         if not heading and text.find(_UNNUMBERED, at, at + 600) >= 0:
-            refuse("UCX before 1.9 does not tell its last line: use a later one", line_of(text, at))
+            refuse("UCX before 1.9 does not mark its last line: use a later one", line_of(text, at))
         if not heading:
             refuse("the heading of a table of ucx_perftest is not whole", line_of(text, at))
         found.append(heading)
@@ -145,7 +145,7 @@ _PROOF = (
 _MEANS = (
     "means over all messages (`overall`); its MB are 2^20 B; a bandwidth is what the"
     " sender sees: the last messages may still be on their way; a client's output alone"
-    " tells no size"
+    " gives no size"
 )
 READERS = {
     name: Reader(

@@ -27,16 +27,16 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
     if lookup.measured(judgement) and not judgement.complete and changed:
         accept = " ".join(f"--accept {key}=REASON" for key in sorted(changed))
         steps.append(
-            f"Ended before its last block, for the platform changed ({listing(sorted(changed))}):"
-            " begin anew in another directory; or, if it cannot matter,"
-            f" {run_command(judgement)} --resume {accept} goes on with the same schedule."
+            f"Stopped early: the platform changed ({listing(sorted(changed))}). Start again in"
+            " another directory. If the change cannot matter, continue the same schedule with"
+            f" {run_command(judgement)} --resume {accept}."
         )
     elif lookup.measured(judgement) and not judgement.complete:
-        goes_on = "goes on with the same schedule"
+        command = f"{run_command(judgement)} --resume"
         if judgement.study.settings.monitor:
-            goes_on = "goes on watching, at any time; the interval stays valid"
-        begun = "Open-ended" if judgement.study.settings.monitor else "Unfinished"
-        steps.append(f"{begun}: {run_command(judgement)} --resume {goes_on}.")
+            steps.append(f"Monitoring: {command} continues at any time; the interval stays valid.")
+        else:
+            steps.append(f"Unfinished: {command} continues the same schedule.")
     steps += _withheld(judgement)
     if judgement.complete:
         steps += _undecided(judgement)
@@ -47,8 +47,8 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
 
 
 def _withheld(judgement: Judgement) -> list[str]:
-    """Return why verdicts are withheld, once for every reason, with the facts that differ."""
-    reasons: dict[str, list[Finding]] = {}  # alike sentences once
+    """Return why verdicts are withheld, once for each reason, with the facts that differ."""
+    reasons: dict[str, list[Finding]] = {}
     for head in judgement.headlines:
         if head.verdict.word is Word.WITHHELD:
             reasons.setdefault(head.verdict.reason, []).append(head)
@@ -57,7 +57,7 @@ def _withheld(judgement: Judgement) -> list[str]:
         labels = listing(list(dict.fromkeys(h.benchmark for h in heads)))
         arms = {h.arm for h in heads}
         keys = {d.key for d in judgement.differences if d.kind == "unexplained" and d.arm in arms}
-        named = f" Not explained: {listing(sorted(keys))}." if keys else ""
+        named = f" Unexplained: {listing(sorted(keys))}." if keys else ""
         steps.append(f"Withheld ({labels}): {reason}.{named}")
     return steps
 
@@ -76,23 +76,22 @@ def _way_out(judgement: Judgement, finding: Finding) -> str:
     done = finding.comparison.blocks if finding.comparison else 0
     needed = finding.verdict.blocks_needed or 0
     fewest = _fewest_blocks(judgement, finding)
-    otherwise = "lengthen the measured region, quiet the machine or widen the margin"
+    otherwise = "lengthen the measured region, reduce noise on the machine or widen the margin"
     if needed > MOST_BLOCKS:
-        return f"about {needed:,} blocks would be needed; rather {otherwise}, in a new study."
+        return f"a verdict takes about {needed:,} blocks. Instead, {otherwise}, in a new study."
     if done < fewest:
-        there = f"there {'is' if done == 1 else 'are'} {done}"
-        least = f"a verdict takes {fewest} blocks or more, and {there}"
-        least += f"; about {needed} would settle it" if needed > fewest else ""
+        least = f"a verdict takes at least {fewest} blocks ({done} so far)"
+        least += f", here about {needed}" if needed > fewest else ""
         if not lookup.measured(judgement):
-            return f"{least}: measure more, the arms in turns."
+            return f"{least}. Measure more blocks, with the arms in turn."
         way = _under_plan(judgement, done, max(needed, fewest))
-        return f"{least}: {way or 'see why the others failed'} and run into a new directory."
+        return f"{least}. {way or 'See why the others failed'} and use a new directory."
     if needed <= done:
         return f"{otherwise}, in a new study."
     if not lookup.measured(judgement):
-        return f"about {needed} blocks in all would be needed."
-    way = _under_plan(judgement, done, needed) or f"set blocks = {needed} under [plan]"
-    return f"about {count(needed - done, 'more block')} needed; {way} and run into a new directory."
+        return f"a verdict takes about {count(needed, 'block')} in total."
+    way = _under_plan(judgement, done, needed) or f"Set blocks = {needed} under [plan]"
+    return f"about {count(needed - done, 'more block')} needed. {way} and use a new directory."
 
 
 def _under_plan(judgement: Judgement, done: int, needed: int) -> str:
@@ -100,7 +99,7 @@ def _under_plan(judgement: Judgement, done: int, needed: int) -> str:
     settings = judgement.study.settings
     ways = [f"set blocks = {needed}"] if needed > settings.blocks else []
     ways += ["raise the budget"] if settings.budget_s and done < settings.blocks else []
-    return f"{' and '.join(ways)} under [plan]" if ways else ""
+    return f"{' and '.join(ways).capitalize()} under [plan]" if ways else ""
 
 
 def _fewest_blocks(judgement: Judgement, finding: Finding) -> int:
@@ -122,8 +121,8 @@ def _fewest_blocks(judgement: Judgement, finding: Finding) -> int:
 def _read_logs(broken: Sequence[Point]) -> str:
     first = broken[0]
     return (
-        f"{count(len(broken), 'launch')} gave nothing usable; what they printed is in "
-        f"logs/NNNN-*.err and .out, first logs/{first.number:04d}-*."
+        f"{count(len(broken), 'launch')} without usable output. Their output is in "
+        f"logs/NNNN-*.err and .out; the first is logs/{first.number:04d}-*."
     )
 
 
@@ -142,8 +141,8 @@ def reproduce_commands(judgement: Judgement) -> tuple[tuple[str, str], ...]:
     path, directory = judgement.study.path, judgement.directory
     again = f"paribus run {_quoted(path)} --out {_quoted(directory.rstrip('/') + '-again')}"
     return (
-        ("Measure the same plan again, into a new directory:", again),
-        ("Make this report again from what is stored:", f"paribus report {_quoted(directory)}"),
+        ("Repeat the study in a new directory:", again),
+        ("Make this report again from the stored data:", f"paribus report {_quoted(directory)}"),
     )
 
 

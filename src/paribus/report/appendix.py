@@ -16,29 +16,29 @@ from paribus.units import format_seconds
 HOW_TO_READ = """\
 {unit}
 
-A ratio is the arm's value divided by the reference's. It is not exactly the quotient of the two \
-medians that are shown beside it; where launches are compared within a block it is the better \
-estimate, because it does not see the drift between blocks. Its interval holds the true ratio \
-with {sure} confidence, {when}.
+A ratio is the arm's value divided by the reference's. It can differ from the quotient of the two \
+medians beside it. Where launches are compared within a block the ratio is the better estimate, \
+because drift between blocks does not affect it. Its interval contains the true ratio with {sure} \
+confidence, {when}.
 
 Faster and slower: the whole interval lies beyond the margin. Equivalent: the whole interval lies \
-inside the margin. Undecided: it reaches across the edge of the margin. Withheld: the figures are \
-there, but a verdict on them would not be justified, for the reason beside it. Size withheld: the \
-word stands, but too many launches were cut off by their time limit to say by how much.
+inside the margin. Undecided: the interval crosses an edge of the margin. Withheld: the figures \
+exist, but they do not justify a verdict; the reason is given. Size withheld: the verdict holds, \
+but too many launches reached their time limit to report by how much the arms differ.
 
-The headline of a benchmark is the geometric mean over its cases. Words of cases and of pairs of \
-arms are corrected for their number, since among many, chance alone makes some stand out."""
+The headline of a benchmark is the geometric mean over its cases. Verdicts of cases and of pairs \
+of arms are corrected for multiple comparisons, because among many some stand out by chance."""
 
 UNITS = {
     "launch": "A launch is one start of the program; its value is the median of its samples{which}."
     " A block holds one launch of every arm, {order}; the ratio compares launches of the same block"
-    " only, so that drift of the machine cancels.",
+    " only, so drift of the machine cancels.",
     "session": "A session lies between two switches of the factor. Its value is the median of its"
-    " launches{which}; the launches inside are repetitions, not evidence of their own. A block"
+    " launches{which}; its launches are repetitions, not independent evidence. A block"
     " holds one session of every arm, in random order; the ratio compares sessions of the same"
     " block only.",
-    "value": "The values were measured elsewhere. Paribus knows of them what the table says, and"
-    " claims no more than their design supports.",
+    "value": "The values were measured elsewhere. Paribus knows only what the table contains, and"
+    " claims only what its design supports.",
 }
 
 MOST_FLAGGED = 50
@@ -102,7 +102,7 @@ def _lags(notices: Sequence[Notice]) -> Html:
         ]
         for name, found in series.items()
     ]
-    caption = "Drift: typical difference of launches by how far they are apart (lag)"
+    caption = "Drift: typical difference between launches by their distance (lag)"
     return table(["Benchmark", *(f"lag {lag:g}" for lag in lags)], rows, caption)
 
 
@@ -128,10 +128,10 @@ def _flagged(judgement: Judgement, points: Sequence[Point]) -> Html:
         ]
         for p in points[:MOST_FLAGGED]
     ]
-    caption = f"{units.count(len(points), 'unusual launch')}; all of them count"
+    caption = f"{units.count(len(points), 'unusual launch')}, all of them counted"
     if len(points) > MOST_FLAGGED:
-        caption += f"; the first {MOST_FLAGGED}, all are in launches.csv"
-    head = ["Launch", "Benchmark", "Arm", "What is unusual", *(["As printed"] if logged else [])]
+        caption += f"; the first {MOST_FLAGGED} are shown, launches.csv lists all"
+    head = ["Launch", "Benchmark", "Arm", "What is unusual", *(["Output"] if logged else [])]
     return table(head, rows, caption, left=(1, 2, 3, 4))
 
 
@@ -143,7 +143,7 @@ def _failures(judgement: Judgement) -> Html:
     return element(
         "section",
         element("h2", "Launches"),
-        table(head, rows, "Launches by what came of them, warm-up left out", left=(0, 1, 6)),
+        table(head, rows, "Outcomes of launches, without warm-up", left=(0, 1, 6)),
     )
 
 
@@ -180,23 +180,21 @@ def _settings(judgement: Judgement) -> list[tuple[str, str]]:
     looks = f"after {', '.join(map(str, judgement.looks))} blocks" if judgement.looks else ""
     if s.monitor:
         looks = "at any time (confidence sequence)"
-    orders = {
-        "launch": "each arm once per block, in random order",
-        "session": f"sessions of {s.launches} launches, each arm once per block, in random order",
-    }
-    order = orders[s.unit]
+    order = "each arm once per block, in random order"
+    if s.unit == "session":
+        order = f"sessions of {units.count(s.launches, 'launch')}, {order}"
     if s.layout == "duet":
-        order = "the arms of a block at the same time, each on its half of the cores"
+        order = "the arms of a block at the same time, each on half of the cores"
     alone = f", {wording.percent(judgement.level)} at each" if judgement.looks else ""
     sure = wording.percent(s.confidence)
     facts = [
         ("Order", order),
         ("Seed", str(s.seed)),
-        ("Blocks at most", "no limit" if s.monitor else str(s.blocks)),
+        ("Most blocks", "no limit" if s.monitor else str(s.blocks)),
         ("Looks", looks),
         ("Confidence", sure if s.monitor else f"{sure} over all looks{alone}"),
         ("Margin", "per metric" if s.margin is None else wording.percent(s.margin)),
-        ("Goes on until", f"the {s.decides.rstrip('s')}s are decided"),
+        ("Stops when", f"the {s.decides.rstrip('s')}s are decided"),
         ("Core binding", s.bind),
         ("Time budget", "none" if s.budget_s is None else format_seconds(s.budget_s)),
         ("Plan hash (SHA-256)", judgement.plan_sha256),
@@ -231,12 +229,12 @@ def _reproduce(judgement: Judgement) -> Html:
     ]
     seed = judgement.study.settings.seed
     note = (
-        f"With seed = {seed} under [plan] the order of the launches is the same. plan.json in the "
-        "study directory holds the study as it was, launches.db every sample, logs/ what every "
-        "launch printed."
+        f"With seed = {seed} under [plan] the order of the launches is the same. In the study "
+        "directory, plan.json holds the frozen study, launches.db every sample, and logs/ the "
+        "output of every launch."
     )
     if not commands:
-        note = "paribus compare, given the same tables and options, says the same."
+        note = "paribus compare gives the same report for the same tables and options."
     parts.append(element("p", escape(note)))
     made = element("p", escape(f"Made with {versions}."), kind="small") if versions else Html("")
     return element("section", element("h2", "How to reproduce"), *parts, made)
@@ -248,11 +246,11 @@ def _how_to_read(judgement: Judgement) -> Html:
     which = f" (or their {' or '.join(sorted(endpoints))}, where that decides)" if endpoints else ""
     order = "close in time and in random order"
     if settings.layout == "duet":
-        order = "at the same time, each on its half of the cores"
+        order = "at the same time, each on half of the cores"
     text = HOW_TO_READ.format(
         unit=UNITS[lookup.unit(judgement)].format(which=which, order=order),
         sure=wording.percent(settings.confidence),
-        when="at any time" if settings.monitor else "however often the data were looked at",
+        when="at any time" if settings.monitor else "over all looks at the data",
     )
-    told = (element("p", escape(part)) for part in text.split("\n\n"))
-    return element("section", element("h2", "How to read this"), *told)
+    paragraphs = (element("p", escape(part)) for part in text.split("\n\n"))
+    return element("section", element("h2", "How to read this"), *paragraphs)

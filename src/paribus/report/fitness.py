@@ -1,4 +1,4 @@
-"""What `paribus doctor` found, on a terminal: what spoils figures first, with the fix for each."""
+"""What `paribus doctor` found, on a terminal: the worst first, with the fix for each."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 STYLES = {"poor": "bold", "fair": "", "good": "dim", "unknown": "dim"}
 TITLES = {
-    "poor": "Likely to spoil figures",
-    "fair": "Costs resolution, or must be known",
-    "unknown": "Could not be found out here",
+    "poor": "Likely to distort measurements",
+    "fair": "Reduces the resolution, or worth knowing",
+    "unknown": "Unknown on this machine",
     "good": "Good",
 }
 
@@ -32,18 +32,18 @@ def print_fitness(fitness: Fitness, console: Console) -> None:
 
 
 def sentence(fitness: Fitness) -> str:
-    """Return in one sentence whether the machine is fit, and what it can resolve."""
+    """Return whether the machine is fit, and the smallest difference that it resolves."""
     poor = [finding.name for finding in fitness.findings if finding.grade == "poor"]
     said = (
-        f"Not fit to measure on as it is: {', '.join(poor)}."
+        f"Not fit for measurements: {', '.join(poor)}."
         if poor
-        else "Fit to measure on: nothing was found that is likely to spoil figures."
+        else "Fit for measurements: no likely source of distortion was found."
     )
     if not fitness.resolution:
-        return f"{said} What differences can be seen here is not known."
+        return f"{said} The smallest detectable difference is unknown."
     worst = max(fitness.resolution, key=lambda label: fitness.resolution[label])
     share = fitness.resolution[worst]
-    return f"{said} Differences below about {share * 100:.2g} % ({worst}) can't be seen here."
+    return f"{said} Differences below about {share * 100:.2g} % ({worst}) are not detectable here."
 
 
 def _print(finding: Finding, console: Console) -> None:

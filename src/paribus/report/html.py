@@ -120,7 +120,7 @@ def _header(judgement: Judgement) -> Html:
         day = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(judgement.started))
         facts.append(("Started", day))
     if study.settings.monitor:
-        facts.append(("State", "open-ended: the words are as of now"))
+        facts.append(("State", "monitoring, verdicts so far"))
     elif not judgement.complete:
         facts.append(("State", "unfinished"))
     design = element("p", escape(judgement.design)) if judgement.design else Html("")
@@ -191,12 +191,12 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
         parts.append(element("div", *drawn, kind="figures"))
     track = plots.timeline(judgement, label)
     if track is not None:
-        caption = "Every launch over time; cross: nothing usable; pale: warm-up, not counted"
+        caption = "Every launch over time; cross: no usable output; pale: warm-up, not counted"
         if any(p.flag for p in judgement.points if p.benchmark == label):
             caption += "; ring: unusual, counted (listed in About the data)"
         parts.append(figures.add(track, caption, wide=True))
     elif len(judgement.points) > plots.MOST_POINTS:
-        said = f"{len(judgement.points):,} launches are too many for a time axis on a page;"
+        said = f"{len(judgement.points):,} launches are too many for a time axis;"
         parts.append(element("p", escape(f"{said} launches.csv lists them all."), kind="small"))
     parts += [tables.cases(judgement, label, panel) for panel in shown]
     parts.append(tables.endpoints(judgement, label))

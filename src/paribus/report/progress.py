@@ -110,7 +110,7 @@ def plain_line(progress: Progress) -> str:
     """Return `progress` as one line of plain text: where it is, time left, verdicts so far."""
     parts = [_where(progress), _times(progress)]
     if progress.failures:
-        parts.append(f"{progress.failures} failed")
+        parts.append(f"{units.count(progress.failures, 'launch')} failed")
     said = [
         f"{h.benchmark} {h.arm} {h.verdict.word.value} {wording.ratio_text(h.comparison.ratio)} "
         f"{wording.interval_text(h.comparison)}"
@@ -137,7 +137,7 @@ def live_view(progress: Progress, now: str, console: Console, most_rows: int) ->
     shown = [h for h in progress.headlines if h in rows[:most_rows]]
     lines += _rows(progress, shown, ascii_only=not console.encoding.startswith("utf"))
     if len(rows) > len(shown):
-        lines.append(_plain(f"and {len(rows) - len(shown)} more", "dim"))
+        lines.append(_plain(f"{len(rows) - len(shown)} more", "dim"))
     for line in lines:
         line.truncate(max(1, console.width - 1), overflow="ellipsis")
         line.no_wrap = True

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 TITLE = "Published figures"
 CAUTION = (
-    "Published figures carry no interval: nothing tells how far they would scatter if they were"
-    " measured again, and what else differed is not known. No verdict here rests on them."
+    "Published figures have no interval: their run-to-run scatter is unknown, and so are other"
+    " differences between the platforms. No verdict in this report depends on them."
 )
 MOST_ROWS = 30
 
@@ -37,7 +37,7 @@ def print_published(judgement: Judgement, console: Console) -> None:
         own = f"; here: {here(row)}" if row.finding else ""
         item(console, f"{what(row)}: published: {row.said}{own}", indent=4)
     if len(rows) > MOST_ROWS:
-        item(console, f"and {len(rows) - MOST_ROWS} more, in the HTML report", style="dim")
+        item(console, f"{len(rows) - MOST_ROWS} more in the HTML report", style="dim")
     if others := _not_here(judgement):
         item(console, f"Not measured here: {others}.", style="dim")
     item(console, CAUTION, style="dim")
@@ -94,11 +94,11 @@ def to_json(row: Published) -> dict[str, object]:
 
 def what(row: Published) -> str:
     """Return what a figure is of: "vasp, an iron model, speed of roce against infiniband"."""
-    told = f"{row.benchmark}, {row.what}" if row.what else row.benchmark
+    subject = f"{row.benchmark}, {row.what}" if row.what else row.benchmark
     if not row.reference:
-        return f"{told}, {row.arm}"
+        return f"{subject}, {row.arm}"
     scale = "" if row.scale == "value" else f"{row.scale} of "
-    return f"{told}, {scale}{row.arm} against {row.reference}"
+    return f"{subject}, {scale}{row.arm} against {row.reference}"
 
 
 def here(row: Published) -> str:

@@ -53,7 +53,7 @@ def ratio_note(judgement: Judgement) -> str:
     settings = judgement.study.settings
     sure = f"{percent(settings.confidence)} confidence"
     if settings.monitor:
-        promise = f"Intervals: {sure}, valid at any time; the words are as of now."
+        promise = f"Intervals: {sure}, valid at any time; the verdicts are provisional."
     else:
         looks = ["all looks"] if len(judgement.looks) > 1 else []
         arms = ["all arms"] if len(judgement.study.arms) > 2 else []
@@ -67,22 +67,23 @@ def ratio_note(judgement: Judgement) -> str:
     elif settings.layout == "duet":
         how = "between launches that ran at the same time"
     return (
-        f"Ratio: arm / reference, {how}, so not exactly the quotient of the two medians shown. "
-        f"{promise}"
+        f"Ratio: arm / reference, {how}, so it can differ from the quotient of the two medians "
+        f"shown. {promise}"
     )
 
 
 def cases_note(judgement: Judgement, cases: Sequence[Finding]) -> str:
-    """Return how the words of single cases are controlled; "" where none was to be decided."""
+    """Return how per-case verdicts are corrected; "" where none was to be decided."""
     if len(cases) < 2 or not {f.verdict.word for f in cases} & {*DECIDED, Word.UNDECIDED}:
         return ""
     settings, arms = judgement.study.settings, len(judgement.study.arms) - 1
     if settings.monitor:
-        return "Intervals of cases are widened for the number of cases (Bonferroni)."
+        return "Per-case intervals are widened for multiple comparisons (Bonferroni)."
     share = percent((1 - settings.confidence) / arms) + (" for each arm" if arms > 1 else "")
     return (
-        f"Words of cases are corrected for their number (Benjamini-Hochberg at {share}; fewer "
-        "than 8 cases: closed test with block sign flips); what is not supported stays undecided."
+        f"Per-case verdicts are corrected for multiple comparisons (Benjamini-Hochberg at {share}; "
+        "fewer than 8 cases: closed test with block sign flips). A case without enough support "
+        "stays undecided."
     )
 
 
@@ -94,7 +95,7 @@ def levels_text(cases: Sequence[Finding]) -> str:
     if len(levels) == 1:
         return f"each at {percent(levels[0])}"
     span = f"{percent(levels[0])} to {percent(levels[-1])}"
-    return f"each at its own level, {span}, adjusted for being selected (FCR)"
+    return f"each at its own level, {span}, adjusted for selection (FCR)"
 
 
 def endpoints_note(found: Sequence[Finding]) -> str:
@@ -106,14 +107,14 @@ def endpoints_note(found: Sequence[Finding]) -> str:
         "p25": "p25: interference-free",
         "min": "min: the best sample",
     }
-    told = "; ".join(said for endpoint, said in meanings.items() if endpoint in shown)
-    return f"{told}. Each is judged on its own and changes no headline."
+    legend = "; ".join(text for endpoint, text in meanings.items() if endpoint in shown)
+    return f"{legend}. Each is judged separately and does not change a headline."
 
 
 def equal_text(judgement: Judgement) -> str:
     """Return how many facts were compared and found equal."""
     if not judgement.facts:
-        return "No facts were recorded: what else differs is not known."
+        return "No facts were recorded, so other differences are unknown."
     differ = "other " if judgement.differences else ""
     none = "" if judgement.differences else "No fact differs: "
     return f"{none}{count(judgement.equal_facts, f'{differ}fact')} equal in all arms."
@@ -134,7 +135,7 @@ def headline_sentence(judgement: Judgement, finding: Finding) -> str:
     direction is better.
     """
     reference, word = judgement.reference, finding.verdict.word
-    now = " as of now" if provisional(finding.verdict) else ""
+    now = " so far" if provisional(finding.verdict) else ""
     claims = {
         Word.FASTER: f"{finding.arm} is faster than {reference}{now}",
         Word.SLOWER: f"{finding.arm} is slower than {reference}{now}",
@@ -142,8 +143,8 @@ def headline_sentence(judgement: Judgement, finding: Finding) -> str:
         f"within {percent(finding.margin)}{now}",
         Word.UNDECIDED: f"undecided whether {finding.arm} differs from {reference} "
         f"by more than {percent(finding.margin)}",
-        Word.RELIABILITY: f"{finding.arm} and {reference} do not fail equally often",
-        Word.WITHHELD: f"no verdict on {finding.arm} against {reference}",
+        Word.RELIABILITY: f"{finding.arm} and {reference} fail at different rates",
+        Word.WITHHELD: f"no verdict for {finding.arm} against {reference}",
         Word.NO_DATA: f"no usable launches to compare {finding.arm} with {reference}",
     }
     said = f"{finding.benchmark}: {claims[word]}"
@@ -178,7 +179,7 @@ def cases_sentence(judgement: Judgement, headline: Finding) -> str:
 
 
 def ratios_by_case(judgement: Judgement, headline: Finding) -> str:
-    """Return the ratio of every case where the ratios are all there is: no blocks, no words."""
+    """Return the ratio of every case where there are no blocks and so no verdicts."""
     known = [
         (f.comparison, f.case)
         for f in lookup.case_findings(judgement, headline)
@@ -186,9 +187,9 @@ def ratios_by_case(judgement: Judgement, headline: Finding) -> str:
     ]
     if any(comparison.blocks for comparison, _ in known):
         return ""
-    told = [f"{case}: {ratio_text(comparison.ratio)}" for comparison, case in known]
-    more = f"; and {len(told) - MOST_RATIOS} more, in the HTML report"
-    return clean("; ".join(told[:MOST_RATIOS]) + more * (len(told) > MOST_RATIOS))
+    ratios = [f"{case}: {ratio_text(comparison.ratio)}" for comparison, case in known]
+    more = f"; {len(ratios) - MOST_RATIOS} more in the HTML report"
+    return clean("; ".join(ratios[:MOST_RATIOS]) + more * (len(ratios) > MOST_RATIOS))
 
 
 def failure_text(tally: Tally) -> str:
@@ -202,7 +203,7 @@ def failure_text(tally: Tally) -> str:
 
 
 def ranking_sentence(ranked: Ranking) -> str:
-    """Return which orders of two arms are supported, which pairs are alike, and what is open."""
+    """Return which orders of two arms are supported, equivalent or not supported."""
     parts = [
         f"{what}: {listing(_grouped(found, sign), most=8)}"
         for what, sign, found in (

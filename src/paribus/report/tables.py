@@ -55,7 +55,7 @@ def layers(judgement: Judgement) -> Html:
         ]
         for f in judgement.layers
     ]
-    caption = "Layers: means over their benchmarks, as times"
+    caption = "Layers: means over their benchmarks, as times (a ratio above 1 is slower)"
     return table(head, rows, caption, left=_text_columns(several))
 
 
@@ -64,15 +64,15 @@ def rankings(judgement: Judgement) -> Html:
     found = [r for b in lookup.benchmarks(judgement) if (r := ranking(judgement, b))]
     if not found:
         return Html("")
-    told = (
-        "Every arm against every other, the words controlled for the number of pairs. An arm's "
-        "place is as narrow as the supported orders make it: \u201c2 to 3\u201d means that the "
-        "launches do not say which of these places it has."
+    legend = (
+        "Every arm is compared with every other; the verdicts are corrected for multiple "
+        "comparisons. \u201c2 to 3\u201d means that the data do not show which of these places "
+        "the arm has."
     )
     return element(
         "section",
         element("h2", "Ranking"),
-        element("p", escape(told)),
+        element("p", escape(legend)),
         *(_ranking(r) for r in found),
     )
 
@@ -128,7 +128,7 @@ def endpoints(judgement: Judgement, benchmark: str) -> Html:
         for f in found
     ]
     decides = lookup.decided_by(judgement, benchmark) or wording.ENDPOINTS["median"]
-    caption = f"{benchmark}: other endpoints; the {decides} is what decides"
+    caption = f"{benchmark}: other endpoints; the {decides} decides"
     return join(
         table(head, rows, caption, left=_text_columns(several)),
         element("p", escape(sentences.endpoints_note(found)), kind="small"),
@@ -197,14 +197,14 @@ def _blocks_cell(f: Finding) -> Html:
 
 
 def _verdict_cell(f: Finding) -> Html:
-    now = "as of now, " if wording.provisional(f.verdict) else ""
+    now = "so far, " if wording.provisional(f.verdict) else ""
     return join(
         _chip(f.verdict), element("small", escape(f"{now}margin {wording.percent(f.margin)}"))
     )
 
 
 def _chip(verdict: Verdict) -> Html:
-    """Return the verdict as a word with a sign; in colour only where it claims something."""
+    """Return the verdict with a sign; in colour only where it claims something."""
     word = verdict.word
     kind = word.name.lower() if word in wording.DECIDED else "open"
     sign = element("span", escape(wording.SYMBOLS[word]), aria_hidden="true")

@@ -24,7 +24,7 @@ STYLES = {
     Word.EQUIVALENT: "bold",
     Word.RELIABILITY: "bold magenta",
 }
-"""Styles of the words that claim something; every other is dim. The word itself is always there."""
+"""Styles of verdicts that claim something; the others are dim. The verdict is always printed."""
 
 MOST_NOTES = 8
 LONGEST_ARM = 11
@@ -34,7 +34,7 @@ FILES = (
     ("report", "report.html"),
     ("verdict", "verdict.json"),
     ("launches", "launches.db"),
-    ("as printed", "logs"),
+    ("outputs", "logs"),
 )
 
 
@@ -76,7 +76,7 @@ def _what(judgement: Judgement) -> str:
     against = f"{arms} against the reference {judgement.reference}" if arms else "one arm"
     state = "" if judgement.complete else "; unfinished"
     if judgement.study.settings.monitor:
-        state = "; open-ended, the words are as of now"
+        state = "; monitoring, verdicts so far"
     return (
         f"Factor: {judgement.study.factor} ({against}). "
         f"{'' if lookup.measured(judgement) else 'Measured '}"
@@ -94,7 +94,7 @@ def _print_verdicts(judgement: Judgement, console: Console) -> None:
 
 
 def _print_table(judgement: Judgement, rows: Sequence[Finding], console: Console) -> None:
-    """Print the headlines of one arm; a second line per row says how to read the first."""
+    """Print the headlines of one arm; a second line per row explains the first."""
     names = _arm_heads(judgement.reference, rows[0].arm)
     if "reference" in names:
         heading(console, f"{clean(rows[0].arm)} against the reference {clean(judgement.reference)}")
@@ -145,7 +145,7 @@ def _reading(judgement: Judgement, row: Finding) -> str:
         wording.change_text(row),
         f"margin {wording.percent(row.margin)}",
         f"decided by the {decides}" if decides else "",
-        "as of now" if wording.provisional(row.verdict) else "",
+        "so far" if wording.provisional(row.verdict) else "",
     ]
     if launches and lookup.measured(judgement):
         parts.append(f"{bad} of {launches} launches failed" if bad else "no failures")
@@ -159,7 +159,7 @@ def _style(row: Finding) -> str:
 def _print_layers(judgement: Judgement, console: Console) -> None:
     if not judgement.layers:
         return
-    heading(console, "Layers (mean over their benchmarks, as times: above 1 takes longer)")
+    heading(console, "Layers (mean over their benchmarks, as times: a ratio above 1 is slower)")
     several = len(judgement.study.arms) > 2
     rows = [
         Row(
@@ -183,7 +183,7 @@ def _print_rankings(judgement: Judgement, console: Console) -> None:
     found = [r for b in lookup.benchmarks(judgement) if (r := ranking(judgement, b))]
     if not found:
         return
-    heading(console, "Ranking (a place is as narrow as the supported orders make it)")
+    heading(console, "Ranking (a range of places: the data do not support a narrower one)")
     for ranked in found:
         _print_ranking(ranked, console)
 
@@ -213,7 +213,7 @@ def _print_cases(judgement: Judgement, console: Console) -> None:
     heads = [h for h in judgement.headlines if len(lookup.case_findings(judgement, h)) > 1]
     if not heads:
         return
-    heading(console, "Cases (the figures above are geometric means over them)")
+    heading(console, "Cases (the figures above are their geometric means)")
     several = len(judgement.study.arms) > 2
     for head in heads:
         who = f"{head.benchmark}, {head.arm}" if several else head.benchmark
@@ -228,7 +228,7 @@ def _print_cases(judgement: Judgement, console: Console) -> None:
 def _print_endpoints(judgement: Judgement, console: Console) -> None:
     if not judgement.endpoints:
         return
-    heading(console, "Other endpoints (not what decides)")
+    heading(console, "Other endpoints (they do not decide)")
     groups: dict[tuple[str, str], list[Finding]] = {}
     for f in judgement.endpoints:
         groups.setdefault((f.benchmark, f.arm), []).append(f)
@@ -262,7 +262,7 @@ def _print_notes(judgement: Judgement, console: Console) -> None:
         said = wording.notice_text(note)
         line(console, said, indent=2, hang=2, name=note.name, most=2)
     if len(notes) > MOST_NOTES:
-        item(console, f"and {len(notes) - MOST_NOTES} more, in the HTML report", style="dim")
+        item(console, f"{len(notes) - MOST_NOTES} more in the HTML report", style="dim")
 
 
 def _print_failures(judgement: Judgement, console: Console) -> None:

@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from paribus.audit.audit import Audit
 
 MEANS: Mapping[str, str] = {
-    "unexplained": "NOT EXPLAINED by the factor",
+    "unexplained": "UNEXPLAINED by the factor",
     "accepted": "accepted by the user",
     "factor": "the factor",
     "explained": "explained: follows from the factor",
     "noted": "noted",
-    "unknown": "unknown: could not be compared",
+    "unknown": "unknown (not comparable)",
 }
 """What each kind of difference is called, in the order in which they are shown."""
 
 LIKELY = (
-    "not known to move these figures",
-    "seldom moves these figures",
-    "often moves these figures",
-    "nearly always moves these figures",
+    "no known effect on these figures",
+    "rarely affects these figures",
+    "often affects these figures",
+    "almost always affects these figures",
 )
-"""What `Difference.rank` says."""
+"""What `Difference.rank` means."""
 
 MOST_SHOWN = 6
 """Differences of one kind that are shown with their values; the unexplained are never cut."""
@@ -70,22 +70,22 @@ def print_differences(
             _print_one(one, arms if several else (), console)
         if cut and len(mine) > MOST_SHOWN:
             rest = ", ".join(dict.fromkeys(one.key for one, _ in mine[MOST_SHOWN:]))
-            line(console, f"and {len(mine) - MOST_SHOWN} more: {rest}", indent=4, hang=2, most=2)
+            line(console, f"{len(mine) - MOST_SHOWN} more: {rest}", indent=4, hang=2, most=2)
     item(console, equal, style="dim")
 
 
 def _print_one(one: Difference, arms: Sequence[str], console: Console) -> None:
     who = f" on {one.node}" if one.node else ""
     who += f" ({', '.join(arms)})" if arms else ""
-    told = f"{one.key}{who}: {one.reference_value} -> {one.arm_value}"
+    change = f"{one.key}{who}: {one.reference_value} -> {one.arm_value}"
     if one.kind == "unexplained":
-        item(console, told, style="bold", indent=4)
+        item(console, change, style="bold", indent=4)
         if one.reason:
             item(console, f"{LIKELY[one.rank]}: {one.reason}", indent=6)
     elif one.kind == "accepted":
-        item(console, f"{told}, because: {one.reason}", indent=4)
+        item(console, f"{change}; reason given: {one.reason}", indent=4)
     else:
-        item(console, told, indent=4)
+        item(console, change, indent=4)
 
 
 def print_section(judgement: Judgement, console: Console) -> None:
@@ -119,19 +119,22 @@ def print_audit(
 def _answer(study: Study, answer: Audit) -> str:
     count = len({d.key for d in answer.differences if d.kind == "unexplained"})
     if not count:
-        return f"Nothing is unexplained: what differs is the factor ({study.factor}), or follows."
+        return (
+            f"No unexplained differences: every difference is the factor ({study.factor})"
+            " or follows from it."
+        )
     what = "fact differs" if count == 1 else "facts differ"
     return (
-        f"{count} {what} beyond the factor ({study.factor}): verdicts are withheld until that is"
-        ' made equal, named under `explains`, or accepted with --accept KEY="reason".'
+        f"{count} {what} beyond the factor ({study.factor}): verdicts are withheld. Make them"
+        ' equal, name them under `explains`, or accept them with --accept KEY="reason".'
     )
 
 
 def _asked(study: Study, nodes: Mapping[str, Mapping[str, Facts]]) -> str:
-    told = [
+    sides = [
         f"{arm.name} ({', '.join(nodes.get(arm.name, {})) or 'no nodes'})" for arm in study.arms
     ]
-    return f"Facts of {told[0]} against {'; '.join(told[1:])}."
+    return f"Facts of {sides[0]} against {'; '.join(sides[1:])}."
 
 
 def unexplained(judgement: Judgement) -> bool:
@@ -163,7 +166,7 @@ _OPEN = ("unexplained", "accepted")
 """The kinds that are shown with their values at once."""
 
 _SHORT: Mapping[str, str] = {
-    "unexplained": "not explained",
+    "unexplained": "unexplained",
     "accepted": "accepted",
     "factor": "by the factor",
     "explained": "explained",
@@ -189,10 +192,10 @@ def _folded(differences: Sequence[Difference], judgement: Judgement) -> Html:
     named = keys[:MOST_SHOWN] if kind != "unknown" else []
     more = f", and {len(keys) - len(named)} more" if len(keys) > len(named) else ""
     names = f" ({', '.join(named)}{more})" if named else ""
-    told = f"{MEANS[kind]}: {len(keys)}{names}"
+    title = f"{MEANS[kind]}: {len(keys)}{names}"
     return element(
         "details",
-        element("summary", escape(told)),
+        element("summary", escape(title)),
         _table(differences, judgement, differences[0].reason if kind == "factor" else MEANS[kind]),
     )
 

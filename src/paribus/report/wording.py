@@ -13,6 +13,7 @@ from paribus.judgement import Comparison, Finding, Notice, Spread, Verdict, Word
 from paribus.model import Endpoint, Metric
 from paribus.outside import printable
 from paribus.units import format_bytes, format_change, format_value
+from paribus.units import percent as percent
 from paribus.words.lists import listed
 
 WARM_UP = 0
@@ -30,15 +31,15 @@ SYMBOLS = {
 """One sign per verdict, so that colour is never the only carrier of meaning."""
 
 DECIDED = frozenset({Word.FASTER, Word.SLOWER, Word.EQUIVALENT, Word.RELIABILITY})
-"""The words that claim something, and so the only ones in colour.
+"""The verdicts that claim something, and so the only ones in colour.
 
-Whoever judges has made sure that the family of a case supports its word.
+The judge has made sure that the family of a case supports its verdict.
 """
 
 ENDPOINTS: Mapping[Endpoint, str] = {
     "median": "median",
     "p99": "p99",
-    "p25": "p25, interference-free",
+    "p25": "p25",
     "min": "minimum",
 }
 """What a launch contributes, as a reader knows it."""
@@ -125,7 +126,7 @@ def change_text(finding: Finding) -> str:
 
 
 def provisional(verdict: Verdict) -> bool:
-    """Return whether a word that claims something may still change: "as of now"."""
+    """Return whether a verdict that claims something may still change: "so far"."""
     return verdict.word in DECIDED and not verdict.final
 
 
@@ -134,15 +135,6 @@ def notice_text(notice: Notice) -> str:
     if not notice.benchmarks or notice.names_benchmarks:
         return notice.text
     return f"{listing(notice.benchmarks)}: {notice.text}"
-
-
-def percent(share: float) -> str:
-    """Return a share in percent without needless digits.
-
-    >>> [percent(s) for s in (0.02, 0.005, 0.125, 0.03739)]
-    ['2 %', '0.5 %', '12.5 %', '3.74 %']
-    """
-    return f"{share * 100:.3g} %"
 
 
 def quantity(value: float, unit: str) -> str:

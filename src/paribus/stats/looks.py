@@ -93,7 +93,7 @@ def schedule(blocks: int, confidence: float = 0.95, comparisons: int = 1) -> Loo
     level = nominal_level(round(1 - confidence, 12) / comparisons, at)
     if level < 2.0 ** (1 - blocks):
         raise ValueError(
-            f"{blocks} blocks: too few for {comparisons} comparisons at {confidence:.0%} "
+            f"{blocks} blocks: too few for {comparisons} comparisons at {confidence * 100:.3g} % "
             "confidence; allow more blocks or compare fewer arms"
         )
     return Looks(at, level)

@@ -19,6 +19,7 @@ from paribus import probes
 from paribus.model import Benchmark, Completed, Parsed, Program, Selection
 from paribus.platform.arms import Ready, compose
 from paribus.platform.station import Station
+from paribus.units import count
 
 MOST_BYTES = 20 << 20
 """Bytes that are kept of answers: facts.sh stops far below. More of other things is too much."""
@@ -122,7 +123,7 @@ def ask(
     benchmark = Benchmark(
         name="facts",
         layer="",
-        summary="what the probes read of a node",
+        summary="the facts of a node",
         metrics=(),
         command=lambda _: Program(words, mpi=ready.mpi is not None),
         parse=lambda _text, _request: Parsed(()),
@@ -142,14 +143,14 @@ def ask(
         err.finish()
     texts, parts = answers_of(bytes(out.kept), mark, len(programs))
     start = _text(out.start).strip()[:60]
-    nothing = f"no facts in what the node printed: {start!r}" if start else "no answer"
+    nothing = f"no facts in the output of the node: {start!r}" if start else "no answer"
     return Heard(texts, _why(done, out, err, limit_s), parts, nothing)
 
 
 def _why(done: Completed, out: _Pipe, err: _Pipe, limit_s: float) -> str:
     """Return what became of a launch that did not end well, "" of one that did."""
     if out.size > out.most:
-        return f"more than {out.most >> 20} MiB of answer"
+        return f"an answer of more than {out.most >> 20} MiB"
     if done.timed_out:
         return f"no answer within {limit_s:g} s"
     if done.exit_code == 0:
@@ -192,7 +193,7 @@ def _lack(lines: Mapping[int, tuple[bytes, bytes]]) -> str:
     if missing:
         return f"line {missing} of its answer is missing"
     ended = bool(lines) and lines[last][0] == b"!"
-    return "" if ended else f"its answer stops after {last} lines"
+    return "" if ended else f"its answer stops after {count(last, 'line')}"
 
 
 def _joined(lines: Mapping[int, tuple[bytes, bytes]]) -> str:

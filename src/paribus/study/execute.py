@@ -36,14 +36,14 @@ Watch = Callable[[Progress], None]
 WARM_UP_LIMIT_S = 300.0
 """Limit of a warm-up launch, of which nothing is known yet."""
 
-RETRY = "a launch of this block failed; the block was done again"
+RETRY = "a launch of this block failed; the block was rerun"
 GATHER_EVERY_S = 600.0
 """Seconds after which the facts of all nodes are gathered again, in between and at the end."""
 
-DISTURBED = "the machine was disturbed inside this block; the block was done again"
-STATES = "the machine changed its state inside this block; the block was done again"
-UNFINISHED = "the study was interrupted inside this block"
-MACHINE = "the measuring machine lacked space, inodes or the like"
+DISTURBED = "the machine was disturbed during this block; the block was rerun"
+STATES = "the machine changed its state during this block; the block was rerun"
+UNFINISHED = "the study was interrupted during this block"
+MACHINE = "the measuring machine lacked space, inodes or another resource"
 
 
 @dataclass(slots=True)
@@ -314,9 +314,9 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
     for launch, outcome in zip(launches, outcomes, strict=True):
         if outcome.state is State.FAULT:
             raise MachineError(
-                f"the launch does not count, for this machine is at fault: {outcome.error}",
+                f"this machine caused the failure, so the launch does not count: {outcome.error}",
                 place=f"launch {launch.number}, {launch.benchmark} in {launch.arm}",
-                fix="see to that, then continue with --resume: every stored launch is kept",
+                fix="fix this, then continue with --resume: every stored launch is kept",
             )
     return outcomes
 

@@ -130,8 +130,8 @@ def _named(
             shown = name if names.count(name) == 1 else f"{name} ({number})"
             found.append(Gathered(arm, shown, at, facts))
         else:
-            told = {ERROR: f"{number}: {wrong[rank]}", NODES: ranks}
-            found.append(Gathered(arm, number, at, told))
+            failure = {ERROR: f"{number}: {wrong[rank]}", NODES: ranks}
+            found.append(Gathered(arm, number, at, failure))
     return found
 
 

@@ -30,7 +30,7 @@ from paribus.probes.load import BESIDE, beside, during
 from paribus.study.failures import why
 
 _ALONE = (
-    "; each rank may have started by itself, as under the launcher of another MPI than the"
+    "; each rank may have started alone, as under a launcher of another MPI than the"
     " program's: give the arm that MPI"
 )
 
@@ -130,7 +130,7 @@ def start_together(
         raise
     for ended in several:
         if ended.broken is not None:
-            raise ParibusError(f"a launch of the duet broke off: {ended.broken}") from ended.broken
+            raise ParibusError(f"a launch of the duet failed: {ended.broken}") from ended.broken
     return several
 
 
@@ -219,7 +219,7 @@ def _checked_binding(outcome: Outcome, cores: Sequence[int]) -> Outcome:
     asked = [str(core) for core in cores]
     if outcome.state is not State.OK or not asked or seen is None or seen == asked:
         return outcome
-    error = f"the ranks were bound to cores {seen}, not to {asked} as asked"
+    error = f"the ranks were bound to cores {seen}, but {asked} were requested"
     return replace(outcome, state=State.INVALID, samples=(), error=error)
 
 
@@ -235,10 +235,9 @@ def _text(log: Path) -> str:
 
 def _gone(log: Path) -> StoreError:
     return StoreError(
-        "was deleted, or cannot be read, after a launch had begun to write into it; the launch is"
-        " not counted",
+        "was deleted or became unreadable during a launch; the launch is not counted",
         place=str(log),
-        fix="see what deletes files in the study directory, then continue with --resume",
+        fix="find out what deletes files in the study directory, then continue with --resume",
     )
 
 
@@ -249,5 +248,5 @@ def _why(exit_code: int, out: Path, err: Path) -> str:
     texts = {name: _end_of(path) for name, path in files.items()}
     line, where = why(texts["out"], texts["err"])
     if not line:
-        return f"{ended}, and nothing was printed (logs/{out.name})"
+        return f"{ended}, no output (logs/{out.name})"
     return f"{ended}: {line} (logs/{files[where].name})"

@@ -61,7 +61,7 @@ def load_study(path: Path, tell: Callable[[str], None] | None = None) -> Study:
         raise StudyError(
             f"cannot be read: {error.strerror}",
             place=file,
-            fix="give the path of a study file; `paribus list --studies` names those that ship",
+            fix="give the path of a study file; `paribus list --studies` shows those that ship",
         ) from error
     except ValueError as error:
         raise StudyError(str(error), place=file, fix="fix that line") from error
@@ -88,9 +88,9 @@ def monitored(study: Study, every_s: float | None = None) -> Study:
     settings = study.settings
     if settings.unit == "session" or settings.decides == "cases":
         raise StudyError(
-            "a monitored study is one of launches, judged by its headlines",
+            "a monitored study is one of launches, and its headlines decide",
             place=study.path,
-            fix='drop unit = "session" and decides = "cases", or do not monitor',
+            fix='remove unit = "session" and decides = "cases", or do not monitor',
         )
     every = settings.every_s if every_s is None else every_s
     settings = replace(settings, monitor=True, every_s=every, blocks=MONITORED_BLOCKS)
@@ -110,7 +110,7 @@ def _arm(top: Place, name: str, table: Any) -> Arm:
         place.refuse("", None, "is not a usable name", "use letters, digits, '-', '_' and '.'")
     for key in _LATER_KEYS:
         if key in place.table:
-            place.refuse(key, None, "is not in this version yet", "leave it out")
+            place.refuse(key, None, "is not supported yet", "remove it")
     place.only(_ARM_KEYS)
     env: Mapping[str, str] = place.read("env", fields.environment, {})
     _refuse_secrets(place, env)
@@ -141,7 +141,7 @@ def _refuse_secrets(place: Place, env: Mapping[str, str]) -> None:
             place.refuse(
                 f"env.{name}",
                 None,
-                "looks like a secret, and what stands here is stored in plan.json",
+                "looks like a secret, and Paribus would store it in plan.json",
                 f"take it out, and export {name} before `paribus run`: launches inherit it, and"
                 " of what they inherit no secret is stored",
             )
@@ -171,8 +171,8 @@ def _selections(
             top.refuse(
                 f"benchmarks[{index}]",
                 None,
-                f"there are two called {selection.label!r}",
-                'give one of them another: label = "..."',
+                f"two benchmarks are called {selection.label!r}",
+                'give one of them another name: label = "..."',
             )
         found.append(selection)
     return tuple(found)
@@ -188,7 +188,7 @@ def _selection(place: Place, folder: Path, tell: Callable[[str], None] | None) -
         if name not in benchmarks.BENCHMARKS:
             close = difflib.get_close_matches(name, benchmarks.BENCHMARKS, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
-            place.refuse("name", name, "no such benchmark", f"{hint}`paribus list` names them all")
+            place.refuse("name", name, "no such benchmark", f"{hint}`paribus list` shows all")
         benchmark = benchmarks.get(name)
     place.only((*_BENCHMARK_KEYS, *benchmark.parameters))
     for key, parameter in benchmark.parameters.items():
@@ -260,7 +260,7 @@ def _check_layout(top: Place, study: Study) -> None:
     """Refuse settings of the plan that contradict each other."""
     settings = study.settings
     if settings.layout == "duet" and settings.unit == "session":
-        top.refuse("plan.layout", "duet", "sessions cannot be duets", "drop one of the two")
+        top.refuse("plan.layout", "duet", "sessions cannot be duets", "remove one of the two")
     if settings.layout == "duet" and settings.bind == "none":
         top.refuse("plan.bind", "none", "the arms of a duet need cores of their own", 'drop "bind"')
     if settings.every_s and not settings.monitor:

@@ -18,7 +18,7 @@ from paribus.stats.iterations import Iterations, advise, sample_seconds
 from paribus.stats.summary import launch_median
 from paribus.store import Store, Stored
 from paribus.study.execute import execute
-from paribus.units import format_seconds
+from paribus.units import count, format_seconds
 
 ROUNDS = 4
 """Rounds of a pilot, the first of which warms up: three launches tell between from within."""
@@ -41,7 +41,7 @@ def refusal(plan: Plan) -> str:
     if plan.study.settings.unit == "session" or any(
         arm.before or arm.after for arm in plan.study.arms
     ):
-        return "an arm has commands that switch the platform, and a dry run switches nothing"
+        return "the commands of an arm switch the platform, and a dry run must not do that"
     return ""
 
 
@@ -93,21 +93,22 @@ def durations(plan: Plan, seen: Pilot) -> list[str]:
     each = cost(by_arm, together=settings.layout == "duet")
     if settings.monitor:
         pause = f", a round every {format_seconds(settings.every_s)}" if settings.every_s else ""
-        return [f"a round takes {format_seconds(each.block_s)}{pause}; it goes on until stopped"]
+        takes = f"a round takes {format_seconds(each.block_s)}{pause}"
+        return [f"{takes}; the study continues until you stop it"]
     best, worst = duration(each, plan.looks.at[0], plan.looks.at[-1])
     sentence = (
         f"the study takes {format_seconds(best)} if every benchmark is decided at its first look,"
-        f" {format_seconds(worst)} if all go on to their last block"
+        f" {format_seconds(worst)} if all need their last block"
     )
     lines = [sentence]
     if settings.budget_s is not None and worst > settings.budget_s:
         blocks = blocks_affordable(each, settings.budget_s)
         known = [look for look in plan.looks.at if look <= blocks]
         lines.append(
-            f"the budget of {format_seconds(settings.budget_s)} buys about {blocks} blocks of all"
-            " benchmarks"
+            f"the budget of {format_seconds(settings.budget_s)} suffices for"
+            f" about {count(blocks, 'block')} of all benchmarks"
             + (f": looks after {', '.join(map(str, known))}" if known else ", too few for a look")
-            + f"; set blocks = {blocks} to have a look at that very block"
+            + f"; set blocks = {blocks} for a look after that block"
             * (blocks >= plan.looks.at[0] and blocks not in known)
         )
     return lines

@@ -109,7 +109,7 @@ def refusal(container: Container, hosts: int = 1) -> Refusal | None:
     if container.each == "rank" and container.network == "bridge":
         return Refusal(
             'each = "rank" with network = "bridge": a rank that the launcher started on this'
-            " machine would have another address than the launcher told the others",
+            " machine would have another address than the launcher gave to the others",
             'use each = "host", or network = "host"',
         )
     if container.engine == "podman" and container.each == "rank":

@@ -1,0 +1,143 @@
+"""What a user reads is plain technical English: one style of words, percent and plural."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "paribus"
+
+LATER = ("judge", "compare", "judgement.py", "stats", "tables")
+"""Rooms whose sentences are not cleaned yet; this list may only shrink."""
+
+PAGES = (
+    *(ROOT / "docs" / f"{name}.md" for name in ("audit", "commands", "doctor", "report")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("statistics", "study-file", "vocabulary")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "dev")),
+    *(SOURCE / "doctor").glob("*.toml"),
+    *(ROOT / "studies").glob("*.toml"),
+)
+"""docs/compare.md prints sentences of the rooms above, and waits for them."""
+
+WORDS = (
+    r"\btold\b",
+    r"\btells?\b",
+    r"\bwords? of\b",
+    r"\bmend(s|ed|ing)?\b",
+    r"\bfor want of\b",
+    r"\bdone again\b",
+    r"\bverdict withheld in\b",
+    r"\bas of now\b",
+    r"\bwhat differs is\b",
+    r"\btimes (less|more)\b",
+    r"\bsee to that\b",
+    r"\bspoil\b",
+)
+"""Phrases that engineers stumble over, each with a plain one: "not given", "rerun", "3.21x"."""
+
+ALLOWED = ("twelve ways to tell the masses", "**blocks done again**")
+"""A title of a paper, and the name of a notice in judge/."""
+
+COUNTED = re.compile(r" (ranks|launches|blocks|cores|lines|cases|sessions|threads|more blocks)\b")
+"""What follows a number is made by units.count, or "1 ranks" is printed."""
+
+NEVER_ONE = (
+    "are not detectable in {} blocks ({} pairs",
+    " of {} threads",
+    "{} of {} launches failed",
+    "after {} blocks",
+    "a verdict takes about {} blocks",
+    "a verdict takes at least {} blocks",
+    "{} launches are too many",
+    "{} launches.csv lists them all",
+    "others used {} cores",
+    "would need up to {} launches",
+    "{} values at {} cases",
+)
+"""Sentences whose number is never 1, has decimals, or is a list."""
+
+
+def files() -> list[Path]:
+    """Return the cleaned Python files of Paribus."""
+    found = [p for p in SOURCE.rglob("*.py") if p.relative_to(SOURCE).parts[0] not in LATER]
+    assert len(found) > 100
+    return found
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Return line and text of every string of a file but docstrings; `{}` stands for a value."""
+    tree = ast.parse(path.read_text())
+    skipped = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            skipped.add(id(node.value))
+        if isinstance(node, ast.JoinedStr):
+            skipped |= {id(part) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = (p.value if isinstance(p, ast.Constant) else "{}" for p in node.values)
+            yield node.lineno, "".join(map(str, parts))
+        elif id(node) not in skipped and isinstance(node, ast.Constant):
+            yield node.lineno, str(node.value)
+
+
+def refused(text: str) -> list[str]:
+    """Return the phrases of a text that a user should not read."""
+    for title in ALLOWED:
+        text = text.replace(title, "")
+    plain = " ".join(text.split())
+    return [m[0] for word in WORDS for m in re.finditer(word, plain, re.IGNORECASE)]
+
+
+@pytest.mark.parametrize(
+    "text", ["Factor: not told", "the block was\ndone again", "14.2 times less", "a word of it"]
+)
+def test_the_list_of_phrases_finds_what_it_should(text: str) -> None:
+    assert refused(text)
+    assert not refused("Factor: not given; the block was rerun; 14.2x lower")
+
+
+def test_strings_of_the_code_are_plain() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {phrase}"
+        for path in files()
+        for line, text in texts(path)
+        if " " in text
+        for phrase in refused(text)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_are_plain(page: Path) -> None:
+    assert refused(page.read_text()) == []
+
+
+def test_numbers_agree_with_their_nouns() -> None:
+    """A value before a plural noun comes from units.count, which knows the singular."""
+    found = []
+    for path in files():
+        if "readers" in path.parts or "benchmarks" in path.parts or "probes" in path.parts:
+            continue  # errors about outputs: what a tool printed, most of them above 1
+        for line, text in texts(path):
+            known = any(phrase in text for phrase in NEVER_ONE)
+            if not known and any(COUNTED.match(rest) for rest in text.split("{}")[1:]):
+                found.append(f"{path.relative_to(ROOT)}:{line}: {text}")
+    assert found == []
+
+
+def test_percent_has_one_style() -> None:
+    """`2 %`, as units.percent writes it: never a format of Python's own, which says 2%."""
+    found = []
+    for path in files():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
+                spec = ast.unparse(node.format_spec)
+                if "%" in spec and "probes" not in path.parts:
+                    found.append(f"{path.relative_to(ROOT)}:{node.lineno}: {spec}")
+    assert found == []
