@@ -157,6 +157,28 @@ def test_an_interruption_says_how_to_continue(tmp_path: Path, number: signal.Sig
         assert list(store.launches(void=True)) == []
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_that_follow_the_first_change_nothing(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """One a millisecond from when it has said how to continue until it has ended."""
+    mark = f"again{os.getpid()}"
+    study = write_study(tmp_path, script="sleep 30; echo 1", mark=mark)
+    with subprocess.Popen(
+        command("run", study, "--out", tmp_path / "out"), stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        while not processes_with(mark):
+            time.sleep(0.02)
+        process.send_signal(number)
+        while "--resume" not in (line := process.stderr.readline()):
+            assert line
+        while process.poll() is None:
+            process.send_signal(number)
+            time.sleep(0.001)
+    assert process.returncode == 130
+
+
 def test_nohup_is_obeyed(tmp_path: Path) -> None:
     mark = f"nohup{os.getpid()}"
     study = write_study(tmp_path, script="sleep 0.1; echo 1.00017", mark=mark, plan="blocks = 8")

@@ -59,6 +59,9 @@ def _dispatch(words: Sequence[str]) -> int:
         print(f"paribus: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
+        # A second signal, which may come while Python ends, changes nothing any more.
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(name, signal.SIG_IGN)
         return 130
     except BrokenPipeError:
         # The reader of our output has left: nothing is left to say, and nobody to say it to.
