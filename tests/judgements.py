@@ -285,7 +285,7 @@ def imported() -> Judgement:
             "old against new", "not stated", (Arm("old"), Arm("new")),
             (Selection("latency", "", 0, {}),), Settings(), path="numbers.csv",
         ),
-        "", "", "new has its verdict withheld in latency.", True,
+        "", "", "no verdict for new in latency.", True,
         (bare(latency),), tuple(bare(c) for c in latencies), (), (), (), {}, 0,
         (
             Notice(

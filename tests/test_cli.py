@@ -204,7 +204,7 @@ def test_a_machine_with_two_states_is_told(tmp_path: Path) -> None:
     done = paribus("run", study, "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert "Launches fell into two states: steady" in said
+    assert "two states: steady is bimodal" in said
     assert "a 7 of 18, b 7 of 18 in the higher; b / a " in said
 
 

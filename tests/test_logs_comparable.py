@@ -43,7 +43,8 @@ def test_other_parameters_are_left_out_by_name(tmp_path: Path) -> None:
     found = judged(a, b)
     assert words_of(found) == {"osu_latency": "withheld"}
     assert text_of(found, "not comparable") == (
-        "Left out, for want of the like: osu_latency (datatype MPI_FLOAT): 1 log of a, none of b."
+        "Skipped, no matching log in the other arm: osu_latency (datatype MPI_FLOAT): 1 log of a,"
+        " none of b."
     )
 
 
@@ -160,7 +161,7 @@ def test_sweeps_that_overlap_are_compared_where_all_do(tmp_path: Path) -> None:
     found = judged(tmp_path / "a", tmp_path / "b")
     assert {str(f.case) for f in found.cases} == {"4 B", "8 B"}
     assert text_of(found, "cases left out") == (
-        "Cases left out: osu_latency: 4 cases not in every log: 1 B, 2 B, 16 B, 32 B."
+        "Cases skipped: osu_latency: 4 cases not in every log: 1 B, 2 B, 16 B, 32 B."
     )
     for arm in "ab":
         write(tmp_path / arm, {f"{size}.log": of_sizes(size, 2 * size) for size in (8, 16, 32, 64)})

@@ -96,7 +96,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: Path) -> No
     assert "gunzip" in why["x.log.gz"]
     assert "UTF-16" in why["wide.log"]
     assert why["empty.err"] == "is empty"
-    assert why["notes.txt"] == "is no output of a tool that is known here"
+    assert why["notes.txt"] == "is not the output of a known tool"
     assert "256 MiB" in why["huge.log"]
     assert "pipe" in why["pipe"]
     assert "cannot be read: Too many levels" in why["loop"]
@@ -109,7 +109,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: Path) -> No
     (b / "notes2.txt").write_text("more thoughts")
     found = judge_logs(read(a, b), Answers())
     (told,) = (notice.text for notice in found.notices if notice.name == "not read")
-    assert "b/notes2.txt, b/notes.txt are no output of a tool that is known here" in told
+    assert "b/notes2.txt, b/notes.txt are not the output of a known tool" in told
     assert "b/fail.log is of a launch that failed: 'This test requires exactly two" in told
     assert words_of(found) == {"osu_latency": "withheld"}
     assert found.headlines[0].comparison is not None

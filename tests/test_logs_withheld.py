@@ -44,7 +44,7 @@ def test_launches_that_failed_before_their_tool_said_its_name_count(tmp_path: Pa
     said = text_of(found, "not read")
     assert "b/lost-0.out is of a launch that failed: 'There are not enough slots" in said
     assert "b/lost-1.out is of a launch that failed: 'This test requires exactly two" in said
-    assert "b/notes.txt is no output of a tool that is known here" in said
+    assert "b/notes.txt is not the output of a known tool" in said
 
 
 def test_copied_logs_are_no_launches(tmp_path: Path) -> None:

@@ -374,9 +374,9 @@ def test_a_block_in_two_states_is_done_again_whole_and_counted(tmp_path: Path) -
     blocks = {one.launch.block for one in void}
     assert 1 <= len(blocks) <= 2
     assert len(void) == 2 * len(blocks)
-    (told,) = notices(verdict, "blocks done again")
+    (told,) = notices(verdict, "blocks rerun")
     assert told["figures"]["blocks"] == len(blocks)
-    assert "Launches fell into two states" in said
+    assert "is bimodal (modes" in said
 
 
 def test_no_more_than_a_fifth_of_the_blocks_is_done_again(tmp_path: Path) -> None:

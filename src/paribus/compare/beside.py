@@ -125,7 +125,7 @@ def _empty(publication: Publication, directory: str) -> Judgement:
     return Judgement(
         study=Study(
             question=f"What was published: {publication.source}",
-            factor=publication.factor or "not told",
+            factor=publication.factor or "not given",
             arms=arms,
             benchmarks=(),
             settings=Settings(),

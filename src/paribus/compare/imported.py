@@ -110,7 +110,7 @@ def _study(table: Table, found: Arrangement, answers: Answers, tools: Mapping[st
     return Study(
         question=f"What do {listed(table.sources, last=' and ')} say of"
         f" {listed(others, last=' and ')} against {reference}?",
-        factor=answers.factor or "not told",
+        factor=answers.factor or "not given (use --factor)",
         arms=tuple(Arm(name) for name in found.arms),
         benchmarks=tuple(
             Selection(label, tools.get(label, label), 0, {}, endpoints=("median",))

@@ -34,12 +34,14 @@ def notices_of(logs: Logs) -> Iterable[Notice]:
             figures={_place(one): one.why for one in logs.unread[:1000]},
         )
     yield from _sentences(
-        "not comparable", "Left out, for want of the like: ", [a.text for a in logs.apart]
+        "not comparable",
+        "Skipped, no matching log in the other arm: ",
+        [a.text for a in logs.apart],
     )
     yield from _sentences(
-        "logs cut short", "Left out, for they lack cases that others have: ", logs.partial
+        "logs cut short", "Skipped, truncated (cases of other logs are missing): ", logs.partial
     )
-    yield from _sentences("cases left out", "Cases left out: ", logs.cases)
+    yield from _sentences("cases left out", "Cases skipped: ", logs.cases)
     yield from _versions(logs)
     yield from _iterations(logs)
     yield from _guards(logs)

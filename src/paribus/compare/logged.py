@@ -88,10 +88,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
 
 def nothing(logs: Logs) -> str:
     """Return why nothing can be compared: what was found instead."""
-    found = (
-        "; ".join(one.text for one in logs.apart[:MOST_TOLD])
-        or "no log of a tool that is known here"
-    )
+    found = "; ".join(one.text for one in logs.apart[:MOST_TOLD]) or "no log of a known tool"
     found += f"; and {len(logs.apart) - MOST_TOLD} more" * (len(logs.apart) > MOST_TOLD)
     refused = [one for one in logs.unread if one.tool or one.lost] or list(logs.unread)
     said = f"; {told_unread(refused, 5)}" if refused else ""

@@ -57,7 +57,7 @@ def voided(launches: Sequence[Stored]) -> list[Notice]:
         blocks = {(one.launch.benchmark, one.launch.block) for one in mine}
         found.append(
             Notice(
-                "blocks done again",
+                "blocks rerun",
                 "note",
                 f"{count(len(mine), 'launch')} in {count(len(blocks), 'block')} left out:"
                 f" {reason}.",
@@ -78,7 +78,7 @@ def clock_set(steps_s: Sequence[float]) -> list[Notice]:
         Notice(
             "clock set",
             "warning",
-            f"The clock of this machine was set while the study went on ({by}). Durations and the"
+            f"The clock of this machine was set during the study ({by}). Durations and the"
             " order of launches do not depend on it; times of day after it are those of the clock"
             " as it was before.",
             fix="Find what sets the clock, such as a time daemon that steps it.",
@@ -109,8 +109,7 @@ def budget(cut_short: Sequence[str]) -> list[Notice]:
         Notice(
             "budget used",
             "note",
-            f"The time budget ended {', '.join(cut_short)}; verdicts stand at the last look that"
-            " was reached.",
+            f"The time budget ended {', '.join(cut_short)}; the verdicts of the last look hold.",
             tuple(cut_short),
         )
     ]
@@ -206,7 +205,7 @@ def _states(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
         yield Notice(
             "two states",
             "warning",
-            f"Launches fell into two states: {'; '.join(text for text, _ in several.values())}. "
+            f"{'; '.join(text for text, _ in several.values())}. "
             + STATES_OF_MACHINE * same
             + STATES_OF_ARM * (not same),
             tuple(several),
@@ -215,12 +214,12 @@ def _states(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
 
 
 STATES_OF_MACHINE = (
-    "All arms alike, so it is the machine: the ratio compares neighbours and stands, the absolute"
-    " figures depend on the state."
+    "All arms are affected equally, so the cause is the machine. The ratio compares neighbours and"
+    " holds; absolute figures depend on the mode."
 )
 STATES_OF_ARM = (
-    "Not all arms alike: how often an arm is in which state may be what differs, more than the"
-    " ratio."
+    "The arms are affected unequally: the share of launches in each mode may be the real"
+    " difference."
 )
 
 
@@ -231,11 +230,13 @@ def _told_states(
     first = next(iter(seen.values())).reference
     counts = [(reference, first), *((arm, ratios.arm) for arm, ratios in seen.items())]
     apart = max(states.apart for _, states in counts)
-    shares = ", ".join(f"{arm} {states.higher} of {states.launches}" for arm, states in counts)
-    text = f"{label} {apart:.3g} times apart ({shares} in the higher"
+    shares = ", ".join(
+        f"{states.higher} of {states.launches} launches on {arm}" for arm, states in counts
+    )
+    text = f"{label} is bimodal (modes {apart:.3g}x apart; upper mode: {shares}"
     for arm, ratios in seen.items():
-        both = [(ratios.lower, "lower"), (ratios.higher, "higher")]
-        known = [f"{ratio:.3f} in the {state}" for ratio, state in both if ratio is not None]
+        both = [(ratios.lower, "lower"), (ratios.higher, "upper")]
+        known = [f"{ratio:.3f} in the {state} mode" for ratio, state in both if ratio is not None]
         if len(known) == 2:
             text += f"; {arm} / {reference} {', '.join(known)}"
     figures: dict[str, Any] = {
@@ -251,8 +252,8 @@ def _probes(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
     for found in arms_differ(evidence.probes or (), reference):
         if found.kind == "level":
             text = (
-                f"The state probe itself differs: {found.figure} of {found.arm} is"
-                f" {found.ratio:.3f} times that of {reference} in the same block"
+                f"The state probe differs: {found.figure} of {found.arm} is"
+                f" {found.ratio:.3f}x that of {reference} in the same block"
                 f" ({found.low:.3f} to {found.high:.3f})."
             )
         else:

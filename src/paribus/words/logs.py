@@ -112,7 +112,7 @@ _UNREAD: Mapping[Unreadable, str] = {
     Unreadable.EMPTY: "{be} empty",
     Unreadable.BINARY: "{be} binary",
     Unreadable.NOT_PLAIN: "{be} {detail}",
-    Unreadable.UNKNOWN_TOOL: "{be} no output of a tool that is known here",
+    Unreadable.UNKNOWN_TOOL: "{be} not the output of a known tool",
     Unreadable.LAUNCH_FAILED: "{be} of a launch that failed: {detail!r}",
     Unreadable.WIRING: "{be} no benchmark but the wiring of {detail}",
     Unreadable.WIRING_DAMAGED: "{be} a damaged output of nvidia-smi topo -m: {detail}",

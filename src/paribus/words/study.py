@@ -20,20 +20,20 @@ def sentence(found: Sequence[Finding]) -> str:
         labels = groups.setdefault((finding.arm, finding.verdict.word), [])
         labels.append(f"{finding.benchmark}{_by_how_much(finding)}")
     parts = [
-        f"{arm} {_PHRASES[word]} {listed(labels, MOST_NAMED, last=' and ')}"
+        _PHRASES[word].format(arm=arm, labels=listed(labels, MOST_NAMED, last=" and "))
         for (arm, word), labels in groups.items()
     ]
     return "; ".join(parts) + "." if parts else "Nothing was compared."
 
 
 _PHRASES: Mapping[Word, str] = {
-    Word.FASTER: "is faster in",
-    Word.SLOWER: "is slower in",
-    Word.EQUIVALENT: "is equivalent in",
-    Word.UNDECIDED: "is undecided in",
-    Word.RELIABILITY: "differs in reliability in",
-    Word.WITHHELD: "has its verdict withheld in",
-    Word.NO_DATA: "has no data in",
+    Word.FASTER: "{arm} is faster in {labels}",
+    Word.SLOWER: "{arm} is slower in {labels}",
+    Word.EQUIVALENT: "{arm} is equivalent in {labels}",
+    Word.UNDECIDED: "{arm} is undecided in {labels}",
+    Word.RELIABILITY: "{arm} differs in reliability in {labels}",
+    Word.WITHHELD: "no verdict for {arm} in {labels}",
+    Word.NO_DATA: "no data for {arm} in {labels}",
 }
 
 
@@ -48,7 +48,7 @@ def design(study: Study) -> str:
     """Return in one sentence how the figures of a study came about, and what that controls."""
     settings = study.settings
     several = len(study.arms) > 2
-    order = "in the order of random Latin squares" if several else "in coin-flip order"
+    order = "in the order of random Latin squares" if several else "in random order"
     if settings.unit == "session":
         return (
             f"Sessions of {settings.launches} launches, each arm once per block {order}; the median"
@@ -57,7 +57,7 @@ def design(study: Study) -> str:
     if settings.layout == "duet":
         return (
             "Duets: the arms of a block were launched at the same time, each on its own share of"
-            " the cores, which they swapped by a coin."
+            " the cores, assigned at random."
         )
     kind = "Blocks" if several else "Pairs"
-    return f"{kind} of neighbouring launches, {order}; the launch is the unit."
+    return f"{kind} of neighbouring launches, {order}; the launch is the experimental unit."
