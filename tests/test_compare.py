@@ -259,7 +259,7 @@ def test_one_launch_each_allows_no_claim(tmp_path: Path) -> None:
         found = judged(tmp_path, rows)
         assert words_of(found) == ["withheld"]
         reason = found.headlines[0].verdict.reason
-        assert reason.startswith("one launch each: no interval can be given")
+        assert reason.startswith("one launch for each arm: there is no interval")
         assert "one launch for each arm" in found.design
     samples = [
         {**row, "sample": i, "value": row["value"] + i}

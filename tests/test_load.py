@@ -111,7 +111,7 @@ def test_a_container_that_cannot_be_is_refused_with_the_whole_cause_and_the_fix(
     container = 'container = { engine = "namespace", each = "rank", network = "bridge" }'
     with pytest.raises(StudyError) as refused:
         load(tmp_path, GOOD.replace('container = { engine = "namespace" }', container, 1))
-    assert refused.value.cause.endswith("than the launcher told the others")
+    assert refused.value.cause.endswith("than the launcher gave to the others")
     assert refused.value.fix == 'use each = "host", or network = "host"'
 
 

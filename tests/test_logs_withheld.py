@@ -82,7 +82,7 @@ def test_figures_of_two_digits_may_be_the_same_in_some_launches_but_not_in_most(
     assert "copies" not in names_of(judged(tmp_path / "a", tmp_path / "b", pair="name"))
     found = judged(tmp_path / "most-a", tmp_path / "most-b", pair="name")
     assert words_of(found) == {"osu_latency": "withheld"}
-    assert "too few digits to tell launches apart" in text_of(found, "copies")
+    assert "too few digits to distinguish launches" in text_of(found, "copies")
 
 
 def test_logs_of_other_dates_are_no_copies(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_an_arm_that_lacks_launches_costs_the_others_no_verdict(tmp_path: Path) 
     words = {f.arm: f.verdict for f in judged(*folders).headlines}
     assert words["b"].word is not Word.WITHHELD
     assert words["c"].word is Word.WITHHELD
-    assert "the logs do not tell; put the missing launches in" in words["c"].reason
+    assert "the logs do not show it; add the missing launches" in words["c"].reason
 
 
 def test_other_work_withholds_the_verdict(tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_published_values_are_an_arm_of_a_comparison(tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     assert [arm["name"] for arm in told["study"]["arms"]] == ["A9", "mine"]
     assert told["headlines"][0]["verdict"]["reason"].startswith(
-        "published figures carry no interval"
+        "published figures have no interval"
     )
     ratios = {case["case"]["bytes"]: case["comparison"]["ratio"] for case in told["cases"]}
     assert ratios[128] == pytest.approx(17 / 6.60)

@@ -286,22 +286,22 @@ def verdict_of(ratio, low, high, *, better="lower", margin=0.02, last=False, nee
         ((0.95, 0.94, 0.96), "higher", "slower", True,
          "between 4.0 % and 6.0 % slower; the margin is 2 %"),
         ((2.5, 2.4, 2.6), "lower", "slower", True,
-         "between 2.40 and 2.60 times slower; the margin is 2 %"),
+         "between 2.40x and 2.60x slower; the margin is 2 %"),
         ((1.1, 1.03, 1.18), "lower", "undecided", False,
-         "between 3.0 % and 18.0 % slower; the margin is 2 %; not yet known how much"),
+         "between 3.0 % and 18.0 % slower; the margin is 2 %; size unknown so far"),
         ((1.0, 0.995, 1.005), "lower", "equivalent", True,
          "between 0.50 % faster and 0.50 % slower: within the margin of 2 %"),
         ((1.005, 1.001, 1.009), "lower", "equivalent", True,
          "between 0.10 % and 0.90 % slower: real, but within the margin of 2 %"),
         ((1.02, 1.018, 1.024), "lower", "undecided", True,
-         ("between 1.8 % and 2.4 % slower: the effect sits at the margin of 2 %; "
+         ("between 1.8 % and 2.4 % slower: the effect is at the margin of 2 %; "
           "more blocks would not help")),
         ((1.01, 0.99, 1.03), "lower", "undecided", False,
          "between 1.0 % faster and 3.0 % slower; the margin is 2 %"),
         ((1.01, 0, INF), "lower", "undecided", False,
-         "12 blocks are too few for an interval at 98.7 % confidence"),
+         "too few blocks (12) for an interval at 98.7 % confidence"),
         ((1.3, 1.2, INF), "lower", "undecided", False,
-         "at least 20.0 % slower; the margin is 2 %; not yet known how much"),
+         "at least 20.0 % slower; the margin is 2 %; size unknown so far"),
         ((INF, INF, INF), "lower", "slower", True, "slower without limit; the margin is 2 %"),
     ],
 )  # fmt: skip
@@ -314,7 +314,7 @@ def test_the_last_look_asks_for_no_precision():
     assert verdict_of(1.1, 1.03, 1.18, last=True).word is Word.SLOWER
     wide = verdict_of(1.01, 0.99, 1.03, last=True, needed=140)
     assert (wide.word, wide.final, wide.blocks_needed) == (Word.UNDECIDED, True, 140)
-    assert "about 140 blocks would settle it" in wide.reason
+    assert "a verdict takes about 140 blocks" in wide.reason
 
 
 def test_the_margin_is_symmetric_on_the_log_scale():
@@ -349,7 +349,7 @@ def test_verdicts_mirror_and_never_contradict_the_interval(logs, margin, last):
         assert words["lower"] is Word.SLOWER
 
 
-AT_THE_MARGIN = "the effect sits at the margin of 2 %; more blocks would not help"
+AT_THE_MARGIN = "the effect is at the margin of 2 %; more blocks would not help"
 
 
 @pytest.mark.parametrize(
@@ -395,7 +395,7 @@ def test_failures_that_do():
     share = reliability([], [3, 5], 12)
     assert share is not None
     assert (share.word, share.final) == (Word.WITHHELD, False)
-    assert share.reason.startswith("2 of 12 launches failed, 0 of the reference's: above 10 %")
+    assert share.reason.startswith("2 of 12 launches failed, 0 of the reference: above 10 %")
     assert reliability([], [3, 5], 12, last=True).final
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from paribus.judgement import Finding, Word
 from paribus.model import Study
-from paribus.units import format_change
+from paribus.units import count, format_change
 from paribus.words.lists import listed
 
 MOST_NAMED = 8
@@ -51,8 +51,8 @@ def design(study: Study) -> str:
     order = "in the order of random Latin squares" if several else "in random order"
     if settings.unit == "session":
         return (
-            f"Sessions of {settings.launches} launches, each arm once per block {order}; the median"
-            " of a session counts once."
+            f"Sessions of {count(settings.launches, 'launch')}, each arm once per block {order};"
+            " the median of a session counts once."
         )
     if settings.layout == "duet":
         return (

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from paribus.reasons import DatedBy, Reason
+from paribus.units import count, percent
 from paribus.words.lists import and_others
 from paribus.words.logs import DATED_BY
 
@@ -23,7 +24,8 @@ def sentence(code: Reason, figures: Figures, *, size_known: bool = True) -> str:
     """
     if code in _INTERVALS:
         said = _INTERVALS[code](figures, _span_of(figures) if size_known else "")
-        said += f"; about {figures['needed']} blocks would settle it" if "needed" in figures else ""
+        if "needed" in figures:
+            said += f"; a verdict takes about {count(figures['needed'], 'block')}"
         return said if size_known else f"{said}; {SIZE_WITHHELD}"
     said = FIXED.get(code, "")
     return said or _MADE[code](figures)
@@ -32,24 +34,17 @@ def sentence(code: Reason, figures: Figures, *, size_known: bool = True) -> str:
 # --- intervals -------------------------------------------------------------------------------
 
 
-def _size(ratio: float) -> tuple[str, str]:
-    """Return how far `ratio` is from 1, and its unit: a share, or a factor from 2 on."""
+def _sized(ratio: float) -> str:
+    """Return how far `ratio` is from 1: a share, or a factor from 2 on."""
     factor = max(ratio, 1 / ratio)
     if factor >= 2:
-        return f"{factor:#.3g}", "times"
+        return f"{factor:#.3g}x"
     share = abs(ratio - 1) * 100
-    return (f"{share:.2f}" if share < 1 else f"{share:.1f}"), "%"
-
-
-def _sized(ratio: float) -> str:
-    return " ".join(_size(ratio))
+    return f"{share:.2f} %" if share < 1 else f"{share:.1f} %"
 
 
 def _pair(near: float, far: float) -> str:
-    """Return both sizes, the unit once where it is a word."""
-    first, unit = _size(near)
-    both = unit == _size(far)[1] == "times"
-    return f"{first if both else f'{first} {unit}'} and {_sized(far)}"
+    return f"{_sized(near)} and {_sized(far)}"
 
 
 def _names(better: str) -> tuple[str, str]:
@@ -104,7 +99,7 @@ def _real_within(figures: Figures, span: str) -> str:
 
 
 def _at(figures: Figures, span: str) -> str:
-    said = f"the effect sits at the margin of {_limit(figures)}; more blocks would not help"
+    said = f"the effect is at the margin of {_limit(figures)}; more blocks would not help"
     return f"{span}: {said}" if span else said
 
 
@@ -114,13 +109,13 @@ def _across(figures: Figures, span: str) -> str:
 
 
 def _uncertain(figures: Figures, span: str) -> str:
-    return _across(figures, span) + ("; not yet known how much" if span else "")
+    return _across(figures, span) + ("; size unknown so far" if span else "")
 
 
 def _few_blocks(figures: Figures, _: str) -> str:
     return (
-        f"{figures['blocks']} blocks are too few for an interval at "
-        f"{figures['level'] * 100:.3g} % confidence"
+        f"too few blocks ({figures['blocks']}) for an interval at"
+        f" {figures['level'] * 100:.3g} % confidence"
     )
 
 
@@ -138,35 +133,35 @@ _INTERVALS: Mapping[Reason, Callable[[Figures, str], str]] = {
 # --- sentences without figures ---------------------------------------------------------------
 
 FIXED: Mapping[Reason, str] = {
-    Reason.NOT_SUPPORTED_AMONG_PAIRS: "not supported among all pairs of arms",
-    Reason.NO_COMPLETE_BLOCK: "no block was completed by both arms",
+    Reason.NOT_SUPPORTED_AMONG_PAIRS: "not significant after correction for all pairs of arms",
+    Reason.NO_COMPLETE_BLOCK: "no block is complete in both arms",
     Reason.CASE_NOT_IN_BOTH_ARMS: "no block has this case in both arms",
     Reason.UNEXPLAINED_DIFFERENCES: (
-        "the arms differ in more than the factor: make what is listed as unexplained equal, or name"
-        " it under `explains` in the study file if the factor causes it"
+        "the arms differ in more than the factor: make the unexplained facts equal, or name them"
+        " under `explains` in the study file if the factor causes them"
     ),
     Reason.FACTS_LOST: (
-        "facts of nodes are lost, so that the arms may differ in more than the factor unseen:"
-        " report on a whole copy of the directory"
+        "facts of nodes are lost, so unexplained differences may be undetected: report on an intact"
+        " copy of the directory"
     ),
     Reason.FAILURES_LOST: (
-        "launches are lost, and those that failed take less space, so that more of the others may"
-        " be: report on a whole copy of the directory"
+        "launches are lost, and failed ones are lost less often because they take less space:"
+        " report on an intact copy of the directory"
     ),
     Reason.ONE_LAUNCH_EACH: (
-        "one launch each: no interval can be given, and nothing tells a difference from noise"
+        "one launch for each arm: there is no interval, so a difference cannot be separated from"
+        " noise"
     ),
     Reason.ORDER_UNKNOWN: (
-        "nothing pairs the values and their order is unknown, so drift of the machine cannot be"
-        " told from a difference; add a column block, or time"
+        "the values are unpaired and their order is unknown, so drift of the machine cannot be"
+        " separated from a difference; add a column block, or time"
     ),
     Reason.PUBLISHED_FIGURES: (
-        "published figures carry no interval, and nothing else of them was held equal"
+        "published figures have no interval, and nothing else was controlled"
     ),
     Reason.TIMES_UNKNOWN: (
-        "nothing says which logs were made close in time, so drift of the machine cannot be told"
-        " from a difference; give logs that keep the times of their files, or a table with a column"
-        " block"
+        "it is unknown which logs are close in time, so drift of the machine cannot be separated"
+        " from a difference; keep the times of the files, or give a table with a column block"
     ),
 }
 """The codes whose sentence needs no figure."""
@@ -177,57 +172,58 @@ FIXED: Mapping[Reason, str] = {
 
 def _not_supported(figures: Figures) -> str:
     inner = sentence(Reason(figures["otherwise"]), figures)
-    return f"{inner}; not supported among {figures['cases']} cases"
+    return f"{inner}; not significant after correction for {count(figures['cases'], 'case')}"
 
 
 def _failed(figures: Figures) -> str:
     return (
-        f"{figures['failed']} of {figures['blocks']} launches failed,"
-        f" {figures['reference_failed']} of the reference's"
+        f"{figures['failed']} of {count(figures['blocks'], 'launch')} failed,"
+        f" {figures['reference_failed']} of the reference"
     )
 
 
 def _coarse(figures: Figures) -> str:
     quantum = figures["quantum"]
-    step = "not to be told" if math.isinf(quantum) else f"{quantum:.2g} of it"
+    step = "unknown" if math.isinf(quantum) else f"{quantum:.2g} of it"
     several = figures.get("cases", 1) > 1
-    many = f"in {figures['coarse']} of {figures['cases']} cases, " if several else ""
+    many = f"in {figures['coarse']} of {count(figures['cases'], 'case')}, " if several else ""
     return (
-        f"{many}{figures['share']:.0%} of the blocks give the same ratio to within one step of the"
-        f" values ({step}): clock or printout are too coarse for the margin; time more iterations"
-        " together, or print more digits"
+        f"{many}{percent(figures['share'])} of the blocks give the same ratio to within one step of"
+        f" the values ({step}): the clock or the printed digits are too coarse for the margin; time"
+        " more iterations per sample, or print more digits"
     )
 
 
 def _missing(figures: Figures) -> str:
-    tell = "logs do" if figures["source"] == "logs" else "table does"
+    source = "logs do" if figures["source"] == "logs" else "table does"
     return (
-        f"{figures['missing']} of {figures['blocks']} blocks lack {figures['arm']} and"
-        f" {figures['reference_missing']} lack {figures['reference']}: why they do may be what"
-        f" differs, and the {tell} not tell; put the missing launches in, or say what came of them"
+        f"{figures['missing']} of {count(figures['blocks'], 'block')} lack {figures['arm']} and"
+        f" {figures['reference_missing']} lack {figures['reference']}: the reason may be the"
+        f" difference, and the {source} not show it; add the missing launches, or their outcome"
     )
 
 
 def _not_alternating(figures: Figures) -> str:
     hints = [
         (
-            "the arms do not alternate in time, so drift of the machine cannot be told from a"
+            "the arms do not alternate in time, so drift of the machine cannot be separated from a"
             " difference between them; launch them in turns"
         )
     ]
     if figures.get("as_many"):
         hints.append(
-            "`--pair order` shows the interval that luck alone would have left, without a verdict"
+            "`--pair order` shows an interval that assumes independent random noise, without a"
+            " verdict"
         )
     if figures.get("zones_unknown"):
-        hints.append("if the dates are of two time zones, `--pair name` leaves them out of account")
+        hints.append("if the dates are of two time zones, `--pair name` ignores them")
     return "; ".join(hints)
 
 
 def _by_order(figures: Figures) -> str:
     return (
-        "logs in the order of their names need not have been made close in time, so drift of the"
-        " machine cannot be told from a difference; without `--pair`"
+        "logs in the order of their names need not be close in time, so drift of the machine cannot"
+        " be separated from a difference; without `--pair`"
         f" {DATED_BY[DatedBy(figures['dated_by'])]} decide"
     )
 
@@ -242,16 +238,16 @@ def _the_same(groups: Sequence[Sequence[str]]) -> str:
 
 def _copied(figures: Figures) -> str:
     return (
-        f"{_the_same(figures['groups'])}: a log that was copied is no second launch; give the log"
+        f"{_the_same(figures['groups'])}: a copied log is not a second launch; give the log"
         " of each launch once"
     )
 
 
 def _alike(figures: Figures) -> str:
     return (
-        f"{_the_same(figures['groups'])}: copies of one log, or figures of too few digits to tell"
-        " launches apart; give the log of each launch once, and let the tool print more digits or"
-        " larger cases"
+        f"{_the_same(figures['groups'])}: copies of one log, or figures of too few digits to"
+        " distinguish launches; give the log of each launch once, and let the tool print more"
+        " digits or larger cases"
     )
 
 
@@ -265,26 +261,24 @@ def _other_work(figures: Figures) -> str:
 
 def _refused(figures: Figures) -> str:
     counts = ", ".join(f"{bad} of {every} of {arm}" for arm, bad, every in figures["arms"])
-    return f"many logs show no success ({counts}): why they do not may be what differs"
+    return f"many logs show no success ({counts}): the reason may be the difference"
 
 
 _MADE: Mapping[Reason, Callable[[Figures], str]] = {
     Reason.NOT_SUPPORTED_AMONG_CASES: _not_supported,
     Reason.BEFORE_NEXT_LOOK: lambda f: (
-        f"{f['blocks']} blocks so far; the next look is after {f['next']}"
+        f"{count(f['blocks'], 'block')} so far; the next look is after {f['next']}"
     ),
     Reason.ENDED_BEFORE_FIRST_LOOK: lambda f: (
-        f"the study ended after {f['blocks']} blocks, before its first look"
+        f"the study ended after {count(f['blocks'], 'block')}, before its first look"
     ),
     Reason.EFFECT_CHANGED: lambda f: (
-        f"no one ratio agrees with all blocks since block {f['block']}: the effect has changed"
+        f"no single ratio fits all blocks since block {f['block']}: the effect has changed"
     ),
-    Reason.TOO_FEW_SAMPLES: lambda f: (
-        f"launches do not record enough samples for their {f['endpoint']}"
-    ),
+    Reason.TOO_FEW_SAMPLES: lambda f: f"too few samples per launch for {f['endpoint']}",
     Reason.FAILURES_DIFFER: lambda f: f"{_failed(f)}: more than chance explains (p = {f['p']:.2g})",
     Reason.TOO_MANY_FAILURES: lambda f: (
-        f"{_failed(f)}: above {f['most'] * 100:g} %, too many to speak of speed alone"
+        f"{_failed(f)}: above {f['most'] * 100:g} %, too many for a verdict on speed"
     ),
     Reason.TOO_COARSE: _coarse,
     Reason.LAUNCHES_MISSING: _missing,
