@@ -47,6 +47,7 @@ MODULES = {
 """Modules whose tests stay on one worker, in their order, by the name of their group."""
 
 ALONE = {
+    "test_attack": "everything that an attacked Paribus leaves on the machine",
     "test_main_job": "everything that Paribus leaves on the machine",
     "test_containers": "everything that a container leaves on the machine",
     "test_container_ends": "everything that a container leaves on the machine",

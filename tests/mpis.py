@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from paribus.command import Mpi
 from paribus.errors import UserError
-from paribus.model import Mpi
 from paribus.platform.toolchain import FAMILIES, find_mpi
 
 

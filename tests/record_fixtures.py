@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.model import Command, Placement, Request, Slot
+from paribus.command import Command, Placement, Slot
+from paribus.model import Request
 from paribus.platform.launchers import bind, launch
 from paribus.platform.toolchain import find_mpi, kernel_path, libraries_path
 

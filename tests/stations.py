@@ -7,7 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from paribus.model import Command, Completed, Facts
+from paribus.command import Command, Completed
+from paribus.model import Facts
 from paribus.probes.load import Readings
 
 Answer = Callable[[Path, Path], Completed]

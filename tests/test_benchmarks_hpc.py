@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from mpis import any_mpi, installations
 from paribus.benchmarks import BENCHMARKS, linpack
+from paribus.command import Mpi
 from paribus.errors import ParseError, UserError
-from paribus.model import Mpi, Program, Request, State
+from paribus.model import Program, Request, State
 from paribus.platform.launchers.openmpi import ROOT
 from paribus.readers.linpack import operations
 from paribus.store import Store

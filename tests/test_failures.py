@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from paribus.model import Benchmark, Command, Outcome, Parsed, Selection, State
+from paribus.command import Command
+from paribus.model import Benchmark, Outcome, Parsed, Selection, State
 from paribus.platform.local import LocalStation
 from paribus.study.failures import why
 from paribus.study.launching import MOST_PRINTED, Ended, Prepared, outcome_of, start

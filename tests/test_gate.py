@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from paribus.audit import gate as room
 from paribus.audit.gate import gate, limits
-from paribus.model import Command
+from paribus.command import Command
 from paribus.platform.local import LocalStation
 
 ROOT = Path(__file__).parent.parent

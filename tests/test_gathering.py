@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from mpis import any_mpi
 from paribus.audit.audit import ERROR, NODES
 from paribus.audit.nodes import changes, of_nodes
+from paribus.command import Command, Completed
 from paribus.judgement import Difference
-from paribus.model import Command, Completed, Study
+from paribus.model import Study
 from paribus.platform.arms import Ready, make_ready
 from paribus.platform.local import LocalStation
 from paribus.platform.switching import Switches

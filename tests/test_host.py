@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from paribus.command import Command, Completed
 from paribus.errors import LaunchError, MachineError
-from paribus.model import Command, Completed
 from paribus.platform.local import LocalStation, capture
 from processes import ended, gone, processes_with
 
@@ -150,7 +150,7 @@ def test_sigkill_of_either_process_leaves_nothing(tmp_path: Path, victim: str) -
     mark = f"34{os.getpid()}"
     code = f"""
 from paribus.platform.local import LocalStation
-from paribus.model import (Command)
+from paribus.command import Command
 with LocalStation() as host:
     print(host._warden.pid, flush=True)
     host.run(Command(("/bin/sh", "-c", "sleep {mark}; true")), stdout={str(tmp_path / "o")!r},

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from mpis import each_mpi
 from paribus.benchmarks import get
+from paribus.command import Command, Mpi, Placement, Slot
 from paribus.errors import UserError
-from paribus.model import Command, Mpi, Parsed, Placement, Request, Slot, Transport
+from paribus.model import Parsed, Request, Transport
 from paribus.platform.launchers import bind, launch
 from paribus.platform.launchers.network import on_network
 from paribus.platform.local import LocalStation

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from paribus.command import Command, Room
 from paribus.errors import MachineError, UserError
-from paribus.model import Command, Room, State
+from paribus.model import State
 from paribus.platform.local import LocalStation, clear_leftovers
 from paribus.platform.space import LEAST_BYTES, LEAST_INODES, fault_of
 from paribus.store import Store

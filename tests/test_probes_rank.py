@@ -15,7 +15,8 @@ import pytest
 
 from mpis import any_mpi, each_mpi
 from paribus.benchmarks import BENCHMARKS
-from paribus.model import Mpi, Request
+from paribus.command import Mpi
+from paribus.model import Request
 from paribus.platform.launchers.openmpi import ROOT
 from paribus.platform.toolchain import kernel_path
 from paribus.probes.archive import unknown

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from mpis import each_mpi
+from paribus.command import Mpi
 from paribus.errors import ParseError
-from paribus.model import Facts, Mpi
+from paribus.model import Facts
 from paribus.platform.launchers.openmpi import ROOT
 from paribus.probes import Archive, facts_from_stream, from_stream, script
 from paribus.probes.archive import Unknown

@@ -9,8 +9,9 @@ import pytest
 
 from mpis import installations
 from paribus.benchmarks import BENCHMARKS
+from paribus.command import Mpi
 from paribus.errors import StudyError, UserError
-from paribus.model import Arm, Container, Mpi, Program, State
+from paribus.model import Arm, Container, Program, State
 from paribus.platform.arms import make_ready
 from paribus.platform.programs import check_there, find_mpi_for
 from paribus.platform.toolchain import find_mpi, mpi_of_library

@@ -12,17 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from paribus.model import (
-    Arm,
-    Benchmark,
-    Completed,
-    Container,
-    Metric,
-    Parsed,
-    Program,
-    Request,
-    Selection,
-)
+from paribus.command import Completed
+from paribus.model import Arm, Benchmark, Container, Metric, Parsed, Program, Request, Selection
 from paribus.platform import containers
 from paribus.platform.arms import Ready, compose
 from paribus.platform.launchers import port_of

@@ -9,7 +9,7 @@ import pytest
 
 from mpis import each_mpi
 from paribus.benchmarks import BENCHMARKS
-from paribus.model import Command, Mpi, Placement
+from paribus.command import Command, Mpi, Placement
 from paribus.platform.launchers import launch
 from paribus.platform.local import LocalStation
 from paribus.readers.tags import untagged

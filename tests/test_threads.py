@@ -12,8 +12,9 @@ import pytest
 
 from mpis import any_mpi, each_mpi
 from paribus.benchmarks import BENCHMARKS
+from paribus.command import Command, Mpi
 from paribus.errors import StudyError, UserError
-from paribus.model import Arm, Benchmark, Command, Mpi, Parsed, Program, Request, Selection, State
+from paribus.model import Arm, Benchmark, Parsed, Program, Request, Selection, State
 from paribus.platform.arms import Ready, compose, concrete, make_ready, slots_of
 from paribus.platform.launchers import bind
 from paribus.platform.local import LocalStation

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi, each_mpi
+from paribus.command import Mpi
 from paribus.drafts import cache_directory
 from paribus.errors import UserError
-from paribus.model import Mpi
 from paribus.platform import toolchain
 from paribus.platform.toolchain import (
     find_mpi,

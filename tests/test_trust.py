@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from paribus import trust
-from paribus.model import Command
+from paribus.command import Command
 from paribus.platform import toolchain
 from paribus.platform.local import LocalStation, capture
 from paribus.platform.toolchain import find_mpi

@@ -26,15 +26,14 @@ from typing import Any
 
 from paribus import plan as plans
 from paribus.benchmarks import benchmark_of
+from paribus.command import Command, Placement
 from paribus.judge.conclude import conclude
 from paribus.model import (
     Arm,
     Case,
-    Command,
     Container,
     Launch,
     Outcome,
-    Placement,
     Sample,
     Selection,
     Settings,

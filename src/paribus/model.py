@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import groupby, repeat
+from itertools import repeat
 from typing import Any, Literal, NamedTuple
 
 Direction = Literal["lower", "higher"]
@@ -247,93 +247,6 @@ class Benchmark:
     versions: str = ""
     proof: str = ""
     means: str = ""
-
-
-# --- how a program is started ------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """An argv, what it adds to the environment, and files it needs in the scratch directory.
-
-    `outputs` are patterns of files in the scratch directory whose text belongs to its stdout.
-    Launchers, containers and schedulers are pure functions from Command to Command; only
-    local.py carries one out.
-    """
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
-    outputs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Where one rank is: a node, "" for this machine, and its cores there (none: not bound)."""
-
-    node: str = ""
-    cores: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Where the launcher puts ranks: rank n into the nth of `slots`. None: all on this machine.
-
-    `agent` is a launch agent to use instead of ssh (an executable taking `HOST COMMAND...`);
-    `network` is the address range (CIDR) or interface that MPI's TCP and control traffic takes;
-    `crowded` says that some machine has fewer cores than ranks, so that ranks must yield.
-    """
-
-    slots: tuple[Slot, ...] = ()
-    agent: str | None = None
-    network: str | None = None
-    crowded: bool = False
-
-    @property
-    def hosts(self) -> tuple[tuple[str, int], ...]:
-        """The nodes with their number of ranks, in the order of ranks; none if all are here."""
-        runs = groupby(self.slots, key=lambda slot: slot.node)
-        return tuple((node, len(list(same))) for node, same in runs if node)
-
-
-@dataclass(frozen=True, slots=True)
-class Mpi:
-    """An MPI installation: its family, version text, and the programs that belong together."""
-
-    family: Literal["openmpi", "mpich", "intelmpi"]
-    version: tuple[int, ...]
-    mpicxx: str
-    mpirun: str
-    env: Mapping[str, str] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        names = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": "Intel MPI"}
-        return f"{names[self.family]} {'.'.join(map(str, self.version))}"
-
-
-class Room(NamedTuple):
-    """What is free on the file system of `place`: bytes, and inodes (None: it counts none)."""
-
-    place: str
-    bytes: int
-    inodes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """How a process ended. `exit_code` is negative for a signal, as in subprocess.
-
-    `cpu_s` and `involuntary` are the processor time in seconds and the preemptions of all that it
-    started here, None where that is not known. `room` is what was free at its end where it may
-    write: beside its output, in its scratch directory, in shared memory.
-    """
-
-    exit_code: int
-    wall_s: float
-    timed_out: bool = False
-    cpu_s: float | None = None
-    involuntary: int | None = None
-    room: tuple[Room, ...] = ()
 
 
 # --- the study -----------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ from typing import Literal
 
 import pytest
 
-from paribus.model import Command, Container, Placement, Slot
+from paribus.command import Command, Placement, Slot
+from paribus.model import Container
 from paribus.platform import containers
 from paribus.platform.local import Captured, capture
 

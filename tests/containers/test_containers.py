@@ -25,8 +25,9 @@ from containers.fabrics import (
 )
 from mpis import each_mpi
 from paribus.benchmarks import BENCHMARKS
-from paribus.model import Arm, Command, Container, Request, Selection, Slot
-from paribus.model import Mpi as Installed
+from paribus.command import Command, Slot
+from paribus.command import Mpi as Installed
+from paribus.model import Arm, Container, Request, Selection
 from paribus.platform import containers
 from paribus.platform.arms import Ready, compose
 from paribus.platform.containers.fabric import MOST_HOSTS, address, hosts_file

@@ -11,19 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from paribus.benchmarks import benchmark_of
+from paribus.command import Command, Mpi, Placement, Slot
 from paribus.errors import StudyError, UserError
-from paribus.model import (
-    Arm,
-    Benchmark,
-    Command,
-    Mpi,
-    Placement,
-    Program,
-    Request,
-    Selection,
-    Slot,
-    Study,
-)
+from paribus.model import Arm, Benchmark, Program, Request, Selection, Study
 from paribus.platform import containers, launchers, toolchain
 from paribus.platform.local import capture, this_node
 from paribus.platform.programs import check_there, find_mpi_for

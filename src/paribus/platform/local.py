@@ -22,8 +22,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from paribus.command import Command, Completed, Room
 from paribus.errors import LaunchError, MachineError, ParibusError, UserError
-from paribus.model import Command, Completed, Facts, Room
+from paribus.model import Facts
 from paribus.platform.space import FAULTS, check_room, said_of
 from paribus.platform.station import Node
 from paribus.probes.load import Readings

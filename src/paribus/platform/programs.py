@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from paribus.command import Command, Mpi, Placement
 from paribus.errors import UserError
-from paribus.model import Arm, Benchmark, Command, Mpi, Placement, Program
+from paribus.model import Arm, Benchmark, Program
 from paribus.platform import launchers
 from paribus.platform.local import capture
 from paribus.platform.toolchain import find_mpi, mpi_of_library

@@ -12,8 +12,8 @@ import resource
 import signal
 from collections.abc import Iterable
 
+from paribus.command import Room
 from paribus.errors import MachineError
-from paribus.model import Room
 
 FAULTS = frozenset(
     {

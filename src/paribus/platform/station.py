@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from paribus.model import Command, Completed, Facts
+from paribus.command import Command, Completed
+from paribus.model import Facts
 from paribus.probes.load import Readings
 
 

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
+from paribus.command import Command
 from paribus.errors import LaunchError, ParibusError
-from paribus.model import Arm, Command, Study
+from paribus.model import Arm, Study
 from paribus.platform.journal import Journal
 from paribus.platform.local import LocalStation
 

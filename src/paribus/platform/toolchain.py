@@ -16,9 +16,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
+from paribus.command import Command, Mpi
 from paribus.drafts import cache_directory, draft_of
 from paribus.errors import UserError
-from paribus.model import Command, Mpi
 from paribus.platform.local import Captured, LocalStation, capture
 from paribus.trust import search_path, why_not
 

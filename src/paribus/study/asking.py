@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paribus import probes
-from paribus.model import Benchmark, Completed, Parsed, Program, Selection
+from paribus.command import Completed
+from paribus.model import Benchmark, Parsed, Program, Selection
 from paribus.platform.arms import Ready, compose
 from paribus.platform.station import Station
 from paribus.units import count

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+
+from paribus.audit.gate import GATE
+from paribus.judge.notices import STEP
+from paribus.model import Outcome
 
 LEAST_S = 1.0
 """Seconds from which on a difference is a setting: time daemons slew by less, over weeks."""
@@ -34,3 +39,17 @@ class Clock:
 
 def _boot_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def with_step(outcome: Outcome, before_s: float, meanwhile_s: float) -> Outcome:
+    """Return `outcome`, knowing by how many seconds the clock was set before and meanwhile.
+
+    A program may take its times from that clock: a launch in which it was set is disturbed.
+    """
+    if not before_s and not meanwhile_s:
+        return outcome
+    facts = {**outcome.facts, STEP: before_s + meanwhile_s}
+    if meanwhile_s:
+        reasons = [*facts.get(GATE, ()), f"the clock was set by {meanwhile_s:+.0f} s"]
+        facts = {**facts, GATE: reasons}
+    return replace(outcome, facts=facts)

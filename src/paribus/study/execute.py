@@ -15,7 +15,6 @@ from paribus.errors import MachineError, StoreError
 from paribus.judge.cases import cases_settled
 from paribus.judge.evidence import LaunchEvidence, collect
 from paribus.judge.headlines import given_up, headlines
-from paribus.judge.notices import STEP
 from paribus.judgement import Finding, Progress, Word
 from paribus.model import Benchmark, Facts, Launch, Outcome, Selection, State
 from paribus.plan import Plan
@@ -26,7 +25,7 @@ from paribus.platform.station import Station
 from paribus.platform.switching import Switches
 from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Store
-from paribus.study.clock import Clock
+from paribus.study.clock import Clock, with_step
 from paribus.study.gathering import gather, gather_arm
 from paribus.study.launching import Ended, Prepared, outcome_of, start, start_together
 from paribus.study.progress import progress
@@ -302,7 +301,7 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
         meanwhile_s = sitting.clock.step()
     sitting.store.check_in_place()  # first: a directory that was moved took the logs with it
     outcomes = [
-        _with_step(outcome_of(one, ended), before_s, meanwhile_s)
+        with_step(outcome_of(one, ended), before_s, meanwhile_s)
         for one, ended in zip(prepared, several, strict=True)
     ]
     for launch, outcome in zip(launches, outcomes, strict=True):
@@ -319,20 +318,6 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
                 fix="fix this, then continue with --resume: every stored launch is kept",
             )
     return outcomes
-
-
-def _with_step(outcome: Outcome, before_s: float, meanwhile_s: float) -> Outcome:
-    """Return `outcome`, knowing by how many seconds the clock was set before and meanwhile.
-
-    A program may take its times from that clock: a launch in which it was set is disturbed.
-    """
-    if not before_s and not meanwhile_s:
-        return outcome
-    facts = {**outcome.facts, STEP: before_s + meanwhile_s}
-    if meanwhile_s:
-        reasons = [*facts.get(GATE, ()), f"the clock was set by {meanwhile_s:+.0f} s"]
-        facts = {**facts, GATE: reasons}
-    return replace(outcome, facts=facts)
 
 
 def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:

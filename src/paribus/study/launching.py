@@ -11,19 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from paribus.audit.gate import GATE, gate
+from paribus.command import Command, Completed
 from paribus.errors import LaunchError, ParibusError, ParseError, StoreError
 from paribus.inputs import read_bounded
-from paribus.model import (
-    Benchmark,
-    Command,
-    Completed,
-    Facts,
-    Outcome,
-    Parsed,
-    Request,
-    Selection,
-    State,
-)
+from paribus.model import Benchmark, Facts, Outcome, Parsed, Request, Selection, State
 from paribus.platform.space import fault_of
 from paribus.platform.station import Station
 from paribus.probes.load import BESIDE, beside, during

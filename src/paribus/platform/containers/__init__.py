@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from paribus.model import Command, Container, Placement, Slot
+from paribus.command import Command, Placement, Slot
+from paribus.model import Container
 from paribus.platform.containers import namespace, podman
 from paribus.platform.containers.fabric import MOST_HOSTS, NETWORK, Capture, host_names
 

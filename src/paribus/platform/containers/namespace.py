@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from paribus.model import Command, Container
+from paribus.command import Command
+from paribus.model import Container
 from paribus.platform.containers.fabric import (
     BRIDGE,
     Capture,

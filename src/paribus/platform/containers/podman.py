@@ -11,7 +11,8 @@ import json
 import tempfile
 from pathlib import Path
 
-from paribus.model import Command, Container
+from paribus.command import Command
+from paribus.model import Container
 from paribus.platform.containers import namespace
 from paribus.platform.containers.fabric import (
     BRIDGE,

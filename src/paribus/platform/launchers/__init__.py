@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from paribus.model import Command, Mpi, Placement, Transport
+from paribus.command import Command, Mpi, Placement
+from paribus.model import Transport
 from paribus.platform.launchers import intelmpi, mpich, openmpi, serial
 from paribus.platform.launchers.binding import bind
 from paribus.platform.launchers.serving import listens, port_of, serve

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paribus.model import Command, Mpi, Placement, Transport
+from paribus.command import Command, Mpi, Placement
+from paribus.model import Transport
 from paribus.platform.launchers.mpich import hydra
 from paribus.platform.launchers.network import merged
 

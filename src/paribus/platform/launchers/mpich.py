@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paribus.model import Command, Mpi, Placement, Transport
+from paribus.command import Command, Mpi, Placement
+from paribus.model import Transport
 from paribus.platform.launchers.network import hosts_option, merged, on_network
 
 _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from paribus.command import Command
 from paribus.errors import UserError
-from paribus.model import Command
 
 # /proc/net/route holds addresses as the machine's own 32-bit words in hexadecimal: masking one
 # word with another needs no knowledge of the byte order. A zero gateway is an attached network.

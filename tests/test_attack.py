@@ -1,0 +1,27 @@
+"""The attacks of ./dev attack still run, and see what does not hold."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).parent.parent / "tools"
+
+
+@pytest.mark.parametrize("family", ["inputs", "kill"])
+def test_one_attack_of_a_family_ends_without_a_fault(family: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "attack", "--seed", "1", "--only", family, "--index", "0"],
+        env={**os.environ, "PYTHONPATH": str(TOOLS)},
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^1 attacks, 0 faults in \d+ s; seed 1$", done.stdout, re.M)
