@@ -83,7 +83,7 @@ def test_a_jump_of_a_day_is_reported_and_in_no_duration(tmp_path: Path) -> None:
     lasted = time.monotonic() - begin
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert "was set while the study went on (+1 d 0 h)" in said
+    assert "was set during the study (+1 d 0 h)" in said
     with Store(tmp_path / "out") as store:
         stored = list(store.launches(void=True))
     steps = [s for one in stored if (s := one.outcome.facts.get(STEP))]
