@@ -13,7 +13,7 @@ import pytest
 TOOLS = Path(__file__).parent.parent / "tools"
 
 
-@pytest.mark.parametrize("family", ["inputs", "kill"])
+@pytest.mark.parametrize("family", ["inputs", "switches"])
 def test_one_attack_of_a_family_ends_without_a_fault(family: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "attack", "--seed", "1", "--only", family, "--index", "0"],
@@ -24,4 +24,4 @@ def test_one_attack_of_a_family_ends_without_a_fault(family: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"^1 attacks, 0 faults in \d+ s; seed 1$", done.stdout, re.M)
+    assert re.search(r"^\d+ attacks, 0 faults in \d+ s; seed 1$", done.stdout, re.M)

@@ -401,7 +401,7 @@ def test_a_change_in_the_course_of_a_study_withholds_its_verdict(tmp_path: Path)
         cwd=tmp_path,
     )
     assert accepted.returncode == 0, accepted.stdout + accepted.stderr
-    assert "because: no launch used the network" in " ".join(accepted.stdout.split())
+    assert "reason given: no launch used the network" in " ".join(accepted.stdout.split())
     again = paribus("audit", "out", cwd=tmp_path)
     assert again.returncode == 0, again.stdout
     assert "no launch used the network" in " ".join(again.stdout.split())
@@ -436,7 +436,7 @@ def test_an_update_between_blocks_ends_the_study(tmp_path: Path) -> None:
     launches = int((tmp_path / "n").read_text())
     assert launches in (13, 14, 15, 16), "warm-up and six blocks, or one more"
     assert "net.ipv4.tcp_sack on" in said
-    assert "Ended before its last block, for the platform changed (net.ipv4.tcp_sack)" in said
+    assert "Stopped early: the platform changed (net.ipv4.tcp_sack)" in said
     # Undone (the next namespace is a new one), it is told all the same; accepted, it goes on.
     assert run("--resume")[0] == 3
     assert int((tmp_path / "n").read_text()) <= launches + 2

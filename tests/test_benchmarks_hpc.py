@@ -140,7 +140,7 @@ def test_a_missing_program_is_named(tmp_path: Path) -> None:
     done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path, PATH=path)
     assert done.returncode == 2
     assert "/nowhere/hpcc" in done.stderr
-    assert "say where it is" in done.stderr
+    assert "give its path" in done.stderr
     assert not (tmp_path / "out" / "logs").exists()
 
 

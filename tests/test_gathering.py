@@ -167,7 +167,7 @@ def test_a_banner_before_the_facts_does_not_matter(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("exit 0", "no answer"),
-        ("echo Welcome to this cluster", "no facts in what the node printed"),
+        ("echo Welcome to this cluster", "no facts in the output of"),
         ("echo 'out of space' >&2; exit 7", "exit code 7: out of space"),
         ('"$@" | head -n 40', "stops after"),
         ('"$@" | sed 20d', "line 20 of its answer is missing"),

@@ -131,7 +131,7 @@ def program_of(name: str) -> str:
 def test_another_family_is_refused_before_anything_is_launched(name: str) -> None:
     theirs, mpich, path = distribution(), other("mpich", 5), program_of(name)
     prefix = str(Path(mpich.mpirun).parent.parent)
-    with pytest.raises(UserError, match="its ranks would not find each other") as caught:
+    with pytest.raises(UserError, match="its ranks would not connect") as caught:
         find_mpi_for(Arm("a", mpi=prefix), [Program((path,))], "here")
     assert f"{path} is linked with {theirs} (" in caught.value.cause
     assert "libmpi.so.40 of /" in caught.value.cause

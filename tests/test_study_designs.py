@@ -300,7 +300,7 @@ def test_too_few_samples_have_no_p99(tmp_path: Path) -> None:
     )
     done = paribus("run", study, "--out", "again", cwd=tmp_path)
     assert done.returncode == 4
-    assert "enough samples for their p99" in (tmp_path / "again" / "verdict.json").read_text()
+    assert "too few samples per launch for p99" in (tmp_path / "again" / "verdict.json").read_text()
 
 
 def test_a_layer_has_a_headline_and_a_lone_benchmark_has_none(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_cores_are_those_of_the_node_not_of_this_machine(tmp_path: Path) -> None
     )
     study = load_study(path)
     two, eight = (Node("", tuple((core,) for core in range(n))) for n in (2, 8))
-    with pytest.raises(StudyError, match=r"asks for 8 ranks and this machine lets .* 2 cores"):
+    with pytest.raises(StudyError, match=r"needs 8 ranks, but this machine lets .* 2 cores"):
         make_ready(study, lambda _: None, node=two, build=False)
     ready = make_ready(study, lambda _: None, node=eight, build=False)["a"]
     argv = compose(ready, study.benchmarks[0], BENCHMARKS["allreduce"], seed=1, scratch="/s").argv
@@ -240,7 +240,7 @@ def test_more_threads_than_cores_are_refused_before_anything_is_launched(
         'question = "?"\nfactor = "nothing"\n[arms.a]\n[arms.b]\n[[benchmarks]]\n'
         f'name = "lammps"\npath = "{tmp_path}/lmp"\nranks = 2\nthreads = 4096\n'
     )
-    with pytest.raises(StudyError, match=r"lammps asks for 2 ranks of 4096 threads and .* cores"):
+    with pytest.raises(StudyError, match=r"lammps needs 2 ranks of 4096 threads, but .* cores"):
         make_ready(load_study(path), lambda _: None)
     path.write_text(path.read_text().replace("4096", '"many"'))
     with pytest.raises(StudyError, match="whole number"):

@@ -11,7 +11,8 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,6 +135,7 @@ def ask(
     mark = "".join(halves)
     most = MOST_BYTES + speaking * NODE_BYTES
     with (
+        _present(Path(station.scratch)),
         _Pipe(f"{station.scratch}/answers.out", mark, most) as out,
         _Pipe(f"{station.scratch}/answers.err", mark, most) as err,
     ):
@@ -200,6 +202,20 @@ def _lack(lines: Mapping[int, tuple[bytes, bytes]]) -> str:
 def _joined(lines: Mapping[int, tuple[bytes, bytes]]) -> str:
     ordered = [lines[number] for number in sorted(lines)]
     return _text(b"".join(text + b"\n" if sign == b"." else text for sign, text in ordered))
+
+
+@contextmanager
+def _present(directory: Path) -> Iterator[None]:
+    """Make a directory for as long as it is needed, where a study mounted something over it."""
+    made = not directory.is_dir()
+    if made:
+        directory.mkdir(mode=0o700)
+    try:
+        yield
+    finally:
+        if made:
+            with suppress(OSError):
+                directory.rmdir()
 
 
 class _Pipe:
