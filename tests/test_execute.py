@@ -90,7 +90,9 @@ def test_a_slow_station_has_slower_launches_not_other_figures(tmp_path: Path) ->
     stored, judgement = carried_out(tmp_path, a=quick, b=slow)
     assert max(one.outcome.wall_s for one in stored) == 9.0
     (finding,) = judgement.headlines
-    assert finding.comparison is None or finding.comparison.ratio == 1.0
+    assert finding.verdict.word is Word.EQUIVALENT
+    assert finding.comparison is not None
+    assert finding.comparison.ratio == 1.0
 
 
 def test_a_machine_that_fails_ends_the_sitting_and_the_next_goes_on(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from mpis import each_mpi
 from paribus.benchmarks import get
 from paribus.command import Command, Mpi, Placement, Slot
 from paribus.errors import UserError
-from paribus.model import Parsed, Request, Transport
+from paribus.model import Arm, Parsed, Request, Selection, Transport
+from paribus.platform.arms import Ready, compose
 from paribus.platform.launchers import bind, launch
 from paribus.platform.launchers.network import on_network
 from paribus.platform.local import LocalStation
@@ -113,6 +114,16 @@ def test_open_mpi_waits_the_same_way_wherever_ranks_are(crowded: bool) -> None:
     for placement in (Placement(), here(0, 1), HOSTS, same_cores):
         settings = options(built(FIVE, replace(placement, crowded=crowded)), "--mca")
         assert settings["mpi_yield_when_idle"] == str(int(crowded))
+
+
+@pytest.mark.parametrize(("ranks", "waits"), [(2, "0"), (4, "0"), (5, "1")])
+def test_hardware_threads_are_places_for_ranks(ranks: int, waits: str) -> None:
+    """Two cores with two hardware threads each: only the fifth rank must wait for another."""
+    kernels = {"barrier": ("/k",)}
+    ready = Ready(Arm("a"), FIVE, (), kernels, share=2, parts=((0, 2, 1, 3),))
+    barrier = Selection("barrier", "barrier", ranks, {})
+    command = compose(ready, barrier, get("barrier"), seed=1, scratch="/tmp/l")
+    assert options(command, "--mca")["mpi_yield_when_idle"] == waits
 
 
 def test_cores_are_those_of_the_node_of_each_rank() -> None:

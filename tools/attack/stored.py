@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
+import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +31,18 @@ class Row:
 
 
 def rows(out: Path) -> list[Row]:
-    """Return every stored attempt in the order in which they were stored."""
-    path = out / "launches.db"
-    if not path.exists():
-        return []
+    """Return every stored attempt in the order in which they were stored.
+
+    It is read from a copy: the disk may have no room left for the files that SQLite makes to read.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for path in out.glob("launches.db*"):
+            shutil.copy(path, folder)
+        path = Path(folder, "launches.db")
+        return _rows(path) if path.exists() else []
+
+
+def _rows(path: Path) -> list[Row]:
     db = sqlite3.connect(path)
     try:
         found = db.execute(

@@ -108,7 +108,7 @@ def compose(
     where = Placement(slots)
     if container:
         where = containers.placement(container, slots, per_host=per_host, scratch=scratch)
-    where = replace(where, crowded=ranks > ready.share)
+    where = replace(where, crowded=ranks > max(map(len, ready.parts), default=ready.share))
     label = selection.label
     argv = (*ready.kernels.get(label, ()), *wanted.argv, *ready.libraries.get(label, ()))
     openmp = {} if wanted.threads is None else _openmp(each, bound=bool(ready.cores))
