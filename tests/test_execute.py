@@ -9,6 +9,7 @@ import pytest
 from paribus import plan as plans
 from paribus.errors import MachineError
 from paribus.judge.conclude import conclude
+from paribus.judge.evidence import collect
 from paribus.judgement import Judgement, Word
 from paribus.model import State
 from paribus.platform.arms import make_ready
@@ -41,8 +42,12 @@ def carried_out(
     try:
         with Store(out, write=True) as store:
             store.bind_plan(plan.sha256)
-            execute(plan, store, [station], ready, lambda _: None)
-            return list(store.launches(void=True)), conclude(plan, store)
+            evidence = execute(plan, store, [station], ready, lambda _: None)
+            stored = list(store.launches(void=True))
+            assert evidence == collect(stored, plan.metrics, place="")
+            judgement = conclude(plan, store, evidence)
+            assert judgement == conclude(plan, store)
+            return stored, judgement
     finally:
         Path(station.scratch).rmdir()
 

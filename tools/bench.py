@@ -27,7 +27,7 @@ from typing import Any
 from paribus import plan as plans
 from paribus.benchmarks import benchmark_of
 from paribus.command import Command, Placement
-from paribus.judge.conclude import conclude
+from paribus.judge.evidence import collect
 from paribus.model import (
     Arm,
     Case,
@@ -254,20 +254,19 @@ def report_cost() -> list[tuple[str, str, str]]:
         directory = Path(folder)
         frozen = _large(directory)
         with Store(directory) as store:
+            launches = store.launches(void=True)
+            evidence = collect(launches, frozen.metrics, frozen.session, place=folder)
             conclude_and_write(frozen, store)  # fills the cache of the report's bundle
-        whole, analysis = [], []
+        last, whole = [], []
         for _ in range(3):
-            with Store(directory) as store:
-                begin = time.perf_counter()
-                conclude(frozen, store)
-                analysis.append(time.perf_counter() - begin)
-            with Store(directory) as store:
-                begin = time.perf_counter()
-                conclude_and_write(frozen, store)
-                whole.append(time.perf_counter() - begin)
+            for times, known in ((last, evidence), (whole, None)):
+                with Store(directory) as store:
+                    begin = time.perf_counter()
+                    conclude_and_write(frozen, store, (), known)
+                    times.append(time.perf_counter() - begin)
     return [
-        ("analysis of 60 x 10 x 20", f"{statistics.median(analysis):.2f} s", ""),
-        ("last launch to report", f"{statistics.median(whole):.2f} s", "bound: 3 s"),
+        ("last launch to report, 60 x 10 x 20", f"{statistics.median(last):.2f} s", "bound: 1.5 s"),
+        ("report of a stored study", f"{statistics.median(whole):.2f} s", "bound: 3 s"),
     ]
 
 

@@ -12,6 +12,7 @@ from typing import Protocol
 from paribus.compare.beside import beside
 from paribus.compare.published import Publication
 from paribus.judge.conclude import conclude
+from paribus.judge.evidence import LaunchEvidence
 from paribus.judgement import Judgement, Progress, Word
 from paribus.plan import Plan
 from paribus.store import Store
@@ -37,10 +38,16 @@ def display(*, quiet: bool) -> AbstractContextManager[_Display]:
 
 
 def conclude_and_write(
-    plan: Plan, store: Store, publications: Sequence[Publication] = ()
+    plan: Plan,
+    store: Store,
+    publications: Sequence[Publication] = (),
+    evidence: LaunchEvidence | None = None,
 ) -> Judgement:
-    """Return the judgement of a study directory after writing its reports there."""
-    judgement = beside(conclude(plan, store), publications)
+    """Return the judgement of a study directory after writing its reports there.
+
+    `evidence` is that of all stored launches, where it need not be read from the store.
+    """
+    judgement = beside(conclude(plan, store, evidence), publications)
     write_files(judgement, store.directory)
     return judgement
 

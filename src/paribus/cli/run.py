@@ -88,9 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
             lanes = [stack.enter_context(LocalStation()) for _ in range(_at_once(study))]
             store.bind_plan(plan.sha256)
             with outputs.display(quiet=arguments.json) as display:
-                execute(plan, store, lanes, ready, display.update)
+                evidence = execute(plan, store, lanes, ready, display.update)
             store.check_in_place()
-            judgement = outputs.conclude_and_write(plan, store, publications)
+            judgement = outputs.conclude_and_write(plan, store, publications, evidence)
             store.check_in_place()
     except KeyboardInterrupt:
         _check_kept(directory)

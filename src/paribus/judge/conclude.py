@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from paribus import __version__
@@ -13,7 +13,7 @@ from paribus.audit.nodes import changes, of_nodes
 from paribus.judge import notices, salvaged
 from paribus.judge.cases import cases
 from paribus.judge.coarse import coarse as coarse_of
-from paribus.judge.evidence import Evidence, collect
+from paribus.judge.evidence import Evidence, LaunchEvidence, collect
 from paribus.judge.headlines import endpoints, given_up, headlines, layers, pairs
 from paribus.judge.timeline import points, tallies
 from paribus.judge.withhold import Because, withhold
@@ -21,22 +21,30 @@ from paribus.judgement import Difference, Finding, Judgement, Word
 from paribus.model import Facts, State
 from paribus.plan import Plan
 from paribus.reasons import Reason
+from paribus.records.rows import Stored
 from paribus.records.salvage import Lost
 from paribus.store import Store
 from paribus.words.study import design
 
 
-def conclude(plan: Plan, store: Store) -> Judgement:
-    """Return the judgement of everything that `store` holds, whether the study is over or not."""
-    evidence = collect(store, plan.metrics, plan.session)
+def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -> Judgement:
+    """Return the judgement of everything that `store` holds, whether the study is over or not.
+
+    `evidence` is that of all its launches, where whoever carried them out has it already.
+    """
+    attempts: list[Stored] = []
+    if evidence is None:
+        whole = _noted(store.launches(void=True), attempts)
+        evidence = collect(whole, plan.metrics, plan.session, place=str(store.directory))
+    else:
+        attempts.extend(store.launches(samples=False, void=True))
     arms = [arm.name for arm in plan.study.arms]
     spent = plan.used_up(store.launches_s())
     # A damaged study cannot be continued: it stands by the looks that what is whole reaches.
     ended = spent or bool(store.lost)
     over = {s.label: ended or _over(plan, evidence, s.label, arms) for s in plan.study.benchmarks}
-    facts = _facts(plan, store)
+    facts = _facts(plan, attempts)
     said = audited(plan, store, facts)
-    attempts = list(store.launches(samples=False, void=True))
     voided = [one for one in attempts if one.void]
     judgement = judgement_of(
         plan,
@@ -175,12 +183,19 @@ def _changed(
     }
 
 
-def _facts(plan: Plan, store: Store) -> dict[str, dict[str, list[Facts]]]:
+def _noted(launches: Iterable[Stored], attempts: list[Stored]) -> Iterator[Stored]:
+    """Yield `launches`, and put each into `attempts` without its samples."""
+    for one in launches:
+        attempts.append(replace(one, outcome=replace(one.outcome, samples=())))
+        yield one
+
+
+def _facts(plan: Plan, attempts: Iterable[Stored]) -> dict[str, dict[str, list[Facts]]]:
     """Return the facts of every good launch by benchmark and arm, warm-up included."""
     swapped = ("rank.affinity",) if plan.study.settings.layout == "duet" else ()
     found: dict[str, dict[str, list[Facts]]] = {}
-    for stored in store.launches(samples=False):
-        if stored.outcome.state is State.OK:
+    for stored in attempts:
+        if stored.void is None and stored.outcome.state is State.OK:
             arms = found.setdefault(stored.launch.benchmark, {})
             facts = {k: v for k, v in stored.outcome.facts.items() if k not in swapped}
             arms.setdefault(stored.launch.arm, []).append(facts)
@@ -198,7 +213,7 @@ def audited(
     """
     gathered = store.gathered()
     accepted = read_accepted(store.directory)
-    launches = _facts(plan, store) if facts is None else facts
+    launches = _facts(plan, store.launches(samples=False)) if facts is None else facts
     said = audit_study(plan.study, plan.layers, of_nodes(gathered), launches, accepted)
     over_time = changes(gathered, plan.study, tuple(plan.layers.values()), accepted)
     return Audit(ranked([*over_time, *said.differences]), said.equal)

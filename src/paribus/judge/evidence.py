@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from paribus.audit.gate import GATE
 from paribus.errors import StoreError
 from paribus.model import Case, Facts, Launch, Metric, Outcome, Sample, State
+from paribus.records.rows import Stored
 from paribus.stats.pairs import block_log_ratios
 from paribus.stats.probes import ProbeOfLaunch
-from paribus.stats.summary import endpoint, interference
-from paribus.store import Store
+from paribus.stats.summary import LEAST_SAMPLES, endpoint, interrupted
 
 Cell = tuple[str, Case]
 """A metric's name and a case."""
@@ -108,10 +107,14 @@ class LaunchEvidence:
     launches: dict[str, dict[int, dict[str, list[Entry]]]] = field(default_factory=dict)
     probes: list[ProbeOfLaunch] = field(default_factory=list)
     failed: set[tuple[str, int, str]] = field(default_factory=set)
-    _whole: dict[str, dict[str, list[Cell]]] = field(default_factory=dict)
+    _whole: dict[str, dict[str, list[Cell]]] = field(default_factory=dict, compare=False)
+    _series: dict[str, dict[tuple[str, Cell], dict[int, float]]] = field(
+        default_factory=dict, compare=False
+    )
 
     def add(self, launch: Launch, outcome: Outcome) -> None:
         """Take in a launch that has been stored."""
+        medians, interfered = figures(outcome.samples, self.metrics[launch.benchmark])
         self.add_entry(
             Entry(
                 launch,
@@ -119,9 +122,9 @@ class LaunchEvidence:
                 outcome.started,
                 outcome.wall_s,
                 outcome.error,
-                figures(outcome.samples, self.metrics[launch.benchmark]),
+                medians,
                 _probe(outcome.facts),
-                _interference(outcome.samples, self.metrics[launch.benchmark]),
+                interfered,
                 tuple(outcome.facts.get(GATE, ())),
             )
         )
@@ -138,7 +141,7 @@ class LaunchEvidence:
     def add_entry(self, entry: Entry) -> None:
         """Take in a launch whose figures are known."""
         launch = entry.launch
-        self._whole.pop(launch.benchmark, None)
+        self._forget(launch.benchmark)
         block = self.launches.setdefault(launch.benchmark, {}).setdefault(launch.block, {})
         mine = block.setdefault(launch.arm, [])
         mine.append(entry)
@@ -151,9 +154,14 @@ class LaunchEvidence:
     def drop(self, launches: Iterable[Launch]) -> None:
         """Forget launches whose stored attempts no longer count."""
         for launch in launches:
-            self._whole.pop(launch.benchmark, None)
+            self._forget(launch.benchmark)
             for blocks in (self.blocks, self.launches):
                 blocks.get(launch.benchmark, {}).get(launch.block, {}).pop(launch.arm, None)
+
+    def _forget(self, benchmark: str) -> None:
+        """Forget what was computed of a benchmark, because its launches changed."""
+        self._whole.pop(benchmark, None)
+        self._series.pop(benchmark, None)
 
     def entries(self, benchmark: str) -> list[Entry]:
         """Return the launches of `benchmark` by block, warm-up included."""
@@ -209,12 +217,15 @@ class LaunchEvidence:
 
     def series(self, benchmark: str, arm: str, cell: Cell) -> dict[int, float]:
         """Return the figures of one cell by block, warm-up (block 0) included."""
-        blocks = self.blocks.get(benchmark, {})
-        return {
-            block: blocks[block][arm].medians[cell]
-            for block in sorted(blocks)
-            if arm in blocks[block] and cell in blocks[block][arm].medians
-        }
+        known = self._series.setdefault(benchmark, {})
+        if (arm, cell) not in known:
+            blocks = self.blocks.get(benchmark, {})
+            known[arm, cell] = {
+                block: blocks[block][arm].medians[cell]
+                for block in sorted(blocks)
+                if arm in blocks[block] and cell in blocks[block][arm].medians
+            }
+        return known[arm, cell]
 
     def log_ratios(self, benchmark: str, reference: str, arm: str, cell: Cell) -> dict[int, float]:
         """Return ln(arm / reference) of one cell by block, warm-up included."""
@@ -231,37 +242,53 @@ class LaunchEvidence:
         )
 
 
-def figures(samples: Sequence[Sample], metrics: Sequence[Metric]) -> dict[Cell, float]:
+def figures(
+    samples: Sequence[Sample], metrics: Sequence[Metric]
+) -> tuple[dict[Cell, float], float]:
     """Return what a launch contributes: the endpoint of each metric's samples, by cell.
 
-    A cell with too few samples for its endpoint is left out.
+    A cell with too few samples for its endpoint is left out. Beside it, the share of all samples
+    that were interrupted (stats/summary.py).
     """
     sampled: dict[str, list[Metric]] = {}
     for metric in metrics:
         sampled.setdefault(metric.sampled or metric.name, []).append(metric)
     found: dict[Cell, float] = {}
+    slow = count = 0
     for sample in samples:
-        # Sorted here, because sorting what is sorted costs each endpoint next to nothing.
+        several = sampled.get(sample.metric)
+        if not several:
+            continue
         values = sorted(sample.values)
-        for metric in sampled.get(sample.metric, ()):
+        if len(values) > 1:
+            slow += interrupted(values, several[-1].better)
+            count += len(values)
+        for metric in several:
             if metric.endpoint != "median" and len(values) < LEAST_FOR_ENDPOINT:
                 continue
-            with suppress(ValueError):  # too few samples for this endpoint
+            if len(values) >= LEAST_SAMPLES[metric.endpoint]:
                 found[(metric.name, sample.case)] = endpoint(values, metric.endpoint, metric.better)
-    return found
+    return found, slow / count if count else 0.0
 
 
 def collect(
-    store: Store, metrics: Mapping[str, Sequence[Metric]], session: int = 0
+    launches: Iterable[Stored],
+    metrics: Mapping[str, Sequence[Metric]],
+    session: int = 0,
+    *,
+    place: str,
 ) -> LaunchEvidence:
-    """Return the evidence of everything that `store` holds and that counts."""
+    """Return the evidence of stored attempts, those that do not count among them.
+
+    Raises StoreError, naming `place`, for a launch of a benchmark that the plan does not have.
+    """
     evidence = LaunchEvidence(metrics, session)
-    for stored in store.launches(void=True):
+    for stored in launches:
         if stored.launch.benchmark not in metrics:
             raise StoreError(
                 f"launch {stored.launch.number} is of the benchmark {stored.launch.benchmark!r},"
                 " which the plan does not have",
-                place=str(store.directory),
+                place=place,
                 fix="put the launches.db and the plan.json of one study together",
             )
         if stored.void is None:
@@ -296,12 +323,3 @@ def _probe(facts: Facts) -> dict[str, float]:
         for key, value in facts.items()
         if key.startswith(PROBE) and isinstance(value, int | float)
     }
-
-
-def _interference(samples: Sequence[Sample], metrics: Sequence[Metric]) -> float:
-    """Return the share of all samples of a launch that were interrupted (stats/summary.py)."""
-    better = {metric.sampled or metric.name: metric.better for metric in metrics}
-    several = [s for s in samples if len(s.values) > 1 and s.metric in better]
-    count = sum(len(s.values) for s in several)
-    slow = sum(interference(s.values, better[s.metric]) * len(s.values) for s in several)
-    return slow / count if count else 0.0

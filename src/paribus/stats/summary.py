@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,15 +39,13 @@ def launch_median(values: Sequence[float]) -> float:
     return statistics.median(_checked(values, "median"))
 
 
-def endpoint(values: Sequence[float], which: Endpoint, better: Direction) -> float:
-    """Return the endpoint `which` of the samples of one launch, in their unit.
+def endpoint(ordered: Sequence[float], which: Endpoint, better: Direction) -> float:
+    """Return the endpoint `which` of a launch's samples in ascending order, in their unit.
 
     Counted from the good end: for rates (`better` "higher") p99 is the 1st percentile, p25 the
     75th and "min" the maximum. Interpolates linearly between order statistics (type 7 of Hyndman
-    & Fan, 1996). Raises ValueError for no values, NaN or infinity, fewer than 100 values for p99
-    and fewer than 4 for p25.
+    & Fan, 1996). Raises ValueError for fewer samples than LEAST_SAMPLES.
     """
-    ordered = sorted(_checked(values, which))
     n = len(ordered)
     if n < LEAST_SAMPLES[which]:
         raise ValueError(f"{which} of {n} samples; it takes {LEAST_SAMPLES[which]}")
@@ -60,20 +59,16 @@ def endpoint(values: Sequence[float], which: Endpoint, better: Direction) -> flo
     return ordered[below] * (1 - part) + ordered[below + 1] * part
 
 
-def interference(samples: Sequence[float], better: Direction = "lower") -> float:
-    """Return the share of the samples of one launch that are over five times worse than its median.
+def interrupted(ordered: Sequence[float], better: Direction = "lower") -> int:
+    """Return how many of a launch's samples are over five times worse than its median.
 
-    Such iterations were interrupted; the median absorbs them, and a report names their share.
-    Raises ValueError for no samples.
+    The samples are in ascending order. Such iterations were interrupted; the median absorbs them,
+    and a report names their share.
     """
-    if not samples:
-        raise ValueError("interference of no values")
-    middle = statistics.median(samples)
+    middle = statistics.median(ordered)
     if better == "lower":
-        limit = INTERFERENCE * middle
-        return sum([value > limit for value in samples]) / len(samples)
-    limit = middle / INTERFERENCE
-    return sum([value < limit for value in samples]) / len(samples)
+        return len(ordered) - bisect.bisect_right(ordered, INTERFERENCE * middle)
+    return bisect.bisect_left(ordered, middle / INTERFERENCE)
 
 
 def spread(medians: Sequence[float]) -> Spread:

@@ -193,7 +193,8 @@ def _resume(plan: Plan, store: Store) -> LaunchEvidence:
             numbers = [number for number in mine if number in stored]
             if numbers and len(numbers) < len(mine):
                 store.void(numbers, UNFINISHED)
-    return collect(store, plan.metrics, plan.session)
+    launches = store.launches(void=True)
+    return collect(launches, plan.metrics, plan.session, place=str(store.directory))
 
 
 def _redone(store: Store) -> dict[str, int]:
