@@ -42,10 +42,14 @@ def write_study(
     arms: str = "[arms.a]\n[arms.b]\n",
     plan: str = "",
     mark: str = "steady",
-    factor: str = "env",
+    factor: str = "",
     more: str = "",
 ) -> Path:
-    """Write a study of one `steady` benchmark into `folder` and return its path."""
+    """Write a study of one `steady` benchmark into `folder` and return its path.
+
+    Its factor is the environment where the `arms` set one, else nothing.
+    """
+    factor = factor or ("env" if "env" in arms else "nothing")
     (folder / "steady.py").write_text(STEADY.format(mark=mark))
     path = folder / "study.toml"
     path.write_text(

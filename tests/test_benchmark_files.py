@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paribus.benchmarks import load_file
+from paribus.benchmarks.files import load_file
 from paribus.errors import UserError
 from studies import paribus, write_study
 

@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import OUTSIDE
-from paribus.benchmarks import BENCHMARKS, get, load_file
+from paribus.benchmarks import BENCHMARKS, get
+from paribus.benchmarks.files import load_file
 from paribus.benchmarks.parameters import positive, real, sizes
-from paribus.errors import ParseError, UserError
+from paribus.errors import ParseError, StudyError, UserError
 from paribus.model import Case, Request
 from paribus.units import format_bytes
 
@@ -95,6 +96,95 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, cause: str, place
         load_file(outside(tmp_path, text))
     assert caught.value.place.endswith(place)
     assert caught.value.fix
+
+
+OWN = """
+from paribus.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Sample
+METRIC = Metric("time", "s", "lower")
+def command(request):
+    return Program(("true",), mpi=False)
+def parse(stdout, request):
+    return Parsed((Sample("time", Case(), (1.0,)),))
+BENCHMARK = Benchmark("own", "shell", "prints a time", (METRIC,), command, parse, ranks=1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("sound", "wrong", "cause"),
+    [
+        ('"s", "lower"', '"s", "fewer"', 'better=\'fewer\': give "lower" or "higher"'),
+        ('"s", "lower"', '"s", "lower", margin=2', "margin=2: give a share between 0 and 1"),
+        ('"s", "lower"', '"s", "lower", margin="2 %"', "margin='2 %'"),
+        ('"s", "lower"', '"s", "lower", endpoint="p50"', "endpoint='p50'"),
+        ('"s", "lower"', '"s", "lower", small_us=-1', "small_us=-1"),
+        ('"s", "lower"', 'None, "lower"', "unit=None"),
+        ('Metric("time"', 'Metric(""', "give one line of text"),
+        ('"own", "shell"', '"own\\n", "shell"', "has the name"),
+        ("(METRIC,)", "METRIC", "give a tuple of one Metric or more"),
+        ("(METRIC,)", "()", "give a tuple of one Metric or more"),
+        ("(METRIC,)", "(METRIC, METRIC)", "two metrics of one name"),
+        ("command, parse", "command, 'parse'", "a parse that is no function"),
+        ("ranks=1", "ranks='all'", "ranks='all'"),
+        ("ranks=1", "parameters={'n': 3}", "give Parameter"),
+        ("ranks=1", "parameters={'n': Parameter({1}, int, '')}", "give JSON values"),
+    ],
+)
+def test_a_benchmark_is_checked_when_its_file_is_loaded(
+    tmp_path: Path, sound: str, wrong: str, cause: str
+) -> None:
+    assert load_file(outside(tmp_path, OWN)).name == "own"
+    assert sound in OWN
+    with pytest.raises(UserError, match=re.escape(cause)) as caught:
+        load_file(outside(tmp_path, OWN.replace(sound, wrong)))
+    assert caught.value.place.endswith("own.py")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "cause"),
+    [
+        ("None", "command() returns no Program"),
+        ("Program(())", "has no argv"),
+        ('Program("true")', "give a tuple of texts"),
+        ('Program(("sleep", 1))', "give a tuple of texts"),
+        ('Program(("true",), env={"N": 1})', "env={'N': 1}: give a dict of texts"),
+        ('Program(("true",), files={"../x": ""})', "give a name without directories"),
+        ('Program(("true",), threads=-1)', "threads=-1"),
+        ("1 / 0", "command() fails: ZeroDivisionError"),
+    ],
+)
+def test_a_program_is_checked_before_it_is_launched(tmp_path: Path, wrong: str, cause: str) -> None:
+    source = OWN.replace('Program(("true",), mpi=False)', wrong)
+    benchmark = load_file(outside(tmp_path, source))
+    with pytest.raises(StudyError, match=re.escape(cause)):
+        benchmark.command(Request({}, 1))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "cause"),
+    [
+        ("None", "returned no Parsed"),
+        ("Parsed(())", "returned no Parsed with a tuple of samples"),
+        ("Parsed([1.0])", "returned no Parsed with a tuple of samples"),
+        ('Parsed((Sample("tmie", Case(), (1.0,)),))', "a sample of 'tmie', which its metrics do"),
+        ('Parsed((Sample("time", Case(), (1.0,)),) * 2)', "two samples of 'time' at all"),
+        ('Parsed((Sample("time", Case(), (1.0,)),), {"a": {1}})', "facts that are not JSON"),
+        ("[][0]", "parse() fails: IndexError"),
+    ],
+)
+def test_what_a_file_makes_of_an_output_is_checked(tmp_path: Path, wrong: str, cause: str) -> None:
+    source = OWN.replace('Parsed((Sample("time", Case(), (1.0,)),))', wrong)
+    benchmark = load_file(outside(tmp_path, source))
+    with pytest.raises(ParseError, match=re.escape(cause)):
+        benchmark.parse("1.0", Request({}, 1))
+
+
+def test_programs_of_a_file_are_those_beside_it(tmp_path: Path) -> None:
+    argv = '("./solver", "./in.txt"), needs=("data/in.txt", "python3")'
+    source = OWN.replace('("true",)', f'{argv}, files={{"run.sh": "x"}}, server=("./run.sh",)')
+    program = load_file(outside(tmp_path, source)).command(Request({}, 1))
+    assert program.argv == (str(tmp_path / "solver"), "./in.txt")
+    assert program.needs == (str(tmp_path / "data/in.txt"), "python3")
+    assert program.server == ("./run.sh",)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def test_a_difference_beyond_the_factor_withholds_the_verdict(tmp_path: Path) ->
 
 def test_an_env_that_only_one_arm_sets_is_a_second_factor(tmp_path: Path) -> None:
     study = write_study(tmp_path, script=SLOWER, arms=ARMS, factor="network")
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    done = paribus("run", study, "--out", "out", "--anyway", cwd=tmp_path)
     assert done.returncode == 3, done.stdout + done.stderr
     assert "env.FACTOR" in done.stdout
     assert "`explains`" in " ".join((tmp_path / "out" / "verdict.json").read_text().split())
@@ -191,6 +191,38 @@ def test_an_env_that_only_one_arm_sets_is_a_second_factor(tmp_path: Path) -> Non
     difference = unexplained["env.FACTOR"]
     assert set(unexplained) <= {"env.FACTOR", "env.others"}
     assert "slow" not in str(difference["arm_value"])
+
+
+@pytest.mark.parametrize("unit", ["launch", "session"])
+def test_unexplained_differences_stop_a_study_before_its_first_launch(
+    tmp_path: Path, unit: str
+) -> None:
+    script = f"touch {tmp_path}/launched; echo 2.50013"
+    plan = "" if unit == "launch" else 'unit = "session"\nlaunches = 3'
+    study = write_study(tmp_path, script=script, arms=ARMS, factor="network", plan=plan)
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "env.FACTOR (slow)" in done.stderr
+    assert "--anyway" in done.stderr
+    if unit == "launch":
+        assert not (tmp_path / "launched").exists()
+        done = paribus("run", study, "--dry-run", cwd=tmp_path)
+        assert (done.returncode, "env.FACTOR (slow)" in done.stderr) == (3, True)
+    accept = ("--resume", "--accept", "env.FACTOR=both are tried", "--accept", "env.others=so")
+    done = paribus("run", study, "--out", "out", *accept, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_arms_that_do_not_differ_are_refused_before_the_first_launch(tmp_path: Path) -> None:
+    script = f"touch {tmp_path}/launched; echo 2.50013"
+    study = write_study(tmp_path, script=script, factor="network")
+    done = paribus("run", study, "--out", "out", "--anyway", cwd=tmp_path)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "nothing differs between the arms a and b, not even the factor (network)" in done.stderr
+    assert not (tmp_path / "launched").exists()
+    audited = paribus("audit", study, cwd=tmp_path)
+    assert audited.returncode == 3
+    assert "Nothing differs between the arms a and b" in " ".join(audited.stdout.split())
 
 
 def test_a_machine_with_two_states_is_told(tmp_path: Path) -> None:
@@ -420,6 +452,15 @@ def test_dry_run_tells_durations_from_a_pilot_and_keeps_nothing(tmp_path: Path) 
         "steady.py",
         "study.toml",
     ]
+
+
+def test_a_dry_run_whose_launches_fail_fails_and_keeps_their_output(tmp_path: Path) -> None:
+    study = write_study(tmp_path, script="echo no input file >&2; exit 5")
+    done = paribus("run", study, "--dry-run", cwd=tmp_path, TMPDIR=str(tmp_path))
+    assert done.returncode == 4, done.stdout + done.stderr
+    (kept,) = tmp_path.glob("paribus-pilot-*")
+    assert str(kept) in done.stderr
+    assert {path.read_text() for path in kept.glob("*.err")} == {"no input file\n"}
 
 
 def test_a_dry_run_switches_no_platform(tmp_path: Path) -> None:

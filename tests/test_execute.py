@@ -14,8 +14,9 @@ from paribus.judgement import Judgement, Word
 from paribus.model import State
 from paribus.platform.arms import make_ready
 from paribus.store import Store, Stored
-from paribus.study.execute import RETRY, UNFINISHED, execute
+from paribus.study.execute import RETRY, execute
 from paribus.study.load import load_study
+from paribus.study.resume import UNFINISHED
 from stations import Answer, ScriptedStation, hangs, prints
 from studies import write_study
 

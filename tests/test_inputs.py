@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paribus.benchmarks import load_file
+from paribus.benchmarks.files import load_file
 from paribus.benchmarks.vasp import command as vasp
 from paribus.errors import ParibusError, UserError
 from paribus.inputs import MOST_DEPTH, MOST_TEXT, open_regular, read_bounded, read_toml

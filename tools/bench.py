@@ -257,7 +257,8 @@ def report_cost() -> list[tuple[str, str, str]]:
             launches = store.launches(void=True)
             evidence = collect(launches, frozen.metrics, frozen.session, place=folder)
             conclude_and_write(frozen, store)  # fills the cache of the report's bundle
-        last, whole = [], []
+        last: list[float] = []
+        whole: list[float] = []
         for _ in range(3):
             for times, known in ((last, evidence), (whole, None)):
                 with Store(directory) as store:

@@ -4,6 +4,7 @@ ParibusError            cause, place, next step; exit code of the command line
 |-- UserError           the study, an argument or the machine must be changed (exit 2)
 |   |-- StudyError      a study file says something that cannot be done
 |   |-- StoreError      a study directory cannot be used
+|   |-- UnequalError    the arms are not what the study says, so it is not measured (exit 3)
 |   `-- MachineError    the measuring machine lacks something; no arm is to blame
 `-- LaunchError         one launch gave nothing usable; the study goes on
     `-- ParseError      what a program printed is not what success prints
@@ -38,6 +39,12 @@ class StudyError(UserError):
 
 class StoreError(UserError):
     """A study directory cannot be used as it is."""
+
+
+class UnequalError(UserError):
+    """The arms differ in more than the factor, or in nothing at all."""
+
+    exit_code = 3
 
 
 class MachineError(UserError):

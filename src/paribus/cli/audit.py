@@ -11,6 +11,7 @@ from pathlib import Path
 
 from paribus.audit.accepted import add_accepted, in_vain, parse_accepted
 from paribus.audit.audit import ERROR, Audit, Nodes
+from paribus.audit.first import indistinct
 from paribus.inputs import is_directory
 from paribus.model import Study
 from paribus.store import Store
@@ -80,12 +81,12 @@ def audit(arguments: argparse.Namespace) -> int:
 
         console = console_on(sys.stdout)
         print_audit(seen.study, seen.nodes, seen.answer, console, everything=arguments.all)
-    return exit_code(seen.nodes, seen.answer)
+    return exit_code(seen.study, seen.nodes, seen.answer)
 
 
-def exit_code(nodes: Mapping[str, Nodes], answer: Audit) -> int:
-    """Return 3 for an unexplained difference, 4 if a node gave no facts, else 0."""
-    if any(one.kind == "unexplained" for one in answer.differences):
+def exit_code(study: Study, nodes: Mapping[str, Nodes], answer: Audit) -> int:
+    """Return 3 for an unexplained difference or none at all, 4 if a node gave no facts, else 0."""
+    if indistinct(study, answer) or any(one.kind == "unexplained" for one in answer.differences):
         return 3
     return 4 if any(ERROR in facts for arm in nodes.values() for facts in arm.values()) else 0
 
@@ -97,7 +98,7 @@ def to_json(study: Study, nodes: Mapping[str, Nodes], answer: Audit) -> dict[str
         "question": study.question,
         "factor": study.factor,
         "arms": [arm.name for arm in study.arms],
-        "clean": exit_code(nodes, answer) == 0,
+        "clean": exit_code(study, nodes, answer) == 0,
         "equal": sorted(answer.equal),
         "differences": [asdict(one) for one in answer.differences],
         "facts": {

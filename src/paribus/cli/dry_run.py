@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from paribus.benchmarks import benchmark_of
+from paribus.errors import LaunchError
 from paribus.plan import Plan
 from paribus.platform.arms import Ready, compose, discreet, make_ready
 from paribus.platform.local import LocalStation
@@ -18,11 +19,11 @@ from paribus.study.pilot import Pilot, durations, pilot, refusal
 from paribus.units import count, format_bytes, format_seconds, percent
 
 
-def show(plan: Plan, *, tell: Callable[[str], None], launch: bool) -> int:
-    """Print the plan, its first launches, commands, and durations; returns exit code 0.
+def show(plan: Plan, *, tell: Callable[[str], None], launch: bool, anyway: bool) -> int:
+    """Print the plan, its first launches, commands, and durations; returns the exit code.
 
-    The durations come from a pilot, launched (with `launch`) and thrown away; never for a study
-    that switches its platform.
+    It is 4 where a pilot launch failed, whose output is then kept, else 0. The durations come from
+    a pilot, launched (with `launch`) and thrown away; never for a study that switches its platform.
     """
     why_not = refusal(plan) if launch else "--no-pilot is given"
     ready = make_ready(plan.study, tell, build=not why_not)
@@ -35,9 +36,11 @@ def show(plan: Plan, *, tell: Callable[[str], None], launch: bool) -> int:
     needed = len(plan.study.arms) if plan.study.settings.layout == "duet" else 1
     with ExitStack() as stack:
         lanes = [stack.enter_context(LocalStation()) for _ in range(needed)]
-        seen = pilot(plan, lanes, ready, lambda _: None)
+        seen = pilot(plan, lanes, ready, anyway=anyway)
     _print_durations(plan, seen)
-    return 0
+    if seen.logs:
+        print(f"paribus: pilot launches failed; their output is in {seen.logs}", file=sys.stderr)
+    return LaunchError.exit_code if seen.failed else 0
 
 
 def _print_study(plan: Plan) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import stat
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,9 +10,9 @@ from pathlib import Path
 from paribus import plan as plans
 from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.cli.audit import add_accept
+from paribus.cli.directory import clear, directory_for
 from paribus.cli.shipped import add_beside
-from paribus.errors import StoreError, UserError
-from paribus.inputs import exists, is_directory
+from paribus.errors import UserError
 from paribus.model import Study
 from paribus.platform.arms import make_ready
 from paribus.platform.local import LocalStation
@@ -40,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     study.completer = _studies  # type: ignore[attr-defined]  # argcomplete looks for it
     parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (NAME.study)")
-    parser.add_argument("--resume", action="store_true", help="continue the study in DIR")
+    again = parser.add_mutually_exclusive_group()
+    again.add_argument("--resume", action="store_true", help="continue the study in DIR")
+    again.add_argument("--replace", action="store_true", help="overwrite the study in DIR")
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -59,6 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='with --monitor: start a round at this interval, such as "10 min"',
     )
     add_accept(parser)
+    parser.add_argument(
+        "--anyway",
+        action="store_true",
+        help="measure although the arms differ in more than the factor (no verdict)",
+    )
     add_beside(parser)
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     parser.set_defaults(carry_out=run)
@@ -75,12 +80,17 @@ def run(arguments: argparse.Namespace) -> int:
     study = load_study(path, shipped.announce)
     if arguments.monitor or arguments.every is not None:
         study = monitored(study, arguments.every)
-    directory = arguments.out or Path(f"{path.stem}.study")
     if arguments.dry_run:
         plan = plans.freeze(study, plans.software())
-        return dry_run.show(plan, tell=_tell, launch=not arguments.no_pilot)
-    _check_directory(directory, resume=arguments.resume)
+        return dry_run.show(
+            plan, tell=_tell, launch=not arguments.no_pilot, anyway=arguments.anyway
+        )
+    directory = directory_for(
+        path.stem, arguments.out, resume=arguments.resume, replace=arguments.replace
+    )
     ready = make_ready(study, _tell)
+    if not arguments.resume:
+        clear(directory)
     plan = _plan(study, directory, resume=arguments.resume)
     add_accepted(directory, accepted)
     try:
@@ -88,7 +98,9 @@ def run(arguments: argparse.Namespace) -> int:
             lanes = [stack.enter_context(LocalStation()) for _ in range(_at_once(study))]
             store.bind_plan(plan.sha256)
             with outputs.display(quiet=arguments.json) as display:
-                evidence = execute(plan, store, lanes, ready, display.update)
+                evidence = execute(
+                    plan, store, lanes, ready, display.update, anyway=arguments.anyway
+                )
             store.check_in_place()
             judgement = outputs.conclude_and_write(plan, store, publications, evidence)
             store.check_in_place()
@@ -137,36 +149,6 @@ def _studies(prefix: str, **_: object) -> list[str]:
 
     files = [str(path) for path in Path().glob(f"{prefix}*.toml")]
     return [name for name in shipped_studies() if name.startswith(prefix)] + files
-
-
-def _check_directory(directory: Path, *, resume: bool) -> None:
-    """Refuse to mix: a new study needs a new directory, a resumed one needs its plan.
-
-    And neither a directory of somebody else, who could lead what is written there elsewhere.
-    """
-    if resume:
-        plans.read_plan(directory)
-    elif exists(directory) and (not is_directory(directory) or _in_use(directory)):
-        raise StoreError(
-            "already exists",
-            place=str(directory),
-            fix="continue it with --resume, or choose another directory with --out",
-        )
-    if exists(directory):
-        found = directory.stat()
-        if found.st_uid != os.geteuid() or found.st_mode & stat.S_IWOTH:
-            raise StoreError(
-                "belongs to another user"
-                if found.st_uid != os.geteuid()
-                else "everyone can write to it",
-                place=str(directory),
-                fix="choose a directory of your own with --out, or `chown` and `chmod o-w` it",
-            )
-
-
-def _in_use(directory: Path) -> bool:
-    """Return whether anything but a plan that was killed before it was frozen lies there."""
-    return any(path.name != plans.DRAFT for path in directory.iterdir())
 
 
 def _plan(study: Study, directory: Path, *, resume: bool) -> plans.Plan:

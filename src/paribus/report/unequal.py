@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from paribus import units
 from paribus.audit.audit import ERROR
+from paribus.audit.first import indistinct
 from paribus.judgement import Difference, Judgement
 from paribus.model import Facts, Study
 from paribus.report import sentences
@@ -118,6 +119,9 @@ def print_audit(
 
 def _answer(study: Study, answer: Audit) -> str:
     count = len({d.key for d in answer.differences if d.kind == "unexplained"})
+    if same := indistinct(study, answer):
+        names = " and ".join((study.arms[0].name, *same))
+        return f"Nothing differs between the arms {names}, not even the factor ({study.factor})."
     if not count:
         return (
             f"No unexplained differences: every difference is the factor ({study.factor})"

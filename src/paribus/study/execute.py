@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from paribus.audit import first
 from paribus.audit.accepted import read_accepted
+from paribus.audit.audit import audit_study
 from paribus.audit.gate import GATE
-from paribus.audit.nodes import changes
+from paribus.audit.nodes import changes, of_nodes
 from paribus.benchmarks import benchmark_of
 from paribus.errors import MachineError, StoreError
 from paribus.judge.cases import cases_settled
-from paribus.judge.evidence import LaunchEvidence, collect
+from paribus.judge.evidence import LaunchEvidence
 from paribus.judge.headlines import given_up, headlines
 from paribus.judgement import Finding, Progress, Word
 from paribus.model import Benchmark, Facts, Launch, Outcome, Selection, State
@@ -26,9 +28,10 @@ from paribus.platform.switching import Switches
 from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Store
 from paribus.study.clock import Clock, with_step
-from paribus.study.gathering import gather, gather_arm
+from paribus.study.gathering import asked, gather, gather_arm
 from paribus.study.launching import Ended, Prepared, outcome_of, start, start_together
 from paribus.study.progress import progress
+from paribus.study.resume import redone, resume
 
 Watch = Callable[[Progress], None]
 
@@ -41,7 +44,6 @@ GATHER_EVERY_S = 600.0
 
 DISTURBED = "the machine was disturbed during this block; the block was rerun"
 STATES = "the machine changed its state during this block; the block was rerun"
-UNFINISHED = "the study was interrupted during this block"
 MACHINE = "the measuring machine lacked space, inodes or another resource"
 
 
@@ -64,6 +66,7 @@ class _Sitting:
     begin: float
     launches_s: float
     findings: dict[str, tuple[Finding, ...]]
+    anyway: bool
     redone: dict[str, int] = field(default_factory=dict)
     arm: str = ""
     round: int = 0
@@ -73,13 +76,21 @@ class _Sitting:
 
 
 def execute(
-    plan: Plan, store: Store, lanes: Sequence[Station], ready: Mapping[str, Ready], watch: Watch
+    plan: Plan,
+    store: Store,
+    lanes: Sequence[Station],
+    ready: Mapping[str, Ready],
+    watch: Watch,
+    *,
+    anyway: bool = False,
 ) -> LaunchEvidence:
     """Carry out what is left of `plan` and return the evidence of all its counting launches.
 
     Ends when every benchmark has final headlines, its last block, or the budget is used up.
     Launches of a block that an earlier sitting left unfinished are voided and done again.
-    `lanes` are as many as launches at the same time: one, or one for each arm of a duet.
+    `lanes` are as many as launches at the same time: one, or one for each arm of a duet. Raises
+    UnequalError before the first launch for arms that do not differ, or, unless `anyway`, in more
+    than the factor.
     """
     journal = Journal(store)
     clear_leftovers(journal.left())
@@ -88,7 +99,7 @@ def execute(
         journal.begin([*(lane.scratch for lane in lanes), *switches.scratch])
         try:
             switches.restore()
-            return _carry_out(plan, store, lanes, ready, switches, watch)
+            return _carry_out(plan, store, lanes, ready, switches, watch, anyway=anyway)
         finally:
             # Where that cannot be stored, the next sitting looks for what is not there any more.
             with suppress(StoreError):
@@ -102,8 +113,10 @@ def _carry_out(
     ready: Mapping[str, Ready],
     switches: Switches,
     watch: Watch,
+    *,
+    anyway: bool,
 ) -> LaunchEvidence:
-    evidence = _resume(plan, store)
+    evidence = resume(plan, store)
     sitting = _Sitting(
         plan=plan,
         store=store,
@@ -117,11 +130,13 @@ def _carry_out(
         begin=time.monotonic(),
         launches_s=store.launches_s(),
         findings={s.label: headlines(plan, evidence, s) for s in plan.study.benchmarks},
-        redone=_redone(store),
+        redone=redone(store, (STATES, DISTURBED)),
+        anyway=anyway,
     )
     try:
         if not all(_settled(sitting, label) for label in sitting.benchmarks):
             _gather(sitting)
+            _audit(sitting)
             _do_blocks(sitting)
             _gather(sitting)
     finally:
@@ -160,6 +175,16 @@ def _gather(sitting: _Sitting) -> None:
         sitting.store.keep_gathered(arms)
 
 
+def _audit(sitting: _Sitting) -> None:
+    """Raise UnequalError if the facts of all arms, once they are known, speak against the study."""
+    plan, nodes = sitting.plan, of_nodes(sitting.store.gathered())
+    if all(arm.name in nodes for arm in plan.study.arms):
+        accepted = read_accepted(sitting.store.directory)
+        known = asked(plan.study, sitting.ready)
+        answer = audit_study(plan.study, plan.layers, nodes, known, accepted)
+        first.check(plan.study, answer, anyway=sitting.anyway)
+
+
 def _changed(sitting: _Sitting) -> bool:
     """Return whether an arm is not what it was: then the study ends, and the audit says why.
 
@@ -179,33 +204,6 @@ def _wait_for_round(sitting: _Sitting, number: int) -> None:
         now = time.monotonic()
         time.sleep(max(0.0, sitting.due - now))
         sitting.round, sitting.due = number, max(sitting.due, now) + every
-
-
-def _resume(plan: Plan, store: Store) -> LaunchEvidence:
-    """Return the evidence of earlier sittings, unfinished blocks voided first."""
-    stored = store.counting()
-    most = max(stored, default=0)
-    for block in plan.blocks():
-        if block[0].number > most:
-            break
-        for label in {launch.benchmark for launch in block}:
-            mine = [launch.number for launch in block if launch.benchmark == label]
-            numbers = [number for number in mine if number in stored]
-            if numbers and len(numbers) < len(mine):
-                store.void(numbers, UNFINISHED)
-    launches = store.launches(void=True)
-    return collect(launches, plan.metrics, plan.session, place=str(store.directory))
-
-
-def _redone(store: Store) -> dict[str, int]:
-    """Return in how many blocks of each benchmark the machine led to a second try."""
-    blocks = {
-        (one.launch.benchmark, one.launch.block)
-        for one in store.launches(samples=False, void=True)
-        if one.void in (STATES, DISTURBED)
-    }
-    labels = [label for label, _ in blocks]
-    return {label: labels.count(label) for label in labels}
 
 
 def _done(sitting: _Sitting, label: str, block: int) -> bool:
@@ -362,6 +360,7 @@ def _switch(sitting: _Sitting, arm: str) -> None:
         ready = sitting.ready[arm]
         sitting.switches.apply(ready.arm)
         sitting.store.keep_gathered(gather_arm(sitting.plan.study, ready, sitting.lanes[0]))
+        _audit(sitting)
 
 
 def _limit(sitting: _Sitting, selection: Selection) -> float:

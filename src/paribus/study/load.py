@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from paribus import benchmarks, fields
+from paribus.benchmarks.files import file_digest, load_file
 from paribus.errors import StudyError
 from paribus.fields import Place
 from paribus.inputs import read_toml
@@ -181,8 +182,22 @@ def _selections(
 def _selection(place: Place, folder: Path, tell: Callable[[str], None] | None) -> Selection:
     file: Path | None = None
     if "file" in place.table:
+        if "name" in place.table:
+            place.refuse(
+                "name",
+                None,
+                "`file` already says which benchmark this is",
+                'remove one of them; `label = "..."` names the benchmark in the report',
+            )
         file = (folder / place.read("file", fields.text, "")).absolute()
-        benchmark = benchmarks.load_file(file, tell)
+        benchmark = load_file(file, tell)
+        if taken := sorted(benchmark.parameters.keys() & set(_BENCHMARK_KEYS)):
+            place.refuse(
+                "file",
+                str(file),
+                f"its parameter {taken[0]!r} has the name of a key that every benchmark has",
+                "rename that parameter",
+            )
     else:
         name = place.need("name", fields.text, 'name = "latency"')
         if name not in benchmarks.BENCHMARKS:
@@ -208,7 +223,7 @@ def _selection(place: Place, folder: Path, tell: Callable[[str], None] | None) -
         parameters=parameters,
         timeout_s=place.read("timeout", parse_seconds, None),
         file=str(file) if file else None,
-        file_sha256=benchmarks.file_digest(file) if file else None,
+        file_sha256=file_digest(file) if file else None,
         endpoints=place.read("endpoints", fields.endpoints, fields.ENDPOINTS),
     )
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from paribus.judgement import Progress
 from paribus.model import State
 from paribus.plan import Plan
 from paribus.platform.arms import Ready
@@ -28,12 +28,13 @@ ROUNDS = 4
 class Pilot:
     """What a pilot saw: seconds per launch, and the advice on iterations, by benchmark and arm.
 
-    `failed` holds what went wrong, by the same keys.
+    `failed` holds what went wrong, by the same keys; then the output of all launches is in `logs`.
     """
 
     seconds: Mapping[tuple[str, str], float]
     advice: Mapping[str, Iterations]
     failed: Mapping[tuple[str, str], str]
+    logs: Path | None
 
 
 def refusal(plan: Plan) -> str:
@@ -46,12 +47,12 @@ def refusal(plan: Plan) -> str:
 
 
 def pilot(
-    plan: Plan,
-    lanes: Sequence[Station],
-    ready: Mapping[str, Ready],
-    watch: Callable[[Progress], None],
+    plan: Plan, lanes: Sequence[Station], ready: Mapping[str, Ready], *, anyway: bool = False
 ) -> Pilot:
-    """Return what the first rounds of `plan` show; nothing of them is kept."""
+    """Return what the first rounds of `plan` show; nothing of them is kept.
+
+    Raises UnequalError as execute does.
+    """
     rounds = list(islice(plan.blocks(), ROUNDS * len(plan.study.benchmarks)))
     launches = tuple(launch for block in rounds for launch in block)
     settings = replace(plan.study.settings, monitor=False, every_s=0.0)
@@ -61,14 +62,15 @@ def pilot(
         tempfile.TemporaryDirectory(dir=lanes[0].scratch) as folder,
         Store(Path(folder), write=True) as store,
     ):
-        execute(short, store, lanes, ready, watch)
+        execute(short, store, lanes, ready, lambda _: None, anyway=anyway)
         stored = list(store.launches())
+        logs = _kept(store) if any(_failed(one) for one in stored) else None
     seconds: dict[tuple[str, str], float] = {}
     failed: dict[tuple[str, str], str] = {}
     for key in {(one.launch.benchmark, one.launch.arm) for one in stored}:
         mine = [one for one in stored if (one.launch.benchmark, one.launch.arm) == key]
         seconds[key] = sum(one.outcome.wall_s for one in mine) / len(mine)
-        errors = [one.outcome.error for one in mine if one.outcome.state is not State.OK]
+        errors = [one.outcome.error for one in mine if _failed(one)]
         if errors:
             failed[key] = errors[0]
     advice = {}
@@ -76,7 +78,18 @@ def pilot(
         found = _advice(plan, [one for one in stored if one.launch.benchmark == selection.label])
         if found is not None:
             advice[selection.label] = found
-    return Pilot(seconds, advice, failed)
+    return Pilot(seconds, advice, failed, logs)
+
+
+def _failed(one: Stored) -> bool:
+    return one.outcome.state is not State.OK
+
+
+def _kept(store: Store) -> Path:
+    """Return a new directory, which stays, with the output of the launches."""
+    place = Path(tempfile.mkdtemp(prefix="paribus-pilot-"))
+    shutil.copytree(store.directory / "logs", place, dirs_exist_ok=True)
+    return place
 
 
 def durations(plan: Plan, seen: Pilot) -> list[str]:

@@ -1,0 +1,68 @@
+"""What the facts of the arms say before the first launch: whether the study is worth measuring."""
+
+from __future__ import annotations
+
+from paribus.audit.audit import ERROR, Audit
+from paribus.errors import UnequalError
+from paribus.model import Study
+from paribus.units import count
+
+NOTHING = "nothing"
+"""The factor of a study whose arms are meant to be identical."""
+
+MOST_NAMED = 6
+"""Differences that an error names; `paribus audit` lists all."""
+
+_DIFFERS = ("factor", "explained", "accepted", "unexplained")
+
+
+def indistinct(study: Study, answer: Audit) -> tuple[str, ...]:
+    """Return the arms that differ from the reference in nothing, not even in the factor.
+
+    An arm that is switched by other commands differs by that, whether facts show it or not. So may
+    one of which some node gave no facts.
+    """
+    if study.factor == NOTHING:
+        return ()
+    reference, *others = study.arms
+    silent = {one.arm for one in answer.differences if one.key == ERROR}
+    differing = {one.arm for one in answer.differences if one.kind in _DIFFERS and not one.node}
+    return tuple(
+        arm.name
+        for arm in others
+        if arm.name not in differing
+        and not silent & {arm.name, reference.name}
+        and (arm.before, arm.after) == (reference.before, reference.after)
+    )
+
+
+def check(study: Study, answer: Audit, *, anyway: bool) -> None:
+    """Raise UnequalError where a study's verdicts could mean nothing, before it is measured.
+
+    That is where an arm differs in nothing from the reference, or in what the factor does not
+    explain. With `anyway` the latter is measured all the same.
+    """
+    if same := indistinct(study, answer):
+        names = " and ".join((study.arms[0].name, *same))
+        raise UnequalError(
+            f"nothing differs between the arms {names}, not even the factor ({study.factor})",
+            place=study.path,
+            fix='make the arms differ, or set factor = "nothing" to measure the noise',
+        )
+    unexplained = [one for one in answer.differences if one.kind == "unexplained"]
+    if not unexplained or anyway:
+        return
+    told = [
+        f"\n    {one.key}{f' on {one.node}' * bool(one.node)} ({one.arm}):"
+        f" {one.reference_value} -> {one.arm_value}"
+        for one in unexplained[:MOST_NAMED]
+    ]
+    if len(unexplained) > MOST_NAMED:
+        told.append(f"\n    and {len(unexplained) - MOST_NAMED} more; `paribus audit` lists them")
+    raise UnequalError(
+        f"{count(len(unexplained), 'difference')} between the arms that the factor"
+        f" ({study.factor}) does not explain:{''.join(told)}",
+        place=study.path,
+        fix="make them equal, name them under `explains` if the factor causes them, accept one"
+        ' with --accept KEY="reason", or measure without a verdict with --anyway',
+    )

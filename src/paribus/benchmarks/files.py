@@ -1,0 +1,290 @@
+"""A benchmark from outside: a Python file that a study names, executed once, checked whole.
+
+What it defines is taken at its word nowhere: a metric with a misspelt direction would turn a
+verdict round, and a sample of a metric that is not declared would be no data without a reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
+
+from paribus.errors import ParibusError, ParseError, StudyError, UserError
+from paribus.inputs import MOST_TEXT, read_bounded
+from paribus.model import (
+    Benchmark,
+    Direction,
+    Endpoint,
+    Metric,
+    Parameter,
+    Parsed,
+    Program,
+    Request,
+    Sample,
+)
+from paribus.trust import why_not
+
+_HOW = "see docs/add-a-benchmark.md"
+
+_LOADED: dict[tuple[Path, str], Benchmark] = {}
+
+
+def file_digest(path: Path) -> str:
+    """Return the hash of a benchmark's file; raises StudyError if it cannot be read."""
+    try:
+        return hashlib.sha256(read_bounded(path, MOST_TEXT, "a benchmark file")).hexdigest()
+    except OSError as error:
+        raise StudyError(
+            f"cannot be read: {error.strerror}", place=str(path), fix="put the file back"
+        ) from error
+
+
+def load_file(path: Path, tell: Callable[[str], None] | None = None) -> Benchmark:
+    """Return the BENCHMARK that the Python file at `path` defines.
+
+    `tell` hears of it before the code is executed: once, for equal content is not executed again.
+    Raises UserError when the file is missing, could be changed by others (nothing is executed
+    then), is not Python, fails when it is loaded, or defines no BENCHMARK; the place is the file
+    and, where there is one, its line.
+    """
+    try:
+        source = read_bounded(path, MOST_TEXT, "a benchmark file")
+    except OSError as error:
+        raise UserError(
+            f"cannot be read: {error.strerror}",
+            place=str(path),
+            fix="give the path of a Python file, relative to the study file",
+        ) from error
+    if reason := why_not(path):
+        raise UserError(
+            f"is code that a study executes, and others could change it: {reason}",
+            place=str(path),
+            fix="read it, then let nobody else change it (`chown`, `chmod go-w`), or copy it to a"
+            " directory of your own",
+        )
+    digest = hashlib.sha256(source).hexdigest()
+    if (path, digest) not in _LOADED:
+        if tell is not None:
+            tell(f"executing the code of {path}, a benchmark file of the study")
+        _LOADED[path, digest] = _executed(path, source, digest)
+    return _LOADED[path, digest]
+
+
+def _executed(path: Path, source: bytes, digest: str) -> Benchmark:
+    """Return the BENCHMARK that `source` defines; errors as load_file."""
+    # A name of its own per content: dataclasses and pickles look their module up by name.
+    module = ModuleType(f"paribus_benchmark_{digest[:16]}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(source, str(path), "exec"), module.__dict__)
+    except SyntaxError as error:
+        place = f"{path}, line {error.lineno}" if error.lineno else str(path)
+        raise UserError(f"is not Python: {error.msg}", place=place, fix="fix it") from error
+    except Exception as error:
+        raise UserError(
+            f"fails when it is loaded: {type(error).__name__}: {error}",
+            place=_place(path, error),
+            fix="fix it: `python FILE` must work",
+        ) from error
+    benchmark = getattr(module, "BENCHMARK", None)
+    if not isinstance(benchmark, Benchmark):
+        said = "defines no BENCHMARK" if benchmark is None else "its BENCHMARK is not a Benchmark"
+        raise UserError(
+            said, place=str(path), fix="end it with BENCHMARK = Benchmark(...): CONTRIBUTING.md"
+        )
+    if wrong := next(_wrong(benchmark), ""):
+        raise UserError(
+            f"its BENCHMARK {wrong}", place=str(path), fix="see docs/add-a-benchmark.md"
+        )
+    return replace(
+        benchmark,
+        command=partial(_command, path, benchmark.command),
+        parse=partial(_parse, path, benchmark),
+    )
+
+
+def _place(path: Path, error: Exception) -> str:
+    """Return the file, with the last of its lines that led to `error`."""
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f"{path}, line {line}" if line else str(path)
+
+
+def _wrong(benchmark: Benchmark) -> Iterator[str]:
+    """Yield what is wrong with a benchmark, as the rest of a sentence that begins with it."""
+    for key in ("name", "layer", "summary"):
+        if not _is_line(getattr(benchmark, key)):
+            yield f"has the {key} {getattr(benchmark, key)!r}: give one line of text"
+    if not _tuple_of(benchmark.metrics, Metric):
+        yield f"has the metrics {benchmark.metrics!r}: give a tuple of one Metric or more"
+        return
+    for metric in benchmark.metrics:
+        yield from _wrong_metric(metric)
+    names = [metric.name for metric in benchmark.metrics]
+    if len(set(names)) < len(names):
+        yield f"has two metrics of one name: {', '.join(names)}"
+    for key in ("command", "parse"):
+        if not callable(getattr(benchmark, key)):
+            yield f"has a {key} that is no function: {getattr(benchmark, key)!r}"
+    if not isinstance(benchmark.ranks, int) or benchmark.ranks < 1:
+        yield f"has ranks={benchmark.ranks!r}: give a whole number from 1"
+    if not isinstance(benchmark.parameters, Mapping):
+        yield f"has the parameters {benchmark.parameters!r}: give a dict"
+        return
+    for key, one in benchmark.parameters.items():
+        sound = isinstance(one, Parameter) and callable(one.read) and isinstance(one.help, str)
+        if not (isinstance(key, str) and key.isidentifier() and sound):
+            yield f"has the parameter {key!r}: {one!r}: give Parameter(default, reader, help)"
+        elif not _is_json(one.default):
+            yield f"has the parameter {key!r} with the default {one.default!r}: give JSON values"
+
+
+def _wrong_metric(metric: Metric) -> Iterator[str]:
+    said = f"has the metric {metric.name!r} with"
+    if not _is_line(metric.name):
+        yield f"{said} that name: give one line of text"
+    if not isinstance(metric.unit, str):
+        yield f'{said} unit={metric.unit!r}: give a text such as "us" ("" for a plain number)'
+    for key, allowed in (("better", get_args(Direction)), ("endpoint", get_args(Endpoint))):
+        if getattr(metric, key) not in allowed:
+            choice = " or ".join(f'"{one}"' for one in allowed)
+            yield f"{said} {key}={getattr(metric, key)!r}: give {choice}"
+    for key in ("margin", "small_margin"):
+        value = getattr(metric, key)
+        if not (_is_number(value) and 0 < value < 1):
+            yield f"{said} {key}={value!r}: give a share between 0 and 1 (0.02 is 2 %)"
+    if not (_is_number(metric.small_us) and 0 <= metric.small_us < math.inf):
+        yield f"{said} small_us={metric.small_us!r}: give a time in us, 0 for none"
+    if not isinstance(metric.sampled, str):
+        yield f"{said} sampled={metric.sampled!r}: give the name of the samples"
+
+
+def _value(read: Callable[[Any], Any], value: Any) -> Any:
+    """Return what the file's reader makes of a value; raises ValueError for what it cannot read."""
+    try:
+        found = read(value)
+    except ValueError:
+        raise
+    except Exception as error:
+        raise ValueError(f"its reader fails: {type(error).__name__}: {error}") from error
+    if not _is_json(found):
+        raise ValueError(f"its reader makes {found!r} of it, which plan.json cannot hold")
+    return found
+
+
+def _command(path: Path, command: Callable[[Request], Any], request: Request) -> Program:
+    """Return the program that the file's command() returns; its relative paths are from the file.
+
+    Raises StudyError for anything that is no program.
+    """
+    try:
+        program: object = command(request)
+    except Exception as error:
+        raise _failed(path, "command()", error) from error
+    if not isinstance(program, Program):
+        raise StudyError("command() returns no Program", place=str(path), fix=_HOW)
+    if wrong := next(_unsound(program), ""):
+        raise StudyError(f"what command() returns {wrong}", place=str(path), fix=_HOW)
+    found = partial(_from, path.parent, program.files)
+    return replace(
+        program,
+        argv=(*map(found, program.argv[:1]), *program.argv[1:]),
+        server=(*map(found, program.server[:1]), *program.server[1:]),
+        needs=tuple(map(found, program.needs)),
+    )
+
+
+def _from(folder: Path, files: Mapping[str, str], name: str) -> str:
+    """Return the path of a program: relative to `folder` if it is one, and not one of `files`."""
+    if "/" not in name or name.startswith(("/", "{")) or name.removeprefix("./") in files:
+        return name
+    return str(folder / name)
+
+
+def _unsound(program: Program) -> Iterator[str]:
+    """Yield what is wrong with a program, as the rest of a sentence that begins with it."""
+    if not (program.argv or program.kernel):
+        yield "has no argv: give the program and its arguments"
+    for key in ("argv", "server", "outputs", "needs"):
+        words = getattr(program, key)
+        if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words):
+            yield f"has {key}={words!r}: give a tuple of texts"
+    for key in ("files", "env"):
+        if not isinstance(table := getattr(program, key), Mapping) or not all(
+            isinstance(word, str) for pair in table.items() for word in pair
+        ):
+            yield f"has {key}={table!r}: give a dict of texts"
+    for name in program.files:
+        if "/" in name or name in ("", ".", ".."):
+            yield f"has the file {name!r}: give a name without directories"
+    if program.threads is not None and not (
+        isinstance(program.threads, int) and program.threads >= 0
+    ):
+        yield f"has threads={program.threads!r}: give a whole number, 0 for all cores"
+
+
+def _parse(path: Path, benchmark: Benchmark, stdout: str, request: Request) -> Parsed:
+    """Return what the file's parse() returns; raises ParseError for anything that cannot count."""
+    try:
+        parsed = benchmark.parse(stdout, request)
+    except (ParibusError, ValueError):
+        raise
+    except Exception as error:
+        raise ParseError(str(_failed(path, "parse()", error).cause), place=str(path)) from error
+    sound = isinstance(parsed, Parsed) and _tuple_of(parsed.samples, Sample)
+    if not sound:
+        raise ParseError(f"parse() of {path} returned no Parsed with a tuple of samples")
+    declared = [metric.sampled or metric.name for metric in benchmark.metrics]
+    for sample in parsed.samples:
+        if sample.metric not in declared:
+            raise ParseError(
+                f"parse() of {path} returned a sample of {sample.metric!r}, which its metrics do"
+                f" not declare ({', '.join(declared)})"
+            )
+    if not any(sample.metric == declared[0] for sample in parsed.samples):
+        raise ParseError(f"parse() of {path} returned no sample of {declared[0]!r}, which decides")
+    cells = Counter((sample.metric, sample.case) for sample in parsed.samples)
+    if twice := next((cell for cell, times in cells.items() if times > 1), None):
+        raise ParseError(f"parse() of {path} returned two samples of {twice[0]!r} at {twice[1]}")
+    if not _is_json(parsed.facts):
+        raise ParseError(f"parse() of {path} returned facts that are not JSON: {parsed.facts!r}")
+    return parsed
+
+
+def _failed(path: Path, what: str, error: Exception) -> StudyError:
+    return StudyError(
+        f"{what} fails: {type(error).__name__}: {error}", place=_place(path, error), fix="fix it"
+    )
+
+
+def _is_line(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_json(value: object) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _tuple_of(values: object, kind: type) -> bool:
+    return isinstance(values, tuple) and bool(values) and all(isinstance(v, kind) for v in values)

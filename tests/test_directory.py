@@ -1,0 +1,109 @@
+"""Which directory a study is written to, and that nothing measured or foreign is ever removed."""
+
+from __future__ import annotations
+
+import fcntl
+from pathlib import Path
+
+import pytest
+
+from paribus.cli.directory import clear, directory_for
+from paribus.errors import StoreError
+from paribus.platform.journal import Journal
+from paribus.store import Store
+from studies import paribus, write_study
+
+PLAN = "blocks = 8"
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a study, study.toml, that was carried out twice."""
+    folder = tmp_path_factory.mktemp("measured")
+    study = write_study(folder, plan=PLAN)
+    for said in ("", "paribus: writing to study-2.study: study.study holds launches"):
+        done = paribus("run", study, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert said in done.stderr
+    return folder
+
+
+def plan_of(directory: Path) -> str:
+    return (directory / "plan.json").read_text()
+
+
+def test_a_second_run_takes_the_next_free_name(measured: Path) -> None:
+    first, second = measured / "study.study", measured / "study-2.study"
+    assert first.is_dir()
+    assert second.is_dir()
+    with Store(first) as store:
+        assert len(store.counting()) == 18
+
+
+def test_resume_and_replace_take_the_last_directory(
+    measured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(measured)
+    last = Path("study-2.study")
+    assert directory_for("study", None, resume=True, replace=False) == last
+    assert directory_for("study", None, resume=False, replace=True) == last
+    assert directory_for("study", None, resume=False, replace=False) == Path("study-3.study")
+    with pytest.raises(StoreError, match="already exists"):
+        directory_for("study", last, resume=False, replace=False)
+
+
+def test_replace_overwrites_a_study_and_leaves_other_files(tmp_path: Path) -> None:
+    study = write_study(tmp_path, plan=PLAN)
+    assert paribus("run", study, "--out", "out", cwd=tmp_path).returncode == 0
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    before = (tmp_path / "out" / "launches.db").read_bytes()
+    again = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "--replace" in again.stderr
+    assert (tmp_path / "out" / "launches.db").read_bytes() == before
+    study.write_text(study.read_text().replace("Which?", "Which one?"))
+    done = paribus("run", study, "--out", "out", "--replace", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Which one?" in plan_of(tmp_path / "out")
+    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
+
+
+def test_a_directory_without_a_good_launch_is_used_again(tmp_path: Path) -> None:
+    study = write_study(tmp_path, script="echo nothing to see", plan=PLAN)
+    assert paribus("run", study, cwd=tmp_path).returncode == 4
+    study.write_text(study.read_text().replace("echo nothing to see", "echo 2.50013"))
+    done = paribus("run", study, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.glob("*.study")] == ["study.study"]
+    for path in (tmp_path / "study.study" / "logs").glob("*.out"):
+        assert "nothing to see" not in path.read_text()
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "plan.txt"])
+def test_a_directory_of_other_things_is_never_touched(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    for replace in (False, True):
+        with pytest.raises(StoreError, match="already exists"):
+            directory_for("study", tmp_path, resume=False, replace=replace)
+
+
+def test_a_study_that_is_at_work_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text("{}")
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(StoreError, match="at work"):
+            clear(tmp_path)
+        with pytest.raises(StoreError, match="already exists"):
+            directory_for("study", tmp_path, resume=False, replace=False)
+    assert (tmp_path / "plan.json").exists()
+
+
+def test_a_platform_that_is_still_switched_is_switched_back_first(tmp_path: Path) -> None:
+    with Store(tmp_path, write=True) as store:
+        Journal(store).switch("b")
+    with pytest.raises(StoreError, match="left the platform switched"):
+        clear(tmp_path)
+    with Store(tmp_path, write=True) as store:
+        Journal(store).revert("b")
+    clear(tmp_path)
+    assert not list(tmp_path.iterdir())
