@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from mpis import any_mpi, installations
+from mpis import any_mpi, each_mpi, installations
+from paribus.command import Mpi
 from studies import RANDOM, STEADY, command, paribus, write_study
 
 LATENCY = """
@@ -98,6 +99,17 @@ def test_another_mpi_in_one_arm(tmp_path: Path) -> None:
     assert any(key.startswith("lib.libmpi") for key in unexplained(found))
     found = audit(tmp_path, text.replace('"nothing"', '"mpi"'), code=0)
     assert found["kernel.build"]["kind"] == "factor"
+
+
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_the_factor_explains_what_a_launcher_sets_for_a_transport(mpi: Mpi, tmp_path: Path) -> None:
+    """Each family has variables of its own for it, of which the study names none."""
+    prefix = Path(mpi.mpicxx).parent.parent
+    arms = "".join(
+        f'[arms.{name}]\nmpi = "{prefix}"\ntransport = "{name}"\n' for name in ("shm", "tcp")
+    )
+    found = audit(tmp_path, f'question = "?"\nfactor = "transport"\n{arms}{LATENCY}', code=0)
+    assert found["mpi.transport"]["kind"] == "factor"
 
 
 def test_another_blas_by_the_library_path(tmp_path: Path) -> None:

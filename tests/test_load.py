@@ -155,3 +155,21 @@ def test_every_study_that_ships_loads() -> None:
     for path in studies.values():
         assert load_study(path).question.endswith("?")
         assert sum(1 for line in path.read_text().splitlines() if line.strip()) <= 30
+
+
+def test_all_problems_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(
+        'question = "?"\nfactr = "network"\n[arms.a]\ntransprt = "shm"\n[arms.b]\nmpi = 3\n'
+        '[[benchmarks]]\nname = "latncy"\n[[benchmarks]]\nname = "latency"\nranks = 0\n'
+        '[[benchmarks]]\nfile = "own.py"\nname = "own"\n[plan]\nblocks = 3\nmargin = "lots"\n'
+    )
+    with pytest.raises(StudyError, match="9 problems") as refused:
+        load_study(path)
+    said = str(refused.value)
+    for place in (
+        *("factr", "factor: is missing", "arms.a.transprt", "arms.b.mpi = 3", "plan.blocks = 3"),
+        *("benchmarks[0].name = 'latncy'", "benchmarks[1].ranks = 0", "benchmarks[2].name"),
+        "plan.margin = 'lots'",
+    ):
+        assert said.count(f"\n  {place}") == 1, said

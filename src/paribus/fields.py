@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
-from paribus.errors import StudyError
+from paribus.errors import StudyError, UserError
 from paribus.model import Endpoint
 
 ENDPOINTS: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")
@@ -21,11 +22,18 @@ T = TypeVar("T")
 
 
 class Place:
-    """A place in a study file: it refuses, reads keys, and knows its own name."""
+    """A place in a study file: it refuses, reads keys, and knows its own name.
 
-    def __init__(self, file: str, path: str, table: Any) -> None:
+    With a list of `problems`, a value that is refused is noted there and its default taken, so
+    that one reading of the file finds all of them; `finish` raises them together.
+    """
+
+    def __init__(
+        self, file: str, path: str, table: Any, problems: list[UserError] | None = None
+    ) -> None:
         self.file = file
         self.path = path
+        self.problems = problems
         if not isinstance(table, dict):
             self.refuse("", table, "is not a table", "write it as a table: [..] or { .. }")
         self.table: dict[str, Any] = table
@@ -35,17 +43,47 @@ class Place:
         shown = "" if value is None else f" = {cut(repr(value))}"
         raise StudyError(f"{where}{shown}: {cause}", place=self.file, fix=fix)
 
+    def within(self, path: str, table: Any) -> Place:
+        """Return a place inside of this file, whose problems are noted with those of this one."""
+        return Place(self.file, path, table, self.problems)
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Note what is refused within, if problems are noted here."""
+        try:
+            yield
+        except UserError as error:
+            if self.problems is None:
+                raise
+            self.problems.append(error)
+
+    def finish(self) -> None:
+        """Raise what was noted: one problem as it is, several in one StudyError."""
+        if not self.problems:
+            return
+        if len(self.problems) == 1:
+            raise self.problems[0]
+        told = []
+        for one in self.problems:
+            where = "" if one.place == self.file else f"{one.place}: "
+            told.append(f"\n  {where}{one.cause}\n    {one.fix}")
+        cause = f"{len(told)} problems{''.join(told)}"
+        raise StudyError(cause, place=self.file, fix="fix them, then try again")
+
     def only(self, known: Iterable[str]) -> None:
-        """Refuse the first key that is not known, with the nearest one that is."""
+        """Refuse each key that is not known, with the nearest one that is."""
         names = list(known)
         for key in self.table:
             if key not in names:
                 close = difflib.get_close_matches(key, names, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"
-                self.refuse(key, None, "unknown key", hint)
+                with self.noting():
+                    self.refuse(key, None, "unknown key", hint)
 
     def read(self, key: str, reader: Callable[[Any], T], default: T) -> T:
-        return self.need(key, reader, "") if key in self.table else default
+        with self.noting():
+            return self.need(key, reader, "") if key in self.table else default
+        return default
 
     def need(self, key: str, reader: Callable[[Any], T], example: str) -> T:
         if key not in self.table:

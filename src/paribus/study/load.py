@@ -66,18 +66,28 @@ def load_study(path: Path, tell: Callable[[str], None] | None = None) -> Study:
         ) from error
     except ValueError as error:
         raise StudyError(str(error), place=file, fix="fix that line") from error
-    top = Place(file, "", table)
+    top = Place(file, "", table, [])
     top.only(_STUDY_KEYS)
-    study = Study(
-        question=top.need("question", fields.text, 'question = "What does X cost?"'),
-        factor=top.need("factor", fields.text, 'factor = "network"'),
-        arms=_arms(top),
-        benchmarks=_selections(top, path.parent, tell),
-        settings=_settings(top),
-        explains=top.read("explains", fields.texts, ()),
-        path=file,
-    )
+    question = factor = ""
+    arms: tuple[Arm, ...] = ()
+    selections: tuple[Selection, ...] = ()
+    explains: tuple[str, ...] = ()
+    with top.noting():
+        question = top.need("question", fields.text, 'question = "What does X cost?"')
+    with top.noting():
+        factor = top.need("factor", fields.text, 'factor = "network"')
+    with top.noting():
+        arms = _arms(top)
+    with top.noting():
+        selections = _selections(top, path.parent, tell)
+    settings = Settings()
+    with top.noting():
+        settings = _settings(top)
+    explains = top.read("explains", fields.texts, explains)
+    study = Study(question, factor, arms, selections, settings, explains, file)
+    top.finish()
     _check_whole(top, study)
+    top.finish()
     return monitored(study) if study.settings.monitor else study
 
 
@@ -102,11 +112,15 @@ def _arms(top: Place) -> tuple[Arm, ...]:
     tables = top.need("arms", fields.table, "[arms.host]")
     if len(tables) < 2:
         top.refuse("arms", None, f"{len(tables)} arm", "name two or more: [arms.a] and [arms.b]")
-    return tuple(_arm(top, name, table) for name, table in tables.items())
+    arms = []
+    for name, table in tables.items():
+        with top.noting():
+            arms.append(_arm(top, name, table))
+    return tuple(arms)
 
 
 def _arm(top: Place, name: str, table: Any) -> Arm:
-    place = Place(top.file, f"arms.{name}", table)
+    place = top.within(f"arms.{name}", table)
     if not _NAME.fullmatch(name):
         place.refuse("", None, "is not a usable name", "use letters, digits, '-', '_' and '.'")
     for key in _LATER_KEYS:
@@ -149,7 +163,7 @@ def _refuse_secrets(place: Place, env: Mapping[str, str]) -> None:
 
 
 def _container(arm: Place) -> Container:
-    place = Place(arm.file, f"{arm.path}.container", arm.table["container"])
+    place = arm.within(f"{arm.path}.container", arm.table["container"])
     place.only(_CONTAINER_KEYS)
     return Container(
         engine=place.need("engine", fields.one_of("namespace", "podman"), 'engine = "namespace"'),
@@ -167,15 +181,16 @@ def _selections(
         top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
     found: list[Selection] = []
     for index, table in enumerate(tables):
-        selection = _selection(Place(top.file, f"benchmarks[{index}]", table), folder, tell)
-        if any(selection.label == other.label for other in found):
+        with top.noting():
+            found.append(_selection(top.within(f"benchmarks[{index}]", table), folder, tell))
+    for index, selection in enumerate(found):
+        if any(selection.label == other.label for other in found[:index]):
             top.refuse(
                 f"benchmarks[{index}]",
                 None,
                 f"two benchmarks are called {selection.label!r}",
                 'give one of them another name: label = "..."',
             )
-        found.append(selection)
     return tuple(found)
 
 
@@ -208,7 +223,9 @@ def _selection(place: Place, folder: Path, tell: Callable[[str], None] | None) -
     place.only((*_BENCHMARK_KEYS, *benchmark.parameters))
     for key, parameter in benchmark.parameters.items():
         if parameter.required and key not in place.table:
-            place.refuse(key, None, "is missing", f"{benchmark.name} needs it: {parameter.help}")
+            with place.noting():
+                needs = f"{benchmark.name} needs it: {parameter.help}"
+                place.refuse(key, None, "is missing", needs)
     parameters = {
         key: place.read(key, parameter.read, parameter.default)
         for key, parameter in benchmark.parameters.items()
@@ -229,7 +246,7 @@ def _selection(place: Place, folder: Path, tell: Callable[[str], None] | None) -
 
 
 def _settings(top: Place) -> Settings:
-    place = Place(top.file, "plan", top.table.get("plan", {}))
+    place = top.within("plan", top.table.get("plan", {}))
     place.only(_PLAN_KEYS)
     return Settings(
         margin=place.read("margin", parse_share, None),
@@ -249,26 +266,29 @@ def _settings(top: Place) -> Settings:
 
 def _check_whole(top: Place, study: Study) -> None:
     settings = study.settings
-    _check_layout(top, study)
+    with top.noting():
+        _check_layout(top, study)
     each = settings.launches + 1 if settings.unit == "session" else 1
     launches = settings.blocks * each * len(study.arms) * len(study.benchmarks)
-    if launches > MOST_LAUNCHES and not settings.monitor:
-        top.refuse(
-            "plan.blocks",
-            settings.blocks,
-            f"this study would need up to {launches:,} launches",
-            f"lower blocks (60 is usual), arms or benchmarks to stay under {MOST_LAUNCHES:,}",
-        )
     for arm in study.arms:
         for selection in study.benchmarks:
             hosts = containers.hosts_for(arm.container, selection.ranks, arm.ranks_per_host)
             reason = arm.container and containers.refusal(arm.container, hosts)
-            if reason:
-                top.refuse(f"arms.{arm.name}.container", None, *reason)
-    try:
-        schedule(settings.blocks, settings.confidence, comparisons=len(study.arms) - 1)
-    except ValueError as error:
-        top.refuse("plan.blocks", settings.blocks, str(error), "60 blocks are usual")
+            with top.noting():
+                if reason:
+                    top.refuse(f"arms.{arm.name}.container", None, *reason)
+    with top.noting():
+        if launches > MOST_LAUNCHES and not settings.monitor:
+            top.refuse(
+                "plan.blocks",
+                settings.blocks,
+                f"this study would need up to {launches:,} launches",
+                f"lower blocks (60 is usual), arms or benchmarks to stay under {MOST_LAUNCHES:,}",
+            )
+        try:
+            schedule(settings.blocks, settings.confidence, comparisons=len(study.arms) - 1)
+        except ValueError as error:
+            top.refuse("plan.blocks", settings.blocks, str(error), "60 blocks are usual")
 
 
 def _check_layout(top: Place, study: Study) -> None:
