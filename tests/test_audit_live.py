@@ -198,7 +198,7 @@ def test_other_code_of_the_same_blas_by_its_variable(tmp_path: Path) -> None:
     )
     more = f"{LATENCY}\n[plan]\nblocks = 8\nseed = 1\n"
     (tmp_path / "study.toml").write_text(study(one, other, more=more))
-    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path)
+    done = paribus("run", "study.toml", "--out", "out", "--anyway", cwd=tmp_path)
     assert done.returncode == 3, done.stdout + done.stderr
     told = json.loads((tmp_path / "out" / "verdict.json").read_text())["differences"]
     found = {one["key"]: one for one in told}
@@ -464,7 +464,7 @@ def test_identical_arms_have_nothing_unexplained(tmp_path: Path, seed: int) -> N
         f"samples = 20\n[plan]\nblocks = 8\nseed = {seed}\n"
     )
     (tmp_path / "study.toml").write_text(text)
-    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path)
+    done = paribus("run", "study.toml", "--out", "out", "--anyway", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads((tmp_path / "out" / "verdict.json").read_text())
     assert {one["kind"] for one in told["differences"]} <= {"noted", "unknown"}

@@ -138,9 +138,11 @@ def test_a_study_of_hostile_texts_and_launches_that_print_them(tmp_path: Path) -
     script = f'printf "{octal}" >&2; case $OMP_X in a*) echo 2.5;; *) exit 3;; esac'
     study = hostile_study(tmp_path, script.replace("\\", "\\\\").replace('"', '\\"'))
     assert_shown(paribus("run", study, "--dry-run", "--no-pilot", cwd=tmp_path), 0)
-    assert_shown(paribus("run", study, "--dry-run", cwd=tmp_path), 0)
+    assert_shown(paribus("run", study, "--dry-run", cwd=tmp_path), 3)
+    assert_shown(paribus("run", study, "--dry-run", "--anyway", cwd=tmp_path), 4)
     out = f"out{EVIL}"
-    assert_shown(paribus("run", study, "--out", out, cwd=tmp_path), 0, 3, 4)
+    assert_shown(paribus("run", study, "--out", out, cwd=tmp_path), 3)
+    assert_shown(paribus("run", study, "--out", out, "--anyway", cwd=tmp_path), 0, 3, 4)
     assert_shown(paribus("run", study, "--out", out, cwd=tmp_path), 2)
     assert_shown(paribus("report", out, cwd=tmp_path), 0, 3, 4)
     assert_shown(paribus("report", out, "--json", cwd=tmp_path), 0, 3, 4)
@@ -258,7 +260,7 @@ def test_what_is_prepared_and_what_is_drawn_on_a_terminal(tmp_path: Path) -> Non
     """On a terminal, colours and the cursor are ours, and nothing else is an escape sequence."""
     study = hostile_study(tmp_path, "echo 2.5")
     leader, follower = pty.openpty()
-    words = command("run", study, "--out", "out")
+    words = command("run", study, "--out", "out", "--anyway")
     env = {**os.environ, "TERM": "xterm-256color"}
     with subprocess.Popen(words, cwd=tmp_path, env=env, stdout=follower, stderr=follower) as run:
         os.close(follower)

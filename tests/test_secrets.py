@@ -123,7 +123,7 @@ def test_what_an_arm_sets_stands_in_the_plan_and_nowhere_else(tmp_path: Path) ->
     """Not as a hash either, by which a short value could be guessed; equal ones stay equal."""
     values = ("1234", "1234", "4321")
     arms = "".join(
-        f'[arms.{name}]\nenv = {{ OWN_THING = "hunter{value[:3]}grail" }}\n'
+        f'[arms.{name}]\nenv = {{ OWN_THING = "hunter{value[:3]}grail", X = "{name}" }}\n'
         for name, value in zip("abc", values, strict=True)
     )
     study = write_study(tmp_path, arms=arms)

@@ -66,8 +66,9 @@ def write(folder: Path, scripts: dict[str, str], *, arms: str = TWINS, plan: str
         for label, script in scripts.items()
     )
     path = folder / "study.toml"
+    factor = "nothing" if arms == TWINS else "env"
     path.write_text(
-        f'question = "Which?"\nfactor = "env"\n{arms}\n{benchmarks}\n[plan]\nseed = 3\n{plan}\n'
+        f'question = "Which?"\nfactor = "{factor}"\n{arms}\n{benchmarks}\n[plan]\nseed = 3\n{plan}\n'
     )
     return path
 

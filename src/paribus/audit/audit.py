@@ -90,6 +90,7 @@ def audit_study(
     """
     reference, *others = [arm.name for arm in study.arms]
     every = tuple(layers.values())
+    set_here = {f"env.{name}" for arm in study.arms for name in arm.env}
     found: list[Difference] = []
     equal: set[str] = set()
     for arm in others:
@@ -102,6 +103,9 @@ def audit_study(
             key for sides in told.values() for key in _shared(sides) if key.startswith(OF_RANKS)
         }
         gathered = (_keys(ours) | _keys(theirs) if ours and theirs else set()) - of_ranks
+        # Of a variable that it sets the study knows more than nodes whose values are not shown.
+        known = {key for sides in told.values() for key in _shared(sides) if key in set_here}
+        gathered -= {key for key in known if any(map(_unread, _values(ours, theirs, key)))}
         whole = Question(study, arm, every, accepted)
         parts = [(_compared(ours, theirs, gathered), whole)]
         for label, (one, other) in told.items():
@@ -340,6 +344,10 @@ def _keys(nodes: Nodes) -> set[str]:
 def _shares(nodes: Nodes, key: str) -> Shares:
     counts = Counter(_value(facts, key) for facts in nodes.values())
     return {text: Fraction(count, len(nodes)) for text, count in counts.items()}
+
+
+def _values(reference: Nodes, arm: Nodes, key: str) -> set[str]:
+    return {_value(facts, key) for facts in (*reference.values(), *arm.values())}
 
 
 def _value(facts: Facts, key: str) -> str:
