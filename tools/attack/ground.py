@@ -76,7 +76,7 @@ def write_study(
     (folder / "shell.py").write_text(BENCHMARK)
     path = folder / "study.toml"
     path.write_text(
-        f'question = "Which?"\nfactor = "env"\n{arms}\n[[benchmarks]]\nfile = "shell.py"\n'
+        f'question = "Which?"\nfactor = "nothing"\n{arms}\n[[benchmarks]]\nfile = "shell.py"\n'
         f"script = '''{script}'''\n{more}\n[plan]\nseed = 1\n{plan}\n"
     )
     return path

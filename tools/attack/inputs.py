@@ -21,7 +21,7 @@ ALL_MEMORY = {resource.RLIMIT_AS: 6 << 30}
 """What no input may use up; without it, a fault would take the whole machine along."""
 
 HEAD = (
-    'question = "Which?"\nfactor = "env"\n[arms.a]\n[arms.b]\n[[benchmarks]]\nfile = "shell.py"\n'
+    'question = "Which?"\nfactor = "nothing"\n[arms.a]\n[arms.b]\n[[benchmarks]]\nfile = "shell.py"\n'
 )
 
 
@@ -48,7 +48,7 @@ def _toml_texts(arena: Arena) -> dict[str, bytes]:
         "ESC in mpi": HEAD.replace("[arms.b]", '[arms.b]\nmpi = "\\u001b[31m/mpi"'),
         "ESC in a parameter": f'{HEAD}script = "echo \\u001b[31m 2 end"\n',
         "ESC in a label": f'{HEAD}label = "\\u001b[31mx"\n',
-        "ESC in the factor": HEAD.replace('"env"', '"\\u001b[31mx"'),
+        "ESC in the factor": HEAD.replace('"nothing"', '"\\u001b[31mx"'),
         "huge budget": f'{HEAD}[plan]\nbudget = "{"9" * 400} s"\n',
         "infinite margin": f"{HEAD}[plan]\nmargin = inf\n",
         "NaN margin": f"{HEAD}[plan]\nmargin = nan\n",
