@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.errors import ParibusError, StudyError
+from paribus.errors import ParibusError, StoreError, StudyError
+from paribus.plan import read_plan
 from paribus.study.load import load_study
 
 GOOD = """
@@ -72,7 +74,8 @@ def test_a_whole_study(tmp_path: Path) -> None:
         ('timeout = "2 min"', "timeout = 2", ["benchmarks[0].timeout = 2", "no unit"]),
         ('margin = "3 %"', "margin = 3", ["plan.margin = 3", "2 %"]),
         ("blocks = 12", "blocks = 7", ["plan.blocks = 7", "from 8"]),
-        ("blocks = 12", "blocks = 1000000", ["plan.blocks", "2,000,000 launches", "60 is usual"]),
+        ("blocks = 12", "blocks = 1", ["plan.blocks", "from 8 to 1000"]),
+        ("blocks = 12", "blocks = 1001", ["plan.blocks", "from 8 to 1000"]),
         ("seed = 5", "seed = -5", ["plan.seed = -5"]),
         ("seed = 5", "bind = 'socket'", ["plan.bind = 'socket'", '"core"']),
         ("seed = 5", "confidence = 0.5", ["plan.confidence", "0.95"]),
@@ -155,6 +158,44 @@ def test_every_study_that_ships_loads() -> None:
     for path in studies.values():
         assert load_study(path).question.endswith("?")
         assert sum(1 for line in path.read_text().splitlines() if line.strip()) <= 30
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (GOOD.encode("utf-16"), "is text in UTF-16; save it as UTF-8"),
+        (b"\x7fELF\0\0\xd0", "is a binary file, not text"),
+        (GOOD.encode().replace(b"factor", b"\xe9", 1), "is not UTF-8 (at line 3)"),
+    ],
+)
+def test_a_file_that_is_no_text_says_what_it_is(tmp_path: Path, data: bytes, told: str) -> None:
+    path = tmp_path / "study.toml"
+    path.write_bytes(data)
+    with pytest.raises(StudyError) as refused:
+        load_study(path)
+    assert told in str(refused.value)
+
+
+def test_a_byte_order_mark_is_no_problem(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
+    assert load_study(path) == load(tmp_path, GOOD)
+
+
+def test_directories_and_files_that_were_mixed_up(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text("{}")
+    with pytest.raises(StudyError, match="this is a study directory: `paribus report"):
+        load_study(tmp_path)
+    (tmp_path / "study.toml").write_text(GOOD)
+    with pytest.raises(StoreError, match="is a file, not a study directory"):
+        read_plan(tmp_path / "study.toml")
+
+
+def test_a_container_given_as_a_word(tmp_path: Path) -> None:
+    text = re.sub(r"(?m)^container = .*$", 'container = "docker"', GOOD)
+    assert text != GOOD
+    with pytest.raises(StudyError, match='the engines are "namespace"'):
+        load(tmp_path, text)
 
 
 def test_all_problems_of_a_file_are_reported_at_once(tmp_path: Path) -> None:

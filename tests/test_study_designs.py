@@ -68,7 +68,8 @@ def write(folder: Path, scripts: dict[str, str], *, arms: str = TWINS, plan: str
     path = folder / "study.toml"
     factor = "nothing" if arms == TWINS else "env"
     path.write_text(
-        f'question = "Which?"\nfactor = "{factor}"\n{arms}\n{benchmarks}\n[plan]\nseed = 3\n{plan}\n'
+        f'question = "Which?"\nfactor = "{factor}"\n{arms}\n{benchmarks}\n'
+        f"[plan]\nseed = 3\n{plan}\n"
     )
     return path
 

@@ -7,6 +7,7 @@ compare/reading.py, tables in tables/files.py.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import re
@@ -106,10 +107,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
     Raises OSError as `read_bounded`, and ValueError with the cause, to stand after the file's name.
     """
-    try:
-        text = read_bounded(path, MOST_TEXT, what).decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"is not TOML: {error}") from None
+    text = _decoded(read_bounded(path, MOST_TEXT, what))
     if deep := _DEEP.search(text):
         line = text.count("\n", 0, deep.start()) + 1
         raise ValueError(f"has a key of more than {MOST_DEPTH} parts (at line {line})")
@@ -123,6 +121,22 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
         raise ValueError("is not TOML: a whole number does not fit 64 bits") from None
     _check(table)
     return table
+
+
+def _decoded(data: bytes) -> str:
+    """Return the text of a file in UTF-8; raises ValueError with what it is instead."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ValueError("is text in UTF-16; save it as UTF-8")
+    try:
+        text = data.decode("utf-8-sig")  # some editors begin a file with a byte order mark
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        if b"\0" in data:
+            raise ValueError("is a binary file, not text") from None
+        raise ValueError(f"is not UTF-8 (at line {line}); save it as UTF-8") from None
+    if "\0" in text:
+        raise ValueError("is a binary file, not text")
+    return text
 
 
 _TOO_DEEP = f"is nested more than {MOST_DEPTH} levels deep"

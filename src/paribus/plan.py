@@ -220,6 +220,12 @@ def read_plan(directory: Path) -> Plan:
     path = directory / "plan.json"
     try:
         table = json.loads(read_bounded(path, MOST_BYTES, "a plan"))
+    except NotADirectoryError:
+        raise StoreError(
+            "is a file, not a study directory",
+            place=str(directory),
+            fix="give the directory that `paribus run` made (its --out)",
+        ) from None
     except FileNotFoundError:
         raise StoreError(
             "is not a study directory: it has no plan.json",

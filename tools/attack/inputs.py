@@ -21,7 +21,8 @@ ALL_MEMORY = {resource.RLIMIT_AS: 6 << 30}
 """What no input may use up; without it, a fault would take the whole machine along."""
 
 HEAD = (
-    'question = "Which?"\nfactor = "nothing"\n[arms.a]\n[arms.b]\n[[benchmarks]]\nfile = "shell.py"\n'
+    'question = "Which?"\nfactor = "nothing"\n[arms.a]\n[arms.b]\n'
+    '[[benchmarks]]\nfile = "shell.py"\n'
 )
 
 

@@ -20,7 +20,7 @@ from paribus.fields import Place
 from paribus.inputs import read_toml
 from paribus.model import Arm, Container, Selection, Settings, Study
 from paribus.platform import containers
-from paribus.stats.looks import schedule
+from paribus.stats.looks import LONGER, schedule
 from paribus.units import parse_seconds, parse_share
 
 T = TypeVar("T")
@@ -59,11 +59,13 @@ def load_study(path: Path, tell: Callable[[str], None] | None = None) -> Study:
     try:
         table = read_toml(path, "a study file")
     except OSError as error:
-        raise StudyError(
-            f"cannot be read: {error.strerror}",
-            place=file,
-            fix="give the path of a study file; `paribus list --studies` shows those that ship",
-        ) from error
+        fix = "give the path of a study file; `paribus list --studies` shows those that ship"
+        if (path / "plan.json").exists():
+            fix = (
+                f"this is a study directory: `paribus report {file}` shows it, and `paribus run"
+                f" STUDY --out {file} --resume` continues it"
+            )
+        raise StudyError(f"cannot be read: {error.strerror}", place=file, fix=fix) from error
     except ValueError as error:
         raise StudyError(str(error), place=file, fix="fix that line") from error
     top = Place(file, "", table, [])
@@ -163,7 +165,11 @@ def _refuse_secrets(place: Place, env: Mapping[str, str]) -> None:
 
 
 def _container(arm: Place) -> Container:
-    place = arm.within(f"{arm.path}.container", arm.table["container"])
+    table = arm.table["container"]
+    if isinstance(table, str):
+        fix = 'write it as a table: container = { engine = "podman" }; the engines are "namespace"'
+        arm.refuse("container", table, "is not a table", f'{fix} (built in) and "podman"')
+    place = arm.within(f"{arm.path}.container", table)
     place.only(_CONTAINER_KEYS)
     return Container(
         engine=place.need("engine", fields.one_of("namespace", "podman"), 'engine = "namespace"'),
@@ -251,7 +257,7 @@ def _settings(top: Place) -> Settings:
     return Settings(
         margin=place.read("margin", parse_share, None),
         confidence=place.read("confidence", fields.confidence, 0.95),
-        blocks=place.read("blocks", fields.whole(8, 100_000_000), 60),
+        blocks=place.read("blocks", fields.whole(8, LONGER[-1]), 60),
         budget_s=place.read("budget", parse_seconds, None),
         seed=place.read("seed", fields.whole(0, 2**63 - 1), None),
         bind=place.read("bind", fields.one_of("core", "none"), "core"),
