@@ -94,8 +94,8 @@ def test_a_table_in_blocks_gets_the_report_of_a_study(tmp_path: Path) -> None:
     assert "Factor: network" in done.stdout
     flat = " ".join(done.stdout.split())
     assert "Numbers from t.csv: the arms paired by block; one look." in flat
-    assert "The order within blocks is not known to be random" in flat
-    assert "whether the number of blocks was fixed beforehand" in flat
+    assert "Whether the order within blocks was randomised is unknown" in flat
+    assert "whether the number of blocks was fixed in advance" in flat
     assert "failure" not in done.stdout, "of failures a table tells nothing"
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"verdict.json", "report.html", "cases.csv", "launches.csv"}
@@ -315,8 +315,8 @@ def test_an_effect_of_the_arm_is_not_said_to_be_one_of_the_order(tmp_path: Path)
     (told,) = of_order(judged(tmp_path, slower_after, reference="host"))
     assert told.figures["ratio"] == pytest.approx(1.03, abs=0.006)
     assert told.figures["bias"] == pytest.approx(-0.018, abs=0.008)
-    assert "of host and bridged, the one launched after the other gives 1.03" in told.text
-    assert "bridged came first in 12 of 16 blocks, which moves the ratio by -" in told.text
+    assert "a launch of host or bridged that follows the other in its block gives 1.03" in told.text
+    assert "bridged ran first in 12 of 16 blocks, which moves the ratio by -" in told.text
 
 
 def test_an_effect_of_the_order_is_sought_for_every_arm(tmp_path: Path) -> None:

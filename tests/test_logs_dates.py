@@ -114,6 +114,6 @@ def test_logs_of_which_some_have_no_date_are_ordered_by_one_clock(tmp_path: Path
     os.utime(undated, (status.st_mtime, status.st_mtime))
     logs = read(tmp_path)
     assert logs.kinds[0].why == (
-        "neighbours in time, by the times of their files: not all of them carry a date"
+        "neighbours in time, by the times of their files: not all of them have a date"
     )
     assert order(logs) == TRUE
