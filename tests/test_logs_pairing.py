@@ -277,7 +277,7 @@ def test_dates_in_the_logs_win_over_the_times_of_files(tmp_path: Path) -> None:
             at = float(facts["log.started"])
             logs.append(Log(arm, f"{arm}{i}", tmp_path / "x", at, True, True, reading))
     found = judge_logs(pair_logs(("a", "b"), logs, ()), Answers())
-    assert "by the dates that the logs carry" in found.design
+    assert "by the dates in the logs" in found.design
     assert words_of(found) == {"osu_latency": "slower"}
 
 
@@ -295,7 +295,7 @@ def test_logs_with_dates_are_paired_by_them_whatever_the_files_say(tmp_path: Pat
     (kind,) = logs.kinds
     assert (kind.pairing, len(kind.logs)) == ("time", 20)
     found = judge_logs(logs, Answers())
-    assert "neighbours in time, by the dates that the logs carry" in found.design
+    assert "neighbours in time, by the dates in the logs" in found.design
     assert "a ran first in 6 blocks, b in 4" in found.design
 
 

@@ -259,7 +259,7 @@ def _print_notes(judgement: Judgement, console: Console) -> None:
         return
     heading(console, "About the data")
     for note in notes[:MOST_NOTES]:
-        said = wording.notice_text(note)
+        said = note.text
         line(console, said, indent=2, hang=2, name=note.name, most=2)
     if len(notes) > MOST_NOTES:
         item(console, f"{len(notes) - MOST_NOTES} more in the HTML report", style="dim")

@@ -26,7 +26,7 @@ PAIRED: Mapping[str, str] = {
 _UNTIMED: Mapping[Untimed, str] = {
     Untimed.NOT_ALL_DATED: "not all of them have a date",
     Untimed.ONE_DATE: "they all have the same date",
-    Untimed.ZONES_MIXED: "some of their dates are in UTC, some in an unnamed local time",
+    Untimed.ZONES_MIXED: "some of their dates are in UTC, some in a local time that is not named",
     Untimed.DATES_JUMP: (
         "their dates jump by {hours:g} h against those times (another time zone, or a changed"
         " clock)"
