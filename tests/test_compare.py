@@ -248,10 +248,9 @@ def test_three_arms_share_the_error_and_need_a_block_more(tmp_path: Path) -> Non
         third = [{**row, "arm": "third"} for row in two if row["arm"] != two[0]["arm"]]
         found = judged(tmp_path, two + third)
         assert words_of(found) == [word, word]
-        told = [n.text for n in found.notices if n.name == "too few blocks"]
-        assert told == (
-            ["ping has 6 blocks; an interval at 97.5 % takes 7 or more."] if blocks == 6 else []
-        )
+        said = [n.text for n in found.notices if n.name == "too few blocks"]
+        few = "ping has 6 blocks; an interval at 97.5 % confidence needs 7 or more."
+        assert said == [few] * (blocks == 6)
 
 
 def test_one_launch_each_allows_no_claim(tmp_path: Path) -> None:
@@ -291,7 +290,7 @@ def test_launches_in_turns_are_paired_by_their_times(tmp_path: Path) -> None:
     found = judged(tmp_path, in_time("ABBABAAB" * 3, drift=0.01))
     assert words_of(found) == ["slower"]
     assert "about 1 min 40 s apart" in found.design
-    assert "host 6 and bridged 6" in found.design
+    assert "host ran first in 6 blocks, bridged in 6" in found.design
     assert len(found.points) == 24
     assert (found.started, found.wall_s) == (None, 2300.0)
     assert not {"order unknown", "order fixed"} & names_of(found)
