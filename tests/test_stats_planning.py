@@ -237,7 +237,7 @@ def test_advice_from_a_pilot():
     assert advice.sd_within == pytest.approx(0.05, rel=0.02)
     assert advice.sd_between == pytest.approx(0.02, rel=0.1)
     assert advice.n == pytest.approx(math.sqrt(6000) * 2.5, rel=0.12)
-    assert "samples scatter by 5 %; launches scatter by 2 %" in advice.reason
+    assert "samples scatter by 5 %; launches by 2 %" in advice.reason
 
 
 def test_advice_does_not_take_the_scatter_of_few_samples_for_that_of_launches():
