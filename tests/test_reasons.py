@@ -247,6 +247,9 @@ def test_every_notice_is_documented_and_in_the_schema() -> None:
     names = schema["$defs"]["notice"]["properties"]["name"]["enum"]
     assert names == [name.value for name in NoticeName]
     assert {*notices.TEXTS} == {*NoticeName}
+    table = (ROOT / "docs" / "report.md").read_text().partition("### Figures of notices")[2]
+    rows = re.findall(r"^\| ([^|`]+) \|", table.partition("\n## ")[0], re.M)
+    assert sorted(", ".join(rows[1:]).split(", ")) == sorted(name.value for name in NoticeName)
 
 
 MAKERS = [p for p in WATCHED if "Notice(" in p.read_text() and "words" not in p.parts]
