@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from paribus.judgement import (
     Comparison,
@@ -20,7 +21,7 @@ from paribus.judgement import (
     Word,
 )
 from paribus.model import Arm, Case, Container, Endpoint, Metric, Selection, Settings, State, Study
-from paribus.reasons import Reason
+from paribus.reasons import NoticeName, Reason
 
 LATENCY = Metric("latency", "us", "lower", margin=0.02, small_us=2.0)
 BANDWIDTH = Metric("bandwidth", "MB/s", "higher")
@@ -67,6 +68,34 @@ def invented(
 ) -> Verdict:
     """Return a verdict of `word` that gives `said` as its reason."""
     return Invented(word, CODES[word], final, blocks_needed, size_known, said=said)
+
+
+@dataclass(frozen=True, slots=True)
+class InventedNotice(Notice):
+    """A notice with texts of the test's own, not made of its figures."""
+
+    said: str = ""
+    help: str = ""
+
+    @property
+    def text(self) -> str:
+        return self.said
+
+    @property
+    def fix(self) -> str:
+        return self.help
+
+
+def invented_notice(
+    name: NoticeName,
+    level: Literal["warning", "note"],
+    said: str,
+    benchmarks: tuple[str, ...] = (),
+    fix: str = "",
+    figures: Mapping[str, Any] | None = None,
+) -> Notice:
+    """Return a notice that says `said`."""
+    return InventedNotice(name, level, benchmarks, figures or {}, said=said, help=fix)
 
 
 def verdict(low: float, high: float, metric: Metric, margin: float, blocks: int) -> Verdict:
@@ -281,20 +310,19 @@ def two_arms() -> Judgement:
         },
         117,
         (
-            Notice(
-                "two states", "warning",
+            invented_notice(
+                NoticeName.TWO_STATES, "warning",
                 "allreduce: launches fall into two groups 25 % apart; the machine changed its "
                 "state.", ("allreduce",),
             ),
-            Notice(
-                "drift", "note",
-                "launches of the same arm resemble their neighbours (rank autocorrelation 0.61); "
-                "pairs cancel it.", ("latency",), "",
+            invented_notice(
+                NoticeName.DRIFT, "note",
+                "latency: launches of the same arm resemble their neighbours (rank autocorrelation "
+                "0.61); pairs cancel it.", ("latency",), "",
                 {"autocorrelation": 0.61, "lags": [(1, 0.011), (2, 0.013), (4, 0.017)]},
-                names_benchmarks=False,
             ),
-            Notice(
-                "order effect", "note",
+            invented_notice(
+                NoticeName.ORDER_EFFECT, "note",
                 "the second launch of a block took 0.8 % longer than the first in bandwidth.",
                 ("bandwidth",), "The order is balanced, so the ratio stands.",
             ),

@@ -14,6 +14,7 @@ from judgement_pieces import (
     beside,
     finding,
     invented,
+    invented_notice,
     layer,
     points,
     study,
@@ -32,6 +33,7 @@ from paribus.judgement import (
     Word,
 )
 from paribus.model import Arm, Case, Selection, Settings, State, Study
+from paribus.reasons import NoticeName
 
 
 def three_arms() -> Judgement:
@@ -248,21 +250,20 @@ def sessions() -> Judgement:
         layers=(),
         endpoints=(median, *tail[1:]),
         notices=(
-            Notice(
-                "few switches", "warning",
+            invented_notice(
+                NoticeName.ONE_INSTALLATION_EACH, "warning",
                 "the factor was switched 4 times per direction: one installation each, not "
                 "attributable to the factor.", (), "Add pairs of sessions.",
             ),
             *(
-                Notice(
-                    f"finding {n}", "note",
-                    "something about the data that takes a rather long sentence to be told, longer "
+                invented_notice(
+                    name, "note",
+                    "latency: something about the data that takes a rather long sentence, longer "
                     "than two lines of a narrow terminal, because it names every case of the "
                     "benchmark by its size in bytes: 8, 32, 128, 512, 2048, 8192 and so on.",
                     ("latency",),
-                    names_benchmarks=False,
                 )
-                for n in range(11)
+                for name in list(NoticeName)[:11]
             ),
         ),
         design="Randomised pairs of sessions; the median of a session is what counts.",
@@ -288,9 +289,10 @@ def imported() -> Judgement:
         "", "", "no verdict for new in latency.", True,
         (bare(latency),), tuple(bare(c) for c in latencies), (), (), (), {}, 0,
         (
-            Notice(
-                "unpaired", "warning", "The table has no column block or time: the order of the "
-                "measurements is unknown.", (), "Add a column block.",
+            invented_notice(
+                NoticeName.ORDER_UNKNOWN, "warning",
+                "The table has no column block or time: the order of the measurements is unknown.",
+                (), "Add a column block.",
             ),
         ),
         design="Unpaired values of unknown order; nothing was randomised.",
@@ -327,8 +329,12 @@ def hostile() -> Judgement:
         differences=(Difference(HOSTILE, arms[1].name, HOSTILE, HOSTILE, "unexplained"),),
         facts={arms[0].name: {HOSTILE: HOSTILE}, arms[1].name: {HOSTILE: [HOSTILE]}},
         notices=(
-            Notice("two states" + HOSTILE, "warning", HOSTILE, (HOSTILE,), HOSTILE),
-            Notice("drift", "note", HOSTILE, (HOSTILE,), HOSTILE, {HOSTILE: [(1, 0.1)]}),
+            Notice(
+                NoticeName.CHANGED_FACTS, "warning", (HOSTILE,), {"arm": "a", "keys": [HOSTILE]}
+            ),
+            invented_notice(
+                NoticeName.DRIFT, "note", HOSTILE, (HOSTILE,), HOSTILE, {HOSTILE: [(1, 0.1)]}
+            ),
         ),
         layers=(layer(HOSTILE, arms[1].name, 1.2),),
         endpoints=(replace(head, metric=replace(metric, endpoint="p99")),),

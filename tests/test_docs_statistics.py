@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 from pathlib import Path
@@ -109,24 +108,6 @@ def test_constants_that_are_words() -> None:
     assert "max(10.0, 20 * max(first.values()))" in source
     assert "20 times the slowest warm-up launch and at least 10 s" in PLAIN
     assert "> REDO_MOST * number" in source
-
-
-def test_every_notice_is_on_the_page() -> None:
-    names = set()
-    for module in (
-        "judge/notices",
-        "judge/sessions",
-        "judge/coarse",
-        "judge/salvaged",
-        "compare/provenance",
-    ):
-        source = ROOT / "src" / "paribus" / f"{module}.py"
-        for node in ast.walk(ast.parse(source.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Notice":
-                names.add(ast.literal_eval(node.args[0]))
-    assert len(names) >= 20
-    assert {name for name in names if f"**{name}**" not in PLAIN} == set()
-    assert "**Too coarse**" in PLAIN  # coarse.py withholds and has no notice
 
 
 def test_every_verdict_is_on_the_page() -> None:

@@ -12,17 +12,17 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "paribus"
 
-LATER = ("judge", "compare", "stats", "tables")
+LATER = ("tables",)
 """Rooms whose sentences are not cleaned yet; this list may only shrink."""
 
 PAGES = (
     *(ROOT / "docs" / f"{name}.md" for name in ("audit", "commands", "doctor", "report")),
-    *(ROOT / "docs" / f"{name}.md" for name in ("statistics", "study-file", "vocabulary")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("compare", "statistics", "study-file")),
+    ROOT / "docs" / "vocabulary.md",
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "dev")),
     *(SOURCE / "doctor").glob("*.toml"),
     *(ROOT / "studies").glob("*.toml"),
 )
-"""docs/compare.md prints sentences of the rooms above, and waits for them."""
 
 WORDS = (
     r"\btold\b",
@@ -40,8 +40,8 @@ WORDS = (
 )
 """Phrases that engineers stumble over, each with a plain one: "not given", "rerun", "3.21x"."""
 
-ALLOWED = ("twelve ways to tell the masses", "**blocks done again**")
-"""A title of a paper, and the name of a notice in judge/."""
+ALLOWED = ("twelve ways to tell the masses",)
+"""A title of a paper."""
 
 COUNTED = re.compile(r" (ranks|launches|blocks|cores|lines|cases|sessions|threads|more blocks)\b")
 """What follows a number is made by units.count, or "1 ranks" is printed."""
@@ -58,6 +58,7 @@ NEVER_ONE = (
     "others used {} cores",
     "would need up to {} launches",
     "{} values at {} cases",
+    "has more than {} blocks of one benchmark",
 )
 """Sentences whose number is never 1, has decimals, or is a list."""
 

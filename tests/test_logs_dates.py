@@ -48,7 +48,7 @@ TRUE = "baab" * 5
 
 def test_dates_of_one_zone_are_right_whatever_the_zone(tmp_path: Path) -> None:
     logs = imb(tmp_path, lambda true, _: true - 5.5 * 3600)
-    assert logs.kinds[0].why == "neighbours in time, by the dates that the logs carry"
+    assert logs.kinds[0].why == "neighbours in time, by the dates in the logs"
     assert order(logs) == TRUE
 
 
@@ -58,7 +58,7 @@ def test_the_night_in_which_the_clock_is_set_back(tmp_path: Path) -> None:
     logs = imb(tmp_path, lambda true, _: true + (7200 if true < change else 3600))
     assert logs.kinds[0].why == (
         "neighbours in time, by the times of their files: their dates jump by 1 h against those"
-        " times (another time zone, or a clock that was changed)"
+        " times (another time zone, or a changed clock)"
     )
     assert order(logs) == TRUE
 
@@ -71,12 +71,12 @@ def test_arms_in_two_time_zones(tmp_path: Path) -> None:
 
 def test_files_that_were_copied_do_not_speak_against_the_dates(tmp_path: Path) -> None:
     logs = imb(tmp_path, lambda true, _: true, written=False)
-    assert logs.kinds[0].why == "neighbours in time, by the dates that the logs carry"
+    assert logs.kinds[0].why == "neighbours in time, by the dates in the logs"
     later = datetime(2026, 11, 1, tzinfo=UTC).timestamp()
     for n, path in enumerate(sorted(tmp_path.rglob("*.log"))):
         os.utime(path, (later + 7 * n, later + 7 * n))
     logs = read(tmp_path)
-    assert logs.kinds[0].why == "neighbours in time, by the dates that the logs carry"
+    assert logs.kinds[0].why == "neighbours in time, by the dates in the logs"
     assert order(logs) == TRUE
 
 
@@ -89,7 +89,7 @@ def test_utc_and_a_local_time_are_not_mixed(tmp_path: Path) -> None:
     assert "some of their dates are in UTC, some in a local time" in found.kinds[0].why
     assert order(found) == TRUE
     every = pair_logs(arms, [replace(log, zoned=True) for log in logs], unread)
-    assert every.kinds[0].why == "neighbours in time, by the dates that the logs carry"
+    assert every.kinds[0].why == "neighbours in time, by the dates in the logs"
 
 
 def test_which_dates_name_their_zone() -> None:
@@ -114,6 +114,6 @@ def test_logs_of_which_some_have_no_date_are_ordered_by_one_clock(tmp_path: Path
     os.utime(undated, (status.st_mtime, status.st_mtime))
     logs = read(tmp_path)
     assert logs.kinds[0].why == (
-        "neighbours in time, by the times of their files: not all of them carry a date"
+        "neighbours in time, by the times of their files: not all of them have a date"
     )
     assert order(logs) == TRUE

@@ -110,7 +110,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: Path) -> No
     found = judge_logs(read(a, b), Answers())
     (told,) = (notice.text for notice in found.notices if notice.name == "not read")
     assert "b/notes2.txt, b/notes.txt are not the output of a known tool" in told
-    assert "b/fail.log is of a launch that failed: 'This test requires exactly two" in told
+    assert "b/fail.log is from a failed launch: 'This test requires exactly two" in told
     assert words_of(found) == {"osu_latency": "withheld"}
     assert found.headlines[0].comparison is not None
     assert found.headlines[0].comparison.ratio == pytest.approx(1.1, rel=0.01)
@@ -157,7 +157,7 @@ def test_the_wiring_of_gpus_among_the_logs_is_told(tmp_path: Path) -> None:
         write(tmp_path / arm, {"x.log": osu(), "topo.txt": text})
     (tmp_path / "b" / "cut.txt").write_text("\n".join(text.splitlines()[:3]))
     said = text_of(judged(tmp_path / "a", tmp_path / "b"), "not read")
-    wiring = "is no benchmark but the wiring of 4 GPUs (nvidia-smi topo -m; pairs by link: "
+    wiring = "is not a benchmark: the wiring of 4 GPUs (nvidia-smi topo -m; pairs by link: "
     assert f"a/topo.txt {wiring}2 NODE, 2 PIX, 6 SYS)" in said
     assert f"b/topo.txt {wiring}6 PIX, 4 PXB)" in said
     assert "b/cut.txt is a damaged output of nvidia-smi topo -m: " in said

@@ -58,7 +58,7 @@ def test_file_times_in_turns_pair_neighbours(tmp_path: Path) -> None:
     found = judged(*in_turns(tmp_path, 1.1))
     assert words_of(found) == {"osu_latency": "slower"}
     assert "paired: neighbours in time, by the times of their files" in found.design
-    assert "Came first in blocks: a " in found.design
+    assert "one look. a ran first in " in found.design
     assert len(found.points) == 24
     assert found.started == 1.7e9
     assert "stopping not planned" in names_of(found)
@@ -114,9 +114,9 @@ def test_a_way_of_pairing_that_was_asked_for_in_vain_is_named(tmp_path: Path) ->
     copied = "the files were copied, or their times are too coarse"
     uneven = "not paired: the arms have different numbers of logs"
     designs = {
-        "name": f"{uneven}, and few have a namesake in every arm to be paired by name, and ",
+        "name": f"{uneven}, and few logs have the same name in every arm, and ",
         "order": f"{uneven} to be paired in order, and {copied}.",
-        "time": f"ordered in time, as asked for, though {copied}.",
+        "time": f"ordered in time, as requested, though {copied}.",
     }
     for asked, told in designs.items():
         found = judged(a, b, pair=asked)
@@ -125,7 +125,7 @@ def test_a_way_of_pairing_that_was_asked_for_in_vain_is_named(tmp_path: Path) ->
         assert reason.startswith("it is unknown which logs are close in time")
     a, b = in_turns(tmp_path / "timed", 1.1)
     assert (
-        "neighbours in time, by the times of their files: few have a namesake in every arm"
+        "neighbours in time, by the times of their files: few logs have the same name in every arm"
         in judged(a, b, pair="name").design
     )
 
@@ -139,7 +139,7 @@ def test_arms_measured_one_after_the_other_are_said_to_be_though_names_pair_them
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
     told = [notice.text for notice in found.notices if notice.name == "one arm after the other"]
     assert len(told) == 1
-    assert "all logs of a were made before those of b" in told[0]
+    assert "all logs of a are older than those of b" in told[0]
     write(tmp_path / "c", b, times=[1.7e9 + 60 + 600 * i for i in range(8)])
     found = judged(tmp_path / "a", tmp_path / "c", pair="name")
     assert "one arm after the other" not in {notice.name for notice in found.notices}
@@ -167,7 +167,7 @@ def test_dates_in_logs_say_which_arm_was_measured_first_though_files_were_copied
         write(tmp_path / arm, texts)
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
     said = text_of(found, "one arm after the other")
-    assert "by the dates in them (if of one time zone) all logs of a were made before" in said
+    assert "by the dates in them (if of one time zone) all logs of a are older than" in said
     reason = judged(tmp_path / "a", tmp_path / "b").headlines[0].verdict.reason
     assert "if the dates are of two time zones, `--pair name` ignores them" in reason
     undated = tmp_path / "b" / "run4.log"
@@ -180,7 +180,7 @@ def test_dates_in_logs_say_which_arm_was_measured_first_though_files_were_copied
             os.utime(tmp_path / arm / f"run{i}.log", (at, at))
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
     said = text_of(found, "one arm after the other")
-    assert "by the times of their files all logs of a were made before those of b" in said
+    assert "by the times of their files all logs of a are older than those of b" in said
 
 
 def test_copied_files_are_paired_by_name_with_a_warning(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_unlike_numbers_without_times_have_a_ratio_only(tmp_path: Path) -> None:
     found = judged(a, write(tmp_path / "b", many(1.5, count=4, name="slurm-{}.out")))
     (head,) = found.headlines
     assert "not paired: the arms have different numbers of logs" in found.design
-    assert "as far as the logs tell" in found.design
+    assert "as far as the logs show" in found.design
     assert head.verdict.word is Word.WITHHELD
     assert head.comparison is not None
     assert head.comparison.ratio == pytest.approx(1.5, rel=0.02)
@@ -277,7 +277,7 @@ def test_dates_in_the_logs_win_over_the_times_of_files(tmp_path: Path) -> None:
             at = float(facts["log.started"])
             logs.append(Log(arm, f"{arm}{i}", tmp_path / "x", at, True, True, reading))
     found = judge_logs(pair_logs(("a", "b"), logs, ()), Answers())
-    assert "by the dates that the logs carry" in found.design
+    assert "by the dates in the logs" in found.design
     assert words_of(found) == {"osu_latency": "slower"}
 
 
@@ -295,8 +295,8 @@ def test_logs_with_dates_are_paired_by_them_whatever_the_files_say(tmp_path: Pat
     (kind,) = logs.kinds
     assert (kind.pairing, len(kind.logs)) == ("time", 20)
     found = judge_logs(logs, Answers())
-    assert "neighbours in time, by the dates that the logs carry" in found.design
-    assert "Came first in blocks: a 6 and b 4" in found.design
+    assert "neighbours in time, by the dates in the logs" in found.design
+    assert "a ran first in 6 blocks, b in 4" in found.design
 
 
 @pytest.mark.parametrize(

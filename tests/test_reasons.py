@@ -12,8 +12,9 @@ import pytest
 from paribus.compare.imported import Answers, judge_table
 from paribus.errors import ParseError
 from paribus.readers.known import readers
-from paribus.reasons import Reason
+from paribus.reasons import NoticeName, Reason
 from paribus.tables.files import read_tables
+from paribus.words import notices
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "paribus"
@@ -104,7 +105,6 @@ ALLOWED = {
     ("audit/classes.py", "pattern.endswith('.')"),
     ("audit/gate.py", "name.rpartition('_')"),
     ("audit/gate.py", "name.rpartition('_')[2].replace('ghz', 'GHz')"),
-    ("compare/comparable.py", "', ' in one"),
     ("compare/comparable.py", "key.rpartition('.')"),
     ("compare/comparable.py", "key.rpartition('.')[2].removesuffix('s')"),
     ("compare/comparable.py", "key.startswith(WORK)"),
@@ -121,6 +121,7 @@ ALLOWED = {
     ("report/figures.py", "re.sub('[^A-Za-z0-9]+', '-', label)"),
     ("report/figures.py", "re.sub('[^A-Za-z0-9]+', '-', label).strip('-')"),
     ("stats/probes.py", "key.rpartition('.')"),
+    ("words/notices_of_logs.py", "', ' in one"),
     # Values: of facts, of options, and the digits of printed figures.
     ("audit/accepted.py", "key.endswith('.')"),
     ("audit/accepted.py", "option.partition('=')"),
@@ -185,6 +186,7 @@ ALLOWED = {
     ),
     ("stats/family.py", "np.partition(smallest, place)"),
     ("stats/order.py", "differences.partition(sorted({k, last // 2, last - last // 2, last - k}))"),
+    ("words/notices.py", "'launches' not in figures"),
     ("words/verdicts.py", "'needed' in figures"),
     ("study/load.py", "'container' in place.table"),
     ("study/load.py", "'file' in place.table"),
@@ -233,6 +235,60 @@ def test_every_code_is_documented_and_in_the_schema() -> None:
     assert rows[: len(codes)] == codes
     assert verdict["properties"]["code"]["enum"] == codes
     assert {"code", "reason", "figures"} <= {*verdict["required"]}
+
+
+def test_every_notice_is_documented_and_in_the_schema() -> None:
+    pages = " ".join(
+        " ".join((ROOT / "docs" / f"{name}.md").read_text().split())
+        for name in ("statistics", "compare")
+    )
+    assert {name.value for name in NoticeName if f"**{name.value}**" not in pages} == set()
+    schema = json.loads((ROOT / "docs" / "verdict-schema.json").read_text())
+    names = schema["$defs"]["notice"]["properties"]["name"]["enum"]
+    assert names == [name.value for name in NoticeName]
+    assert {*notices.TEXTS} == {*NoticeName}
+    table = (ROOT / "docs" / "report.md").read_text().partition("### Figures of notices")[2]
+    rows = re.findall(r"^\| ([^|`]+) \|", table.partition("\n## ")[0], re.M)
+    assert sorted(", ".join(rows[1:]).split(", ")) == sorted(name.value for name in NoticeName)
+
+
+MAKERS = [p for p in WATCHED if "Notice(" in p.read_text() and "words" not in p.parts]
+
+
+def sentences(source: str) -> list[str]:
+    """Return the texts of more than three words, docstrings and errors aside."""
+    tree = ast.parse(source)
+    aside = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Raise)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        for inner in ast.walk(node)
+    }
+    return [
+        ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if id(node) not in aside and len(node.value.split()) > 3
+    ]
+
+
+def test_a_sentence_in_code_is_seen() -> None:
+    assert sentences('"""A docstring of some words."""\nf(f"{n} of the launches failed here")')
+    assert not sentences('"""A docstring of some words."""\nf("one arm only")')
+
+
+def test_a_notice_is_made_of_a_name_and_figures() -> None:
+    """What it says is made in words/."""
+    assert len(MAKERS) >= 6
+    for path in MAKERS:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Notice":
+                name = ast.unparse(node.args[0])
+                assert name == "name" or name in {f"NoticeName.{n.name}" for n in NoticeName}
+                assert {k.arg for k in node.keywords} <= {"figures"}
+        if path.name != "beside.py":  # it says what published figures alone are
+            assert sentences(path.read_text()) == []
 
 
 @pytest.mark.parametrize("tool", ["osu_latency", "imb_pingpong", "lammps"])

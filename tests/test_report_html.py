@@ -213,7 +213,7 @@ def test_what_withholds_a_verdict_is_shown_and_what_is_explained_is_folded(
 def test_many_notes_are_folded(cache: Path, tmp_path: Path) -> None:
     parsed(judgements.sessions(), cache, tmp_path)
     raw = (tmp_path / "report.html").read_text()
-    assert "<summary>11 notes: finding 0" in raw
+    assert "<summary>11 notes: two states, state probe" in raw
     parsed(judgements.two_arms(), cache, tmp_path)
     assert "notes:" not in (tmp_path / "report.html").read_text().partition("figures")[0]
 

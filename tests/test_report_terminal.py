@@ -16,7 +16,7 @@ from rich.console import Console
 
 import judgements
 from judgement_pieces import invented
-from paribus.judgement import Comparison, Difference, Finding, Judgement, Notice, Word
+from paribus.judgement import Comparison, Difference, Finding, Judgement, Word
 from paribus.report import advice, axes, sentences, unequal, wording
 from paribus.report.ranking import place_text, ranking
 from paribus.report.terminal import MOST_NOTES, print_report
@@ -237,13 +237,6 @@ def test_notes_are_short_and_few_and_warnings_are_whole() -> None:
     assert f"{len(notes) - MOST_NOTES} more in the HTML report" in text
     assert text.count(" ...\n") == MOST_NOTES
     assert "Add pairs of\n         sessions." in text
-
-
-def test_a_notice_names_its_benchmarks_once() -> None:
-    named = Notice("drift", "note", "latency wanders", ("latency",))
-    assert wording.notice_text(named) == "latency wanders"
-    unnamed = replace(named, text="it wanders", names_benchmarks=False)
-    assert wording.notice_text(unnamed) == "latency: it wanders"
 
 
 def test_only_supported_orders_are_drawn() -> None:

@@ -414,7 +414,7 @@ def test_failures_of_one_arm_alone():
     assert rare_but_one_sided.word is Word.RELIABILITY
     alike = reliability(range(8), range(8), 8, last=True)
     assert (alike.word, alike.final) == (Word.WITHHELD, True)
-    with pytest.raises(ValueError, match="attempted"):
+    with pytest.raises(ValueError, match="of 2 blocks failed"):
         reliability([1, 2], [3], 2)
 
 

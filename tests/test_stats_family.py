@@ -372,7 +372,7 @@ def test_missing_and_censored_blocks_are_lived_with():
 
 
 def test_claims_that_cannot_be():
-    with pytest.raises(ValueError, match="1 cases and 2 margins"):
+    with pytest.raises(ValueError, match="1 case and 2 margins"):
         claims([{1: 0.0}], [0.02, 0.02], STANDARD, seed=0)
     with pytest.raises(ValueError, match="NaN"):
         claims([{1: math.nan}], [0.02], STANDARD, seed=0)

@@ -237,7 +237,7 @@ def test_advice_from_a_pilot():
     assert advice.sd_within == pytest.approx(0.05, rel=0.02)
     assert advice.sd_between == pytest.approx(0.02, rel=0.1)
     assert advice.n == pytest.approx(math.sqrt(6000) * 2.5, rel=0.12)
-    assert "samples scatter by 5 %; launches scatter by 2 %" in advice.reason
+    assert "samples scatter by 5 %; launches by 2 %" in advice.reason
 
 
 def test_advice_does_not_take_the_scatter_of_few_samples_for_that_of_launches():
@@ -249,7 +249,7 @@ def test_advice_does_not_take_the_scatter_of_few_samples_for_that_of_launches():
 def test_advice_says_which_bound_it_met():
     quiet = [[1.0 + 1e-6 * i + j for i in range(9)] for j in (0.0, 0.05, 0.1)]
     assert "more precise" in advise(quiet, [1.0] * 3, 1e-5).reason
-    assert "a launch can bear" in advise(quiet, [1.0] * 3, 0.1).reason
+    assert "a launch has time for only" in advise(quiet, [1.0] * 3, 0.1).reason
     loud = [[1.0 + 0.1 * i for i in range(9)]] * 3
     assert "25 % of the launch" in advise(loud, [1.0] * 3, 1e-4).reason
 

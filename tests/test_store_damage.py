@@ -80,7 +80,7 @@ def test_report_names_the_row_and_salvage_what_is_lost(
     assert main(["report", str(closed), "--salvage"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "launches.db is damaged" in said
-    assert f"1 launch of {len(rows)} (of the plan 5)" in said
+    assert f"1 launch of {len(rows)} (number 5 of the plan)" in said
     assert (closed / "launches.db").read_bytes() == before
     notice = json.loads((closed / "verdict.json").read_text())["notices"][0]
     assert notice["name"] == "launches lost"

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from paribus.model import Case, Facts, Launch, Metric, State, Study
-from paribus.reasons import Reason
-from paribus.words import launches, verdicts
+from paribus.reasons import NoticeName, Reason
+from paribus.words import launches, notices, verdicts
 
 
 class Word(StrEnum):
@@ -98,21 +98,25 @@ class Finding:
 class Notice:
     """What else a reader of the figures must know, beside the verdicts: a named finding.
 
-    `name` is one of those that docs/statistics.md lists ("two states", "drift", "order effect",
-    ...); `benchmarks` are those it speaks of (none: the whole study). `text` is a sentence for
-    the user, `fix` what can be done about it. A "warning" changes how the verdicts are to be
-    read and stands on top of a report; a "note" is for the section on the data. `figures` are
-    what was computed, for machines: names to numbers, texts, or lists of them. The text of most
-    names the benchmarks (`names_benchmarks`).
+    `benchmarks` are those that it is about (none: the whole study). A "warning" changes how the
+    verdicts are to be read and comes first in a report; a "note" is for the section on the data.
+    `figures` are what was computed: names to numbers, texts, or lists and mappings of them.
     """
 
-    name: str
+    name: NoticeName
     level: Literal["warning", "note"]
-    text: str
     benchmarks: tuple[str, ...] = ()
-    fix: str = ""
     figures: Mapping[str, Any] = field(default_factory=dict)
-    names_benchmarks: bool = True
+
+    @property
+    def text(self) -> str:
+        """Return the sentence for people; nothing is to be decided on it."""
+        return notices.text(self.name, self.benchmarks, self.figures)
+
+    @property
+    def fix(self) -> str:
+        """Return what can be done about it, "" for nothing."""
+        return notices.fix(self.name, self.figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +203,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a study has done so far, told before each launch and after each block.
+    """What a study has done so far, passed on before each launch and after each block.
 
     `launch` is the one about to start, None at the end. `headlines` are the findings so far;
     `left_s` is the time left if every undecided benchmark goes to its last block.

@@ -48,6 +48,53 @@ class Reason(StrEnum):
     LOGS_REFUSED = "logs_refused"
 
 
+class NoticeName(StrEnum):
+    """What a notice is about; docs/statistics.md and docs/compare.md list every name."""
+
+    # Launches of a study.
+    TWO_STATES = "two states"
+    STATE_PROBE = "state probe"
+    BLOCKS_RERUN = "blocks rerun"
+    TIME_OUTS = "time-outs"
+    DRIFT = "drift"
+    ORDER_EFFECT = "order effect"
+    OUTLYING_LAUNCHES = "outlying launches"
+    DISTURBED_LAUNCHES = "disturbed launches"
+    INTERFERENCE = "interference"
+    CLOCK_SET = "clock set"
+    CHANGED_FACTS = "changed facts"
+    GIVEN_UP = "given up"
+    ACCEPTED_WITHOUT_NEED = "accepted without need"
+    BUDGET_USED = "budget used"
+    ONE_INSTALLATION_EACH = "one installation each"
+    SESSIONS = "sessions"
+    LAUNCHES_LOST = "launches lost"
+    NOT_CHECKED = "not checked"
+    RATIO_MOVED = "the ratio moved"
+    # Tables.
+    ORDER_UNKNOWN = "order unknown"
+    ORDER_FIXED = "order fixed"
+    STOPPING_NOT_PLANNED = "stopping not planned"
+    TOO_FEW_BLOCKS = "too few blocks"
+    BLOCKS_LEFT_OUT = "blocks left out"
+    LAUNCHES_LEFT_OUT = "launches left out"
+    COLUMNS_IGNORED = "columns ignored"
+    # Logs and published figures.
+    NOT_READ = "not read"
+    NOT_COMPARABLE = "not comparable"
+    TRUNCATED_LOGS = "truncated logs"
+    CASES_LEFT_OUT = "cases left out"
+    VERSIONS_DIFFER = "versions differ"
+    ITERATIONS_DIFFER = "iterations differ"
+    WORK_DIFFERS = "work differs"
+    LAUNCHES_FAILED = "launches failed"
+    COPIES = "copies"
+    ONE_ARM_AFTER_THE_OTHER = "one arm after the other"
+    CONTAMINATION = "contamination"
+    TOOLS_NOT_MIXED = "tools not mixed"
+    NOT_PUBLISHED = "not published"
+
+
 class Unreadable(StrEnum):
     """Why a file, or a part of one, is not read as a log."""
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from paribus.errors import StoreError, UserError
 from paribus.inputs import MOST_TEXT, read_bounded
@@ -39,17 +40,23 @@ def parse_accepted(options: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def in_vain(accepted: Iterable[str], differing: Collection[str], equal: Collection[str]) -> str:
-    """Return which accepted keys are of no difference, "" for none: typing errors show."""
-    needless = []
-    for key in accepted:
-        if key in differing:
-            continue
-        close = get_close_matches(key, differing, 1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
-        why = "is equal in all arms" if key in equal else f"is not a fact of these arms{hint}"
-        needless.append(f"{key} {why}")
-    return "; ".join(needless)
+def in_vain(
+    accepted: Iterable[str], differing: Collection[str], equal: Collection[str]
+) -> list[dict[str, Any]]:
+    """Return the accepted keys of no difference.
+
+    Of each its `key`, whether it is `equal` in all arms, and the `close` key of a difference, ""
+    for none.
+    """
+    return [
+        {
+            "key": key,
+            "equal": key in equal,
+            "close": next(iter(get_close_matches(key, differing, 1)), ""),
+        }
+        for key in accepted
+        if key not in differing
+    ]
 
 
 def read_accepted(directory: Path) -> dict[str, str]:

@@ -15,6 +15,7 @@ from paribus.audit.first import indistinct
 from paribus.inputs import is_directory
 from paribus.model import Study
 from paribus.store import Store
+from paribus.words.notices import needless
 
 EXAMPLE = """\
 example:
@@ -71,8 +72,8 @@ def audit(arguments: argparse.Namespace) -> int:
         _of_directory(path, accepted) if is_directory(path) else _of_study(arguments.what, accepted)
     )
     differing = {one.key for one in seen.answer.differences}
-    if needless := in_vain(accepted, differing, seen.answer.equal):
-        print(f"note: --accept without effect: {needless}", file=sys.stderr)
+    if unused := in_vain(accepted, differing, seen.answer.equal):
+        print(f"note: --accept without effect: {needless(unused)}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(to_json(seen.study, seen.nodes, seen.answer), indent=2))
     else:

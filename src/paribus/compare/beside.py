@@ -15,6 +15,7 @@ from paribus.compare.published import Figure, Kind, Publication
 from paribus.errors import UserError
 from paribus.judgement import Finding, Judgement, Notice, Published
 from paribus.model import Arm, Case, Reading, Sample, Selection, Settings, Study
+from paribus.reasons import NoticeName
 from paribus.tables.table import Source, build
 
 
@@ -55,9 +56,8 @@ def missing(publications: Iterable[Publication]) -> Iterator[Notice]:
     """Yield what is not known of published figures."""
     for one in publications:
         if one.missing:
-            told = "; ".join(one.missing)
-            text = f"Of {one.source} is not known: {told}."
-            yield Notice("not published", "note", text)
+            figures = {"source": one.source, "missing": list(one.missing)}
+            yield Notice(NoticeName.NOT_PUBLISHED, "note", figures=figures)
 
 
 def as_logs(publication: Publication, others: Sequence[Log]) -> list[Log]:

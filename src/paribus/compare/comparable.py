@@ -1,6 +1,6 @@
 """Which logs can be compared: of one tool, with the same parameters, ranks, work and cases.
 
-Everything else is left out by name, in sentences that say what differs.
+Everything else is left out by name, with what differs.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare.logs import Log
@@ -17,18 +18,19 @@ from paribus.readers.known import reader_of
 from paribus.readers.reader import WORK
 from paribus.tables.cases import case_key
 from paribus.units import count
-from paribus.words import logs as words
-from paribus.words.lists import and_others
 
 Key = tuple[str, tuple[tuple[str, Scalar], ...], int | None, str]
 """What two logs must share to be compared: tool, parameters, ranks, and cases (see `_kinds`)."""
 
 Cell = tuple[str, Case]
 
+Skipped = dict[str, Any]
+"""What was left out of the logs of a kind: figures of the notices on logs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Logs of one kind that stand beside nothing: how many of them each arm has, some none.
+    """Logs of one kind that have no match: how many of them each arm has, some none.
 
     Without `counts` every arm has some, but no case is in all of them. `example` is the name of
     one log.
@@ -38,11 +40,6 @@ class Apart:
     tool: str
     counts: Mapping[str, int] = field(default_factory=dict)
     example: str = ""
-
-    @property
-    def text(self) -> str:
-        """Return the sentence for people."""
-        return words.apart(self.label, self.counts, self.example)
 
 
 @dataclass(slots=True)
@@ -54,8 +51,8 @@ class Comparable:
 
     kinds: list[tuple[str, list[Log]]] = field(default_factory=list)
     apart: list[Apart] = field(default_factory=list)
-    cases: list[str] = field(default_factory=list)
-    partial: list[str] = field(default_factory=list)
+    cases: list[Skipped] = field(default_factory=list)
+    partial: list[Skipped] = field(default_factory=list)
 
 
 def comparable(found: Sequence[Log], arms: Sequence[str]) -> Comparable:
@@ -64,8 +61,8 @@ def comparable(found: Sequence[Log], arms: Sequence[str]) -> Comparable:
     for label, mine in _of_every_arm(found, arms, alike.apart):
         for problem, several in _problems(label, mine, arms, alike.apart):
             kept, lost, lacking = _with_common_cases(several, arms)
-            alike.cases += [f"{problem}: {told}" for told in lost]
-            alike.partial += [f"{problem}, {told}" for told in lacking]
+            alike.cases += [{"label": problem, **one} for one in lost]
+            alike.partial += [{"label": problem, **one} for one in lacking]
             if kept:
                 alike.kinds.append((problem, kept))
             else:
@@ -150,7 +147,7 @@ def told_apart(groups: Sequence[frozenset[Cell]]) -> list[str]:
 
 
 def _labels(keys: Iterable[Key]) -> dict[Key, str]:
-    """Return what each kind of log is called: the tool, with what tells it from its like."""
+    """Return what each kind of log is called: the tool, and what distinguishes the kind."""
     by_tool: dict[str, list[Key]] = {}
     for key in keys:
         by_tool.setdefault(key[0], []).append(key)
@@ -208,9 +205,9 @@ def _problems(
 
 
 def _problem_names(classes: Sequence[Sequence[Log]]) -> list[str]:
-    """Return what tells several problems apart, such as "Temp 0.757"; numbers if no fact does."""
+    """Return what distinguishes several problems, such as "Temp 0.757"; numbers if no fact does."""
     telling, *_ = other_work(classes[0][0], classes[1][0])
-    values = [str(several[0].reading.facts.get(telling, "not said")) for several in classes]
+    values = [str(several[0].reading.facts.get(telling, "not given")) for several in classes]
     if len(set(values)) < len(values):
         return [f"problem {number}" for number in range(1, len(classes) + 1)]
     return [f"{telling.rpartition('.')[2]} {value}" for value in values]
@@ -256,8 +253,8 @@ def _alike(one: object, other: object, tolerance: float) -> bool:
 
 def _with_common_cases(
     logs: Sequence[Log], arms: Sequence[str]
-) -> tuple[list[Log], list[str], list[str]]:
-    """Return logs that all have the cases that every arm has; and what is left out, in sentences.
+) -> tuple[list[Log], list[Skipped], list[Skipped]]:
+    """Return logs that all have the cases that every arm has; the cases and the logs left out.
 
     A case is an arm's if half of its logs have it: one log that was cut short takes it from none.
     Where no log of an arm has all of those, the cases that every log has are what is compared.
@@ -270,17 +267,16 @@ def _with_common_cases(
         of_arm[arm] = {cell for cell, n in counts.items() if 2 * n >= len(mine)}
     common = frozenset(set.intersection(*of_arm.values()))
     whole = {log.arm for log, has in zip(logs, cells, strict=True) if common and has >= common}
-    lost = []
+    lost: list[Skipped] = []
     every = frozenset().union(*cells)
     if len(whole) < len(arms):
         common = frozenset.intersection(*cells)
         if common and (extra := names_of_cases(every - common, every)):
-            lost.append(f"{count(len(extra), 'case')} not in every log: {_named(extra)}")
+            lost.append({"arm": "", "cases": extra})
     else:
         for arm, mine_has in of_arm.items():
             if extra := names_of_cases(mine_has - common, every):
-                number = count(len(extra), "case")
-                lost.append(f"{number} not in every arm, in {arm}: {_named(extra)}")
+                lost.append({"arm": arm, "cases": extra})
     kept: list[Log] = []
     lacking: dict[tuple[str, frozenset[Cell]], list[str]] = {}
     for log, has in zip(logs, cells, strict=True):
@@ -291,12 +287,11 @@ def _with_common_cases(
         elif common:
             samples = tuple(s for s in log.reading.samples if (s.metric, s.case) in common)
             kept.append(replace(log, reading=replace(log.reading, samples=samples)))
-    cut = []
-    all_cases = count(len({case for _, case in common}), "case")
-    for (arm, missing), names in lacking.items():
-        lack = "lacks" if len(names) == 1 else "lack"
-        told = names_of_cases(missing, every)
-        cut.append(f"{arm}: {and_others(names)} {lack} {len(told)} of {all_cases} ({_named(told)})")
+    of = len({case for _, case in common})
+    cut: list[Skipped] = [
+        {"arm": arm, "logs": names, "lacking": names_of_cases(missing, every), "of": of}
+        for (arm, missing), names in lacking.items()
+    ]
     return kept, lost, cut
 
 
@@ -307,13 +302,8 @@ def _place(cell: Cell) -> tuple[str, object]:
 def names_of_cases(cells: Set[Cell], every: Iterable[Cell]) -> list[str]:
     """Return the cases of some cells in order; with their metric where `every` has more of one."""
     others = {case for metric, case in every if (metric, case) not in cells}
-    told = (
+    names = (
         f"{metric} at {case}" if case in others else str(case)
         for metric, case in sorted(cells, key=_place)
     )
-    return list(dict.fromkeys(told))
-
-
-def _named(cases: Sequence[str]) -> str:
-    comma = "; " if any(", " in one for one in cases) else ", "
-    return comma.join(cases[:4]) + (f"{comma}..." if len(cases) > 4 else "")
+    return list(dict.fromkeys(names))

@@ -17,7 +17,7 @@ from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread, Verdict, Word
 from paribus.model import Arm, Direction, Metric, Selection, Settings, Study
 from paribus.plan import Plan
-from paribus.reasons import Reason
+from paribus.reasons import NoticeName, Reason
 from paribus.stats.looks import Looks
 from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.reliability import reliability
@@ -270,27 +270,18 @@ def _once(notices: Sequence[Notice]) -> tuple[Notice, ...]:
 
 def _with_times(judgement: Judgement, table: Table) -> Judgement:
     """Return the judgement without a time axis, and what rests on one, if there are no times."""
-    judgement = replace(
-        judgement, notices=tuple(_outlying(judgement, n) for n in judgement.notices)
-    )
+    judgement = replace(judgement, notices=tuple(_outlying(n) for n in judgement.notices))
     if table.times is not None:
         return replace(judgement, started=judgement.started if table.dated else None)
     kept = tuple(n for n in judgement.notices if n.name not in provenance.NEED_TIMES)
     return replace(judgement, points=(), started=None, wall_s=0.0, notices=kept)
 
 
-def _outlying(judgement: Judgement, notice: Notice) -> Notice:
+def _outlying(notice: Notice) -> Notice:
     """Return the notice of outlying launches by block: a table has no logs to look into."""
-    flagged = [point for point in judgement.points if point.outlying is not None]
-    if notice.name != "outlying launches" or not flagged:
+    if notice.name is not NoticeName.OUTLYING_LAUNCHES:
         return notice
-    first = flagged[0]
-    told = "1 launch lies" if len(flagged) == 1 else f"{len(flagged)} launches lie"
-    return replace(
-        notice,
-        text=f"{told} far from the others of their arm and benchmark; nothing is left out for that."
-        f" First: {first.benchmark}, {first.arm}, block {first.block}: {first.flag}.",
-    )
+    return replace(notice, figures={**notice.figures, "source": "table"})
 
 
 def _too_many_missing(group: Group, arms: Sequence[str], arm: int) -> dict[str, Any] | None:

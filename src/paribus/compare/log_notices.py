@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.comparable import iterations
+from paribus.compare.comparable import Apart, iterations
 from paribus.compare.logs import Unread, natural
-from paribus.compare.pairing import PUBLISHED, Logs, made
+from paribus.compare.pairing import PUBLISHED, Kind, Logs, made
 from paribus.judgement import Notice
-from paribus.reasons import Unreadable
-from paribus.units import count
-from paribus.words import logs as words
-from paribus.words.lists import listed
-
-MOST_TOLD = 10
+from paribus.reasons import NoticeName, Unreadable
 
 NOT_PRINTED = "not printed"
 """The version in readings of a tool that prints none."""
 
-MOST_NAMED = 6
-"""Logs or benchmarks that a sentence names."""
+MOST_KEPT = 1000
+"""Entries of a list in the figures of a notice."""
 
 
 def notices_of(logs: Logs) -> Iterable[Notice]:
@@ -28,20 +24,16 @@ def notices_of(logs: Logs) -> Iterable[Notice]:
     if logs.unread:
         refused = any(one.tool or one.lost for one in logs.unread)
         yield Notice(
-            "not read",
+            NoticeName.NOT_READ,
             "warning" if refused else "note",
-            f"{told_unread(logs.unread, 2 * MOST_TOLD)}.",
-            figures={_place(one): one.why for one in logs.unread[:1000]},
+            figures=unread_figures(logs.unread),
         )
-    yield from _sentences(
-        "not comparable",
-        "Skipped, no matching log in the other arm: ",
-        [a.text for a in logs.apart],
-    )
-    yield from _sentences(
-        "logs cut short", "Skipped, truncated (cases of other logs are missing): ", logs.partial
-    )
-    yield from _sentences("cases left out", "Cases skipped: ", logs.cases)
+    if logs.apart:
+        yield Notice(NoticeName.NOT_COMPARABLE, "warning", figures=apart_figures(logs.apart))
+    if logs.partial:
+        yield Notice(NoticeName.TRUNCATED_LOGS, "warning", figures=_kept(logs.partial))
+    if logs.cases:
+        yield Notice(NoticeName.CASES_LEFT_OUT, "warning", figures=_kept(logs.cases))
     yield from _versions(logs)
     yield from _iterations(logs)
     yield from _guards(logs)
@@ -49,69 +41,72 @@ def notices_of(logs: Logs) -> Iterable[Notice]:
     yield from _two_tools(logs)
 
 
-def _sentences(name: str, begin: str, told: Sequence[str]) -> Iterable[Notice]:
-    if told:
-        more = f"; and {len(told) - MOST_TOLD} more" * (len(told) > MOST_TOLD)
-        text = f"{begin}{'; '.join(told[:MOST_TOLD])}{more}."
-        yield Notice(name, "warning", text, figures={"all": list(told[:1000])})
-
-
-def told_unread(unread: Sequence[Unread], most: int) -> str:
-    """Return what was not read, alike reasons together."""
+def unread_figures(unread: Sequence[Unread]) -> dict[str, Any]:
+    """Return what was not read, files of one reason together."""
     by_reason: dict[tuple[Unreadable, str, bool], list[str]] = {}
     for one in unread:
-        key = one.code, one.detail, bool(one.tool)
-        by_reason.setdefault(key, []).append(f"{one.arm}/{one.name}")
-    told = [
-        words.unread_files(code, detail, names, of_tool=of_tool)
+        by_reason.setdefault((one.code, one.detail, bool(one.tool)), []).append(_place(one))
+    reasons = [
+        {
+            "code": code,
+            "detail": detail,
+            "of_tool": of_tool,
+            "files": len(names),
+            "names": names[:MOST_KEPT],
+        }
         for (code, detail, of_tool), names in by_reason.items()
     ]
-    more = f"; and {len(told) - most} more reasons" if len(told) > most else ""
-    return f"{count(len(unread), 'file')} not read: {'; '.join(told[:most])}{more}"
+    return {"files": len(unread), "reasons": reasons[:MOST_KEPT], "number": len(reasons)}
+
+
+def apart_figures(apart: Sequence[Apart]) -> dict[str, Any]:
+    """Return which logs have no match in another arm."""
+    return _kept(
+        [{"label": one.label, "counts": one.counts, "example": one.example} for one in apart]
+    )
+
+
+def _kept(several: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"all": list(several[:MOST_KEPT]), "number": len(several)}
 
 
 def _place(one: Unread) -> str:
     return f"{one.arm}/{one.name}".encode("utf-8", "backslashreplace").decode()
 
 
+def _by_arm(kind: Kind) -> dict[str, list[Any]]:
+    """Return the logs of a kind by their arm."""
+    found: dict[str, list[Any]] = {}
+    for log in kind.logs:
+        found.setdefault(log.arm, []).append(log)
+    return found
+
+
 def _versions(logs: Logs) -> Iterable[Notice]:
-    alike: dict[tuple[str, bool], list[str]] = {}
+    alike: dict[tuple[tuple[str, tuple[str, ...]], ...], list[str]] = {}
     for kind in logs.kinds:
-        by_arm: dict[str, set[str]] = {}
-        for log in kind.logs:
-            by_arm.setdefault(log.arm, set()).add(log.reading.version)
-        if len(set().union(*by_arm.values())) > 1:
-            told = "; ".join(f"{arm} {', '.join(sorted(v))}" for arm, v in by_arm.items())
-            known = NOT_PRINTED not in set().union(*by_arm.values())
-            alike.setdefault((told, known), []).append(kind.label)
-    for (told, known), labels in alike.items():
-        yield Notice(
-            "versions differ",
-            "warning",
-            f"{listed(labels, MOST_NAMED)} {'is' if len(labels) == 1 else 'are'} not"
-            f"{'' if known else ' known to be'} of one"
-            f" version: {told}. Part of the ratio may be the program's.",
-            tuple(labels),
-        )
+        versions = {
+            arm: tuple(sorted({log.reading.version for log in mine}))
+            for arm, mine in _by_arm(kind).items()
+        }
+        if len(set().union(*versions.values())) > 1:
+            alike.setdefault(tuple(versions.items()), []).append(kind.label)
+    for several, labels in alike.items():
+        known = all(NOT_PRINTED not in versions for _, versions in several)
+        figures = {"versions": dict(several), "known": known}
+        yield Notice(NoticeName.VERSIONS_DIFFER, "warning", tuple(labels), figures)
 
 
 def _iterations(logs: Logs) -> Iterable[Notice]:
     """Say of calculations that took other numbers of iterations what is compared of them."""
     for kind in logs.kinds:
-        by_arm: dict[str, set[str]] = {}
-        for log in kind.logs:
-            by_arm.setdefault(log.arm, set()).add(str(iterations(log)))
-        if len(set().union(*by_arm.values())) > 1:
-            told = "; ".join(
-                f"{arm} {', '.join(sorted(n, key=natural))}" for arm, n in by_arm.items()
-            )
-            yield Notice(
-                "iterations differ",
-                "note",
-                f"{kind.label} did not take as many iterations in every log: {told}. What is"
-                " compared is the time of one.",
-                (kind.label,),
-            )
+        numbers = {
+            arm: sorted({str(iterations(log)) for log in mine}, key=natural)
+            for arm, mine in _by_arm(kind).items()
+        }
+        if len(set().union(*numbers.values())) > 1:
+            figures = {"iterations": numbers}
+            yield Notice(NoticeName.ITERATIONS_DIFFER, "note", (kind.label,), figures)
 
 
 def _guards(logs: Logs) -> Iterable[Notice]:
@@ -123,22 +118,15 @@ def _guards(logs: Logs) -> Iterable[Notice]:
                 for guard in log.reading.guards if log.arm == arm else ():
                     alike.setdefault(guard, []).append(log.name)
             if alike:
-                said = [f"{listed(names, MOST_NAMED)}: {guard}" for guard, names in alike.items()]
-                every = [f"{name}: {guard}" for guard, names in alike.items() for name in names]
-                more = f"; and {len(said) - 3} more" * (len(said) > 3)
-                yield Notice(
-                    "contamination",
-                    "warning",
-                    f"{kind.label}, {arm}: {'; '.join(said[:3])}{more}.",
-                    (kind.label,),
-                    figures={"said": every[:1000]},
-                )
+                guards = [{"guard": guard, "logs": names} for guard, names in alike.items()]
+                figures = {"arm": arm, "guards": guards[:MOST_KEPT], "number": len(guards)}
+                yield Notice(NoticeName.CONTAMINATION, "warning", (kind.label,), figures)
 
 
 def _one_after_the_other(logs: Logs) -> Iterable[Notice]:
     """Say of logs that are paired by name which arms were measured one after the other."""
     reference, *others = logs.arms
-    alike: dict[str, list[str]] = {}
+    alike: dict[tuple[str, str, str], list[str]] = {}
     for kind in logs.kinds:
         if kind.pairing != "name" or any(log.reading.version == PUBLISHED for log in kind.logs):
             continue
@@ -146,20 +134,12 @@ def _one_after_the_other(logs: Logs) -> Iterable[Notice]:
         if says is None:
             continue
         for arm in others:
-            pair = sorted((reference, arm), key=lambda name: min(times[name]))
-            if len(times[arm]) > 1 and max(times[pair[0]]) < min(times[pair[1]]):
-                by = words.DATED_BY[says]
-                told = f"by {by} all logs of {pair[0]} were made before those of {pair[1]}"
-                alike.setdefault(told, []).append(kind.label)
-    for told, labels in alike.items():
-        yield Notice(
-            "one arm after the other",
-            "warning",
-            f"{listed(labels, MOST_NAMED)}: {told}: what else changed meanwhile is part of the"
-            " ratio.",
-            tuple(labels),
-            fix="Launch the arms in turns.",
-        )
+            first, second = sorted((reference, arm), key=lambda name: min(times[name]))
+            if len(times[arm]) > 1 and max(times[first]) < min(times[second]):
+                alike.setdefault((says, first, second), []).append(kind.label)
+    for (dated_by, first, second), labels in alike.items():
+        figures = {"dated_by": dated_by, "first": first, "second": second}
+        yield Notice(NoticeName.ONE_ARM_AFTER_THE_OTHER, "warning", tuple(labels), figures)
 
 
 def _two_tools(logs: Logs) -> Iterable[Notice]:
@@ -173,11 +153,5 @@ def _two_tools(logs: Logs) -> Iterable[Notice]:
     for (layer, unit), families in alike.items():
         if len(families) > 1:
             labels = [label for several in families.values() for label in several]
-            yield Notice(
-                "tools not mixed",
-                "note",
-                f"{listed(labels, MOST_NAMED)} give figures of the {layer} layer in {unit}, each"
-                " in its own way: every ratio is of one program with itself, and no figure of one"
-                " is to be held against a figure of another.",
-                tuple(labels),
-            )
+            figures = {"layer": layer, "unit": unit}
+            yield Notice(NoticeName.TOOLS_NOT_MIXED, "note", tuple(labels), figures)

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 
 from paribus.compare.comparable import other_work
 from paribus.compare.imported import Answers, judge_table, merged
-from paribus.compare.log_notices import MOST_NAMED, MOST_TOLD, NOT_PRINTED, notices_of, told_unread
+from paribus.compare.log_notices import NOT_PRINTED, apart_figures, notices_of, unread_figures
 from paribus.compare.logs import Log
 from paribus.compare.pairing import (
     PUBLISHED,
@@ -24,15 +24,13 @@ from paribus.errors import UserError
 from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Judgement, Notice
 from paribus.model import Sample
-from paribus.reasons import DatedBy, Reason
+from paribus.reasons import DatedBy, NoticeName, Reason
 from paribus.tables.table import build
-from paribus.units import count
 from paribus.words import logs as words
-from paribus.words.lists import listed
-from paribus.words.verdicts import sentence as why_sentence
+from paribus.words.notices_of_logs import nothing
 
 LEAST_FIGURES = 8
-"""Different figures in a log that tells copies: time and rate of one measurement are one figure."""
+"""Different figures, at least, in a log that counts as a copy: time and rate are one figure."""
 
 BY_CHANCE = 1e-4
 """Probability, at most, that any two of all logs are alike though nobody copied one."""
@@ -43,8 +41,6 @@ SCATTER = 0.005
 MOST_REFUSED = 0.10
 """Share of an arm's logs of a tool that may be refused, as in `stats.reliability`."""
 
-TWO_TOOLS = " (two tools differ by 14 % on the same latency: one is never held against another)"
-
 
 def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgement:
     """Return the judgement of `logs`, in the same form as that of a study.
@@ -52,15 +48,20 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     Raises UserError, saying what was found, when nothing can be compared, and as `judge_table`.
     """
     if len(logs.arms) < 2:
-        fix = "give the folder, or the log, of another arm beside it"
-        raise UserError("is one arm only", place=logs.arms[0], fix=fix)
-    if not logs.kinds:
-        of_tools = {one.tool for one in logs.apart}
         raise UserError(
-            nothing(logs),
+            "is one arm only",
+            place=logs.arms[0],
+            fix="give the folder, or the log, of another arm too",
+        )
+    if not logs.kinds:
+        several = len({one.tool for one in logs.apart}) > 1
+        refused = [one for one in logs.unread if one.tool or one.lost] or logs.unread
+        raise UserError(
+            nothing(apart_figures(logs.apart), unread_figures(refused)),
             place=" and ".join(logs.arms),
             fix="give outputs of the same benchmark with the same parameters for each arm"
-            f"{TWO_TOOLS if len(of_tools) > 1 else ''}; `paribus list` names what is read",
+            + " (two tools differ by 14 % on the same latency, so they are not compared)" * several
+            + "; `paribus list` names the known tools",
         )
     tools = {kind.label: kind.tool for kind in logs.kinds}
     parts, designs = [], []
@@ -79,27 +80,25 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     study = replace(parts[0].study, benchmarks=selections)
     whole = merged(parts, study)
     reasons = _reasons(logs)
-    notices = [*notices_of(logs), *_withholding(reasons), *whole.notices]
+    unknown = [n for n in whole.notices if n.name is NoticeName.ORDER_UNKNOWN]
+    others = [n for n in whole.notices if n not in unknown[:-1]]
+    notices = [*notices_of(logs), *_withholding(reasons), *others]
     notices.sort(key=lambda n: n.level != "warning")
     why = {label: because for of_name in reasons.values() for label, because in of_name.items()}
     whole = replace(whole, design=" ".join(designs), notices=tuple(notices))
     return withhold(whole, lambda f: why.get(f.benchmark))
 
 
-def nothing(logs: Logs) -> str:
-    """Return why nothing can be compared: what was found instead."""
-    found = "; ".join(one.text for one in logs.apart[:MOST_TOLD]) or "no log of a known tool"
-    found += f"; and {len(logs.apart) - MOST_TOLD} more" * (len(logs.apart) > MOST_TOLD)
-    refused = [one for one in logs.unread if one.tool or one.lost] or list(logs.unread)
-    said = f"; {told_unread(refused, 5)}" if refused else ""
-    return f"hold nothing to compare: {found}{said}"
-
-
 def _as_paired(part: Judgement, pairing: Pairing, kinds: Sequence[Kind]) -> Judgement:
     """Return a part of the judgement as far as its way of pairing supports it."""
-    set_aside = pairing in ("name", "order") and all(made(kind.logs)[0] for kind in kinds)
-    fix = words.order_fix(made(kinds[0].logs)[0] if set_aside else None)
-    notices = (replace(n, fix=fix) if n.name == "order unknown" else n for n in part.notices)
+    dated = [made(kind.logs)[0] for kind in kinds]
+    dated_by = dated[0] if pairing in ("name", "order") and all(dated) else None
+    notices = (
+        replace(n, figures={**n.figures, "dated_by": dated_by})
+        if n.name is NoticeName.ORDER_UNKNOWN
+        else n
+        for n in part.notices
+    )
     codes = {head.benchmark: head.verdict.code for head in part.headlines}
     why = {kind.label: _why_withheld(kind, codes[kind.label]) for kind in kinds}
     return withhold(replace(part, notices=tuple(notices)), lambda f: why.get(f.benchmark))
@@ -132,14 +131,14 @@ def _why_withheld(kind: Kind, code: Reason) -> Because | None:
 
 def _read_from(kinds: Sequence[Kind], *, apart: bool) -> str:
     """Return in one sentence what was read and how it is paired; arms may lie `apart` in time."""
-    tools = list(dict.fromkeys(_tool(log) for kind in kinds for log in kind.logs))
-    files = {log.path for kind in kinds for log in kind.logs}
-    how = words.how_paired(kinds[0].pairing, apart=apart, **asdict(kinds[0].grounds))
-    found = count(len(files), "log")
-    if any(several_in_a_file(kind.logs) for kind in kinds):
-        outputs = count(sum(len(kind.logs) for kind in kinds), "output")
-        found = f"{outputs} in {count(len(files), 'file')}"
-    return f"{found} of {listed(tools, MOST_NAMED)}, {how}."
+    outputs = sum(len(kind.logs) for kind in kinds)
+    several = any(several_in_a_file(kind.logs) for kind in kinds)
+    return words.read_from(
+        len({log.path for kind in kinds for log in kind.logs}),
+        outputs if several else None,
+        list(dict.fromkeys(_tool(log) for kind in kinds for log in kind.logs)),
+        words.how_paired(kinds[0].pairing, apart=apart, **asdict(kinds[0].grounds)),
+    )
 
 
 def _tool(log: Log) -> str:
@@ -150,12 +149,12 @@ def _tool(log: Log) -> str:
 # --- what withholds --------------------------------------------------------------------------
 
 
-def _reasons(logs: Logs) -> dict[str, dict[str, Because]]:
+def _reasons(logs: Logs) -> dict[NoticeName, dict[str, Because]]:
     """Return by notice, then by kind, why verdicts are withheld; the last counts."""
     return {
-        "launches failed": _refused_too_often(logs),
-        "copies": _copies(logs),
-        "work differs": _other_work(logs),
+        NoticeName.LAUNCHES_FAILED: _refused_too_often(logs),
+        NoticeName.COPIES: _copies(logs),
+        NoticeName.WORK_DIFFERS: _other_work(logs),
     }
 
 
@@ -228,7 +227,7 @@ def _other_work(logs: Logs) -> dict[str, Because]:
                     {
                         "arm": one.arm,
                         "log": one.name,
-                        "value": one.reading.facts.get(key, "not said"),
+                        "value": one.reading.facts.get(key, "not given"),
                     }
                     for one in (first, log)
                 ]
@@ -263,7 +262,7 @@ def _too_many(bad: Mapping[str, int], every: Mapping[str, int]) -> bool:
     return any(bad[arm] > MOST_REFUSED * every[arm] for arm in every)
 
 
-def _withholding(reasons: Mapping[str, Mapping[str, Because]]) -> Iterable[Notice]:
+def _withholding(reasons: Mapping[NoticeName, Mapping[str, Because]]) -> Iterable[Notice]:
     for name, of_name in reasons.items():
         alike: list[tuple[Because, list[str]]] = []
         for label, because in of_name.items():
@@ -273,5 +272,4 @@ def _withholding(reasons: Mapping[str, Mapping[str, Because]]) -> Iterable[Notic
             else:
                 mine.append(label)
         for (code, figures), labels in alike:
-            text = f"{listed(labels, MOST_NAMED)}: {why_sentence(code, figures)}."
-            yield Notice(name, "warning", text, tuple(labels))
+            yield Notice(name, "warning", tuple(labels), {"code": code, **figures})

@@ -81,7 +81,7 @@ def are_logs(paths: Sequence[Path]) -> bool:
 
 
 def arms_of(paths: Sequence[Path]) -> tuple[str, ...]:
-    """Return what the arms are called: what tells their paths apart.
+    """Return what the arms are called: what distinguishes their paths.
 
     Raises UserError when two paths are one.
 
@@ -115,7 +115,7 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
     does not exist.
     """
     if missing := [path for path in paths if not exists(path)]:
-        raise UserError("does not exist", place=_shown(missing[0]), fix="check how it is written")
+        raise UserError("does not exist", place=_shown(missing[0]), fix="check the spelling")
     arms: dict[str, None] = {}
     unread: list[Unread] = []
     logs: list[Log] = []

@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any, Literal
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.comparable import Apart, comparable
+from paribus.compare.comparable import Apart, Skipped, comparable
 from paribus.compare.logs import Log, Unread, natural
 from paribus.model import Case
 from paribus.reasons import DatedBy, Untimed
@@ -48,8 +48,8 @@ class Grounds:
     """Why logs are paired as they are.
 
     `undated` and `copied` say what the dates in them and the times of their files lack, where that
-    played a part, with the `hours` by which dates jump; `by` says which of the two tell. `asked` is
-    the way that `--pair` names, `granted` whether it is the one.
+    played a part, with the `hours` by which dates jump; `by` says which of the two show the order.
+    `asked` is the way that `--pair` names, `granted` whether it is the one.
     """
 
     asked: Asked = ""
@@ -81,16 +81,16 @@ class Kind:
 class Logs:
     """What was found in the folders of the arms: what can be compared, and what not.
 
-    `apart` are logs that have nothing to stand beside; `cases` and `partial` are sentences on cases
-    that not every arm has, and on logs that lack some.
+    `apart` are logs that have no match; `cases` are cases that not every arm has, `partial` logs
+    that lack some, both with their label.
     """
 
     arms: tuple[str, ...]
     kinds: tuple[Kind, ...]
     unread: tuple[Unread, ...]
     apart: tuple[Apart, ...] = ()
-    cases: tuple[str, ...] = ()
-    partial: tuple[str, ...] = ()
+    cases: tuple[Skipped, ...] = ()
+    partial: tuple[Skipped, ...] = ()
 
 
 def pair_logs(
@@ -139,7 +139,7 @@ def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pa
 
 
 def made(logs: Sequence[Log]) -> tuple[DatedBy | None, dict[str, list[float]]]:
-    """Return what tells when the logs of each arm were made, and when; None if nothing does."""
+    """Return what shows when the logs of each arm were made, and when; None if nothing does."""
     if not _no_dates(logs)[0]:
         says = DatedBy.DATES if logs[0].zoned else DatedBy.DATES_WITHOUT_ZONE
         times = [log.at for log in logs]
@@ -154,7 +154,7 @@ def made(logs: Sequence[Log]) -> tuple[DatedBy | None, dict[str, list[float]]]:
 
 
 def _no_dates(logs: Sequence[Log]) -> tuple[Untimed | None, float]:
-    """Return why the dates in the logs do not tell when they were made, and by how many hours.
+    """Return why the dates in the logs do not show when they were made, and by how many hours.
 
     None if they may; hours are those of a jump, otherwise 0.
     """
@@ -183,7 +183,7 @@ def _jump(logs: Sequence[Log]) -> float:
 
 
 def _no_file_times(logs: Sequence[Log], arms: Iterable[str]) -> Untimed | None:
-    """Return why the times of the files do not tell when the logs were made, None if they may."""
+    """Return why the times of the files do not show when the logs were made, None if they may."""
     if several_in_a_file(logs):
         return Untimed.SEVERAL_IN_A_FILE
     for arm in arms:

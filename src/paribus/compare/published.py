@@ -17,6 +17,7 @@ from paribus.errors import StudyError
 from paribus.fields import Place
 from paribus.inputs import read_toml
 from paribus.model import Case, Direction, Metric, Scalar
+from paribus.units import count
 
 Kind = Literal["values", "advantage", "overhead", "word"]
 WORDS = ("faster", "slower", "alike")
@@ -269,7 +270,7 @@ def _values(value: Any, points: int, arms: Mapping[str, str]) -> dict[str, list[
     for arm, one in value.items():
         column = [_number(v) for v in (one if isinstance(one, list) else [one])]
         if len(column) != points:
-            raise ValueError(f"{arm} has {len(column)} values for {points} cases")
+            raise ValueError(f"{arm} has {count(len(column), 'value')} for {count(points, 'case')}")
         if min(column) <= 0:
             raise ValueError(f"{min(column):g} of {arm} is not above zero")
         found[_arm(arm, arms)] = column

@@ -115,6 +115,6 @@ def _wiring(text: str) -> tuple[Unreadable, str]:
     except ParseError as error:
         return Unreadable.WIRING_DAMAGED, error.cause
     links = Counter(str(v) for k, v in facts.items() if k != "gpu.topology.gpus")
-    told = ", ".join(f"{n} {link}" for link, n in sorted(links.items())) or "no pair"
+    pairs = ", ".join(f"{n} {link}" for link, n in sorted(links.items())) or "no pair"
     gpus = count(int(facts["gpu.topology.gpus"]), "GPU")
-    return Unreadable.WIRING, f"{gpus} (nvidia-smi topo -m; pairs by link: {told})"
+    return Unreadable.WIRING, f"{gpus} (nvidia-smi topo -m; pairs by link: {pairs})"

@@ -39,12 +39,12 @@ def coarse(
             continue
         ratios = [math.log(theirs[b] / ours[b]) for b in blocks]
         values = [side[b] for side in (ours, theirs) for b in blocks]
-        told = ties(ratios, finding.margin, values)
-        coarse = told.too_coarse and not _stands(finding, told.quantum)
+        step = ties(ratios, finding.margin, values)
+        coarse = step.too_coarse and not _stands(finding, step.quantum)
         if metric == plan.metrics[label][0]:
             counts.setdefault((label, arm), []).append(coarse)
         if coarse:
-            found[(label, arm, finding.case)] = {"share": told.share, "quantum": told.quantum}
+            found[(label, arm, finding.case)] = {"share": step.share, "quantum": step.quantum}
     for (label, arm), several in counts.items():
         if 2 * sum(several) >= len(several):
             first = next(f for (la, ar, _), f in found.items() if (la, ar) == (label, arm))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from paribus.judge.evidence import Cell, Evidence
+from paribus.judge.evidence import Cell, Entry, Evidence
 from paribus.judge.monitoring import as_of_now
 from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
 from paribus.model import Direction, Metric, Selection, State
@@ -164,8 +164,8 @@ MOST_IN_A_ROW = 6
 where only one arm failed (McNemar, p = .031)."""
 
 
-def given_up(plan: Plan, evidence: Evidence, label: str) -> str:
-    """Return why `label` should not be launched again ("" if it should).
+def given_up(plan: Plan, evidence: Evidence, label: str) -> Entry | None:
+    """Return the failed launch after which `label` should not be launched again, None if it should.
 
     When the warm-up failed twice, or the last six blocks did, more of the same says nothing new. A
     warm-up that the study's own time limit cut off says nothing yet: launches get faster after it.
@@ -178,8 +178,8 @@ def given_up(plan: Plan, evidence: Evidence, label: str) -> str:
         failed = failed + 1 if bad else 0
         cold = block == 0 and not (limited and all(one.state is State.TIMEOUT for one in bad))
         if bad and (cold or failed == MOST_IN_A_ROW):
-            return f"{bad[0].launch.arm}: {bad[0].error}"
-    return ""
+            return bad[0]
+    return None
 
 
 def _nothing(verdict: Verdict, unreliable: Verdict) -> bool:
@@ -307,7 +307,7 @@ def _reliability(
 ) -> Verdict | None:
     """Return the verdict on failures, if they leave no word on speed.
 
-    A block that was done again after a failure counts as failed in that arm: the second attempt
+    A block that was rerun after a failure counts as failed in that arm: the second attempt
     gives its speed, and must not hide how often the first one does not come through.
     """
     if evidence.failed is None:

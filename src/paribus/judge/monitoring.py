@@ -1,4 +1,4 @@
-"""The verdict of a monitored study: as of now, and of no more than one effect."""
+"""The verdict of a monitored study: so far, and of no more than one effect."""
 
 from __future__ import annotations
 

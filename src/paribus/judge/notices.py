@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from paribus.judge.evidence import Evidence
@@ -12,20 +13,20 @@ from paribus.judge.sessions import sessions
 from paribus.judgement import Notice, Point
 from paribus.model import State
 from paribus.plan import Plan
+from paribus.reasons import NoticeName
 from paribus.stats.betting import confidence_sequence
 from paribus.stats.censoring import MOST_CENSORED, censored_share
 from paribus.stats.drift import drift
 from paribus.stats.order import bias, order_effect
 from paribus.stats.probes import arms_differ
-from paribus.stats.states import StateRatios, ratio_per_state
+from paribus.stats.states import StateRatios, TwoStates, ratio_per_state
 from paribus.store import Stored
-from paribus.units import count, format_seconds
 
 STEP = "launch.clock_step_s"
 """The fact of a launch before or during which somebody set the clock: by how many seconds."""
 
 NOTABLE_INTERFERENCE = 0.001
-"""Share of a launch's samples beyond five times the median from which it is worth a word."""
+"""Share of a launch's samples beyond five times the median from which a notice says so."""
 
 ORDER_ERROR = 0.05
 """Share of benchmarks in which chance finds an order effect, all arms together."""
@@ -55,17 +56,9 @@ def voided(launches: Sequence[Stored]) -> list[Notice]:
     for reason in dict.fromkeys(one.void for one in launches):
         mine = [one for one in launches if one.void == reason]
         blocks = {(one.launch.benchmark, one.launch.block) for one in mine}
-        found.append(
-            Notice(
-                "blocks rerun",
-                "note",
-                f"{count(len(mine), 'launch')} in {count(len(blocks), 'block')} left out:"
-                f" {reason}.",
-                tuple(dict.fromkeys(one.launch.benchmark for one in mine)),
-                figures={"launches": len(mine), "blocks": len(blocks)},
-                names_benchmarks=False,
-            )
-        )
+        labels = tuple(dict.fromkeys(one.launch.benchmark for one in mine))
+        figures = {"launches": len(mine), "blocks": len(blocks), "reason": reason}
+        found.append(Notice(NoticeName.BLOCKS_RERUN, "note", labels, figures))
     return found
 
 
@@ -73,30 +66,13 @@ def clock_set(steps_s: Sequence[float]) -> list[Notice]:
     """Return what to say of a time of day that was set, by so many seconds, in mid-study."""
     if not steps_s:
         return []
-    by = ", ".join(f"{'-' if s < 0 else '+'}{format_seconds(abs(s))}" for s in steps_s)
-    return [
-        Notice(
-            "clock set",
-            "warning",
-            f"The clock of this machine was set during the study ({by}). Durations and the"
-            " order of launches do not depend on it; times of day after it are those of the clock"
-            " as it was before.",
-            fix="Find what sets the clock, such as a time daemon that steps it.",
-            figures={"steps_s": list(steps_s)},
-        )
-    ]
+    return [Notice(NoticeName.CLOCK_SET, "warning", figures={"steps_s": list(steps_s)})]
 
 
 def changed(facts: Mapping[tuple[str, str], Sequence[str]]) -> list[Notice]:
     """Return what to say of facts that changed between the launches of one arm."""
     return [
-        Notice(
-            "changed facts",
-            "warning",
-            f"{label}, {arm}: changed between launches: {', '.join(keys)}.",
-            (label,),
-            figures={"keys": list(keys)},
-        )
+        Notice(NoticeName.CHANGED_FACTS, "warning", (label,), {"arm": arm, "keys": list(keys)})
         for (label, arm), keys in facts.items()
     ]
 
@@ -105,33 +81,22 @@ def budget(cut_short: Sequence[str]) -> list[Notice]:
     """Return what to say of benchmarks that the time budget, and not the evidence, ended."""
     if not cut_short:
         return []
-    return [
-        Notice(
-            "budget used",
-            "note",
-            f"The time budget ended {', '.join(cut_short)}; the verdicts of the last look hold.",
-            tuple(cut_short),
-        )
-    ]
+    return [Notice(NoticeName.BUDGET_USED, "note", tuple(cut_short))]
 
 
-def accepted(in_vain: str) -> list[Notice]:
+def accepted(needless: Sequence[Mapping[str, Any]]) -> list[Notice]:
     """Return what to say of accepted keys of which no difference was found."""
-    if not in_vain:
+    if not needless:
         return []
-    return [Notice("accepted in vain", "note", f"Accepted, but no difference: {in_vain}.")]
+    return [Notice(NoticeName.ACCEPTED_WITHOUT_NEED, "note", figures={"keys": list(needless)})]
 
 
 def _given_up(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
     for selection in plan.study.benchmarks:
-        why = given_up(plan, evidence, selection.label)
-        if why:
-            yield Notice(
-                "given up",
-                "warning",
-                f"{selection.label} was given up: {why}",
-                (selection.label,),
-            )
+        failed = given_up(plan, evidence, selection.label)
+        if failed:
+            figures = {"arm": failed.launch.arm, "error": failed.error}
+            yield Notice(NoticeName.GIVEN_UP, "warning", (selection.label,), figures)
 
 
 def _moved(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
@@ -144,48 +109,33 @@ def _moved(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
                 continue
             found = confidence_sequence(list(ratios.values()), plan.looks.confidence)
             if found.moved is not None:
-                yield Notice(
-                    "the ratio moved",
-                    "warning",
-                    f"{label}, {arm.name}: since about block {list(ratios)[found.moved - 1]} no"
-                    " one ratio agrees with all blocks: the effect itself has changed.",
-                    (label,),
-                    fix="The interval shown is the last one before; watch on in a new directory.",
-                    figures={"block": found.moved},
-                )
+                figures = {"arm": arm.name, "block": list(ratios)[found.moved - 1]}
+                yield Notice(NoticeName.RATIO_MOVED, "warning", (label,), figures)
 
 
 def _cut_off(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
     for selection in plan.study.benchmarks:
         label = selection.label
-        told = []
-        worst = 0.0
-        for arm in plan.study.arms:
-            cut = len(evidence.cut_off(label, arm.name))
-            blocks = sum(block > 0 for block in evidence.blocks.get(label, {}))
-            if cut:
-                told.append(f"{arm.name} {cut} of {blocks}")
-                worst = max(worst, censored_share(cut, blocks))
-        if told:
-            bites = worst > MOST_CENSORED
+        blocks = sum(block > 0 for block in evidence.blocks.get(label, {}))
+        counts = {arm.name: len(evidence.cut_off(label, arm.name)) for arm in plan.study.arms}
+        cut_off = {arm: n for arm, n in counts.items() if n}
+        if cut_off:
+            worst = max(censored_share(n, blocks) for n in cut_off.values())
+            withheld = worst > MOST_CENSORED
             yield Notice(
-                "time-outs",
-                "warning" if bites else "note",
-                f"{label}: the time limit cut off launches ({', '.join(told)}); they count as"
-                " slower than all others."
-                + (" So many that by how much the arms differ is withheld." if bites else ""),
+                NoticeName.TIME_OUTS,
+                "warning" if withheld else "note",
                 (label,),
-                fix="Give the benchmark a longer timeout." if bites else "",
-                figures={"share": worst},
+                {"share": worst, "cut_off": cut_off, "blocks": blocks, "size_withheld": withheld},
             )
 
 
 def _states(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
     """Say in which benchmarks the launches of an arm fall into two states.
 
-    Benchmarks of which the same is to be said are told in one notice.
+    Benchmarks of which the same is to be said share one notice.
     """
-    alike: dict[bool, dict[str, tuple[str, dict[str, Any]]]] = {}
+    alike: dict[bool, dict[str, dict[str, Any]]] = {}
     reference, *others = (arm.name for arm in plan.study.arms)
     for label in plan.metrics:
         values = {
@@ -200,82 +150,41 @@ def _states(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
         seen = {arm: ratios for arm, ratios in found.items() if ratios is not None}
         if seen:
             same = not any(ratios.shares_differ for ratios in seen.values())
-            alike.setdefault(same, {})[label] = _told_states(label, reference, seen)
-    for same, several in alike.items():
-        yield Notice(
-            "two states",
-            "warning",
-            f"{'; '.join(text for text, _ in several.values())}. "
-            + STATES_OF_MACHINE * same
-            + STATES_OF_ARM * (not same),
-            tuple(several),
-            figures={label: figures for label, (_, figures) in several.items()},
-        )
+            alike.setdefault(same, {})[label] = _of_states(reference, seen)
+    for several in alike.values():
+        yield Notice(NoticeName.TWO_STATES, "warning", tuple(several), several)
 
 
-STATES_OF_MACHINE = (
-    "All arms are affected equally, so the cause is the machine. The ratio compares neighbours and"
-    " holds; absolute figures depend on the mode."
-)
-STATES_OF_ARM = (
-    "The arms are affected unequally: the share of launches in each mode may be the real"
-    " difference."
-)
-
-
-def _told_states(
-    label: str, reference: str, seen: Mapping[str, StateRatios]
-) -> tuple[str, dict[str, Any]]:
-    """Return what to say of the states of one benchmark, and the figures of each arm."""
+def _of_states(reference: str, seen: Mapping[str, StateRatios]) -> dict[str, Any]:
+    """Return the figures of the states of one benchmark by arm, the reference first."""
     first = next(iter(seen.values())).reference
-    counts = [(reference, first), *((arm, ratios.arm) for arm, ratios in seen.items())]
-    apart = max(states.apart for _, states in counts)
-    shares = ", ".join(
-        f"{states.higher} of {states.launches} launches on {arm}" for arm, states in counts
-    )
-    text = f"{label} is bimodal (modes {apart:.3g}x apart; upper mode: {shares}"
+    found: dict[str, Any] = {reference: _counts(first)}
     for arm, ratios in seen.items():
-        both = [(ratios.lower, "lower"), (ratios.higher, "upper")]
-        known = [f"{ratio:.3f} in the {state} mode" for ratio, state in both if ratio is not None]
-        if len(known) == 2:
-            text += f"; {arm} / {reference} {', '.join(known)}"
-    figures: dict[str, Any] = {
-        arm: {"apart": states.apart, "higher": states.higher, "launches": states.launches}
-        for arm, states in counts
-    }
-    return f"{text})", figures
+        found[arm] = {
+            **_counts(ratios.arm),
+            "ratio_lower": ratios.lower,
+            "ratio_upper": ratios.higher,
+            "shares_differ": ratios.shares_differ,
+        }
+    return found
+
+
+def _counts(states: TwoStates) -> dict[str, Any]:
+    return {"apart": states.apart, "higher": states.higher, "launches": states.launches}
 
 
 def _probes(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
     """Say in which figures of the state probe an arm differs from the reference."""
     reference = plan.study.arms[0].name
     for found in arms_differ(evidence.probes or (), reference):
-        if found.kind == "level":
-            text = (
-                f"The state probe differs: {found.figure} of {found.arm} is"
-                f" {found.ratio:.3f}x that of {reference} in the same block"
-                f" ({found.low:.3f} to {found.high:.3f})."
-            )
-        else:
-            text = (
-                f"The machine was not in the same state as often: by {found.figure}, {found.arm}"
-                f" alone was in the higher state in {found.only_arm} blocks, {reference} alone in"
-                f" {found.only_reference} (p = {found.p:.2g})."
-            )
-        yield Notice(
-            "state probe",
-            "warning",
-            text,
-            fix="What the probe measures is not part of any benchmark: look at the cores,"
-            " frequencies and neighbours that this arm gets.",
-            figures={"figure": found.figure, "arm": found.arm, "ratio": found.ratio, "p": found.p},
-        )
+        figures = {**asdict(found), "reference": reference}
+        yield Notice(NoticeName.STATE_PROBE, "warning", figures=figures)
 
 
 def _order(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[Notice]:
     """Say in which benchmarks a launch fares differently after the other of its block.
 
-    Every arm is held against the reference, at an error that they share. The arms of a duet have
+    Every arm is compared with the reference, at an error that they share. The arms of a duet have
     no order.
     """
     if plan.study.settings.layout == "duet":
@@ -297,18 +206,17 @@ def _order(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[
             if effect is None or not effect.found:
                 continue
             moved = bias(effect, first, second)
-            much = f"by {moved:+.2%}" if abs(moved) >= 5e-5 else "by less than 0.01 %"
-            yield Notice(
-                "order effect",
-                "warning",
-                f"{label}: of {reference} and {arm}, the one launched after the other gives"
-                f" {effect.ratio:.4f} times ({effect.low:.4f} to {effect.high:.4f}) what it gives"
-                f" before it. {arm} came first in {len(first)} of {effect.blocks} blocks, which"
-                f" moves the ratio {much}.",
-                (label,),
-                fix="A pause or a warm-up command between launches (`before`) helps.",
-                figures={"arm": arm, "ratio": effect.ratio, "bias": moved},
-            )
+            figures = {
+                "arm": arm,
+                "reference": reference,
+                "ratio": effect.ratio,
+                "low": effect.low,
+                "high": effect.high,
+                "bias": moved,
+                "first": len(first),
+                "blocks": effect.blocks,
+            }
+            yield Notice(NoticeName.ORDER_EFFECT, "warning", (label,), figures)
 
 
 def _drift(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
@@ -319,16 +227,13 @@ def _drift(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
         found = drift([p.level for p in mine if p.arm == reference and p.level])
         if found is None or not found.drifting:
             continue
-        near, far = found.lags[0], found.lags[-1]
-        yield Notice(
-            "drift",
-            "note",
-            f"{selection.label}: launches of {reference} drift (rank autocorrelation"
-            f" {found.lag1:.2f}): neighbours differ by {near[1]:.1%}, launches {far[0]} apart by"
-            f" {far[1]:.1%}. Pairs cancel it; launches of one arm in a row would not.",
-            (selection.label,),
-            figures={"lag1": found.lag1, "lag5": found.lag5, "lags": [list(x) for x in found.lags]},
-        )
+        figures = {
+            "reference": reference,
+            "lag1": found.lag1,
+            "lag5": found.lag5,
+            "lags": [list(x) for x in found.lags],
+        }
+        yield Notice(NoticeName.DRIFT, "note", (selection.label,), figures)
 
 
 def _flagged(points: Sequence[Point]) -> Iterable[Notice]:
@@ -336,24 +241,19 @@ def _flagged(points: Sequence[Point]) -> Iterable[Notice]:
     outlying = [point for point in points if point.outlying is not None]
     disturbed = [point for point in points if point.disturbed]
     if outlying:
-        text = _told_flags(outlying, "far from the others of the same arm")
-        labels = tuple(dict.fromkeys(point.benchmark for point in outlying))
-        numbers = {"numbers": [point.number for point in outlying]}
-        yield Notice("outlying launches", "note", text, labels, figures=numbers)
+        yield Notice(NoticeName.OUTLYING_LAUNCHES, "note", *_unusual(outlying))
     if disturbed:
-        text = _told_flags(disturbed, "outside the noise gate")
-        labels = tuple(dict.fromkeys(point.benchmark for point in disturbed))
-        numbers = {"numbers": [point.number for point in disturbed]}
-        yield Notice("disturbed launches", "note", text, labels, figures=numbers)
+        yield Notice(NoticeName.DISTURBED_LAUNCHES, "note", *_unusual(disturbed))
 
 
-def _told_flags(points: Sequence[Point], what: str) -> str:
-    first = points[0]
-    return (
-        f"{count(len(points), 'launch')} {what}, counted all the same. First: launch"
-        f" {first.number} ({first.benchmark}, {first.arm}): {first.flag}; what it printed is in"
-        f" logs/{first.number:04d}-*."
-    )
+def _unusual(points: Sequence[Point]) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return the benchmarks of unusual launches, and their numbers with the first of them."""
+    names = ("number", "benchmark", "arm", "block", "outlying", "disturbed")
+    figures = {
+        "numbers": [point.number for point in points],
+        "first": {name: getattr(points[0], name) for name in names},
+    }
+    return tuple(dict.fromkeys(point.benchmark for point in points)), figures
 
 
 def _interference(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
@@ -364,15 +264,7 @@ def _interference(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
         if worst > NOTABLE_INTERFERENCE:
             shares[selection.label] = worst
     if shares:
-        told = ", ".join(f"{label} {share:.1%}" for label, share in shares.items())
-        yield Notice(
-            "interference",
-            "note",
-            "Single samples took over five times their launch's median; the most in one launch:"
-            f" {told}. Medians absorb that, p99 shows it.",
-            tuple(shares),
-            figures=shares,
-        )
+        yield Notice(NoticeName.INTERFERENCE, "note", tuple(shares), shares)
 
 
 def _not_checked(evidence: Evidence) -> Iterable[Notice]:
@@ -380,9 +272,4 @@ def _not_checked(evidence: Evidence) -> Iterable[Notice]:
     unknown = ["launches that failed"] if evidence.failed is None else []
     unknown += ["the state probe"] if evidence.probes is None else []
     if unknown:
-        yield Notice(
-            "not checked",
-            "note",
-            f"Nothing is known of {' and '.join(unknown)}: what they would show is not said here.",
-            figures={"unknown": unknown},
-        )
+        yield Notice(NoticeName.NOT_CHECKED, "note", figures={"unknown": unknown})

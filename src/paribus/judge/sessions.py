@@ -6,10 +6,12 @@ import math
 import statistics
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Any
 
 from paribus.judge.evidence import Entry, Evidence
 from paribus.judgement import Notice
 from paribus.plan import Plan
+from paribus.reasons import NoticeName
 from paribus.stats.sessions import (
     LEAST_SWITCHES,
     attributable,
@@ -20,7 +22,7 @@ from paribus.stats.sessions import (
 from paribus.stats.summary import geometric_mean
 
 LEAST_S = 1e-3
-"""Seconds below which a cost is not told from none."""
+"""Seconds below which a cost counts as none."""
 
 
 def sessions(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
@@ -38,17 +40,11 @@ def sessions(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
         for block in blocks
     ]
     if not attributable(orders, [arm.name for arm in plan.study.arms]):
-        counts = {f"{one} to {other}": n for (one, other), n in switches(orders).items()}
-        told = ", ".join(f"{way} {n} times" for way, n in counts.items()) or "never"
-        yield Notice(
-            "one installation each",
-            "warning",
-            f"The factor was switched too seldom ({told}; {LEAST_SWITCHES} times to each arm is"
-            " the least): what is seen may belong to these installations and is not attributable"
-            " to the factor.",
-            fix="Plan more blocks of sessions.",
-            figures=counts,
-        )
+        figures = {
+            "switches": {f"{one} to {other}": n for (one, other), n in switches(orders).items()},
+            "least": LEAST_SWITCHES,
+        }
+        yield Notice(NoticeName.ONE_INSTALLATION_EACH, "warning", figures=figures)
     for label in plan.metrics:
         yield from _nested(plan, evidence, label)
 
@@ -73,30 +69,18 @@ def _nested(plan: Plan, evidence: Evidence, label: str) -> Iterable[Notice]:
     sd_session, sd_launch = components(logs)
     if math.isnan(sd_session) or math.isnan(sd_launch):
         return
-    figures = {"sd_session": sd_session, "sd_launch": sd_launch}
+    figures: dict[str, Any] = {
+        "reference": reference,
+        "sd_session": sd_session,
+        "sd_launch": sd_launch,
+        "per_session": plan.session,
+        "launches_help": sd_session <= sd_launch / math.sqrt(plan.session),
+    }
     costs = _costs(evidence)
     if costs:
         figures |= {"switch_s": costs[0], "launch_s": costs[1]}
         figures["launches"] = launches_per_session(*costs, sd_launch, sd_session)
-    yield Notice(
-        "sessions",
-        "note",
-        f"{label}: sessions of {reference} scatter by {sd_session:.2%}, the launches within one by"
-        f" {sd_launch:.2%}; "
-        + (
-            "more sessions sharpen the answer, more launches in each would not."
-            if sd_session > sd_launch / math.sqrt(plan.session)
-            else "more launches in each session would sharpen the answer too."
-        ),
-        (label,),
-        fix=(
-            f"With {figures['launches']} launches in each session (here {plan.session}) such a"
-            " study is soonest done."
-            if costs
-            else ""
-        ),
-        figures=figures,
-    )
+    yield Notice(NoticeName.SESSIONS, "note", (label,), figures)
 
 
 def _costs(evidence: Evidence) -> tuple[float, float] | None:

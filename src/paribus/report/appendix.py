@@ -80,7 +80,7 @@ def _data(judgement: Judgement) -> Html:
 
 
 def _note(notice: Notice) -> Html:
-    said = f"{wording.notice_text(notice)} {notice.fix}".strip()
+    said = f"{notice.text} {notice.fix}".strip()
     return element("li", element("b", escape(f"{notice.name}: ")), escape(said))
 
 
@@ -98,7 +98,7 @@ def _lags(notices: Sequence[Notice]) -> Html:
     rows = [
         [
             escape(name),
-            *(escape(wording.percent(found[lag]) if lag in found else "") for lag in lags),
+            *(escape(units.percent(found[lag]) if lag in found else "") for lag in lags),
         ]
         for name, found in series.items()
     ]
@@ -185,15 +185,15 @@ def _settings(judgement: Judgement) -> list[tuple[str, str]]:
         order = f"sessions of {units.count(s.launches, 'launch')}, {order}"
     if s.layout == "duet":
         order = "the arms of a block at the same time, each on half of the cores"
-    alone = f", {wording.percent(judgement.level)} at each" if judgement.looks else ""
-    sure = wording.percent(s.confidence)
+    alone = f", {units.percent(judgement.level)} at each" if judgement.looks else ""
+    sure = units.percent(s.confidence)
     facts = [
         ("Order", order),
         ("Seed", str(s.seed)),
         ("Most blocks", "no limit" if s.monitor else str(s.blocks)),
         ("Looks", looks),
         ("Confidence", sure if s.monitor else f"{sure} over all looks{alone}"),
-        ("Margin", "per metric" if s.margin is None else wording.percent(s.margin)),
+        ("Margin", "per metric" if s.margin is None else units.percent(s.margin)),
         ("Stops when", f"the {s.decides.rstrip('s')}s are decided"),
         ("Core binding", s.bind),
         ("Time budget", "none" if s.budget_s is None else format_seconds(s.budget_s)),
@@ -249,7 +249,7 @@ def _how_to_read(judgement: Judgement) -> Html:
         order = "at the same time, each on half of the cores"
     text = HOW_TO_READ.format(
         unit=UNITS[lookup.unit(judgement)].format(which=which, order=order),
-        sure=wording.percent(settings.confidence),
+        sure=units.percent(settings.confidence),
         when="at any time" if settings.monitor else "over all looks at the data",
     )
     paragraphs = (element("p", escape(part)) for part in text.split("\n\n"))

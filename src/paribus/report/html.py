@@ -18,7 +18,7 @@ from pathlib import Path
 from paribus import units
 from paribus.errors import UserError
 from paribus.judgement import Judgement
-from paribus.report import lookup, plots, published, sentences, tables, unequal, wording
+from paribus.report import lookup, plots, published, sentences, tables, unequal
 from paribus.report.advice import next_steps
 from paribus.report.appendix import appendix
 from paribus.report.axes import Spec, panels
@@ -135,7 +135,7 @@ def _header(judgement: Judgement) -> Html:
 
 def _warnings(judgement: Judgement) -> Html:
     items = [
-        element("li", element("b", escape(f"{n.name}: ")), escape(wording.notice_text(n)), fix)
+        element("li", element("b", escape(f"{n.name}: ")), escape(n.text), fix)
         for n in judgement.notices
         if n.level == "warning"
         for fix in [escape(f" {n.fix}" if n.fix else "")]

@@ -16,13 +16,12 @@ from paribus.report.wording import (
     estimate_text,
     has_size,
     listing,
-    percent,
     provisional,
     ratio_text,
     value_text,
 )
 from paribus.stats.summary import LEAST_SAMPLES
-from paribus.units import count, format_seconds
+from paribus.units import count, format_seconds, percent
 
 MOST_RATIOS = 30
 

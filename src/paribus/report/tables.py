@@ -199,7 +199,7 @@ def _blocks_cell(f: Finding) -> Html:
 def _verdict_cell(f: Finding) -> Html:
     now = "so far, " if wording.provisional(f.verdict) else ""
     return join(
-        _chip(f.verdict), element("small", escape(f"{now}margin {wording.percent(f.margin)}"))
+        _chip(f.verdict), element("small", escape(f"{now}margin {units.percent(f.margin)}"))
     )
 
 

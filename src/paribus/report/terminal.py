@@ -49,7 +49,7 @@ def print_report(judgement: Judgement, console: Console) -> None:
         line(console, judgement.design, style="dim")
     for notice in judgement.notices:
         if notice.level == "warning":
-            said = f"{wording.notice_text(notice)} {notice.fix}".strip()
+            said = f"{notice.text} {notice.fix}".strip()
             line(console, said, style="yellow", hang=9, name=f"Warning, {notice.name}")
     if unequal.unexplained(judgement):
         unequal.print_section(judgement, console)
@@ -143,7 +143,7 @@ def _reading(judgement: Judgement, row: Finding) -> str:
     parts = [
         wording.direction(row.metric),
         wording.change_text(row),
-        f"margin {wording.percent(row.margin)}",
+        f"margin {units.percent(row.margin)}",
         f"decided by the {decides}" if decides else "",
         "so far" if wording.provisional(row.verdict) else "",
     ]
@@ -168,7 +168,7 @@ def _print_layers(judgement: Judgement, console: Console) -> None:
                 *([f.arm] if several else []),
                 wording.estimate_text(f),
                 f.verdict.word.value,
-                wording.percent(f.margin),
+                units.percent(f.margin),
             ],
             _style(f),
         )
@@ -240,7 +240,7 @@ def _print_endpoints(judgement: Judgement, console: Console) -> None:
             Row(
                 (
                     *(f"  {f.metric.endpoint}", *_figures(f)),
-                    *(f.verdict.word.value, wording.percent(f.margin)),
+                    *(f.verdict.word.value, units.percent(f.margin)),
                 ),
                 _style(f),
             )
@@ -259,7 +259,7 @@ def _print_notes(judgement: Judgement, console: Console) -> None:
         return
     heading(console, "About the data")
     for note in notes[:MOST_NOTES]:
-        said = wording.notice_text(note)
+        said = note.text
         line(console, said, indent=2, hang=2, name=note.name, most=2)
     if len(notes) > MOST_NOTES:
         item(console, f"{len(notes) - MOST_NOTES} more in the HTML report", style="dim")

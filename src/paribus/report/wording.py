@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from paribus.judgement import Comparison, Finding, Notice, Spread, Verdict, Word
+from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
 from paribus.model import Endpoint, Metric
 from paribus.outside import printable
 from paribus.units import format_bytes, format_change, format_value
-from paribus.units import percent as percent
 from paribus.words.lists import listed
 
 WARM_UP = 0
@@ -128,13 +127,6 @@ def change_text(finding: Finding) -> str:
 def provisional(verdict: Verdict) -> bool:
     """Return whether a verdict that claims something may still change: "so far"."""
     return verdict.word in DECIDED and not verdict.final
-
-
-def notice_text(notice: Notice) -> str:
-    """Return the sentence of a notice, after its benchmarks if it names none of them."""
-    if not notice.benchmarks or notice.names_benchmarks:
-        return notice.text
-    return f"{listing(notice.benchmarks)}: {notice.text}"
 
 
 def quantity(value: float, unit: str) -> str:

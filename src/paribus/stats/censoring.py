@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from paribus import units
+
 MOST_CENSORED = 0.02
 """Share of an arm's launches that may be cut off before "by how much" is withheld.
 
@@ -20,5 +22,5 @@ def censored_share(cut: int, launches: int) -> float:
     Raises ValueError for negative counts and for more cut off than launched.
     """
     if not 0 <= cut <= launches:
-        raise ValueError(f"{cut} launches cut off of {launches}")
+        raise ValueError(f"{cut} of {units.count(launches, 'launch')} cut off")
     return cut / launches if launches else 0.0

@@ -15,6 +15,7 @@ from itertools import count
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
+from paribus import units
 from paribus.judgement import Comparison
 from paribus.stats.walsh import ordered_sums
 
@@ -168,7 +169,8 @@ def compare(log_ratios: Sequence[float], level: float) -> Comparison:
     if values.ndim != 1 or not len(values):
         raise ValueError("no block was completed by both arms")
     if len(values) > MOST_BLOCKS:
-        raise ValueError(f"{len(values)} blocks; the interval is made for at most {MOST_BLOCKS}")
+        many = units.count(len(values), "block")
+        raise ValueError(f"{many}; intervals are made for at most {MOST_BLOCKS}")
     if np.isnan(values).any():
         raise ValueError("a log ratio is NaN")
     if not 0.5 <= level < 1:

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from paribus import units
 from paribus.stats.looks import LOOKS, Looks, any_look_p, nominal_level
 
 if TYPE_CHECKING:
@@ -127,7 +128,8 @@ def claims(
     Raises ValueError for as many margins as there are not series, and what `word_p` raises.
     """
     if len(series) != len(margins):
-        raise ValueError(f"{len(series)} cases and {len(margins)} margins")
+        cases = units.count(len(series), "case")
+        raise ValueError(f"{cases} and {units.count(len(margins), 'margin')}")
     p = [word_p(list(one.values()), m) for one, m in zip(series, margins, strict=True)]
     at = _counts_at_looks(series, looks)
     members = [i for i, one in enumerate(series) if len(one) >= LOOKS[0]]

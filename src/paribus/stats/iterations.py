@@ -13,6 +13,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from paribus import units
 from paribus.stats.sessions import components
 
 LEAST = 100
@@ -70,7 +71,7 @@ def tau_int(samples: Sequence[float]) -> float:
         return 1.0
     taus = 2 * np.cumsum(covariance / covariance[0]) - 1
     wide_enough = np.arange(n) >= _WINDOW * taus
-    # Without such a lag the samples are one long wave: they tell no more than n / 5 would.
+    # Without such a lag the samples are one long wave: they say no more than n / 5 would.
     window = int(wide_enough.argmax()) if wide_enough.any() else n // 5
     return max(1.0, float(taus[window]))
 
@@ -113,7 +114,8 @@ def advise(
     little. Raises ValueError for fewer than two launches, and for samples not above 0.
     """
     if len(pilot) < 2 or len(pilot) != len(wall_s):
-        raise ValueError(f"a pilot of {len(pilot)} launches, {len(wall_s)} of them timed")
+        launches = units.count(len(pilot), "launch")
+        raise ValueError(f"a pilot of {launches}, {len(wall_s)} of them timed")
     logs = [[math.log(value) for value in launch] for launch in pilot]
     tau = statistics.median(tau_int(launch) for launch in logs)
     within = statistics.median(_robust_sd(launch) for launch in logs)
@@ -138,15 +140,14 @@ def _robust_sd(values: Sequence[float]) -> float:
 def _reason(
     n: int, tau: float, within: float, between: float, launch_s: float, sample_s: float
 ) -> str:
-    alike = f", {tau:.2g} of them weigh as one" if tau >= 1.05 else ""
-    scatter = (
-        f"samples scatter by {within * 100:.2g} %{alike}; launches scatter by {between * 100:.2g} %"
-    )
+    alike = f", {tau:.2g} of them count as one" if tau >= 1.05 else ""
+    scatter = f"samples scatter by {within * 100:.2g} %{alike}; launches by {between * 100:.2g} %"
     cost = n * sample_s / launch_s
     if n > LEAST and cost > 0.9 * SHARE:
-        return f"{scatter}; more than {n} would take over {SHARE * 100:g} % of the launch"
+        return f"{scatter}; more than {n} would take over {units.percent(SHARE)} of the launch"
     if n < LEAST:
-        return f"{scatter}; a sample is so long that {n} are what a launch can bear"
+        return f"{scatter}; samples are so long that a launch has time for only {n}"
+    samples = units.count(n, "sample")
     if n == LEAST:
-        return f"{scatter}; more than {n} samples would not make the study more precise"
-    return f"{scatter}; with {n} samples a study of given length is most precise"
+        return f"{scatter}; more than {samples} would not make the study more precise"
+    return f"{scatter}; with {samples} a study of given length is most precise"

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
+from paribus import units
+
 LOOKS = (8, 12, 18, 27, 40, 60)
 """Complete blocks after which the evidence is weighed, each about half as many again."""
 
@@ -75,26 +77,27 @@ def schedule(blocks: int, confidence: float = 0.95, comparisons: int = 1) -> Loo
     never decide that many comparisons.
     """
     every = LOOKS + LONGER
+    many = units.count(blocks, "block")
     if blocks < every[0]:
         raise ValueError(
-            f"{blocks} blocks: no verdict is possible with fewer than {every[0]}, because chance "
-            f"alone favours one arm in all of {blocks} blocks too often"
+            f"{many}: no verdict is possible with fewer than {every[0]}, because"
+            " chance alone favours one arm in all of them too often"
         )
     if blocks > every[-1]:
-        raise ValueError(f"{blocks} blocks: looks are planned for at most {every[-1]}")
+        raise ValueError(f"{many}: looks are planned for at most {every[-1]}")
     if confidence not in LEVELS:
         allowed = ", ".join(f"{c:.2f}" for c in LEVELS)
         raise ValueError(f"confidence {confidence}: looks are calibrated for {allowed}")
     if comparisons < 1:
-        raise ValueError(f"{comparisons} comparisons")
+        raise ValueError(units.count(comparisons, "comparison"))
     at = (*(n for n in every if n < blocks), blocks)
     if comparisons == 1:
         return Looks(at, LEVELS[confidence][len(at) - 1])
     level = nominal_level(round(1 - confidence, 12) / comparisons, at)
     if level < 2.0 ** (1 - blocks):
         raise ValueError(
-            f"{blocks} blocks: too few for {comparisons} comparisons at {confidence * 100:.3g} % "
-            "confidence; allow more blocks or compare fewer arms"
+            f"{many}: too few for {units.count(comparisons, 'comparison')} at"
+            f" {confidence * 100:.3g} % confidence; allow more blocks or compare fewer arms"
         )
     return Looks(at, level)
 

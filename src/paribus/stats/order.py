@@ -88,7 +88,7 @@ def critical_count(first: int, second: int, alpha: float) -> int:
 def order_effect(
     arm_first: Sequence[float], arm_second: Sequence[float], confidence: float = 0.95
 ) -> OrderEffect | None:
-    """Return the order effect, or None if the blocks of either order are too few to tell.
+    """Return the order effect, or None if the blocks of either order are too few.
 
     `arm_first` holds ln(arm / reference) of the blocks in which the arm came first, `arm_second`
     those of the others. Blocks with a launch that was cut off (infinite) are left out. Half the

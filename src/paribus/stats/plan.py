@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
+from paribus import units
+
 T = TypeVar("T")
 
 
@@ -74,5 +76,5 @@ def orders(arms: Sequence[str], seed: int, stream: str) -> Iterator[tuple[str, .
 def arm_orders(arms: Sequence[str], blocks: int, seed: int, stream: str) -> list[tuple[str, ...]]:
     """Return the first `blocks` of `orders`; raises ValueError for a negative number of them."""
     if blocks < 0:
-        raise ValueError(f"{blocks} blocks")
+        raise ValueError(units.count(blocks, "block"))
     return list(islice(orders(arms, seed, stream), blocks))

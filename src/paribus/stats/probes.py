@@ -1,7 +1,7 @@
 """The state probe: which blocks saw the machine in two states, and whether the arms differ in it.
 
 Every launch carries a few figures of the machine, taken before and after what it measures. Here
-nothing else is looked at, so that a block is done again for what the machine did and never for
+nothing else is looked at, so that a block is rerun for what the machine did and never for
 what was measured.
 """
 
@@ -18,7 +18,7 @@ from paribus.stats.reliability import failures_differ
 from paribus.stats.states import LEAST_IN_STATE, LEAST_LAUNCHES, LEVEL, widest_gap
 
 REDO_MOST = 0.20
-"""Share of the blocks that may be done again: a machine that flips more often is as it is."""
+"""Share of the blocks that may be rerun: a machine that flips more often is as it is."""
 
 STRAYS = 50
 """One value in so many may lie inside the gap, or long studies would close it: of 240 launches
@@ -97,7 +97,7 @@ def discordant_blocks(probes: Sequence[ProbeOfLaunch]) -> set[Hashable]:
     launches, or the two values of one of them, are on different sides. Before that each arm is
     shifted by the median of its difference to the others within blocks: an arm that always has
     another level, or is always in the other state, is no reason for doing blocks again, nor is
-    one that is in a state significantly more often (`arms_differ` tells both). Fewer than 12
+    one that is in a state significantly more often (`arms_differ` reports both). Fewer than 12
     launches have no states.
 
     With one state some block is called discordant in 0.1 % of studies of 12 to 120 launches
@@ -124,11 +124,11 @@ def discordant_blocks(probes: Sequence[ProbeOfLaunch]) -> set[Hashable]:
 def arms_differ(probes: Sequence[ProbeOfLaunch], reference: str) -> tuple[ArmsDiffer, ...]:
     """Return in which figures of the probe the arms differ from `reference`, for a notice.
 
-    Pass every launch, those of blocks that were done again included (under a name of their own):
+    Pass every launch, those of blocks that were rerun included (under a name of their own):
     without them the arms agree in their states by selection. A share differs by McNemar's exact
     test on blocks at 5 %; a level by more than 5 % with a 99 % signed-rank interval over blocks
-    that excludes 1, which takes 8 blocks. Where the share differs, the level is not told as well.
-    Arms that do not differ are told in at most 4 % of studies of three figures that scatter by
+    that excludes 1, which takes 8 blocks. Where the share differs, the level is not reported.
+    Arms that do not differ are reported in at most 4 % of studies of three figures that scatter by
     20 % (tests/test_stats_probes.py).
     """
     found = []

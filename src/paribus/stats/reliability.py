@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
+from paribus import units
 from paribus.judgement import Verdict, Word
 from paribus.reasons import Reason
 
@@ -22,7 +23,7 @@ def failures_differ(only_reference: int, only_arm: int) -> float:
     153, with the binomial distribution for the normal one.)
     """
     if min(only_reference, only_arm) < 0:
-        raise ValueError(f"{min(only_reference, only_arm)} blocks")
+        raise ValueError(units.count(min(only_reference, only_arm), "block"))
     n = only_reference + only_arm
     tail: int = sum(math.comb(n, k) for k in range(min(only_reference, only_arm) + 1))
     return min(1.0, 2 * tail / (1 << n))
@@ -48,7 +49,7 @@ def reliability(
     """
     reference, arm = set(reference_failed), set(arm_failed)
     if len(reference | arm) > blocks:
-        raise ValueError(f"{len(reference | arm)} blocks failed of {blocks} attempted")
+        raise ValueError(f"{len(reference | arm)} of {units.count(blocks, 'block')} failed")
     if not reference and not arm:
         return None
     p = failures_differ(len(reference - arm), len(arm - reference))

@@ -68,7 +68,7 @@ def components(values: Sequence[Sequence[float]]) -> tuple[float, float]:
     `values` holds, for each session of one arm, the logs of its launches. Both are robust
     (`scatter`). What the launches explain of the scatter of the session medians
     (`_share_of_median`) is taken off the first; drift between sessions is in it. NaN where
-    nothing can be told: the first for fewer than two sessions, the second where no session has
+    nothing is known: the first for fewer than two sessions, the second where no session has
     two launches. Raises ValueError for sessions without launches and values not finite.
     """
     for launches in values:

@@ -20,7 +20,7 @@ with 3, as often proposed, in 5 %.
 """
 
 LEAST_APART = math.log(1.1)
-"""States nearer to each other than 10 % are not told: a drifting clock looks like that."""
+"""States nearer to each other than 10 % are not reported: a drifting clock looks like that."""
 
 LEVEL = 0.05
 
@@ -70,7 +70,7 @@ def two_states(values: Sequence[float]) -> TwoStates | None:
 
     The largest gap between neighbours, on the log scale and with at least three launches on each
     side, is compared with the spread inside the two clusters (1.4826 times the median absolute
-    deviation, pooled). Fewer than 12 launches, and states less than 10 % apart, are never told.
+    deviation, pooled). Fewer than 12 launches, and states less than 10 % apart, are never reported.
     """
     cut = _cut(values)
     return None if cut is None else _described(values, cut)

@@ -80,7 +80,7 @@ def _gaps(values: Sequence[float]) -> list[float]:
 
 
 def _step(values: Sequence[float]) -> float:
-    """Return the smallest step between values, in their unit; inf where nothing tells it."""
+    """Return the smallest step between values, in their unit; inf where it is unknown."""
     gaps = _gaps(values)
     if len(gaps) < 2:
         printed = [Decimal(repr(float(value))).normalize().as_tuple() for value in set(values)]

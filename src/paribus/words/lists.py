@@ -19,12 +19,26 @@ def listed(names: Sequence[str], most: int | None = None, *, last: str = ", ") -
     return f"{', '.join(first)}{last}{end}" if first else end
 
 
-def and_others(names: Sequence[str], most: int = 3) -> str:
-    """Return the first of several names before a verb.
+def and_others(names: Sequence[str], number: int = 0, most: int = 3) -> str:
+    """Return the first of several names before a verb; there may be a larger `number` of them.
 
-    >>> and_others("abcde"), and_others("ab")
-    ('a, b, c, and 2 more,', 'a, b')
+    >>> and_others("abcde"), and_others("ab"), and_others("abc", 9)
+    ('a, b, c, and 2 more,', 'a, b', 'a, b, c, and 6 more,')
     """
-    if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])}, and {len(names) - most} more,"
+    others = max(number, len(names)) - most
+    return f"{', '.join(names[:most])}, and {others} more," if others > 0 else ", ".join(names)
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers as text.
+
+    >>> ranges([3, 5, 6, 7])
+    '3, 5 to 7'
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(f"{a}" if a == b else f"{a} to {b}" for a, b in runs)

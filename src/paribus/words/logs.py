@@ -7,7 +7,7 @@ from typing import Any
 
 from paribus.reasons import DatedBy, Unreadable, Untimed
 from paribus.units import count
-from paribus.words.lists import and_others
+from paribus.words.lists import and_others, listed
 
 DATED_BY: Mapping[DatedBy, str] = {
     DatedBy.DATES: "the dates in them",
@@ -24,28 +24,43 @@ PAIRED: Mapping[str, str] = {
 """What stands beside what, by the way of pairing; with "none" nothing does."""
 
 _UNTIMED: Mapping[Untimed, str] = {
-    Untimed.NOT_ALL_DATED: "not all of them carry a date",
-    Untimed.ONE_DATE: "they all carry the same date",
+    Untimed.NOT_ALL_DATED: "not all of them have a date",
+    Untimed.ONE_DATE: "they all have the same date",
     Untimed.ZONES_MIXED: "some of their dates are in UTC, some in a local time that is not named",
     Untimed.DATES_JUMP: (
-        "their dates jump by {hours:g} h against those times (another time zone, or a clock that"
-        " was changed)"
+        "their dates jump by {hours:g} h against those times (another time zone, or a changed"
+        " clock)"
     ),
     Untimed.SEVERAL_IN_A_FILE: "one file holds several",
     Untimed.FILES_COPIED: "the files were copied, or their times are too coarse",
 }
 
 _IN_VAIN: Mapping[str, str] = {
-    "name": "few have a namesake in every arm to be paired by name",
+    "name": "few logs have the same name in every arm",
     "order": "the arms have different numbers of logs to be paired in order",
 }
 
 _UNEVEN = "the arms have different numbers of logs"
-_BY = {"dates": ", by the dates that the logs carry", "files": ", by the times of their files"}
+_BY = {"dates": ", by the dates in the logs", "files": ", by the times of their files"}
+
+
+MOST_TOOLS = 6
+"""Tools that a sentence names."""
+
+
+def read_from(files: int, outputs: int | None, tools: Sequence[str], paired: str) -> str:
+    """Return in one sentence what was read and how it is paired.
+
+    `outputs` is None where every file holds one.
+    """
+    found = count(files, "log")
+    if outputs is not None:
+        found = f"{count(outputs, 'output')} in {count(files, 'file')}"
+    return f"{found} of {listed(tools, MOST_TOOLS)}, {paired}."
 
 
 def order_fix(dated_by: DatedBy | None) -> str:
-    """Return what would show the order of logs; `dated_by` is what does, but for `--pair`."""
+    """Return what would show the order of logs; `dated_by` is what shows it without `--pair`."""
     if dated_by is None:
         return "The times of the files would show it: keep them when copying."
     return f"Without `--pair` {DATED_BY[dated_by]} show it."
@@ -77,22 +92,22 @@ def pairing(
     `compare.pairing.Grounds`.
     """
     if published:
-        return "published figures are of no launch that is known"
+        return "the launches of published figures are unknown"
     paired = "in time" if apart else PAIRED.get(way, "")
-    told = [_UNTIMED[code].format(hours=hours) for code in (undated, copied) if code]
+    said = [_UNTIMED[code].format(hours=hours) for code in (undated, copied) if code]
     if granted:
-        though = f", though {told[0]}" if told else ""
-        return f"{paired}, as asked for{though}"
+        though = f", though {said[0]}" if said else ""
+        return f"{paired}, as requested{though}"
     vain = [_IN_VAIN[asked]] if asked in _IN_VAIN else []
     if way == "none":
         first = [_UNEVEN] if asked != "order" else []
-        return ", and ".join([*first, *vain, *told])
-    why = ", and ".join([*vain, *told])
+        return ", and ".join([*first, *vain, *said])
+    why = ", and ".join([*vain, *said])
     return f"{paired}{_BY.get(by, '')}{f': {why}' if why else ''}"
 
 
 def apart(label: str, counts: Mapping[str, int], example: str = "") -> str:
-    """Return why logs of one kind stand beside nothing: how many of them each arm has.
+    """Return why logs of one kind have no match: how many of them each arm has.
 
     Without `counts` every arm has some, but they have no case in common. `example` is one of them.
     """
@@ -106,15 +121,15 @@ def apart(label: str, counts: Mapping[str, int], example: str = "") -> str:
 _UNREAD: Mapping[Unreadable, str] = {
     Unreadable.SAME_FILE: "{be} the same file as {detail}",
     Unreadable.CANNOT_BE_READ: "cannot be read: {detail}",
-    Unreadable.NO_FILE: "{be} no file but a pipe or a device",
+    Unreadable.NO_FILE: "{be} a pipe or a device, not a file",
     Unreadable.LINK_TO_FOLDER: "{be} a link to a folder",
     Unreadable.TOO_LARGE: "{be} larger than {detail}",
     Unreadable.EMPTY: "{be} empty",
     Unreadable.BINARY: "{be} binary",
     Unreadable.NOT_PLAIN: "{be} {detail}",
     Unreadable.UNKNOWN_TOOL: "{be} not the output of a known tool",
-    Unreadable.LAUNCH_FAILED: "{be} of a launch that failed: {detail!r}",
-    Unreadable.WIRING: "{be} no benchmark but the wiring of {detail}",
+    Unreadable.LAUNCH_FAILED: "{be} from a failed launch: {detail!r}",
+    Unreadable.WIRING: "{be} not a benchmark: the wiring of {detail}",
     Unreadable.WIRING_DAMAGED: "{be} a damaged output of nvidia-smi topo -m: {detail}",
     Unreadable.REFUSED: "{detail}",
 }
@@ -125,7 +140,11 @@ def unread(code: Unreadable, detail: str = "", *, several: bool = False) -> str:
     return _UNREAD[code].format(be="are" if several else "is", detail=detail)
 
 
-def unread_files(code: Unreadable, detail: str, names: Sequence[str], *, of_tool: bool) -> str:
-    """Return which files were not read for one reason; `of_tool`: in them a tool was recognised."""
-    said = unread(code, detail, several=len(names) > 1)
-    return f"{and_others(names)}{':' if of_tool else ''} {said}"
+def unread_files(
+    code: Unreadable, detail: str, names: Sequence[str], number: int, *, of_tool: bool
+) -> str:
+    """Return which files were not read for one reason: a `number` of them, the first of which are
+    `names`; `of_tool`: in them a tool was recognised.
+    """
+    said = unread(code, detail, several=number > 1)
+    return f"{and_others(names, number)}{':' if of_tool else ''} {said}"

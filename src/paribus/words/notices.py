@@ -1,0 +1,278 @@
+"""What notices say: a sentence, and what can be done, made of the figures of a notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from paribus.reasons import NoticeName
+from paribus.units import count, format_seconds, percent
+from paribus.words import launches, logs, notices_of_logs, notices_of_tables
+from paribus.words.lists import listed, ranges
+
+Figures = Mapping[str, Any]
+Labels = Sequence[str]
+
+MOST_NAMED = 5
+"""Benchmarks of a notice that its sentence names."""
+
+
+def text(name: NoticeName, labels: Labels, figures: Figures) -> str:
+    """Return what a notice says about the benchmarks `labels`, in whole sentences."""
+    return TEXTS[name](labels, figures)
+
+
+def fix(name: NoticeName, figures: Figures) -> str:
+    """Return what can be done about what a notice says, "" for nothing."""
+    return _FIXES[name](figures) if name in _FIXES else ""
+
+
+def needless(keys: Sequence[Figures]) -> str:
+    """Return why accepted keys are of no difference; typing errors show."""
+    return "; ".join(f"{one['key']} {_why_needless(one)}" for one in keys)
+
+
+def _why_needless(one: Figures) -> str:
+    if one["equal"]:
+        return "is equal in all arms"
+    hint = f" (did you mean {one['close']}?)" if one["close"] else ""
+    return f"is not a fact of these arms{hint}"
+
+
+# --- launches of a study ---------------------------------------------------------------------
+
+
+def _two_states(labels: Labels, figures: Figures) -> str:
+    each = "; ".join(_modes(label, figures[label]) for label in labels)
+    unequal = any(of_arm.get("shares_differ") for of_arm in figures[labels[0]].values())
+    why = (
+        "The arms are affected unequally: the share of launches in each mode may be the real"
+        " difference."
+        if unequal
+        else "All arms are affected equally, so the cause is the machine. The ratio compares"
+        " neighbours and holds; absolute figures depend on the mode."
+    )
+    return f"{each}. {why}"
+
+
+def _modes(label: str, arms: Mapping[str, Figures]) -> str:
+    """Return in which modes the launches of a benchmark are; the reference is the first arm."""
+    reference, *others = arms
+    apart = max(of_arm["apart"] for of_arm in arms.values())
+    shares = ", ".join(
+        f"{of_arm['higher']} of {count(of_arm['launches'], 'launch')} on {arm}"
+        for arm, of_arm in arms.items()
+    )
+    said = f"{label} is bimodal (modes {apart:.3g}x apart; upper mode: {shares}"
+    for arm in others:
+        lower, upper = arms[arm]["ratio_lower"], arms[arm]["ratio_upper"]
+        if lower is not None and upper is not None:
+            said += f"; {arm} / {reference} {lower:.3f} in the lower mode, {upper:.3f} in the upper"
+    return f"{said})"
+
+
+def _state_probe(_: Labels, figures: Figures) -> str:
+    figure, arm, reference = figures["figure"], figures["arm"], figures["reference"]
+    if figures["kind"] == "level":
+        return (
+            f"The state probe differs: {figure} of {arm} is {figures['ratio']:.3f}x that of"
+            f" {reference} in the same block ({figures['low']:.3f} to {figures['high']:.3f})."
+        )
+    return (
+        f"The arms did not get the same machine state equally often ({figure}): only {arm} was in"
+        f" the upper state in {count(figures['only_arm'], 'block')}, only {reference} in"
+        f" {figures['only_reference']} (p = {figures['p']:.2g})."
+    )
+
+
+def _rerun(labels: Labels, figures: Figures) -> str:
+    return (
+        f"{listed(labels, MOST_NAMED)}: {count(figures['launches'], 'launch')} in"
+        f" {count(figures['blocks'], 'block')} do not count: {figures['reason']}."
+    )
+
+
+def _time_outs(labels: Labels, figures: Figures) -> str:
+    arms = ", ".join(f"{arm} {n} of {figures['blocks']}" for arm, n in figures["cut_off"].items())
+    said = f"{labels[0]}: the time limit cut off launches ({arms}); they rank as the slowest."
+    if figures["size_withheld"]:
+        said += " The size of the difference is withheld, because more than 2 % were cut off."
+    return said
+
+
+def _drift(labels: Labels, figures: Figures) -> str:
+    (_, near), *_, (most, far) = figures["lags"]
+    return (
+        f"{labels[0]}: launches of {figures['reference']} drift (rank autocorrelation"
+        f" {figures['lag1']:.2f}): neighbours differ by {percent(near)}, launches {most} apart by"
+        f" {percent(far)}. Pairs cancel it; launches of one arm in a row would not."
+    )
+
+
+def _order_effect(labels: Labels, figures: Figures) -> str:
+    arm, moved = figures["arm"], figures["bias"]
+    much = f"by {moved * 100:+.2f} %" if abs(moved) >= 5e-5 else "by less than 0.01 %"
+    return (
+        f"{labels[0]}: a launch of {figures['reference']} or {arm} that follows the other in its"
+        f" block gives {figures['ratio']:.4f}x ({figures['low']:.4f} to {figures['high']:.4f}) the"
+        f" value of one that precedes it. {arm} ran first in {figures['first']} of"
+        f" {count(figures['blocks'], 'block')}, which moves the ratio {much}."
+    )
+
+
+def _outlying(_: Labels, figures: Figures) -> str:
+    return _flagged("far from the others of the same arm and benchmark", figures)
+
+
+def _disturbed(_: Labels, figures: Figures) -> str:
+    return _flagged("outside the noise gate", figures)
+
+
+def _flagged(where: str, figures: Figures) -> str:
+    """Return how many launches are unusual, and which is the first; a table has no logs."""
+    first = figures["first"]
+    flag = launches.flag(first["outlying"], first["disturbed"])
+    arm = f"{first['benchmark']}, {first['arm']}"
+    number = len(figures["numbers"])
+    verbs = ("is", "counts") if number == 1 else ("are", "count")
+    said = f"{count(number, 'launch')} {verbs[0]} {where}, and {verbs[1]} as well. First: "
+    if figures.get("source") == "table":
+        return f"{said}{arm}, block {first['block']}: {flag}."
+    log = f"logs/{first['number']:04d}-*"
+    return f"{said}launch {first['number']} ({arm}): {flag}; its output is in {log}."
+
+
+def _interference(_: Labels, figures: Figures) -> str:
+    worst = ", ".join(f"{label} {percent(share)}" for label, share in figures.items())
+    return (
+        f"Some samples took over 5 times the median of their launch (in the worst launch: {worst}"
+        " of the samples). Medians absorb that; p99 shows it."
+    )
+
+
+def _clock_set(_: Labels, figures: Figures) -> str:
+    by = ", ".join(f"{'-' if s < 0 else '+'}{format_seconds(abs(s))}" for s in figures["steps_s"])
+    return (
+        f"The clock of this machine was set during the study ({by}). Durations and the order of"
+        " launches are not affected; later times of day are those of the clock as it was before."
+    )
+
+
+def _lost(_: Labels, figures: Figures) -> str:
+    launches_lost, whole = figures["lost"], figures["whole"]
+    lost = f"{count(launches_lost, 'launch')} of {launches_lost + whole}"
+    numbers, unknown = figures["launches"], figures["rows_of_unknown"]
+    named = [f"number {ranges(numbers)} of the plan"] * bool(numbers)
+    named += [f"row {ranges(unknown)} of the store, launch unknown"] * bool(unknown)
+    lost += f" ({'; '.join(named)})" if named else ""
+    lost += f" and facts of nodes (row {ranges(figures['facts'])})" if figures["facts"] else ""
+    said = (
+        f"launches.db is damaged. Lost: {lost}. Damage does not depend on the measured values, so"
+        " the ratios use fewer blocks and are not biased; failed launches may be missing."
+    )
+    if figures["unvoided"]:
+        said += f" Up to {figures['unvoided']} of those shown may have been marked as not counting."
+    if not figures["counted"]:
+        said += " The number of stored launches is unknown: more may be missing."
+    return said
+
+
+def _installations(_: Labels, figures: Figures) -> str:
+    ways = [f"{way} {count(n, 'time')}" for way, n in figures["switches"].items()]
+    return (
+        f"The factor was switched too rarely ({', '.join(ways) or 'never'}; at least"
+        f" {figures['least']} times to each arm are needed). The effect may belong to these"
+        " installations and is not attributable to the factor."
+    )
+
+
+def _sessions(labels: Labels, figures: Figures) -> str:
+    advice = (
+        "more launches per session would narrow the interval too."
+        if figures["launches_help"]
+        else "more sessions would narrow the interval, more launches per session would not."
+    )
+    return (
+        f"{labels[0]}: sessions of {figures['reference']} scatter by"
+        f" {percent(figures['sd_session'])}, launches within a session by"
+        f" {percent(figures['sd_launch'])}; {advice}"
+    )
+
+
+def _sessions_fix(figures: Figures) -> str:
+    if "launches" not in figures:
+        return ""
+    best = figures["launches"]
+    return (
+        f"{count(best, 'launch')} per session (here {figures['per_session']})"
+        f" {'minimises' if best == 1 else 'minimise'} the total time of such a study."
+    )
+
+
+TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
+    NoticeName.TWO_STATES: _two_states,
+    NoticeName.STATE_PROBE: _state_probe,
+    NoticeName.BLOCKS_RERUN: _rerun,
+    NoticeName.TIME_OUTS: _time_outs,
+    NoticeName.DRIFT: _drift,
+    NoticeName.ORDER_EFFECT: _order_effect,
+    NoticeName.OUTLYING_LAUNCHES: _outlying,
+    NoticeName.DISTURBED_LAUNCHES: _disturbed,
+    NoticeName.INTERFERENCE: _interference,
+    NoticeName.CLOCK_SET: _clock_set,
+    NoticeName.CHANGED_FACTS: lambda labels, f: (
+        f"{labels[0]}, {f['arm']}: changed between launches: {', '.join(f['keys'])}."
+    ),
+    NoticeName.GIVEN_UP: lambda labels, f: f"{labels[0]} stopped early: {f['arm']}: {f['error']}",
+    NoticeName.ACCEPTED_WITHOUT_NEED: lambda _, f: (
+        f"Accepted, but not a difference: {needless(f['keys'])}."
+    ),
+    NoticeName.BUDGET_USED: lambda labels, _: (
+        f"The time budget ended {', '.join(labels)}; the verdicts of the last look hold."
+    ),
+    NoticeName.ONE_INSTALLATION_EACH: _installations,
+    NoticeName.SESSIONS: _sessions,
+    NoticeName.LAUNCHES_LOST: _lost,
+    NoticeName.NOT_CHECKED: lambda _, f: (
+        f"No data on {' and '.join(f['unknown'])}: the report cannot warn of what they would show."
+    ),
+    NoticeName.RATIO_MOVED: lambda labels, f: (
+        f"{labels[0]}, {f['arm']}: no single ratio fits all blocks since about block"
+        f" {f['block']}: the effect itself has changed."
+    ),
+    **notices_of_tables.TEXTS,
+    **notices_of_logs.TEXTS,
+}
+
+_FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
+    NoticeName.STATE_PROBE: lambda _: (
+        "The probe is independent of the benchmark: check the cores, clock frequencies and"
+        " neighbours of this arm."
+    ),
+    NoticeName.TIME_OUTS: lambda f: (
+        "Give the benchmark a longer timeout." if f["size_withheld"] else ""
+    ),
+    NoticeName.ORDER_EFFECT: lambda _: (
+        "A pause or a warm-up command between launches (`before`) helps."
+    ),
+    NoticeName.CLOCK_SET: lambda _: (
+        "Find what sets the clock, such as a time daemon that steps it."
+    ),
+    NoticeName.ONE_INSTALLATION_EACH: lambda _: "Plan more blocks of sessions.",
+    NoticeName.SESSIONS: _sessions_fix,
+    NoticeName.LAUNCHES_LOST: lambda _: (
+        "Report on an intact copy of the directory if there is one. The output of each launch is in"
+        " logs/."
+    ),
+    NoticeName.RATIO_MOVED: lambda _: (
+        "The interval shown is the last one before the change. Continue monitoring in a new"
+        " directory."
+    ),
+    NoticeName.ORDER_UNKNOWN: lambda f: (
+        logs.order_fix(f["dated_by"])
+        if f["source"] == "logs"
+        else "A column time would show the order."
+    ),
+    NoticeName.ORDER_FIXED: lambda _: "Randomise the order in each block.",
+    NoticeName.ONE_ARM_AFTER_THE_OTHER: lambda _: "Launch the arms in turns.",
+}
