@@ -25,12 +25,14 @@ from paribus.model import Study
 from paribus.platform.arms import Ready, make_ready
 from paribus.platform.local import LocalStation
 from paribus.platform.switching import Switches
-from paribus.store import Gathered
+from paribus.probes.archive import Archive
+from paribus.probes.load import load_facts_of
+from paribus.store import Gathered, Store
 from paribus.study import asking, gathering
 from paribus.study.gathering import asked, gather, gather_arm, read_answer
 from paribus.study.load import load_study
 from processes import gone
-from studies import write_study
+from studies import paribus, write_study
 
 
 def study_of(folder: Path, **options: str) -> Study:
@@ -101,6 +103,19 @@ def test_every_arm_answers_from_inside(tmp_path: Path) -> None:
     assert facts["env.OMP_NUM_THREADS"] == "3"
     assert "env.OMP_NUM_THREADS" not in nodes["a"][name]
     assert "xyzzy" not in str(facts)
+
+
+def test_a_launch_and_a_node_share_no_fact_but_the_load(tmp_path: Path) -> None:
+    """Each fact has one implementation; the load of a launch and of a node come from one parser."""
+    done = paribus("run", write_study(tmp_path, plan="blocks = 8"), "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with Store(tmp_path / "out") as store:
+        of_launches = {key for one in store.launches() for key in one.outcome.facts}
+        of_nodes = {key for one in store.gathered() for key in one.facts}
+    assert {"load.running", "load.during.consumers"} <= of_launches
+    assert {"cpu.model", "os.release", "load.running"} <= of_nodes
+    shared = {key for key in of_launches & of_nodes if not key.startswith("load.rdma.")}
+    assert shared <= load_facts_of(Archive({})).keys()
 
 
 class Elsewhere(LocalStation):

@@ -16,7 +16,7 @@ from paribus.judge.cases import cases_settled
 from paribus.judge.evidence import LaunchEvidence, collect
 from paribus.judge.headlines import given_up, headlines
 from paribus.judgement import Finding, Progress, Word
-from paribus.model import Benchmark, Facts, Launch, Outcome, Selection, State
+from paribus.model import Benchmark, Launch, Outcome, Selection, State
 from paribus.plan import Plan
 from paribus.platform.arms import Ready, asked_of, compose, concrete, discreet
 from paribus.platform.journal import Journal
@@ -59,7 +59,6 @@ class _Sitting:
     switches: Switches
     watch: Watch
     evidence: LaunchEvidence
-    machine: Facts
     benchmarks: Mapping[str, tuple[Selection, Benchmark]]
     begin: float
     launches_s: float
@@ -112,7 +111,6 @@ def _carry_out(
         switches=switches,
         watch=watch,
         evidence=evidence,
-        machine=lanes[0].facts(),
         benchmarks={s.label: (s, benchmark_of(s)) for s in plan.study.benchmarks},
         begin=time.monotonic(),
         launches_s=store.launches_s(),
@@ -330,7 +328,7 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
     out, err = sitting.store.log_paths(launch)
     lane = sitting.lanes[part]
     scratch = f"{lane.scratch}/{launch.number}"
-    facts = {**sitting.machine, **asked_of(ready.arm, sitting.plan.study.arms), **lane.load()}
+    facts = {**asked_of(ready.arm, sitting.plan.study.arms), **lane.load()}
     if launch.benchmark in ready.facts:
         facts["kernel.build"] = ready.facts[launch.benchmark]
     return Prepared(
