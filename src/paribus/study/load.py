@@ -125,9 +125,11 @@ def _arm(top: Place, name: str, table: Any) -> Arm:
             "this arm has one host, which takes all ranks",
             'leave it out, or give the arm containers that stand for hosts (each = "host")',
         )
-    if "level" in place.table and "observe" not in place.table:
+    observe = place.read("observe", fields.commands, ())
+    level = place.read("level", fields.text, "").strip()
+    if level and not observe:
         fix = 'add the command that prints the level: observe = "..."'
-        place.refuse("level", None, "no command observes the level", fix)
+        place.refuse("level", level, "no command observes the level", fix)
     return Arm(
         name=name,
         mpi=place.read("mpi", fields.text, None),
@@ -137,8 +139,8 @@ def _arm(top: Place, name: str, table: Any) -> Arm:
         env=env,
         before=place.read("before", fields.commands, ()),
         after=place.read("after", fields.commands, ()),
-        observe=place.read("observe", fields.commands, ()),
-        level=place.read("level", fields.text, "").strip(),
+        observe=observe,
+        level=level,
     )
 
 
