@@ -125,7 +125,7 @@ def _arm(top: Place, name: str, table: Any) -> Arm:
             "this arm has one host, which takes all ranks",
             'leave it out, or give the arm containers that stand for hosts (each = "host")',
         )
-    observe = place.read("observe", fields.commands, ())
+    observe: tuple[tuple[str, ...], ...] = place.read("observe", fields.commands, ())
     level = place.read("level", fields.text, "").strip()
     if level and not observe:
         fix = 'add the command that prints the level: observe = "..."'
