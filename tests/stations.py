@@ -66,9 +66,6 @@ class ScriptedStation:
 
     def cancel(self) -> None: ...
 
-    def facts(self) -> Facts:
-        return {}
-
     def load(self) -> Facts:
         return {}
 

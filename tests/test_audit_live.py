@@ -321,6 +321,18 @@ def test_another_congestion_control_in_one_arm(tmp_path: Path) -> None:
     assert found["net.congestion_control"]["kind"] == "factor"
 
 
+def test_the_observed_level_of_a_switch_is_the_factor(tmp_path: Path) -> None:
+    name = "net.ipv4.ip_forward"
+    wrap = in_namespace("--net", script=f"ip link set lo up && sysctl -qw {name}=0")
+    observe = f'observe = "sysctl -n {name}"'
+    switch = f'before = "sysctl -qw {name}=1"\nafter = "sysctl -qw {name}=0"'
+    found = audit(tmp_path, study(observe, f"{switch}\n{observe}", "network"), wrap, code=0)
+    level = found["switch.level"]
+    assert (level["kind"], level["reference_value"], level["arm_value"]) == ("factor", "0", "1")
+    found = audit(tmp_path, study(observe, f"{switch}\n{observe}"), wrap)
+    assert "switch.level" in unexplained(found)
+
+
 def test_another_mtu_in_one_arm(tmp_path: Path) -> None:
     make = (
         # /sys shows the network of whoever mounted it.

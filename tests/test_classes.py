@@ -10,6 +10,8 @@ import pytest
 
 from paribus.audit.classes import CLASSES, UNCLASSED, classify, factors, matches, rows
 from paribus.benchmarks import BENCHMARKS
+from paribus.model import LEVEL, Arm, Container
+from paribus.platform.arms import asked_of
 
 ROOT = Path(__file__).parent.parent
 LAYERS = {b.layer for b in BENCHMARKS.values()} | {"compute", "storage", "network", "application"}
@@ -76,6 +78,11 @@ KEYS = [*documented(), *OF_A_RANK, *sorted(TOLD.keys() - {*documented(), *OF_A_R
 def test_the_documented_keys_are_found() -> None:
     assert len(documented()) > 200
     assert {"cpu.model", "net.ethernet.0.mtu", "gpu.0.pci.width", "env.others"} <= set(documented())
+
+
+def test_what_a_study_asks_for_is_documented() -> None:
+    arm = Arm("b", container=Container("namespace"), ranks_per_host=2)
+    assert asked_of(arm, [arm]).keys() | {LEVEL, "kernel.build"} <= set(documented())
 
 
 @pytest.mark.parametrize("key", KEYS)

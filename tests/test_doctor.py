@@ -93,14 +93,6 @@ def test_steal_and_what_the_kernel_does_not_say() -> None:
     assert by_name(company(Watch(2.0, None, None)))["steal"].grade == "unknown"
 
 
-def test_a_process_with_an_odd_name_is_read_right(tmp_path: Path) -> None:
-    folder = tmp_path / "proc" / "7"
-    folder.mkdir(parents=True)
-    (folder / "stat").write_text("7 (a ) b (c) S 1" + " 0" * 9 + " 100 50 0 0" + " 0" * 30)
-    seen = room.counted(tmp_path)
-    assert seen[2] == {7: ("a ) b (c", 150.0)}
-
-
 @pytest.mark.parametrize("sigma", [0.002, 0.02, 0.2])
 def test_the_resolution_is_what_60_blocks_settle(sigma: float) -> None:
     """The inverse of blocks_needed: at that distance from the margin it asks for 60 blocks."""

@@ -25,12 +25,13 @@ from paribus.model import Study
 from paribus.platform.arms import Ready, make_ready
 from paribus.platform.local import LocalStation
 from paribus.platform.switching import Switches
-from paribus.store import Gathered
+from paribus.probes.machine import load_facts
+from paribus.store import Gathered, Store
 from paribus.study import asking, gathering
 from paribus.study.gathering import asked, gather, gather_arm, read_answer
 from paribus.study.load import load_study
 from processes import gone
-from studies import write_study
+from studies import paribus, write_study
 
 
 def study_of(folder: Path, **options: str) -> Study:
@@ -103,6 +104,18 @@ def test_every_arm_answers_from_inside(tmp_path: Path) -> None:
     assert "xyzzy" not in str(facts)
 
 
+def test_a_launch_and_a_node_share_no_fact_but_the_load(tmp_path: Path) -> None:
+    """Each fact has one implementation; the load of a launch and of a node come from one parser."""
+    done = paribus("run", write_study(tmp_path, plan="blocks = 8"), "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with Store(tmp_path / "out") as store:
+        of_launches = {key for one in store.launches() for key in one.outcome.facts}
+        of_nodes = {key for one in store.gathered() for key in one.facts}
+    assert "load.running" in of_launches
+    assert {"cpu.model", "os.release", "load.running"} <= of_nodes
+    assert of_launches & of_nodes <= load_facts().keys()
+
+
 class Elsewhere(LocalStation):
     """A station whose processes have other numbers than ours, and another /proc."""
 
@@ -140,7 +153,7 @@ def test_arms_are_switched_and_switched_back_and_it_is_said(tmp_path: Path) -> N
 
 def test_what_the_study_asks_for_is_known_before_the_first_launch(tmp_path: Path) -> None:
     study = study_of(tmp_path, arms='[arms.a]\n[arms.b]\nenv = { FACTOR = "slow" }\n')
-    facts = asked(study, make_ready(study, lambda _: None))["steady"]
+    facts = asked(study, make_ready(study, lambda _: None), Switches(study))["steady"]
     assert "env.FACTOR" not in facts["a"][0]
     assert facts["b"][0]["env.FACTOR"] == "(not shown, value 1)"
 

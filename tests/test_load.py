@@ -75,7 +75,6 @@ def test_a_whole_study(tmp_path: Path) -> None:
         ('margin = "3 %"', "margin = 3", ["plan.margin = 3", "2 %"]),
         ("blocks = 12", "blocks = 7", ["plan.blocks = 7", "from 8"]),
         ("blocks = 12", "blocks = 1", ["plan.blocks", "from 8 to 1000"]),
-        ("blocks = 12", "blocks = 1001", ["plan.blocks", "from 8 to 1000"]),
         ("seed = 5", "seed = -5", ["plan.seed = -5"]),
         ("seed = 5", "bind = 'socket'", ["plan.bind = 'socket'", '"core"']),
         ("seed = 5", "confidence = 0.5", ["plan.confidence", "0.95"]),
@@ -121,14 +120,11 @@ def test_a_container_that_cannot_be_is_refused_with_the_whole_cause_and_the_fix(
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="cannot be read: No such file"):
         load_study(tmp_path / "none.toml")
-    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(StudyError, match="is not TOML"):
-        load_study(tmp_path / "binary.toml")
 
 
 def test_a_study_with_more_blocks_than_looks_are_planned_for(tmp_path: Path) -> None:
     load(tmp_path, GOOD.replace("blocks = 12", "blocks = 1000"))
-    with pytest.raises(StudyError, match="at most 1000"):
+    with pytest.raises(StudyError, match="from 8 to 1000"):
         load(tmp_path, GOOD.replace("blocks = 12", "blocks = 1001"))
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -17,9 +18,11 @@ import pytest
 from paribus.probes import Archive, facts_of, from_root, from_tar, load_between, to_tar, unknown
 from paribus.probes.archive import Unknown, patterns
 from paribus.probes.dcb import dcb_facts
+from paribus.probes.environment import environment_facts
 from paribus.probes.ethtool import ethtool_counters, ethtool_facts
+from paribus.probes.facts import GROUPS
 from paribus.probes.load import beside, during
-from paribus.probes.machine import cores, load_facts, machine_facts, processor_times
+from paribus.probes.machine import cores, load_facts, processor_times
 
 ROOT = Path(__file__).parents[1]
 HERE = ROOT / "tests" / "machines"
@@ -152,6 +155,13 @@ def pattern_of(key: str) -> re.Pattern[str]:
     text = text.replace("DEVICE", r"(net\.[a-z]+|rdma|gpu|pci\.[a-z]+)\.[0-9]+")
     text = text.replace("ROLE", "[a-z]+").replace(r"\.N\.", r"\.[0-9]+\.")
     return re.compile(text.replace("NAME", r"[^\s]+"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_fact_has_one_parser(name: str) -> None:
+    several = [environment_facts(machine(name)), *(group(machine(name)) for group in GROUPS)]
+    counts = Counter(key for facts in several for key in facts)
+    assert {key for key, count in counts.items() if count > 1} == set()
 
 
 def test_every_key_of_every_machine_is_documented() -> None:
@@ -403,10 +413,8 @@ def test_priorities_of_packets_are_told_by_no_name_of_an_interface() -> None:
     assert facts["cgroup.net_class"] == 65537
 
 
-def test_this_machine_is_read_without_a_shell(tmp_path: Path) -> None:
-    assert machine_facts()["memory.total_kib"] == facts_of(from_root(Path("/")))["memory.total_kib"]
-    assert machine_facts()["os.release"] == facts_of(from_root(Path("/")))["os.release"]
-    assert machine_facts(tmp_path) == {}
+def test_this_machine_is_read_without_a_shell() -> None:
+    assert facts_of(from_root(Path("/")))["os.release"] == os.uname().release
     assert cores(allowed=frozenset({0})) == (0,)
 
 

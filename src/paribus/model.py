@@ -128,6 +128,9 @@ class Sample(_Sample):
 Facts = Mapping[str, Any]
 """Dotted keys (`cpu.model`, `mpi.version`) to JSON values: what probes and kernels saw."""
 
+LEVEL = "switch.level"
+"""The fact that holds the level of an arm, as its `observe` commands printed it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
@@ -268,7 +271,8 @@ class Container:
 class Arm:
     """The platform at one level of the factor: a stack of layers around the program.
 
-    `ranks_per_host` counts where containers stand for hosts; else one host has all ranks.
+    `ranks_per_host` counts where containers stand for hosts; else one host has all ranks. What
+    `observe` prints is the level that `before` switched to; with `level` it must be this one.
     """
 
     name: str
@@ -279,6 +283,8 @@ class Arm:
     env: Mapping[str, str] = field(default_factory=dict)
     before: tuple[tuple[str, ...], ...] = ()
     after: tuple[tuple[str, ...], ...] = ()
+    observe: tuple[tuple[str, ...], ...] = ()
+    level: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,6 +352,7 @@ def _arm(table: dict[str, Any]) -> Arm:
             "container": Container(**container) if container else None,
             "before": tuple(tuple(argv) for argv in table["before"]),
             "after": tuple(tuple(argv) for argv in table["after"]),
+            "observe": tuple(tuple(argv) for argv in table.get("observe", ())),
         }
     )
 

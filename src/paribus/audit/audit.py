@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 from paribus.audit.classes import Row, classify, factors, matches
 from paribus.audit.shown import Shares, shown
 from paribus.judgement import Difference
-from paribus.model import Facts, Study
+from paribus.model import LEVEL, Facts, Study
 from paribus.probes.archive import Unknown, fact, unknown
 
 Nodes = Mapping[str, Facts]
@@ -247,9 +247,13 @@ def _place(one: Difference) -> tuple[int, int]:
 
 
 def explained_by(study: Study) -> tuple[str, ...]:
-    """Return the patterns of keys that the study's factor and its `explains` account for."""
+    """Return the patterns of keys that the study's factor and its `explains` account for.
+
+    The level that an arm observed is its factor's, unless the study states that nothing differs.
+    """
     factor = factors().get(study.factor)
-    return (*(factor.explains if factor else ()), *study.explains)
+    level = () if study.factor == "nothing" else (LEVEL,)
+    return (*level, *(factor.explains if factor else ()), *study.explains)
 
 
 def typical(launches: Iterable[Facts]) -> dict[str, Any]:
@@ -293,13 +297,17 @@ def _classed(
         return _difference(key, ours, theirs, "noted", question) if worth else None
     if matches(key, explained_by(study)):
         named = matches(key, study.explains)
-        why = "named under `explains`" if named else factors()[study.factor].reason
+        why = "named under `explains`" if named else _of_factor(key, study)
         return _difference(key, ours, theirs, "factor", question, why)
     if leader := _leader(key, leaders, question):
         return _difference(key, ours, theirs, "explained", question, f"follows from {leader}")
     if key in question.accepted:
         return _difference(key, ours, theirs, "accepted", question, question.accepted[key])
     return _difference(key, ours, theirs, "unexplained", question)
+
+
+def _of_factor(key: str, study: Study) -> str:
+    return classify(key).reason if key == LEVEL else factors()[study.factor].reason
 
 
 def _difference(

@@ -137,8 +137,9 @@ def _of_study(name: str, accepted: Mapping[str, str]) -> _Seen:
     ready = make_ready(study, _tell)
     with LocalStation() as station, Switches(study) as switches:
         nodes = of_nodes(gather(study, ready, station, switches, _tell))
+        known = asked(study, ready, switches)
     layers = {s.label: benchmark_of(s).layer for s in study.benchmarks}
-    return _Seen(study, nodes, audit_study(study, layers, nodes, asked(study, ready), accepted))
+    return _Seen(study, nodes, audit_study(study, layers, nodes, known, accepted))
 
 
 def _tell(text: str) -> None:

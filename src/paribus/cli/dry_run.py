@@ -76,6 +76,9 @@ def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:
     first = plan.study.benchmarks[0]
     print(f"\ncommands of {first.label} (SCRATCH is the directory of the launch):")
     for arm in ready.values():
+        for what in ("before", "observe", "after"):
+            for argv in getattr(arm.arm, what):
+                print(_wrapped(f"{arm.arm.name}, {what}: {shlex.join(argv)}", "  "))
         command = compose(discreet(arm), first, benchmark_of(first), seed=0, scratch="SCRATCH")
         env = [f"{key}={value}" for key, value in command.env.items()]
         words = [_short(word) for word in (*env, *command.argv)]

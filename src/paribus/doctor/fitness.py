@@ -20,7 +20,8 @@ from paribus.errors import UserError
 from paribus.model import Container
 from paribus.platform import containers, toolchain
 from paribus.platform.local import capture
-from paribus.probes.machine import cores
+from paribus.probes.load import load_between
+from paribus.probes.machine import cores, load_facts, processor_times
 from paribus.trust import find_program
 from paribus.units import percent
 
@@ -181,20 +182,20 @@ class Watch:
 
 def watch(seconds: float = OBSERVE_S, root: Path = Path("/")) -> Watch:
     """Return what the machine does while this process only sleeps."""
-    began, before = time.monotonic(), counted(root)
+    began, load, before = time.monotonic(), load_facts(root), processor_times(root)
     time.sleep(seconds)
-    after, passed = counted(root), time.monotonic() - began
-    ticks = os.sysconf("SC_CLK_TCK") * passed
+    grown, after = load_between(load, load_facts(root)), processor_times(root)
+    passed = time.monotonic() - began
     used = [
-        (pid, name, (now - before[2][pid][1] if pid in before[2] else now) / ticks)
-        for pid, (name, now) in after[2].items()
+        (pid, name, (now - before.get(pid, ("", 0, 0.0))[2]) / passed)
+        for pid, (name, _, now) in after.items()
         if pid != os.getpid()
     ]
     busiest = sorted((one for one in used if one[2] >= 0.02), key=lambda one: -one[2])
     return Watch(
         passed,
-        _share(before[0], after[0], 1e6 * passed),
-        _share(before[1], after[1], ticks * (os.cpu_count() or 1)),
+        _share(grown.get("load.cpu_pressure_us"), 1e6 * passed),
+        _share(grown.get("load.steal_s"), passed * (os.cpu_count() or 1)),
         tuple(busiest[:5]),
     )
 
@@ -239,31 +240,8 @@ def company(seen: Watch) -> list[Finding]:
     ]
 
 
-Counted = tuple[float | None, float | None, dict[int, tuple[str, float]]]
-
-
-def counted(root: Path) -> Counted:
-    """Return waiting time in us, stolen ticks, and name and used ticks of every process."""
-    pressure = steal = None
-    for line in _text(root / "proc/pressure/cpu").splitlines():
-        if line.startswith("some"):
-            pressure = float(line.rpartition("total=")[2])
-    first = _text(root / "proc/stat").split("\n", 1)[0].split()
-    if len(first) > 8:
-        steal = float(first[8])
-    processes = {}
-    for folder in (root / "proc").glob("[0-9]*"):
-        # The name stands in parentheses and may hold anything, parentheses and spaces included.
-        head, _, rest = _text(folder / "stat").rpartition(")")
-        fields = rest.split()
-        if len(fields) > 12:
-            used = float(fields[11]) + float(fields[12])
-            processes[int(folder.name)] = (head.partition("(")[2], used)
-    return pressure, steal, processes
-
-
-def _share(before: float | None, after: float | None, whole: float) -> float | None:
-    return None if before is None or after is None else max(0.0, after - before) / whole
+def _share(part: float | None, whole: float) -> float | None:
+    return None if part is None else part / whole
 
 
 def _text(path: Path) -> str:

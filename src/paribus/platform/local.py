@@ -28,7 +28,7 @@ from paribus.model import Facts
 from paribus.platform.space import FAULTS, check_room, said_of
 from paribus.platform.station import Node
 from paribus.probes.load import Readings
-from paribus.probes.machine import load_facts, machine_facts, processor_times, siblings
+from paribus.probes.machine import load_facts, processor_times, siblings
 from paribus.trust import search_path, why_not
 
 
@@ -207,10 +207,6 @@ class LocalStation:
             answer["involuntary"],
             tuple(Room(*one) for one in answer["room"]),
         )
-
-    def facts(self) -> Facts:
-        """Return what is known of this machine; see station.Station."""
-        return machine_facts()
 
     def load(self) -> Facts:
         """Return how busy this machine is now."""

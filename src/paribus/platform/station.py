@@ -53,10 +53,6 @@ class Station(Protocol):
         """End the launch in flight, if there is one; `run` then returns or raises."""
         ...
 
-    def facts(self) -> Facts:
-        """Return what is known of its machine and should not change during a study."""
-        ...
-
     def load(self) -> Facts:
         """Return how busy its machine is now, by the keys under load. of docs/facts.md."""
         ...

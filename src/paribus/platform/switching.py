@@ -1,8 +1,9 @@
-"""Switching the platform to an arm and back: its `before` and `after` commands.
+"""Switching the platform to an arm and back: its `before`, `observe` and `after` commands.
 
 They go through a host of their own, which ends them and all that they started when Paribus is
 interrupted or killed, and leaves alone what a finished command keeps running in the background. A
 journal remembers every switch, so that the next sitting switches back what a killed one did not.
+That a command succeeds proves no switch: what `observe` prints is the level.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from types import TracebackType
 
 from paribus.command import Command
 from paribus.errors import LaunchError, ParibusError
-from paribus.model import Arm, Study
+from paribus.model import LEVEL, Arm, Facts, Study
 from paribus.platform.journal import Journal
 from paribus.platform.local import LocalStation
 
@@ -25,12 +26,16 @@ LIMIT_S = 600.0
 OUTPUT_BYTES = 1 << 20
 """Bytes that are read of what such a command printed: all of it is in the logs."""
 
+LONGEST = 1000
+"""Characters that the name of a level may have."""
+
 
 class Switches:
     """Switches between the arms of a study. Use as a context manager.
 
     With a `journal` the next sitting knows of every switch; with `logs` the output of the commands
-    is kept there, one file for each arm.
+    is kept there, one file for each arm. `levels` are those that were observed, by arm; `confused`
+    are arms that were found at one level.
     """
 
     def __init__(
@@ -40,8 +45,10 @@ class Switches:
         self.journal = journal
         self.logs = logs
         self.host = LocalStation()
-        self._needed = any(arm.before or arm.after for arm in study.arms)
+        self._needed = any(arm.before or arm.after or arm.observe for arm in study.arms)
         self._at: list[Arm] = []
+        self.levels: dict[str, str] = {}
+        self.confused: tuple[str, ...] = ()
 
     def __enter__(self) -> Switches:
         if self._needed:
@@ -68,11 +75,54 @@ class Switches:
         return (self.host.scratch,) if self._needed else ()
 
     def apply(self, arm: Arm) -> None:
-        """Switch to `arm`; raises ParibusError for a command that fails."""
+        """Switch to `arm`; raises ParibusError for a command that fails, or for a wrong level."""
         self._at.append(arm)
         if self.journal and arm.after:
             self.journal.switch(arm.name)
         self._carry_out(arm, "before", arm.before)
+        self._observe(arm)
+
+    def facts(self, arm: Arm) -> Facts:
+        """Return the level of `arm` as a fact, none if the arm does not observe it."""
+        return {LEVEL: self.levels[arm.name]} if arm.observe else {}
+
+    def fallen(self, arms: Sequence[Arm]) -> ParibusError | None:
+        """Return the error of the first of `arms` that is no longer at its level, None if none."""
+        try:
+            for arm in arms:
+                self._observe(arm)
+        except ParibusError as error:
+            return error
+        return None
+
+    def _observe(self, arm: Arm) -> None:
+        """Observe the level of `arm`; raises ParibusError for one that it must not have."""
+        if not arm.observe:
+            return
+        seen = self._carry_out(arm, "observe", arm.observe).strip()
+        if wrong := self._wrong(arm, seen):
+            kept = f" (their output: logs/switch-{arm.name}.log)" if self.logs else ""
+            raise ParibusError(
+                wrong,
+                place=f"arms.{arm.name}.observe: {'; '.join(map(' '.join, arm.observe))}",
+                fix=f"check `before` and `observe`{kept}, then continue with --resume",
+            )
+        self.levels[arm.name] = seen
+
+    def _wrong(self, arm: Arm, seen: str) -> str:
+        """Return what is wrong with the level `seen` of `arm`, "" for nothing."""
+        if not 0 < len(seen) <= LONGEST:
+            return f"printed {len(seen):,} characters; a level has 1 to {LONGEST:,}"
+        if arm.level not in ("", seen):
+            return f"the level is {seen!r}; the study requires level = {arm.level!r}"
+        if (before := self.levels.get(arm.name, seen)) != seen:
+            return f"the level is {seen!r}; it was {before!r}"
+        for other in self.study.arms:
+            same = other.name != arm.name and self.levels.get(other.name) == seen
+            if same and (arm.before or other.before) and not arm.level == other.level == seen:
+                self.confused = arm.name, other.name
+                return f"the level is {seen!r}, as in {other.name}: nothing was switched"
+        return ""
 
     def revert(self, arm: Arm) -> None:
         """Switch back from `arm`; raises ParibusError for a command that fails."""
@@ -125,7 +175,9 @@ class Switches:
         else:
             raise first
 
-    def _carry_out(self, arm: Arm, what: str, commands: Sequence[Sequence[str]]) -> None:
+    def _carry_out(self, arm: Arm, what: str, commands: Sequence[Sequence[str]]) -> str:
+        """Return what `commands` printed on stdout; raises ParibusError for one that fails."""
+        printed = ""
         for argv in commands:
             place = f"arms.{arm.name}.{what}: {' '.join(argv)}"
             # In memory: a file might lie on what the command unmounts.
@@ -154,6 +206,8 @@ class Switches:
                     place=place,
                     fix="fix the command, then continue with --resume",
                 )
+            printed += texts[0]
+        return printed
 
     def _keep(self, arm: Arm, place: str, texts: Sequence[str]) -> None:
         """Append what a command printed to the log of its arm."""

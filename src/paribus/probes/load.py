@@ -22,8 +22,8 @@ _TOTALS = (
 Readings = Mapping[int, tuple[str, int, float]]
 """Processes by number: command, number of the parent, seconds of processor time so far."""
 
-BESIDE = "load.consumers"
-"""The fact that names who else used the processors."""
+BESIDE = "load.during.consumers"
+"""The fact that names who else used the processors during a launch."""
 
 ADAPTERS = "load.rdma."
 """What the counters of RDMA ports, summed, begin with."""
@@ -53,7 +53,7 @@ def load_facts_of(archive: Archive) -> dict[str, Any]:
         facts[f"load.{what}_pressure_10s"] = recent
         facts[f"load.{what}_pressure_us"] = total
     if "consumers" in archive.lists:
-        facts[BESIDE] = _consumers(archive.lists["consumers"])
+        facts["load.consumers"] = _consumers(archive.lists["consumers"])
     return facts | _stat(archive.read("/proc/stat")) | throttling(archive) | _adapters(archive)
 
 

@@ -1,7 +1,7 @@
-"""Facts of the machine that need no privilege: processor, memory, kernel, network, load.
+"""What Paribus reads of the machine that it executes on: load, processor times, cores to use.
 
-Each reader takes `root`, so that it can be pointed at an archive of another machine's files. A file
-that is missing gives no fact rather than an empty one.
+Cheap enough for twice a launch. What a machine is, facts.sh reads, from inside an arm. `root` may
+be the directory of another machine's files.
 """
 
 from __future__ import annotations
@@ -10,52 +10,12 @@ import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from paribus.model import Facts
-from paribus.probes.archive import Archive, Unknown, patterns
-from paribus.probes.clock import clock_facts
-from paribus.probes.cpu import cpu_facts
-from paribus.probes.dmi import dmi_facts
-from paribus.probes.files import files_of, read_file
-from paribus.probes.kernel import kernel_facts
+from paribus.probes.archive import Archive, patterns
+from paribus.probes.files import read_file
 from paribus.probes.load import TICKS_PER_S, Readings, background_load
-from paribus.probes.memory import memory_facts
-from paribus.probes.net import net_facts
 from paribus.probes.processors import core_paths, cores_of
-
-_PATTERNS = (
-    *("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu/smt/control"),
-    *("/sys/devices/system/cpu/online", "/sys/devices/system/cpu/isolated"),
-    "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor",
-    *("/sys/kernel/mm/transparent_hugepage/enabled", "/proc/sys/kernel/numa_balancing"),
-    *("/proc/sys/kernel/osrelease", "/proc/sys/kernel/version"),
-    "/proc/sys/kernel/sched_autogroup_enabled",
-    "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-    "/proc/sys/net/ipv4/tcp_congestion_control",
-    *("/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name"),
-)
-_KEYS = (
-    *("cpu.vendor", "cpu.model", "cpu.microcode", "cpu.cache", "cpu.hypervisor", "cpu.governor"),
-    *("cpu.smt", "cpu.online", "cpu.isolated", "memory.total_kib", "memory.numa_balancing"),
-    *("memory.transparent_hugepage", "os.release", "os.build", "os.autogroup", "clock.source"),
-    *("net.congestion_control", "machine.vendor", "machine.product"),
-)
-_GROUPS = (cpu_facts, memory_facts, kernel_facts, clock_facts, net_facts, dmi_facts)
-
-
-def machine_facts(root: Path = Path("/")) -> dict[str, Any]:
-    """Return what is known of the machine under `root` and should not change during a study.
-
-    As facts.sh has it on a node: by the same parsers.
-    """
-    archive = Archive(files_of(root, _PATTERNS))
-    found: dict[str, Any] = {}
-    for group in _GROUPS:
-        found |= group(archive)
-    return {
-        key: found[key] for key in _KEYS if found[key] != "" and not isinstance(found[key], Unknown)
-    }
 
 
 def load_facts(root: Path = Path("/")) -> Facts:

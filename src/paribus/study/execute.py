@@ -13,14 +13,14 @@ from paribus.audit.audit import audit_study
 from paribus.audit.gate import GATE
 from paribus.audit.nodes import changes, of_nodes
 from paribus.benchmarks import benchmark_of
-from paribus.errors import MachineError, StoreError
+from paribus.errors import MachineError, ParibusError, StoreError
 from paribus.judge.cases import cases_settled
 from paribus.judge.evidence import LaunchEvidence
 from paribus.judge.headlines import given_up, headlines
 from paribus.judgement import Finding, Progress, Word
-from paribus.model import Benchmark, Facts, Launch, Outcome, Selection, State
+from paribus.model import Benchmark, Launch, Outcome, Selection, State
 from paribus.plan import Plan
-from paribus.platform.arms import Ready, asked_of, compose, concrete, discreet
+from paribus.platform.arms import Ready, compose, concrete, discreet
 from paribus.platform.journal import Journal
 from paribus.platform.local import clear_leftovers
 from paribus.platform.station import Station
@@ -28,8 +28,9 @@ from paribus.platform.switching import Switches
 from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Store
 from paribus.study.clock import Clock, with_step
-from paribus.study.gathering import asked, gather, gather_arm
+from paribus.study.gathering import asked, gather, gather_arm, known_before
 from paribus.study.launching import Ended, Prepared, outcome_of, start, start_together
+from paribus.study.levels import remember, void_confused
 from paribus.study.progress import progress
 from paribus.study.resume import redone, resume
 
@@ -45,6 +46,7 @@ GATHER_EVERY_S = 600.0
 DISTURBED = "the machine was disturbed during this block; the block was rerun"
 STATES = "the machine changed its state during this block; the block was rerun"
 MACHINE = "the measuring machine lacked space, inodes or another resource"
+FALLEN = "the arm was not at its level when the launch ended"
 
 
 @dataclass(slots=True)
@@ -61,7 +63,6 @@ class _Sitting:
     switches: Switches
     watch: Watch
     evidence: LaunchEvidence
-    machine: Facts
     benchmarks: Mapping[str, tuple[Selection, Benchmark]]
     begin: float
     launches_s: float
@@ -117,6 +118,7 @@ def _carry_out(
     anyway: bool,
 ) -> LaunchEvidence:
     evidence = resume(plan, store)
+    remember(switches, store)
     sitting = _Sitting(
         plan=plan,
         store=store,
@@ -125,7 +127,6 @@ def _carry_out(
         switches=switches,
         watch=watch,
         evidence=evidence,
-        machine=lanes[0].facts(),
         benchmarks={s.label: (s, benchmark_of(s)) for s in plan.study.benchmarks},
         begin=time.monotonic(),
         launches_s=store.launches_s(),
@@ -180,7 +181,7 @@ def _audit(sitting: _Sitting) -> None:
     plan, nodes = sitting.plan, of_nodes(sitting.store.gathered())
     if all(arm.name in nodes for arm in plan.study.arms):
         accepted = read_accepted(sitting.store.directory)
-        known = asked(plan.study, sitting.ready)
+        known = asked(plan.study, sitting.ready, sitting.switches)
         answer = audit_study(plan.study, plan.layers, nodes, known, accepted)
         first.check(plan.study, answer, anyway=sitting.anyway)
 
@@ -283,8 +284,8 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
     for lane in sitting.lanes:
         lane.check_room(str(sitting.store.directory))
     per_launch = sitting.plan.study.settings.unit == "launch"
-    arms = [sitting.ready[launch.arm].arm for launch in launches] if per_launch else []
-    with sitting.switches.at(arms):
+    arms = [sitting.ready[launch.arm].arm for launch in launches]
+    with sitting.switches.at(arms if per_launch else ()):
         prepared = [_prepare(sitting, launch, i) for i, launch in enumerate(launches)]
         before_s = sitting.clock.step()
         try:
@@ -298,17 +299,20 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
             sitting.store.check_in_place()  # its files may be gone for that reason
             raise
         meanwhile_s = sitting.clock.step()
+        fallen = sitting.switches.fallen(arms)
     sitting.store.check_in_place()  # first: a directory that was moved took the logs with it
     outcomes = [
         with_step(outcome_of(one, ended), before_s, meanwhile_s)
         for one, ended in zip(prepared, several, strict=True)
     ]
     for launch, outcome in zip(launches, outcomes, strict=True):
-        lacking = outcome.state is State.FAULT
-        sitting.store.append(launch, outcome, void=MACHINE if lacking else None)
+        void = MACHINE if outcome.state is State.FAULT else FALLEN if fallen else None
+        sitting.store.append(launch, outcome, void=void)
         sitting.launches_s += outcome.wall_s
-        if not lacking:
+        if not void:
             sitting.evidence.add(launch, outcome)
+    if fallen:
+        raise fallen
     for launch, outcome in zip(launches, outcomes, strict=True):
         if outcome.state is State.FAULT:
             raise MachineError(
@@ -329,15 +333,13 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
     out, err = sitting.store.log_paths(launch)
     lane = sitting.lanes[part]
     scratch = f"{lane.scratch}/{launch.number}"
-    facts = {**sitting.machine, **asked_of(ready.arm, sitting.plan.study.arms), **lane.load()}
-    if launch.benchmark in ready.facts:
-        facts["kernel.build"] = ready.facts[launch.benchmark]
+    asked = known_before(sitting.plan.study, ready, launch.benchmark, sitting.switches)
     return Prepared(
         command=compose(ready, selection, benchmark, seed=launch.seed, scratch=scratch),
         selection=selection,
         benchmark=benchmark,
         cores=ready.cores[: selection.ranks],
-        facts=facts,
+        facts={**asked, **lane.load()},
         out=out,
         err=err,
         scratch=scratch,
@@ -358,7 +360,11 @@ def _switch(sitting: _Sitting, arm: str) -> None:
     if arm:
         sitting.arm = arm
         ready = sitting.ready[arm]
-        sitting.switches.apply(ready.arm)
+        try:
+            sitting.switches.apply(ready.arm)
+        except ParibusError:
+            void_confused(sitting.switches, sitting.store)
+            raise
         sitting.store.keep_gathered(gather_arm(sitting.plan.study, ready, sitting.lanes[0]))
         _audit(sitting)
 

@@ -53,10 +53,12 @@ def gather(
     """
     found: list[Gathered] = []
     for arm in study.arms:
-        words = [" ".join(argv) for argv in arm.before]
+        words = [" ".join(argv) for argv in (*arm.before, *arm.observe)]
         tell(f"{arm.name}: facts" + (f", after `{'; '.join(words)}`" if words else ""))
         with switches.at([arm]):
             found += gather_arm(study, ready[arm.name], station)
+            if fallen := switches.fallen([arm]):
+                raise fallen
     return found
 
 
@@ -143,19 +145,26 @@ def nodes_of(study: Study, ready: Ready) -> int:
     return hosts_for(arm.container, ranks, arm.ranks_per_host)
 
 
-def asked(study: Study, ready: Mapping[str, Ready]) -> dict[str, dict[str, list[Facts]]]:
-    """Return what is known of launches before the first: what the study asks for, the builds."""
+def asked(
+    study: Study, ready: Mapping[str, Ready], switches: Switches
+) -> dict[str, dict[str, list[Facts]]]:
+    """Return what is known of launches before the first; see `known_before`."""
     return {
         selection.label: {
-            name: [{**asked_of(one.arm, study.arms), **_build(one, selection.label)}]
+            name: [known_before(study, one, selection.label, switches)]
             for name, one in ready.items()
         }
         for selection in study.benchmarks
     }
 
 
-def _build(ready: Ready, label: str) -> Facts:
-    return {"kernel.build": ready.facts[label]} if label in ready.facts else {}
+def known_before(study: Study, ready: Ready, label: str, switches: Switches) -> Facts:
+    """Return the facts of a launch of benchmark `label` before it starts.
+
+    What the study asks for, the level of the arm, and what was built.
+    """
+    built = {"kernel.build": ready.facts[label]} if label in ready.facts else {}
+    return {**asked_of(ready.arm, study.arms), **switches.facts(ready.arm), **built}
 
 
 def _programs(study: Study, ready: Ready) -> tuple[str, ...]:

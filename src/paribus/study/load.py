@@ -32,7 +32,10 @@ MONITORED_BLOCKS = 10_000
 """The last block of a study without end: two months of one every ten minutes."""
 
 _STUDY_KEYS = ("question", "factor", "explains", "arms", "benchmarks", "plan")
-_ARM_KEYS = ("mpi", "transport", "container", "ranks_per_host", "env", "before", "after")
+_ARM_KEYS = (
+    *("mpi", "transport", "container", "ranks_per_host", "env"),
+    *("before", "after", "observe", "level"),
+)
 _LATER_KEYS = ("hosts", "ssh", "scheduler", "simulate")
 _CONTAINER_KEYS = ("engine", "network", "each", "image")
 _BENCHMARK_KEYS = ("name", "file", "label", "ranks", "timeout", "endpoints")
@@ -139,6 +142,11 @@ def _arm(top: Place, name: str, table: Any) -> Arm:
             "this arm has one host, which takes all ranks",
             'leave it out, or give the arm containers that stand for hosts (each = "host")',
         )
+    observe: tuple[tuple[str, ...], ...] = place.read("observe", fields.commands, ())
+    level = place.read("level", fields.text, "").strip()
+    if level and not observe:
+        fix = 'add the command that prints the level: observe = "..."'
+        place.refuse("level", level, "no command observes the level", fix)
     return Arm(
         name=name,
         mpi=place.read("mpi", fields.text, None),
@@ -148,6 +156,8 @@ def _arm(top: Place, name: str, table: Any) -> Arm:
         env=env,
         before=place.read("before", fields.commands, ()),
         after=place.read("after", fields.commands, ()),
+        observe=observe,
+        level=level,
     )
 
 
