@@ -10,8 +10,9 @@ import pytest
 
 from paribus.errors import StudyError
 from paribus.store import Store, Stored
-from paribus.study.execute import FALLEN, UNFINISHED
+from paribus.study.execute import FALLEN
 from paribus.study.load import load_study
+from paribus.study.resume import UNFINISHED
 from studies import paribus, write_study
 
 SESSIONS = 'unit = "session"\nlaunches = 2'

@@ -18,6 +18,9 @@ ENDPOINTS: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")
 LONGEST = 300
 """Characters of a refused key or value that an error shows."""
 
+MOST_PROBLEMS = 20
+"""Problems of a file that are reported at once."""
+
 T = TypeVar("T")
 
 
@@ -55,7 +58,13 @@ class Place:
         except UserError as error:
             if self.problems is None:
                 raise
-            self.problems.append(error)
+            if not self.full:
+                self.problems.append(error)
+
+    @property
+    def full(self) -> bool:
+        """Return whether enough problems are noted: then reading on is in vain."""
+        return self.problems is not None and len(self.problems) >= MOST_PROBLEMS
 
     def finish(self) -> None:
         """Raise what was noted: one problem as it is, several in one StudyError."""
@@ -74,7 +83,7 @@ class Place:
         """Refuse each key that is not known, with the nearest one that is."""
         names = list(known)
         for key in self.table:
-            if key not in names:
+            if key not in names and not self.full:
                 close = difflib.get_close_matches(key, names, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"
                 with self.noting():

@@ -119,6 +119,8 @@ def _arms(top: Place) -> tuple[Arm, ...]:
         top.refuse("arms", None, f"{len(tables)} arm", "name two or more: [arms.a] and [arms.b]")
     arms = []
     for name, table in tables.items():
+        if top.full:
+            break
         with top.noting():
             arms.append(_arm(top, name, table))
     return tuple(arms)
@@ -197,6 +199,8 @@ def _selections(
         top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
     found: list[Selection] = []
     for index, table in enumerate(tables):
+        if top.full:
+            break
         with top.noting():
             found.append(_selection(top.within(f"benchmarks[{index}]", table), folder, tell))
     for index, selection in enumerate(found):
