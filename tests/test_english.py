@@ -17,6 +17,8 @@ LATER = ("judge", "compare", "stats", "tables")
 
 PAGES = (
     *(ROOT / "docs" / f"{name}.md" for name in ("audit", "commands", "doctor", "report")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("add-a-benchmark", "containers", "facts")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("fidelity", "kernels", "validation")),
     *(ROOT / "docs" / f"{name}.md" for name in ("statistics", "study-file", "vocabulary")),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "dev")),
     *(SOURCE / "doctor").glob("*.toml"),

@@ -29,6 +29,9 @@ from paribus.words.lists import listed
 CONFIDENCE = 0.95
 """Of the one look that a finished table allows."""
 
+NO_FACTOR = "not given (use --factor)"
+"""The factor of a comparison of which nobody says what was changed."""
+
 MOST_BLOCKS = 10_000
 """Blocks beyond which the interval is not made (stats/estimate.py)."""
 
@@ -110,7 +113,7 @@ def _study(table: Table, found: Arrangement, answers: Answers, tools: Mapping[st
     return Study(
         question=f"What do {listed(table.sources, last=' and ')} say of"
         f" {listed(others, last=' and ')} against {reference}?",
-        factor=answers.factor or "not given (use --factor)",
+        factor=answers.factor or NO_FACTOR,
         arms=tuple(Arm(name) for name in found.arms),
         benchmarks=tuple(
             Selection(label, tools.get(label, label), 0, {}, endpoints=("median",))
