@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from paribus.compare.imported import NO_FACTOR
 from paribus.compare.published import Figure, Publication
 from paribus.judgement import Finding, Judgement, Notice, Published
-from paribus.model import Arm, Selection, Settings, Study
+from paribus.model import NO_FACTOR, Arm, Selection, Settings, Study
 
 
 def beside(judgement: Judgement, publications: Sequence[Publication]) -> Judgement:

@@ -15,7 +15,7 @@ from paribus.errors import UserError
 from paribus.judge.conclude import judgement_of
 from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread, Verdict, Word
-from paribus.model import Arm, Direction, Metric, Selection, Settings, Study
+from paribus.model import NO_FACTOR, Arm, Direction, Metric, Selection, Settings, Study
 from paribus.plan import Plan
 from paribus.reasons import Reason
 from paribus.stats.looks import Looks
@@ -28,9 +28,6 @@ from paribus.words.lists import listed
 
 CONFIDENCE = 0.95
 """Of the one look that a finished table allows."""
-
-NO_FACTOR = "not given (use --factor)"
-"""The factor of a comparison of which nobody says what was changed."""
 
 MOST_BLOCKS = 10_000
 """Blocks beyond which the interval is not made (stats/estimate.py)."""

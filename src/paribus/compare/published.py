@@ -72,7 +72,8 @@ def load_publication(path: Path) -> Publication:
     arms = place.need("arms", _arms, '[arms]\nhost = "bare metal"')
     source = f"{title} ({year}{f', {link}' if link else ''})"
     factor = place.read("factor", text, "")
-    missing = place.read("missing", texts, ())
+    nothing: tuple[str, ...] = ()
+    missing = place.read("missing", texts, nothing)
     figures = tuple(
         figure
         for number, one in enumerate(place.need("figures", _some, "[[figures]]"), 1)
@@ -90,7 +91,8 @@ def _figures(place: Place, source: str, factor: str, arms: Mapping[str, str]) ->
     (kind,) = kinds
     benchmark = place.need("benchmark", text, 'benchmark = "osu_latency"')
     metric, unit = _metric(place, benchmark, printed=kind == "values")
-    cases = place.read("case", _cases, [None])
+    none: list[Case | None] = [None]
+    cases = place.read("case", _cases, none)
     peak = place.read("peak", flag, False)
     if kind == "values":
         columns = place.need(kind, lambda v: _values(v, len(cases), arms), "values = { a = 1 }")
