@@ -109,7 +109,8 @@ def _lines(stdout: str) -> Iterable[tuple[int, dict[str, Any]]]:
 
 def _announced(header: Mapping[str, Any], at: int) -> tuple[str, dict[str, Any]]:
     """Return of which kernel a first line is, and the arguments that it echoes."""
-    contract, kernel, ranks = (header[key] for key in ("paribus_kernel", "kernel", "ranks"))
+    keys = ("paribus_kernel", "kernel", "ranks", "version")
+    contract, kernel, ranks, _ = (header[key] for key in keys)
     if contract != 1 or kernel not in KERNELS:
         refuse(f"expected a kernel of contract 1, got {str(kernel)[:78]!r} of {contract!r}", at)
     if type(ranks) is not int:
