@@ -74,7 +74,7 @@ def parsers() -> Mapping[str, Mapping[str, Read]]:
         if benchmark.read is not None:
             found.setdefault(_code(name), {})[name] = benchmark.read
     own = [name for name, benchmark in BENCHMARKS.items() if benchmark.read is None]
-    found["kernels"] = dict.fromkeys(own, kernel.read)
+    found["kernels"] = dict.fromkeys(own, kernel.READER.read)
     found["nvidia_topo"] = {"nvidia_topo": nvidia_topo.read}
     found["files"] = dict.fromkeys((n for reads in found.values() for n in reads), _file)
     return found

@@ -24,8 +24,9 @@ from paribus.audit.audit import (
     typical,
     unsteady,
 )
-from paribus.audit.classes import classify, factors, matches
+from paribus.audit.classes import classify, factors
 from paribus.errors import StoreError, UserError
+from paribus.facts import matches
 from paribus.model import Arm, Facts, Selection, Settings, Study
 from paribus.store import Store
 from paribus.words.notices import needless

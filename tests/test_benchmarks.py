@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from paribus.benchmarks.files import load_file
 from paribus.benchmarks.parameters import positive, real, sizes
 from paribus.errors import ParseError, StudyError, UserError
 from paribus.model import Case, Request
+from paribus.readers.kernel import READER
 from paribus.units import format_bytes
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -305,12 +307,14 @@ def test_facts_of_a_launch() -> None:
 @pytest.mark.parametrize(
     ("change", "cause"),
     [
-        (lambda lines: lines[0].update(ranks=1), "2 ranks were asked for, 1 were started"),
-        (lambda lines: lines[0].update(kernel="bcast"), "expected kernel 'allreduce'"),
+        (lambda lines: lines[0].update(ranks=1), "'hosts' does not name every rank"),
+        (lambda lines: lines[0].update(kernel="bcast"), "allreduce was asked for"),
+        (lambda lines: lines[0].update(kernel="mine"), "a kernel of contract 1, got 'mine' of 1"),
         (lambda lines: lines[0].update(paribus_kernel=2), "of contract 1, got 'allreduce' of 2"),
         (lambda lines: lines[0].update(affinity=["0"]), "'affinity' does not name every rank"),
         (lambda lines: lines[0].update(like="osu"), "like = 'paribus' was asked for"),
-        (lambda lines: lines[0]["args"].update(bytes=[8]), "bytes = .* was asked for"),
+        (lambda lines: lines[0]["args"].update(bytes=[8]), "but the first line does not name it"),
+        (lambda lines: (lines[0]["args"].update(bytes=[8]), lines.pop(2)), "is missing"),
         (lambda lines: lines[0]["args"].update(samples=5), "samples = 4 was asked for"),
         (lambda lines: lines[1].update(unit="ms"), "time is in us, the line says 'ms'"),
         (lambda lines: lines[1].update(metric="speed"), "unknown metric 'speed'"),
@@ -318,7 +322,7 @@ def test_facts_of_a_launch() -> None:
         (lambda lines: lines[1].update(skew_us=[0.1]), "4 samples, but 1 figures of skew"),
         (lambda lines: lines[1].update(batch=1.5), "a batch of 1.5"),
         (lambda lines: lines[1].update(samples=[0.1, 0.1, 0.1, 0.0]), "not a measurement"),
-        (lambda lines: lines[1].update(case={"bytes": 16}), "16 B is there but was not asked for"),
+        (lambda lines: lines[1].update(case={"bytes": 16}), "16 B is there but the first line"),
         (lambda lines: lines[-1].update(check="failed"), "did not pass: 'failed'"),
         (lambda lines: lines.pop(), "the last line is missing"),
         (lambda lines: lines.pop(0), "the first line is missing"),
@@ -332,3 +336,27 @@ def test_each_refusal_says_what_is_wrong(change: Any, cause: str) -> None:
     change(lines)
     with pytest.raises(ParseError, match=cause):
         get("allreduce").parse("\n".join(map(json.dumps, lines)), asked)
+
+
+@pytest.mark.parametrize("name", ["allreduce", "triad", "lammps", "npb_is", "ior"])
+def test_kernels_and_tools_share_the_check_of_what_was_asked_for(name: str) -> None:
+    """The same sentences: another number of ranks, another parameter than the output echoes."""
+    path = sorted((FIXTURES / name).glob("good-*.out"))[0]
+    table = json.loads(path.with_suffix(".json").read_text())
+    asked, text = Request(table["parameters"], table["ranks"]), path.read_text()
+    ranks = rf"{asked.ranks + 1} ranks were asked for, the output says {asked.ranks}"
+    with pytest.raises(ParseError, match=ranks):
+        get(name).parse(text, replace(asked, ranks=asked.ranks + 1))
+    echoed = get(name).read or READER.read
+    key, said = next((k, v) for k, v in echoed(text).parameters.items() if type(v) is int)
+    other = replace(asked, parameters={**asked.parameters, key: said + 1})
+    cause = f"{key} = {said + 1} was asked for, the output says {said}"
+    with pytest.raises(ParseError, match=cause):
+        get(name).parse(text, other)
+
+
+def test_a_kernel_echoes_every_parameter_that_was_set() -> None:
+    lines, asked = good("allreduce")
+    delayed = replace(asked, parameters={**asked.parameters, "delay_us": 5.0})
+    with pytest.raises(ParseError, match=r"delay_us = 5.0 was asked for, the output says None"):
+        get("allreduce").parse("\n".join(map(json.dumps, lines)), delayed)

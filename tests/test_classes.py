@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from paribus.audit.classes import CLASSES, UNCLASSED, classify, factors, matches, rows
+from paribus.audit.classes import UNCLASSED, classify, factors, rows
 from paribus.benchmarks import BENCHMARKS
+from paribus.facts import CLASSES, Row, matches
 from paribus.model import LEVEL, Arm, Container
 from paribus.platform.arms import asked_of
+from paribus.readers.known import TOOLS, facts_of, readers
 
 ROOT = Path(__file__).parent.parent
 LAYERS = {b.layer for b in BENCHMARKS.values()} | {"compute", "storage", "network", "application"}
@@ -72,6 +74,7 @@ def told() -> dict[str, list[Any]]:
 
 
 TOLD = told()
+OF_TOOLS: list[Row] = list({row.keys: row for file in TOOLS for row in facts_of(file)}.values())
 KEYS = [*documented(), *OF_A_RANK, *sorted(TOLD.keys() - {*documented(), *OF_A_RANK})]
 
 
@@ -130,7 +133,7 @@ def test_what_tools_tell_can_follow_from_the_factor(factor: str, leader: str, ke
 
 
 def test_every_row_has_a_reason_and_a_known_class() -> None:
-    for row in rows():
+    for row in (*rows(), *OF_TOOLS):
         assert row.kind in CLASSES, row.keys
         assert len(row.reason.split()) >= 4, row.keys
         assert row.moves.keys() <= LAYERS | {"other"}, row.keys
@@ -143,8 +146,19 @@ def test_every_row_has_a_reason_and_a_known_class() -> None:
 def test_no_row_is_idle() -> None:
     """Each decides about a documented key: it matches one that no row before it does."""
     deciding = {classify(key).keys for key in KEYS}
-    idle = [row.keys for row in rows() if row.keys not in deciding]
+    idle = [row.keys for row in (*rows(), *OF_TOOLS) if row.keys not in deciding]
     assert idle == []
+
+
+def test_what_only_a_tool_gives_is_classed_by_its_reader() -> None:
+    """A new tool needs no row in the table of classes, and none there is of a tool."""
+    assert len(OF_TOOLS) >= 9
+    names = {key.removeprefix("work.").partition(".")[0] for row in rows() for key in row.keys}
+    assert names & {*TOOLS, *readers()} == {"ucx"}  # the library, which is no tool
+    for file, several in TOOLS.items():
+        own = {file, *several}
+        keys = {key.removeprefix("work.") for row in facts_of(file) for key in row.keys}
+        assert {key.partition(".")[0] for key in keys} <= own
 
 
 def test_a_fact_that_nobody_has_classed_must_be_equal() -> None:

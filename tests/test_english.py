@@ -17,8 +17,9 @@ LATER = ("tables",)
 
 PAGES = (
     *(ROOT / "docs" / f"{name}.md" for name in ("audit", "commands", "doctor", "report")),
-    *(ROOT / "docs" / f"{name}.md" for name in ("compare", "statistics", "study-file")),
-    ROOT / "docs" / "vocabulary.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("add-a-benchmark", "compare", "containers")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("facts", "fidelity", "kernels", "validation")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("statistics", "study-file", "vocabulary")),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "dev")),
     *(SOURCE / "doctor").glob("*.toml"),
     *(ROOT / "studies").glob("*.toml"),

@@ -18,10 +18,16 @@ PAGE = (ROOT / "docs" / "add-a-benchmark.md").read_text()
 OWN = PAGE[PAGE.index("## Making it one of ours") :]
 OUTPUT = re.findall(r"^```text\n(.*?)^```", OWN, re.M | re.S)[0]
 READER, STARTER = map(textwrap.dedent, re.findall(r"^   ```python\n(.*?)^   ```", OWN, re.M | re.S))
-LISTS = {
-    "benchmarks/__init__.py": ('"mixbench": ("mixbench",),', '"spinrate": ("spinrate",),'),
-    "readers/known.py": ('"mixbench",', '"spinrate",'),
+LIST, BEFORE, LINE = "readers/known.py", '"mixbench": ("mixbench",),', '"spinrate": ("spinrate",),'
+NEW = {
+    "src/paribus/readers/spinrate.py",
+    "src/paribus/benchmarks/spinrate.py",
+    "tests/fixtures/spinrate/good-node.out",
+    "tests/fixtures/spinrate/good-node.json",
+    "tests/fixtures/spinrate/fail-clock.out",
 }
+EDITED = {f"src/paribus/{LIST}": 1, "docs/benchmarks.md": None}
+"""The files that change, with the lines that are new; of those that `./dev docs` writes, any."""
 
 
 def in_copy(copy: Path, *command: str) -> subprocess.CompletedProcess[str]:
@@ -42,11 +48,10 @@ def copy(tmp_path: Path) -> Path:
     package = tmp_path / "src" / "paribus"
     (package / "readers" / "spinrate.py").write_text(READER)
     (package / "benchmarks" / "spinrate.py").write_text(STARTER)
-    for file, (before, line) in LISTS.items():
-        assert line in PAGE
-        text = (package / file).read_text()
-        assert text.count(f"    {before}\n") == 1
-        (package / file).write_text(text.replace(before, f"{before}\n    {line}"))
+    assert LINE in PAGE
+    text = (package / LIST).read_text()
+    assert text.count(f"    {BEFORE}\n") == 1
+    (package / LIST).write_text(text.replace(BEFORE, f"{BEFORE}\n    {LINE}"))
     fixtures = tmp_path / "tests" / "fixtures" / "spinrate"
     fixtures.mkdir()
     (fixtures / "good-node.out").write_text(OUTPUT)
@@ -57,14 +62,18 @@ def copy(tmp_path: Path) -> Path:
 
 
 def test_the_steps_of_the_page_are_all_it_takes(copy: Path) -> None:
-    contract = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_benchmarks_contract.py")
-    chosen = ("-k", "spinrate or tables_of_the_docs")
+    """Contract and audit know the tool, and `paribus compare` reads it, by the steps alone."""
+    files = ("tests/test_benchmarks_contract.py", "tests/test_classes.py")
+    contract = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *files)
+    chosen = ("-k", "spinrate or tables_of_the_docs or no_row_is_idle")
     stale = in_copy(copy, *contract, *chosen)
     assert "stale: ./dev docs" in stale.stdout, stale.stdout + stale.stderr
     assert in_copy(copy, "tools/reference_rows.py").returncode == 0
     done = in_copy(copy, *contract, *chosen)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\b1[0-9] passed", done.stdout), done.stdout
+    assert {name: new for name, new in changed(copy).items() if name not in NEW} == EDITED
+    assert changed(copy).keys() == NEW | EDITED.keys()
     log = copy / "tests" / "fixtures" / "spinrate" / "good-node.out"
     for arm in "ab":
         (copy / arm).mkdir()
@@ -72,6 +81,18 @@ def test_the_steps_of_the_page_are_all_it_takes(copy: Path) -> None:
             shutil.copy(log, copy / arm / f"{number}.log")
     compared = in_copy(copy, "-m", "paribus", "compare", "a", "b")
     assert re.search(r"\bspinrate +812 Mops/s", compared.stdout), compared.stdout + compared.stderr
+
+
+def changed(copy: Path) -> dict[str, int | None]:
+    """Return the files of the copy that the tree lacks or has otherwise, with their new lines."""
+    found: dict[str, int | None] = {}
+    for path in (p for p in copy.rglob("*") if p.is_file() and "__pycache__" not in p.parts):
+        name, text = str(path.relative_to(copy)), path.read_bytes()
+        old = (ROOT / name).read_bytes() if (ROOT / name).exists() else b""
+        if text != old:
+            new = len(set(text.splitlines()) - set(old.splitlines()))
+            found[name] = None if name.startswith("docs/") else new
+    return found
 
 
 def test_the_pages_give_the_lines_that_it_takes() -> None:

@@ -12,7 +12,7 @@ import pytest
 from paribus.benchmarks import BENCHMARKS, get
 from paribus.errors import ParseError
 from paribus.readers.kernel import KERNELS, READER
-from paribus.readers.known import readers
+from paribus.readers.known import TOOLS, reader_of, readers
 from paribus.readers.launches import FAILED, check_launch
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -96,10 +96,11 @@ def test_two_outputs_in_one_are_refused_where_only_one_program_is_asked_for() ->
     assert done.stdout == "2 titles of OSU programs: more than one output\n"
 
 
-def test_the_two_lists_name_the_same_tools() -> None:
+def test_the_list_names_what_each_file_holds() -> None:
     tools = [name for name in BENCHMARKS if get(name).read is not None]
+    assert [name for several in TOOLS.values() for name in several] == tools
     assert [name for name in readers() if name != READER.name] == tools
-    assert all(BENCHMARKS[name].marks == readers()[name].marks for name in tools)
+    assert all(BENCHMARKS[name].marks == reader_of(name).marks for name in tools)
 
 
 def test_kernels_are_measured_in_the_units_in_which_they_are_read() -> None:

@@ -17,6 +17,9 @@ Direction = Literal["lower", "higher"]
 Endpoint = Literal["median", "p99", "p25", "min"]
 Scalar = str | int | float | bool
 
+NO_FACTOR = "not given (use --factor)"
+"""The factor of a comparison if nobody says what was changed."""
+
 
 # --- what a benchmark measures -----------------------------------------------------------------
 

@@ -39,7 +39,6 @@ class Reason(StrEnum):
     NOT_ALTERNATING = "not_alternating"
     ORDER_UNKNOWN = "order_unknown"
     LAUNCHES_MISSING = "launches_missing"
-    PUBLISHED_FIGURES = "published_figures"
     PAIRED_BY_ORDER = "paired_by_order"
     TIMES_UNKNOWN = "times_unknown"
     LOGS_COPIED = "logs_copied"

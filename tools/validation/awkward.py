@@ -50,8 +50,8 @@ def false_alarms(studies: int) -> Check:
 
     return Check(
         23,
-        "Alarms without a cause",
-        f"{studies:,} arms of independent launches in normal noise: findings that are not there.",
+        "False alarms",
+        f"{studies:,} arms of independent launches in normal noise: findings without a cause.",
         (
             Figure("two states", both(lambda values: two_states(values) is not None), "<=", 0.02),
             Figure("drift", both(drifts), "<=", 0.03),

@@ -196,17 +196,17 @@ def planner(studies: int) -> Check:
         13,
         "Planned blocks",
         f"{studies:,} studies each, log ratios that scatter by 1 to 5 %, effects of 0 to 10 %: a "
-        "study of n = 4 + 18 (sigma / Delta)^2 blocks ends with a word, or at the margin. The "
+        "study of n = 4 + 18 (sigma / Delta)^2 blocks ends with a verdict, or at the margin. The "
         "least share.",
         (
             Figure(
-                "settled, scatter and effect known",
+                "decided, scatter and effect known",
                 {"": min(formula_share(*one, studies) for one in known)},
                 ">=",
                 0.88,
             ),
             Figure(
-                "settled, both estimated from 12 blocks (scatter to 3 %; 0, 5, 10 %)",
+                "decided, both estimated from 12 blocks (scatter to 3 %; 0, 5, 10 %)",
                 {"": min(planned_share(*one, studies)[0] for one in guessed)},
                 ">=",
                 0.88,

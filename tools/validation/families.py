@@ -103,18 +103,18 @@ def share_of_wrong_words(studies: int) -> Check:
         found.append(told[1::2].mean())
     return Check(
         17,
-        "Share of wrong words among ten cases",
+        "Share of wrong verdicts among ten cases",
         f"{studies:,} studies of 60 blocks as above; five cases differ by exactly the margin (any "
-        "word is wrong), five by 10 %.",
+        "verdict is wrong), five by 10 %.",
         (
-            Figure("wrong among the words said", {"": float(np.mean(shares))}, "<=", 0.057),
+            Figure("wrong among the verdicts given", {"": float(np.mean(shares))}, "<=", 0.057),
             Figure("differences of 10 % found", {"": float(np.mean(found))}, ">=", 0.80),
         ),
     )
 
 
 def few_cases(studies: int) -> Check:
-    """Check 18: fewer than eight cases, where the chance of any wrong word is kept."""
+    """Check 18: fewer than eight cases, where the chance of any wrong verdict is kept."""
     ratios = recorded_families(studies)[:, :5] + math.log1p(MARGIN)
     words = {
         "18 blocks": [supported(c, 18, MARGIN, row).any() for row, c in enumerate(ratios)],
@@ -126,11 +126,11 @@ def few_cases(studies: int) -> Check:
     return Check(
         18,
         "Five cases",
-        f"{studies:,} studies of five recorded endpoints; any wrong word where all differ by "
+        f"{studies:,} studies of five recorded endpoints; any wrong verdict where all differ by "
         "exactly the margin, any false claim of a difference where none differs (closed test).",
         (
             Figure(
-                "any wrong word",
+                "any wrong verdict",
                 {name: float(np.mean(wrong)) for name, wrong in words.items()},
                 "<=",
                 0.077,

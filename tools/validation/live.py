@@ -77,7 +77,7 @@ def identical(times: int, *, load: bool = False) -> Check:
         (
             Figure("studies carried out", {"": len(studies)}, "=", times, ""),
             Figure(
-                "faster or slower, or withheld",
+                "faster, slower or withheld",
                 {
                     f"of {len(headlines)} headlines": _wrong(headlines),
                     f"of {len(cases)} cases": _wrong(cases),
@@ -87,7 +87,7 @@ def identical(times: int, *, load: bool = False) -> Check:
                 "",
             ),
             Figure(
-                "headline intervals beside 1",
+                "headline intervals that exclude 1",
                 {f"of {len(headlines)}": beside},
                 "<=",
                 allowed(len(headlines)),
@@ -108,7 +108,7 @@ def delayed(times: int, *, load: bool = False) -> Check:
     return Check(
         25 if load else 15,
         f"Live: an injected delay of 5 %{_loaded(load)}",
-        f"`paribus run studies/delay.toml`, {times} times{_under(load)}: the kernel waits, busily, "
+        f"`paribus run studies/delay.toml`, {times} times{_under(load)}: the kernel busy-waits "
         f"for 5 % of each round trip. {_blocks_said(blocks)} {between}",
         (
             Figure("studies carried out", {"": len(studies)}, "=", times, ""),
@@ -120,7 +120,7 @@ def delayed(times: int, *, load: bool = False) -> Check:
                 "",
             ),
             Figure(
-                "intervals without 5 %",
+                "intervals that exclude 5 %",
                 {f"of {len(headlines)}": missed},
                 "<=",
                 allowed(len(headlines)),

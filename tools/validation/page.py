@@ -13,17 +13,16 @@ from validation.figures import Check, Figure
 PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
 
 NOT_PROVED = """\
-- Real networks between machines, GPUs and batch systems: live checks and recorded launches are
-  of two-core virtual machines, over shared memory and TCP on loopback.
-- Effects are constant factors in the simulations, and a constant share of the operation's own time
-  in the live studies. An effect that moves only the tail needs the endpoint p99; that its interval
-  covers is not simulated here.
-- With a different scatter in the two arms the estimate is still the pseudo-median of the log
-  ratios; its coverage was not simulated.
-- The level of the looks is calibrated for log ratios that are symmetric and independent. Under
-  drift, sticky states and steps it holds by simulation only (checks 1 to 4).
-- Live studies are counted, not calibrated: {live} of each cannot tell an error of 5 % from one
-  of 1 %."""
+- Real networks between machines, GPUs and batch systems. Live checks and recorded launches are of
+  two-core virtual machines, over shared memory and TCP on loopback.
+- Other effects. In the simulations effects are constant factors, in the live studies a constant
+  share of the operation's own time. An effect on the tail alone needs the endpoint p99; its
+  coverage is not simulated.
+- Different scatter in the two arms. The estimate is still the pseudo-median of the log ratios, but
+  its coverage is not simulated.
+- The level of the looks for other log ratios than symmetric and independent ones. Under drift,
+  sticky states and steps it holds by simulation only (checks 1 to 4).
+- The error rate of live studies. {live} of each cannot separate an error of 5 % from one of 1 %."""
 
 
 def rows_of(check: Check) -> list[str]:
@@ -66,12 +65,11 @@ def page(checks: Sequence[Check], *, command: str, seconds: float, live: int) ->
     version = f"Python {platform.python_version()}, numpy {numpy.__version__}"
     return f"""# The proof of the statistics
 
-[statistics.md](statistics.md) says what Paribus does with launches. This page says how often that
-errs: each figure stands beside the bound that it must keep. It is written whole by
-`./dev validate`; nothing in it is written by hand. {outcome}
+[statistics.md](statistics.md) describes what Paribus does with launches. This page shows how often
+that errs, each figure with its bound. `./dev validate` writes the whole page. {outcome}
 
-Everything but the live checks and the timings comes from fixed seeds: `./dev validate` gives the
-same figures anywhere, and `./dev test` carries out the same functions with fewer studies.
+All figures but those of live checks and timings come from fixed seeds, so `./dev validate` gives
+the same figures anywhere. `./dev test` executes the same functions with fewer studies.
 
 | # | check | figure | found | bound | |
 |---|---|---|---|---|---|
@@ -83,9 +81,10 @@ same figures anywhere, and `./dev test` carries out the same functions with fewe
 
 The kinds of noise (`tools/validation/noise.py`; on the log scale, both arms alike): **N1** normal,
 sd 1.5 %; **N2** sd 2 %, and 7 % of launches slowed by 40 % on average; **Drift** AR(1) 0.95 of sd
-1.5 %, and 1.5 % between launches; **Sticky** two states 8 % apart, each lasting tens of launches;
-**Bimodal** the same two at random; **Alternating** the same two in turns; **Steps** the level moves
-4 % every 80 launches or so; **Recorded** launches of a real, noisy machine (`tests/data/`).
+1.5 %, and 1.5 % between launches; **Sticky** two states 8 % apart, each for tens of launches;
+**Bimodal** the same two states at random; **Alternating** the same two in turns; **Steps** the
+level moves by 4 % about every 80 launches; **Recorded** launches of a real, noisy machine
+(`tests/data/`).
 
 ## Where and when
 
@@ -95,5 +94,5 @@ Linux {platform.release()}, {version}; {seconds:.0f} s in all, load average
 
 ## What is not proved
 
-{NOT_PROVED.format(live=live or "none")}
+{NOT_PROVED.format(live=live or "None")}
 """

@@ -80,13 +80,13 @@ def monitor(studies: int) -> Check:
     some[::2] += math.log1p(0.01)
     return Check(
         22,
-        "Watching without an end",
+        "Monitoring",
         f"{studies:,} studies for each kind of noise, identical arms, looked at after each of "
         f"{WATCHED} blocks (betting confidence sequence).",
         (
             Figure("the interval ever excludes 1", error, "<=", 0.05),
             Figure(
-                "of 40 studies, told otherwise by confidence_sequence",
+                "of 40 studies, confidence_sequence disagrees",
                 {"": disagreements(some)},
                 "=",
                 0,

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
-from paribus.audit.classes import Row, classify, factors, matches
+from paribus.audit.classes import classify, factors
 from paribus.audit.shown import Shares, shown
+from paribus.facts import Row, matches
 from paribus.judgement import Difference
 from paribus.model import LEVEL, Facts, Study
 from paribus.probes.archive import Unknown, fact, unknown

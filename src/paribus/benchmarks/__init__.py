@@ -13,6 +13,7 @@ from pathlib import Path
 from paribus.benchmarks.files import file_digest, load_file
 from paribus.errors import StudyError, UserError
 from paribus.model import Benchmark, Selection
+from paribus.readers.known import TOOLS
 
 _FILES = {
     "own": (
@@ -28,79 +29,7 @@ _FILES = {
         "triad",
         "loader",
     ),
-    "osu": (
-        "osu_latency",
-        "osu_bw",
-        "osu_bibw",
-        "osu_mbw_mr",
-        "osu_multi_lat",
-        "osu_bcast",
-        "osu_allgather",
-        "osu_allreduce",
-        "osu_alltoall",
-        "osu_barrier",
-        "osu_put_latency",
-        "osu_get_latency",
-        "osu_init",
-    ),
-    "imb": (
-        "imb_pingpong",
-        "imb_uniband",
-        "imb_biband",
-        "imb_bcast",
-        "imb_allgather",
-        "imb_allreduce",
-        "imb_alltoall",
-        "imb_barrier",
-    ),
-    "npb": (
-        "npb_bt",
-        "npb_cg",
-        "npb_ep",
-        "npb_ft",
-        "npb_is",
-        "npb_lu",
-        "npb_mg",
-        "npb_sp",
-    ),
-    "hpl": ("hpl",),
-    "hpcc": ("hpcc",),
-    "hpcg": ("hpcg",),
-    "stream": ("stream",),
-    "babelstream": ("babelstream",),
-    "mixbench": ("mixbench",),
-    "pynamic": ("pynamic",),
-    "nccl_tests": ("nccl_tests",),
-    "nvbandwidth": ("nvbandwidth",),
-    "p2p_bandwidth": ("p2p_bandwidth",),
-    "lammps": ("lammps",),
-    "qe": ("qe",),
-    "vasp": ("vasp",),
-    "gromacs": ("gromacs",),
-    "pytorch_ddp": ("pytorch_ddp",),
-    "perftest": (
-        "ib_write_bw",
-        "ib_write_lat",
-        "ib_send_bw",
-        "ib_send_lat",
-        "ib_read_bw",
-        "ib_read_lat",
-    ),
-    "incast": ("incast",),
-    "iperf3": ("iperf3",),
-    "netperf": (
-        "netperf",
-        "netperf_rr",
-    ),
-    "qperf": ("qperf",),
-    "sockperf": ("sockperf",),
-    "ucx": (
-        "ucx_perftest",
-        "ucx_perftest_bw",
-    ),
-    "fio": ("fio",),
-    "ior": ("ior",),
-    "mdtest": ("mdtest",),
+    **TOOLS,
 }
 """The files of this folder, each with its benchmarks; `paribus list` keeps this order."""
 

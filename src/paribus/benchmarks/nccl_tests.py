@@ -8,7 +8,7 @@ from itertools import pairwise
 from paribus.benchmarks.parameters import flag, one_of, positive, sizes
 from paribus.benchmarks.tool import path_or, tool
 from paribus.model import Case, Metric, Parameter, Program, Request
-from paribus.readers.nccl import FACTORS, READER, case_of
+from paribus.readers.nccl_tests import FACTORS, READER, case_of
 
 
 def command(request: Request) -> Program:

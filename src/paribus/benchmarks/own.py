@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from paribus.benchmarks.asked import parse
 from paribus.benchmarks.parameters import one_of, positive, real, sizes
-from paribus.model import Benchmark, Metric, Parameter, Program, Request
-from paribus.readers import kernel as kernel_text
+from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
+from paribus.readers.kernel import READER, cases_of
 
 # Both sides of the usual protocol switches (4, 8, 16, 64 KiB: eager limits, single copy, pipeline).
 SIZES = "8 B, 64 B, 512 B, 2 KiB, 4 KiB, 8 KiB, 16 KiB, 32 KiB, 64 KiB, 128 KiB, 256 KiB, 1 MiB"
@@ -53,9 +54,20 @@ def native(
         summary=summary,
         metrics=metrics,
         command=partial(command, kernel, libraries),
-        parse=partial(kernel_text.read_asked, kernel),
+        parse=partial(
+            parse,
+            READER,
+            benchmark=kernel,
+            version="kernel.version",
+            cases=partial(_cases, kernel),
+            echoed=frozenset({*parameters, *(extra or {})} - {"bytes"}),
+        ),
         parameters={**parameters, **(extra or {})},
     )
+
+
+def _cases(kernel: str, request: Request) -> list[tuple[str, Case]]:
+    return cases_of(kernel, request.parameters)
 
 
 def command(kernel: str, libraries: bool, request: Request) -> Program:

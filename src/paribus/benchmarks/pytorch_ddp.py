@@ -5,7 +5,7 @@ from __future__ import annotations
 from paribus.benchmarks.parameters import absolute, positive, word, words
 from paribus.benchmarks.tool import path_or, tool
 from paribus.model import Metric, Parameter, Program, Request
-from paribus.readers.pytorch import READER
+from paribus.readers.pytorch_ddp import READER
 
 
 def command(request: Request) -> Program:

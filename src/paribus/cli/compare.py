@@ -22,7 +22,7 @@ example:
   paribus compare measured.csv
   paribus compare host.csv bridged.csv                           # two files as two arms
   paribus compare times.jsonl --unit s --better lower --reference old
-  paribus compare ib roce --beside studies/published/roce-2024.toml
+  paribus compare infiniband roce --beside roce-2024             # beside published figures
 
 Paribus recognises logs by their content (`paribus list` shows the tools). It pairs them by the
 dates in them, the times of the files, their names, or the order of the names, and reports which. A
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         help="logs: a file or folder for each arm, the reference first; a table of all arms, or one"
-        " for each; a TOML file of published figures",
+        " for each; or one TOML file of published figures",
     )
     parser.add_argument(
         "--reference", metavar="ARM", default="", help="reference arm (default: the first)"
@@ -101,16 +101,18 @@ def compare(arguments: argparse.Namespace) -> int:
 
 def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) -> Judgement:
     """Return the judgement of whatever the paths are: logs, published figures, or tables."""
-    from paribus.compare import beside, imported, logged, logs, pairing, published
+    from paribus.compare import beside, imported, logged, logs, pairing
+    from paribus.compare.published import load_publication
     from paribus.tables.files import read_tables
 
-    printed = {path: published.load_publication(path) for path in paths if path.suffix == ".toml"}
-    if len(printed) == len(paths) == 1:
-        return beside.judge_published(printed[paths[0]], answers, directory=directory)
-    if printed or logs.are_logs(paths):
-        arms, found, unread = logs.find_logs([path for path in paths if path not in printed])
-        arms, found = beside.with_arms(paths, printed, arms, found)
-        paired = pairing.pair_logs(arms, found, unread, pair)
+    printed = [path for path in paths if path.suffix == ".toml"]
+    if printed and len(paths) > 1:
+        fix = f"to see published figures beside yours: --beside {printed[0]}"
+        raise UserError("is no log and no table", place=str(printed[0]), fix=fix)
+    if printed:
+        return beside.alone(load_publication(printed[0]), directory)
+    if logs.are_logs(paths):
+        paired = pairing.pair_logs(*logs.find_logs(paths), pair)
         return logged.judge_logs(paired, answers, directory=directory)
     return imported.judge_table(read_tables(paths), answers, directory=directory)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,15 +21,7 @@ def find_study(text: str) -> Path:
 
     Raises UserError with the nearest name.
     """
-    path = Path(text)
-    if exists(path) or path.suffix == ".toml":
-        return path
-    names = shipped_studies()
-    if text in names:
-        return names[text]
-    close = difflib.get_close_matches(text, names, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"those that ship: {', '.join(names)}"
-    raise UserError("no such study file, and none that ships", place=text, fix=hint)
+    return _find(text, shipped_studies(), "no such study file, and none that ships")
 
 
 def announce(text: str) -> None:
@@ -58,17 +50,20 @@ def read_published(texts: Sequence[str]) -> list[Publication]:
     from paribus.compare.published import load_publication
 
     ships = {path.stem: path for path in sorted((_folder() / "published").glob("*.toml"))}
-    found = []
-    for text in texts:
-        if text not in ships and not exists(Path(text)):
-            close = difflib.get_close_matches(text, ships, n=1)
-            hint = (
-                f"did you mean {close[0]!r}?" if close else f"those that ship: {', '.join(ships)}"
-            )
-            raise UserError("no such file, and none that ships", place=text, fix=hint)
-        path = Path(text)
-        found.append(load_publication(path if exists(path) else ships[text]))
-    return found
+    return [
+        load_publication(_find(text, ships, "no such file, and none that ships")) for text in texts
+    ]
+
+
+def _find(text: str, ships: Mapping[str, Path], cause: str) -> Path:
+    path = Path(text)
+    if exists(path) or path.suffix == ".toml":
+        return path
+    if text in ships:
+        return ships[text]
+    close = difflib.get_close_matches(text, ships, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"those that ship: {', '.join(ships)}"
+    raise UserError(cause, place=text, fix=hint)
 
 
 def question_of(path: Path) -> str:

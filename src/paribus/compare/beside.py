@@ -1,22 +1,14 @@
-"""Published figures beside one's own, and as arms of a comparison."""
+"""Published figures beside one's own: rows of a table, matched by what was compared."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Literal
 
-from paribus.compare.imported import Answers, judge_table
-from paribus.compare.logs import Log
-from paribus.compare.pairing import PUBLISHED
-from paribus.compare.published import Figure, Kind, Publication
-from paribus.errors import UserError
+from paribus.compare.published import Figure, Publication
 from paribus.judgement import Finding, Judgement, Notice, Published
-from paribus.model import Arm, Case, Reading, Sample, Selection, Settings, Study
+from paribus.model import NO_FACTOR, Arm, Selection, Settings, Study
 from paribus.reasons import NoticeName
-from paribus.tables.table import Source, build
 
 
 def beside(judgement: Judgement, publications: Sequence[Publication]) -> Judgement:
@@ -31,25 +23,31 @@ def beside(judgement: Judgement, publications: Sequence[Publication]) -> Judgeme
     return replace(judgement, published=(*judgement.published, *rows), notices=notices)
 
 
-def judge_published(
-    publication: Publication, answers: Answers, *, directory: str = ""
-) -> Judgement:
-    """Return the judgement of published figures alone.
-
-    Values of two arms or more give ratios, without an interval. Of the rest nothing is computed.
-    """
-    first = next((f for f in publication.figures if len(f.values) > 1), None)
-    if first is None:
-        judgement = _empty(publication, directory)
-    else:
-        figures = [f for f in publication.figures if set(f.values) == set(first.values)]
-        table = build([_source(publication, figures)])
-        judgement = judge_table(table, answers, directory=directory)
-        factor = answers.factor or publication.factor or judgement.study.factor
-        judgement = replace(judgement, study=replace(judgement.study, factor=factor))
-    shown = beside(_empty(publication, ""), [publication])
-    notices = (*judgement.notices, *shown.notices)
-    return replace(judgement, notices=notices, published=shown.published)
+def alone(publication: Publication, directory: str = "") -> Judgement:
+    """Return a judgement that holds published figures and nothing else."""
+    study = Study(
+        question=f"What was published: {publication.source}",
+        factor=publication.factor or NO_FACTOR,
+        arms=tuple(Arm(name) for name in publication.arms),
+        benchmarks=(),
+        settings=Settings(),
+        path=str(publication.path),
+    )
+    empty = Judgement(
+        study=study,
+        plan_sha256="",
+        directory=directory,
+        sentence="Only published figures: no verdict is possible.",
+        complete=True,
+        headlines=(),
+        cases=(),
+        tallies=(),
+        points=(),
+        differences=(),
+        facts={},
+        equal_facts=0,
+    )
+    return beside(empty, [publication])
 
 
 def missing(publications: Iterable[Publication]) -> Iterator[Notice]:
@@ -60,189 +58,42 @@ def missing(publications: Iterable[Publication]) -> Iterator[Notice]:
             yield Notice(NoticeName.NOT_PUBLISHED, "note", figures=figures)
 
 
-def as_logs(publication: Publication, others: Sequence[Log]) -> list[Log]:
-    """Return published values as logs, an arm each, that are of every kind that `others` are of.
-
-    What was not printed, such as the number of ranks, is taken to be as in the other logs.
-    """
-    found = []
-    kinds = dict.fromkeys(
-        (o.reading.benchmark, tuple(o.reading.parameters.items()), o.reading.ranks) for o in others
-    )
-    for arm in publication.arms:
-        for benchmark, parameters, ranks in kinds:
-            samples = tuple(
-                Sample(f.metric.name, f.case or Case(), (f.values[arm],))
-                for f in publication.figures
-                if f.benchmark == benchmark and arm in f.values and f.metric and not f.peak
-            )
-            reading = Reading(benchmark, PUBLISHED, dict(parameters), ranks, samples)
-            if samples:
-                path = publication.path
-                found.append(Log(arm, path.name, path, 0.0, False, True, reading))
-    return found
-
-
-def with_arms(
-    paths: Sequence[Path],
-    printed: Mapping[Path, Publication],
-    arms: Sequence[str],
-    logs: Sequence[Log],
-) -> tuple[tuple[str, ...], list[Log]]:
-    """Return arms and logs with those of the publications among `paths`, in the order of these.
-
-    Raises UserError for a publication without a value of a benchmark that the logs have, and for
-    two arms of one name.
-    """
-    names: list[str] = []
-    found: list[Log] = []
-    measured = iter(arms)
-    for path in paths:
-        if path not in printed:
-            name = next(measured)
-            names.append(name)
-            found += [log for log in logs if log.arm == name]
-            continue
-        mine = as_logs(printed[path], logs)
-        if not mine:
-            tools = ", ".join(dict.fromkeys(f.benchmark for f in printed[path].figures if f.values))
-            raise UserError(
-                "has no value of what the logs are of",
-                place=str(path),
-                fix=f"it has values of {tools or 'nothing'}; to see its figures beside yours:"
-                f" --beside {path}",
-            )
-        names += dict.fromkeys(log.arm for log in mine)
-        found += mine
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UserError("is the name of two arms", place=twice, fix="rename one of the folders")
-    return tuple(names), found
-
-
-def _empty(publication: Publication, directory: str) -> Judgement:
-    arms = tuple(Arm(name) for name in publication.arms)
-    return Judgement(
-        study=Study(
-            question=f"What was published: {publication.source}",
-            factor=publication.factor or "not given",
-            arms=arms,
-            benchmarks=(),
-            settings=Settings(),
-            path=str(publication.path),
-        ),
-        plan_sha256="",
-        directory=directory,
-        sentence="Published figures alone: there is nothing to judge.",
-        complete=True,
-        headlines=(),
-        cases=(),
-        tallies=(),
-        points=(),
-        differences=(),
-        facts={},
-        equal_facts=0,
-    )
-
-
-def _source(publication: Publication, figures: Sequence[Figure]) -> Source:
-    import pyarrow as pa
-
-    rows = [
-        (
-            arm,
-            f.benchmark,
-            f.metric.name,
-            f.metric.unit,
-            f.metric.better,
-            value,
-            case.to_json(),
-            "1",
-        )
-        for f in figures
-        if f.metric is not None
-        for case in [f.case or (Case.of(point="peak") if f.peak else Case())]
-        for arm, value in f.values.items()
-    ]
-    names = ("arm", "benchmark", "metric", "unit", "better", "value", "case", "block")
-    return Source(
-        name=publication.path.name,
-        arm="",
-        columns={
-            name: pa.chunked_array([pa.array(column)])
-            for name, column in zip(names, zip(*rows, strict=True), strict=True)
-        },
-        place=lambda row: f"{publication.path.name}, value {row + 1}",
-    )
-
-
-# --- rows ------------------------------------------------------------------------------------
-
-
 def _rows(judgement: Judgement, publication: Publication, figure: Figure) -> Iterator[Published]:
-    row = Published(
-        source=publication.source,
-        benchmark=figure.benchmark,
-        what=_what(figure),
-        arm=figure.arm,
-        reference=figure.reference,
-        said=said(figure),
-        scale=_SCALES.get(figure.kind, "value"),
-        note=figure.note,
-    )
-    mine = list(_findings(judgement, figure))
-    for finding, turned in mine:
-        yield replace(row, finding=finding, turned=turned)
-    if not mine:
-        yield row
-
-
-_SCALES: Mapping[Kind, Literal["speed", "cost"]] = {"advantage": "speed", "overhead": "cost"}
-
-
-def _what(figure: Figure) -> str:
-    parts = [
-        figure.metric.name if figure.metric and figure.kind == "values" else "",
-        "peak" if figure.peak else str(figure.case) if figure.case is not None else "",
-        figure.what,
+    """Yield the row of a figure with each of one's own findings that it is of, or with none."""
+    several = [one for one in judgement.study.benchmarks if one.benchmark == figure.row.benchmark]
+    found = [
+        replace(figure.row, finding=finding, turned=turned)
+        for arm in judgement.study.arms[1:]
+        if (turned := _turned(judgement, publication, figure, arm.name)) is not None
+        for selection in several
+        if (finding := _of_arm(judgement, figure, selection, arm.name)) is not None
     ]
-    return ", ".join(part for part in parts if part)
+    yield from found or [figure.row]
 
 
-def said(figure: Figure) -> str:
-    """Return a figure as it was printed.
+def _turned(
+    judgement: Judgement, publication: Publication, figure: Figure, arm: str
+) -> bool | None:
+    """Return whether one's own arm and reference are the published ones the other way round.
 
-    A range has its ends in order and their signs: "+14.9 to +16.1 %".
+    None where something else was compared: another factor, or levels that have other names. Of the
+    same factor one name suffices, if the other is that of no third level of the publication. A
+    figure of one arm alone compares nothing: it stands beside the values of any.
     """
-    if figure.kind == "word":
-        return figure.word
-    if figure.kind == "values":
-        unit = figure.metric.unit if figure.metric else ""
-        told = " -> ".join(f"{value:,.15g}" for value in figure.values.values())
-        if len(figure.values) != 2:
-            return f"{told} {unit}"
-        one, other = figure.values.values()
-        return f"{told} {unit} ({(other / one - 1) * 100:+.1f} %)"
-    if figure.low == float("-inf"):
-        return f"at most {figure.high * 100:+.4g} %"
-    ends = dict.fromkeys(f"{end * 100:+.4g}" for end in (figure.low, figure.high))
-    return f"{' to '.join(ends)} %"
-
-
-def _findings(judgement: Judgement, figure: Figure) -> Iterator[tuple[Finding, bool]]:
-    """Yield one's own findings that belong to a figure, and whether the arms are the other way."""
-    mine = [s for s in judgement.study.benchmarks if s.benchmark == figure.benchmark]
-    arms = {arm.name.casefold() for arm in judgement.study.arms}
-    pair = (figure.reference.casefold(), figure.arm.casefold())
-    named = bool(figure.reference) and arms.issuperset(pair)
-    for arm in judgement.study.arms[1:]:
-        here = (judgement.reference.casefold(), arm.name.casefold())
-        if named and here not in (pair, pair[::-1]):
-            continue
-        for selection in mine:
-            found = _of_arm(judgement, figure, selection, arm.name)
-            if found is not None:
-                yield found, named and here != pair
+    if not figure.row.reference:
+        return False
+    factors = [judgement.study.factor, figure.factor]
+    given = [one.casefold().replace("_", " ") for one in factors if one not in ("", NO_FACTOR)]
+    if len(set(given)) > 1:
+        return None
+    levels = {name.casefold() for name in publication.arms}
+    here = (judgement.reference.casefold(), arm.casefold())
+    pair = (figure.row.reference.casefold(), figure.row.arm.casefold())
+    for turned, names in ((False, pair), (True, pair[::-1])):
+        others = [mine for mine, name in zip(here, names, strict=True) if mine != name]
+        if not others or (len(given) == 2 and len(others) == 1 and others[0] not in levels):
+            return turned
+    return None
 
 
 def _of_arm(judgement: Judgement, figure: Figure, selection: Selection, arm: str) -> Finding | None:
@@ -250,11 +101,15 @@ def _of_arm(judgement: Judgement, figure: Figure, selection: Selection, arm: str
 
     What a publication calls a case may be a parameter of the benchmark here.
     """
-    heads = [f for f in judgement.headlines if (f.benchmark, f.arm) == (selection.label, arm)]
-    cases = [f for f in judgement.cases if (f.benchmark, f.arm) == (selection.label, arm)]
-    if figure.metric is not None:
-        heads = [f for f in heads if f.metric.name == figure.metric.name]
-        cases = [f for f in cases if f.metric.name == figure.metric.name]
+    heads, cases = (
+        [
+            f
+            for f in findings
+            if (f.benchmark, f.arm) == (selection.label, arm)
+            and figure.metric in ("", f.metric.name)
+        ]
+        for findings in (judgement.headlines, judgement.cases)
+    )
     if figure.peak:
         return _peak(cases)
     if figure.case is not None:
@@ -266,18 +121,9 @@ def _of_arm(judgement: Judgement, figure: Figure, selection: Selection, arm: str
 
 
 def _peak(cases: Sequence[Finding]) -> Finding | None:
-    """Return the best case of the reference against the best of the arm, whichever they are.
-
-    Of two different cases there is no interval.
-    """
-    both = [(f.reference_value, f.arm_value, f) for f in cases]
-    whole = [(r.median, a.median, f) for r, a, f in both if r is not None and a is not None]
+    """Return the case in which the reference is best, None without any."""
+    whole = [(f.reference_value.median, f) for f in cases if f.reference_value and f.arm_value]
     if not whole:
         return None
-    sign = 1 if whole[0][2].metric.better == "higher" else -1
-    one = max(whole, key=lambda each: sign * each[0])
-    other = max(whole, key=lambda each: sign * each[1])
-    if one is other or one[2].comparison is None:
-        return one[2]
-    apart = replace(one[2].comparison, ratio=other[1] / one[0], low=0.0, high=math.inf)
-    return replace(one[2], arm_value=other[2].arm_value, comparison=apart)
+    best = max if whole[0][1].metric.better == "higher" else min
+    return best(whole, key=lambda each: each[0])[1]

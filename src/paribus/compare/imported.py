@@ -15,7 +15,7 @@ from paribus.errors import UserError
 from paribus.judge.conclude import judgement_of
 from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread, Verdict, Word
-from paribus.model import Arm, Direction, Metric, Selection, Settings, Study
+from paribus.model import NO_FACTOR, Arm, Direction, Metric, Selection, Settings, Study
 from paribus.plan import Plan
 from paribus.reasons import NoticeName, Reason
 from paribus.stats.looks import Looks
@@ -110,7 +110,7 @@ def _study(table: Table, found: Arrangement, answers: Answers, tools: Mapping[st
     return Study(
         question=f"What do {listed(table.sources, last=' and ')} say of"
         f" {listed(others, last=' and ')} against {reference}?",
-        factor=answers.factor or "not given (use --factor)",
+        factor=answers.factor or NO_FACTOR,
         arms=tuple(Arm(name) for name in found.arms),
         benchmarks=tuple(
             Selection(label, tools.get(label, label), 0, {}, endpoints=("median",))

@@ -8,7 +8,7 @@ from typing import Any
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare.comparable import Apart, iterations
 from paribus.compare.logs import Unread, natural
-from paribus.compare.pairing import PUBLISHED, Kind, Logs, made
+from paribus.compare.pairing import Kind, Logs, made
 from paribus.judgement import Notice
 from paribus.reasons import NoticeName, Unreadable
 
@@ -128,7 +128,7 @@ def _one_after_the_other(logs: Logs) -> Iterable[Notice]:
     reference, *others = logs.arms
     alike: dict[tuple[str, str, str], list[str]] = {}
     for kind in logs.kinds:
-        if kind.pairing != "name" or any(log.reading.version == PUBLISHED for log in kind.logs):
+        if kind.pairing != "name":
             continue
         says, times = made(kind.logs)
         if says is None:

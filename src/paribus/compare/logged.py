@@ -12,7 +12,6 @@ from paribus.compare.imported import Answers, judge_table, merged
 from paribus.compare.log_notices import NOT_PRINTED, apart_figures, notices_of, unread_figures
 from paribus.compare.logs import Log
 from paribus.compare.pairing import (
-    PUBLISHED,
     Kind,
     Logs,
     Pairing,
@@ -115,8 +114,6 @@ def _why_withheld(kind: Kind, code: Reason) -> Because | None:
     None if the table's word and reason stand.
     """
     says, _ = made(kind.logs)
-    if any(log.reading.version == PUBLISHED for log in kind.logs):
-        return Reason.PUBLISHED_FIGURES, {}
     apart = kind.pairing == "time" and code is Reason.NOT_ALTERNATING
     if kind.pairing == "order" and says:
         return Reason.PAIRED_BY_ORDER, {"dated_by": says}
@@ -169,9 +166,8 @@ def _copies(logs: Logs) -> dict[str, Because]:
     for kind in logs.kinds:
         alike: dict[tuple[tuple[Sample, ...], float], list[str]] = {}
         for log in kind.logs:
-            if log.reading.version != PUBLISHED:
-                key = log.reading.samples, log.at if log.dated else 0.0
-                alike.setdefault(key, []).append(f"{log.arm}/{log.name}")
+            key = log.reading.samples, log.at if log.dated else 0.0
+            alike.setdefault(key, []).append(f"{log.arm}/{log.name}")
         pairs = math.comb(len(kind.logs), 2)
         twins, copied = [], []
         for (samples, _), names in alike.items():

@@ -33,9 +33,6 @@ program takes longer. Their times say nothing of when they were measured."""
 LEAST_NAMED = 0.5
 """Share of the logs that must have a namesake in every arm for names to pair them."""
 
-PUBLISHED = "as published"
-"""The version of readings that were printed somewhere, not measured: they are nobody's pair."""
-
 Name = tuple[tuple[int, str], ...]
 """A file's name as `natural` sorts it."""
 
@@ -58,7 +55,6 @@ class Grounds:
     undated: Untimed | None = None
     hours: float = 0.0
     copied: Untimed | None = None
-    published: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +109,6 @@ def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pa
     counts = Counter(log.arm for log in logs)
     if max(counts.values()) == 1:
         return "one", Grounds()
-    if any(log.reading.version == PUBLISHED for log in logs):
-        return "none", Grounds(published=True)
     named = _share_named(logs, _own_names(logs, arms), arms) >= LEAST_NAMED
     # Outputs in one file have no names of their own: the third of each need not belong together.
     named &= asked == "name" or not several_in_a_file(logs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from math import inf
 
+from paribus.facts import of_tool
 from paribus.model import (
     Case,
     Reading,
@@ -13,7 +14,7 @@ from paribus.model import (
 )
 from paribus.readers.figures import count
 from paribus.readers.reader import Reader
-from paribus.readers.text import line_at, line_of, once, refuse
+from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
 
 _TEXT = "BabelStream\nVersion: "
 _CSV = "function,num_times,n_elements,sizeof,max_"
@@ -41,9 +42,11 @@ _ARRAY = re.compile(r"(\d+\.\d) (MB|MiB)\b")
 
 def read(text: str) -> Reading:
     """Return what BabelStream printed, as text or with --csv; raises ParseError with the line."""
-    for mark in ("FAILED validation", "Validation failed on", "Unrecognized argument"):
-        if (at := text.find(mark)) >= 0:
-            refuse(f"BabelStream says {line_at(text, at).strip()[:100]!r}", line_of(text, at))
+    refuse_said(
+        text,
+        ("FAILED validation", "Validation failed on", "Unrecognized argument"),
+        "BabelStream says",
+    )
     version, parameters, facts, rates, alone = _csv(text) if _CSV in text else _text(text)
     names = list(rates)
     if names != [alone] and (alone or names not in (CLASSIC, list(_ARRAYS))):
@@ -176,5 +179,12 @@ READER = Reader(
         "MB = 10^6, from the fastest repetition but the first, so a peak and not a mean; arrays"
         " must be far larger than the caches; the number of OpenMP threads is not printed; not"
         " comparable with STREAM, which counts other loops"
+    ),
+    facts=(
+        of_tool(
+            "babelstream.device",
+            reason="another device was measured, or one that cannot do all that is tried",
+            follows=("gpu.*", "cpu.model"),
+        ),
     ),
 )

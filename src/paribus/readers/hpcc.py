@@ -18,7 +18,7 @@ from paribus.readers import linpack
 from paribus.readers.dates import SECONDS, date
 from paribus.readers.figures import count, figure
 from paribus.readers.reader import Reader
-from paribus.readers.text import begin, line_at, line_of, once, refuse
+from paribus.readers.text import begin, line_of, once, refuse, refuse_said
 
 _TITLE = "HPC Challenge Benchmark version "
 _VERSION = re.compile(r"(\d+\.\d+\.\d+)\s")
@@ -119,8 +119,7 @@ def _check(text: str, summary: Mapping[str, str]) -> None:
             refuse(f"AvgPingPong{unit} is not between minimum and maximum")
     if not _FEW.fullmatch(summary.get("MPIRandomAccess_ErrorsFraction", "")):
         refuse("MPIRandomAccess had more than 1 % errors, or does not say how many")
-    if (at := text.find(" FAILED ")) >= 0:
-        refuse(f"a check failed: {line_at(text, at).strip()[:80]!r}", line_of(text, at))
+    refuse_said(text, (" FAILED ",), "a check failed:")
 
 
 READER = Reader(

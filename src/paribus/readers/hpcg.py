@@ -8,6 +8,7 @@ from collections import Counter
 from itertools import repeat
 
 from paribus.errors import ParseError
+from paribus.facts import of_tool
 from paribus.model import (
     Case,
     Reading,
@@ -155,5 +156,11 @@ READER = Reader(
         "limited by memory bandwidth and allreduce, 1 to 4 % of HPL; vendors' binaries are tuned,"
         " the reference code is not: the fact hpcg.reference_kernels counts the untuned kernels;"
         " small grids fit into caches"
+    ),
+    facts=(
+        of_tool(
+            "hpcg.reference_kernels",
+            reason="more or fewer kernels are the reference code, which is not tuned",
+        ),
     ),
 )

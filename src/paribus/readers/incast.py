@@ -10,7 +10,7 @@ from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.perftest import VERSIONS
 from paribus.readers.perftest_text import COMPLAINTS, bandwidth_rows, heading, parameters_of
 from paribus.readers.reader import Reader
-from paribus.readers.text import line_at, line_of, once, refuse, within
+from paribus.readers.text import line_of, once, refuse, refuse_said, within
 
 _LINE = re.compile(r"^\[incast ([1-9][0-9]*+/[0-9]++ [1-9][0-9]*+)\] ?(.*)", re.M)
 _BEGIN = "[incast of "
@@ -22,9 +22,11 @@ _OVERLAP = 0.9
 def read(text: str) -> Reading:
     """Return sum, fairness and each sender's rate, for every number of queue pairs."""
     if "[incast " not in text:
-        for mark in ("incast: ", "Unable to find the Infiniband/RoCE device", "not found"):
-            if (at := text.find(mark)) >= 0:
-                refuse(f"incast failed: {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+        refuse_said(
+            text,
+            ("incast: ", "Unable to find the Infiniband/RoCE device", "not found"),
+            "incast failed:",
+        )
         refuse("no line of a sender: '[incast 1/3 4] ...'")
     said: dict[str, list[str]] = {}
     for who, line in _LINE.findall(text):

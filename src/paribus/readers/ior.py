@@ -9,6 +9,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NoReturn
 
+from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import CTIME, date
 from paribus.readers.figures import count, figure
@@ -243,4 +244,11 @@ READER = Reader(
         " the page cache unless O_DIRECT or -C with several nodes keeps it from there"
     ),
     dates=(date("Began", rf'(?:.*")?Began"? *: *"?{CTIME}'),),
+    facts=(
+        of_tool(
+            "ior.nodes",
+            reason="another number of nodes, each with a network and caches of its own",
+            follows=("container.*", "layers.*", "rank.hosts"),
+        ),
+    ),
 )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import SECONDS, date
 from paribus.readers.json import amount, document, inner
 from paribus.readers.reader import Reader
-from paribus.readers.text import line_at, line_of, once, refuse
+from paribus.readers.text import line_of, once, refuse, refuse_said
 
 _FIRST = "Connecting to host "
 _JSON = '"iperf 3'
@@ -34,10 +35,8 @@ def read(text: str) -> Reading:
     """Return the throughput that the receiver saw, from JSON or from text."""
     if _JSON in text and '"test_start"' in text:
         return _of_json(document(text, '"test_start"'))
-    if (at := text.find('"error":')) >= 0:
-        refuse(f"iperf3 says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
-    if (at := text.find("iperf3: ")) >= 0:
-        refuse(f"iperf3 says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+    refuse_said(text, ('"error":',), "iperf3 says")
+    refuse_said(text, ("iperf3: ",), "iperf3 says")
     return _of_text(text)
 
 
@@ -203,6 +202,13 @@ READER = Reader(
             r"Time: \w{3}, (\d\d \w{3} \d{4} \d\d:\d\d:\d\d) ",
             "%d %b %Y %H:%M:%S",
             utc=True,
+        ),
+    ),
+    facts=(
+        of_tool(
+            "iperf3.congestion",
+            reason="TCP took another congestion control, whatever the machine is set to",
+            follows=("net.*", "container.*", "layers.*", "os.release"),
         ),
     ),
 )

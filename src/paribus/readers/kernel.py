@@ -1,8 +1,7 @@
-"""What Paribus' own kernels print, read against a request or by what they say of themselves.
+"""What Paribus' own kernels print, read by what they say of themselves.
 
-The contract is docs/kernels.md. The reader demands the first line, every requested case exactly
-once, every argument echoed as asked, and the last line; between first and last nothing else. A log
-that lies about has no request, so it is made of the first line, which echoes every argument.
+The contract is docs/kernels.md. The reader demands the first line, which echoes every argument;
+every case that it announces, exactly once; and the last line; between them nothing else.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from paribus.errors import ParseError
-from paribus.model import Case, Parsed, Reading, Request, Sample, Scalar
+from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.reader import Reader
 from paribus.readers.text import refuse
 
@@ -46,55 +45,41 @@ KERNELS = {
 
 def read(text: str) -> Reading:
     """Return what a kernel printed; raises ParseError for anything but a whole output."""
-    at = text.find(MARK)
-    if at < 0:
-        raise ParseError("the kernel printed nothing: no first line")
-    line = text.count("\n", 0, at) + 1
-    try:
-        header, _ = json.JSONDecoder().raw_decode(text, at)
-        kernel = str(header["kernel"])
-        if kernel not in KERNELS:
-            refuse(f"{kernel[:78]!r} is no kernel of Paribus", line)
-        said = {**header["args"], "like": header.get("like")}
-        ranks, version = int(header["ranks"]), str(header["version"])
-        if "bytes" in KERNELS[kernel].keys:
-            said["bytes"] = [int(size) for size in said["bytes"]]
-    except (
-        AttributeError,
-        KeyError,
-        OverflowError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
-        cause = f"not a whole first line of a kernel: {error!r}"
-        raise ParseError(cause[:240], line=line) from error
-    parsed = read_asked(kernel, text, Request(said, ranks))
-    parameters: dict[str, Scalar] = {
-        name: value
-        for name, value in said.items()
-        if name not in ("bytes", "libraries") and isinstance(value, str | int | float)
-    }
-    return Reading(kernel, version, parameters, ranks, parsed.samples, parsed.facts)
-
-
-def read_asked(kernel: str, text: str, request: Request) -> Parsed:
-    """Return what a kernel printed; raises ParseError unless it is whole and what was asked for."""
-    units, keys = KERNELS[kernel]
     lines = list(_lines(text))
     if not lines:
         raise ParseError("the kernel printed nothing: no first line")
     (at, header), *rest = lines
-    _check_header(kernel, header, request, at)
+    try:
+        kernel, said = _announced(header, at)
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        refuse(f"not a whole first line of a kernel: {error!r}", at)
     if not rest or rest[-1][1].get("end") is not True:
         raise ParseError("the last line is missing: the kernel did not finish", line=lines[-1][0])
     (at, end), body = rest[-1], rest[:-1]
     if end.get("check") != "passed":
         refuse(f"the check of the data did not pass: {end.get('check')!r}", at)
     skew: dict[str, float] = {}
-    samples = tuple(_sample(at, line, units, skew) for at, line in body)
-    _check_complete(samples, request, units, keys, rest[-1][0])
-    return Parsed(samples, {**_header_facts(header), **_end_facts(end), **skew})
+    units = KERNELS[kernel].units
+    samples = tuple(_sample(number, line, units, skew) for number, line in body)
+    _check_complete(samples, cases_of(kernel, said), at)
+    parameters: dict[str, Scalar] = {
+        name: value
+        for name, value in said.items()
+        if name not in ("bytes", "libraries") and isinstance(value, str | int | float)
+    }
+    facts = {**_header_facts(header), **_end_facts(end), **skew}
+    return Reading(kernel, str(header["version"]), parameters, header["ranks"], samples, facts)
+
+
+def cases_of(kernel: str, arguments: Mapping[str, Any]) -> list[tuple[str, Case]]:
+    """Return metric and case of everything that a kernel measures with these arguments."""
+    units, keys = KERNELS[kernel]
+    if keys == ("bytes",):
+        cases = [Case.of(bytes=size) for size in arguments["bytes"]]
+    else:
+        names = {"count": "libraries", "functions": "functions"}
+        cases = [Case.of(**{names[key]: arguments[key] for key in keys})]
+    return [(metric, case) for metric in units for case in cases]
 
 
 def _lines(stdout: str) -> Iterable[tuple[int, dict[str, Any]]]:
@@ -122,19 +107,21 @@ def _lines(stdout: str) -> Iterable[tuple[int, dict[str, Any]]]:
         yield number, line
 
 
-def _check_header(kernel: str, header: Mapping[str, Any], request: Request, at: int) -> None:
-    contract, name = header.get("paribus_kernel"), header.get("kernel")
-    if (contract, name) != (1, kernel):
-        refuse(f"expected kernel {kernel!r} of contract 1, got {name!r} of {contract!r}", at)
-    if header.get("ranks") != request.ranks:
-        refuse(f"{request.ranks} ranks were asked for, {header.get('ranks')!r} were started", at)
+def _announced(header: Mapping[str, Any], at: int) -> tuple[str, dict[str, Any]]:
+    """Return of which kernel a first line is, and the arguments that it echoes."""
+    keys = ("paribus_kernel", "kernel", "ranks", "version")
+    contract, kernel, ranks, _ = (header[key] for key in keys)
+    if contract != 1 or kernel not in KERNELS:
+        refuse(f"expected a kernel of contract 1, got {str(kernel)[:78]!r} of {contract!r}", at)
+    if type(ranks) is not int:
+        refuse(f"a number of ranks of {ranks!r}", at)
     for key in ("hosts", "boot", "affinity"):
-        if not isinstance(header.get(key), list) or len(header[key]) != request.ranks:
+        if not isinstance(header.get(key), list) or len(header[key]) != ranks:
             refuse(f"{key!r} does not name every rank: {header.get(key)!r}", at)
-    echoed = {**(header.get("args") or {}), "like": header.get("like")}
-    for key, asked in request.parameters.items():
-        if asked is not None and not _equal(asked, echoed.get(key)):
-            refuse(f"{key} = {asked!r} was asked for, the kernel says {echoed.get(key)!r}", at)
+    said = {**header["args"], "like": header.get("like")}
+    if "bytes" in KERNELS[kernel].keys:
+        said["bytes"] = [int(size) for size in said["bytes"]]
+    return kernel, said
 
 
 def _sample(
@@ -163,26 +150,17 @@ def _sample(
 
 
 def _check_complete(
-    samples: Sequence[Sample],
-    request: Request,
-    metrics: Iterable[str],
-    keys: Sequence[str],
-    at: int,
+    samples: Sequence[Sample], announced: Sequence[tuple[str, Case]], at: int
 ) -> None:
-    """Refuse a case that is missing, double, or was not asked for."""
-    if keys == ("bytes",):
-        cases = [Case.of(bytes=size) for size in request.parameters["bytes"]]
-    else:
-        names = {"count": "libraries", "functions": "functions"}
-        cases = [Case.of(**{names[key]: request.parameters[key] for key in keys})]
-    asked = {(metric, case) for metric in metrics for case in cases}
+    """Refuse a case that is missing, double, or not one that the first line announces."""
     found = [(sample.metric, sample.case) for sample in samples]
     for one in found:
-        if one not in asked or found.count(one) > 1:
-            why = "twice" if one in asked else "but was not asked for"
+        if one not in announced or found.count(one) > 1:
+            why = "twice" if one in announced else "but the first line does not name it"
             refuse(f"{one[0]} at {one[1]} is there {why}", at)
-    for name, case in sorted(asked - set(found)):
-        refuse(f"{name} at {case} is missing", at)
+    for name, case in announced:
+        if (name, case) not in found:
+            refuse(f"{name} at {case} is missing", at)
 
 
 def _header_facts(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -238,12 +216,6 @@ def _end_facts(end: Mapping[str, Any]) -> dict[str, Any]:
     for when, state in (end.get("probe") or {}).items():
         facts |= {f"probe.{when}.{key}": value for key, value in state.items()}
     return facts
-
-
-def _equal(asked: Any, said: Any) -> bool:
-    if isinstance(asked, float) and isinstance(said, int | float):
-        return math.isclose(asked, said, rel_tol=1e-6)
-    return (list(asked) == said) if isinstance(asked, list | tuple) else bool(asked == said)
 
 
 def _finite(text: str) -> float:

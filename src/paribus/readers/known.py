@@ -6,54 +6,118 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
+from paribus.facts import Row
 from paribus.readers import kernel
-from paribus.readers.reader import Reader
+from paribus.readers.reader import WORK, Reader
 
-_FILES = (
-    "osu",
-    "imb",
-    "npb",
-    "hpl",
-    "hpcc",
-    "hpcg",
-    "stream",
-    "babelstream",
-    "mixbench",
-    "pynamic",
-    "nccl",
-    "nvbandwidth",
-    "p2p_bandwidth",
-    "lammps",
-    "qe",
-    "vasp",
-    "gromacs",
-    "pytorch",
-    "perftest",
-    "incast",
-    "iperf3",
-    "netperf",
-    "qperf",
-    "sockperf",
-    "ucx",
-    "fio",
-    "ior",
-    "mdtest",
-    "kernel",
-)
-"""The files of this folder that hold a READER, or READERS of a family."""
+TOOLS = {
+    "osu": (
+        "osu_latency",
+        "osu_bw",
+        "osu_bibw",
+        "osu_mbw_mr",
+        "osu_multi_lat",
+        "osu_bcast",
+        "osu_allgather",
+        "osu_allreduce",
+        "osu_alltoall",
+        "osu_barrier",
+        "osu_put_latency",
+        "osu_get_latency",
+        "osu_init",
+    ),
+    "imb": (
+        "imb_pingpong",
+        "imb_uniband",
+        "imb_biband",
+        "imb_bcast",
+        "imb_allgather",
+        "imb_allreduce",
+        "imb_alltoall",
+        "imb_barrier",
+    ),
+    "npb": (
+        "npb_bt",
+        "npb_cg",
+        "npb_ep",
+        "npb_ft",
+        "npb_is",
+        "npb_lu",
+        "npb_mg",
+        "npb_sp",
+    ),
+    "hpl": ("hpl",),
+    "hpcc": ("hpcc",),
+    "hpcg": ("hpcg",),
+    "stream": ("stream",),
+    "babelstream": ("babelstream",),
+    "mixbench": ("mixbench",),
+    "pynamic": ("pynamic",),
+    "nccl_tests": ("nccl_tests",),
+    "nvbandwidth": ("nvbandwidth",),
+    "p2p_bandwidth": ("p2p_bandwidth",),
+    "lammps": ("lammps",),
+    "qe": ("qe",),
+    "vasp": ("vasp",),
+    "gromacs": ("gromacs",),
+    "pytorch_ddp": ("pytorch_ddp",),
+    "perftest": (
+        "ib_write_bw",
+        "ib_write_lat",
+        "ib_send_bw",
+        "ib_send_lat",
+        "ib_read_bw",
+        "ib_read_lat",
+    ),
+    "incast": ("incast",),
+    "iperf3": ("iperf3",),
+    "netperf": (
+        "netperf",
+        "netperf_rr",
+    ),
+    "qperf": ("qperf",),
+    "sockperf": ("sockperf",),
+    "ucx": (
+        "ucx_perftest",
+        "ucx_perftest_bw",
+    ),
+    "fio": ("fio",),
+    "ior": ("ior",),
+    "mdtest": ("mdtest",),
+}
+"""The tools: a file of this name here and in benchmarks/, each with the benchmarks in it."""
+
+_FILE_OF = {name: file for file, names in TOOLS.items() for name in names}
+
+
+@cache
+def _of_file(file: str) -> Mapping[str, Reader]:
+    """Return the readers of a file: it holds one READER, or READERS of a family."""
+    held = vars(import_module(f"paribus.readers.{file}"))
+    several = held["READERS"].values() if "READERS" in held else (held["READER"],)
+    return {one.name: one for one in several}
 
 
 @cache
 def readers() -> Mapping[str, Reader]:
-    """Return the readers by name, in the order of their files."""
-    found: dict[str, Reader] = {}
-    for file in _FILES:
-        held = vars(import_module(f"paribus.readers.{file}"))
-        several = held["READERS"].values() if "READERS" in held else (held["READER"],)
-        found |= {one.name: one for one in several}
-    return found
+    """Return the readers by name, in the order of their files; that of our kernels is the last."""
+    every = {name: one for file in TOOLS for name, one in _of_file(file).items()}
+    return {**every, kernel.TOOL: kernel.READER}
 
 
 def reader_of(benchmark: str) -> Reader:
     """Return the reader of a benchmark's output; all kernels of ours have one."""
-    return readers().get(benchmark, kernel.READER)
+    file = _FILE_OF.get(benchmark)
+    return _of_file(file)[benchmark] if file else kernel.READER
+
+
+def facts_of(key: str) -> tuple[Row, ...]:
+    """Return how facts are judged that only the tool knows that `key` begins with.
+
+    That is the name of a benchmark or of the file of its family, after WORK or not.
+    """
+    name = key.removeprefix(WORK).partition(".")[0]
+    file = name if name in TOOLS else _FILE_OF.get(name)
+    if file is None:
+        return ()
+    return tuple(row for one in _of_file(file).values() for row in one.facts)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection
 from functools import cache
 
+from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import date
 from paribus.readers.reader import Reader
@@ -120,6 +121,13 @@ READER = Reader(
     dates=(
         date(
             "started at ", r".*started at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d) --", "%m/%d/%Y %H:%M:%S"
+        ),
+    ),
+    facts=(
+        of_tool(
+            "mdtest.nodes",
+            reason="another number of nodes, each with a network and caches of its own",
+            follows=("container.*", "layers.*", "rank.hosts"),
         ),
     ),
 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from math import inf
 
+from paribus.facts import of_tool
 from paribus.model import (
     Case,
     Reading,
@@ -156,5 +157,12 @@ READER = Reader(
         "the first rows are memory bandwidth (operations per byte times GB/s), the last the"
         " arithmetic peak; two decimals; the CPU program keeps the best of 19 repetitions, and of"
         " 9 with half the threads"
+    ),
+    facts=(
+        of_tool(
+            "mixbench.device",
+            reason="another device was measured, or one that cannot do all that is tried",
+            follows=("gpu.*", "cpu.model"),
+        ),
     ),
 )

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample
 from paribus.readers.matrix import Cells, matrix
 from paribus.readers.reader import Reader
-from paribus.readers.text import found, line_at, line_of, once, refuse
+from paribus.readers.text import found, line_of, once, refuse, refuse_said
 
 _VERSION = re.compile(r"nvbandwidth Version: v?(\S+)[ \t]*$", re.M)
 _RUNNING = re.compile(r"Running (\w+)\.[ \t]*$", re.M)
@@ -41,9 +42,7 @@ def cases_of(name: str, rows: int, columns: int) -> tuple[Case, ...]:
 
 def read(text: str) -> Reading:
     """Return the cells of every matrix; cells that are not available are left out."""
-    for mark in _COMPLAINTS:
-        if (at := text.find(mark)) >= 0:
-            refuse(f"nvbandwidth says: {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+    refuse_said(text, _COMPLAINTS, "nvbandwidth says:")
     if (at := text.find('"nvbandwidth"')) >= 0:
         return _of_json(text, text.rfind("{", 0, at))
     version = _VERSION.match(text, once(text, "nvbandwidth Version:"))
@@ -151,5 +150,12 @@ READER = Reader(
         "median of 3 copies of 512 MiB; GB of 10^9 B, latencies in ns; ce is the copy engine, sm a"
         " kernel; cells that are N/A are left out; a sum of pairs measured one after the other is"
         " no bandwidth of the whole"
+    ),
+    facts=(
+        of_tool(
+            "nvbandwidth.waived",
+            reason="another device was measured, or one that cannot do all that is tried",
+            follows=("gpu.*", "cpu.model"),
+        ),
     ),
 )

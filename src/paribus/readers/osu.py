@@ -14,7 +14,7 @@ from typing import NamedTuple, NoReturn
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.reader import Reader
-from paribus.readers.text import line_at, line_of, once, refuse
+from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
 
 _BEGIN = "# OSU "
 _TITLE = re.compile(r"# OSU MPI(\S*) (.+?)(?: Test)? v(\d+\.\d+[\w.]*)[ \t]*$")
@@ -124,8 +124,7 @@ class _Table(NamedTuple):
 def read(program: str, text: str) -> Reading:
     """Return what one OSU program printed; raises ParseError with the line."""
     title, metric, ranks, column = _PROGRAMS[program]
-    if (failed := text.find("DATA VALIDATION ERROR")) >= 0:
-        refuse(f"validation failed: {line_at(text, failed)[:120]!r}", line_of(text, failed))
+    refuse_said(text, ("DATA VALIDATION ERROR",), "validation failed:")
     at = text.find(_BEGIN)
     if at >= 0 and text.find(_BEGIN, at + 1) >= 0:
         at, end = _own_part(text, title)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from paribus.facts import of_tool
 from paribus.model import Reading
 from paribus.readers.perftest_json import of_json
 from paribus.readers.perftest_text import of_text
@@ -63,6 +64,19 @@ READERS = {
         versions=VERSIONS,
         proof=_PROOF + _AGREE[kind],
         means=_MEANS[kind],
+        facts=(
+            of_tool(
+                "perftest.link_type",
+                "perftest.transport_type",
+                "perftest.mtu",
+                reason="another kind of link, or packets of another size",
+                follows=("rdma.*", "net.*"),
+            ),
+            of_tool(
+                "perftest.tx_depth",
+                reason="how many messages are under way decides what a rate or a latency means",
+            ),
+        ),
     )
     for program, (verb, kind) in PROGRAMS.items()
 }

@@ -13,7 +13,7 @@ from itertools import islice
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count
-from paribus.readers.text import line_at, line_of, refuse, within
+from paribus.readers.text import line_at, line_of, refuse, refuse_said, within
 
 TO_MIB = {"MB/sec": 1.0, "MiB/sec": 1.0, "Gb/sec": 1e9 / 8 / 2**20}
 SAID = {
@@ -121,9 +121,7 @@ def heading(text: str, complaints: Sequence[str]) -> tuple[re.Match[str], dict[s
 
     Raises ParseError with perftest's own words if one of those complaints is in the text.
     """
-    for mark in complaints:
-        if (at := text.find(mark)) >= 0:
-            refuse(f"perftest says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+    refuse_said(text, complaints, "perftest says")
     titles = list(_TITLE.finditer(text))
     if _TITLE.match(f"\n{text[:100]}"):
         refuse("a title in the first line, without the line of dashes above it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from paribus.facts import of_tool
 from paribus.model import (
     Case,
     Reading,
@@ -96,4 +97,10 @@ READER = Reader(
         " counts from a timestamp that users often give in whole seconds"
     ),
     dates=(date("run on ", r".*run on (\d\d/\d\d/\d\d \d\d:\d\d:\d\d) with", "%m/%d/%y %H:%M:%S"),),
+    facts=(
+        of_tool(
+            "pynamic.",
+            reason="another amount of code to load: the figures do not compare",
+        ),
+    ),
 )

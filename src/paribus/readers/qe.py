@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import date
 from paribus.readers.figures import count, counts, figure
@@ -196,6 +197,12 @@ READER = Reader(
             "starts on ",
             r".*starts on +(\d+\w{3}\d{4} at [ \d]\d:[ \d]\d:[ \d]\d)",
             "%d%b%Y at %H:%M:%S",
+        ),
+    ),
+    facts=(
+        of_tool(
+            "work.qe.iterations",
+            reason="another amount of work was done: the figures do not compare",
         ),
     ),
 )

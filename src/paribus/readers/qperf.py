@@ -7,7 +7,7 @@ import re
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, figure
 from paribus.readers.reader import Reader
-from paribus.readers.text import line_at, line_of, refuse
+from paribus.readers.text import line_at, line_of, refuse, refuse_said
 
 _BLOCK = re.compile(r"^(\w+)_(lat|bw):\n((?: {4}\w+ += +\S.*(?:\n|\Z))+)", re.M)
 _CONF = re.compile(r"^conf:\n(?: {4}\w+ += .*(?:\n|\Z))+", re.M)
@@ -34,9 +34,7 @@ def read(text: str) -> Reading:
     parameters: dict[str, Scalar] = {}
     blocks = list(_BLOCK.finditer(text))
     if not blocks:
-        for mark in _COMPLAINTS:
-            if (at := text.find(mark)) >= 0:
-                refuse(f"qperf says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+        refuse_said(text, _COMPLAINTS, "qperf says")
         refuse("nothing of qperf is in it: 'tcp_lat:' and its lines")
     several = len({block[1] for block in blocks}) > 1
     for block in blocks:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from paribus.errors import ParseError
+from paribus.facts import Row
 from paribus.model import Reading
 from paribus.readers.dates import Date, started
 from paribus.readers.launches import check_launch
@@ -49,7 +50,8 @@ class Reader:
     `belongs` decides instead where a mark alone does not. `versions` were seen, `proof` is what is
     demanded of an output, `means` what its figures mean. `complaints` are
     what it says where it fails before its marks, `dates` how it writes when it ran, `work` what two
-    outputs of the same work agree in.
+    outputs of the same work agree in, `facts` how the audit judges what only this tool gives; their
+    keys begin with the name of the tool or of its file.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Reader:
     complaints: tuple[str, ...] = ()
     dates: tuple[Date, ...] = ()
     work: Callable[[Reading], Work] = work_of
+    facts: tuple[Row, ...] = ()
 
     def read(self, text: str) -> Reading:
         """Return what any text says; raises ParseError also where a launcher says it failed."""

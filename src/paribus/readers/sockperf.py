@@ -7,7 +7,7 @@ import re
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import figure
 from paribus.readers.reader import Reader
-from paribus.readers.text import line_at, line_of, once, refuse
+from paribus.readers.text import line_of, once, refuse, refuse_said
 from paribus.units import percent
 
 _P = r"^sockperf: +"
@@ -37,9 +37,9 @@ _ROW = re.compile(r"---> (?:<?(M[AXIN]+)>? observation|percentile (\d+\.\d+)) = 
 
 def read(text: str) -> Reading:
     """Return median, mean and 99th percentile of half the round trip, in us."""
-    for mark in ("sockperf: ERROR", "No messages were received", "sockperf: '"):
-        if (at := text.find(mark)) >= 0:
-            refuse(f"sockperf says {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+    refuse_said(
+        text, ("sockperf: ERROR", "No messages were received", "sockperf: '"), "sockperf says"
+    )
     if (at := text.find("sockperf: Summary: Message Rate is ")) >= 0:
         said = "a throughput, which counts what was sent and not what arrived: let it ping-pong"
         refuse(said, line_of(text, at))

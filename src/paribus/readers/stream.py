@@ -12,7 +12,7 @@ from paribus.model import (
 )
 from paribus.readers.figures import count
 from paribus.readers.reader import Reader
-from paribus.readers.text import line_at, line_of, once, refuse
+from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
 
 _TITLE = "STREAM version $Revision: "
 _HEADING = "Function    Best Rate MB/s  Avg time     Min time     Max time"
@@ -36,8 +36,7 @@ def read(text: str) -> Reading:
     version = _VERSION.match(text, start + len(_TITLE))
     if version is None:
         refuse(f"unknown version of STREAM: {line_at(text, start)[:60]!r}", line_of(text, start))
-    if (at := text.find("Failed Validation")) >= 0:
-        refuse(f"STREAM says {line_at(text, at).strip()[:100]!r}", line_of(text, at))
+    refuse_said(text, ("Failed Validation",), "STREAM says")
     heading = once(text, _HEADING, "the heading of the table")
     once(text, "\nSolution Validates: avg error less than ", "'Solution Validates'")
     parameters: dict[str, Scalar] = {}

@@ -53,9 +53,7 @@ def begin(text: str, mark: str, what: str, who: str, complaints: Sequence[str]) 
     """
     again = text.find(mark, text.find(mark) + 1)
     end = again + WINDOW if again >= 0 else len(text)
-    for complaint in complaints:
-        if (said := text.find(complaint, 0, end)) >= 0:
-            refuse(f"{who} says {line_at(text, said).strip()[:160]!r}", line_of(text, said))
+    refuse_said(text, complaints, f"{who} says", end)
     return once(text, mark, what)
 
 
@@ -114,6 +112,13 @@ def line_at(text: str, at: int) -> str:
     """Return the line that holds position `at`, without its end."""
     end = text.find("\n", at)
     return text[text.rfind("\n", 0, at) + 1 : end if end >= 0 else len(text)]
+
+
+def refuse_said(text: str, marks: Sequence[str], cause: str, end: int | None = None) -> None:
+    """Raise ParseError with the line of the first of `marks` that is in `text`, before `end`."""
+    for mark in marks:
+        if (at := text.find(mark, 0, end)) >= 0:
+            refuse(f"{cause} {line_at(text, at).strip()[:160]!r}", line_of(text, at))
 
 
 def refuse(cause: str, line: int = 0, *, alone: bool = False) -> NoReturn:

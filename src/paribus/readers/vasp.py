@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import date
 from paribus.readers.figures import count, counts, figure, figures, near
@@ -174,4 +175,11 @@ READER = Reader(
         " times; clocks of rank 0"
     ),
     dates=(date("date ", r".*date (\d{4}\.\d\d\.\d\d +\d\d:\d\d:\d\d)", "%Y.%m.%d %H:%M:%S"),),
+    facts=(
+        of_tool(
+            "work.vasp.iterations",
+            "work.vasp.ionic_steps",
+            reason="another amount of work was done: the figures do not compare",
+        ),
+    ),
 )

@@ -1,9 +1,8 @@
-"""Published figures beside one's own, on a terminal, in HTML and as JSON values."""
+"""Published figures beside one's own: one table, on a terminal, in HTML and as JSON values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -25,58 +24,44 @@ MOST_ROWS = 30
 
 def print_published(judgement: Judgement, console: Console) -> None:
     """Print the published figures that have something here to stand beside; else all of them."""
-    rows = _shown(judgement)
+    rows, others = _shown(judgement)
     if not rows:
         return
     heading(console, TITLE)
-    source = ""
-    for row in rows[:MOST_ROWS]:
-        if row.source != source:
-            item(console, row.source, style="bold")
-            source = row.source
-        own = f"; here: {here(row)}" if row.finding else ""
-        item(console, f"{what(row)}: published: {row.said}{own}", indent=4)
+    for source, found in groupby(rows[:MOST_ROWS], lambda row: row.source):
+        item(console, source, style="bold")
+        for row in found:
+            own = f"; here: {here(row)}" if judgement.study.benchmarks else ""
+            item(console, f"{what(row)}: published: {row.said}{own}", indent=4)
     if len(rows) > MOST_ROWS:
         item(console, f"{len(rows) - MOST_ROWS} more in the HTML report", style="dim")
-    if others := _not_here(judgement):
-        item(console, f"Not measured here: {others}.", style="dim")
-    item(console, CAUTION, style="dim")
+    for text in (others, CAUTION) if others else (CAUTION,):
+        item(console, text, style="dim")
 
 
 def section(judgement: Judgement) -> Html:
     """Return the section of the HTML report, empty where nothing was laid beside."""
-    rows = _shown(judgement)
+    rows, others = _shown(judgement)
     if not rows:
         return Html("")
-    others = _not_here(judgement)
-    return element(
-        "section",
-        element("h2", escape(TITLE)),
-        element("p", escape(CAUTION)),
-        *(_of_source(source, list(found)) for source, found in groupby(rows, lambda r: r.source)),
-        element("p", escape(f"Not measured here: {others}."), kind="small") if others else Html(""),
-        aria_label=TITLE,
-    )
-
-
-def _of_source(source: str, rows: Sequence[Published]) -> Html:
-    """Return the table of the figures of one source; a note stands at the first that it is of."""
-    cells = [
-        [
-            escape(what(row)),
-            escape(row.said),
-            escape(here(row)),
-            escape(row.finding.verdict.word.value if row.finding else ""),
-            escape("" if before and before.note == row.note else row.note),
-        ]
-        for before, row in zip((None, *rows), rows, strict=False)
-    ]
+    parts = [element("h2", escape(TITLE)), element("p", escape(CAUTION))]
     head = ["Figure", "Published", "Here", "Verdict here", "Note"]
-    return table(head, cells, source, left=(0, 1, 2, 3, 4))
+    for source, found in groupby(rows, lambda row: row.source):
+        cells, note = [], ""
+        for row in found:  # a note stands at the first figure that it is of
+            verdict = row.finding.verdict.word.value if row.finding else ""
+            told = (what(row), row.said, here(row), verdict, "" if row.note == note else row.note)
+            cells.append([escape(text) for text in told])
+            note = row.note
+        parts.append(table(head, cells, source, left=range(len(head))))
+    if others:
+        parts.append(element("p", escape(others), kind="small"))
+    return element("section", *parts, aria_label=TITLE)
 
 
 def to_json(row: Published) -> dict[str, object]:
     """Return a published figure as JSON values, what was measured here as text."""
+    found = row.finding
     return {
         "source": row.source,
         "benchmark": row.benchmark,
@@ -86,34 +71,28 @@ def to_json(row: Published) -> dict[str, object]:
         "published": row.said,
         "scale": row.scale,
         "note": row.note,
-        "here": None if row.finding is None else here(row),
-        "here_arm": None if row.finding is None else row.finding.arm,
-        "here_benchmark": None if row.finding is None else row.finding.benchmark,
+        "here": here(row) if found else None,
+        "here_arm": found.arm if found else None,
+        "here_benchmark": found.benchmark if found else None,
     }
 
 
 def what(row: Published) -> str:
     """Return what a figure is of: "vasp, an iron model, speed of roce against infiniband"."""
     subject = f"{row.benchmark}, {row.what}" if row.what else row.benchmark
-    if not row.reference:
-        return f"{subject}, {row.arm}"
     scale = "" if row.scale == "value" else f"{row.scale} of "
-    return f"{subject}, {scale}{row.arm} against {row.reference}"
+    return f"{subject}, {scale}{row.arm}{f' against {row.reference}' if row.reference else ''}"
 
 
 def here(row: Published) -> str:
     """Return one's own figure on the scale of the published one: "+12.1 % [11.0, 13.2]"."""
     found = row.finding
     if found is None:
-        return "not measured"
-    values = " -> ".join(
-        wording.value_text(spread, found.metric)
-        for spread in (found.reference_value, found.arm_value)
-    )
-    comparison = found.comparison
-    if comparison is None or not row.reference:
-        return values
-    ratios = [comparison.ratio, comparison.low, comparison.high]
+        return "not measured here"
+    if found.comparison is None or not row.reference:
+        spreads = (found.reference_value, found.arm_value)
+        return " -> ".join(wording.value_text(spread, found.metric) for spread in spreads)
+    ratios = [found.comparison.ratio, found.comparison.low, found.comparison.high]
     inverse = {"value": False, "speed": found.metric.better == "lower"}
     if row.turned != inverse.get(row.scale, found.metric.better == "higher"):
         low, high = ratios[1:]
@@ -124,13 +103,22 @@ def here(row: Published) -> str:
     return f"{change:{'+' if change else ''}.1f} % {interval}"
 
 
-def _shown(judgement: Judgement) -> list[Published]:
-    found = [row for row in judgement.published if row.finding is not None]
-    return found or list(judgement.published)
+def _shown(judgement: Judgement) -> tuple[list[Published], str]:
+    """Return the rows of the table, and in a sentence the benchmarks that were not measured here.
 
-
-def _not_here(judgement: Judgement) -> str:
-    """Return the benchmarks with published figures and none of one's own, if some have both."""
-    mine = {row.benchmark for row in judgement.published if row.finding is not None}
-    others = dict.fromkeys(row.benchmark for row in judgement.published)
-    return wording.listing([name for name in others if name not in mine], 8) if mine else ""
+    Of a benchmark that was measured: what has a figure of one's own, and what was compared
+    otherwise. Cases that are not measured here are left out where others are. All rows, if no
+    benchmark was measured.
+    """
+    rows = judgement.published
+    mine = {selection.benchmark for selection in judgement.study.benchmarks}
+    found = {(r.benchmark, r.arm, r.reference) for r in rows if r.finding is not None}
+    shown = [
+        r
+        for r in rows
+        if r.finding or (r.benchmark in mine and (r.benchmark, r.arm, r.reference) not in found)
+    ]
+    names = [name for name in dict.fromkeys(r.benchmark for r in rows) if name not in mine]
+    if not shown:
+        return list(rows), ""
+    return shown, f"Not measured here: {wording.listing(names, 8)}." if names else ""

@@ -84,15 +84,12 @@ def pairing(
     undated: Untimed | None = None,
     hours: float = 0.0,
     copied: Untimed | None = None,
-    published: bool = False,
 ) -> str:
     """Return how logs are paired, or why they are not, for a sentence.
 
     Of arms that lie `apart` in time logs have no neighbours. The other arguments are those of
     `compare.pairing.Grounds`.
     """
-    if published:
-        return "the launches of published figures are unknown"
     paired = "in time" if apart else PAIRED.get(way, "")
     said = [_UNTIMED[code].format(hours=hours) for code in (undated, copied) if code]
     if granted:

@@ -156,9 +156,6 @@ FIXED: Mapping[Reason, str] = {
         "the values are unpaired and their order is unknown, so drift of the machine cannot be"
         " separated from a difference; add a column block, or time"
     ),
-    Reason.PUBLISHED_FIGURES: (
-        "published figures have no interval, and nothing else was controlled"
-    ),
     Reason.TIMES_UNKNOWN: (
         "it is unknown which logs are close in time, so drift of the machine cannot be separated"
         " from a difference; keep the times of the files, or give a table with a column block"

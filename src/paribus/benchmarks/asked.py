@@ -1,0 +1,83 @@
+"""What an output must show to be of what was asked for: one check for all benchmarks.
+
+A reader knows what is written, not what was asked for; `parse` checks the one against the other,
+for Paribus' own kernels and for the tools of others alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from paribus.model import Case, Parsed, Request, Sample, Scalar
+from paribus.readers.reader import Reader
+from paribus.readers.text import refuse
+
+Cases = Callable[[Request], Iterable[tuple[str, Case]]]
+"""Metric and case of all that must be there, exactly once."""
+
+
+def parse(
+    reader: Reader,
+    stdout: str,
+    request: Request,
+    *,
+    benchmark: str,
+    version: str,
+    cases: Cases,
+    optional: Collection[str] = (),
+    spare: Collection[tuple[str, Case]] = (),
+    echoed: Collection[str] = (),
+) -> Parsed:
+    """Return what was read, if it is what was asked for; raises ParseError if not.
+
+    `version` is the fact that holds the version of the program. `optional` metrics may be missing,
+    but not at some cases only; `spare` cases too. Parameters that are set and `echoed` must be in
+    the output; others are compared where it names them.
+    """
+    reading = reader.read(stdout)
+    if reading.benchmark != benchmark:
+        refuse(f"{benchmark} was asked for, the output is of {reading.benchmark}")
+    if reading.ranks is not None and reading.ranks != request.ranks:
+        cause = f"{request.ranks} ranks were asked for, the output says {reading.ranks}"
+        refuse(cause, alone=reading.ranks == 1)
+    for key, asked in request.parameters.items():
+        said = reading.parameters.get(key)
+        if asked is None or (said is None and key not in echoed):
+            continue
+        if said is None or not _equal(asked, said):
+            refuse(f"{key} = {asked!r} was asked for, the output says {said!r}")
+    _check_cases(reading.samples, list(cases(request)), optional, spare)
+    facts: dict[str, Any] = {version: reading.version}
+    if reading.guards:
+        facts["guard.said"] = list(reading.guards)
+    return Parsed(reading.samples, {**facts, **reading.facts})
+
+
+def _check_cases(
+    samples: Sequence[Sample],
+    asked: list[tuple[str, Case]],
+    optional: Collection[str],
+    spare: Collection[tuple[str, Case]],
+) -> None:
+    found = {(sample.metric, sample.case) for sample in samples}
+    asked = [pair for pair in asked if pair in found or pair not in spare]
+    wanted = set(asked)
+    for name in {sample.metric for sample in samples}.intersection(optional):
+        wanted |= {(name, case) for _, case in asked}
+    for metric, case in asked:
+        if (metric, case) not in found:
+            refuse(f"{metric} at {case} is missing")
+    for metric, case in sorted(wanted - found):
+        refuse(f"{metric} at {case} is missing")
+    for metric, case in sorted(found - wanted, key=str):
+        refuse(f"{metric} at {case} is there but was not asked for")
+
+
+def _equal(asked: Any, said: Scalar) -> bool:
+    if isinstance(asked, float) and isinstance(said, int | float):
+        return math.isclose(asked, said, rel_tol=1e-6)
+    return bool(asked == said) or (
+        not isinstance(asked, bool) and str(asked).lower() == str(said).lower()
+    )

@@ -1,0 +1,59 @@
+"""How a fact of a platform is judged: its class, why, and what a difference is likely to move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Literal, get_args
+
+Class = Literal["identical", "covaries", "volatile", "identity"]
+
+CLASSES: tuple[Class, ...] = get_args(Class)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How the facts with these keys are judged: a row of audit/classes.toml, or of a Reader.
+
+    `moves` says by layer of benchmark how likely a difference moves a figure, 0 (not known to) to
+    3 (nearly always); "other" stands for every layer that is not named. A fact that covaries is
+    explained when one of those that it `follows` differs and is explained. A volatile one is
+    worth a word when its typical values lie more than `notable` apart. With `hidden` the fact may
+    only be out of sight where it is absent.
+    """
+
+    keys: tuple[str, ...]
+    kind: Class
+    reason: str
+    moves: Mapping[str, int] = field(default_factory=dict)
+    follows: tuple[str, ...] = ()
+    notable: float | None = None
+    hidden: bool = False
+
+    def likely(self, layers: Iterable[str]) -> int:
+        """Return how likely this fact is to move a benchmark of any of `layers`: 0 to 3."""
+        other = self.moves.get("other", 0)
+        return max((self.moves.get(layer, other) for layer in layers), default=other)
+
+
+def of_tool(*keys: str, reason: str, follows: tuple[str, ...] = ()) -> Row:
+    """Return how facts that a tool's output gives are judged: equal, or following from others."""
+    return Row(keys, "covaries" if follows else "identical", reason, {"other": 3}, follows)
+
+
+def matches(key: str, patterns: Iterable[str]) -> bool:
+    """Return whether `key` is one of `patterns`.
+
+    A pattern is a key, a prefix that ends in a dot, or has `*` for any run of characters.
+
+    >>> matches("net.0.mtu", ["net."]), matches("net.0.mtu", ["net.*.mtu"]), matches("net", ["n"])
+    (True, True, False)
+    """
+    return any(_match(key, pattern) for pattern in patterns)
+
+
+def _match(key: str, pattern: str) -> bool:
+    if "*" in pattern:
+        return fnmatchcase(key, f"{pattern}*" if pattern.endswith(".") else pattern)
+    return key.startswith(pattern) if pattern.endswith(".") else key == pattern
