@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "paribus"
 
-LATER = ("judge", "compare", "stats", "tables")
+LATER = ("judge", "compare", "stats")
 """Rooms whose sentences are not cleaned yet; this list may only shrink."""
 
 PAGES = (
@@ -58,6 +58,7 @@ NEVER_ONE = (
     "others used {} cores",
     "would need up to {} launches",
     "{} values at {} cases",
+    "{} of {} cases of {}",
 )
 """Sentences whose number is never 1, has decimals, or is a list."""
 

@@ -15,7 +15,8 @@ from paribus.compare.published import Figure, Kind, Publication
 from paribus.errors import UserError
 from paribus.judgement import Finding, Judgement, Notice, Published
 from paribus.model import Arm, Case, Reading, Sample, Selection, Settings, Study
-from paribus.tables.table import Source, build
+from paribus.tables.cases import in_order
+from paribus.tables.table import Row, Source, build
 
 
 def beside(judgement: Judgement, publications: Sequence[Publication]) -> Judgement:
@@ -146,34 +147,25 @@ def _empty(publication: Publication, directory: str) -> Judgement:
 
 
 def _source(publication: Publication, figures: Sequence[Figure]) -> Source:
-    import pyarrow as pa
-
+    name = publication.path.name
     rows = [
-        (
-            arm,
-            f.benchmark,
-            f.metric.name,
-            f.metric.unit,
-            f.metric.better,
-            value,
-            case.to_json(),
-            "1",
+        Row(
+            place=f"{name}, value {number}",
+            arm=arm,
+            benchmark=f.benchmark,
+            metric=f.metric.name,
+            value=value,
+            case=in_order(dict(f.case.items) if f.case else {"point": "peak"} if f.peak else {}),
+            block="1",
+            unit=f.metric.unit,
+            better=f.metric.better,
         )
-        for f in figures
+        for number, (f, arm, value) in enumerate(
+            [(f, *one) for f in figures for one in f.values.items()], 1
+        )
         if f.metric is not None
-        for case in [f.case or (Case.of(point="peak") if f.peak else Case())]
-        for arm, value in f.values.items()
     ]
-    names = ("arm", "benchmark", "metric", "unit", "better", "value", "case", "block")
-    return Source(
-        name=publication.path.name,
-        arm="",
-        columns={
-            name: pa.chunked_array([pa.array(column)])
-            for name, column in zip(names, zip(*rows, strict=True), strict=True)
-        },
-        place=lambda row: f"{publication.path.name}, value {row + 1}",
-    )
+    return Source(name, rows)
 
 
 # --- rows ------------------------------------------------------------------------------------
