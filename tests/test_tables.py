@@ -341,7 +341,7 @@ CELLS: Mapping[str, tuple[list[Row], str]] = {
     "one arm only": (changed(rows_of(arms=("host",)), 0), "has one arm only, 'host'"),
     "a case of one arm only": (
         changed(GOOD, 3, case="bytes=16"),
-        "row 4 (line 5), column case: 'latency' of 'ping' at '16 B' is in arm 'bridged', but no",
+        "row 4 (line 5), column case: case '16 B' of 'latency' of 'ping' is in arm 'bridged'",
     ),
     "a benchmark of one arm only": (
         changed(GOOD, 3, benchmark="pong"),
@@ -349,7 +349,7 @@ CELLS: Mapping[str, tuple[list[Row], str]] = {
     ),
     "a metric of one arm only": (
         changed(GOOD, 3, metric="cost"),
-        "column metric: 'cost' of 'ping' is",
+        "column metric: metric 'cost' of 'ping' is",
     ),
     "no common block": (
         [{**row, "block": f"{row['arm']} {row['block']}"} for row in GOOD],

@@ -99,19 +99,13 @@ def _lacking(found: Arrangement, of: provenance.Source) -> dict[tuple[str, str],
     lost: dict[tuple[str, str], Because] = {}
     for group in found.groups:
         for arm, missing in zip(found.arms[1:], group.lacking[1:], strict=False):
-            if reliability(group.lacking[0], missing, group.attempted, last=True) is None:
-                continue
-            lost[group.benchmark, arm] = (
-                Reason.LAUNCHES_MISSING,
-                {
-                    "arm": arm,
-                    "missing": len(missing),
-                    "reference": found.arms[0],
-                    "reference_missing": len(group.lacking[0]),
-                    "blocks": group.attempted,
-                    "source": of,
-                },
-            )
+            if reliability(group.lacking[0], missing, group.attempted, last=True):
+                of_arm = {"arm": arm, "missing": len(missing), "blocks": group.attempted}
+                others = {"reference": found.arms[0], "reference_missing": len(group.lacking[0])}
+                lost[group.benchmark, arm] = (
+                    Reason.LAUNCHES_MISSING,
+                    {**of_arm, **others, "source": of},
+                )
     return lost
 
 
@@ -252,15 +246,7 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
 
 def _once(notices: Sequence[Notice]) -> tuple[Notice, ...]:
     """Return notices without those that say the same of the same benchmarks; the last one stays."""
-    kept: list[Notice] = []
-    for new in notices:
-        same = (new.name, new.benchmarks, new.figures)
-        at = next((i for i, n in enumerate(kept) if (n.name, n.benchmarks, n.figures) == same), -1)
-        if at < 0:
-            kept.append(new)
-        else:
-            kept[at] = new
-    return tuple(kept)
+    return tuple({(n.name, n.benchmarks, repr(n.figures)): n for n in notices}.values())
 
 
 def _with_times(judgement: Judgement, table: Table) -> Judgement:

@@ -19,20 +19,15 @@ _NUMBER = re.compile(
     r"\s*-?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|inf|infinity)\s*", re.ASCII | re.I
 )
 
-Kind = type | tuple[type, ...]
-_KINDS: tuple[tuple[Kind, str], ...] = (
-    (bool, "true or false"),
-    ((int, float, Decimal), "a number"),
-    (str, "a text"),
-    (list, "a list"),
-    (dict, "an object"),
-    (bytes, "binary data"),
-)
+_KINDS: dict[type, str] = dict.fromkeys((int, float, Decimal), "a number")
+_KINDS |= {bool: "true or false", str: "a text", bytes: "binary data"}
+_KINDS |= {list: "a list", dict: "an object"}
+_NESTED = ("binary data", "a list", "an object")
 
 
 def kind_of(cell: object) -> str:
     """Return in words what a cell holds."""
-    return next((name for kind, name in _KINDS if isinstance(cell, kind)), "a value")
+    return _KINDS.get(type(cell), "a value")
 
 
 def number(text: str) -> float | str:
@@ -88,7 +83,7 @@ def _name(cell: object, place: str, column: str) -> str:
     """Return a name as text; a whole number is written without a fraction."""
     if isinstance(cell, str):
         return sys.intern(cell)  # rows repeat their names
-    if isinstance(cell, list | dict | bytes):
+    if kind_of(cell) in _NESTED:
         refuse(f"holds {kind_of(cell)}, not a name", place, column, "write it as text")
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)
@@ -100,7 +95,7 @@ def _case(cell: object, place: str) -> Case:
     if not isinstance(cell, dict):
         return _read_case(_name(cell, place, "case"))
     for value in cell.values():
-        if isinstance(value, list | dict | bytes):
+        if kind_of(value) in _NESTED:
             cause = f"has a parameter that holds {kind_of(value)}, not a name"
             refuse(cause, place, "case", "write it as text")
     pairs = (f"{k}={_name(v, place, 'case')}" for k, v in cell.items() if v is not None)

@@ -94,24 +94,15 @@ def arrange(table: Table, reference: str = "") -> Arrangement:
 def _arms(table: Table, reference: str) -> tuple[str, ...]:
     """Return the arms in order of appearance, but the reference first."""
     arms = list(dict.fromkeys(row.arm for row in table.rows))
+    place, first = ", ".join(table.sources), ", ".join(map(shown, arms[:20]))
     if reference and reference not in arms:
-        raise UserError(
-            f"has no arm {shown(reference)}",
-            place=table.sources[0],
-            fix=f"give one of these: {', '.join(map(shown, arms[:20]))}",
-        )
+        raise UserError(f"has no arm {shown(reference)}", place=place, fix=f"give one of: {first}")
     if len(arms) < 2:
-        raise UserError(
-            f"has one arm only, {shown(arms[0])}",
-            place=", ".join(table.sources),
-            fix="a comparison needs two: check the column arm, or give the other arm's file too",
-        )
+        fix = "a comparison needs two: check the column arm, or give the other arm's file too"
+        raise UserError(f"has one arm only, {first}", place=place, fix=fix)
     if len(arms) > MOST_ARMS:
-        raise UserError(
-            f"has {len(arms):,} arms, the first {', '.join(map(shown, arms[:3]))}",
-            place=table.sources[0],
-            fix=f"give at most {MOST_ARMS}: is the column arm what you meant?",
-        )
+        fix = f"give at most {MOST_ARMS}: is the column arm what you meant?"
+        raise UserError(f"has {len(arms):,} arms, the first {first}", place=place, fix=fix)
     return tuple(sorted(arms, key=lambda name: bool(reference) and name != reference))
 
 
@@ -120,19 +111,17 @@ def _check_whole(rows: Iterable[Row], arms: Sequence[str]) -> None:
     having: dict[tuple[str, str, Case], tuple[Row, set[str]]] = {}
     for row in rows:
         having.setdefault((row.benchmark, row.metric, row.case), (row, set()))[1].add(row.arm)
-    for row, mine in having.values():
+    for cell, (row, mine) in having.items():
         if len(mine) == len(arms):
             continue
-        arm = next(name for name in arms if name not in mine)
-        theirs = {cell[:depth] for cell, (_, of) in having.items() if arm in of for depth in (1, 2)}
-        what, column = f"benchmark {shown(row.benchmark)}", "benchmark"
-        if (row.benchmark,) in theirs:
-            what, column = f"{shown(row.metric)} of {shown(row.benchmark)}", "metric"
-        if (row.benchmark, row.metric) in theirs:
-            what, column = f"{what} at {shown(row.case)}", "case"
-        other = next(name for name in arms if name in mine)
+        lacks = next(arm for arm in arms if arm not in mine)
+        theirs = [other for other, (_, of) in having.items() if lacks in of]
+        depth = next(n for n in (1, 2, 3) if all(other[:n] != cell[:n] for other in theirs))
+        column = ("benchmark", "metric", "case")[depth - 1]
+        what = " of ".join(shown(part) for part in reversed(cell[:depth]))
+        has = next(arm for arm in arms if arm in mine)
         raise UserError(
-            f"{what} is in arm {shown(other)}, but nowhere in arm {shown(arm)}",
+            f"{column} {what} is in arm {shown(has)}, but nowhere in arm {shown(lacks)}",
             place=f"{row.place}, column {column}",
             fix="give all arms the same benchmarks, metrics and cases; remove what one lacks",
         )
