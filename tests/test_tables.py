@@ -7,6 +7,8 @@ import io
 import json
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,8 +22,9 @@ from pyarrow import parquet
 
 from paribus.errors import UserError
 from paribus.model import Case
+from paribus.tables import files
 from paribus.tables.cases import read_case
-from paribus.tables.files import read_tables
+from paribus.tables.files import MOST_LINE, read_tables
 from paribus.tables.launches import Arrangement, arrange
 
 Row = dict[str, Any]
@@ -204,6 +207,12 @@ def test_blocks_are_in_the_order_of_their_numbers_or_times(tmp_path: Path) -> No
     assert arranged(written(tmp_path, as_csv(timed))).groups[0].names[:2] == ("11", "10")
 
 
+def test_blocks_are_in_order_however_long_their_numbers_are(tmp_path: Path) -> None:
+    long = {1: "8" * 5000, 2: "9" * 5000, 3: "x"}
+    rows = [{**row, "block": long[row["block"]]} for row in reversed(rows_of())]
+    assert arranged(written(tmp_path, as_csv(rows))).groups[0].names == (long[1], long[2], "x")
+
+
 def test_samples_count_by_their_median_and_launches_by_theirs(tmp_path: Path) -> None:
     rows = [
         {**row, "launch": launch, "iteration": i, "value": row["value"] * launch * (1 + i**2)}
@@ -359,6 +368,15 @@ CELLS: Mapping[str, tuple[list[Row], str]] = {
         changed(timed("ABBA"), 2, time="noon"),
         "row 3 (line 4), column time: 'noon' is not a time",
     ),
+    "a date without the time zone of others": (
+        changed(timed("ABBA", at=lambda i: f"2026-11-21T08:00:0{i}Z"), 1, time="2026-11-21T09:00"),
+        "column time: is a date, but ",
+    ),
+    "a letter that only looks like one": (
+        changed(GOOD, 1, value="\u0131nf"),
+        "row 2 (line 3), column value: '\u0131nf' is not a number",
+    ),
+    "digits with underscores": (changed(GOOD, 1, value="1_000"), "value: '1_000' is not a number"),
     "an escape sequence": (changed(GOOD, 1, value="\x1b[31m9"), r"'\x1b[31m9' is not a number"),
     "many arms": (
         [{**row, "arm": f"run {i}"} for i, row in enumerate(rows_of(blocks=40))],
@@ -428,6 +446,36 @@ def test_a_file_that_is_no_table_says_why(
     told = refusal(written(tmp_path, content))
     assert expected in told
     assert "Traceback" not in told
+
+
+def test_a_table_has_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = {**GOOD[1], "note": "x" * MOST_LINE}
+    told = refusal(written(tmp_path, as_json([GOOD[0], long]), "t.jsonl"))
+    assert f"{tmp_path / 't.jsonl'}, line 2: is longer than 1 MiB" in told
+    told = refusal(written(tmp_path, as_csv([{**GOOD[0], "note": ""}, long])))
+    assert f"{tmp_path / 't.csv'}, line 3: is longer than 1 MiB" in told
+    monkeypatch.setattr(files, "MOST_ROWS", 5)
+    for name in ("comma", "json lines"):
+        assert "has more than 5 rows" in refusal(FORMATS[name](tmp_path, GOOD))
+    monkeypatch.setattr(files, "MOST_BYTES", 100)
+    assert "is larger than 100 B" in refusal(written(tmp_path, as_csv(GOOD)))
+
+
+def test_a_long_text_in_every_row_of_parquet_is_in_memory_once(tmp_path: Path) -> None:
+    rows = 20_000
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int8()), ["x" * 65_536])
+    texts = dict.fromkeys(("arm", "benchmark", "metric"), text)
+    path = tmp_path / "t.parquet"
+    table = pa.table({**texts, "value": [1.0] * rows})
+    parquet.write_table(table, path, store_schema=False)  # a reader takes them for plain texts
+    code = (
+        "import sys; from pathlib import Path; from paribus.tables.files import read\n"
+        f"assert len(read(Path(sys.argv[1])).rows) == {rows}\n"
+        "print(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])"
+    )
+    command = [sys.executable, "-c", code, path]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 512 << 10, "KiB"
 
 
 def test_every_truncation_of_a_parquet_file_is_refused(tmp_path: Path) -> None:
