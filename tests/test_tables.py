@@ -545,6 +545,19 @@ def test_files_of_arms_must_agree(tmp_path: Path) -> None:
     assert "has no column 'arm'" in refusal(one)
 
 
+def test_times_of_all_files_are_written_alike(tmp_path: Path) -> None:
+    zoned, bare = (
+        written(
+            tmp_path,
+            as_csv(timed("AB", at=lambda i, zone=zone: f"2026-11-21T08:00:0{i}{zone}")),
+            f"{name}.csv",
+        )
+        for name, zone in (("zoned", "Z"), ("bare", ""))
+    )
+    told = refusal(zoned, bare)
+    assert f"{bare}, row 1 (line 2), column time: is a date, but {zoned}, row 1" in told
+
+
 def test_line_numbers_follow_quoted_line_breaks(tmp_path: Path) -> None:
     rows = [{"note": "two\nlines", **row} for row in changed(GOOD, 3, value=-1)]
     told = refusal(written(tmp_path, as_csv(rows)))
