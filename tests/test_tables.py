@@ -339,7 +339,7 @@ CELLS: Mapping[str, tuple[list[Row], str]] = {
     "mixed directions": (changed(GOOD, 1, better="higher"), "column better: 'higher', but"),
     "unknown direction": (
         changed(GOOD, 1, better="Lower"),
-        "row 2 (line 3), column better: 'Lower' is no direction\n  did you mean 'lower'?",
+        "row 2 (line 3), column better: 'Lower' is not a direction\n  did you mean 'lower'?",
     ),
     "duplicate key": (
         [*GOOD, GOOD[1]],
@@ -354,7 +354,7 @@ CELLS: Mapping[str, tuple[list[Row], str]] = {
     ),
     "a benchmark of one arm only": (
         changed(GOOD, 3, benchmark="pong"),
-        "column benchmark: benchmark 'pong' is in arm 'bridged', but nowhere in arm 'host'",
+        "column benchmark: benchmark 'pong' is in arm 'bridged', but not in arm 'host'",
     ),
     "a metric of one arm only": (
         changed(GOOD, 3, metric="cost"),
@@ -362,7 +362,7 @@ CELLS: Mapping[str, tuple[list[Row], str]] = {
     ),
     "no common block": (
         [{**row, "block": f"{row['arm']} {row['block']}"} for row in GOOD],
-        "no block of benchmark 'ping' is whole in all arms: block 'bridged 1' lacks arm 'host'",
+        "no block of benchmark 'ping' is complete in all arms: block 'bridged 1' lacks arm 'host'",
     ),
     "a time like no other": (
         changed(timed("ABBA"), 2, time="noon"),
@@ -435,7 +435,7 @@ def test_json_lines_name_row_and_line_too(tmp_path: Path, name: str) -> None:
         (as_json(GOOD).replace('"block": 2', '"block": "x"', 1), "'x' is a text, but row 1 has a"),
         (as_json(GOOD).replace('"us"', "5", 1), "column unit: 'us' is a text, but row 1 has a num"),
         (as_json(GOOD).replace(', "value": 2.0', ""), "row 1 (line 1), column value: is empty"),
-        (as_json(GOOD).replace('"case"', '"unit"', 1), "the key 'unit' occurs in it twice"),
+        (as_json(GOOD).replace('"case"', '"unit"', 1), "the key 'unit' occurs twice"),
         (as_json(GOOD).replace('"arm": "host"', '"arm": 1', 3), "arm: 'bridged' is a text, but"),
         (b"PAR1" + b"\x00" * 100, "is a damaged or truncated Parquet file"),
     ],
@@ -459,6 +459,15 @@ def test_a_table_has_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert "has more than 5 rows" in refusal(FORMATS[name](tmp_path, GOOD))
     monkeypatch.setattr(files, "MOST_BYTES", 100)
     assert "is larger than 100 B" in refusal(written(tmp_path, as_csv(GOOD)))
+
+
+@pytest.mark.timeout(20)
+def test_cells_as_long_as_they_may_be_take_no_time(tmp_path: Path) -> None:
+    """A form that tries every split of a cell takes hours for 131,072 characters."""
+    digits = changed(GOOD, 1, value="9" * 131_000 + "x")
+    assert "is not a number" in refusal(written(tmp_path, as_csv(digits)))
+    spaces = [{**row, "case": f"a=x{' ' * 131_000}y"} for row in GOOD]
+    assert len(arranged(written(tmp_path, as_csv(spaces))).groups[0].figures) == 1
 
 
 def test_a_long_text_in_every_row_of_parquet_is_in_memory_once(tmp_path: Path) -> None:

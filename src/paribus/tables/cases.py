@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from paribus.model import Case, Scalar
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)")
-_PAIR = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*=\s*(.*?)\s*")
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 
 
 def read_case(text: str) -> Case:
@@ -33,11 +33,10 @@ def in_order(parameters: Mapping[str, Scalar]) -> Case:
 
 
 def _from_pairs(text: str) -> dict[str, Scalar] | None:
-    matches = [_PAIR.fullmatch(part) for part in re.split("[,;]", text)]
-    if not all(matches):
-        return None
-    found = {match[1]: _scalar(match[2]) for match in matches if match}
-    return found if len(found) == len(matches) else None
+    parts = [part.partition("=") for part in re.split("[,;]", text)]
+    found = {name.strip(): _scalar(value.strip()) for name, _, value in parts}
+    named = all(equals and _NAME.fullmatch(name.strip()) for name, equals, _ in parts)
+    return found if named and len(found) == len(parts) else None
 
 
 def _from_json(text: str) -> dict[str, Scalar] | None:

@@ -16,7 +16,7 @@ from paribus.tables.cases import read_case
 from paribus.tables.table import TIME_FIX, Clock, Row, refuse, shown
 
 _NUMBER = re.compile(
-    r"\s*-?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|inf|infinity)\s*", re.ASCII | re.I
+    r"\s*-?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?|nan|inf|infinity)\s*", re.ASCII | re.I
 )
 
 _KINDS: dict[type, str] = dict.fromkeys((int, float, Decimal), "a number")

@@ -292,5 +292,5 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {shown(twice)} occurs in it twice")
+        raise ValueError(f"the key {shown(twice)} occurs twice")
     return found

@@ -121,7 +121,7 @@ def _check_whole(rows: Iterable[Row], arms: Sequence[str]) -> None:
         what = " of ".join(shown(part) for part in reversed(cell[:depth]))
         has = next(arm for arm in arms if arm in mine)
         raise UserError(
-            f"{column} {what} is in arm {shown(has)}, but nowhere in arm {shown(lacks)}",
+            f"{column} {what} is in arm {shown(has)}, but not in arm {shown(lacks)}",
             place=f"{row.place}, column {column}",
             fix="give all arms the same benchmarks, metrics and cases; remove what one lacks",
         )
@@ -173,8 +173,8 @@ def _median(values: list[float]) -> float:
 
 def _ordered(figures: Figures) -> Figures:
     """Return figures with their metrics as they appear, and cases in order."""
-    metrics = list(dict.fromkeys(metric for metric, _ in figures))
-    cells = sorted(figures, key=lambda cell: (metrics.index(cell[0]), case_key(cell[1])))
+    rank = {metric: i for i, metric in enumerate(dict.fromkeys(metric for metric, _ in figures))}
+    cells = sorted(figures, key=lambda cell: (rank[cell[0]], case_key(cell[1])))
     return {cell: figures[cell] for cell in cells}
 
 
@@ -194,7 +194,7 @@ def _blocks(
         if not group.numbers:
             lack = "; ".join(f"block {shown(b)} lacks {what}" for b, what in group.left_out[:3])
             raise UserError(
-                f"no block of benchmark {shown(benchmark)} is whole in all arms: {lack}",
+                f"no block of benchmark {shown(benchmark)} is complete in all arms: {lack}",
                 place=", ".join(table.sources),
                 fix="give the rows that belong to one block the same name in the column block",
             )

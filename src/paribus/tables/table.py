@@ -133,7 +133,7 @@ def _check_metric(row: Row, first: Row) -> None:
     if row.better not in ("", "lower", "higher"):
         close = difflib.get_close_matches(row.better.lower(), ("lower", "higher"), n=1)
         fix = f"did you mean {close[0]!r}?" if close else "write lower or higher"
-        refuse(f"{shown(row.better)} is no direction", row.place, "better", fix)
+        refuse(f"{shown(row.better)} is not a direction", row.place, "better", fix)
     for name, means in (("unit", "unit"), ("better", "direction")):
         here, there = getattr(row, name), getattr(first, name)
         if here != there:
