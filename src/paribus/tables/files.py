@@ -22,7 +22,7 @@ MOST_BYTES = 256 << 20
 """Bytes of a table; of Parquet, of its columns once unpacked as well."""
 
 MOST_ROWS = 1_000_000
-"""Rows of a file; each takes some 300 B of memory."""
+"""Rows of a file; each takes some 700 B of memory until it is judged."""
 
 MOST_COLUMNS = 1000
 """Columns of a table; one that is tidy has eleven."""
