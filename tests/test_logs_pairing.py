@@ -54,6 +54,13 @@ def test_one_log_each_gives_ratios_by_case_and_no_interval(tmp_path: Path) -> No
     assert "1 B: 1.500; 2 B: 1.500; 4 B: 1.500" in " ".join(printed.split())
 
 
+def test_a_log_without_a_parameter_has_a_case_without_any(tmp_path: Path) -> None:
+    output = (FIXTURES / "gromacs").glob("good-*.out")
+    texts = {"run.log": min(output).read_text()}
+    found = judged(write(tmp_path / "a", texts), write(tmp_path / "b", texts))
+    assert {finding.case for finding in found.cases} == {Case()}
+
+
 def test_file_times_in_turns_pair_neighbours(tmp_path: Path) -> None:
     found = judged(*in_turns(tmp_path, 1.1))
     assert words_of(found) == {"osu_latency": "slower"}

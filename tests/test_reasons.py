@@ -165,8 +165,6 @@ ALLOWED = {
     ("audit/audit.py", "KINDS.index(one.kind)"),
     ("audit/audit.py", "None not in numbers"),
     ("audit/gate.py", "'rank.cpu_s' not in launch"),
-    ("compare/gridded.py", "grid.arms.index(arm)"),
-    ("compare/gridded.py", "grid.arms.index(reference)"),
     ("compare/provenance.py", "found.arms.index(arm)"),
     ("compare/published.py", "'benchmarks' in found"),
     ("compare/published.py", "'question' in found"),

@@ -5,12 +5,11 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from paribus import __version__
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare import provenance
-from paribus.compare.gridded import Grid, GriddedEvidence
+from paribus.compare.gridded import GriddedEvidence
 from paribus.errors import UserError
 from paribus.judge.conclude import judgement_of
 from paribus.judge.withhold import Because, withhold
@@ -21,8 +20,8 @@ from paribus.reasons import NoticeName, Reason
 from paribus.stats.looks import Looks
 from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.reliability import reliability
-from paribus.stats.summary import geometric_mean
-from paribus.tables.launches import Arrangement, Group, arrange
+from paribus.stats.summary import geometric_mean, spread
+from paribus.tables.launches import Arrangement, Cell, Group, arrange
 from paribus.tables.table import Table, shown
 from paribus.words.lists import listed
 
@@ -97,12 +96,17 @@ def judge_table(
 
 def _lacking(found: Arrangement, of: provenance.Source) -> dict[tuple[str, str], Because]:
     """Return by benchmark and arm why missing launches withhold a verdict."""
-    return {
-        (group.benchmark, arm): (Reason.LAUNCHES_MISSING, {**figures, "source": of})
-        for group in found.groups
-        for i, arm in enumerate(found.arms[1:], 1)
-        if (figures := _too_many_missing(group, found.arms, i))
-    }
+    lost: dict[tuple[str, str], Because] = {}
+    for group in found.groups:
+        for arm, missing in zip(found.arms[1:], group.lacking[1:], strict=False):
+            if reliability(group.lacking[0], missing, group.attempted, last=True):
+                of_arm = {"arm": arm, "missing": len(missing), "blocks": group.attempted}
+                others = {"reference": found.arms[0], "reference_missing": len(group.lacking[0])}
+                lost[group.benchmark, arm] = (
+                    Reason.LAUNCHES_MISSING,
+                    {**of_arm, **others, "source": of},
+                )
+    return lost
 
 
 def _study(table: Table, found: Arrangement, answers: Answers, tools: Mapping[str, str]) -> Study:
@@ -136,50 +140,39 @@ def _metrics(
     Unit and direction are the table's, or the user's, or those of the benchmark of that name
     that Paribus has. Raises UserError where nobody says.
     """
-    import numpy as np
-
-    for name, told in (("unit", answers.unit), ("better", answers.better)):
-        if told and getattr(table, name) is not None:
+    for name, given in (("unit", answers.unit), ("better", answers.better)):
+        if given and name in table.columns:
             raise UserError(
-                f"has a column {name!r}, and --{name} says {shown(told)} too",
+                f"has a column {name!r}, and --{name} says {shown(given)} too",
                 place=table.sources[0],
                 fix=f"leave --{name} out",
             )
-    key = table.benchmark.codes.astype(np.int64) * len(table.metric.names) + table.metric.codes
-    rows = np.sort(np.unique(key, return_index=True)[1]).tolist()
     found: dict[str, list[Metric]] = {}
     asked: list[str] = []
-    for row in rows:
-        benchmark = table.benchmark.names[table.benchmark.codes[row]]
-        name = table.metric.names[table.metric.codes[row]]
-        known = _known(tools.get(benchmark, benchmark), name)
-        unit = _cell(table, "unit", row) or answers.unit or (known.unit if known else "")
-        better = _cell(table, "better", row) or answers.better or (known.better if known else "")
-        if not known and name not in asked and (table.unit is None or table.better is None):
-            asked.append(name)
+    for row in {(row.benchmark, row.metric): row for row in table.rows}.values():
+        known = _known(tools.get(row.benchmark, row.benchmark), row.metric)
+        unit = row.unit or answers.unit or (known.unit if known else "")
+        better = row.better or answers.better or (known.better if known else "")
+        if not known and row.metric not in asked and not {"unit", "better"} <= table.columns:
+            asked.append(row.metric)
         if not unit or not better or len(asked) > 1:
             raise UserError(
-                f"does not say the unit of {shown(name)} of {shown(benchmark)}, or whether lower"
-                " or higher is better",
+                f"does not say the unit of {shown(row.metric)} of {shown(row.benchmark)}, or"
+                " whether lower or higher is better",
                 place=table.sources[0],
                 fix="add columns `unit` and `better`"
                 + ("" if len(asked) > 1 else ", or give for example --unit us --better lower"),
             )
         direction: Direction = "lower" if better == "lower" else "higher"
         same = known is not None and (known.unit, known.better) == (unit, direction)
-        metric = known if known and same else Metric(name, unit, direction)
-        found.setdefault(benchmark, []).append(metric)
+        metric = known if known and same else Metric(row.metric, unit, direction)
+        found.setdefault(row.benchmark, []).append(metric)
     return {benchmark: tuple(metrics) for benchmark, metrics in found.items()}
 
 
 def _known(benchmark: str, name: str) -> Metric | None:
     metrics = BENCHMARKS[benchmark].metrics if benchmark in BENCHMARKS else ()
     return next((metric for metric in metrics if metric.name == name), None)
-
-
-def _cell(table: Table, name: str, row: int) -> str:
-    column = getattr(table, name)
-    return column.names[column.codes[row]] if column is not None else ""
 
 
 def _error(found: Arrangement) -> float:
@@ -201,25 +194,21 @@ def _paired(
     parts: list[Judgement] = []
     before = 0
     for blocks, mine in groups.items():
-        grids = {group.benchmark: _grid(group, found.arms) for group in mine}
+        labels = [group.benchmark for group in mine]
         plan = Plan(
-            study=replace(study, benchmarks=tuple(s for s in study.benchmarks if s.label in grids)),
+            study=replace(
+                study, benchmarks=tuple(s for s in study.benchmarks if s.label in labels)
+            ),
             looks=Looks((blocks,), error),
             launches=(),
-            metrics={label: metrics[label] for label in grids},
+            metrics={label: metrics[label] for label in labels},
             software={},
         )
-        evidence = GriddedEvidence(plan.metrics, grids, before=before)
-        before += sum(grid.values.shape[0] * grid.values.shape[1] for grid in grids.values())
-        over = dict.fromkeys(grids, True)
+        evidence = GriddedEvidence(plan.metrics, mine, before)
+        before += len(mine) * blocks * len(found.arms)
+        over = dict.fromkeys(labels, True)
         parts.append(judgement_of(plan, evidence, directory=directory, over=over))
     return merged(parts, study)
-
-
-def _grid(group: Group, arms: tuple[str, ...]) -> Grid:
-    if group.values is None:
-        raise ValueError(f"{group.benchmark} is not in blocks")
-    return Grid(arms, group.numbers, group.cells, group.values, group.times)
 
 
 def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
@@ -257,21 +246,13 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
 
 def _once(notices: Sequence[Notice]) -> tuple[Notice, ...]:
     """Return notices without those that say the same of the same benchmarks; the last one stays."""
-    kept: list[Notice] = []
-    for new in notices:
-        same = (new.name, new.benchmarks, new.figures)
-        at = next((i for i, n in enumerate(kept) if (n.name, n.benchmarks, n.figures) == same), -1)
-        if at < 0:
-            kept.append(new)
-        else:
-            kept[at] = new
-    return tuple(kept)
+    return tuple({(n.name, n.benchmarks, repr(n.figures)): n for n in notices}.values())
 
 
 def _with_times(judgement: Judgement, table: Table) -> Judgement:
     """Return the judgement without a time axis, and what rests on one, if there are no times."""
     judgement = replace(judgement, notices=tuple(_outlying(n) for n in judgement.notices))
-    if table.times is not None:
+    if table.timed:
         return replace(judgement, started=judgement.started if table.dated else None)
     kept = tuple(n for n in judgement.notices if n.name not in provenance.NEED_TIMES)
     return replace(judgement, points=(), started=None, wall_s=0.0, notices=kept)
@@ -284,21 +265,6 @@ def _outlying(notice: Notice) -> Notice:
     return replace(notice, figures={**notice.figures, "source": "table"})
 
 
-def _too_many_missing(group: Group, arms: Sequence[str], arm: int) -> dict[str, Any] | None:
-    """Return the counts of missing launches that forbid a verdict on an arm, None if none do."""
-    if not group.attempted:
-        return None
-    if reliability(group.lacking[0], group.lacking[arm], group.attempted, last=True) is None:
-        return None
-    return {
-        "arm": arms[arm],
-        "missing": len(group.lacking[arm]),
-        "reference": arms[0],
-        "reference_missing": len(group.lacking[0]),
-        "blocks": group.attempted,
-    }
-
-
 # --- not paired -----------------------------------------------------------------------------
 
 
@@ -308,9 +274,9 @@ def _apart(
     """Return ratios of medians without an interval, for launches that nothing pairs."""
     heads, cases = [], []
     for group in found.groups:
-        merit = metrics[group.benchmark][0]
-        for i, arm in enumerate(found.arms[1:], 1):
-            rows = [_unpaired(group, metrics, study, j, i, arm) for j in range(len(group.cells))]
+        merit, *_ = of = metrics[group.benchmark]
+        for arm in found.arms[1:]:
+            rows = [_unpaired(group, cell, found.arms[0], arm, of, study) for cell in group.figures]
             cases += rows
             heads.append(_headline([row for row in rows if row.metric.name == merit.name]))
     return Judgement(
@@ -331,25 +297,20 @@ def _apart(
 
 
 def _unpaired(
-    group: Group,
-    metrics: Mapping[str, tuple[Metric, ...]],
-    study: Study,
-    cell: int,
-    arm: int,
-    name: str,
+    group: Group, cell: Cell, reference: str, arm: str, metrics: Sequence[Metric], study: Study
 ) -> Finding:
     """Return the ratio of medians of one cell; `judge_table` says why there is no verdict."""
-    metric = next(m for m in metrics[group.benchmark] if m.name == group.cells[cell][0])
-    reference, mine = (_spread(group, cell, i) for i in (0, arm))
+    metric = next(m for m in metrics if m.name == cell[0])
+    theirs, mine = (spread([*group.figures[cell][name].values()]) for name in (reference, arm))
     return Finding(
         benchmark=group.benchmark,
-        arm=name,
+        arm=arm,
         metric=metric,
-        case=group.cells[cell][1],
-        margin=study.settings.margin or case_margin(metric, reference.median),
-        comparison=_ratio(mine.median / reference.median),
+        case=cell[1],
+        margin=study.settings.margin or case_margin(metric, theirs.median),
+        comparison=_ratio(mine.median / theirs.median),
         verdict=Verdict(Word.UNDECIDED, Reason.ORDER_UNKNOWN, final=True),
-        reference_value=reference,
+        reference_value=theirs,
         arm_value=mine,
     )
 
@@ -381,11 +342,3 @@ def _mean_spread(spreads: Sequence[Spread]) -> Spread:
 def _ratio(ratio: float) -> Comparison:
     """Return a ratio without an interval: no block, so nothing to make one of."""
     return Comparison(blocks=0, ratio=ratio, low=0.0, high=float("inf"), level=CONFIDENCE)
-
-
-def _spread(group: Group, cell: int, arm: int) -> Spread:
-    import numpy as np
-
-    values = group.piles[cell][arm] if group.values is None else group.values[arm, :, cell]
-    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
-    return Spread(len(values), middle, low, high)

@@ -9,18 +9,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare.comparable import Apart, Skipped, comparable
 from paribus.compare.logs import Log, Unread, natural
-from paribus.model import Case
 from paribus.reasons import DatedBy, Untimed
-from paribus.tables.table import Source
+from paribus.tables.cases import in_order
+from paribus.tables.table import Row, Source
 from paribus.words import logs as words
 
 QUARTER_S = 900.0
@@ -238,40 +236,31 @@ def sources_of(logs: Logs) -> dict[tuple[Pairing, Grounds], Source]:
 
 
 def _source(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> Source:
-    import pyarrow as pa
-
-    names = ["arm", "benchmark", "case", "metric", "unit", "better", "value"]
-    names += {"time": ["time", "launch"], "none": ["launch"]}.get(pairing, ["block"])
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    files: list[Path] = []
-    written = cache(Case.to_json)
+    rows: list[Row] = []
     for kind in kinds:
         metrics = {metric.name: metric for metric in BENCHMARKS[kind.tool].metrics}
         for log, block in zip(kind.logs, _blocks(kind, arms), strict=True):
-            samples = log.reading.samples
-            # What all figures of a log have in common, and what each has of its own.
-            same: dict[str, Any] = {"arm": log.arm, "benchmark": kind.label, "block": block}
-            same |= {"launch": f"{log.arm}: {log.name}", "time": round(log.at * 1e6)}
-            each: dict[str, list[Any]] = {
-                "case": [written(sample.case) for sample in samples],
-                "metric": [sample.metric for sample in samples],
-                "unit": [metrics[sample.metric].unit for sample in samples],
-                "better": [metrics[sample.metric].better for sample in samples],
-                "value": [median(sample.values) for sample in samples],
-            }
-            for name, column in columns.items():
-                column.extend(each[name] if name in each else [same[name]] * len(samples))
-            files += [log.path] * len(samples)
-    kinds_of = {"time": pa.timestamp("us", "UTC"), "value": pa.float64()}
-    return Source(
-        name=" and ".join(arms) if len(arms) == 2 else ", ".join(arms),
-        arm="",
-        columns={
-            name: pa.chunked_array([pa.array(column, kinds_of.get(name, pa.string()))])
-            for name, column in columns.items()
-        },
-        place=lambda row: str(files[row]),
-    )
+            placed: dict[str, Any] = {"block": block}
+            if pairing in ("time", "none"):
+                placed = {"launch": f"{log.arm}: {log.name}"}
+            if pairing == "time":
+                placed |= {"time": round(log.at * 1e6) / 1e6, "clock": "a date with a time zone"}
+            for sample in log.reading.samples:
+                metric = metrics[sample.metric]
+                rows.append(
+                    Row(
+                        place=str(log.path),
+                        arm=log.arm,
+                        benchmark=kind.label,
+                        metric=metric.name,
+                        value=median(sample.values),
+                        case=in_order(dict(sample.case.items)),
+                        unit=metric.unit,
+                        better=metric.better,
+                        **placed,
+                    )
+                )
+    return Source(" and ".join(arms) if len(arms) == 2 else ", ".join(arms), rows)
 
 
 def _blocks(kind: Kind, arms: Sequence[str]) -> list[str]:

@@ -34,7 +34,7 @@ def why_withheld(found: Arrangement) -> Reason | None:
 def design(table: Table, found: Arrangement, of: Source = "table") -> str:
     """Return in one sentence how the figures came about, as far as table or logs show."""
     firsts = None
-    if table.times is not None and found.kind in ("blocks", "neighbours"):
+    if table.timed and found.kind in ("blocks", "neighbours"):
         counts = (sum(column) for column in zip(*map(_firsts, found.groups), strict=True))
         firsts = dict(zip(found.arms, counts, strict=True))
     return words.design_of_table(
@@ -76,17 +76,17 @@ def without_confounded(others: Iterable[Notice], own: Sequence[Notice]) -> tuple
 def _one_each(found: Arrangement) -> bool:
     if found.kind in ("blocks", "neighbours"):
         return all(len(group.names) < 2 for group in found.groups)
-    return all(len(values) < 2 for group in found.groups for cell in group.piles for values in cell)
+    of_cells = [of for group in found.groups for of in group.figures.values()]
+    return all(len(launches) < 2 for arms in of_cells for launches in arms.values())
 
 
 def _firsts(group: Group) -> list[int]:
     """Return in how many blocks each arm came first, by the times."""
-    if group.times is None:
-        return []
-    counts = [0] * len(group.times)
-    for arm in group.times.argmin(axis=0).tolist():
-        counts[arm] += 1
-    return counts
+    times = group.times or {}
+    counts = dict.fromkeys(times, 0)
+    for block in group.numbers if times else ():
+        counts[min(times, key=lambda arm: times[arm][block])] += 1
+    return list(counts.values())
 
 
 def _order_notices(found: Arrangement, of: Source) -> Iterable[Notice]:

@@ -58,7 +58,7 @@ def nothing_whole(path: Path, error: StoreError | OSError) -> StoreError:
     """Return the error for a database of which `error` says why nothing can be salvaged."""
     cause = error.cause if isinstance(error, StoreError) else error.strerror
     return StoreError(
-        f"nothing of it can be salvaged: {cause}",
+        f"nothing in it can be salvaged: {cause}",
         place=str(path),
         fix="restore the directory from a copy; what each launch printed is in logs/",
     )

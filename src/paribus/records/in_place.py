@@ -34,12 +34,12 @@ class InPlace:
             return StoreError(
                 "the study directory was moved, renamed or deleted while the study ran",
                 place=str(self.directory),
-                fix="put it back where it was, then continue with --resume: what was stored before"
-                " is in it",
+                fix="put it back where it was, then continue with --resume: it holds every stored"
+                " launch",
             )
         what = "replaced by another file" if replaced else "deleted, moved or renamed"
         return StoreError(
-            f"was {what} while the study ran, which therefore ends here",
+            f"was {what} while the study ran, so the study stops here",
             place=str(self.directory / name),
             fix="put the original back, then continue with --resume; without it, start anew in"
             " another directory (what each launch printed is in logs/)",

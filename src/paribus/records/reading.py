@@ -122,7 +122,7 @@ class Reader:
         if found < counted:
             raise damaged(
                 self.path,
-                f"it holds {found} {what} and has held {counted}: launches.db-wal was lost or"
+                f"it holds {found} {what}, but once held {counted}: launches.db-wal was lost or"
                 " damaged, or an older copy lies in its place",
             )
 

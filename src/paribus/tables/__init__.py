@@ -1,6 +1,6 @@
-"""Numbers from elsewhere: readers that make one table of them, and what its rows can be paired by.
+"""Numbers from elsewhere: readers that make one table of them, and what pairs its rows.
 
-files (CSV, Parquet, JSON Lines -> columns) -> table (checked, one row per value) -> launches
-(one value per launch and cell, in blocks where the table has them). Another kind of input only
-needs a reader that returns `Source`s: nothing after `table.build` knows where numbers came from.
+files (CSV, Parquet, JSON Lines -> rows) -> table (checked together) -> launches (one figure per
+launch and cell, in blocks where the table has them). Another kind of input only needs to return
+`Source`s: nothing after `table.build` knows where numbers came from.
 """

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 
 from paribus.model import Case, Scalar
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)")
-_PAIR = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*=\s*(.*?)\s*")
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 
 
 def read_case(text: str) -> Case:
     """Return the case that a cell names.
 
     "bytes=4096, ranks=2" and {"bytes": 4096, "ranks": 2} give parameters with their values;
-    anything else is kept whole, as the parameter `case`. Parameters are sorted by name, so that
-    their order in a cell makes no second case of one.
+    anything else is kept whole, as the parameter `case`.
 
     >>> read_case("bytes=8"), read_case("large"), read_case("")
     (Case(items=(('bytes', 8),)), Case(items=(('case', 'large'),)), Case(items=()))
@@ -24,15 +24,19 @@ def read_case(text: str) -> Case:
     if not text.strip():
         return Case()
     found = _from_json(text) if text.lstrip().startswith("{") else _from_pairs(text)
-    return Case(tuple(sorted((found or {"case": _scalar(text)}).items())))
+    return in_order({"case": _scalar(text)} if found is None else found)
+
+
+def in_order(parameters: Mapping[str, Scalar]) -> Case:
+    """Return the case with its parameters sorted by name: their order makes no second case."""
+    return Case(tuple(sorted(parameters.items())))
 
 
 def _from_pairs(text: str) -> dict[str, Scalar] | None:
-    matches = [_PAIR.fullmatch(part) for part in re.split("[,;]", text)]
-    if not all(matches):
-        return None
-    found = {match[1]: _scalar(match[2]) for match in matches if match}
-    return found if len(found) == len(matches) else None
+    parts = [part.partition("=") for part in re.split("[,;]", text)]
+    found = {name.strip(): _scalar(value.strip()) for name, _, value in parts}
+    named = all(equals and _NAME.fullmatch(name.strip()) for name, equals, _ in parts)
+    return found if named and len(found) == len(parts) else None
 
 
 def _from_json(text: str) -> dict[str, Scalar] | None:

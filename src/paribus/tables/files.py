@@ -1,60 +1,43 @@
-"""Files to columns: CSV, Parquet and JSON Lines, told apart by what they begin with."""
+"""Files to rows: CSV, Parquet and JSON Lines, told apart by what they begin with."""
 
 from __future__ import annotations
 
 import csv
+import difflib
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from paribus.errors import UserError
 from paribus.inputs import not_plain, open_regular
-from paribus.tables import faults
-from paribus.tables.table import ALSO_CALLED, COLUMNS, Source, Table, build, shown
+from paribus.outside import printable
+from paribus.tables.cells import kind_of, number, row_of
+from paribus.tables.table import COLUMNS, NAMES, REQUIRED, Row, Source, Table, build, shown
 from paribus.units import format_bytes
 
-MOST_BYTES = 1 << 30
+MOST_BYTES = 256 << 20
 """Bytes of a table; of Parquet, of its columns once unpacked as well."""
 
-MOST_ROWS = 50_000_000
-"""Rows of Parquet, which packs the same value over and over into nothing."""
+MOST_ROWS = 1_000_000
+"""Rows of a file; each takes some 700 B of memory until it is judged."""
 
 MOST_COLUMNS = 1000
 """Columns of a table; one that is tidy has eleven."""
 
-MOST_HEADER = 1 << 20
-"""Bytes of the first line of a CSV file."""
+MOST_LINE = 1 << 20
+"""Characters of a line."""
 
-SCANNED_LINES = 1000
-"""Lines of JSON from which the columns and the types of their values are known."""
+LOOKED_AT = 1000
+"""Lines of JSON of which the columns are known before the rows are read."""
 
-_NAMES = ("arm", "benchmark", "metric", "unit", "better")
+_FORMATS = "give a table as CSV, Parquet or JSON Lines"
+_PARTS = "compare parts of it, such as a benchmark at a time"
 
-
-def read(path: Path, arm: str = "") -> Source:
-    """Return the columns of the table at `path`; `arm` names its arm if no column does.
-
-    Raises UserError for a file that cannot be read, is none of the three formats, or is damaged,
-    with the row and line at fault where there is one.
-    """
-    start = _start(path)
-    if start.startswith(b"PAR1"):
-        return _parquet(path, arm)
-    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if other := not_plain(start):
-        raise UserError(f"is {other[0]}", place=faults.name(path), fix=other[1])
-    if path.suffix.lower() in (".parquet", ".pq"):
-        raise UserError(
-            "is not Parquet: it does not begin with PAR1", place=faults.name(path), fix=_FORMATS
-        )
-    if text.startswith(b"["):
-        raise UserError(
-            "is one JSON array",
-            place=faults.name(path),
-            fix="write JSON Lines instead: one object per line, no commas between them",
-        )
-    return _json_lines(path, arm) if text.startswith(b"{") else _csv(path, arm)
+Records = Iterator[tuple[str, Mapping[str, Any]]]
+"""Where rows are in a file, and their cells by the names of its columns."""
 
 
 def read_tables(paths: Sequence[Path]) -> Table:
@@ -65,253 +48,249 @@ def read_tables(paths: Sequence[Path]) -> Table:
     """
     stems = [path.stem for path in paths]
     names = [s if stems.count(s) == 1 else str(p) for s, p in zip(stems, paths, strict=True)]
-    sources = [read(path, arm) for path, arm in zip(paths, names, strict=True)]
-    return build(sources)
+    arms = names if len(paths) > 1 else [""]
+    return build([read(path, arm) for path, arm in zip(paths, arms, strict=True)])
 
 
-_FORMATS = "give a table as CSV, Parquet or JSON Lines"
+def read(path: Path, arm: str = "") -> Source:
+    """Return the rows of the table at `path`; `arm` names its arm if no column does.
 
-
-def _start(path: Path) -> bytes:
-    """Return the first bytes of a file, without leading blank lines taken away."""
+    Raises UserError for a file that cannot be read, is in none of the three formats, lacks a
+    column, or is damaged, with the row and line at fault where there is one.
+    """
     try:
         with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
             size = os.fstat(file.fileno()).st_size
             start = file.read(65536)
     except OSError as error:
-        raise UserError(
-            f"cannot be read: {error.strerror}", place=faults.name(path), fix=_FORMATS
-        ) from error
+        raise _fault(path, f"cannot be read: {error.strerror}", _FORMATS) from error
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if size > MOST_BYTES:
-        raise UserError(
-            f"is larger than {format_bytes(MOST_BYTES)}",
-            place=faults.name(path),
-            fix="compare parts of it, such as a benchmark at a time",
-        )
-    if not start.strip():
-        raise UserError("is empty", place=faults.name(path), fix=_FORMATS)
-    return start
+        raise _fault(path, f"is larger than {format_bytes(MOST_BYTES)}", _PARTS)
+    if not text:
+        raise _fault(path, "is empty", _FORMATS)
+    if start.startswith(b"PAR1"):
+        return _source(path, arm, *_parquet(path))
+    if other := not_plain(start):
+        raise _fault(path, f"is {other[0]}", other[1])
+    if path.suffix.lower() in (".parquet", ".pq"):
+        raise _fault(path, "is not Parquet: it does not begin with PAR1", _FORMATS)
+    if text.startswith(b"["):
+        fix = "write JSON Lines instead: one object per line, no commas between them"
+        raise _fault(path, "is one JSON array", fix)
+    return _source(path, arm, *(_json(path) if text.startswith(b"{") else _csv(path)))
+
+
+def _fault(path: Path, cause: str, fix: str, where: str = "") -> UserError:
+    """Return the error of a file, `where` is a place in it; a terminal obeys nothing of it."""
+    return UserError(cause, place=printable(str(path)) + where, fix=fix)
+
+
+def _one_line(error: Exception) -> str:
+    """Return another program's message on one line, cut, with nothing that a terminal obeys."""
+    return printable(" ".join(str(error).split()))[:200]
+
+
+def _source(path: Path, arm: str, names: Sequence[str], records: Records) -> Source:
+    """Return the rows that `records` make; `names` are the columns, as far as they are known."""
+    seen = dict.fromkeys(names)
+    known, ignored = _known(names, path)
+    for column in REQUIRED:
+        if column not in known.values() and not (column == "arm" and arm):
+            raise _fault(path, f"has no column {column!r}", _needed(column, ignored))
+    file = printable(str(path))
+    rows: list[Row] = []
+    for where, record in records:
+        if not seen.keys() >= record.keys():
+            seen |= dict.fromkeys(record)
+            known, ignored = _known(list(seen), path)
+        if len(rows) == MOST_ROWS:
+            raise _fault(path, f"has more than {MOST_ROWS:,} rows", _PARTS)
+        cells = {column: record[name] for name, column in known.items() if name in record}
+        if arm and "arm" not in known.values():
+            cells["arm"] = arm
+        rows.append(row_of(cells, file + where))
+    return Source(file, rows, ignored)
 
 
 def _known(names: Sequence[str], path: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the columns that mean something, by their name in the file, and all others."""
     if len(names) > MOST_COLUMNS:
-        raise UserError(
-            f"has {len(names):,} columns, more than {MOST_COLUMNS:,}",
-            place=faults.name(path),
-            fix="give a tidy table: one row for each value, with the columns of docs/compare.md",
-        )
-    known: dict[str, str] = {}
-    for name in names:
-        column = ALSO_CALLED.get(name, name)
-        if column not in COLUMNS:
-            continue
-        if name in known or column in known.values():
-            raise UserError(
-                f"has two columns {column!r}", place=faults.name(path), fix="take one out"
-            )
-        known[name] = column
-    return known, tuple(name for name in names if name not in known)
+        fix = "give a tidy table: one row for each value, with the columns of docs/compare.md"
+        raise _fault(path, f"has {len(names):,} columns, more than {MOST_COLUMNS:,}", fix)
+    found = [(name, NAMES[name]) for name in names if name in NAMES]
+    columns = [column for _, column in found]
+    if twice := [column for column in columns if columns.count(column) > 1]:
+        raise _fault(path, f"has two columns {twice[0]!r}", "remove one")
+    return dict(found), tuple(name for name in names if name not in NAMES)
 
 
-def _source(
-    path: Path,
-    arm: str,
-    known: Mapping[str, str],
-    ignored: Sequence[str],
-    table: Any,
-    place: Any,
-) -> Source:
-    """Return the source of an Arrow table; columns without any value are as good as absent."""
-    columns = {
-        column: table.column(name)
-        for name, column in known.items()
-        if name in table.column_names
-        and (column == "value" or table.column(name).null_count < max(1, table.num_rows))
-    }
-    return Source(faults.name(path), arm, columns, place, tuple(ignored))
+def _needed(column: str, others: Sequence[str]) -> str:
+    """Return how to add a column that is missing among `others`."""
+    lower = {name.lower(): name for name in reversed(others)}
+    if close := difflib.get_close_matches(column, lower, n=1):
+        return f"did you mean {shown(lower[close[0]])}? Call it {column!r}"
+    if column == "arm":
+        return "add one that names the platform of each row, or give each arm a file of its own"
+    return f"add it: a table has {', '.join(REQUIRED)}, and what docs/compare.md names besides"
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a text; raises UserError at one that is too long, or not UTF-8."""
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        for count, line in enumerate(iter(lambda: file.readline(MOST_LINE + 1), ""), 1):
+            where = f", line {count}"
+            if len(line) > MOST_LINE:
+                raise _fault(path, f"is longer than {format_bytes(MOST_LINE)}", _FORMATS, where)
+            try:
+                line.encode()
+            except UnicodeEncodeError as error:
+                raise _fault(path, "is not UTF-8 text", "save it as UTF-8", where) from error
+            yield line
 
 
 # --- CSV ---
 
 
-def _csv(path: Path, arm: str) -> Source:
-    import pyarrow as pa
-    import pyarrow.csv as arrow_csv
-
-    header, delimiter = _header(path)
-    known, ignored = _known(header, path)
-    text = pa.dictionary(pa.int32(), pa.string())
-    types = dict.fromkeys(known, text) | {
-        name: kind
-        for name, column in known.items()
-        if (kind := {"value": pa.float64(), "time": pa.string()}.get(column))
-    }
-
-    def place(row: int) -> str:
-        return faults.csv_place(path, delimiter, row)
-
-    if "value" not in known.values():
-        return Source(faults.name(path), arm, dict.fromkeys(known.values(), ()), place, ignored)
-    try:
-        table = arrow_csv.read_csv(
-            path,
-            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=types,
-                include_columns=list(known),
-                null_values=[""],
-                strings_can_be_null=True,
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        raise faults.of_csv(path, delimiter, header, known, str(error)) from error
-    return _source(path, arm, known, ignored, table, place)
+def _csv(path: Path) -> tuple[list[str], Records]:
+    """Return the names of columns, by the separator that yields the most we know; and the rows."""
+    lines = _lines(path)
+    above, first = next(((i, line) for i, line in enumerate(lines, 1) if line.strip()), (1, ""))
+    headers = {delimiter: _header(first, delimiter) for delimiter in ",\t;"}
+    delimiter = max(headers, key=lambda one: len(NAMES.keys() & headers[one]))
+    header = headers[delimiter]
+    if not NAMES.keys() & header:
+        cause = f"has no header that Paribus knows; its first line is {shown(first.strip())}"
+        raise _fault(path, cause, f"begin it with a line of column names: {', '.join(COLUMNS)}")
+    return header, _csv_records(path, header, csv.reader(lines, delimiter=delimiter), above)
 
 
-def _header(path: Path) -> tuple[list[str], str]:
-    """Return the column names of a CSV file, and the separator that yields the most we know."""
-    with path.open("rb") as file:
-        line = b""
-        while not line.strip():
-            line = file.readline(MOST_HEADER + 1)
-    if len(line) > MOST_HEADER:
-        raise UserError(
-            f"has a first line of more than {format_bytes(MOST_HEADER)}",
-            place=faults.name(path),
-            fix=_FORMATS,
-        )
-    line = line.lstrip(b"\r").partition(b"\r")[0]
-    try:
-        text = line.decode("utf-8-sig").strip("\r\n")
-    except UnicodeDecodeError as error:
-        raise faults.not_utf8(path, "line 1") from error
-    found = [(_cells(text, d), d) for d in ",\t;"]
-    names = {*COLUMNS, *ALSO_CALLED}
-    header, delimiter = max(found, key=lambda one: len(names & set(one[0])))
-    if not names & set(header):
-        raise UserError(
-            f"has no header that Paribus knows; its first line is {shown(text)}",
-            place=faults.name(path),
-            fix=f"begin it with a line of column names: {', '.join(COLUMNS)}",
-        )
-    return header, delimiter
-
-
-def _cells(text: str, delimiter: str) -> list[str]:
+def _header(line: str, delimiter: str) -> list[str]:
     """Return the cells of a line; one, if they would be larger than any cell."""
     try:
-        return next(csv.reader([text], delimiter=delimiter), [""])
+        return next(csv.reader([line], delimiter=delimiter), [""])
     except csv.Error:
-        return [text]
+        return [line]
+
+
+def _csv_records(path: Path, header: Sequence[str], reader: Any, above: int) -> Records:
+    """Yield the rows below the header, which is the last of the `above` lines before them."""
+    row, line = 0, above
+    try:
+        for cells in reader:
+            begins, line = line + 1, above + reader.line_num
+            if not cells:
+                continue
+            row += 1
+            where = f", row {row} (line {begins})"
+            if len(cells) != len(header):
+                fix = "give every row a cell for each column; put a cell with the separator or a"
+                fix += " line break in double quotes"
+                cause = f"has {len(cells)} cells, but the header has {len(header)}"
+                raise _fault(path, cause, fix, where)
+            record: dict[str, Any] = dict(zip(header, cells, strict=True))
+            record["value"] = number(record["value"])
+            yield where, record
+    except csv.Error as error:
+        where = f", line {above + reader.line_num}"
+        raise _fault(path, f"is not CSV: {error}", "write the file again", where) from error
 
 
 # --- Parquet ---
 
 
-def _parquet(path: Path, arm: str) -> Source:
+def _parquet(path: Path) -> tuple[list[str], Records]:
     import pyarrow as pa
     from pyarrow import parquet
 
-    def place(row: int) -> str:
-        return f"{faults.name(path)}, row {row + 1}"
-
     try:
-        file = parquet.ParquetFile(path)
-        known, ignored = _known(file.schema_arrow.names, path)
-        _check_unpacked(file.metadata, path)
-        table = file.read(columns=list(known))
-        table.validate(full=True)
-    except (pa.ArrowException, OSError) as error:
-        raise UserError(
-            f"is a damaged or truncated Parquet file: {faults.one_line(str(error))}",
-            place=faults.name(path),
-            fix="copy or write it again",
-        ) from error
-    for name, column in known.items():
-        if column == "value":
-            kind = table.column(name).type
-            number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-            if not number and not pa.types.is_decimal(kind):
-                raise UserError(
-                    f"holds {kind}, not numbers",
-                    place=f"{place(0)}, column value",
-                    fix="write the column as numbers",
-                )
-            table = table.set_column(
-                table.column_names.index(name), name, table.column(name).cast(pa.float64())
-            )
-    return _source(path, arm, known, ignored, table, place)
+        columns = parquet.read_schema(path)
+        texts = [one.name for one in columns if one.name in NAMES and one.type == pa.string()]
+        # As dictionaries, so that a long text that all rows share is in memory once.
+        file = parquet.ParquetFile(path, read_dictionary=texts)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+    sizes = file.metadata
+    size = sum(sizes.row_group(i).total_byte_size for i in range(sizes.num_row_groups))
+    if size > MOST_BYTES or sizes.num_rows > MOST_ROWS:
+        cause = f"unpacks to {sizes.num_rows:,} rows, {size:,} B: more than {MOST_ROWS:,} rows or"
+        raise _fault(path, f"{cause} {format_bytes(MOST_BYTES)}", _PARTS)
+    wanted = [name for name in columns.names if name in NAMES]
+    return columns.names, _parquet_records(path, file, wanted)
 
 
-def _check_unpacked(metadata: Any, path: Path) -> None:
-    """Refuse a Parquet file that says that it unpacks to more than a table may have."""
-    size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-    if size > MOST_BYTES or metadata.num_rows > MOST_ROWS:
-        raise UserError(
-            f"unpacks to {metadata.num_rows:,} rows, {size:,} B: more than {MOST_ROWS:,} rows or"
-            f" {format_bytes(MOST_BYTES)}",
-            place=faults.name(path),
-            fix="compare parts of it, such as a benchmark at a time",
-        )
+def _parquet_records(path: Path, file: Any, names: Sequence[str]) -> Records:
+    import pyarrow as pa
+
+    row = 0
+    try:
+        for batch in file.iter_batches(batch_size=10_000, columns=names):
+            batch.validate(full=True)
+            for cells in zip(*map(_python, batch.columns), strict=True):
+                row += 1
+                yield f", row {row}", dict(zip(batch.schema.names, cells, strict=True))
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise _damaged(path, error) from error
+
+
+def _python(column: Any) -> list[Any]:
+    """Return the cells of a column of Parquet; equal texts of a dictionary are one object."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    if not pa.types.is_dictionary(column.type):
+        return list(column.to_pylist())
+    names = column.dictionary.to_pylist()
+    return [None if i is None else names[i] for i in column.indices.to_pylist()]
+
+
+def _damaged(path: Path, error: Exception) -> UserError:
+    cause = f"is a damaged or truncated Parquet file: {_one_line(error)}"
+    return _fault(path, cause, "copy or write it again")
 
 
 # --- JSON Lines ---
 
 
-def _json_lines(path: Path, arm: str) -> Source:
-    import pyarrow as pa
-    import pyarrow.json as arrow_json
-
-    first = _scan(path)
-    names = list(dict.fromkeys(name for record in first for name in record))
-    _, ignored = _known(names, path)
-    known = {name: ALSO_CALLED.get(name, name) for name in (*COLUMNS, *ALSO_CALLED)}
-    examples = {n: [r[n] for r in first if r.get(n) is not None] for n in known}
-    nested = any(isinstance(example, dict) for example in examples["case"][:1])
-    schema = [
-        (name, _arrow_type(name, examples[name])) for name in known if name != "case" or not nested
-    ]
-
-    def place(row: int) -> str:
-        return faults.json_place(path, row)
-
-    try:
-        table = arrow_json.read_json(
-            path,
-            parse_options=arrow_json.ParseOptions(
-                explicit_schema=pa.schema(schema),
-                unexpected_field_behavior="infer" if nested else "ignore",
-            ),
-        )
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise faults.of_json(path, known, str(error)) from error
-    # A column may begin below the lines that were looked at.
-    filled = [n for n in table.column_names if table.column(n).null_count < table.num_rows]
-    known, _ = _known([n for n in known if n in filled or n in names], path)
-    return _source(path, arm, known, ignored, table, place)
+def _json(path: Path) -> tuple[list[str], Records]:
+    first = islice(_json_records(path), LOOKED_AT)
+    return list(dict.fromkeys(name for _, record in first for name in record)), _json_records(path)
 
 
-def _arrow_type(name: str, examples: Sequence[Any]) -> Any:
-    """Return the type of a column, of which these are the first cells."""
-    import pyarrow as pa
-
-    kinds = set(map(type, examples))
-    if name == "value" or (name == "time" and kinds and kinds <= {int, float}):
-        return pa.float64()
-    if name in _NAMES or not kinds or not kinds <= {int, float}:
-        return pa.string()
-    return pa.int64() if kinds == {int} else pa.float64()
-
-
-def _scan(path: Path) -> list[dict[str, Any]]:
-    """Return the first records; raises UserError at a line that is not a JSON object."""
-    found: list[dict[str, Any]] = []
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
+def _json_records(path: Path) -> Records:
+    """Yield the objects; raises UserError at a line without one, and for a second kind of cell."""
+    kinds: dict[str, tuple[str, int]] = {}
+    row = 0
+    for count, line in enumerate(_lines(path), 1):
+        if not line.strip():
+            continue
+        row += 1
+        where = f", row {row} (line {count})"
+        try:
+            record = json.loads(line, object_pairs_hook=_once)
+        except (ValueError, RecursionError) as error:
+            fix = "write one whole object on each line"
+            raise _fault(path, f"is not JSON: {_one_line(error)}", fix, where) from error
+        if not isinstance(record, dict):
+            cause = f"holds {kind_of(record)}, not an object"
+            raise _fault(path, cause, 'write {"arm": ..., ...}', where)
+        for name, cell in record.items():
+            if NAMES.get(name, "value") == "value" or cell is None:
                 continue
-            found.append(faults.record(path, line, number, len(found) + 1))
-            if len(found) == SCANNED_LINES:
-                break
+            kind, before = kinds.setdefault(NAMES[name], (kind_of(cell), row))
+            if kind_of(cell) != kind:
+                cause = f"{shown(cell)} is {kind_of(cell)}, but row {before} has {kind}"
+                fix = "write the column in one way in all rows"
+                raise _fault(path, cause, fix, f"{where}, column {NAMES[name]}")
+        yield where, record
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; raises ValueError if a key stands in it twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {shown(twice)} occurs twice")
     return found

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from math import inf
+from statistics import median
 
-from paribus.tables.groups import least, number
-from paribus.tables.table import Labels, Table
-
-if TYPE_CHECKING:
-    from paribus.tables.groups import Ints
+from paribus.tables.table import Row, Table
 
 LEAST_PAIRED = 0.5
 """Share of all launches that must stand beside one of every other arm to count as paired.
@@ -19,87 +16,78 @@ LEAST_PAIRED = 0.5
 A coin for each launch would pair two thirds, ABAB and ABBA all; all A, then all B pair none.
 """
 
+Launch = tuple[str, str, str | float | None]
+"""Benchmark, arm, and what tells its launches apart."""
 
-def columns(table: Table, *names: str) -> list[tuple[Any, int]]:
-    """Return codes and their bound for those of the columns that the table has."""
-    found: list[Labels | None] = [getattr(table, name) for name in names]
-    return [(column.codes, len(column.names)) for column in found if column is not None]
-
-
-def launch_identity(table: Table) -> list[tuple[Any, int]]:
-    """Return what tells the launches of an arm apart in a table without blocks, if anything."""
-    import numpy as np
-
-    if table.launch is not None or table.times is None:
-        return columns(table, "launch")
-    unique, codes = np.unique(table.times, return_inverse=True)
-    return [(codes.ravel(), len(unique))]
+Placed = Sequence[tuple[Row, int]]
+"""Rows, and where the block of each is in the order of blocks, from 0."""
 
 
-def ordered_blocks(table: Table, blocks: Labels) -> Labels:
-    """Return the blocks numbered by their first time, or else by their names, 9 before 10."""
-    import numpy as np
+def launch_of(row: Row) -> Launch:
+    """Return the launch of a row in a table without blocks: its name, or else its time."""
+    return row.benchmark, row.arm, row.launch or row.time
 
-    groups, first = number([(blocks.codes, len(blocks.names))])
-    names = [blocks.names[code] for code in blocks.codes[first].tolist()]
-    parts = [re.split(r"([0-9]+)", name) for name in names]
-    keys: list[Any] = [[int(p) if i % 2 else p for i, p in enumerate(key)] for key in parts]
-    if table.times is not None:
-        starts = least(groups, len(first), table.times)
-        keys = list(zip(starts.tolist(), keys, strict=True))
-    order = sorted(range(len(names)), key=keys.__getitem__)
-    position = np.empty(len(names), dtype=np.int32)
-    position[order] = np.arange(len(names), dtype=np.int32)
-    return Labels(position[groups], tuple(names[i] for i in order))
+
+def ordered_blocks(table: Table) -> tuple[tuple[str, ...], Placed]:
+    """Return the blocks in order of their first time, or else of their names, 9 before 10."""
+    starts: dict[str, float] = {}
+    for row in table.rows:
+        starts[row.block] = min(starts.get(row.block, inf), 0.0 if row.time is None else row.time)
+    names = tuple(sorted(starts, key=lambda name: (starts[name], _natural(name))))
+    position = {name: i for i, name in enumerate(names)}
+    return names, [(row, position[row.block]) for row in table.rows]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts names by the numbers in them; of any length, so not as int."""
+    parts = re.split(r"([0-9]+)", name)
+    digits = [part.lstrip("0") if i % 2 else part for i, part in enumerate(parts)]
+    return [(len(part) if i % 2 else 0, part) for i, part in enumerate(digits)]
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """The rows of launches that have neighbours, the blocks they make, and how many have none."""
+    """The rows of launches that have neighbours with their blocks, and how many have none.
 
-    table: Table
-    blocks: Labels
+    `gap_s` is the usual time from launch to launch inside a block, in seconds.
+    """
+
+    blocks: tuple[str, ...]
+    placed: Placed
     unpaired: int
     gap_s: float
 
 
-def pair_neighbours(table: Table, arms: int) -> Paired | None:
+def pair_neighbours(table: Table, arms: Sequence[str]) -> Paired | None:
     """Return the launches in blocks of neighbours in time, each arm once; None if most have none.
 
     In order of time, as many launches as there are arms make a block if they are of different
     arms; otherwise the earliest is passed over. That looks at times and arms only, never at
     values, so it cannot favour an arm.
     """
-    import numpy as np
-
-    if table.times is None:
-        return None
-    benchmark = (table.benchmark.codes, len(table.benchmark.names))
-    arm = (table.arm.codes, arms)
-    launches, first = number([benchmark, arm, *launch_identity(table)])
-    starts = least(launches, len(first), table.times)
-    of = table.benchmark.codes[first]
-    arm_of = table.arm.codes[first]
-    order = np.lexsort((arm_of, starts, of))
-    blocks = np.full(len(first), -1, dtype=np.int32)
-    most = 0
-    for code in np.unique(of).tolist():
-        mine = order[of[order] == code]
-        paired = _greedy(arm_of[mine].tolist(), arms)
-        if len(paired) * arms < LEAST_PAIRED * len(mine):
+    starts: dict[Launch, float] = {}
+    for row in table.rows:
+        launch = launch_of(row)
+        starts[launch] = min(starts.get(launch, inf), inf if row.time is None else row.time)
+    of_benchmark: dict[str, list[Launch]] = {}
+    for launch in sorted(starts, key=lambda one: (starts[one], arms.index(one[1]), str(one[2]))):
+        of_benchmark.setdefault(launch[0], []).append(launch)
+    block_of: dict[Launch, int] = {}
+    gaps = []
+    for mine in of_benchmark.values():
+        begins = _greedy([arm for _, arm, _ in mine], len(arms))
+        if len(begins) * len(arms) < LEAST_PAIRED * len(mine):
             return None
-        for number_of, begin in enumerate(paired):
-            blocks[mine[begin : begin + arms]] = number_of
-        most = max(most, len(paired))
-    kept = blocks >= 0
-    rows = np.flatnonzero(kept[launches])
-    labels = Labels(blocks[launches][rows], tuple(str(i + 1) for i in range(most)))
-    gaps = _gaps(of[kept].astype(np.int64) * most + blocks[kept], starts[kept], arms)
-    unpaired = len(first) - int(kept.sum())
-    return Paired(_only(table, rows), labels, unpaired, float(np.median(gaps)))
+        for number, begin in enumerate(begins):
+            block = mine[begin : begin + len(arms)]
+            block_of |= dict.fromkeys(block, number)
+            gaps.append((starts[block[-1]] - starts[block[0]]) / max(1, len(arms) - 1))
+    placed = [(row, block_of[i]) for row in table.rows if (i := launch_of(row)) in block_of]
+    names = tuple(str(i + 1) for i in range(max(block_of.values()) + 1))
+    return Paired(names, placed, len(starts) - len(block_of), median(gaps))
 
 
-def _greedy(arms: Sequence[int], count: int) -> list[int]:
+def _greedy(arms: Sequence[str], count: int) -> list[int]:
     """Return where each block begins: `count` launches in a row, of as many arms."""
     begins, at = [], 0
     while at + count <= len(arms):
@@ -109,31 +97,3 @@ def _greedy(arms: Sequence[int], count: int) -> list[int]:
         else:
             at += 1
     return begins
-
-
-def _gaps(block: Ints, starts: Any, arms: int) -> Any:
-    """Return the mean time from launch to launch inside each block, in seconds."""
-    import numpy as np
-
-    order = np.lexsort((starts, block))
-    inside = starts[order].reshape(-1, arms)
-    return (inside[:, -1] - inside[:, 0]) / max(1, arms - 1)
-
-
-def _only(table: Table, rows: Ints) -> Table:
-    """Return a table of some rows; their launches are in blocks now, so they need no name."""
-
-    columns = {field.name: getattr(table, field.name) for field in fields(table)}
-    kept: dict[str, Any] = {
-        name: Labels(column.codes[rows], column.names)
-        for name, column in columns.items()
-        if isinstance(column, Labels)
-    }
-    kept |= {
-        "values": table.values[rows],
-        "launch": None,
-        "place": lambda r: table.place(int(rows[r])),
-    }
-    if table.times is not None:
-        kept["times"] = table.times[rows]
-    return replace(table, **kept)
