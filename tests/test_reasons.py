@@ -99,6 +99,7 @@ ALLOWED = {
     ("compare/recognise.py", "text[before:at].rsplit('\\n', len(above) + 1)"),
     ("compare/recognise.py", "text[begin:end]"),
     # Keys of facts and parameters, names of tools, cases and factors.
+    ("study/load.py", "'name' in place.table"),
     ("compare/beside.py", "one.casefold().replace('_', ' ')"),
     ("audit/audit.py", "key.startswith(OF_RANKS)"),
     ("audit/gate.py", "name.rpartition('_')"),
