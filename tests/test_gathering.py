@@ -339,7 +339,8 @@ def test_containers_that_stand_for_hosts_are_all_asked(tmp_path: Path) -> None:
         'question = "?"\nfactor = "network"\n[arms.host]\ntransport = "tcp"\n'
         f'mpi = "{Path(mpi.mpicxx).parent.parent}"\n'
         f'[arms.bridged]\ntransport = "tcp"\nmpi = "{Path(mpi.mpicxx).parent.parent}"\n'
-        'container = { engine = "namespace" }\n[[benchmarks]]\nname = "latency"\n'
+        'container = { engine = "namespace" }\nranks_per_host = 1\n'
+        '[[benchmarks]]\nname = "latency"\n'
     )
     study = load_study(path)
     try:

@@ -147,7 +147,7 @@ def test_hydra_gets_ranks_per_host_and_an_agent_without_ssh_options() -> None:
         assert here[here.index("-ppn") + 1] == "2"
         apart = built(mpi, HOSTS).argv
         assert apart[apart.index("-ppn") + 1] == "1"
-        assert apart[apart.index("-hosts") + 1] == "c1:1,c2:1"
+        assert apart[apart.index("-hosts") + 1] == "c1,c2"
         assert apart[apart.index("-launcher") + 1] == "rsh"
         assert apart[apart.index("-launcher-exec") + 1] == "/s/agent"
         uneven = built(mpi, Placement((Slot("c1"), Slot("c2"), Slot("c2"), Slot("c2")))).argv

@@ -40,7 +40,7 @@ blocks = 8
 BRIDGED = TRANSPORT.replace('factor = "transport"', 'factor = "network"').replace(
     '[arms.shm]\ntransport = "shm"\n[arms.tcp]\ntransport = "tcp"',
     '[arms.host]\ntransport = "tcp"\n[arms.bridged]\ntransport = "tcp"\n'
-    'container = { engine = "namespace" }',
+    'container = { engine = "namespace" }\nranks_per_host = 1',
 )
 
 

@@ -199,7 +199,7 @@ def test_ranks_yield_alike_in_containers_and_out(tmp_path: Path, ranks: int) -> 
     path = tmp_path / "study.toml"
     path.write_text(
         'question = "?"\nfactor = "container"\n[arms.a]\n[arms.b]\n'
-        'container = { engine = "namespace" }\n'
+        'container = { engine = "namespace" }\nranks_per_host = 1\n'
         f'[[benchmarks]]\nname = "allreduce"\nranks = {ranks}\n[plan]\nbind = "none"\n'
     )
     study = load_study(path)

@@ -274,15 +274,16 @@ class Container:
 class Arm:
     """The platform at one level of the factor: a stack of layers around the program.
 
-    `ranks_per_host` counts where containers stand for hosts; else one host has all ranks. What
-    `observe` prints is the level that `before` switched to; with `level` it must be this one.
+    `ranks_per_host` counts where containers stand for hosts, 0 for all; else one host has all
+    ranks. What `observe` prints is the level that `before` switched to; with `level` it must be
+    this one.
     """
 
     name: str
     mpi: str | None = None
     transport: Transport = "auto"
     container: Container | None = None
-    ranks_per_host: int = 1
+    ranks_per_host: int = 0
     env: Mapping[str, str] = field(default_factory=dict)
     before: tuple[tuple[str, ...], ...] = ()
     after: tuple[tuple[str, ...], ...] = ()

@@ -333,11 +333,15 @@ def test_containers_from_an_image(folder: Path, program: tuple[Mpi, str]) -> Non
 
 
 @pytest.mark.parametrize("mpi", each_mpi())
-def test_two_ranks_share_a_container_where_an_arm_says_so(mpi: Installed, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("per_host", "hosts"), [(2, ["c1", "c1", "c2", "c2"]), (0, ["c1"] * 4)])
+def test_ranks_share_a_container(
+    mpi: Installed, per_host: int, hosts: list[str], tmp_path: Path
+) -> None:
+    """All of them by default, as containers on one machine are used; else as many as asked for."""
     container = Container("namespace")
     if forbidden := containers.check(container, capture):
         pytest.skip(forbidden)
-    arm = Arm("a", container=container, ranks_per_host=2)
+    arm = Arm("a", container=container, ranks_per_host=per_host)
     benchmark = BENCHMARKS["allreduce"]
     small = {"bytes": [8], "samples": 3, "iterations": 1}
     parameters = {k: p.default for k, p in benchmark.parameters.items()} | small
@@ -356,4 +360,4 @@ def test_two_ranks_share_a_container_where_an_arm_says_so(mpi: Installed, tmp_pa
         )
     assert done.exit_code == 0, (tmp_path / "err").read_text()
     parsed = benchmark.parse((tmp_path / "out").read_text(), Request(parameters, 4))
-    assert parsed.facts["rank.hosts"] == ["c1", "c1", "c2", "c2"]
+    assert parsed.facts["rank.hosts"] == hosts

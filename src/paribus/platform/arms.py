@@ -177,8 +177,8 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
     if arm.container:
         for key in ("engine", "network", "each"):
             facts[f"container.{key}"] = getattr(arm.container, key)
-    if arm.ranks_per_host > 1:
-        facts["container.ranks"] = str(arm.ranks_per_host)
+        if arm.container.each == "host":
+            facts["container.ranks"] = str(arm.ranks_per_host or "all")
     for name, value in arm.env.items():
         values = list(dict.fromkeys(one.env[name] for one in arms if name in one.env))
         number = f"(not shown, value {values.index(value) + 1})"

@@ -154,7 +154,7 @@ def _arm(top: Place, name: str, table: Any) -> Arm:
         mpi=place.read("mpi", fields.text, None),
         transport=place.read("transport", fields.one_of("auto", "shm", "tcp"), "auto"),
         container=container,
-        ranks_per_host=place.read("ranks_per_host", fields.whole(1, 1_000_000), 1),
+        ranks_per_host=place.read("ranks_per_host", fields.whole(1, 1_000_000), 0),
         env=env,
         before=place.read("before", fields.commands, ()),
         after=place.read("after", fields.commands, ()),

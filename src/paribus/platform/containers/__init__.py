@@ -34,7 +34,8 @@ ENGINES: Mapping[str, Engine] = {"namespace": namespace, "podman": podman}
 def placement(
     container: Container, slots: Sequence[Slot], *, per_host: int, scratch: str
 ) -> Placement:
-    """Return `slots` with their nodes: `per_host` ranks in each container, or all on this machine.
+    """Return `slots` with their nodes: `per_host` ranks in each container (0: all in one), or all
+    on this machine.
 
     Raises ValueError, with the fix, for a container that cannot be (see `refusal`).
     """
@@ -44,7 +45,7 @@ def placement(
         return Placement(tuple(slots))
     names = host_names(hosts)
     return Placement(
-        tuple(Slot(names[i // per_host], slot.cores) for i, slot in enumerate(slots)),
+        tuple(Slot(names[i // (per_host or len(slots))], s.cores) for i, s in enumerate(slots)),
         agent=ENGINES[container.engine].agent(scratch),
         network=NETWORK,
     )
@@ -52,7 +53,9 @@ def placement(
 
 def hosts_for(container: Container | None, ranks: int, per_host: int) -> int:
     """Return how many hosts `ranks` ranks see: containers that stand for hosts, or this machine."""
-    return 1 if container is None or container.each == "rank" else -(-ranks // per_host)
+    if container is None or container.each == "rank" or not per_host:
+        return 1
+    return -(-ranks // per_host)
 
 
 def wrap_program(command: Command, container: Container, *, scratch: str) -> Command:

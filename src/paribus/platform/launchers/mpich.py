@@ -55,9 +55,12 @@ def hydra(
     """Return the command of a hydra mpiexec; `variables` name the interface that ranks use."""
     argv = [mpi.mpirun, "-n", str(ranks), "-bind-to", "none"]
     if placement.hosts:
-        argv += ["-hosts", hosts_option(placement.hosts)]
         if len(counts := {count for _, count in placement.hosts}) == 1:
-            argv += ["-ppn", str(counts.pop())]
+            # Not c1:2: Intel MPI takes that for the name where there is one host alone.
+            names = ",".join(name for name, _ in placement.hosts)
+            argv += ["-hosts", names, "-ppn", str(counts.pop())]
+        else:
+            argv += ["-hosts", hosts_option(placement.hosts)]
     else:
         # Without it, Intel MPI takes each rank for a host of its own and refuses shared memory.
         argv += ["-ppn", str(ranks)]
