@@ -56,8 +56,8 @@ def test_cases_that_one_arm_lacks_are_left_out_by_name(tmp_path: Path) -> None:
     assert "osu_latency, b: run3.log lacks 3 of 8 cases (32 B, 64 B, 128 B)" in text_of(
         found, "truncated logs"
     )
-    assert found.headlines[0].comparison is not None
-    assert found.headlines[0].comparison.blocks == 11
+    assert found.headlines[0].arm_value is not None
+    assert found.headlines[0].arm_value.launches == 11
     for i in (1, 2, 4, 5):
         (b / f"run{i}.log").write_text(osu(1.1, sizes=5))
     assert text_of(judged(a, b), "truncated logs").endswith(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,18 +11,17 @@ from paribus import __version__
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare import provenance
 from paribus.compare.gridded import GriddedEvidence
+from paribus.compare.unpaired import unpaired
 from paribus.errors import UserError
 from paribus.judge.conclude import judgement_of
 from paribus.judge.withhold import Because, withhold
-from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread, Verdict, Word
+from paribus.judgement import Finding, Judgement, Notice
 from paribus.model import NO_FACTOR, Arm, Direction, Metric, Selection, Settings, Study
 from paribus.plan import Plan
 from paribus.reasons import NoticeName, Reason
 from paribus.stats.looks import Looks
-from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.reliability import reliability
-from paribus.stats.summary import geometric_mean, spread
-from paribus.tables.launches import Arrangement, Cell, Group, arrange
+from paribus.tables.launches import Arrangement, Group, arrange
 from paribus.tables.table import Table, shown
 from paribus.words.lists import listed
 
@@ -50,15 +50,18 @@ def judge_table(
     directory: str = "",
     tools: Mapping[str, str] | None = None,
     of: provenance.Source = "table",
+    share: float = 1.0,
 ) -> Judgement:
     """Return the judgement of `table`, in the same form as that of a study.
 
     `of` is what the user gave that the table is of; `tools` names the benchmark of Paribus that a
-    label of the table stands for, where it differs.
+    label of the table stands for, where it differs. `share` is that of the error which one
+    interval may take where logs have two, of pairs and of launches.
 
     With blocks, or launches that alternate in time, the arms are paired and one look is taken;
-    otherwise the ratios stand without an interval and every verdict is withheld. Raises
-    UserError for what the table does not say and a comparison needs.
+    otherwise logs of many launches are judged unpaired (compare/unpaired.py), all other ratios
+    stand without an interval, and their verdicts are withheld. Raises UserError for what the table
+    does not say and a comparison needs.
     """
     tools = tools or {}
     metrics = _metrics(table, answers, tools)
@@ -71,11 +74,12 @@ def judge_table(
             fix="if rows are samples of one launch, give a launch's rows one block and number"
             " them in a column `sample`",
         )
+    error = _error(found) * share
     if max(len(group.names) for group in found.groups) > 1:
-        judgement = _with_times(_paired(found, study, metrics, directory), table)
+        judgement = _with_times(_paired(found, study, metrics, directory, error), table)
     else:
-        judgement = _apart(found, study, metrics, directory)
-    told = provenance.notices(table, found, _error(found), of)
+        judgement = unpaired(found, study, metrics, directory, error if of == "logs" else None)
+    told = provenance.notices(table, found, error, of)
     judgement = replace(
         judgement,
         tallies=(),  # how many launches failed, a table does not tell
@@ -88,7 +92,8 @@ def judge_table(
 
     def why(f: Finding) -> Because | None:
         if code:
-            return code, {}
+            judged = f.comparison is not None and math.isfinite(f.comparison.high)
+            return None if judged and found.kind in ("apart", "unordered") else (code, {})
         return lacking.get((f.benchmark, f.arm)) or lacking.get((f.benchmark, f.reference))
 
     return withhold(judgement, why)
@@ -184,13 +189,16 @@ def _error(found: Arrangement) -> float:
 
 
 def _paired(
-    found: Arrangement, study: Study, metrics: Mapping[str, tuple[Metric, ...]], directory: str
+    found: Arrangement,
+    study: Study,
+    metrics: Mapping[str, tuple[Metric, ...]],
+    directory: str,
+    error: float,
 ) -> Judgement:
     """Return the judgement of blocks: benchmarks with equally many share their one look."""
     groups: dict[int, list[Group]] = {}
     for group in found.groups:
         groups.setdefault(len(group.names), []).append(group)
-    error = _error(found)
     parts: list[Judgement] = []
     before = 0
     for blocks, mine in groups.items():
@@ -263,82 +271,3 @@ def _outlying(notice: Notice) -> Notice:
     if notice.name is not NoticeName.OUTLYING_LAUNCHES:
         return notice
     return replace(notice, figures={**notice.figures, "source": "table"})
-
-
-# --- not paired -----------------------------------------------------------------------------
-
-
-def _apart(
-    found: Arrangement, study: Study, metrics: Mapping[str, tuple[Metric, ...]], directory: str
-) -> Judgement:
-    """Return ratios of medians without an interval, for launches that nothing pairs."""
-    heads, cases = [], []
-    for group in found.groups:
-        merit, *_ = of = metrics[group.benchmark]
-        for arm in found.arms[1:]:
-            rows = [_unpaired(group, cell, found.arms[0], arm, of, study) for cell in group.figures]
-            cases += rows
-            heads.append(_headline([row for row in rows if row.metric.name == merit.name]))
-    return Judgement(
-        study=study,
-        plan_sha256="",
-        directory=directory,
-        sentence="",
-        complete=True,
-        headlines=tuple(heads),
-        cases=tuple(cases),
-        tallies=(),
-        points=(),
-        differences=(),
-        facts={},
-        equal_facts=0,
-        level=CONFIDENCE,
-    )
-
-
-def _unpaired(
-    group: Group, cell: Cell, reference: str, arm: str, metrics: Sequence[Metric], study: Study
-) -> Finding:
-    """Return the ratio of medians of one cell; `judge_table` says why there is no verdict."""
-    metric = next(m for m in metrics if m.name == cell[0])
-    theirs, mine = (spread([*group.figures[cell][name].values()]) for name in (reference, arm))
-    return Finding(
-        benchmark=group.benchmark,
-        arm=arm,
-        metric=metric,
-        case=cell[1],
-        margin=study.settings.margin or case_margin(metric, theirs.median),
-        comparison=_ratio(mine.median / theirs.median),
-        verdict=Verdict(Word.UNDECIDED, Reason.ORDER_UNKNOWN, final=True),
-        reference_value=theirs,
-        arm_value=mine,
-    )
-
-
-def _headline(rows: Sequence[Finding]) -> Finding:
-    """Return the geometric mean over the cases of a figure of merit."""
-    references = [row.reference_value for row in rows if row.reference_value]
-    arms = [row.arm_value for row in rows if row.arm_value]
-    ratio = geometric_mean([row.comparison.ratio for row in rows if row.comparison])
-    return replace(
-        rows[0],
-        case=None,
-        margin=headline_margin([row.margin for row in rows]),
-        comparison=_ratio(ratio),
-        reference_value=_mean_spread(references),
-        arm_value=_mean_spread(arms),
-    )
-
-
-def _mean_spread(spreads: Sequence[Spread]) -> Spread:
-    return Spread(
-        min(one.launches for one in spreads),
-        geometric_mean(one.median for one in spreads),
-        geometric_mean(one.low for one in spreads),
-        geometric_mean(one.high for one in spreads),
-    )
-
-
-def _ratio(ratio: float) -> Comparison:
-    """Return a ratio without an interval: no block, so nothing to make one of."""
-    return Comparison(blocks=0, ratio=ratio, low=0.0, high=float("inf"), level=CONFIDENCE)

@@ -37,7 +37,6 @@ def notices_of(logs: Logs) -> Iterable[Notice]:
     yield from _versions(logs)
     yield from _iterations(logs)
     yield from _guards(logs)
-    yield from _one_after_the_other(logs)
     yield from _two_tools(logs)
 
 
@@ -123,23 +122,26 @@ def _guards(logs: Logs) -> Iterable[Notice]:
                 yield Notice(NoticeName.CONTAMINATION, "warning", (kind.label,), figures)
 
 
-def _one_after_the_other(logs: Logs) -> Iterable[Notice]:
-    """Say of logs that are paired by name which arms were measured one after the other."""
-    reference, *others = logs.arms
-    alike: dict[tuple[str, str, str], list[str]] = {}
-    for kind in logs.kinds:
-        if kind.pairing != "name":
-            continue
+def not_in_turns(kinds: Sequence[Kind]) -> Iterable[Notice]:
+    """Yield what is known of when the arms of kinds were launched that do not alternate in time."""
+    alike: dict[tuple[str | None, str, str], list[str]] = {}
+    for kind in kinds:
         says, times = made(kind.logs)
-        if says is None:
-            continue
+        reference, *others = kind.counts
         for arm in others:
-            first, second = sorted((reference, arm), key=lambda name: min(times[name]))
-            if len(times[arm]) > 1 and max(times[first]) < min(times[second]):
-                alike.setdefault((says, first, second), []).append(kind.label)
+            first = second = ""
+            if says:
+                one, other = sorted((reference, arm), key=lambda name: min(times[name]))
+                if max(times[one]) < min(times[other]):
+                    first, second = one, other
+            labels = alike.setdefault((says, first, second), [])
+            labels += [kind.label] if kind.label not in labels else []
     for (dated_by, first, second), labels in alike.items():
-        figures = {"dated_by": dated_by, "first": first, "second": second}
-        yield Notice(NoticeName.ONE_ARM_AFTER_THE_OTHER, "warning", tuple(labels), figures)
+        figures = {"dated_by": dated_by}
+        if first:
+            figures |= {"first": first, "second": second}
+        name = NoticeName.ONE_ARM_AFTER_THE_OTHER if first else NoticeName.NOT_IN_TURNS
+        yield Notice(name, "warning", tuple(labels), figures)
 
 
 def _two_tools(logs: Logs) -> Iterable[Notice]:

@@ -8,23 +8,26 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from paribus.compare.comparable import other_work
-from paribus.compare.imported import Answers, judge_table, merged
-from paribus.compare.log_notices import NOT_PRINTED, apart_figures, notices_of, unread_figures
+from paribus.compare.imported import Answers, merged
+from paribus.compare.launches import alike, judged, way
+from paribus.compare.log_notices import (
+    NOT_PRINTED,
+    apart_figures,
+    not_in_turns,
+    notices_of,
+    unread_figures,
+)
 from paribus.compare.logs import Log
 from paribus.compare.pairing import (
     Kind,
     Logs,
-    Pairing,
-    made,
     several_in_a_file,
-    sources_of,
 )
 from paribus.errors import UserError
 from paribus.judge.withhold import Because, withhold
-from paribus.judgement import Judgement, Notice
+from paribus.judgement import Judgement, Notice, Word
 from paribus.model import Sample
-from paribus.reasons import DatedBy, NoticeName, Reason
-from paribus.tables.table import build
+from paribus.reasons import NoticeName, Reason
 from paribus.words import logs as words
 from paribus.words.notices_of_logs import nothing
 
@@ -62,14 +65,12 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
             + " (two tools differ by 14 % on the same latency, so they are not compared)" * several
             + "; `paribus list` names the known tools",
         )
-    tools = {kind.label: kind.tool for kind in logs.kinds}
     parts, designs = [], []
-    for (pairing, grounds), source in sources_of(logs).items():
-        part = judge_table(build([source]), answers, directory=directory, tools=tools, of="logs")
-        kinds = [k for k in logs.kinds if (k.pairing, k.grounds) == (pairing, grounds)]
-        designs.append(_read_from(kinds, apart=pairing == "time" and _apart(part)))
-        designs.append(part.design)
-        parts.append(_as_paired(part, pairing, kinds))
+    for kinds in alike(logs.kinds):
+        part = judged(kinds, logs.arms, answers, directory)
+        ordered = kinds[0].pairing in ("time", "order") and way(kinds[0]) == "none"
+        designs += [_read_from(kinds, apart=ordered), part.design]
+        parts.append(part)
     readings = {kind.label: kind.logs[0].reading for kind in logs.kinds}
     selections = tuple(
         replace(s, parameters=readings[s.label].parameters, ranks=readings[s.label].ranks or 0)
@@ -81,49 +82,26 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     reasons = _reasons(logs)
     unknown = [n for n in whole.notices if n.name is NoticeName.ORDER_UNKNOWN]
     others = [n for n in whole.notices if n not in unknown[:-1]]
-    notices = [*notices_of(logs), *_withholding(reasons), *others]
+    apart = [k for k in logs.kinds if _is_open(whole, k) and not k.in_turns]
+    notices = [
+        *notices_of(logs),
+        *not_in_turns(apart),
+        *_withholding(reasons),
+        *others,
+    ]
     notices.sort(key=lambda n: n.level != "warning")
     why = {label: because for of_name in reasons.values() for label, because in of_name.items()}
     whole = replace(whole, design=" ".join(designs), notices=tuple(notices))
     return withhold(whole, lambda f: why.get(f.benchmark))
 
 
-def _as_paired(part: Judgement, pairing: Pairing, kinds: Sequence[Kind]) -> Judgement:
-    """Return a part of the judgement as far as its way of pairing supports it."""
-    dated = [made(kind.logs)[0] for kind in kinds]
-    dated_by = dated[0] if pairing in ("name", "order") and all(dated) else None
-    notices = (
-        replace(n, figures={**n.figures, "dated_by": dated_by})
-        if n.name is NoticeName.ORDER_UNKNOWN
-        else n
-        for n in part.notices
+def _is_open(judgement: Judgement, kind: Kind) -> bool:
+    """Return whether some verdict on a kind is not withheld."""
+    return any(
+        head.verdict.word is not Word.WITHHELD
+        for head in judgement.headlines
+        if head.benchmark == kind.label
     )
-    codes = {head.benchmark: head.verdict.code for head in part.headlines}
-    why = {kind.label: _why_withheld(kind, codes[kind.label]) for kind in kinds}
-    return withhold(replace(part, notices=tuple(notices)), lambda f: why.get(f.benchmark))
-
-
-def _apart(part: Judgement) -> bool:
-    """Return whether the arms do not alternate in time."""
-    return any(head.verdict.code is Reason.NOT_ALTERNATING for head in part.headlines)
-
-
-def _why_withheld(kind: Kind, code: Reason) -> Because | None:
-    """Return why the way of pairing supports no verdict on a kind; `code` is what its table gave.
-
-    None if the table's word and reason stand.
-    """
-    says, _ = made(kind.logs)
-    apart = kind.pairing == "time" and code is Reason.NOT_ALTERNATING
-    if kind.pairing == "order" and says:
-        return Reason.PAIRED_BY_ORDER, {"dated_by": says}
-    if kind.pairing in ("order", "none") or (apart and not says):
-        return Reason.TIMES_UNKNOWN, {}
-    if not apart:
-        return None
-    even = len(set(Counter(log.arm for log in kind.logs).values())) == 1
-    zones_unknown = says is DatedBy.DATES_WITHOUT_ZONE
-    return Reason.NOT_ALTERNATING, {"as_many": even, "zones_unknown": zones_unknown}
 
 
 def _read_from(kinds: Sequence[Kind], *, apart: bool) -> str:

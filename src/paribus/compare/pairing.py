@@ -1,4 +1,4 @@
-"""Which logs of two arms belong together: by dates, times of files, names, or their order.
+"""Which logs of two arms belong together: by dates, times of files, or as the user says.
 
 What comes out are tables, so that the analysis is that of `paribus compare` on numbers.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from statistics import median
@@ -18,6 +18,7 @@ from paribus.compare.comparable import Apart, Skipped, comparable
 from paribus.compare.logs import Log, Unread, natural
 from paribus.reasons import DatedBy, Untimed
 from paribus.tables.cases import in_order
+from paribus.tables.order import LEAST_PAIRED, neighbours
 from paribus.tables.table import Row, Source
 from paribus.words import logs as words
 
@@ -66,6 +67,17 @@ class Kind:
     grounds: Grounds
 
     @property
+    def counts(self) -> dict[str, int]:
+        """Return how many logs each arm has."""
+        return dict(Counter(log.arm for log in self.logs))
+
+    @property
+    def in_turns(self) -> bool:
+        """Return whether dates, or times of files, show that the arms alternate in time."""
+        says, times = made(self.logs)
+        return says is not None and alternate(times)
+
+    @property
     def why(self) -> str:
         """Return how and why the logs are paired, or why not, for a sentence."""
         return words.pairing(self.pairing, **asdict(self.grounds))
@@ -108,8 +120,6 @@ def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pa
     if max(counts.values()) == 1:
         return "one", Grounds()
     named = _share_named(logs, _own_names(logs, arms), arms) >= LEAST_NAMED
-    # Outputs in one file have no names of their own: the third of each need not belong together.
-    named &= asked == "name" or not several_in_a_file(logs)
     even = len(set(counts.values())) == 1
     (undated, hours), copied = _no_dates(logs), _no_file_times(logs, arms)
     if asked == "time":
@@ -126,8 +136,7 @@ def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pa
     lack = undated if any(log.dated for log in logs) else None
     if not copied:
         return "time", Grounds(asked, by="files", undated=lack, hours=hours)
-    said = Grounds(asked, undated=lack, hours=hours, copied=copied)
-    return ("name" if named else "order" if even else "none"), said
+    return "none", Grounds(asked, undated=lack, hours=hours, copied=copied)
 
 
 def made(logs: Sequence[Log]) -> tuple[DatedBy | None, dict[str, list[float]]]:
@@ -143,6 +152,13 @@ def made(logs: Sequence[Log]) -> tuple[DatedBy | None, dict[str, list[float]]]:
     for log, at in zip(logs, times, strict=True):
         of_arm.setdefault(log.arm, []).append(at)
     return says, of_arm
+
+
+def alternate(times: Mapping[str, Sequence[float]]) -> bool:
+    """Return whether arms alternate in these times, as `pair_neighbours` wants it."""
+    placed = [(at, i) for i, several in enumerate(times.values()) for at in several]
+    begins = neighbours([str(arm) for _, arm in sorted(placed)], len(times))
+    return len(begins) * len(times) >= LEAST_PAIRED * len(placed)
 
 
 def _no_dates(logs: Sequence[Log]) -> tuple[Untimed | None, float]:
@@ -224,22 +240,15 @@ def _share_named(logs: Sequence[Log], names: Sequence[Name], arms: Sequence[str]
 # --- tables ----------------------------------------------------------------------------------
 
 
-def sources_of(logs: Logs) -> dict[tuple[Pairing, Grounds], Source]:
-    """Return the figures of all kinds as tables, one for each way of pairing and its reason.
+def source_of(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> Source:
+    """Return the figures of kinds that are paired alike as a table, for each launch one row a case.
 
     A launch of several samples counts with their median.
     """
-    groups: dict[tuple[Pairing, Grounds], list[Kind]] = {}
-    for kind in logs.kinds:
-        groups.setdefault((kind.pairing, kind.grounds), []).append(kind)
-    return {how: _source(logs.arms, how[0], kinds) for how, kinds in groups.items()}
-
-
-def _source(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> Source:
     rows: list[Row] = []
     for kind in kinds:
         metrics = {metric.name: metric for metric in BENCHMARKS[kind.tool].metrics}
-        for log, block in zip(kind.logs, _blocks(kind, arms), strict=True):
+        for log, block in zip(kind.logs, _blocks(kind, pairing, arms), strict=True):
             placed: dict[str, Any] = {"block": block}
             if pairing in ("time", "none"):
                 placed = {"launch": f"{log.arm}: {log.name}"}
@@ -263,11 +272,11 @@ def _source(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> Sou
     return Source(" and ".join(arms) if len(arms) == 2 else ", ".join(arms), rows)
 
 
-def _blocks(kind: Kind, arms: Sequence[str]) -> list[str]:
+def _blocks(kind: Kind, pairing: Pairing, arms: Sequence[str]) -> list[str]:
     """Return the block of each log of a kind."""
-    if kind.pairing == "one":
+    if pairing == "one":
         return ["1"] * len(kind.logs)
-    if kind.pairing == "name":
+    if pairing == "name":
         named = list(zip(_own_names(kind.logs, arms), kind.logs, strict=True))
         first = {name: log.name for name, log in named if log.arm == arms[0]}
         return [first.get(name, log.name) for name, log in named]

@@ -40,7 +40,7 @@ def coarse(
         ratios = [math.log(theirs[b] / ours[b]) for b in blocks]
         values = [side[b] for side in (ours, theirs) for b in blocks]
         step = ties(ratios, finding.margin, values)
-        coarse = step.too_coarse and not _stands(finding, step.quantum)
+        coarse = step.too_coarse and not stands(finding, step.quantum)
         if metric == plan.metrics[label][0]:
             counts.setdefault((label, arm), []).append(coarse)
         if coarse:
@@ -52,7 +52,7 @@ def coarse(
     return found
 
 
-def _stands(finding: Finding, quantum: float) -> bool:
+def stands(finding: Finding, quantum: float) -> bool:
     """Return whether the word of a case holds even if every ratio is off by a whole quantum."""
     found = finding.comparison
     if found is None or math.isinf(quantum) or found.low <= 0 or math.isinf(found.high):

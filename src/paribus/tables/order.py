@@ -75,7 +75,7 @@ def pair_neighbours(table: Table, arms: Sequence[str]) -> Paired | None:
     block_of: dict[Launch, int] = {}
     gaps = []
     for mine in of_benchmark.values():
-        begins = _greedy([arm for _, arm, _ in mine], len(arms))
+        begins = neighbours([arm for _, arm, _ in mine], len(arms))
         if len(begins) * len(arms) < LEAST_PAIRED * len(mine):
             return None
         for number, begin in enumerate(begins):
@@ -87,7 +87,7 @@ def pair_neighbours(table: Table, arms: Sequence[str]) -> Paired | None:
     return Paired(names, placed, len(starts) - len(block_of), median(gaps))
 
 
-def _greedy(arms: Sequence[str], count: int) -> list[int]:
+def neighbours(arms: Sequence[str], count: int) -> list[int]:
     """Return where each block begins: `count` launches in a row, of as many arms."""
     begins, at = [], 0
     while at + count <= len(arms):

@@ -40,7 +40,6 @@ _IN_VAIN: Mapping[str, str] = {
     "order": "the arms have different numbers of logs to be paired in order",
 }
 
-_UNEVEN = "the arms have different numbers of logs"
 _BY = {"dates": ", by the dates in the logs", "files": ", by the times of their files"}
 
 
@@ -90,17 +89,35 @@ def pairing(
     Of arms that lie `apart` in time logs have no neighbours. The other arguments are those of
     `compare.pairing.Grounds`.
     """
-    paired = "in time" if apart else PAIRED.get(way, "")
+    paired = PAIRED.get(way, "")
+    if apart:
+        paired = "in time" if way == "time" else "by name"
     said = [_UNTIMED[code].format(hours=hours) for code in (undated, copied) if code]
     if granted:
         though = f", though {said[0]}" if said else ""
         return f"{paired}, as requested{though}"
     vain = [_IN_VAIN[asked]] if asked in _IN_VAIN else []
     if way == "none":
-        first = [_UNEVEN] if asked != "order" else []
-        return ", and ".join([*first, *vain, *said])
+        return ", and ".join([*vain, *said])
     why = ", and ".join([*vain, *said])
     return f"{paired}{_BY.get(by, '')}{f': {why}' if why else ''}"
+
+
+TWO_INTERVALS = (
+    "Unpaired launches decide where they can, pairs elsewhere, each with half of the error."
+)
+
+
+def unless(figures: Mapping[str, Any]) -> str:
+    """Return on what condition a word on arms that were not launched in turns is true.
+
+    `figures` are the reservation in those of the verdict: the first and the last time of the
+    launches, None if they are unknown, and the arms.
+    """
+    if figures["first"] is None:
+        of = " and those of ".join(figures["arms"])
+        return f"if nothing else changed between the launches of {of} (dates unknown)"
+    return f"if nothing else changed between {figures['first']} and {figures['last']}"
 
 
 def apart(label: str, counts: Mapping[str, int], example: str = "") -> str:

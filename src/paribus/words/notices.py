@@ -275,4 +275,5 @@ _FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
     ),
     NoticeName.ORDER_FIXED: lambda _: "Randomise the order in each block.",
     NoticeName.ONE_ARM_AFTER_THE_OTHER: lambda _: "Launch the arms in turns.",
+    NoticeName.NOT_IN_TURNS: lambda _: "Launch the arms in turns, and keep the times of the files.",
 }

@@ -120,6 +120,15 @@ def _one_after_the_other(labels: Labels, figures: Figures) -> str:
     )
 
 
+def _not_in_turns(labels: Labels, figures: Figures) -> str:
+    by = figures["dated_by"]
+    shown = f"by {logs.DATED_BY[DatedBy(by)]} the arms were not" if by else "no time shows the arms"
+    return (
+        f"{listed(labels, MOST_NAMED)}: {shown} launched in turns, so other changes between their"
+        " launches are part of the ratio."
+    )
+
+
 def _not_mixed(labels: Labels, figures: Figures) -> str:
     return (
         f"{listed(labels, MOST_NAMED)} give figures of the {figures['layer']} layer in"
@@ -146,6 +155,7 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.LAUNCHES_FAILED: _withheld,
     NoticeName.COPIES: _withheld,
     NoticeName.ONE_ARM_AFTER_THE_OTHER: _one_after_the_other,
+    NoticeName.NOT_IN_TURNS: _not_in_turns,
     NoticeName.CONTAMINATION: _contamination,
     NoticeName.TOOLS_NOT_MIXED: _not_mixed,
     NoticeName.NOT_PUBLISHED: lambda _, f: (

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from paribus.judgement import Finding, Word
 from paribus.model import Study
 from paribus.units import count, format_change, format_seconds
+from paribus.words import logs
 from paribus.words.lists import listed
 
 MOST_NAMED = 8
@@ -15,13 +16,15 @@ MOST_NAMED = 8
 
 def sentence(found: Sequence[Finding]) -> str:
     """Return the verdict of the whole study in one sentence: every benchmark, and by how much."""
-    groups: dict[tuple[str, Word], list[str]] = {}
+    groups: dict[tuple[str, Word, str], list[str]] = {}
     for finding in found:
-        labels = groups.setdefault((finding.arm, finding.verdict.word), [])
+        reserved = finding.verdict.figures.get("unless")
+        unless = f", {logs.unless(reserved)}" if reserved else ""
+        labels = groups.setdefault((finding.arm, finding.verdict.word, unless), [])
         labels.append(f"{finding.benchmark}{_by_how_much(finding)}")
     parts = [
-        _PHRASES[word].format(arm=arm, labels=listed(labels, MOST_NAMED, last=" and "))
-        for (arm, word), labels in groups.items()
+        _PHRASES[word].format(arm=arm, labels=listed(labels, MOST_NAMED, last=" and ")) + unless
+        for (arm, word, unless), labels in groups.items()
     ]
     return "; ".join(parts) + "." if parts else "Nothing was compared."
 

@@ -9,7 +9,7 @@ from typing import Any
 from paribus.reasons import DatedBy, Reason
 from paribus.units import count, percent
 from paribus.words.lists import and_others
-from paribus.words.logs import DATED_BY
+from paribus.words.logs import DATED_BY, unless
 
 Figures = Mapping[str, Any]
 
@@ -26,6 +26,8 @@ def sentence(code: Reason, figures: Figures, *, size_known: bool = True) -> str:
         said = _INTERVALS[code](figures, _span_of(figures) if size_known else "")
         if "needed" in figures:
             said += f"; a verdict takes about {count(figures['needed'], 'block')}"
+        if reserved := figures.get("unless"):
+            said += f"; {unless(reserved)}"
         return said if size_known else f"{said}; {SIZE_WITHHELD}"
     said = FIXED.get(code, "")
     return said or _MADE[code](figures)
@@ -152,6 +154,10 @@ FIXED: Mapping[Reason, str] = {
         "one launch for each arm: there is no interval, so a difference cannot be separated from"
         " noise"
     ),
+    Reason.NOT_ALTERNATING: (
+        "the arms do not alternate in time, so drift of the machine cannot be separated from a"
+        " difference between them; launch them in turns"
+    ),
     Reason.ORDER_UNKNOWN: (
         "the values are unpaired and their order is unknown, so drift of the machine cannot be"
         " separated from a difference; add a column block, or time"
@@ -200,21 +206,16 @@ def _missing(figures: Figures) -> str:
     )
 
 
-def _not_alternating(figures: Figures) -> str:
-    hints = [
-        (
-            "the arms do not alternate in time, so drift of the machine cannot be separated from a"
-            " difference between them; launch them in turns"
-        )
-    ]
-    if figures.get("as_many"):
-        hints.append(
-            "`--pair order` shows an interval that assumes independent random noise, without a"
-            " verdict"
-        )
-    if figures.get("zones_unknown"):
-        hints.append("if the dates are of two time zones, `--pair name` ignores them")
-    return "; ".join(hints)
+def _too_few(figures: Figures) -> str:
+    counts = [f"{count(n, 'launch')} of {arm}" for arm, n in figures["launches"].items()]
+    said = (
+        f"{' and '.join(counts)}: launches that are not known to alternate in time need"
+        f" {figures['fewest']} or more of each arm; add launches, or launch the arms in turns and"
+        " keep the times"
+    )
+    if figures["zones_unknown"]:
+        said += "; if the dates are of two time zones, `--pair name` ignores them"
+    return said
 
 
 def _by_order(figures: Figures) -> str:
@@ -279,7 +280,7 @@ _MADE: Mapping[Reason, Callable[[Figures], str]] = {
     ),
     Reason.TOO_COARSE: _coarse,
     Reason.LAUNCHES_MISSING: _missing,
-    Reason.NOT_ALTERNATING: _not_alternating,
+    Reason.TOO_FEW_LAUNCHES: _too_few,
     Reason.PAIRED_BY_ORDER: _by_order,
     Reason.LOGS_COPIED: _copied,
     Reason.LOGS_ALIKE: _alike,
