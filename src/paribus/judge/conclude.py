@@ -10,7 +10,7 @@ from paribus import __version__
 from paribus.audit.accepted import in_vain, read_accepted
 from paribus.audit.audit import Audit, audit_study, ranked, typical, unsteady
 from paribus.audit.nodes import changes, of_nodes
-from paribus.judge import notices, salvaged
+from paribus.judge import notices, salvaged, transport
 from paribus.judge.cases import cases
 from paribus.judge.coarse import coarse as coarse_of
 from paribus.judge.evidence import Evidence, LaunchEvidence, collect
@@ -46,6 +46,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
     facts = _facts(plan, attempts)
     said = audited(plan, store, facts)
     voided = [one for one in attempts if one.void]
+    carriers = transport.carriers(plan, facts)
     judgement = judgement_of(
         plan,
         evidence,
@@ -58,7 +59,9 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
         judgement,
         facts={arm: _merged(facts, of_nodes(store.gathered()).get(arm, {}), arm) for arm in arms},
         equal_facts=len(said.equal),
+        carriers=carriers,
         notices=(
+            *transport.differing(plan, carriers),
             *salvaged.notices(store.lost),
             *notices.voided(voided),
             *notices.clock_set(

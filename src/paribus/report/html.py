@@ -116,6 +116,8 @@ def _header(judgement: Judgement) -> Html:
         ("Compared with it", ", ".join(a.name for a in study.arms[1:]) or "nothing"),
         ("Measured", sentences.launches_text(judgement)),
     ]
+    if transport := sentences.transport_text(judgement):
+        facts.append(("Transport between ranks", transport))
     if judgement.started is not None:
         day = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(judgement.started))
         facts.append(("Started", day))

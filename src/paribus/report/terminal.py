@@ -47,6 +47,8 @@ def print_report(judgement: Judgement, console: Console) -> None:
     line(console, _what(judgement), style="dim")
     if judgement.design:
         line(console, judgement.design, style="dim")
+    if transport := sentences.transport_text(judgement):
+        line(console, f"Transport between ranks: {transport}.", style="dim")
     for notice in judgement.notices:
         if notice.level == "warning":
             said = f"{notice.text} {notice.fix}".strip()

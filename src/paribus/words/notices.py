@@ -7,7 +7,7 @@ from typing import Any
 
 from paribus.reasons import NoticeName
 from paribus.units import count, format_seconds, percent
-from paribus.words import launches, logs, notices_of_logs, notices_of_tables
+from paribus.words import launches, logs, notices_of_logs, notices_of_tables, transport
 from paribus.words.lists import listed, ranges
 
 Figures = Mapping[str, Any]
@@ -212,6 +212,7 @@ def _sessions_fix(figures: Figures) -> str:
 TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.TWO_STATES: _two_states,
     NoticeName.STATE_PROBE: _state_probe,
+    NoticeName.TRANSPORTS_DIFFER: transport.differ,
     NoticeName.BLOCKS_RERUN: _rerun,
     NoticeName.TIME_OUTS: _time_outs,
     NoticeName.DRIFT: _drift,
@@ -249,6 +250,7 @@ _FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
         "The probe is independent of the benchmark: check the cores, clock frequencies and"
         " neighbours of this arm."
     ),
+    NoticeName.TRANSPORTS_DIFFER: lambda _: transport.FIX,
     NoticeName.TIME_OUTS: lambda f: (
         "Give the benchmark a longer timeout." if f["size_withheld"] else ""
     ),
