@@ -9,14 +9,9 @@ from typing import Any
 
 import pytest
 
-from paribus import plan as plans
 from paribus.cli import outputs
-from paribus.judge.conclude import conclude
 from paribus.judgement import Judgement
-from paribus.model import Case, Outcome, Sample, State
-from paribus.plan import Plan
-from paribus.store import Store
-from paribus.study.load import load_study
+from studies import stored
 
 OWN = """
 from paribus.model import Benchmark, Case, Metric, Parsed, Program, Sample
@@ -34,16 +29,6 @@ BENCHMARK = Benchmark(
 BOXED = 'container = { engine = "namespace" }'
 
 
-def planned(folder: Path, bare: str, boxed: str, factor: str, layer: str, more: str = "") -> Plan:
-    (folder / "own.py").write_text(OWN.replace("LAYER", layer))
-    path = folder / "study.toml"
-    path.write_text(
-        f'question = "Which?"\nfactor = "{factor}"\n{more}\n[arms.bare]\n{bare}\n[arms.boxed]\n'
-        f'{boxed}\n[[benchmarks]]\nfile = "own.py"\n[plan]\nblocks = 8\nseed = 1\n'
-    )
-    return plans.freeze(load_study(path), plans.software())
-
-
 def judged(
     folder: Path,
     bare: str = "",
@@ -55,23 +40,13 @@ def judged(
     facts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Judgement:
     """Return the judgement of stored launches of an MPI program in two arms."""
-    plan = planned(folder, bare, boxed, factor, layer, more)
-    directory = folder / "x.study"
-    directory.mkdir()
-    plans.write_plan(plan, directory)
-    with Store(directory, write=True) as store:
-        store.bind_plan(plan.sha256)
-        for launch in plan.launches:
-            value = 1.0 + launch.block / 100 + 0.5 * (launch.arm == "boxed")
-            samples = (Sample("time", Case(), (value,)),)
-            known = dict((facts or {}).get(launch.arm, {}))
-            store.append(
-                launch,
-                Outcome(State.OK, 1e9 + launch.number, 0.1, 0, ("mpirun",), samples, known),
-            )
-        found = conclude(plan, store)
-    outputs.write_files(found, directory)
-    return found
+    (folder / "own.py").write_text(OWN.replace("LAYER", layer))
+    path = folder / "study.toml"
+    path.write_text(
+        f'question = "Which?"\nfactor = "{factor}"\n{more}\n[arms.bare]\n{bare}\n[arms.boxed]\n'
+        f'{boxed}\n[[benchmarks]]\nfile = "own.py"\n[plan]\nblocks = 8\nseed = 1\n'
+    )
+    return stored(path, folder / "x.study", lambda launch: (facts or {}).get(launch.arm, {}))
 
 
 def told(judgement: Judgement) -> list[str]:
@@ -114,7 +89,7 @@ def test_arms_of_one_transport_give_no_warning(tmp_path: Path, bare: str, boxed:
 
 @pytest.mark.parametrize("how", [{"factor": "transport"}, {"more": 'explains = ["mpi."]'}])
 def test_a_transport_that_is_the_factor_gives_no_warning(
-    tmp_path: Path, how: dict[str, str]
+    tmp_path: Path, how: dict[str, Any]
 ) -> None:
     assert not told(judged(tmp_path, **how))
 
@@ -125,7 +100,7 @@ def test_a_benchmark_without_messages_gives_no_warning(tmp_path: Path) -> None:
 
 def test_what_the_ranks_saw_decides(tmp_path: Path) -> None:
     """One that could not see it is described by its place; one asked for memory, by what it saw."""
-    seen = {
+    seen: dict[str, dict[str, Any]] = {
         "bare": {"mpi.transport_taken": "loopback"},
         "boxed": {"mpi.transport_taken": {"unknown": "unclear"}},
     }
