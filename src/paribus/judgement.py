@@ -142,7 +142,11 @@ class Carrier:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Launches of one benchmark in one arm, by what came of them (warm-up not counted)."""
+    """Launches of one benchmark in one arm, by what came of them.
+
+    The warm-up is not counted; `warm_up` are its launches, `warm_up_failed` those of them without
+    usable output.
+    """
 
     benchmark: str
     arm: str
@@ -151,6 +155,8 @@ class Tally:
     timed_out: int
     invalid: int
     first_error: str = ""
+    warm_up: int = 0
+    warm_up_failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

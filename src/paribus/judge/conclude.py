@@ -61,7 +61,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
         equal_facts=len(said.equal),
         carriers=carriers,
         notices=(
-            *transport.differing(plan, carriers),
+            *transport.differing(plan, carriers, facts),
             *salvaged.notices(store.lost),
             *notices.voided(voided),
             *notices.clock_set(
@@ -137,10 +137,23 @@ def judgement_of(
 
 def _heads(plan: Plan, evidence: Evidence, over: Mapping[str, bool]) -> tuple[Finding, ...]:
     return tuple(
-        finding
+        _with_error(finding, plan, evidence)
         for selection in plan.study.benchmarks
         for finding in headlines(plan, evidence, selection, over=over[selection.label])
     )
+
+
+def _with_error(finding: Finding, plan: Plan, evidence: Evidence) -> Finding:
+    """Return a finding without any complete block with the error of its first failed launch."""
+    if finding.verdict.code is not Reason.NO_COMPLETE_BLOCK:
+        return finding
+    arms = {plan.study.arms[0].name, finding.arm}
+    failed = [e for e in evidence.entries(finding.benchmark) if e.error and e.launch.arm in arms]
+    if not failed:
+        return finding
+    first = min(failed, key=lambda e: e.started)
+    figures = {"arm": first.launch.arm, "error": first.error}
+    return replace(finding, verdict=replace(finding.verdict, figures=figures))
 
 
 def _settled(finding: Finding) -> bool:

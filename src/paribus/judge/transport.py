@@ -58,10 +58,13 @@ def _carrier(label: str, arm: Arm, ranks: int, facts: Mapping[str, Sequence[Fact
     return Carrier(label, arm.name, ("one host",), "placement", hosts)
 
 
-def differing(plan: Plan, found: Iterable[Carrier]) -> list[Notice]:
+def differing(
+    plan: Plan, found: Iterable[Carrier], facts: Mapping[str, Mapping[str, Sequence[Facts]]]
+) -> list[Notice]:
     """Return a warning for each arm whose ranks cannot use the transport of the reference's.
 
-    None where the factor, or what the study explains, is the transport.
+    None where the factor, or what the study explains, is the transport, nor where an arm has no
+    good launch, which `facts` would be of.
     """
     if matches(ASKED, explained_by(plan.study)):
         return []
@@ -71,7 +74,11 @@ def differing(plan: Plan, found: Iterable[Carrier]) -> list[Notice]:
     reference, *others = (arm.name for arm in plan.study.arms)
     alike: dict[tuple[Carrier, Carrier], list[str]] = {}
     for label, by_arm in by_label.items():
-        for arm in others if plan.layers.get(label) not in WITHOUT_MESSAGES else ():
+        if plan.layers.get(label) in WITHOUT_MESSAGES:
+            continue
+        for arm in others:
+            if not all(facts.get(label, {}).get(name) for name in (reference, arm)):
+                continue
             pair = by_arm[reference], by_arm[arm]
             if not _kinds(pair[0]) & _kinds(pair[1]):
                 plain = tuple(Carrier("", one.arm, one.ways, one.source, one.hosts) for one in pair)

@@ -34,12 +34,17 @@ def launches_text(judgement: Judgement) -> str:
     if not lookup.measured(judgement):
         return "elsewhere"
     launches, bad = lookup.attempted(judgement.tallies)
+    took = f" in {format_seconds(judgement.wall_s)}" if judgement.wall_s else ""
+    warm_up = sum(t.warm_up for t in judgement.tallies)
+    cold = sum(t.warm_up_failed for t in judgement.tallies)
+    if cold and not launches:
+        return f"{count(warm_up, 'warm-up launch')}{took}, {cold} failed; none counted"
     said = count(launches, "launch")
     if judgement.study.settings.unit == "session":
         pairs = len({p.block for p in judgement.points if p.block != WARM_UP})
         said += f" in {counted_blocks(judgement, pairs)}"
-    took = f" in {format_seconds(judgement.wall_s)}" if judgement.wall_s else ""
-    return f"{said}{took}, {bad} failed"
+    also = f"; {count(cold, 'warm-up launch')} failed" if cold else ""
+    return f"{said}{took}, {bad} failed{also}"
 
 
 def transport_text(judgement: Judgement) -> str:
@@ -219,13 +224,17 @@ def ratios_by_case(judgement: Judgement, headline: Finding) -> str:
 
 
 def failure_text(tally: Tally) -> str:
-    """Return the failures of a tally by kind: "2 failed, 1 timed out", or "none"."""
+    """Return the failures of a tally: "2 failed, 1 timed out of 60", or "none"."""
     kinds = (
         (tally.failed, "failed"),
         (tally.timed_out, "timed out"),
         (tally.invalid, "invalid output"),
     )
-    return ", ".join(f"{n} {word}" for n, word in kinds if n) or "none"
+    said = [", ".join(f"{n} {word}" for n, word in kinds if n) + f" of {tally.counted}"]
+    said = said if lookup.failures(tally) else []
+    if tally.warm_up_failed:
+        said.append(f"{tally.warm_up_failed} of {count(tally.warm_up, 'warm-up launch')} failed")
+    return "; ".join(said) or "none"
 
 
 def ranking_sentence(ranked: Ranking) -> str:

@@ -41,18 +41,20 @@ FILES = (
 def print_report(judgement: Judgement, console: Console) -> None:
     """Print the report of `judgement` to `console`; 80 columns suffice, and pipes get plain text.
 
-    Order: what needs attention first (verdict, warnings), then the figures, then the rest.
+    Order: what needs attention first (verdict, warnings), then the figures, then the rest. Where
+    not one launch gave usable output: why, and what to do.
     """
     line(console, judgement.sentence, style="bold")
     line(console, _what(judgement), style="dim")
-    if judgement.design:
-        line(console, judgement.design, style="dim")
-    if transport := sentences.transport_text(judgement):
-        line(console, f"Transport between ranks: {transport}.", style="dim")
-    for notice in judgement.notices:
-        if notice.level == "warning":
-            said = f"{notice.text} {notice.fix}".strip()
-            line(console, said, style="yellow", hang=9, name=f"Warning, {notice.name}")
+    failed = lookup.nothing_came(judgement)
+    if not failed:
+        _print_design(judgement, console)
+    _print_warnings(judgement, console)
+    if failed:
+        _print_failures(judgement, console)
+        _print_notes(judgement, console)
+        _print_end(judgement, console)
+        return
     if unequal.unexplained(judgement):
         unequal.print_section(judgement, console)
     _print_verdicts(judgement, console)
@@ -65,6 +67,24 @@ def print_report(judgement: Judgement, console: Console) -> None:
     _print_failures(judgement, console)
     if not unequal.unexplained(judgement):
         unequal.print_section(judgement, console)
+    _print_end(judgement, console)
+
+
+def _print_design(judgement: Judgement, console: Console) -> None:
+    if judgement.design:
+        line(console, judgement.design, style="dim")
+    if transport := sentences.transport_text(judgement):
+        line(console, f"Transport between ranks: {transport}.", style="dim")
+
+
+def _print_warnings(judgement: Judgement, console: Console) -> None:
+    for notice in judgement.notices:
+        if notice.level == "warning":
+            said = f"{notice.text} {notice.fix}".strip()
+            line(console, said, style="yellow", hang=9, name=f"Warning, {notice.name}")
+
+
+def _print_end(judgement: Judgement, console: Console) -> None:
     steps = next_steps(judgement)
     if steps:
         heading(console, "What to do next")
@@ -268,13 +288,12 @@ def _print_notes(judgement: Judgement, console: Console) -> None:
 
 
 def _print_failures(judgement: Judgement, console: Console) -> None:
-    broken = [t for t in judgement.tallies if lookup.failures(t)]
+    broken = [t for t in judgement.tallies if lookup.failures(t) or t.warm_up_failed]
     if not broken:
         return
     heading(console, "Failures")
     for tally in broken:
-        kinds = sentences.failure_text(tally)
-        item(console, f"{tally.benchmark}, {tally.arm}: {kinds} of {tally.counted}")
+        item(console, f"{tally.benchmark}, {tally.arm}: {sentences.failure_text(tally)}")
         if tally.first_error:
             item(console, f"first: {tally.first_error}", style="dim")
 
