@@ -38,26 +38,41 @@ FILES = (
 )
 
 
-def print_report(judgement: Judgement, console: Console) -> None:
+def print_report(judgement: Judgement, console: Console, *, brief: bool = False) -> None:
     """Print the report of `judgement` to `console`; 80 columns suffice, and pipes get plain text.
 
     Order: what needs attention first (verdict, warnings), then the figures, then the rest. Where
-    not one launch gave usable output: why, and what to do.
+    not one launch gave usable output: why, and what to do. The verdict is also the last line,
+    because that is what a terminal shows. `brief`: the verdict, warnings and the table of verdicts.
     """
     line(console, judgement.sentence, style="bold")
-    line(console, _what(judgement), style="dim")
     failed = lookup.nothing_came(judgement)
-    if not failed:
-        _print_design(judgement, console)
-    _print_warnings(judgement, console)
+    if brief:
+        _print_warnings(judgement, console)
+        if not failed:
+            _print_verdicts(judgement, console)
+        return
+    line(console, _what(judgement), style="dim")
     if failed:
+        _print_warnings(judgement, console)
         _print_failures(judgement, console)
         _print_notes(judgement, console)
-        _print_end(judgement, console)
-        return
+    else:
+        _print_figures(judgement, console)
+    _print_end(judgement, console)
+    console.print()
+    line(console, judgement.sentence, style="bold")
+
+
+def _print_figures(judgement: Judgement, console: Console) -> None:
+    """Print all that good launches gave."""
+    _print_design(judgement, console)
+    _print_warnings(judgement, console)
     if unequal.unexplained(judgement):
         unequal.print_section(judgement, console)
     _print_verdicts(judgement, console)
+    if any(h.comparison for h in judgement.headlines):
+        line(console, sentences.ratio_note(judgement), style="dim")
     _print_layers(judgement, console)
     _print_rankings(judgement, console)
     _print_cases(judgement, console)
@@ -67,7 +82,6 @@ def print_report(judgement: Judgement, console: Console) -> None:
     _print_failures(judgement, console)
     if not unequal.unexplained(judgement):
         unequal.print_section(judgement, console)
-    _print_end(judgement, console)
 
 
 def _print_design(judgement: Judgement, console: Console) -> None:
@@ -111,8 +125,6 @@ def _print_verdicts(judgement: Judgement, console: Console) -> None:
         rows = [h for h in judgement.headlines if h.arm == arm.name]
         if rows:
             _print_table(judgement, rows, console)
-    if any(h.comparison for h in judgement.headlines):
-        line(console, sentences.ratio_note(judgement), style="dim")
 
 
 def _print_table(judgement: Judgement, rows: Sequence[Finding], console: Console) -> None:
@@ -282,7 +294,7 @@ def _print_notes(judgement: Judgement, console: Console) -> None:
     heading(console, "About the data")
     for note in notes[:MOST_NOTES]:
         said = note.text
-        line(console, said, indent=2, hang=2, name=note.name, most=2)
+        line(console, said, indent=2, hang=2, name=note.name)
     if len(notes) > MOST_NOTES:
         item(console, f"{len(notes) - MOST_NOTES} more in the HTML report", style="dim")
 
