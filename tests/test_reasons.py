@@ -113,6 +113,7 @@ ALLOWED = {
     ("compare/log_notices.py", "kind.tool.partition('_')"),
     ("compare/logged.py", "key.rpartition('.')"),
     ("judge/evidence.py", "key.removeprefix(PROBE)"),
+    ("judge/evidence.py", "one.rpartition(' ')"),
     ("judge/evidence.py", "key.startswith(PROBE)"),
     ("report/appendix.py", "s.decides.rstrip('s')"),
     ("report/export.py", "key.removesuffix('s')"),

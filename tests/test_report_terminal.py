@@ -27,9 +27,9 @@ from paribus.words.study import sentence
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def printed(judgement: Judgement, width: int = 80, **options: Any) -> str:
+def printed(judgement: Judgement, width: int = 80, *, brief: bool = False, **options: Any) -> str:
     file = io.StringIO()
-    print_report(judgement, Console(file=file, width=width, **options))
+    print_report(judgement, Console(file=file, width=width, **options), brief=brief)
     return file.getvalue()
 
 
@@ -230,13 +230,34 @@ def test_layers_and_endpoints_stand_below_what_decides() -> None:
     assert "    p99     31.4 us  41.2 us  1.312 [1.296, 1.328]  slower       10 %" in lines
 
 
-def test_notes_are_short_and_few_and_warnings_are_whole() -> None:
+def test_notes_are_few_and_whole_and_so_are_warnings() -> None:
     base = judgements.sessions()
     text = printed(base)
     notes = [n for n in base.notices if n.level == "note"]
     assert f"{len(notes) - MOST_NOTES} more in the HTML report" in text
-    assert text.count(" ...\n") == MOST_NOTES
+    joined = " ".join(text.split())
+    assert all(" ".join(n.text.split()) in joined for n in notes[:MOST_NOTES])
+    assert "..." not in joined
     assert "Add pairs of\n         sessions." in text
+
+
+@pytest.mark.parametrize("name", sorted(set(judgements.ALL) - {"hostile"}))
+def test_the_answer_is_the_first_line_and_the_last(name: str) -> None:
+    judgement = judgements.ALL[name]()
+    text = printed(judgement, 200).rstrip("\n").split("\n")
+    assert text[0] == text[-1] == judgement.sentence
+
+
+def test_a_brief_report_is_the_answer_warnings_and_the_table() -> None:
+    judgement = judgements.two_arms()
+    text = printed(judgement, brief=True)
+    paragraphs = text.strip().split("\n\n")
+    assert len(paragraphs) == 2
+    assert paragraphs[0].replace("\n", " ").startswith(judgement.sentence)
+    assert "Warning, two states" in paragraphs[0]
+    lines = paragraphs[1].splitlines()
+    assert len(lines) == 1 + 2 * len(judgement.headlines)
+    assert text.splitlines()[-2] in printed(judgement)
 
 
 def test_only_supported_orders_are_drawn() -> None:

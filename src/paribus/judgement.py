@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from paribus.model import Case, Facts, Launch, Metric, State, Study
 from paribus.reasons import NoticeName, Reason
-from paribus.words import launches, notices, verdicts
+from paribus.words import launches, notices, transport, verdicts
 
 
 class Word(StrEnum):
@@ -120,8 +120,33 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class Carrier:
+    """What carries the messages between the ranks of a benchmark in one arm.
+
+    `ways`: `memory`, `loopback`, `network`, `rdma` as the ranks saw it (source `ranks`); `memory`
+    or `tcp` where the study sets it (`study`); else by the `hosts` that the ranks are on
+    (`placement`): `one host` (memory can be shared) or `hosts` (it cannot).
+    """
+
+    benchmark: str
+    arm: str
+    ways: tuple[str, ...]
+    source: Literal["ranks", "study", "placement"]
+    hosts: int = 0
+
+    @property
+    def text(self) -> str:
+        """Return it for people, such as "between 2 hosts, network"."""
+        return transport.way(self.ways, self.source, self.hosts)
+
+
+@dataclass(frozen=True, slots=True)
 class Tally:
-    """Launches of one benchmark in one arm, by what came of them (warm-up not counted)."""
+    """Launches of one benchmark in one arm, by what came of them.
+
+    The warm-up is not counted; `warm_up` are its launches, `warm_up_failed` those of them without
+    usable output.
+    """
 
     benchmark: str
     arm: str
@@ -130,6 +155,8 @@ class Tally:
     timed_out: int
     invalid: int
     first_error: str = ""
+    warm_up: int = 0
+    warm_up_failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +259,8 @@ class Judgement:
     with more than two arms, `pairs`: each arm against each other, for the ranking. `cases` are
     corrected for their number: a word other than "undecided" is supported by the family.
     `design` says in one sentence how the figures came about and what that controls. `published`
-    are figures of others that the user laid beside his own.
+    are figures of others that the user laid beside his own. `carriers` are the transports between
+    ranks; none for numbers from elsewhere, of which they are not known.
     """
 
     study: Study
@@ -258,6 +286,7 @@ class Judgement:
     pairs: tuple[Finding, ...] = ()
     design: str = ""
     published: tuple[Published, ...] = ()
+    carriers: tuple[Carrier, ...] = ()
 
     @property
     def reference(self) -> str:

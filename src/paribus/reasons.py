@@ -71,6 +71,7 @@ class NoticeName(StrEnum):
     LAUNCHES_LOST = "launches lost"
     NOT_CHECKED = "not checked"
     RATIO_MOVED = "the ratio moved"
+    TRANSPORTS_DIFFER = "transports differ"
     # Tables.
     ORDER_UNKNOWN = "order unknown"
     ORDER_FIXED = "order fixed"

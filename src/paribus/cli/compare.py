@@ -65,7 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--margin", metavar="SHARE", help='practical equivalence, such as "2 %%"')
     add_beside(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, help="write the reports to DIR")
-    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    form.add_argument("--brief", action="store_true", help="print verdict, warnings and table only")
     parser.set_defaults(carry_out=compare)
 
 
@@ -96,7 +98,7 @@ def compare(arguments: argparse.Namespace) -> int:
             raise UserError(
                 f"cannot be written: {error.strerror}", place=str(out), fix="choose another --out"
             ) from error
-    return outputs.tell(judgement, as_json=arguments.json)
+    return outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
 
 
 def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) -> Judgement:

@@ -65,8 +65,11 @@ def write_files(judgement: Judgement, directory: Path) -> None:
     html.write_html(judgement, directory / "report.html")
 
 
-def tell(judgement: Judgement, *, as_json: bool) -> int:
-    """Print the judgement for people, or as JSON, and return the exit code that it deserves."""
+def tell(judgement: Judgement, *, as_json: bool, brief: bool = False) -> int:
+    """Print the judgement for people, or as JSON, and return the exit code that it deserves.
+
+    `brief` leaves the first sentence, the warnings and the table of verdicts.
+    """
     if as_json:
         from paribus.report import export
 
@@ -75,7 +78,7 @@ def tell(judgement: Judgement, *, as_json: bool) -> int:
         from paribus.report.printing import console_on
         from paribus.report.terminal import print_report
 
-        print_report(judgement, console_on(sys.stdout))
+        print_report(judgement, console_on(sys.stdout), brief=brief)
     return exit_code(judgement)
 
 

@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="report what is intact in a damaged directory, and list what is lost",
     )
-    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    form.add_argument("--brief", action="store_true", help="print verdict, warnings and table only")
     parser.set_defaults(carry_out=report)
 
 
@@ -57,4 +59,4 @@ def report(arguments: argparse.Namespace) -> int:
     formats = {name for name in ("svg", "png") if getattr(arguments, name)}
     if formats:
         write_figures(judgement, directory / "figures", formats)
-    return outputs.tell(judgement, as_json=arguments.json)
+    return outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)

@@ -65,7 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="measure although the arms differ in more than the factor (no verdict)",
     )
     add_beside(parser)
-    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    form.add_argument("--brief", action="store_true", help="print verdict, warnings and table only")
     parser.set_defaults(carry_out=run)
 
 
@@ -109,7 +111,9 @@ def run(arguments: argparse.Namespace) -> int:
         if plan.study.settings.monitor:
             with Store(directory) as store:
                 outputs.tell(
-                    outputs.conclude_and_write(plan, store, publications), as_json=arguments.json
+                    outputs.conclude_and_write(plan, store, publications),
+                    as_json=arguments.json,
+                    brief=arguments.brief,
                 )
         print(
             f"\nInterrupted. Every finished launch is stored. To continue:\n"
@@ -117,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         raise
-    return outputs.tell(judgement, as_json=arguments.json)
+    return outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
 
 
 def _check_kept(directory: Path) -> None:

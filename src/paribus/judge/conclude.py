@@ -10,7 +10,7 @@ from paribus import __version__
 from paribus.audit.accepted import in_vain, read_accepted
 from paribus.audit.audit import Audit, audit_study, ranked, typical, unsteady
 from paribus.audit.nodes import changes, of_nodes
-from paribus.judge import notices, salvaged
+from paribus.judge import notices, salvaged, transport
 from paribus.judge.cases import cases
 from paribus.judge.coarse import coarse as coarse_of
 from paribus.judge.evidence import Evidence, LaunchEvidence, collect
@@ -46,6 +46,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
     facts = _facts(plan, attempts)
     said = audited(plan, store, facts)
     voided = [one for one in attempts if one.void]
+    carriers = transport.carriers(plan, facts)
     judgement = judgement_of(
         plan,
         evidence,
@@ -58,7 +59,9 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
         judgement,
         facts={arm: _merged(facts, of_nodes(store.gathered()).get(arm, {}), arm) for arm in arms},
         equal_facts=len(said.equal),
+        carriers=carriers,
         notices=(
+            *transport.differing(plan, carriers, facts),
             *salvaged.notices(store.lost),
             *notices.voided(voided),
             *notices.clock_set(
@@ -134,10 +137,23 @@ def judgement_of(
 
 def _heads(plan: Plan, evidence: Evidence, over: Mapping[str, bool]) -> tuple[Finding, ...]:
     return tuple(
-        finding
+        _with_error(finding, plan, evidence)
         for selection in plan.study.benchmarks
         for finding in headlines(plan, evidence, selection, over=over[selection.label])
     )
+
+
+def _with_error(finding: Finding, plan: Plan, evidence: Evidence) -> Finding:
+    """Return a finding without any complete block with the error of its first failed launch."""
+    if finding.verdict.code is not Reason.NO_COMPLETE_BLOCK:
+        return finding
+    arms = {plan.study.arms[0].name, finding.arm}
+    failed = [e for e in evidence.entries(finding.benchmark) if e.error and e.launch.arm in arms]
+    if not failed:
+        return finding
+    first = min(failed, key=lambda e: e.started)
+    figures = {"arm": first.launch.arm, "error": first.error}
+    return replace(finding, verdict=replace(finding.verdict, figures=figures))
 
 
 def _settled(finding: Finding) -> bool:

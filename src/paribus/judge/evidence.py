@@ -10,6 +10,7 @@ from typing import Protocol
 from paribus.audit.gate import GATE
 from paribus.errors import StoreError
 from paribus.model import Case, Facts, Launch, Metric, Outcome, Sample, State
+from paribus.probes.load import BESIDE
 from paribus.records.rows import Stored
 from paribus.stats.pairs import block_log_ratios
 from paribus.stats.probes import ProbeOfLaunch
@@ -32,7 +33,7 @@ class Entry:
 
     `probe` holds the figures of the state probe that the launch carried, `interference` the share
     of its iterations that took over five times the median, `disturbed` why it is outside the noise
-    gate.
+    gate, `busy` the commands that used processors beside it.
     """
 
     launch: Launch
@@ -44,6 +45,7 @@ class Entry:
     probe: Mapping[str, float] = field(default_factory=dict)
     interference: float = 0.0
     disturbed: tuple[str, ...] = ()
+    busy: tuple[str, ...] = ()
 
 
 class Evidence(Protocol):
@@ -126,6 +128,7 @@ class LaunchEvidence:
                 _probe(outcome.facts),
                 interfered,
                 tuple(outcome.facts.get(GATE, ())),
+                _busy(outcome.facts),
             )
         )
         self.see(launch, outcome)
@@ -315,6 +318,12 @@ def _session(launches: Sequence[Entry]) -> Entry:
         if cell in cells
     }
     return replace(good[0], medians=medians)
+
+
+def _busy(facts: Facts) -> tuple[str, ...]:
+    """Return the commands of the fact, without the share of a processor that each used."""
+    consumers = facts.get(BESIDE)
+    return tuple(one.rpartition(" ")[0] for one in consumers) if isinstance(consumers, list) else ()
 
 
 def _probe(facts: Facts) -> dict[str, float]:

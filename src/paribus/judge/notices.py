@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import given_up, pooled_ratios
@@ -28,6 +29,16 @@ STEP = "launch.clock_step_s"
 NOTABLE_INTERFERENCE = 0.001
 """Share of a launch's samples beyond five times the median from which a notice says so."""
 
+MOST_DISTURBED = 0.2
+"""Share of launches outside the noise gate above which that is a warning: as many blocks are rerun
+for it, so beyond it the study could not evade what disturbed it."""
+
+MOST_BUSY = 5
+"""Commands that are named as busy beside disturbed launches."""
+
+FEWEST_DISTURBED = 3
+"""Disturbed launches below which the share says little."""
+
 ORDER_ERROR = 0.05
 """Share of benchmarks in which chance finds an order effect, all arms together."""
 
@@ -43,7 +54,8 @@ def notices(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> tuple[No
         *_probes(plan, evidence),
         *_order(plan, evidence, points),
         *_drift(plan, points),
-        *_flagged(points),
+        *_outlying(points),
+        *_disturbed(plan, evidence, points),
         *_interference(plan, evidence),
         *_not_checked(evidence),
     ]
@@ -236,14 +248,32 @@ def _drift(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
         yield Notice(NoticeName.DRIFT, "note", (selection.label,), figures)
 
 
-def _flagged(points: Sequence[Point]) -> Iterable[Notice]:
-    """Say which launches are unusual, by what they measured or by what disturbed them."""
+def _outlying(points: Sequence[Point]) -> Iterable[Notice]:
+    """Say which launches are unusual by what they measured."""
     outlying = [point for point in points if point.outlying is not None]
-    disturbed = [point for point in points if point.disturbed]
     if outlying:
         yield Notice(NoticeName.OUTLYING_LAUNCHES, "note", *_unusual(outlying))
-    if disturbed:
-        yield Notice(NoticeName.DISTURBED_LAUNCHES, "note", *_unusual(disturbed))
+
+
+def _disturbed(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[Notice]:
+    """Say which launches are outside the noise gate, and what was busy beside them."""
+    disturbed = [point for point in points if point.disturbed]
+    if not disturbed:
+        return
+    counted = sum(point.block > 0 for point in points)
+    many = len(disturbed) >= FEWEST_DISTURBED and len(disturbed) > MOST_DISTURBED * counted
+    numbers = {point.number for point in disturbed}
+    busy = Counter(
+        command
+        for selection in plan.study.benchmarks
+        for entry in evidence.entries(selection.label)
+        if entry.launch.number in numbers
+        for command in dict.fromkeys(entry.busy)
+    )
+    labels, figures = _unusual(disturbed)
+    figures |= {"counted": counted, "busy": dict(busy.most_common(MOST_BUSY)), "many": many}
+    level: Literal["warning", "note"] = "warning" if many else "note"
+    yield Notice(NoticeName.DISTURBED_LAUNCHES, level, labels, figures)
 
 
 def _unusual(points: Sequence[Point]) -> tuple[tuple[str, ...], dict[str, Any]]:

@@ -19,6 +19,7 @@ def tallies(plan: Plan, evidence: Evidence) -> tuple[Tally, ...]:
         for arm in plan.study.arms:
             mine = [e for e in evidence.entries(selection.label) if e.launch.arm == arm.name]
             states = [e.state for e in mine if evidence.counted(e.launch)]
+            warm_up = [e.state for e in mine if not evidence.counted(e.launch)]
             found.append(
                 Tally(
                     benchmark=selection.label,
@@ -28,6 +29,8 @@ def tallies(plan: Plan, evidence: Evidence) -> tuple[Tally, ...]:
                     timed_out=states.count(State.TIMEOUT),
                     invalid=states.count(State.INVALID),
                     first_error=next((e.error for e in mine if e.error), ""),
+                    warm_up=len(warm_up),
+                    warm_up_failed=sum(state is not State.OK for state in warm_up),
                 )
             )
     return tuple(found)
@@ -61,7 +64,7 @@ def points(plan: Plan, evidence: Evidence) -> tuple[tuple[Point, ...], float | N
         )
         for entry in sorted(entries, key=lambda e: e.started)
     )
-    return found, begin, found[-1].at_s
+    return found, begin, max(entry.started + entry.wall_s for entry in entries) - begin
 
 
 def relative(plan: Plan, entries: Sequence[Entry]) -> dict[int, float]:

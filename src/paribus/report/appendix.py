@@ -51,7 +51,7 @@ def appendix(judgement: Judgement) -> Html:
     return join(
         _data(judgement),
         Html("") if unequal.unexplained(judgement) else unequal.html_section(judgement),
-        _failures(judgement),
+        Html("") if lookup.nothing_came(judgement) else failures(judgement),
         _plan(judgement),
         _platforms(judgement),
         _reproduce(judgement),
@@ -135,21 +135,26 @@ def _flagged(judgement: Judgement, points: Sequence[Point]) -> Html:
     return table(head, rows, caption, left=(1, 2, 3, 4))
 
 
-def _failures(judgement: Judgement) -> Html:
+def failures(judgement: Judgement) -> Html:
+    """Return what came of the launches of each benchmark in each arm."""
     if not judgement.tallies:
         return Html("")
     rows = [[escape(t.benchmark), escape(t.arm), *_tally_cells(t)] for t in judgement.tallies]
-    head = ["Benchmark", "Arm", "Launches", "Failed", "Timed out", "Invalid", "First error"]
+    head = [
+        *("Benchmark", "Arm", "Launches", "Failed", "Timed out", "Invalid"),
+        *("Warm-up", "First error"),
+    ]
     return element(
         "section",
         element("h2", "Launches"),
-        table(head, rows, "Outcomes of launches, without warm-up", left=(0, 1, 6)),
+        table(head, rows, "Outcomes of launches; the warm-up does not count", left=(0, 1, 6, 7)),
     )
 
 
 def _tally_cells(t: Tally) -> list[Html]:
     counts = [escape(str(n)) for n in (t.counted, t.failed, t.timed_out, t.invalid)]
-    return [*counts, escape(t.first_error)]
+    cold = f"{t.warm_up_failed} of {t.warm_up} failed" if t.warm_up_failed else str(t.warm_up)
+    return [*counts, escape(cold), escape(t.first_error)]
 
 
 def _plan(judgement: Judgement) -> Html:

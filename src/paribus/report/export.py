@@ -50,6 +50,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         "study": _study(judgement.study),
         **{key: [_finding(judgement, f) for f in found] for key, found in _findings(judgement)},
         "published": [published.to_json(row) for row in judgement.published],
+        "transports": [{**_plain(c), "text": c.text} for c in judgement.carriers],
         "tallies": [_plain(t) for t in judgement.tallies],
         "launches": [{**_plain(p), "flag": p.flag} for p in judgement.points],
         "differences": [_plain(d) for d in judgement.differences],

@@ -18,9 +18,8 @@ from pathlib import Path
 from paribus import units
 from paribus.errors import UserError
 from paribus.judgement import Judgement
-from paribus.report import lookup, plots, published, sentences, tables, unequal
+from paribus.report import appendix, lookup, plots, published, sentences, tables, unequal
 from paribus.report.advice import next_steps
-from paribus.report.appendix import appendix
 from paribus.report.axes import Spec, panels
 from paribus.report.bundle import javascript
 from paribus.report.markup import Html, attribute, element, escape, join, pairs
@@ -54,12 +53,13 @@ def page(judgement: Judgement, bundle: str) -> str:
         _header(judgement),
         _warnings(judgement),
         _steps(judgement),
+        appendix.failures(judgement) if lookup.nothing_came(judgement) else Html(""),
         unequal.html_section(judgement) if unequal.unexplained(judgement) else Html(""),
         _summary(judgement, figures),
         tables.rankings(judgement),
         published.section(judgement),
         *(_benchmark(judgement, b, figures) for b in lookup.benchmarks(judgement)),
-        appendix(judgement),
+        appendix.appendix(judgement),
     )
     draw = _asset("page.js")
     specs = json.dumps(figures.specs, separators=(",", ":"), allow_nan=False)
@@ -116,6 +116,9 @@ def _header(judgement: Judgement) -> Html:
         ("Compared with it", ", ".join(a.name for a in study.arms[1:]) or "nothing"),
         ("Measured", sentences.launches_text(judgement)),
     ]
+    failed = lookup.nothing_came(judgement)
+    if not failed and (transport := sentences.transport_text(judgement)):
+        facts.append(("Transport between ranks", transport))
     if judgement.started is not None:
         day = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(judgement.started))
         facts.append(("Started", day))
@@ -123,7 +126,8 @@ def _header(judgement: Judgement) -> Html:
         facts.append(("State", "monitoring, verdicts so far"))
     elif not judgement.complete:
         facts.append(("State", "unfinished"))
-    design = element("p", escape(judgement.design)) if judgement.design else Html("")
+    said = "" if failed else judgement.design
+    design = element("p", escape(said)) if said else Html("")
     return element(
         "header",
         element("p", escape(study.question), kind="question"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from paribus.judgement import Finding, Judgement, Point, Tally
+from paribus.model import State
 from paribus.report import wording
 
 
@@ -44,6 +45,11 @@ def attempted(tallies: Iterable[Tally]) -> tuple[int, int]:
     """Return (launches, failures among them) over some tallies, warm-up left out."""
     listed = list(tallies)
     return sum(t.counted for t in listed), sum(failures(t) for t in listed)
+
+
+def nothing_came(judgement: Judgement) -> bool:
+    """Return whether launches were made, and not one of them gave usable output."""
+    return bool(judgement.points) and all(p.state is not State.OK for p in judgement.points)
 
 
 def benchmarks(judgement: Judgement) -> tuple[str, ...]:

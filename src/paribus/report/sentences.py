@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from paribus.benchmarks import BENCHMARKS
 from paribus.judgement import Finding, Judgement, Tally, Word
 from paribus.report import lookup
 from paribus.report.ranking import Ranking
@@ -24,6 +25,8 @@ from paribus.stats.summary import LEAST_SAMPLES
 from paribus.units import count, format_seconds, percent
 
 MOST_RATIOS = 30
+BETWEEN_RANKS = frozenset({"point to point", "collective", "application"})
+"""Layers of tools whose ranks send messages."""
 
 
 def launches_text(judgement: Judgement) -> str:
@@ -31,12 +34,41 @@ def launches_text(judgement: Judgement) -> str:
     if not lookup.measured(judgement):
         return "elsewhere"
     launches, bad = lookup.attempted(judgement.tallies)
+    took = f" in {format_seconds(judgement.wall_s)}" if judgement.wall_s else ""
+    warm_up = sum(t.warm_up for t in judgement.tallies)
+    cold = sum(t.warm_up_failed for t in judgement.tallies)
+    if cold and not launches:
+        return f"{count(warm_up, 'warm-up launch')}{took}, {cold} failed; none counted"
     said = count(launches, "launch")
     if judgement.study.settings.unit == "session":
         pairs = len({p.block for p in judgement.points if p.block != WARM_UP})
         said += f" in {counted_blocks(judgement, pairs)}"
-    took = f" in {format_seconds(judgement.wall_s)}" if judgement.wall_s else ""
-    return f"{said}{took}, {bad} failed"
+    also = f"; {count(cold, 'warm-up launch')} failed" if cold else ""
+    return f"{said}{took}, {bad} failed{also}"
+
+
+def transport_text(judgement: Judgement) -> str:
+    """Return what carries messages between ranks in each arm, benchmarks alike together.
+
+    "" where no benchmark sends messages between ranks; of numbers from elsewhere it is not known.
+    """
+    if not lookup.measured(judgement):
+        tools = (s.benchmark for s in judgement.study.benchmarks)
+        sends = any(BENCHMARKS[t].layer in BETWEEN_RANKS for t in tools if t in BENCHMARKS)
+        return "not known" if sends else ""
+    each: dict[str, str] = {}
+    for label in dict.fromkeys(one.benchmark for one in judgement.carriers):
+        arms = [one for one in judgement.carriers if one.benchmark == label]
+        said = "; ".join(f"{one.arm}: {one.text}" for one in arms)
+        if len({one.text for one in arms}) == 1:
+            said = f"{arms[0].text}, in all arms"
+        each[label] = said
+    alike: dict[str, list[str]] = {}
+    for label, said in each.items():
+        alike.setdefault(said, []).append(label)
+    if len(alike) == 1:
+        return clean(next(iter(alike)))
+    return clean(". ".join(f"{listing(labels)}: {said}" for said, labels in alike.items()))
 
 
 def counted_blocks(judgement: Judgement, blocks: int) -> str:
@@ -192,13 +224,17 @@ def ratios_by_case(judgement: Judgement, headline: Finding) -> str:
 
 
 def failure_text(tally: Tally) -> str:
-    """Return the failures of a tally by kind: "2 failed, 1 timed out", or "none"."""
+    """Return the failures of a tally: "2 failed, 1 timed out of 60", or "none"."""
     kinds = (
         (tally.failed, "failed"),
         (tally.timed_out, "timed out"),
         (tally.invalid, "invalid output"),
     )
-    return ", ".join(f"{n} {word}" for n, word in kinds if n) or "none"
+    said = [", ".join(f"{n} {word}" for n, word in kinds if n) + f" of {tally.counted}"]
+    said = said if lookup.failures(tally) else []
+    if tally.warm_up_failed:
+        said.append(f"{tally.warm_up_failed} of {count(tally.warm_up, 'warm-up launch')} failed")
+    return "; ".join(said) or "none"
 
 
 def ranking_sentence(ranked: Ranking) -> str:

@@ -38,22 +38,41 @@ FILES = (
 )
 
 
-def print_report(judgement: Judgement, console: Console) -> None:
+def print_report(judgement: Judgement, console: Console, *, brief: bool = False) -> None:
     """Print the report of `judgement` to `console`; 80 columns suffice, and pipes get plain text.
 
-    Order: what needs attention first (verdict, warnings), then the figures, then the rest.
+    Order: what needs attention first (verdict, warnings), then the figures, then the rest. Where
+    not one launch gave usable output: why, and what to do. The verdict is also the last line,
+    because that is what a terminal shows. `brief`: the verdict, warnings and the table of verdicts.
     """
     line(console, judgement.sentence, style="bold")
+    failed = lookup.nothing_came(judgement)
+    if brief:
+        _print_warnings(judgement, console)
+        if not failed:
+            _print_verdicts(judgement, console)
+        return
     line(console, _what(judgement), style="dim")
-    if judgement.design:
-        line(console, judgement.design, style="dim")
-    for notice in judgement.notices:
-        if notice.level == "warning":
-            said = f"{notice.text} {notice.fix}".strip()
-            line(console, said, style="yellow", hang=9, name=f"Warning, {notice.name}")
+    if failed:
+        _print_warnings(judgement, console)
+        _print_failures(judgement, console)
+        _print_notes(judgement, console)
+    else:
+        _print_figures(judgement, console)
+    _print_end(judgement, console)
+    console.print()
+    line(console, judgement.sentence, style="bold")
+
+
+def _print_figures(judgement: Judgement, console: Console) -> None:
+    """Print all that good launches gave."""
+    _print_design(judgement, console)
+    _print_warnings(judgement, console)
     if unequal.unexplained(judgement):
         unequal.print_section(judgement, console)
     _print_verdicts(judgement, console)
+    if any(h.comparison for h in judgement.headlines):
+        line(console, sentences.ratio_note(judgement), style="dim")
     _print_layers(judgement, console)
     _print_rankings(judgement, console)
     _print_cases(judgement, console)
@@ -63,6 +82,23 @@ def print_report(judgement: Judgement, console: Console) -> None:
     _print_failures(judgement, console)
     if not unequal.unexplained(judgement):
         unequal.print_section(judgement, console)
+
+
+def _print_design(judgement: Judgement, console: Console) -> None:
+    if judgement.design:
+        line(console, judgement.design, style="dim")
+    if transport := sentences.transport_text(judgement):
+        line(console, f"Transport between ranks: {transport}.", style="dim")
+
+
+def _print_warnings(judgement: Judgement, console: Console) -> None:
+    for notice in judgement.notices:
+        if notice.level == "warning":
+            said = f"{notice.text} {notice.fix}".strip()
+            line(console, said, style="yellow", hang=9, name=f"Warning, {notice.name}")
+
+
+def _print_end(judgement: Judgement, console: Console) -> None:
     steps = next_steps(judgement)
     if steps:
         heading(console, "What to do next")
@@ -89,8 +125,6 @@ def _print_verdicts(judgement: Judgement, console: Console) -> None:
         rows = [h for h in judgement.headlines if h.arm == arm.name]
         if rows:
             _print_table(judgement, rows, console)
-    if any(h.comparison for h in judgement.headlines):
-        line(console, sentences.ratio_note(judgement), style="dim")
 
 
 def _print_table(judgement: Judgement, rows: Sequence[Finding], console: Console) -> None:
@@ -260,19 +294,18 @@ def _print_notes(judgement: Judgement, console: Console) -> None:
     heading(console, "About the data")
     for note in notes[:MOST_NOTES]:
         said = note.text
-        line(console, said, indent=2, hang=2, name=note.name, most=2)
+        line(console, said, indent=2, hang=2, name=note.name)
     if len(notes) > MOST_NOTES:
         item(console, f"{len(notes) - MOST_NOTES} more in the HTML report", style="dim")
 
 
 def _print_failures(judgement: Judgement, console: Console) -> None:
-    broken = [t for t in judgement.tallies if lookup.failures(t)]
+    broken = [t for t in judgement.tallies if lookup.failures(t) or t.warm_up_failed]
     if not broken:
         return
     heading(console, "Failures")
     for tally in broken:
-        kinds = sentences.failure_text(tally)
-        item(console, f"{tally.benchmark}, {tally.arm}: {kinds} of {tally.counted}")
+        item(console, f"{tally.benchmark}, {tally.arm}: {sentences.failure_text(tally)}")
         if tally.first_error:
             item(console, f"first: {tally.first_error}", style="dim")
 

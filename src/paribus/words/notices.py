@@ -7,7 +7,7 @@ from typing import Any
 
 from paribus.reasons import NoticeName
 from paribus.units import count, format_seconds, percent
-from paribus.words import launches, logs, notices_of_logs, notices_of_tables
+from paribus.words import launches, logs, notices_of_logs, notices_of_tables, transport
 from paribus.words.lists import listed, ranges
 
 Figures = Mapping[str, Any]
@@ -125,17 +125,27 @@ def _outlying(_: Labels, figures: Figures) -> str:
 
 
 def _disturbed(_: Labels, figures: Figures) -> str:
-    return _flagged("outside the noise gate", figures)
+    said = _flagged("outside the noise gate", figures, of=figures.get("counted", 0))
+    busy = [f"{command} (in {n})" for command, n in figures.get("busy", {}).items()]
+    return f"{said} Busy beside them: {', '.join(busy)}." if busy else said
 
 
-def _flagged(where: str, figures: Figures) -> str:
+QUIETEN = (
+    "The machine was busy: absolute figures are those of a loaded machine, and intervals are wider."
+    " End what was busy, reserve the nodes, or move the ranks to idle cores; `paribus doctor` shows"
+    " what disturbs measurements here. Then rerun in a new directory."
+)
+
+
+def _flagged(where: str, figures: Figures, of: int = 0) -> str:
     """Return how many launches are unusual, and which is the first; a table has no logs."""
     first = figures["first"]
     flag = launches.flag(first["outlying"], first["disturbed"])
     arm = f"{first['benchmark']}, {first['arm']}"
     number = len(figures["numbers"])
     verbs = ("is", "counts") if number == 1 else ("are", "count")
-    said = f"{count(number, 'launch')} {verbs[0]} {where}, and {verbs[1]} as well. First: "
+    many = f"{number} of {count(of, 'launch')}" if of else count(number, "launch")
+    said = f"{many} {verbs[0]} {where}, and {verbs[1]} as well. First: "
     if figures.get("source") == "table":
         return f"{said}{arm}, block {first['block']}: {flag}."
     log = f"logs/{first['number']:04d}-*"
@@ -212,6 +222,7 @@ def _sessions_fix(figures: Figures) -> str:
 TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.TWO_STATES: _two_states,
     NoticeName.STATE_PROBE: _state_probe,
+    NoticeName.TRANSPORTS_DIFFER: transport.differ,
     NoticeName.BLOCKS_RERUN: _rerun,
     NoticeName.TIME_OUTS: _time_outs,
     NoticeName.DRIFT: _drift,
@@ -249,6 +260,8 @@ _FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
         "The probe is independent of the benchmark: check the cores, clock frequencies and"
         " neighbours of this arm."
     ),
+    NoticeName.DISTURBED_LAUNCHES: lambda f: QUIETEN if f.get("many") else "",
+    NoticeName.TRANSPORTS_DIFFER: lambda _: transport.FIX,
     NoticeName.TIME_OUTS: lambda f: (
         "Give the benchmark a longer timeout." if f["size_withheld"] else ""
     ),

@@ -41,7 +41,13 @@ _PHRASES: Mapping[Word, str] = {
 
 
 def _by_how_much(finding: Finding) -> str:
-    """Return the change of the arm's value against the reference's, where it is a finding."""
+    """Return the change of the arm's value against the reference's, where it is a finding.
+
+    Of a benchmark without data, the error of the first failed launch.
+    """
+    figures = finding.verdict.figures
+    if finding.verdict.word is Word.NO_DATA and figures.get("error"):
+        return f" ({figures['arm']}: {figures['error']})"
     if finding.comparison is None or finding.verdict.word not in (Word.FASTER, Word.SLOWER):
         return ""
     return f" ({format_change(finding.comparison.ratio)})"

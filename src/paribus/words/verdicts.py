@@ -136,7 +136,6 @@ _INTERVALS: Mapping[Reason, Callable[[Figures, str], str]] = {
 
 FIXED: Mapping[Reason, str] = {
     Reason.NOT_SUPPORTED_AMONG_PAIRS: "not significant after correction for all pairs of arms",
-    Reason.NO_COMPLETE_BLOCK: "no block is complete in both arms",
     Reason.CASE_NOT_IN_BOTH_ARMS: "no block has this case in both arms",
     Reason.UNEXPLAINED_DIFFERENCES: (
         "the arms differ in more than the factor: make the unexplained facts equal, or name them"
@@ -241,6 +240,11 @@ def _copied(figures: Figures) -> str:
     )
 
 
+def _no_block(figures: Figures) -> str:
+    said = "no block is complete in both arms"
+    return f"{said}; first failure, {figures['arm']}: {figures['error']}" if figures else said
+
+
 def _alike(figures: Figures) -> str:
     return (
         f"{_the_same(figures['groups'])}: copies of one log, or figures of too few digits to"
@@ -284,6 +288,7 @@ _MADE: Mapping[Reason, Callable[[Figures], str]] = {
     Reason.PAIRED_BY_ORDER: _by_order,
     Reason.LOGS_COPIED: _copied,
     Reason.LOGS_ALIKE: _alike,
+    Reason.NO_COMPLETE_BLOCK: _no_block,
     Reason.WORK_DIFFERS: _other_work,
     Reason.LOGS_REFUSED: _refused,
 }

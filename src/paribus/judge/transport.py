@@ -1,0 +1,104 @@
+"""What carries the messages between ranks in each arm, and whether the arms differ in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from paribus.audit.audit import explained_by
+from paribus.facts import matches
+from paribus.judgement import Carrier, Notice
+from paribus.model import Arm, Facts
+from paribus.plan import Plan
+from paribus.reasons import NoticeName
+
+TAKEN = "mpi.transport_taken"
+ASKED = "mpi.transport"
+
+KINDS: Mapping[str, frozenset[str]] = {
+    "memory": frozenset({"memory"}),
+    "one host": frozenset({"memory"}),
+    "loopback": frozenset({"tcp"}),
+    "network": frozenset({"tcp"}),
+    "tcp": frozenset({"tcp"}),
+    "hosts": frozenset({"tcp", "rdma"}),
+    "rdma": frozenset({"rdma"}),
+}
+"""The kinds of transport that each way may be. By itself, MPI shares memory where ranks can."""
+
+WITHOUT_MESSAGES = frozenset({"memory", "start-up", "storage", "gpu"})
+"""Layers whose figures no message between ranks moves."""
+
+
+def carriers(plan: Plan, facts: Mapping[str, Mapping[str, Sequence[Facts]]]) -> tuple[Carrier, ...]:
+    """Return the transport of each benchmark of several ranks, in each arm.
+
+    `facts` are those of good launches, by benchmark and arm. What the ranks saw comes first, then
+    where they are, then what the study asks for.
+    """
+    return tuple(
+        _carrier(selection.label, arm, selection.ranks, facts.get(selection.label, {}))
+        for selection in plan.study.benchmarks
+        for arm in plan.study.arms
+        if selection.ranks > 1
+    )
+
+
+def _carrier(label: str, arm: Arm, ranks: int, facts: Mapping[str, Sequence[Facts]]) -> Carrier:
+    launches = facts.get(arm.name, ())
+    seen = {way for one in launches if isinstance(way := one.get(TAKEN), str)}
+    if seen:
+        return Carrier(label, arm.name, tuple(sorted(seen)), "ranks")
+    apart = arm.container is not None and arm.container.each == "host"
+    hosts = -(-ranks // arm.ranks_per_host) if apart else 1
+    if hosts > 1:
+        return Carrier(label, arm.name, ("hosts",), "placement", hosts)
+    if arm.transport != "auto":
+        asked = "memory" if arm.transport == "shm" else "tcp"
+        return Carrier(label, arm.name, (asked,), "study", hosts)
+    return Carrier(label, arm.name, ("one host",), "placement", hosts)
+
+
+def differing(
+    plan: Plan, found: Iterable[Carrier], facts: Mapping[str, Mapping[str, Sequence[Facts]]]
+) -> list[Notice]:
+    """Return a warning for each arm whose ranks cannot use the transport of the reference's.
+
+    None where the factor, or what the study explains, is the transport, nor where an arm has no
+    good launch, which `facts` would be of.
+    """
+    if matches(ASKED, explained_by(plan.study)):
+        return []
+    by_label: dict[str, dict[str, Carrier]] = {}
+    for one in found:
+        by_label.setdefault(one.benchmark, {})[one.arm] = one
+    reference, *others = (arm.name for arm in plan.study.arms)
+    alike: dict[tuple[Carrier, Carrier], list[str]] = {}
+    for label, by_arm in by_label.items():
+        if plan.layers.get(label) in WITHOUT_MESSAGES:
+            continue
+        for arm in others:
+            if not all(facts.get(label, {}).get(name) for name in (reference, arm)):
+                continue
+            pair = by_arm[reference], by_arm[arm]
+            if not _kinds(pair[0]) & _kinds(pair[1]):
+                plain = tuple(Carrier("", one.arm, one.ways, one.source, one.hosts) for one in pair)
+                alike.setdefault((plain[0], plain[1]), []).append(label)
+    return [
+        Notice(NoticeName.TRANSPORTS_DIFFER, "warning", tuple(labels), _figures(ours, theirs))
+        for (ours, theirs), labels in alike.items()
+    ]
+
+
+def _kinds(one: Carrier) -> frozenset[str]:
+    return frozenset().union(*(KINDS.get(way, frozenset({way})) for way in one.ways))
+
+
+def _figures(ours: Carrier, theirs: Carrier) -> dict[str, object]:
+    return {
+        "reference": ours.arm,
+        "arm": theirs.arm,
+        "transports": {
+            one.arm: {"ways": list(one.ways), "source": one.source, "hosts": one.hosts}
+            for one in (ours, theirs)
+        },
+    }

@@ -1,0 +1,58 @@
+"""A study without usable output says alike everywhere how many launches failed, and why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from studies import paribus, write_study
+
+WARM_UP = "2 warm-up launches"
+
+
+@pytest.mark.parametrize("script", ["echo oops", "exit 3"])
+def test_a_failed_study_counts_its_launches_and_gives_the_reason_first(
+    tmp_path: Path, script: str
+) -> None:
+    done = paribus("run", write_study(tmp_path, script=script), "--out", "out", cwd=tmp_path)
+    assert done.returncode == 4
+    text = " ".join(done.stdout.split())
+    verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
+    error = verdict["tallies"][0]["first_error"]
+    assert verdict["sentence"] == f"no data for b in steady (a: {error})."
+    assert text.startswith(verdict["sentence"])
+    assert WARM_UP in text
+    assert "2 failed; none counted." in text
+    assert "0 failed" not in text
+    assert "steady, a: 1 of 1 warm-up launch failed" in text
+    assert "2 launches without usable output" in text
+    assert verdict["headlines"][0]["verdict"]["figures"] == {"arm": "a", "error": error}
+    assert [(t["counted"], t["warm_up"], t["warm_up_failed"]) for t in verdict["tallies"]] == [
+        (0, 1, 1),
+        (0, 1, 1),
+    ]
+    assert verdict["wall_s"] > verdict["launches"][-1]["at_s"]
+
+
+def test_a_failed_study_shows_nothing_that_only_good_launches_have(tmp_path: Path) -> None:
+    done = paribus("run", write_study(tmp_path, script="echo oops"), "--out", "out", cwd=tmp_path)
+    for absent in ("margin", "ratio", "in random order", "equal in all arms", "better"):
+        assert absent not in done.stdout
+    page = (tmp_path / "out" / "report.html").read_text().partition("<main>")[2]
+    assert WARM_UP in page.partition("</header>")[0]
+    assert page.index("Outcomes of launches") < page.index(">Verdicts<")
+    assert "1 of 1 failed" in page
+
+
+def test_a_benchmark_that_fails_in_one_arm_names_it(tmp_path: Path) -> None:
+    script = "[ -z $BROKEN ] || exit 3; echo 2.5"
+    arms = '[arms.a]\n[arms.b]\nenv = { BROKEN = "1" }\n'
+    study = write_study(tmp_path, script=script, arms=arms)
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    text = " ".join(done.stdout.split())
+    assert text.startswith("no data for b in steady (b: exit code 3")
+    assert "0 launches" not in text
+    assert "2 warm-up launches" in text
+    assert "1 failed; none counted" in text
