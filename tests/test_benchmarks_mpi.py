@@ -62,6 +62,29 @@ def test_percentiles_are_metrics_and_demanded_when_asked_for() -> None:
         get("osu_latency").parse(plain, asked)
 
 
+def test_osu_runs_the_range_and_only_the_sizes_asked_for_are_judged() -> None:
+    benchmark = get("osu_latency")
+    asked = Request({"bytes": benchmark.parameters["bytes"].read(["4 MiB", "1 B", "64 KiB"])}, 2)
+    assert benchmark.command(asked).argv == ("osu_latency", "-m", "1:4194304")
+    text = captured("osu_latency", "shm")
+    parsed = benchmark.parse(text, asked)
+    assert [str(s.case) for s in parsed.samples] == ["1 B", "64 KiB", "4 MiB"]
+    with pytest.raises(ParseError, match="latency at 0 B is there but was not asked for"):
+        benchmark.parse(text.replace("\n1 ", "\n0  0.10\n1 "), asked)
+    short = Request({"bytes": [1, 8 << 20]}, 2)
+    with pytest.raises(ParseError, match="latency at 8 MiB is missing"):
+        benchmark.parse(text, short)
+
+
+def test_of_all_types_only_the_sizes_asked_for_are_judged() -> None:
+    asked = Request({"bytes": [1, 16, 1024], "datatype": "all"}, 2)
+    found = get("osu_latency").parse(captured("osu_latency", "alltypes_shm"), asked)
+    assert {(c["datatype"], c["bytes"]) for c in (dict(s.case.items) for s in found.samples)} == {
+        *(("MPI_CHAR", 1), ("MPI_CHAR", 16), ("MPI_CHAR", 1024)),
+        *(("MPI_INT", 16), ("MPI_INT", 1024), ("MPI_FLOAT", 16), ("MPI_FLOAT", 1024)),
+    }
+
+
 def test_validation_that_was_asked_for_must_be_there() -> None:
     asked = Request({"bytes": [2**i for i in range(23)], "validation": True}, 2)
     with pytest.raises(ParseError, match="validation = True was asked for, the output says False"):

@@ -481,10 +481,15 @@ def test_no_verb_and_an_unknown_one(tmp_path: Path) -> None:
     assert "first steps" in nothing.stdout
     unknown = paribus("rnu", cwd=tmp_path)
     assert unknown.returncode == 2
-    assert "rnu" in unknown.stderr
+    assert unknown.stderr.startswith("paribus: 'rnu': no such verb\n  did you mean 'run'?")
+    assert paribus("help", cwd=tmp_path).stdout == nothing.stdout
+    helped = paribus("help", "run", cwd=tmp_path)
+    assert helped.returncode == 0
+    assert helped.stdout == paribus("run", "--help", cwd=tmp_path).stdout
+    assert "did you mean 'report'" in paribus("help", "reprot", cwd=tmp_path).stderr
 
 
-@pytest.mark.parametrize("verb", ["run", "report", "audit", "doctor", "list"])
+@pytest.mark.parametrize("verb", ["run", "report", "audit", "doctor", "list", "help"])
 def test_every_verb_has_help_with_an_example_and_a_page(verb: str, tmp_path: Path) -> None:
     done = paribus(verb, "--help", cwd=tmp_path)
     assert done.returncode == 0
@@ -504,6 +509,27 @@ def test_list_names_every_benchmark_and_study(tmp_path: Path) -> None:
     for benchmark in table["benchmarks"]:
         assert benchmark["name"] in shown
     assert set(table["studies"]) >= {"same", "container-network", "mpi-transport"}
+    for name in (*table["studies"], *table["publications"]):
+        assert name in shown
+    assert "roce-2024" in table["publications"]
+    lines = shown.splitlines()
+    assert len(lines) < 2 * len(table["benchmarks"]), "one line a benchmark"
+    assert not any("parameters:" in line for line in lines)
+
+
+def test_list_tells_all_about_a_name_or_a_word(tmp_path: Path) -> None:
+    one = paribus("list", "osu_bw", cwd=tmp_path).stdout
+    assert one.startswith("osu_bw: point to point\n")
+    assert all(word in one for word in ("bytes: ", "MB/s", "to get it:", "validation: "))
+    assert "osu_bibw" not in one
+    table = json.loads(paribus("list", "storage", "roce-2024", "--json", cwd=tmp_path).stdout)
+    assert [b["name"] for b in table["benchmarks"]] == ["fio", "ior", "mdtest"]
+    assert (list(table["publications"]), table["studies"]) == (["roce-2024"], {})
+    table = json.loads(paribus("list", "NPB", "--json", cwd=tmp_path).stdout)
+    assert {b["name"][:4] for b in table["benchmarks"]} == {"npb_"}
+    wrong = paribus("list", "osu_latancy", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "did you mean 'osu_latency'?" in wrong.stderr
 
 
 def test_a_study_that_does_not_exist(tmp_path: Path) -> None:

@@ -62,6 +62,15 @@ def _imported(name: str) -> Benchmark:
     return next(one for one in several if one.name == name)
 
 
+SUITES = tuple(TOOLS)
+"""The suites of others' programs, such as "osu": each is installed in one place."""
+
+
+def suite_of(name: str) -> str:
+    """Return the suite that a benchmark belongs to, "own" for Paribus' kernels."""
+    return _FILE_OF[name]
+
+
 BENCHMARKS: Mapping[str, Benchmark] = _Benchmarks()
 
 

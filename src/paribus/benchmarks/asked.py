@@ -28,13 +28,15 @@ def parse(
     cases: Cases,
     optional: Collection[str] = (),
     spare: Collection[tuple[str, Case]] = (),
+    passed: Callable[[Request], Collection[Case]] | None = None,
     echoed: Collection[str] = (),
 ) -> Parsed:
     """Return what was read, if it is what was asked for; raises ParseError if not.
 
     `version` is the fact that holds the version of the program. `optional` metrics may be missing,
-    but not at some cases only; `spare` cases too. Parameters that are set and `echoed` must be in
-    the output; others are compared where it names them.
+    but not at some cases only; `spare` cases too. Those that the program only `passed` on its way
+    to what was asked for must be there, and are no samples. Parameters that are set and `echoed`
+    must be in the output; others are compared where it names them.
     """
     reading = reader.read(stdout)
     if reading.benchmark != benchmark:
@@ -52,7 +54,9 @@ def parse(
     facts: dict[str, Any] = {version: reading.version}
     if reading.guards:
         facts["guard.said"] = list(reading.guards)
-    return Parsed(reading.samples, {**facts, **reading.facts})
+    left_out = passed(request) if passed else ()
+    samples = tuple(sample for sample in reading.samples if sample.case not in left_out)
+    return Parsed(samples, {**facts, **reading.facts})
 
 
 def _check_cases(

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from paribus.benchmarks.parameters import flag, positive, sizes
+from paribus.benchmarks.parameters import flag, need_ranks, positive, sizes
 from paribus.benchmarks.tool import path_or, tool
 from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.imb import PARTS, READERS, case_of, doubled
 
 _LATENCY = (Metric("latency", "us", "lower", small_us=2.0),)
 _BANDWIDTH = (Metric("bandwidth", "MB/s", "higher"),)
+_ALONE = ("Bcast", "Allgather", "Allreduce", "Alltoall", "Barrier")
+"""Parts that one rank can start; the others take two or more."""
+
 _COLLECTIVE = (
     Metric("time", "us", "lower", margin=0.05),
     Metric("time_max", "us", "lower", margin=0.05),
@@ -36,7 +39,7 @@ def imb(name: str, layer: str, summary: str, metrics: tuple[Metric, ...]) -> Ben
         layer=layer,
         summary=summary,
         metrics=metrics,
-        command=partial(command, part),
+        command=partial(command, name, part),
         cases=partial(cases, part, metrics),
         parameters=parameters,
         program="IMB-MPI1",
@@ -50,8 +53,9 @@ def _group(value: object) -> int:
     return int(str(value))
 
 
-def command(part: str, request: Request) -> Program:
+def command(name: str, part: str, request: Request) -> Program:
     """Return the program's command line: exactly the sizes asked for, all ranks."""
+    need_ranks(request, name, least=1 if part in _ALONE else 2)
     asked = request.parameters
     argv, files = [path_or(request, "IMB-MPI1"), part], {}
     if asked.get("bytes"):

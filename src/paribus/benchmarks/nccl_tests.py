@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 
-from paribus.benchmarks.parameters import flag, one_of, positive, sizes
+from paribus.benchmarks.parameters import doubled, doubling, flag, one_of, positive
 from paribus.benchmarks.tool import path_or, tool
 from paribus.model import Case, Metric, Parameter, Program, Request
 from paribus.readers.nccl_tests import FACTORS, READER, case_of
@@ -25,20 +24,16 @@ def command(request: Request) -> Program:
     return Program(tuple(argv), mpi=not single)
 
 
-def _doubling(value: object) -> list[int]:
-    found = sizes(value)
-    if any(after != 2 * before for before, after in pairwise(found)):
-        raise ValueError('sizes double from one to the next: write "8 B : 128 MiB"')
-    return found
-
-
 def cases(request: Request) -> Iterable[tuple[str, Case]]:
-    """Return every metric at every size."""
-    return [
-        (name, case_of(size))
-        for name in ("time", "bus_bandwidth")
-        for size in request.parameters["bytes"]
-    ]
+    """Return every metric at every size that is measured."""
+    measured = doubled(request.parameters["bytes"])
+    return [(name, case_of(size)) for name in ("time", "bus_bandwidth") for size in measured]
+
+
+def passed(request: Request) -> set[Case]:
+    """Return the cases that are measured although they were not asked for."""
+    asked = request.parameters["bytes"]
+    return {case_of(size) for size in doubled(asked) if size not in asked}
 
 
 BENCHMARK = tool(
@@ -53,10 +48,13 @@ BENCHMARK = tool(
     ),
     command=command,
     cases=cases,
+    passed=passed,
     optional=("time_in_place", "bus_bandwidth_in_place"),
     parameters={
         "collective": Parameter("all_reduce", one_of(*FACTORS), "which program: NAME_perf"),
-        "bytes": Parameter(sizes("1 KiB : 128 MiB"), _doubling, "a range that doubles"),
+        "bytes": Parameter(
+            doubling("1 KiB : 128 MiB"), doubling, "sizes; all that double between are measured too"
+        ),
         "iterations": Parameter(None, positive, "-n: iterations, instead of 20"),
         "type": Parameter(None, one_of("float", "half", "double", "int32", "bfloat16"), "-d"),
         "redop": Parameter(None, one_of("sum", "prod", "max", "min", "avg"), "-o"),

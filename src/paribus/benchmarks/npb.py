@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
+from pathlib import Path
 
 from paribus.benchmarks.parameters import one_of
 from paribus.benchmarks.tool import path_or, tool
+from paribus.errors import UserError
 from paribus.model import (
     Benchmark,
     Metric,
@@ -18,6 +21,9 @@ from paribus.readers.npb import READERS
 GET = (
     "https://www.nas.nasa.gov/software/npb.html: make KERNEL CLASS=A NPROCS=2 (3.4: without NPROCS)"
 )
+
+
+_NAME = re.compile(r"(bt|cg|ep|ft|is|lu|mg|sp)\.([SWABCDEF])\.(\d+|x)(?:\..*)?")
 
 
 def npb(kernel: str, summary: str) -> Benchmark:
@@ -48,9 +54,28 @@ def command(kernel: str, request: Request) -> Program:
     """Return the program's command line: NPB takes everything from its name."""
     asked = request.parameters
     last = request.ranks if asked.get("suffix") == "ranks" else "x"
-    return Program(
-        (path_or(request, f"{kernel}.{asked['class']}.{last}"),), env={"OMP_NUM_THREADS": "1"}
-    )
+    path = path_or(request, f"{kernel}.{asked['class']}.{last}")
+    _check_name(path, kernel, request)
+    return Program((path,), env={"OMP_NUM_THREADS": "1"})
+
+
+def _check_name(path: str, kernel: str, request: Request) -> None:
+    """Raise UserError where the name of a program, such as is.A.2, is not that of the request."""
+    name = Path(path).name
+    if not (match := _NAME.fullmatch(name)):
+        return
+    program, size, ranks = match.groups()
+    for key, has, asked in (
+        ("name", f'"npb_{program}"', f'"npb_{kernel}"'),
+        ("class", f'"{size}"', f'"{request.parameters["class"]}"'),
+        ("ranks", ranks, str(request.ranks)),
+    ):
+        if has not in (asked, "x"):
+            raise UserError(
+                f"the program is called {name}, which does not fit {key} = {asked}",
+                place=f'path = "{path}"',
+                fix=f"set {key} = {has}, or give the path of another program",
+            )
 
 
 BENCHMARKS = (

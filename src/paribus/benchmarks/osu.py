@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from itertools import pairwise
 
-from paribus.benchmarks.parameters import flag, one_of, positive, sizes
+from paribus.benchmarks.parameters import doubled, doubling, flag, need_ranks, one_of, positive
 from paribus.benchmarks.tool import path_or, tool
 from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.osu import READERS, case_of
 
 GET = "https://mvapich.cse.ohio-state.edu/benchmarks: ./configure CC=mpicc CXX=mpicxx && make"
+
+_SEVERAL = ("osu_mbw_mr", "osu_multi_lat")
+"""Programs between pairs of ranks that take any number of pairs; the others take one."""
 
 _TYPES = ("mpi_char", "mpi_int", "mpi_float")
 
@@ -42,33 +44,28 @@ def osu(
     drop |= set() if sized else {"validation", "datatype"}
     parameters = {key: value for key, value in options.items() if key not in drop}
     if sized:
-        doubled = sizes("8 B : 1 MiB")
-        told = 'a range that doubles, such as "8 B : 1 MiB"'
-        parameters = {"bytes": Parameter(doubled, _doubling, told), **parameters}
+        told = 'message sizes: ["8 B", "4 KiB"] or "1 B : 1 MiB"; all between are measured too'
+        parameters = {"bytes": Parameter(doubling("8 B : 1 MiB"), doubling, told), **parameters}
     metrics = (metric, p99) if tail else (metric,)
     return tool(
         READERS[program],
         layer=layer,
         summary=summary,
         metrics=metrics,
-        command=partial(command, program),
+        command=partial(command, program, layer),
         cases=partial(cases, metric.name),
         optional=(p99.name,),
+        passed=passed if sized else None,
         parameters=parameters,
         program=program,
         get=GET,
     )
 
 
-def _doubling(value: object) -> list[int]:
-    found = sizes(value)
-    if any(after != 2 * before for before, after in pairwise(found)):
-        raise ValueError('OSU programs double from size to size: write "8 B : 1 MiB"')
-    return found
-
-
-def command(program: str, request: Request) -> Program:
-    """Return the program's command line."""
+def command(program: str, layer: str, request: Request) -> Program:
+    """Return the program's command line: from the smallest of the sizes to the largest."""
+    pair = layer != "collective" and program not in _SEVERAL
+    need_ranks(request, program, exactly=2 if pair else 0, least=2)
     asked = request.parameters
     argv = [path_or(request, program)]
     if asked.get("bytes"):
@@ -84,16 +81,24 @@ def command(program: str, request: Request) -> Program:
 
 
 def cases(metric: str, request: Request) -> Iterable[tuple[str, Case]]:
-    """Return the cases asked for: the sizes, of each type where all are asked for."""
+    """Return all that is measured: the sizes, of each type where all are asked for."""
     asked = request.parameters.get("bytes")
     names = (metric, f"{metric}_p99") if request.parameters.get("tail") else (metric,)
-    every = [Case()]
-    if asked is not None and request.parameters.get("datatype") != "all":
-        every = [case_of(size, "") for size in asked]
-    elif asked is not None:
-        least = {"mpi_char": 1, "mpi_int": 4, "mpi_float": 4}
-        every = [case_of(n, name.upper()) for name in _TYPES for n in asked if n >= least[name]]
+    every = [Case()] if asked is None else _at(doubled(asked), request)
     return [(name, case) for name in names for case in every]
+
+
+def passed(request: Request) -> set[Case]:
+    """Return the cases that are measured although they were not asked for."""
+    asked = request.parameters["bytes"]
+    return set(_at([size for size in doubled(asked) if size not in asked], request))
+
+
+def _at(sizes: Iterable[int], request: Request) -> list[Case]:
+    if request.parameters.get("datatype") != "all":
+        return [case_of(size, "") for size in sizes]
+    least = {"mpi_char": 1, "mpi_int": 4, "mpi_float": 4}
+    return [case_of(n, name.upper()) for name in _TYPES for n in sizes if n >= least[name]]
 
 
 def command_of_init(request: Request) -> Program:

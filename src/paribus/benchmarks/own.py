@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from functools import partial
 
 from paribus.benchmarks.asked import parse
-from paribus.benchmarks.parameters import one_of, positive, real, sizes
+from paribus.benchmarks.parameters import need_ranks, one_of, positive, real, sizes
 from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.kernel import READER, cases_of
 
 # Both sides of the usual protocol switches (4, 8, 16, 64 KiB: eager limits, single copy, pipeline).
 SIZES = "8 B, 64 B, 512 B, 2 KiB, 4 KiB, 8 KiB, 16 KiB, 32 KiB, 64 KiB, 128 KiB, 256 KiB, 1 MiB"
+
+_PAIR = ("latency", "bandwidth", "bibandwidth")
+_ALONE = ("triad", "loader")
+"""What takes two ranks, and what takes one; the other kernels take two or more."""
 
 # docs/statistics.md, "margin": collectives vary more than the wire does.
 _COLLECTIVE = Metric("time", "us", "lower", margin=0.05)
@@ -72,6 +76,8 @@ def _cases(kernel: str, request: Request) -> list[tuple[str, Case]]:
 
 def command(kernel: str, libraries: bool, request: Request) -> Program:
     """Return the kernel's command line: every parameter that was set, and the ranks to refuse."""
+    if kernel not in _ALONE:
+        need_ranks(request, kernel, exactly=2 if kernel in _PAIR else 0, least=2)
     argv = ["--ranks", str(request.ranks)]
     for key, value in request.parameters.items():
         if value is not None:

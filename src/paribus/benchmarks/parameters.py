@@ -6,10 +6,12 @@ All raise ValueError with the fix; the study loader adds file and key.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from paribus.units import parse_bytes
+from paribus.errors import UserError
+from paribus.model import Request
+from paribus.units import count, format_bytes, parse_bytes
 
 
 def sizes(value: Any) -> list[int]:
@@ -42,6 +44,45 @@ def _doubled(low: int, high: int, text: str) -> list[int]:
     while found[-1] * 2 < high:
         found.append(found[-1] * 2)
     return found if found[-1] == high else [*found, high]
+
+
+def doubling(value: Any) -> list[int]:
+    """Return message sizes, ascending, for a program that only doubles from the first to the last.
+
+    >>> doubling(["64 B", "8 B"])
+    [8, 64]
+    """
+    found = sorted(sizes(value))
+    for size in found:
+        if size not in (passed := doubled(found)):
+            steps = ", ".join(map(format_bytes, passed[-2:]))
+            raise ValueError(
+                f"{format_bytes(size)} is not among the sizes that the program measures: it"
+                f" doubles from {format_bytes(found[0])} on ({steps}, ...)"
+            )
+    return found
+
+
+def doubled(asked: Sequence[int]) -> list[int]:
+    """Return the sizes of a program that doubles from the first asked for to the last; 0 to 1.
+
+    >>> doubled([8, 64])
+    [8, 16, 32, 64]
+    """
+    found = list(asked[:1])
+    while found and (after := 2 * found[-1] or 1) <= asked[-1]:
+        found.append(after)
+    return found
+
+
+def need_ranks(request: Request, name: str, *, exactly: int = 0, least: int = 0) -> None:
+    """Raise UserError where `name` cannot be started with as many ranks as were asked for."""
+    if (exactly and request.ranks != exactly) or request.ranks < least:
+        raise UserError(
+            f"{name} cannot be started with {count(request.ranks, 'rank')}",
+            place=f"ranks = {request.ranks}",
+            fix=f"set ranks = {exactly}" if exactly else f"set ranks = {least} or more",
+        )
 
 
 def positive(value: Any) -> int:

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 from paribus.benchmarks.asked import Cases, parse
+from paribus.errors import UserError
+from paribus.inputs import exists, is_directory
 from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.reader import Reader
+
+DEEPEST = 3
+"""Folders between the directory of a suite and a program of it, at most."""
 
 
 def tool(
@@ -27,6 +33,7 @@ def tool(
     cases: Cases | None = None,
     optional: Sequence[str] = (),
     spare: Collection[tuple[str, Case]] = (),
+    passed: Callable[[Request], Collection[Case]] | None = None,
     ranks: int = 2,
 ) -> Benchmark:
     """Return the benchmark of a tool that others made, with the name of its reader.
@@ -34,8 +41,9 @@ def tool(
     `cases(request)` returns the (metric, case) pairs that must be there exactly once; without it
     that is every metric at every size of a parameter "bytes", or at the empty case. `optional`
     metrics may be missing, but not at some cases only; `spare` cases too, for not every version of
-    the tool has them, and the reader knows which. A parameter "path" says where the program is and
-    is not checked.
+    the tool has them, and the reader knows which. Of `cases`, those that `passed(request)` returns
+    are measured only because the tool cannot leave them out, and are no samples. A parameter "path"
+    says where the program is and is not checked.
     """
     required = tuple(m.name for m in metrics if m.name not in optional)
     return Benchmark(
@@ -52,9 +60,10 @@ def tool(
             cases=cases or partial(_by_size, required),
             optional=tuple(optional),
             spare=frozenset(spare),
+            passed=passed,
         ),
         parameters={
-            "path": Parameter(None, _path, "path of the program, if it is not on the PATH"),
+            "path": Parameter(None, _path, "the program, or its directory, if not on the PATH"),
             **(parameters or {}),
         },
         ranks=ranks,
@@ -70,8 +79,25 @@ def tool(
 
 
 def path_or(request: Request, program: str) -> str:
-    """Return where the program is: the parameter "path", or its name, to be found on the PATH."""
-    return str(request.parameters.get("path") or program)
+    """Return where the program is: the parameter "path", or its name, to be found on the PATH.
+
+    Where "path" is a directory, or ends in "/", the program is in it, or in folders below: OSU has
+    one for each kind of benchmark. Raises UserError where several have a program of that name.
+    """
+    path = str(request.parameters.get("path") or program)
+    if "/" not in path or not (path.endswith("/") or is_directory(Path(path))):
+        return path
+    for levels in range(DEEPEST + 1):
+        found = sorted(filter(exists, Path(path).glob(f"{'*/' * levels}{program}")))
+        if len(found) > 1:
+            raise UserError(
+                f"several programs are called {program}: {', '.join(map(str, found))}",
+                place=f'path = "{path}"',
+                fix=f'give the path of one: path = "{found[0]}"',
+            )
+        if found:
+            return str(found[0])
+    return str(Path(path) / program)
 
 
 def _path(value: object) -> str:

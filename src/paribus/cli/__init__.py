@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import errno
 import importlib
 import os
@@ -19,12 +20,13 @@ VERBS = {
     "record": "record the facts of this machine, scrubbed, or show a recording",
     "audit": "list what differs between the arms of a study beyond its factor",
     "doctor": "check whether this machine is fit for measurements, with fixes",
-    "list": "list the benchmarks and the studies that ship",
+    "list": "list the benchmarks, and the studies and publications that ship",
+    "help": "explain Paribus, or a verb",
 }
 EPILOG = """\
 first steps:
-  paribus run container-network      what does bridged container networking cost MPI?
-  paribus run mpi-transport          shared memory against TCP; needs no privilege
+  paribus run container-network      # what does bridged container networking cost MPI?
+  paribus run mpi-transport          # shared memory against TCP; needs no privilege
   paribus run my-study.toml --out my-study
 
 exit codes: 0 verdict reached (equivalent and undecided included), 2 user error,
@@ -43,12 +45,18 @@ def dispatch(words: Sequence[str]) -> int:
 
 
 def _dispatch(words: Sequence[str]) -> int:
-    from paribus.errors import MachineError, ParibusError
+    from paribus.errors import MachineError, ParibusError, UserError
     from paribus.platform.space import FAULTS, said_of
 
-    arguments = _parser(words).parse_args(words)
+    if words and not words[0].startswith("-") and words[0] not in VERBS:
+        close = difflib.get_close_matches(words[0], VERBS, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        fix = f"{hint}`paribus help` shows all verbs"
+        print(f"paribus: {words[0]!r}: no such verb\n  {fix}", file=sys.stderr)
+        return UserError.exit_code
+    arguments = parser_of(words).parse_args(words)
     if not hasattr(arguments, "carry_out"):
-        _parser([]).print_help()
+        parser_of([]).print_help()
         return 2
     for name in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(name) is not signal.SIG_IGN:  # nohup wants hang-ups ignored
@@ -79,7 +87,7 @@ def _dispatch(words: Sequence[str]) -> int:
         return fault.exit_code
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser; only the verb that `words` name is imported."""
     parser = argparse.ArgumentParser(
         prog="paribus",
@@ -103,7 +111,7 @@ def _complete() -> None:
     """Answer the shell that asks what may follow (docs/commands.md), and leave."""
     import argcomplete
 
-    argcomplete.autocomplete(_parser(os.environ.get("COMP_LINE", "").split()[1:]))
+    argcomplete.autocomplete(parser_of(os.environ.get("COMP_LINE", "").split()[1:]))
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -11,10 +11,11 @@ from itertools import islice
 from typing import Any
 
 from paribus.benchmarks import benchmark_of
-from paribus.errors import LaunchError
+from paribus.errors import LaunchError, UserError
 from paribus.plan import Plan
-from paribus.platform.arms import Ready, compose, discreet, make_ready
+from paribus.platform.arms import Ready, compose, discreet, make_ready, program
 from paribus.platform.local import LocalStation
+from paribus.platform.programs import check_there
 from paribus.study.pilot import Pilot, durations, pilot, refusal
 from paribus.units import count, format_bytes, format_seconds, percent
 
@@ -30,6 +31,7 @@ def show(plan: Plan, *, tell: Callable[[str], None], launch: bool, anyway: bool)
     _print_study(plan)
     _print_commands(plan, ready)
     if why_not:
+        _print_missing(plan)
         print(f"\nno estimate of the duration (it takes pilot launches): {why_not}")
         return 0
     print("\nmaking a few pilot launches (not kept) ...", file=sys.stderr)
@@ -85,6 +87,18 @@ def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:
         print(_wrapped(f"{arm.arm.name}: {' '.join(words)}", "  "))
         for name in sorted(command.files):
             print(f"      SCRATCH/{name}: {count(len(command.files[name].splitlines()), 'line')}")
+
+
+def _print_missing(plan: Plan) -> None:
+    """Print the programs that are not there now; `before` commands may bring them about."""
+    for arm in plan.study.arms:
+        for one in plan.study.benchmarks:
+            benchmark = benchmark_of(one)
+            try:
+                check_there(arm, benchmark, program(one, benchmark), one.label, switched=True)
+            except UserError as error:
+                when = "before its `before` commands" if arm.before else "now"
+                print(_wrapped(f"{arm.name}, {when}: {one.label}: {error.cause}", "  "))
 
 
 def _print_durations(plan: Plan, seen: Pilot) -> None:

@@ -1,73 +1,159 @@
-"""`paribus list`: the benchmarks and the studies that ship."""
+"""`paribus list`: the benchmarks, and the studies and publications that ship."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
+import shutil
+import sys
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from paribus.errors import UserError
 
 if TYPE_CHECKING:
     from paribus.model import Benchmark
 
 EXAMPLE = """\
 example:
-  paribus list
-  paribus list --json
+  paribus list                 # one line for each
+  paribus list osu_bw          # all about one
+  paribus list storage         # all that have to do with a word
 """
+NAME = 18
+"""Columns of a name in the short list."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.description = "List the benchmarks, with their parameters, and the studies that ship."
+    parser.description = (
+        "List the benchmarks, and the studies and publications that ship. With words: all about"
+        " those that have one of these names, or that a word occurs in."
+    )
     parser.epilog = EXAMPLE
+    parser.add_argument("words", metavar="NAME|WORD", nargs="*", help="show all about these")
     parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.list/1"')
     parser.set_defaults(carry_out=list_all)
 
 
 def list_all(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus list`."""
-    from paribus.benchmarks import BENCHMARKS
-    from paribus.cli.shipped import question_of, shipped_studies
+    from paribus.benchmarks import BENCHMARKS, suite_of
+    from paribus.cli.shipped import publications, question_of, shipped_studies
 
     studies = {name: question_of(path) for name, path in shipped_studies().items()}
+    published = {name: one.source for name, one in publications().items()}
+    texts = {
+        **{b.name: f"{b.layer} {suite_of(b.name)} {b.program} {b.summary}" for b in _every()},
+        **studies,
+        **published,
+    }
+    wanted = _wanted(arguments.words, texts)
+    benchmarks = [one for one in BENCHMARKS.values() if one.name in wanted]
+    studies = {name: text for name, text in studies.items() if name in wanted}
+    published = {name: text for name, text in published.items() if name in wanted}
     if arguments.json:
-        table = {
-            "schema": "paribus.list/1",
-            "benchmarks": [
-                {
-                    "name": b.name,
-                    "layer": b.layer,
-                    "summary": b.summary,
-                    "metrics": [
-                        {"name": m.name, "unit": m.unit, "better": m.better} for m in b.metrics
-                    ],
-                    "parameters": {key: p.help for key, p in b.parameters.items()},
-                    "program": b.program or None,
-                    "found": _found(b),
-                    "get": b.get or None,
-                    "means": b.means or None,
-                }
-                for b in BENCHMARKS.values()
-            ],
-            "studies": studies,
-        }
-        print(json.dumps(table, indent=2))
+        rows = [_row(one) for one in benchmarks]
+        table = {"schema": "paribus.list/1", "benchmarks": rows, "studies": studies}
+        print(json.dumps({**table, "publications": published}, indent=2))
         return 0
-    for benchmark in BENCHMARKS.values():
-        merit = benchmark.metrics[0]
-        print(f"{benchmark.name:16} {benchmark.layer}: {merit.unit}, {merit.better} is better")
-        print(textwrap.indent(textwrap.fill(benchmark.summary, 76), "    "))
-        if benchmark.program:
-            where = _found(benchmark)
-            place = f"here: {where}" if where else f"not found; to get it: {benchmark.get}"
-            print(textwrap.indent(textwrap.fill(place, 76), "    "))
-        keys = ", ".join(benchmark.parameters)
-        print(textwrap.indent(textwrap.fill(f"parameters: {keys}", 76), "    "))
-    print("\nstudies that ship:")
-    for name, question in studies.items():
-        print(f"  {name:20} {question}")
+    if arguments.words:
+        for benchmark in benchmarks:
+            _print_long(benchmark)
+    else:
+        _print_short(benchmarks)
+    _print_shipped("studies that ship (paribus run NAME)", studies)
+    _print_shipped("publications that ship (paribus compare ... --beside NAME)", published)
     return 0
+
+
+def _every() -> Iterable[Benchmark]:
+    from paribus.benchmarks import BENCHMARKS
+
+    return BENCHMARKS.values()
+
+
+def _wanted(words: list[str], texts: Mapping[str, str]) -> set[str]:
+    """Return the names that are one of `words`, or in whose name or text it occurs.
+
+    Raises UserError for a word that is nowhere.
+    """
+    found: set[str] = set() if words else set(texts)
+    for word in words:
+        low = word.lower()
+        here = [n for n, text in texts.items() if low in n.lower() or low in text.lower()]
+        if not here:
+            close = difflib.get_close_matches(word, texts, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            fix = f"{hint}`paribus list` shows all"
+            raise UserError("nothing has this name or word", place=repr(word), fix=fix)
+        found |= {word} if word in texts else set(here)
+    return found
+
+
+def _row(b: Benchmark) -> dict[str, Any]:
+    """Return a benchmark as schema paribus.list/1 has it."""
+    return {
+        "name": b.name,
+        "layer": b.layer,
+        "summary": b.summary,
+        "metrics": [{"name": m.name, "unit": m.unit, "better": m.better} for m in b.metrics],
+        "parameters": {key: p.help for key, p in b.parameters.items()},
+        "program": b.program or None,
+        "found": _found(b),
+        "get": b.get or None,
+        "means": b.means or None,
+    }
+
+
+def _print_short(benchmarks: Iterable[Benchmark]) -> None:
+    """Print a line a benchmark, by layer; on a terminal no wider than that."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 1000
+    layers: dict[str, list[Benchmark]] = {}
+    for one in benchmarks:
+        layers.setdefault(one.layer, []).append(one)
+    for layer, several in layers.items():
+        print(layer)
+        for one in several:
+            here = "+" if not one.program or _found(one) else " "
+            summary = textwrap.shorten(one.summary, max(20, width - NAME - 4), placeholder=" ...")
+            print(f" {here} {one.name:{NAME}} {summary}".rstrip())
+    print(
+        "+ the program is here, or is compiled at first use. `paribus list NAME` and"
+        " `paribus list WORD`\n  show parameters, metrics, and how to get a program"
+    )
+
+
+def _print_long(benchmark: Benchmark) -> None:
+    """Print all about a benchmark."""
+    print(f"{benchmark.name}: {benchmark.layer}")
+    _print_filled(benchmark.summary)
+    for metric in benchmark.metrics:
+        unit = f"{metric.unit}, " if metric.unit else ""
+        decides = " (decides)" if metric is benchmark.metrics[0] else ""
+        _print_filled(f"{metric.name}: {unit}{metric.better} is better{decides}")
+    if benchmark.program:
+        where = _found(benchmark)
+        _print_filled(f"here: {where}" if where else f"not found; to get it: {benchmark.get}")
+    if benchmark.means:
+        _print_filled(f"what its figures mean: {benchmark.means}")
+    print("    parameters:")
+    for key, one in benchmark.parameters.items():
+        _print_filled(f"{key}: {one.help}", "      ")
+    print()
+
+
+def _print_filled(text: str, indent: str = "    ") -> None:
+    print(textwrap.fill(text, 80, initial_indent=indent, subsequent_indent=f"{indent}  "))
+
+
+def _print_shipped(heading: str, texts: Mapping[str, str]) -> None:
+    if texts:
+        print(f"\n{heading}:")
+    for name, text in texts.items():
+        print(f"   {name:{NAME}} {text}")
 
 
 def _found(benchmark: Benchmark) -> str | None:

@@ -49,10 +49,21 @@ def read_published(texts: Sequence[str]) -> list[Publication]:
     """Return the published figures that --beside names: paths, or names of those that ship."""
     from paribus.compare.published import load_publication
 
-    ships = {path.stem: path for path in sorted((_folder() / "published").glob("*.toml"))}
+    ships = _shipped_publications()
     return [
         load_publication(_find(text, ships, "no such file, and none that ships")) for text in texts
     ]
+
+
+def publications() -> dict[str, Publication]:
+    """Return the publications that ship, by name."""
+    from paribus.compare.published import load_publication
+
+    return {name: load_publication(path) for name, path in _shipped_publications().items()}
+
+
+def _shipped_publications() -> dict[str, Path]:
+    return {path.stem: path for path in sorted((_folder() / "published").glob("*.toml"))}
 
 
 def _find(text: str, ships: Mapping[str, Path], cause: str) -> Path:

@@ -22,21 +22,24 @@ from paribus.trust import find_program
 _LIBRARY = re.compile(r"^\s*(libmpi\w*\.so\S*) => (/\S+)", re.M)
 
 
-def check_there(arm: Arm, benchmark: Benchmark, program: Program, place: str) -> None:
+def check_there(
+    arm: Arm, benchmark: Benchmark, program: Program, place: str, *, switched: bool = False
+) -> None:
     """Raise UserError where a program that a launch starts is not there, with how to get it.
 
-    What an image holds, or what an arm's own commands bring about, cannot be seen from here.
+    What an image holds cannot be seen from here, nor, until the platform is `switched` to the arm,
+    what its own commands bring about.
     """
     if arm.container and arm.container.image:
         return
     there = 'give its path, path = "/...", or ' if "path" in benchmark.parameters else ""
     fix = f"{there}get it: {benchmark.get}" if benchmark.get else f"{there}install it"
     for name in _started(program):
-        if not (_where(name, arm) or _unknown(name, arm)):
+        if not (_where(name, arm) or _unknown(name, arm, switched)):
             said = "no executable file" if "/" in name else "no program on the PATH called"
             raise UserError(f"{said} {name}", place=place, fix=fix)
     for name in program.needs:
-        if not (_where(name, arm) or os.access(name, os.R_OK) or _unknown(name, arm)):
+        if not (_where(name, arm) or os.access(name, os.R_OK) or _unknown(name, arm, switched)):
             said = "no file that can be read at" if "/" in name else "no program on the PATH called"
             raise UserError(f"{said} {name}", place=place, fix=fix)
 
@@ -139,9 +142,9 @@ def _started(program: Program) -> tuple[str, ...]:
     return (*(() if program.kernel else program.argv[:1]), *program.server[:1])
 
 
-def _unknown(name: str, arm: Arm) -> bool:
-    """Return whether only the launch will tell if there is such a file."""
-    return "{" in name or ("/" in name and bool(arm.before))
+def _unknown(name: str, arm: Arm, switched: bool) -> bool:
+    """Return whether it shows only later if there is such a file."""
+    return "{" in name or ("/" in name and bool(arm.before) and not switched)
 
 
 def _where(name: str, arm: Arm) -> str | None:

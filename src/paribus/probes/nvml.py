@@ -1,4 +1,4 @@
-"""GPUs of this machine by NVML, where there is no nvidia-smi (`pip install paribus[gpu]`)."""
+"""GPUs of this machine by NVML, where there is no nvidia-smi (`pip install '.[gpu]'`)."""
 
 from __future__ import annotations
 

@@ -16,9 +16,10 @@ from paribus import probes
 from paribus.audit.audit import ERROR, NODES
 from paribus.benchmarks import benchmark_of
 from paribus.errors import LaunchError
-from paribus.model import Facts, Study
+from paribus.model import Arm, Facts, Study
 from paribus.platform.arms import Ready, asked_of, program
 from paribus.platform.containers import hosts_for
+from paribus.platform.programs import check_there
 from paribus.platform.station import Station
 from paribus.platform.switching import Switches
 from paribus.probes.variables import prefixes
@@ -63,7 +64,11 @@ def gather(
 
 
 def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
-    """Return the facts of every node of an arm that is switched to already."""
+    """Return the facts of every node of an arm that is switched to already.
+
+    Raises UserError for a program that is not there although the arm is switched to.
+    """
+    check_switched(study, ready.arm)
     ranks, programs = nodes_of(study, ready), _programs(study, ready)
     # Not bound to the cores of a rank: what is asked is which cores the arm leaves to all of them.
     # One rank on each node is enough to ask it.
@@ -135,6 +140,17 @@ def _named(
             failure = {ERROR: f"{number}: {wrong[rank]}", NODES: ranks}
             found.append(Gathered(arm, number, at, failure))
     return found
+
+
+def check_switched(study: Study, arm: Arm) -> None:
+    """Raise UserError for a program that is still missing when the platform is switched to `arm`.
+
+    Before that, only programs can be checked that the arm's commands have no part in.
+    """
+    for one in study.benchmarks if arm.before else ():
+        benchmark = benchmark_of(one)
+        place = f"{study.path}: {one.label} in {arm.name}, after its `before` commands"
+        check_there(arm, benchmark, program(one, benchmark), place, switched=True)
 
 
 def nodes_of(study: Study, ready: Ready) -> int:

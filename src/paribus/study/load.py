@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 from paribus import benchmarks, fields
 from paribus.benchmarks.files import file_digest, load_file
-from paribus.errors import StudyError
+from paribus.errors import StudyError, UserError
 from paribus.fields import Place
-from paribus.inputs import read_toml
-from paribus.model import Arm, Container, Selection, Settings, Study
+from paribus.inputs import is_directory, read_toml
+from paribus.model import Arm, Benchmark, Container, Request, Selection, Settings, Study
 from paribus.platform import containers
 from paribus.stats.looks import LONGER, schedule
 from paribus.units import parse_seconds, parse_share
@@ -31,7 +31,7 @@ MOST_LAUNCHES = 100_000
 MONITORED_BLOCKS = 10_000
 """The last block of a study without end: two months of one every ten minutes."""
 
-_STUDY_KEYS = ("question", "factor", "explains", "arms", "benchmarks", "plan")
+_STUDY_KEYS = ("question", "factor", "explains", "arms", "tools", "benchmarks", "plan")
 _ARM_KEYS = (
     *("mpi", "transport", "container", "ranks_per_host", "env"),
     *("before", "after", "observe", "level"),
@@ -62,7 +62,7 @@ def load_study(path: Path, tell: Callable[[str], None] | None = None) -> Study:
     try:
         table = read_toml(path, "a study file")
     except OSError as error:
-        fix = "give the path of a study file; `paribus list --studies` shows those that ship"
+        fix = "give the path of a study file; `paribus list` shows those that ship"
         if (path / "plan.json").exists():
             fix = (
                 f"this is a study directory: `paribus report {file}` shows it, and `paribus run"
@@ -195,6 +195,7 @@ def _selections(
     top: Place, folder: Path, tell: Callable[[str], None] | None
 ) -> tuple[Selection, ...]:
     tables = top.need("benchmarks", fields.items, '[[benchmarks]]\n  name = "latency"')
+    tools = _tools(top)
     if not tables:
         top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
     found: list[Selection] = []
@@ -202,7 +203,7 @@ def _selections(
         if top.full:
             break
         with top.noting():
-            found.append(_selection(top.within(f"benchmarks[{index}]", table), folder, tell))
+            found.append(_selection(top.within(f"benchmarks[{index}]", table), folder, tools, tell))
     for index, selection in enumerate(found):
         if any(selection.label == other.label for other in found[:index]):
             top.refuse(
@@ -214,7 +215,17 @@ def _selections(
     return tuple(found)
 
 
-def _selection(place: Place, folder: Path, tell: Callable[[str], None] | None) -> Selection:
+def _tools(top: Place) -> Mapping[str, str]:
+    """Return where the suites are that the table [tools] names."""
+    place = top.within("tools", top.table.get("tools", {}))
+    place.only(benchmarks.SUITES)
+    known = (key for key in place.table if key in benchmarks.SUITES)
+    return {key: place.read(key, fields.text, "") for key in known}
+
+
+def _selection(
+    place: Place, folder: Path, tools: Mapping[str, str], tell: Callable[[str], None] | None
+) -> Selection:
     file: Path | None = None
     if "file" in place.table:
         if "name" in place.table:
@@ -240,6 +251,9 @@ def _selection(place: Place, folder: Path, tell: Callable[[str], None] | None) -
             hint = f"did you mean {close[0]!r}? " if close else ""
             place.refuse("name", name, "no such benchmark", f"{hint}`paribus list` shows all")
         benchmark = benchmarks.get(name)
+        if "path" in benchmark.parameters:
+            _locate(place, folder, tools.get(benchmarks.suite_of(name)))
+    noted = len(place.problems or ())
     place.only((*_BENCHMARK_KEYS, *benchmark.parameters))
     for key, parameter in benchmark.parameters.items():
         if parameter.required and key not in place.table:
@@ -253,16 +267,37 @@ def _selection(place: Place, folder: Path, tell: Callable[[str], None] | None) -
     label = place.read("label", fields.text, benchmark.name)
     if not _NAME.fullmatch(label):
         place.refuse("label", label, "is not a usable name", "use letters, digits, '-', '_', '.'")
+    ranks = place.read("ranks", fields.whole(1, 1_000_000), benchmark.ranks)
+    if file is None and len(place.problems or ()) == noted:
+        _check_command(place, benchmark, Request(parameters, ranks))
     return Selection(
         label=label,
         benchmark=benchmark.name,
-        ranks=place.read("ranks", fields.whole(1, 1_000_000), benchmark.ranks),
+        ranks=ranks,
         parameters=parameters,
         timeout_s=place.read("timeout", parse_seconds, None),
         file=str(file) if file else None,
         file_sha256=file_digest(file) if file else None,
         endpoints=place.read("endpoints", fields.endpoints, fields.ENDPOINTS),
     )
+
+
+def _locate(place: Place, folder: Path, tool: str | None) -> None:
+    """Set `path` to that of the benchmark or of its suite: a relative one is from the study."""
+    path = place.table.get("path", tool)
+    if isinstance(path, str) and path and ("/" in path or is_directory(folder / path)):
+        path = str(folder.resolve() / path) + "/" * path.endswith("/")
+    if path is not None:
+        place.table["path"] = path
+
+
+def _check_command(place: Place, benchmark: Benchmark, request: Request) -> None:
+    """Refuse what no command line can be made of, such as one rank for two."""
+    try:
+        benchmark.command(request)
+    except UserError as error:
+        where = f"{place.file}: {place.path}: {error.place}"
+        raise StudyError(error.cause, place=where, fix=error.fix) from error
 
 
 def _settings(top: Place) -> Settings:

@@ -1,0 +1,26 @@
+"""`paribus help VERB`: what `paribus VERB --help` prints."""
+
+from __future__ import annotations
+
+import argparse
+
+EXAMPLE = """\
+example:
+  paribus help
+  paribus help run
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = "Explain Paribus, or a verb."
+    parser.epilog = EXAMPLE
+    parser.add_argument("verb", metavar="VERB", nargs="?", help="a verb, such as run")
+    parser.set_defaults(carry_out=explain)
+
+
+def explain(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus help`."""
+    from paribus.cli import dispatch
+
+    return dispatch([*([arguments.verb] if arguments.verb else []), "--help"])

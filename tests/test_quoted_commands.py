@@ -1,0 +1,125 @@
+"""Every command that a message, a help text or a page quotes is one that the parser takes."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paribus.cli import VERBS, parser_of
+from paribus.errors import StudyError
+from paribus.study.load import load_study
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+PAGES += sorted((ROOT / "docs").glob("*.md"))
+PAGES += sorted((ROOT / "src").rglob("*.toml")) + sorted((ROOT / "studies").glob("*.toml"))
+MODULES = sorted((ROOT / "src" / "paribus").rglob("*.py"))
+QUOTED = re.compile(r"`(paribus(?: [^`]*)?)`")
+LINE = re.compile(r"^ *(?:\$ )?(paribus [a-z-].*)$", re.M)
+FENCED = re.compile(r"^```(?:sh|bash|console)?\n(.*?)^```", re.M | re.S)
+
+
+def strings(path: Path) -> Iterator[str]:
+    """Yield the strings of a module; what a f-string fills in is the word VALUE."""
+    inside: set[int] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.JoinedStr):
+            inside |= {id(part) for part in node.values}
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "VALUE"
+                for part in node.values
+            )
+        elif isinstance(node, ast.Constant) and id(node) not in inside:
+            yield node.value if isinstance(node.value, str) else ""
+
+
+def quoted() -> Iterator[tuple[str, str]]:
+    """Yield each quoted command, with the file that it is in."""
+    for path in MODULES:
+        for text in strings(path):
+            for command in QUOTED.findall(text):
+                yield path.name, " ".join(command.split())
+            examples = LINE.findall(text) if "\n" in text else []
+            yield from ((path.name, command) for command in examples)
+    for path in PAGES:
+        text = path.read_text()
+        commands = QUOTED.findall(FENCED.sub("", text))
+        commands += [line for block in FENCED.findall(text) for line in LINE.findall(block)]
+        yield from ((path.name, " ".join(command.split())) for command in commands)
+
+
+COMMANDS = sorted({(file, command) for file, command in quoted()})
+
+
+def refused(words: list[str], capture: pytest.CaptureFixture[str]) -> str:
+    """Return why the parser refuses `words`, "" if it takes them."""
+    try:
+        parser_of(words).parse_args(words)
+    except SystemExit as end:
+        return capture.readouterr().err if end.code else ""
+    return ""
+
+
+def options_of(verb: str) -> set[str]:
+    actions = parser_of([verb])._actions  # argparse has no other list
+    subparsers = next(one for one in actions if isinstance(one, argparse._SubParsersAction))
+    return {word for one in subparsers.choices[verb]._actions for word in one.option_strings}
+
+
+@pytest.mark.parametrize(("file", "command"), COMMANDS)
+def test_a_quoted_command_is_one(
+    file: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for part in command.replace("\\|", "|").split(" && "):
+        words = shlex.split(part, comments=True)[1:]
+        if words and words[0] in ("VERB", "ARGV"):
+            continue
+        if "[" in part:
+            assert words[0] in VERBS
+            named = set(re.findall(r"--[a-z-]+", part))
+            assert named <= options_of(words[0])
+            continue
+        why = refused(words, capsys)
+        if "arguments are required" in why:  # the command is named, not given
+            why = refused([*words, "VALUE"], capsys)
+        assert why == ""
+
+
+def test_the_synopses_of_the_page_are_whole() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text()
+    for verb in VERBS:
+        row = re.search(rf"^\| `paribus {verb}\b([^`]*)`", page, re.M)
+        assert row, verb
+        missing = options_of(verb) - {"-h", "--help", "--accept", "--beside"}
+        assert not {one for one in missing if one not in row[1]}, verb
+
+
+def test_nothing_is_installed_from_an_index_that_does_not_have_it() -> None:
+    wrong = re.compile(r"pip install '?paribus")
+    assert [path.name for path in (*PAGES, *MODULES) if wrong.search(path.read_text())] == []
+
+
+def test_the_first_screen_of_the_readme_says_what_there_is_and_what_not(tmp_path: Path) -> None:
+    first = "\n".join((ROOT / "README.md").read_text().splitlines()[:24])
+    assert "**Today** it measures on one machine" in first
+    assert "**Not yet:** it starts nothing on several machines" in first
+    study = (ROOT / "studies" / "same.toml").read_text()
+    for key in ("hosts", "scheduler"):
+        path = tmp_path / f"{key}.toml"
+        path.write_text(
+            re.sub(r"^(\[arms\..*\])$", rf'\1\n{key} = "x"', study, count=1, flags=re.M)
+        )
+        with pytest.raises(StudyError, match="is not supported yet"):
+            load_study(path)
+
+
+def test_commands_are_found_in_every_kind_of_place() -> None:
+    files = {file for file, _ in COMMANDS}
+    assert {"README.md", "commands.md", "load.py", "run.py", "damage.py", "statistics.md"} <= files
+    assert len(COMMANDS) > 60
