@@ -26,7 +26,8 @@ BENCHMARK = Benchmark(
     "own", "LAYER", "an MPI program", (Metric("time", "us", "lower"),), command, parse, ranks=2,
 )
 """
-BOXED = 'container = { engine = "namespace" }'
+CONTAINER = 'container = { engine = "namespace" }'
+BOXED = f"{CONTAINER}\nranks_per_host = 1"
 
 
 def judged(
@@ -76,7 +77,8 @@ def test_memory_against_network_is_a_warning_in_every_report(
 @pytest.mark.parametrize(
     ("bare", "boxed"),
     [
-        ("", f"{BOXED}\nranks_per_host = 2"),
+        ("", CONTAINER),
+        ("", f"{CONTAINER}\nranks_per_host = 2"),
         ('transport = "tcp"', f'{BOXED}\ntransport = "tcp"'),
         ("", 'container = { engine = "namespace", each = "rank", network = "host" }'),
     ],

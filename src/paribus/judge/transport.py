@@ -48,7 +48,7 @@ def _carrier(label: str, arm: Arm, ranks: int, facts: Mapping[str, Sequence[Fact
     seen = {way for one in launches if isinstance(way := one.get(TAKEN), str)}
     if seen:
         return Carrier(label, arm.name, tuple(sorted(seen)), "ranks")
-    apart = arm.container is not None and arm.container.each == "host"
+    apart = arm.container is not None and arm.container.each == "host" and arm.ranks_per_host
     hosts = -(-ranks // arm.ranks_per_host) if apart else 1
     if hosts > 1:
         return Carrier(label, arm.name, ("hosts",), "placement", hosts)

@@ -45,6 +45,6 @@ def differ(labels: Sequence[str], figures: Mapping[str, Any]) -> str:
 
 
 FIX = (
-    "Put all ranks of a host in one container (`ranks_per_host`), or give both arms the same"
-    ' `transport`. If the transport is the question, set factor = "transport".'
+    "Put all ranks of a host in one container (leave `ranks_per_host` out), or give both arms the"
+    ' same `transport`. If the transport is the question, set factor = "transport".'
 )
