@@ -1,373 +1,352 @@
-"""Judgements as a study directory would give them, made by a seeded formula: no machine needed."""
+"""Judgements for tests of reports: of stores that a seeded script filled, judged as any other."""
 
 from __future__ import annotations
 
-import math
+import sqlite3
+import struct
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from judgement_pieces import (
-    ARMS,
-    BANDWIDTH,
-    HOSTILE,
-    LATENCY,
-    RATE,
-    beside,
-    finding,
-    invented,
-    invented_notice,
-    layer,
-    points,
-    study,
-    swept,
-    two_arms,
+from imported import imported, logs, logs_apart, table, turns
+from paribus.judgement import Judgement
+from paribus.model import Arm, Case, Container, Launch, Metric, Selection, Settings, State, Study
+from paribus.study.execute import DISTURBED, RETRY, STATES
+from stored import Script, Twist, judged, nodes
+
+SIZES = [2**k for k in range(3, 23, 2)]
+HOSTILE = (
+    '</script><script>window.broken=1</script><img src=x onerror="window.broken=2">&\x1b[31m\u202e'
 )
-from paribus.judgement import (
-    Comparison,
-    Difference,
-    Finding,
-    Judgement,
-    Notice,
-    Point,
-    Spread,
-    Tally,
-    Word,
+LATE = "still busy after 60 s, the time limit"
+LOST = "mpirun noticed that rank 1 exited on signal 9"
+ARMS = (
+    Arm("host", mpi="openmpi", transport="tcp"),
+    Arm("bridged", mpi="openmpi", transport="tcp", container=Container("namespace")),
 )
-from paribus.model import Arm, Case, Selection, Settings, State, Study
-from paribus.reasons import NoticeName
+MACHINE = "kvm-root"
+BRIDGED = {
+    "container.engine": "namespace",
+    "container.network": "bridge",
+    "net.mpi.interface": "eth0",
+    "net.mpi.mtu": 1500,
+}
+HOST = {
+    "container.engine": "none",
+    "container.network": "host",
+    "net.mpi.interface": "lo",
+    "net.mpi.mtu": 65536,
+}
+RATIOS = {
+    "latency": {"bridged": 1.187},
+    "bandwidth": {"bridged": 1 / 0.871},
+    "allreduce": {"bridged": 1.052},
+    "barrier": {"bridged": 1.222},
+    "triad": {"bridged": 1 / 1.002},
+}
+SCATTER = {"allreduce": 0.06, "barrier": 0.02}
+BASE = {"barrier": 21.4, "triad": 5992.0}
 
 
+def selection(label: str, benchmark: str = "", **changes: Any) -> Selection:
+    name = benchmark or label
+    sizes = {"barrier": {}, "triad": {"bytes": [64 << 20]}}.get(name, {"bytes": SIZES})
+    return replace(Selection(label, name, 2, {**sizes, "samples": 100}, 60.0), **changes)
+
+
+def study(labels: tuple[str, ...], arms: tuple[Arm, ...] = ARMS, **changes: Any) -> Study:
+    settings = Settings(seed=20210)
+    made = Study(
+        "What does bridged container networking cost MPI on one host?",
+        "network",
+        arms,
+        tuple(map(selection, labels)),
+        settings,
+        path="studies/container-network.toml",
+    )
+    return replace(made, **changes)
+
+
+FACTS = (nodes("host", MACHINE, HOST), nodes("bridged", MACHINE, BRIDGED))
+LABELS = ("latency", "bandwidth", "allreduce", "barrier", "triad")
+SCRIPT = Script(RATIOS, scatter=SCATTER, base=BASE)
+
+
+def failing(launch: Launch, attempt: int) -> Twist:
+    """Return what became of two launches of allreduce, though their blocks were rerun."""
+    if launch.benchmark == "allreduce" and launch.block in (9, 31) and launch.arm == "bridged":
+        states = {9: (State.FAILED, LOST), 31: (State.TIMEOUT, LATE)}
+        state, error = states[launch.block]
+        again = attempt == 0 and state is State.FAILED
+        return Twist(state=state, error=error, void=RETRY if again else "")
+    return Twist()
+
+
+@cache
+def two_arms() -> Judgement:
+    """Return the demo: two arms, a sweep each way, a memory benchmark that is equivalent."""
+    script = replace(SCRIPT, twist=failing)
+    return judged(study(LABELS), script, name="container-network", facts=FACTS)
+
+
+@cache
 def three_arms() -> Judgement:
     """Return a study with two arms against the reference and long names."""
-    arms = (Arm("shared-memory"), Arm("tcp-loopback"), Arm("tcp-bridge"))
-    heads: list[Finding] = []
-    cases: list[Finding] = []
-    tracks: list[Point] = []
-    for label, metric, factors in (
-        ("latency", LATENCY, (14.2, 21.7)),
-        ("message_rate", RATE, (0.081, 0.079)),
-    ):
-        for arm, factor in zip(("tcp-loopback", "tcp-bridge"), factors, strict=True):
-            head, rows = swept(label, arm, metric, factor)
-            heads.append(head)
-            cases += rows
-        tracks += points(
-            label,
-            {"shared-memory": 1.0, "tcp-loopback": factors[0], "tcp-bridge": factors[1]},
-            start=1.4 * len(tracks),
-            first=len(tracks),
-        )
-    base = two_arms()
-    return replace(
-        base,
-        study=study(
-            ("latency", "message_rate"),
-            arms,
-            question="What does leaving shared memory cost?",
-            factor="transport",
-            path="studies/mpi-transport.toml",
-        ),
-        directory="mpi-transport",
-        sentence="tcp-loopback and tcp-bridge are slower than shared-memory in latency and "
-        "message_rate.",
-        headlines=tuple(heads),
-        cases=tuple(cases),
-        tallies=tuple(
-            Tally(label, arm.name, 12, 0, 0, 0)
-            for label in ("latency", "message_rate")
-            for arm in arms
-        ),
-        points=tuple(tracks),
-        differences=tuple(
-            Difference("mpi.transport", arm, "shm", "tcp", "factor")
-            for arm in ("tcp-loopback", "tcp-bridge")
-        ),
-        facts={arm.name: {"cpu.model": "AMD EPYC 7B13"} for arm in arms},
-        notices=(),
-        layers=(
-            layer("network", "tcp-loopback", 13.1),
-            layer("network", "tcp-bridge", 17.5),
-        ),
-        endpoints=tuple(e for h in heads for e in beside(h, (1.3, 1.02, 1.0))),
-        pairs=(
-            *(replace(h, reference="shared-memory") for h in heads),
-            replace(
-                finding("latency", "tcp-bridge", LATENCY, None, 318.0, 1.528, half=0.01),
-                reference="tcp-loopback",
-            ),
-            replace(
-                finding("message_rate", "tcp-bridge", RATE, None, 14.8, 0.975, half=0.03),
-                reference="tcp-loopback",
-            ),
-        ),
+    names = ("shared-memory", "tcp-loopback", "tcp-bridge")
+    arms = tuple(Arm(name, transport="shm" if name == names[0] else "tcp") for name in names)
+    asked = study(
+        ("latency", "message_rate"),
+        arms,
+        question="What does leaving shared memory cost?",
+        factor="transport",
+        path="studies/mpi-transport.toml",
     )
+    slower = {"tcp-loopback": 14.2, "tcp-bridge": 21.7}
+    rates = {"tcp-loopback": 1 / 0.081, "tcp-bridge": 1 / 0.079}
+    script = Script(
+        {"latency": slower, "message_rate": rates},
+        scatter={"message_rate": 0.06},
+        growth=0.02,
+        samples=20,
+    )
+    facts = [nodes(n, MACHINE, {"mpi.transport": "shm" if n == names[0] else "tcp"}) for n in names]
+    return judged(asked, script, name="mpi-transport", facts=facts)
 
 
+@cache
 def withheld() -> Judgement:
     """Return a study whose audit found a difference that the factor does not explain."""
-    base = two_arms()
-    said = invented(Word.WITHHELD, "cpu.governor differs and the factor does not explain it", True)
-    return replace(
-        base,
-        sentence="No verdict: the arms differ in cpu.governor, which the factor does not explain.",
-        headlines=tuple(replace(h, verdict=said) for h in base.headlines),
-        cases=tuple(replace(c, verdict=said) for c in base.cases),
-        differences=(
-            *base.differences,
-            Difference("cpu.governor", "bridged", "performance", "powersave", "unexplained"),
-        ),
-    )
+    governors = ("performance", "powersave")
+    facts = [
+        replace(one, facts={**one.facts, "cpu.governor": governor})
+        for one, governor in zip(FACTS, governors, strict=True)
+    ]
+    return judged(study(("latency", "barrier")), SCRIPT, name="container-network", facts=facts)
 
 
+@cache
 def reliability() -> Judgement:
     """Return a study in which one arm fails far more often than the reference."""
-    base = two_arms()
-    said = invented(Word.RELIABILITY, "9 of 21 launches failed in bridged, 0 of 21 in host", True)
-    return replace(
-        base,
-        sentence="bridged fails more often than host in allreduce; see the launches.",
-        headlines=tuple(
-            replace(h, verdict=said) if h.benchmark == "allreduce" else h for h in base.headlines
-        ),
-        tallies=tuple(
-            replace(t, counted=22, failed=7, timed_out=2, invalid=1)
-            if (t.benchmark, t.arm) == ("allreduce", "bridged")
-            else t
-            for t in base.tallies
-        ),
-    )
+
+    def twist(launch: Launch, attempt: int) -> Twist:
+        fails = launch.block in (1, 2, 4, 5, 7, 8, 10, 11)
+        if launch.benchmark != "allreduce" or launch.arm == "host" or not fails:
+            return Twist()
+        states = (State.TIMEOUT, State.FAILED, State.INVALID, State.FAILED)
+        state = states[launch.block % 4]
+        errors = {State.TIMEOUT: LATE, State.INVALID: "line 3: nan"}
+        void = RETRY if attempt == 0 and state is not State.TIMEOUT else ""
+        return Twist(state=state, error=errors.get(state, LOST), void=void)
+
+    script = replace(SCRIPT, twist=twist)
+    asked = study(("latency", "allreduce"))
+    return judged(asked, script, name="container-network", facts=FACTS)
 
 
+@cache
 def no_data() -> Judgement:
-    """Return a study in which no launch gave anything."""
-    base = two_arms()
-    said = invented(Word.NO_DATA, "all launches of bridged failed", True)
-    bare = replace(
-        base.headlines[0], comparison=None, verdict=said, reference_value=None, arm_value=None
-    )
-    return replace(
-        base,
-        study=study(("latency",), ARMS),
-        sentence="No data: every launch of bridged failed.",
-        headlines=(bare,),
-        cases=(),
-        tallies=(
-            Tally("latency", "host", 0, 0, 0, 0),
-            Tally("latency", "bridged", 8, 8, 0, 0, "mpirun: not found"),
-        ),
-        points=tuple(
-            Point(n, 1 + n, "latency", "bridged", 2.0 * n, State.FAILED, None) for n in range(8)
-        ),
-        notices=(),
-        layers=(),
-        endpoints=(),
-    )
+    """Return a study in which no launch of an arm gave anything."""
+
+    def twist(launch: Launch, attempt: int) -> Twist:
+        void = RETRY if attempt == 0 else ""
+        if launch.arm == "host":
+            return Twist(void=void)
+        return Twist(state=State.FAILED, error="mpirun: command not found", void=void)
+
+    script = replace(SCRIPT, twist=twist)
+    return judged(study(("latency",)), script, name="container-network", facts=FACTS)
 
 
+@cache
 def incomplete() -> Judgement:
     """Return a study that was interrupted before an interval exists."""
-    base = two_arms()
-    said = invented(Word.UNDECIDED, "5 blocks are too few for an interval; 8 are needed", False, 3)
-
-    def early(row: Finding) -> Finding:
-        assert row.comparison is not None
-        early_comparison = Comparison(5, row.comparison.ratio, 0.0, math.inf, 0.987)
-        return replace(row, comparison=early_comparison, verdict=said)
-
-    return replace(
-        base,
-        sentence="Undecided so far: 5 of at most 60 blocks are done.",
-        complete=False,
-        headlines=tuple(early(h) for h in base.headlines),
-        cases=tuple(early(c) for c in base.cases),
-    )
+    return judged(study(LABELS), SCRIPT, name="container-network", facts=FACTS, most=5)
 
 
+@cache
 def censored() -> Judgement:
     """Return a study in which so many launches were cut off that only the word stands."""
-    base = two_arms()
-    said = invented(Word.SLOWER, "7 % of the launches hit their limit", True, None, False)
-    inf = Spread(60, math.inf, 23.0, math.inf)
 
-    def cut(row: Finding) -> Finding:
-        if row.benchmark != "allreduce":
-            return row
-        open_end = Comparison(60, 1.31, 1.06, math.inf, 0.987)
-        return replace(row, comparison=open_end, verdict=said, arm_value=inf)
+    def twist(launch: Launch, attempt: int) -> Twist:
+        if launch.benchmark == "barrier" and launch.arm == "bridged" and launch.block % 14 == 3:
+            return Twist(state=State.TIMEOUT, error=LATE)
+        return Twist()
 
-    one_sided = Comparison(12, 1.187, 1.15, math.inf, 0.987)
-    first = replace(base.headlines[0], comparison=one_sided)
-    return replace(
-        base,
-        sentence="bridged is slower than host.",
-        headlines=tuple(cut(h) for h in (first, *base.headlines[1:])),
-        cases=tuple(cut(c) for c in base.cases),
-    )
+    script = replace(SCRIPT, twist=twist)
+    asked = study(("latency", "barrier"))
+    return judged(asked, script, name="container-network", facts=FACTS)
 
 
+@cache
 def monitor() -> Judgement:
-    """Return a study that watches without an end: no looks, words as of now."""
-    base = two_arms()
+    """Return a study that watches without an end: no looks, words so far, and a change."""
 
-    def now(row: Finding) -> Finding:
-        return replace(row, verdict=replace(row.verdict, final=False))
+    def twist(launch: Launch, attempt: int) -> Twist:
+        moved = (launch.benchmark, launch.arm) == ("barrier", "bridged") and launch.block > 12
+        return Twist(times=2.5 if moved else 1.0)
 
-    return replace(
-        base,
-        study=replace(base.study, settings=replace(base.study.settings, monitor=True)),
-        sentence="As of now bridged is slower than host in latency, bandwidth and barrier.",
-        complete=False,
-        headlines=tuple(now(h) for h in base.headlines),
-        cases=tuple(now(c) for c in base.cases),
-        layers=(),
-        looks=(),
-        level=0.95,
-        design="Randomised pairs of launches, judged by a confidence sequence, valid at any time.",
+    few = {"bytes": SIZES[::3], "samples": 20}
+    asked = study(
+        (),
+        benchmarks=(
+            selection("latency", parameters=few, endpoints=("median",)),
+            selection("barrier", endpoints=("median",)),
+        ),
+        settings=Settings(seed=20210, monitor=True, blocks=10_000),
     )
+    script = replace(SCRIPT, twist=twist)
+    return judged(asked, script, name="container-network", facts=FACTS, most=60)
 
 
+@cache
 def sessions() -> Judgement:
-    """Return a study by session that is decided by the p99, with many notes on its data."""
-    base = two_arms()
-    settings = replace(base.study.settings, unit="session", launches=5, seed=7)
-    tail = beside(base.headlines[0], (1.4, 1.19, 1.18))
-    median = replace(base.headlines[0], metric=replace(base.headlines[0].metric, margin=0.02))
-    head = replace(
-        tail[0],
-        arm_value=Spread(8, 41.2, 40.0, 44.0),
-        reference_value=Spread(8, 31.4, 30.9, 31.6),
+    """Return a study by session that is decided by the p99."""
+    asked = study(
+        (),
+        question="What does the other BIOS setting cost?",
+        benchmarks=(selection("latency", endpoints=("p99", "median", "p25", "min")),),
+        settings=Settings(seed=7, unit="session", launches=5, blocks=8),
     )
-    return replace(
-        base,
-        study=replace(
-            study(("latency",), ARMS, question="What does the other BIOS setting cost?"),
-            settings=settings,
-        ),
-        sentence="bridged is slower in latency (+31.2 %); one installation each.",
-        headlines=(head,),
-        cases=base.of_benchmark("latency", base.cases)[:3],
-        points=points("latency", {"host": 1.0, "bridged": 1.3}, blocks=8),
-        tallies=tuple(Tally("latency", arm, 40, 0, 0, 0) for arm in ("host", "bridged")),
-        layers=(),
-        endpoints=(median, *tail[1:]),
-        notices=(
-            invented_notice(
-                NoticeName.ONE_INSTALLATION_EACH, "warning",
-                "the factor was switched 4 times per direction: one installation each, not "
-                "attributable to the factor.", (), "Add pairs of sessions.",
-            ),
-            *(
-                invented_notice(
-                    name, "note",
-                    "latency: something about the data that takes a rather long sentence, longer "
-                    "than two lines of a narrow terminal, because it names every case of the "
-                    "benchmark by its size in bytes: 8, 32, 128, 512, 2048, 8192 and so on.",
-                    ("latency",),
-                )
-                for name in list(NoticeName)[:11]
-            ),
-        ),
-        design="Randomised pairs of sessions; the median of a session is what counts.",
-    )  # fmt: skip
+    script = replace(SCRIPT, ratios={"latency": {"bridged": 1.3}}, twist=_switched)
+    return judged(asked, script, name="bios", facts=FACTS)
 
 
-def imported() -> Judgement:
-    """Return what a table of numbers comes to: no facts, no seed, no launches, unpaired."""
-    reason = (
-        "the numbers are not paired, so drift between the arms cannot be told from a difference"
-    )
-    latency, latencies = swept("latency", "new", LATENCY, 1.04, sizes=(8, 1024))
-    said = invented(Word.WITHHELD, reason, True)
-
-    def bare(row: Finding) -> Finding:
-        return replace(row, verdict=said)
-
-    return Judgement(
-        Study(
-            "old against new", "not stated", (Arm("old"), Arm("new")),
-            (Selection("latency", "", 0, {}),), Settings(), path="numbers.csv",
-        ),
-        "", "", "no verdict for new in latency.", True,
-        (bare(latency),), tuple(bare(c) for c in latencies), (), (), (), {}, 0,
-        (
-            invented_notice(
-                NoticeName.ORDER_UNKNOWN, "warning",
-                "The table has no column block or time: the order of the measurements is unknown.",
-                (), "Add a column block.",
-            ),
-        ),
-        design="Unpaired values of unknown order; nothing was randomised.",
-    )  # fmt: skip
+def _switched(launch: Launch, attempt: int) -> Twist:
+    return Twist(pause_s=240.0 if launch.place == 5 else 0.0)
 
 
+@cache
 def empty() -> Judgement:
     """Return a study directory in which nothing was launched yet."""
-    return Judgement(
-        study(("latency",), ARMS), "0" * 64, "fresh", "No data: nothing was launched yet.", False,
-        (), (), (), (), (), {}, 0,
-    )  # fmt: skip
+    return judged(study(("latency",)), SCRIPT, name="fresh", most=-1)
 
 
+@cache
+def troubled() -> Judgement:
+    """Return a study of a machine that does all that a notice can say, and its budget ended it."""
+    fitful = (7, 8, 12, 15, 19, 22, 23, 26)
+
+    def twist(launch: Launch, attempt: int) -> Twist:
+        name, block, arm = launch.benchmark, launch.block, launch.arm
+        facts: dict[str, Any] = {
+            "probe.before.core_to_core_ns": 60.0 * (1.2 if arm == "bridged" else 1.0),
+            "probe.after.core_to_core_ns": 61.0 * (1.2 if arm == "bridged" else 1.0),
+        }
+        if name == "alltoall":
+            return Twist(state=State.FAILED, error=LOST, void=RETRY if attempt == 0 else "")
+        times = 1.3 if name == "latency" and block in fitful else 1.0
+        if name == "bandwidth":
+            times *= 1 + 0.03 * ((block // 8) % 2) * 4
+        void = ""
+        if name == "triad":
+            times *= 1.05 if _second(launch) else 1.0
+            facts["lib.libc.build_id"] = "aa11" if block < 12 else "bb22"
+            if block == 6 and attempt == 0:
+                facts["gate.reasons"] = ["processes waited for memory 12 % of the time"]
+                void = DISTURBED
+            if block == 17:
+                facts["gate.reasons"] = ["processes waited for memory 14 % of the time"]
+            if block == 21 and arm == "host":
+                times *= 1.5
+            if block == 10 and arm == "host":
+                facts["launch.clock_step_s"] = -3.2
+        if name == "latency" and block == 5 and attempt == 0:
+            void = STATES
+        interrupted = 2 if name == "bandwidth" and block % 5 == 1 else 0
+        return Twist(times=times, facts=facts, void=void, interrupted=interrupted)
+
+    labels = ("latency", "bandwidth", "triad", "alltoall")
+    asked = study(labels, settings=Settings(seed=20210, blocks=60, budget_s=175.0))
+    ratios = {**RATIOS, "latency": {"bridged": 1.015}, "alltoall": {}}
+    script = replace(SCRIPT, twist=twist, ratios=ratios, scatter={"latency": 0.015})
+    return judged(
+        asked,
+        script,
+        name="container-network",
+        facts=FACTS,
+        accepted={"cpu.governer": "both are pinned", "cpu.model": "one machine"},
+    )
+
+
+def _second(launch: Launch) -> bool:
+    """Return whether a launch of two arms is the second of its block: numbers go by order."""
+    return launch.number % 2 == 0
+
+
+@cache
+def damaged() -> Judgement:
+    """Return a study of whose store a disk has lost launches."""
+
+    def damage(directory: Path) -> None:
+        path = directory / "launches.db"
+        with closing(sqlite3.connect(path)) as db:
+            numbers = "SELECT started FROM launches WHERE number IN (7, 8, 33)"
+            places = [struct.pack(">d", started) for (started,) in db.execute(numbers)]
+        whole = bytearray(path.read_bytes())
+        for place in places:
+            whole[whole.index(place) + 3] ^= 1
+        path.write_bytes(bytes(whole))
+
+    asked = study(("latency", "barrier"))
+    return judged(asked, SCRIPT, name="container-network", facts=FACTS, damage=damage)
+
+
+@cache
 def hostile() -> Judgement:
     """Return a study whose every text tries to be more than text."""
     arms = (Arm("host" + HOSTILE), Arm("[bold]x" + HOSTILE))
-    metric = replace(LATENCY, name="lat" + HOSTILE, unit="us" + HOSTILE)
     label = "latency" + HOSTILE
-    head, cases = swept(label, arms[1].name, metric, 1.2)
-    return replace(
-        two_arms(),
-        study=study((label,), arms, question=HOSTILE, factor=HOSTILE, path="a'b\n" + HOSTILE),
-        plan_sha256=HOSTILE,
-        directory=HOSTILE,
-        sentence=HOSTILE,
-        headlines=(head,),
-        cases=(*cases, replace(cases[0], case=Case.of(**{HOSTILE: HOSTILE}))),
-        tallies=(Tally(label, arms[1].name, 12, 1, 0, 0, HOSTILE),),
-        points=tuple(
-            replace(p, disturbed=(HOSTILE,) if p.flag else ())
-            for p in points(label, {arms[0].name: 1.0, arms[1].name: 1.2}, broken=(3,))
-        ),
-        differences=(Difference(HOSTILE, arms[1].name, HOSTILE, HOSTILE, "unexplained"),),
-        facts={arms[0].name: {HOSTILE: HOSTILE}, arms[1].name: {HOSTILE: [HOSTILE]}},
-        notices=(
-            Notice(
-                NoticeName.CHANGED_FACTS, "warning", (HOSTILE,), {"arm": "a", "keys": [HOSTILE]}
-            ),
-            invented_notice(
-                NoticeName.DRIFT, "note", HOSTILE, (HOSTILE,), HOSTILE, {HOSTILE: [(1, 0.1)]}
-            ),
-        ),
-        layers=(layer(HOSTILE, arms[1].name, 1.2),),
-        endpoints=(replace(head, metric=replace(metric, endpoint="p99")),),
-        pairs=(replace(head, reference=arms[0].name),),
-        design=HOSTILE,
-        versions={HOSTILE: HOSTILE},
+    asked = study(
+        (),
+        arms,
+        question=HOSTILE,
+        factor="nothing",
+        path="a'b\n" + HOSTILE,
+        benchmarks=(selection(label, "latency"), selection("b" + HOSTILE, "barrier")),
     )
+    metric = Metric("lat" + HOSTILE, "us" + HOSTILE, "lower", 0.02)
+    tail = replace(metric, name=f"{metric.name} p99", endpoint="p99", sampled=metric.name)
+    metrics = {one.label: (metric, tail) for one in asked.benchmarks}
+
+    def twist(launch: Launch, attempt: int) -> Twist:
+        facts = {HOSTILE: HOSTILE + str(launch.block % 2) + launch.arm, "gate.reasons": [HOSTILE]}
+        bad = launch.block == 3 and launch.arm == arms[1].name and launch.benchmark == label
+        if bad:
+            return Twist(state=State.FAILED, error=HOSTILE, void=HOSTILE if attempt == 0 else "")
+        return Twist(facts=facts if launch.block == 2 else {HOSTILE: facts[HOSTILE]})
+
+    script = Script({s.label: {arms[1].name: 1.2} for s in asked.benchmarks}, twist=twist)
+    points = [*(Case.of(bytes=size) for size in SIZES), Case.of(**{HOSTILE: HOSTILE})]
+    facts = [nodes(arm.name, MACHINE, {HOSTILE: HOSTILE + arm.name}) for arm in arms]
+    return judged(
+        asked, script, name=HOSTILE, facts=facts, metrics=metrics,
+        cases={one.label: points for one in asked.benchmarks},
+        accepted={HOSTILE: HOSTILE},
+    )  # fmt: skip
 
 
+@cache
 def large() -> Judgement:
     """Return 10 benchmarks x 20 sizes x 2 arms x 60 blocks: the size that must stay fast."""
-    sizes = tuple(2**k for k in range(3, 23))
-    heads: list[Finding] = []
-    cases: list[Finding] = []
-    tracks: list[Point] = []
-    labels = tuple(f"benchmark_{n}" for n in range(10))
-    for n, label in enumerate(labels):
-        metric = LATENCY if n % 2 else BANDWIDTH
-        head, rows = swept(label, "bridged", metric, 1 + 0.02 * n, sizes=sizes, blocks=60)
-        heads.append(head)
-        cases += rows
-        tracks += points(label, {"host": 1.0, "bridged": 1 + 0.02 * n}, blocks=60)
-    return replace(
-        two_arms(),
-        study=study(labels, ARMS),
-        headlines=tuple(heads),
-        cases=tuple(cases),
-        points=tuple(tracks),
-        tallies=tuple(Tally(label, a.name, 60, 0, 0, 0) for label in labels for a in ARMS),
+    labels = [f"benchmark_{n}" for n in range(10)]
+    sizes = [2**k for k in range(3, 23)]
+    kinds = ("latency", "bandwidth")
+    asked = study(
+        (),
+        benchmarks=tuple(
+            Selection(label, kinds[n % 2], 2, {"bytes": sizes}, 60.0, endpoints=("median",))
+            for n, label in enumerate(labels)
+        ),
     )
+    ratios = {label: {"bridged": 1.018} for label in labels}
+    script = Script(ratios, scatter=dict.fromkeys(labels, 0.06), growth=0, samples=1)
+    return judged(asked, script, name="container-network", facts=FACTS)
 
 
-ALL = {
+ALL: dict[str, Callable[[], Judgement]] = {
     "two_arms": two_arms,
     "three_arms": three_arms,
     "withheld": withheld,
@@ -381,3 +360,13 @@ ALL = {
     "empty": empty,
     "hostile": hostile,
 }
+
+MORE: dict[str, Callable[[], Judgement]] = {
+    "troubled": troubled,
+    "damaged": damaged,
+    "table": table,
+    "turns": turns,
+    "logs": logs,
+    "logs_apart": logs_apart,
+}
+"""What has notices that none of the others has."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from paribus.judge.evidence import Cell, Evidence
-from paribus.judge.headlines import case_spread, cell_margin, log_ratios, no_data
+from paribus.judge.headlines import case_spread, cell_margin, log_ratios, no_data, size_known
 from paribus.judge.monitoring import as_of_now
 from paribus.judgement import Comparison, Finding, Verdict, Word
 from paribus.model import Metric
@@ -47,6 +48,8 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
     )
     found_of = dict(zip(measured, judged, strict=True))
     missing = no_data(Reason.CASE_NOT_IN_BOTH_ARMS)
+    cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
+    known = plan.study.settings.monitor or not counted or size_known(sorted(counted), cut)
     return tuple(
         Finding(
             benchmark=label,
@@ -55,7 +58,7 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
             case=cell[1],
             margin=margins[cell],
             comparison=found_of[cell][0] if cell in found_of else None,
-            verdict=found_of[cell][1] if cell in found_of else missing,
+            verdict=replace(found_of[cell][1], size_known=known) if cell in found_of else missing,
             reference_value=case_spread(evidence, label, reference, cell, ratios[cell]),
             arm_value=case_spread(evidence, label, arm, cell, ratios[cell]),
         )

@@ -54,6 +54,8 @@ def headline(
     if not cells and evidence.complete(label, [reference, arm]):
         verdict = no_data(Reason.TOO_FEW_SAMPLES, {"endpoint": metric.endpoint})
     unreliable = _reliability(plan, evidence, label, arm, over=over)
+    if unreliable is not None:
+        unreliable = replace(unreliable, size_known=verdict.size_known)
     blocks = sorted(pooled)[: comparison.blocks] if comparison else []
     return Finding(
         benchmark=label,
@@ -276,15 +278,13 @@ def _decide(
     reached = [look for look in plan.looks.at if look <= len(ratios)]
     for look in reached:
         comparison = compare(ratios[:look], level)
-        last_block = sorted(pooled)[look - 1]
-        shares = [censored_share(sum(b <= last_block for b in cuts), look) for cuts in cut.values()]
         verdict = judge(
             comparison,
             better=better,
             margin=margin,
             last=look == plan.looks.at[-1] or (over and look == reached[-1]),
             needed=blocks_needed(ratios[:look], margin, level),
-            size_known=max(shares) <= MOST_CENSORED,
+            size_known=size_known(sorted(pooled)[:look], cut),
         )
         if verdict.final:
             return verdict, comparison
@@ -293,9 +293,18 @@ def _decide(
         Reason.ENDED_BEFORE_FIRST_LOOK if over else Reason.BEFORE_NEXT_LOOK,
         final=over,
         blocks_needed=blocks_needed(ratios, margin, level),
+        size_known=size_known(sorted(pooled), cut),
         figures={"blocks": len(ratios)} | ({} if over else {"next": _next_look(plan, ratios)}),
     )
     return undecided, compare(ratios, level)
+
+
+def size_known(blocks: Sequence[int], cut: Mapping[str, Sequence[int]]) -> bool:
+    """Return whether few enough launches of `blocks` were cut off for "by how much"."""
+    shares = [
+        censored_share(sum(b <= blocks[-1] for b in cuts), len(blocks)) for cuts in cut.values()
+    ]
+    return max(shares) <= MOST_CENSORED
 
 
 def _next_look(plan: Plan, ratios: Sequence[float]) -> int:

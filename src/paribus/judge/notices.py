@@ -11,12 +11,12 @@ from typing import Any, Literal
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import given_up, pooled_ratios
 from paribus.judge.sessions import sessions
-from paribus.judgement import Notice, Point
+from paribus.judgement import Finding, Notice, Point
 from paribus.model import State
 from paribus.plan import Plan
 from paribus.reasons import NoticeName
 from paribus.stats.betting import confidence_sequence
-from paribus.stats.censoring import MOST_CENSORED, censored_share
+from paribus.stats.censoring import censored_share
 from paribus.stats.drift import drift
 from paribus.stats.order import bias, order_effect
 from paribus.stats.probes import arms_differ
@@ -43,13 +43,15 @@ ORDER_ERROR = 0.05
 """Share of benchmarks in which chance finds an order effect, all arms together."""
 
 
-def notices(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> tuple[Notice, ...]:
+def notices(
+    plan: Plan, evidence: Evidence, points: Sequence[Point], headlines: Sequence[Finding]
+) -> tuple[Notice, ...]:
     """Return the notices of a study, those that change how its verdicts are read first."""
     found = [
         *_given_up(plan, evidence),
         *sessions(plan, evidence),
         *_moved(plan, evidence),
-        *_cut_off(plan, evidence),
+        *_cut_off(plan, evidence, headlines),
         *_states(plan, points),
         *_probes(plan, evidence),
         *_order(plan, evidence, points),
@@ -125,7 +127,11 @@ def _moved(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
                 yield Notice(NoticeName.RATIO_MOVED, "warning", (label,), figures)
 
 
-def _cut_off(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
+def _cut_off(plan: Plan, evidence: Evidence, headlines: Sequence[Finding]) -> Iterable[Notice]:
+    """Say how many launches were cut off, and whether that costs a verdict its size.
+
+    A verdict rests on the blocks of its look, which may be fewer than all.
+    """
     for selection in plan.study.benchmarks:
         label = selection.label
         blocks = sum(block > 0 for block in evidence.blocks.get(label, {}))
@@ -133,7 +139,7 @@ def _cut_off(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
         cut_off = {arm: n for arm, n in counts.items() if n}
         if cut_off:
             worst = max(censored_share(n, blocks) for n in cut_off.values())
-            withheld = worst > MOST_CENSORED
+            withheld = not all(f.verdict.size_known for f in headlines if f.benchmark == label)
             yield Notice(
                 NoticeName.TIME_OUTS,
                 "warning" if withheld else "note",

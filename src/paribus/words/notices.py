@@ -172,8 +172,10 @@ def _lost(_: Labels, figures: Figures) -> str:
     launches_lost, whole = figures["lost"], figures["whole"]
     lost = f"{count(launches_lost, 'launch')} of {launches_lost + whole}"
     numbers, unknown = figures["launches"], figures["rows_of_unknown"]
-    named = [f"number {ranges(numbers)} of the plan"] * bool(numbers)
-    named += [f"row {ranges(unknown)} of the store, launch unknown"] * bool(unknown)
+    named = [f"number{'s' * (len(numbers) > 1)} {ranges(numbers)} of the plan"] * bool(numbers)
+    named += [
+        f"row{'s' * (len(unknown) > 1)} {ranges(unknown)} of the store, launch unknown"
+    ] * bool(unknown)
     lost += f" ({'; '.join(named)})" if named else ""
     lost += f" and facts of nodes (row {ranges(figures['facts'])})" if figures["facts"] else ""
     said = (

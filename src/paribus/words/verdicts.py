@@ -263,7 +263,7 @@ def _other_work(figures: Figures) -> str:
 
 def _refused(figures: Figures) -> str:
     counts = ", ".join(f"{bad} of {every} of {arm}" for arm, bad, every in figures["arms"])
-    return f"many logs show no success ({counts}): the reason may be the difference"
+    return f"too many logs show no success ({counts}): the reason may be the difference"
 
 
 _MADE: Mapping[Reason, Callable[[Figures], str]] = {
