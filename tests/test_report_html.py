@@ -15,11 +15,13 @@ import pytest
 
 import browser
 import judgements
+from judgement_pieces import invented_notice
 from paribus.errors import UserError
-from paribus.judgement import Difference, Judgement
-from paribus.model import Case
-from paribus.report import bundle, figures, plots, wording
-from paribus.report.axes import log_ticks, panels
+from paribus.judgement import Difference, Judgement, Spread
+from paribus.model import Case, Metric
+from paribus.reasons import NoticeName
+from paribus.report import bundle, figures, lookup, plots, wording
+from paribus.report.axes import drawn, log_ticks, panels
 from paribus.report.html import write_html
 
 EVERY = judgements.ALL | judgements.MORE
@@ -164,7 +166,8 @@ def test_tables_hold_every_number(name: str, cache: Path, tmp_path: Path) -> Non
             assert wording.interval_text(f.comparison) in text
         assert f.verdict.word.value in text
     told = [t for n in judgement.notices for t in (n.name, n.text, n.fix)]
-    for said in (judgement.sentence, judgement.design, *told):
+    design = () if lookup.nothing_came(judgement) else (judgement.design,)
+    for said in (judgement.sentence, *design, *told):
         assert wording.clean(said) in text
     for point in judgement.points:
         assert wording.clean(point.flag) in text
@@ -219,7 +222,83 @@ def test_what_withholds_a_verdict_is_shown_and_what_is_explained_is_folded(
     assert "<summary>unknown (not comparable): 69</summary>" in folded
 
 
-def test_many_notes_are_folded(cache: Path, tmp_path: Path) -> None:
+HIDDEN = """right = e => e.getBoundingClientRect().right;
+[...document.querySelectorAll('thead th')]
+    .filter(th => th.textContent === 'Ratio [interval]' && th.checkVisibility())
+    .filter(th => right(th) > right(th.closest(".scroll")))
+    .map(th => th.closest('table').caption.textContent)"""
+
+
+@pytest.mark.parametrize("name", ["two_arms", "three_arms", "censored", "monitor", "sessions"])
+def test_the_ratio_is_visible_on_a_telephone(
+    chromium: browser.Browser, cache: Path, tmp_path: Path, name: str
+) -> None:
+    page = tmp_path / "report.html"
+    write_html(judgements.ALL[name](), page, cache=cache)
+    ask = {
+        "hidden": HIDDEN,
+        "ratios": "[...document.querySelectorAll('thead th')]"
+        ".filter(th => th.textContent === 'Ratio [interval]').length",
+    }
+    answers = chromium.open(page, width=400, ask=ask).answers
+    assert answers["ratios"]
+    assert answers["hidden"] == []
+
+
+def test_long_tables_are_folded_and_short_ones_are_not(cache: Path, tmp_path: Path) -> None:
+    base = judgements.two_arms()
+    page = tmp_path / "report.html"
+    write_html(base, page, cache=cache)
+    assert 'class="long"' not in page.read_text()
+    one = base.of_benchmark("latency", base.cases)[0]
+    several = tuple(replace(one, case=Case.of(bytes=8 * n)) for n in range(1, 14))
+    write_html(replace(base, cases=several), page, cache=cache)
+    folded = page.read_text().partition('<details class="long">')[2].partition("</details>")[0]
+    assert "(13 rows)</summary>" in folded
+    assert folded.count("<tr>") == 1 + 13
+
+
+def test_one_quantity_is_drawn_once(tmp_path: Path, cache: Path) -> None:
+    """NPB prints Mop/s and the seconds of the same work."""
+    base = judgements.two_arms()
+    rate = base.of_benchmark("bandwidth", base.cases)
+    assert all(f.reference_value and f.arm_value for f in rate)
+
+    def inverse(spread: Spread | None, of: float) -> Spread | None:
+        if spread is None:
+            return None
+        return Spread(spread.launches, of / spread.median, of / spread.high, of / spread.low)
+
+    seconds = Metric("time", "s", "lower")
+    other = Metric("setup", "s", "lower")
+    times = tuple(
+        replace(
+            f,
+            metric=seconds,
+            reference_value=inverse(f.reference_value, 66.6),
+            arm_value=inverse(f.arm_value, 66.6),
+        )
+        for f in rate
+    )
+    setups = tuple(replace(f, metric=other, arm_value=f.reference_value) for f in times)
+    both = replace(base, cases=(*rate, *times, *setups))
+    assert [p.metric.name for p in panels(both, "bandwidth")] == ["bandwidth", "time", "setup"]
+    assert [p.metric.name for p in drawn(both, "bandwidth")] == ["bandwidth", "setup"]
+    page = tmp_path / "report.html"
+    write_html(both, page, cache=cache)
+    assert "bandwidth: time in s, lower is better" in page.read_text(), "the table has it"
+    assert "time: ratio with interval" not in page.read_text()
+
+
+def test_few_words_of_many_notes_are_not_folded(cache: Path, tmp_path: Path) -> None:
+    base = judgements.sessions()
+    short = tuple(invented_notice(n, "note", "Short.") for n in list(NoticeName)[:8])
+    page = tmp_path / "report.html"
+    write_html(replace(base, notices=short), page, cache=cache)
+    assert "8 notes:" not in page.read_text()
+
+
+def test_long_notes_are_folded(cache: Path, tmp_path: Path) -> None:
     parsed(judgements.troubled(), cache, tmp_path)
     raw = (tmp_path / "report.html").read_text()
     assert "<summary>8 notes: blocks rerun, " in raw

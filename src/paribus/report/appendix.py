@@ -42,8 +42,8 @@ UNITS = {
 }
 
 MOST_FLAGGED = 50
-MOST_NOTES = 4
-"""Notes beyond which they are folded."""
+LONGEST_NOTES = 1500
+"""Characters of all notes together beyond which they are folded."""
 
 
 def appendix(judgement: Judgement) -> Html:
@@ -66,7 +66,7 @@ def _data(judgement: Judgement) -> Html:
     if not notes and not flagged:
         return Html("")
     listed = element("ul", *(_note(n) for n in notes)) if notes else Html("")
-    if len(notes) > MOST_NOTES:
+    if sum(len(n.text) + len(n.fix) for n in notes) > LONGEST_NOTES:
         names = wording.listing(list(dict.fromkeys(n.name for n in notes)), most=10)
         summary = element("summary", escape(f"{units.count(len(notes), 'note')}: {names}"))
         listed = element("details", summary, listed)
@@ -132,7 +132,7 @@ def _flagged(judgement: Judgement, points: Sequence[Point]) -> Html:
     if len(points) > MOST_FLAGGED:
         caption += f"; the first {MOST_FLAGGED} are shown, launches.csv lists all"
     head = ["Launch", "Benchmark", "Arm", "What is unusual", *(["Output"] if logged else [])]
-    return table(head, rows, caption, left=(1, 2, 3, 4))
+    return table(head, rows, caption, left=(1, 2, 3, 4), fold=True)
 
 
 def failures(judgement: Judgement) -> Html:
@@ -147,7 +147,13 @@ def failures(judgement: Judgement) -> Html:
     return element(
         "section",
         element("h2", "Launches"),
-        table(head, rows, "Outcomes of launches; the warm-up does not count", left=(0, 1, 6, 7)),
+        table(
+            head,
+            rows,
+            "Outcomes of launches; the warm-up does not count",
+            left=(0, 1, 6, 7),
+            fold=True,
+        ),
     )
 
 

@@ -37,6 +37,10 @@ class Panel:
     cases: tuple[Finding, ...]
 
 
+SAME_PRODUCT = 0.02
+"""Relative difference of the products of two printed figures that are inverses: digits are few."""
+
+
 def panels(judgement: Judgement, benchmark: str) -> tuple[Panel, ...]:
     """Return the panels of `benchmark` in the order of its cases: one or more per metric."""
     cases = judgement.of_benchmark(benchmark, judgement.cases)
@@ -53,6 +57,44 @@ def panels(judgement: Judgement, benchmark: str) -> tuple[Panel, ...]:
             for name, group in groups.items()
         ]
     return tuple(made)
+
+
+def drawn(judgement: Judgement, benchmark: str) -> tuple[Panel, ...]:
+    """Return the panels of `benchmark` that are drawn: a quantity once, in its first metric."""
+    found: list[Panel] = []
+    for panel in panels(judgement, benchmark):
+        if not any(_restates(panel, one) for one in found):
+            found.append(panel)
+    return tuple(found)
+
+
+def _restates(panel: Panel, other: Panel) -> bool:
+    """Return whether a panel shows the inverse of `other`: the seconds of a rate, or its rate.
+
+    Values of both arms, with their quartiles, then have one product in each case.
+    """
+    if panel.metric.better == other.metric.better or panel.group != other.group:
+        return False
+    theirs = {(f.arm, f.case): f for f in other.cases}
+    if {(f.arm, f.case) for f in panel.cases} != theirs.keys():
+        return False
+    return all(_inverse(f, theirs[f.arm, f.case]) for f in panel.cases)
+
+
+def _inverse(one: Finding, other: Finding) -> bool:
+    products = []
+    for mine, theirs in (
+        (one.reference_value, other.reference_value),
+        (one.arm_value, other.arm_value),
+    ):
+        if mine is None or theirs is None:
+            return False
+        products += [
+            mine.median * theirs.median,
+            mine.low * theirs.high,
+            mine.high * theirs.low,
+        ]
+    return max(products) <= (1 + SAME_PRODUCT) * min(products)
 
 
 def _axis(rows: Sequence[Finding]) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 from paribus.errors import UserError
 from paribus.judgement import Judgement
 from paribus.report import lookup, plots
-from paribus.report.axes import Spec, panels
+from paribus.report.axes import Spec, drawn
 
 WIDTH = 520
 PNG_SCALE = 2.0
@@ -45,7 +45,7 @@ def all_figures(judgement: Judgement) -> Iterator[tuple[str, Spec]]:
             yield f"overview-{better}-is-better", spec
     for number, benchmark in enumerate(lookup.benchmarks(judgement)):
         start = f"{number:02d}-{_plain(benchmark)}"
-        for index, panel in enumerate(panels(judgement, benchmark)):
+        for index, panel in enumerate(drawn(judgement, benchmark)):
             name = f"{start}-{index}" if index else start
             if plots.has_values(panel.cases):
                 yield f"{name}-absolute", plots.curves(judgement, panel)

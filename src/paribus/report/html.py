@@ -20,7 +20,7 @@ from paribus.errors import UserError
 from paribus.judgement import Judgement
 from paribus.report import appendix, lookup, plots, published, sentences, tables, unequal
 from paribus.report.advice import next_steps
-from paribus.report.axes import Spec, panels
+from paribus.report.axes import Spec, drawn, panels
 from paribus.report.bundle import javascript
 from paribus.report.markup import Html, attribute, element, escape, join, pairs
 
@@ -183,16 +183,16 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
         reason = element("small", escape(head.verdict.reason))
         parts.append(element("p", escape(sentences.headline_sentence(judgement, head)), reason))
     unit = lookup.unit(judgement)
-    for panel in shown:
+    for panel in drawn(judgement, label):
         title = f"{panel.metric.name}{f', {panel.group}' if panel.group else ''}"
-        drawn = []
+        pictures = []
         if plots.has_values(panel.cases):
             caption = f"{title}: median {unit}; shaded: middle half of the {units.plural(unit)}"
-            drawn.append(figures.add(plots.curves(judgement, panel), caption))
+            pictures.append(figures.add(plots.curves(judgement, panel), caption))
         if plots.has_ratios(panel.cases):
             caption = f"{title}: ratio with interval; shaded: margin; grey and hollow: no verdict"
-            drawn.append(figures.add(plots.ratios(judgement, panel), caption))
-        parts.append(element("div", *drawn, kind="figures"))
+            pictures.append(figures.add(plots.ratios(judgement, panel), caption))
+        parts.append(element("div", *pictures, kind="figures"))
     track = plots.timeline(judgement, label)
     if track is not None:
         caption = "Every launch over time; cross: no usable output; pale: warm-up, not counted"

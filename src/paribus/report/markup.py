@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import NewType
 
 from paribus.report.wording import clean
+from paribus.units import count
 
 Html = NewType("Html", str)
 """Text that is safe to put between tags."""
@@ -37,10 +38,22 @@ def element(tag: str, *children: str, kind: str | None = None, **attributes: str
     return Html(f"<{tag}{inside}>{''.join(children)}</{tag}>")
 
 
+MOST_ROWS = 12
+"""Rows beyond which a table that may be folded is: a telephone shows about as many."""
+
+
 def table(
-    head: Sequence[str], rows: Sequence[Sequence[Html]], caption: str, left: Collection[int] = (0,)
+    head: Sequence[str],
+    rows: Sequence[Sequence[Html]],
+    caption: str,
+    left: Collection[int] = (0,),
+    *,
+    fold: bool = False,
 ) -> Html:
-    """Return a table that scrolls inside its own box; the columns in `left` are text."""
+    """Return a table that scrolls inside its own box; the columns in `left` are text.
+
+    With `fold` a long one opens at a click, and on paper.
+    """
     kinds = ["text" if i in left else "number" for i in range(len(head))]
     top = [element("th", escape(h), kind=k, scope="col") for h, k in zip(head, kinds, strict=True)]
     body = []
@@ -54,7 +67,11 @@ def table(
         element("thead", element("tr", *top)),
         element("tbody", "\n".join(body)),
     )
-    return element("div", inner, kind="scroll", tabindex="0", role="region", aria_label=caption)
+    box = element("div", inner, kind="scroll", tabindex="0", role="region", aria_label=caption)
+    if not fold or len(rows) <= MOST_ROWS:
+        return box
+    summary = element("summary", escape(f"{caption} ({count(len(rows), 'row')})"))
+    return element("details", summary, box, kind="long")
 
 
 def pairs(facts: Sequence[tuple[str, str]]) -> Html:

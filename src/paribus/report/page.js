@@ -25,5 +25,8 @@
       tooltip: { theme: "custom" },
     });
   }
+  addEventListener("beforeprint", () => {
+    for (const long of document.querySelectorAll("details.long")) long.open = true;
+  });
   document.documentElement.dataset.drawn = String(specs.length);
 })();

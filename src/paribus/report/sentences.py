@@ -25,7 +25,7 @@ from paribus.stats.summary import LEAST_SAMPLES
 from paribus.units import count, format_seconds, percent
 
 MOST_RATIOS = 30
-BETWEEN_RANKS = frozenset({"point to point", "collective", "application"})
+BETWEEN_RANKS = frozenset({"point to point", "collective", "compute", "application"})
 """Layers of tools whose ranks send messages."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paribus import units
-from paribus.judgement import Finding, Judgement, Verdict
+from paribus.judgement import Finding, Judgement, Verdict, Word
 from paribus.report import lookup, sentences, wording
 from paribus.report.axes import Panel
 from paribus.report.markup import Html, element, escape, join, table
@@ -86,13 +86,13 @@ def _ranking(ranked: Ranking) -> Html:
             [
                 escape(place_text(place)),
                 escape(place.arm),
-                escape(wording.value_text(place.value, metric)),
                 _verdict_cell(above) if above else Html(""),
                 _ratio_cell(above) if above else Html(""),
+                escape(wording.value_text(place.value, metric)),
             ]
         )
     caption = f"{ranked.benchmark}: {metric.name}, {wording.direction(metric)}"
-    head = ["Place", "Arm", "Value", "Against the line above", "Ratio [interval]"]
+    head = ["Place", "Arm", "Against the line above", "Ratio [interval]", "Value"]
     pairs = [
         [escape(f.arm), escape(f.reference), _verdict_cell(f), _ratio_cell(f), _blocks_cell(f)]
         for f in ranked.pairs
@@ -105,7 +105,7 @@ def _ranking(ranked: Ranking) -> Html:
     )
     summary = element("summary", escape(f"{ranked.benchmark}: all {len(pairs)} pairs"))
     return join(
-        table(head, rows, caption, left=(0, 1, 3)),
+        table(head, rows, caption, left=(0, 1, 2)),
         element("p", escape(sentences.ranking_sentence(ranked))),
         element("details", summary, every),
     )
@@ -153,7 +153,7 @@ def cases(judgement: Judgement, benchmark: str, panel: Panel) -> Html:
     caption += f", {wording.direction(panel.metric)}"
     caption += f", {panel.group}" if panel.group else ""
     levels = sentences.levels_text(panel.cases)
-    shown = table(head, rows, caption, left=_text_columns(several))
+    shown = table(head, rows, caption, left=_text_columns(several), fold=True)
     note = sentences.cases_note(judgement, panel.cases)
     if not note:
         return shown
@@ -169,7 +169,7 @@ def _value_heads(judgement: Judgement, *, spread: bool = False) -> list[str]:
     others = judgement.study.arms[1:]
     arm = others[0].name if len(others) == 1 else "Value"
     quartiles = ", quartiles" if spread else ""
-    return ["Verdict", f"{judgement.reference}{quartiles}", f"{arm}{quartiles}", "Ratio [interval]"]
+    return ["Verdict", "Ratio [interval]", f"{judgement.reference}{quartiles}", f"{arm}{quartiles}"]
 
 
 def _value_cells(f: Finding, *, spread: bool = False) -> list[Html]:
@@ -179,7 +179,7 @@ def _value_cells(f: Finding, *, spread: bool = False) -> list[Html]:
         if spread and value is not None:
             text = join(text, element("small", escape(wording.spread_text(value))))
         values.append(text)
-    return [_verdict_cell(f), *values, _ratio_cell(f)]
+    return [_verdict_cell(f), _ratio_cell(f), *values]
 
 
 def _ratio_cell(f: Finding) -> Html:
@@ -187,7 +187,8 @@ def _ratio_cell(f: Finding) -> Html:
         return escape(wording.estimate_text(f))
     return join(
         element("b", escape(wording.ratio_text(f.comparison.ratio))),
-        escape(f" {wording.interval_text(f.comparison)}"),
+        Html(" "),
+        element("span", escape(wording.interval_text(f.comparison)), kind="interval"),
         element("small", escape(wording.change_text(f))),
     )
 
@@ -198,6 +199,8 @@ def _blocks_cell(f: Finding) -> Html:
 
 def _verdict_cell(f: Finding) -> Html:
     now = "so far, " if wording.provisional(f.verdict) else ""
+    if f.verdict.word is Word.NO_DATA:
+        return _chip(f.verdict)
     return join(
         _chip(f.verdict), element("small", escape(f"{now}margin {units.percent(f.margin)}"))
     )
