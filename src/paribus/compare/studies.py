@@ -213,6 +213,7 @@ def _platform(
     """
     found = list(_settings(first, other, arms))
     equal: set[str] = set()
+    differing: set[str] = set()
     for name in arms:
         sides = [
             replace(next(arm for arm in one.plan.study.arms if arm.name == name), name=side)
@@ -233,9 +234,10 @@ def _platform(
             {},
         )
         equal |= said.equal
+        differing |= {one.key for one in said.differences}
         mine = [one for one in said.differences if _stays(one)]
         found += [replace(one, arm=name) for one in mine]
-    return ranked(found), len(equal - {one.key for one in found})
+    return ranked(found), len(equal - differing)
 
 
 def _stays(one: Difference) -> bool:
@@ -261,7 +263,7 @@ def _said(study: Measured, arm: str) -> dict[str, tuple[Any, Any]]:
         files = {s.label: s.file_sha256 for s in plan.study.benchmarks if s.file_sha256}
         hashes = {f"benchmark.{label}.file": sha256 for label, sha256 in files.items()}
         hashes |= {f"software.{name}": version for name, version in plan.software.items()}
-        return {key: (text, text[:12]) for key, text in hashes.items()}
+        return {key: (text, f"{text:.12}") for key, text in hashes.items()}
     mine = next(one for one in plan.study.arms if one.name == arm)
     table = asdict(replace(mine, name="", env={}))
     container = table.pop("container") or {}

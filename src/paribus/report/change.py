@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from paribus import units
@@ -234,7 +233,7 @@ def to_json(compared: Compared) -> dict[str, Any]:
                 "sentence": step.sentence,
                 "headlines": [_change(one, step, first) for one in step.headlines],
                 "cases": [_change(one, step, first) for one in step.cases],
-                "platform": [asdict(one) for one in step.platform],
+                "platform": [_platform(one) for one in step.platform],
                 "equal_facts": step.equal_facts,
                 "not_compared": [_left(one) for one in step.not_compared],
             }
@@ -273,6 +272,18 @@ def _change(change: Change, step: Step, first: Measured) -> dict[str, Any]:
             "because": change.because,
             "final": change.verdict.final,
         },
+    }
+
+
+def _platform(one: Difference) -> dict[str, Any]:
+    return {
+        "key": one.key,
+        "arm": one.arm,
+        "before": one.reference_value,
+        "after": one.arm_value,
+        "known": one.kind != "unknown",
+        "reason": one.reason,
+        "rank": one.rank,
     }
 
 

@@ -90,13 +90,12 @@ def _table(
 
 
 def _effect(study: Measured, finding: Finding) -> Html:
-    values = ""
+    under = finding.verdict.word.value
     if finding.reference_value and finding.arm_value:
-        values = (
-            f"{wording.value_text(finding.reference_value, finding.metric)} ->"
+        under += (
+            f"; {wording.value_text(finding.reference_value, finding.metric)} ->"
             f" {wording.value_text(finding.arm_value, finding.metric)}"
         )
-    under = f"{finding.verdict.word.value}; {values}".rstrip("; ")
     return join(escape(wording.estimate_text(finding)), element("small", escape(under)))
 
 
