@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def write_directory(
         store.keep_gathered(
             [Gathered(a, "n1", started, {**FACTS, **(facts or {}).get(a, {})}) for a in effects]
         )
-        for launch in frozen.launches:
+        for launch in chain.from_iterable(frozen.blocks()):
             if launch.block > blocks:
                 break
             at = started + launch.number

@@ -110,6 +110,26 @@ def test_several_studies_are_compared_with_the_first(
     assert wide["comparison"]["low"] < narrow["comparison"]["low"]  # the error is shared
 
 
+@pytest.mark.parametrize(
+    ("settings", "blocks"),
+    [({"monitor": True}, 60), ({"unit": "session", "launches": 2}, 12), ({"decides": "cases"}, 12)],
+)
+def test_every_design_has_a_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: dict[str, Any], blocks: int
+) -> None:
+    one, two = (
+        write_directory(
+            tmp_path / name, effects, seed=seed, blocks=blocks, started=1e9 * seed, **settings
+        )
+        for seed, (name, effects) in enumerate((("one", TWO), ("two", LESS)), start=1)
+    )
+    code, found = as_json(capsys, one, two)
+    verdict = found["steps"][0]["headlines"][0]["verdict"]
+    assert (code, verdict["word"]) == (0, "improved")
+    assert verdict["final"] is not settings.get("monitor", False)
+    assert [one["verdict"]["word"] for one in found["steps"][0]["cases"]] == ["improved"] * 2
+
+
 def test_a_withheld_verdict_withholds_the_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -220,6 +240,10 @@ def test_a_study_and_logs_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFi
         assert "is a study directory, and" in said
         assert f"give its folder {one / 'logs'}" in said
     two = write_directory(tmp_path / "two", TWO, seed=2, started=1.8e9)
+    code, _, said = compared(capsys, one, tmp_path / "nothing")
+    assert (code, "nothing: does not exist" in said) == (2, True)
+    code, _, said = compared(capsys, one, two, one)
+    assert (code, "one: is given twice" in said) == (2, True)
     code, _, said = compared(capsys, one, two, "--unit", "s")
     assert (code, "--unit: is not possible with study directories" in said) == (2, True)
     code, _, said = compared(capsys, one, two, "--beside", "containers-2021")

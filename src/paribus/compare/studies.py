@@ -14,7 +14,7 @@ from paribus.audit.nodes import of_nodes
 from paribus.compare.change import Measured, NotCompared, Step, changes
 from paribus.compare.logs import arms_of
 from paribus.errors import UserError
-from paribus.inputs import is_directory
+from paribus.inputs import exists, is_directory
 from paribus.judge.conclude import conclude, launch_facts
 from paribus.judge.evidence import collect
 from paribus.judgement import Difference
@@ -42,12 +42,18 @@ class Compared:
 def are_studies(paths: Sequence[Path]) -> bool:
     """Return whether `paths` are study directories.
 
-    Raises UserError if only some are: a study has arms of its own, which logs cannot join.
+    Raises UserError for one given twice, and if only some are: a study has arms of its own, which
+    logs cannot join.
     """
     found = [path for path in paths if is_directory(path) and (path / "plan.json").is_file()]
     if not found or len(found) == len(paths):
+        whole = [path.resolve() for path in found]
+        if twice := next((path for path in found if whole.count(path.resolve()) > 1), None):
+            raise UserError("is given twice", place=printable(str(twice)), fix=GIVE)
         return bool(found)
     other = next(path for path in paths if path not in found)
+    if not exists(other):
+        raise UserError("does not exist", place=printable(str(other)), fix="check the spelling")
     raise UserError(
         f"is a study directory, and {printable(str(other))} is not",
         place=printable(str(found[0])),
