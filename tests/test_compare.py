@@ -22,6 +22,7 @@ from paribus.compare.imported import Answers, judge_table
 from paribus.judgement import Judgement, Notice, Word
 from paribus.tables.files import read_tables
 from studies import paribus
+from study_directories import write_directory
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(__file__).parent / "data" / "tables"
@@ -191,6 +192,11 @@ def renewed(page: str, folder: Path) -> str:
             output = ROOT / "tests" / "fixtures" / tool / f"good-{transport}.out"
             (folder / arm / f"{tool}.log").write_bytes(output.read_bytes())
 
+    facts = {arm: {"os.release": "6.6"} for arm in ("host", "bridged")}
+    write_directory(folder / "before.study", {"host": 1.0, "bridged": 1.19})
+    after = {"host": 1.0, "bridged": 1.05}
+    write_directory(folder / "after.study", after, seed=2, started=1.702e9, facts=facts)
+
     def run(example: re.Match[str]) -> str:
         done = paribus(*shlex.split(example[1])[1:], cwd=folder)
         return f"```console\n$ {example[1]}\n{(done.stdout + done.stderr).strip()}\n```"
@@ -200,7 +206,7 @@ def renewed(page: str, folder: Path) -> str:
 
 def test_the_page_shows_what_the_command_prints(tmp_path: Path) -> None:
     page = PAGE.read_text()
-    assert len(EXAMPLE.findall(page)) == 4
+    assert len(EXAMPLE.findall(page)) == 5
     assert page == renewed(page, tmp_path), "renew it: python tests/test_compare.py"
 
 

@@ -43,13 +43,20 @@ def is_a(value: Any, name: str) -> bool:
     )
 
 
-def faults(value: Any, schema: dict[str, Any], place: str = "$") -> list[str]:
-    """Return where `value` breaks `schema`; knows the keywords that the schema uses, no others."""
+def faults(
+    value: Any, schema: dict[str, Any], place: str = "$", whole: dict[str, Any] = SCHEMA
+) -> list[str]:
+    """Return where `value` breaks `schema`; knows the keywords that the schema uses, no others.
+
+    `whole` holds the definitions that `schema` refers to, if not those of the verdict.
+    """
     found: list[str] = []
     for keyword, wanted in schema.items():
         match keyword:
             case "$ref":
-                found += faults(value, SCHEMA["$defs"][wanted.removeprefix("#/$defs/")], place)
+                file, name = wanted.split("#/$defs/")
+                defs = SCHEMA if file == "verdict-schema.json" else whole
+                found += faults(value, defs["$defs"][name], place, defs)
             case "type":
                 names = [wanted] if isinstance(wanted, str) else wanted
                 if not any(is_a(value, n) for n in names):
@@ -65,18 +72,18 @@ def faults(value: Any, schema: dict[str, Any], place: str = "$") -> list[str]:
                 found += [] if len(value) >= wanted else [f"{place}: too few"]
             case "items":
                 for i, item in enumerate(value):
-                    found += faults(item, wanted, f"{place}[{i}]")
+                    found += faults(item, wanted, f"{place}[{i}]", whole)
             case "required" if isinstance(value, dict):
                 found += [f"{place}: {k} is missing" for k in wanted if k not in value]
             case "properties" if isinstance(value, dict):
                 for k in wanted.keys() & value.keys():
-                    found += faults(value[k], wanted[k], f"{place}.{k}")
+                    found += faults(value[k], wanted[k], f"{place}.{k}", whole)
             case "additionalProperties" if isinstance(value, dict):
                 for k in value.keys() - schema.get("properties", {}).keys():
                     if wanted is False:
                         found.append(f"{place}: {k} is unknown")
                     else:
-                        found += faults(value[k], wanted, f"{place}.{k}")
+                        found += faults(value[k], wanted, f"{place}.{k}", whole)
             case _:
                 known = NOTES | {"required", "properties", "additionalProperties"}
                 known |= {"minimum", "exclusiveMinimum", "maximum"}

@@ -12,10 +12,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from judgement_pieces import invented_notice
 
 import browser
 import judgements
-from judgement_pieces import invented_notice
 from paribus.errors import UserError
 from paribus.judgement import Difference, Judgement, Spread
 from paribus.model import Case, Metric

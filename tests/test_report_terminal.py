@@ -244,8 +244,7 @@ def test_notes_are_few_and_whole_and_so_are_warnings() -> None:
     joined = " ".join(text.split())
     assert all(" ".join(n.text.split()) in joined for n in notes[:MOST_NOTES])
     assert "..." not in joined
-    assert "neighbours of this arm.
-" in text
+    assert "neighbours of this arm.\n" in text
 
 
 @pytest.mark.parametrize("name", sorted(set(judgements.ALL) - {"hostile"}))

@@ -132,3 +132,16 @@ class DatedBy(StrEnum):
     DATES = "dates"
     DATES_WITHOUT_ZONE = "dates_without_zone"
     FILES = "files"
+
+
+class LeftOut(StrEnum):
+    """Why something of one study is not compared with another study."""
+
+    MISSING = "missing"
+    FACTOR_DIFFERS = "factor_differs"
+    REFERENCE_DIFFERS = "reference_differs"
+    BENCHMARK_DIFFERS = "benchmark_differs"
+    RANKS_DIFFER = "ranks_differ"
+    PARAMETERS_DIFFER = "parameters_differ"
+    METRICS_DIFFER = "metrics_differ"
+    CASES_DIFFER = "cases_differ"

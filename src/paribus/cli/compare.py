@@ -23,6 +23,7 @@ example:
   paribus compare host.csv bridged.csv                           # two files as two arms
   paribus compare times.jsonl --unit s --better lower --reference old
   paribus compare infiniband roce --beside roce-2024             # beside published figures
+  paribus compare before.study after.study                       # two studies of one question
 
 Paribus recognises logs by their content (`paribus list` shows the tools). It pairs them by the
 dates in them, the times of the files, their names, or the order of the names, and reports which. A
@@ -30,6 +31,10 @@ table is CSV, Parquet or JSON Lines with the columns arm, benchmark, metric, val
 (without one of them no verdict is possible); and, where needed, case, unit, better, launch,
 sample. Exit code 3: a verdict is withheld, because the numbers cannot support one.
 """
+
+
+FIXED = ("reference", "factor", "unit", "better", "pair", "margin")
+"""The options that answer what logs and tables leave open."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         help="logs: a file or folder for each arm, the reference first; a table of all arms, or one"
-        " for each; or one TOML file of published figures",
+        " for each; study directories, the earliest first; or one TOML file of published figures",
     )
     parser.add_argument(
         "--reference", metavar="ARM", default="", help="reference arm (default: the first)"
@@ -74,8 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def compare(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus compare`."""
     from paribus.cli import outputs, shipped
+    from paribus.cli.changes import changes, judged
     from paribus.compare.beside import beside
     from paribus.compare.imported import Answers
+    from paribus.compare.studies import are_studies
 
     out: Path | None = arguments.out
     answers = Answers(
@@ -88,7 +95,13 @@ def compare(arguments: argparse.Namespace) -> int:
     if out is not None and exists(out) and (not out.is_dir() or any(out.iterdir())):
         raise StoreError("already exists", place=str(out), fix="choose another with --out")
     publications = shipped.read_published(arguments.beside)
-    judgement = _judged(arguments.paths, answers, arguments.pair, str(out or ""))
+    if are_studies(arguments.paths):
+        _refuse_options(arguments)
+        if len(arguments.paths) > 1:
+            return changes(arguments.paths, out, as_json=arguments.json)
+        judgement = judged(arguments.paths[0])
+    else:
+        judgement = _judged(arguments.paths, answers, arguments.pair, str(out or ""))
     judgement = beside(judgement, publications)
     if out is not None:
         try:
@@ -99,6 +112,21 @@ def compare(arguments: argparse.Namespace) -> int:
                 f"cannot be written: {error.strerror}", place=str(out), fix="choose another --out"
             ) from error
     return outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
+
+
+def _refuse_options(arguments: argparse.Namespace) -> None:
+    """Refuse what a study directory fixes itself, and what has no place beside several."""
+    given = {name: getattr(arguments, name) for name in FIXED}
+    if len(arguments.paths) > 1:
+        given["beside"] = arguments.beside
+    if wrong := next((name for name, value in given.items() if value), None):
+        raise UserError(
+            "is not possible with study directories",
+            place=f"--{wrong}",
+            fix="leave it out: the plan of a study fixes it"
+            if wrong in FIXED
+            else "show published figures beside one study: `paribus report DIR --beside FILE`",
+        )
 
 
 def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) -> Judgement:

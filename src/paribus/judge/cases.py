@@ -32,12 +32,12 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
     merit = plan.metrics[label][0]
     metrics = {m.name: m for m in plan.metrics[label] if m.endpoint == merit.endpoint}
     cells = [cell for cell in evidence.cells(label) if cell[0] in metrics]
-    counted = _counted(plan, evidence, headline)
+    blocks = counted(plan, evidence, headline)
     ratios: dict[Cell, dict[int, float]] = {}
     for cell in cells:
         better = metrics[cell[0]].better
         found = log_ratios(evidence, label, reference, arm, better, [cell])[cell]
-        ratios[cell] = {block: ratio for block, ratio in found.items() if block in counted}
+        ratios[cell] = {block: ratio for block, ratio in found.items() if block in blocks}
     margins = {cell: cell_margin(plan, evidence, label, metrics[cell[0]], cell) for cell in cells}
     measured = [cell for cell in cells if ratios[cell]]
     judged = _judged(
@@ -98,7 +98,7 @@ def _judged(
     return found
 
 
-def _counted(plan: Plan, evidence: Evidence, headline: Finding) -> set[int]:
+def counted(plan: Plan, evidence: Evidence, headline: Finding) -> set[int]:
     """Return the blocks that the cases are judged by: those of the look that ended the benchmark.
 
     That is the headline's look, or, where cases decide, the last one that was reached. Blocks

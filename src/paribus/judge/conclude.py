@@ -43,7 +43,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
     # A damaged study cannot be continued: it stands by the looks that what is whole reaches.
     ended = spent or bool(store.lost)
     over = {s.label: ended or _over(plan, evidence, s.label, arms) for s in plan.study.benchmarks}
-    facts = _facts(plan, attempts)
+    facts = launch_facts(plan, attempts)
     said = audited(plan, store, facts)
     voided = [one for one in attempts if one.void]
     carriers = transport.carriers(plan, facts)
@@ -206,7 +206,7 @@ def _noted(launches: Iterable[Stored], attempts: list[Stored]) -> Iterator[Store
         yield one
 
 
-def _facts(plan: Plan, attempts: Iterable[Stored]) -> dict[str, dict[str, list[Facts]]]:
+def launch_facts(plan: Plan, attempts: Iterable[Stored]) -> dict[str, dict[str, list[Facts]]]:
     """Return the facts of every good launch by benchmark and arm, warm-up included."""
     swapped = ("rank.affinity",) if plan.study.settings.layout == "duet" else ()
     found: dict[str, dict[str, list[Facts]]] = {}
@@ -229,7 +229,7 @@ def audited(
     """
     gathered = store.gathered()
     accepted = read_accepted(store.directory)
-    launches = _facts(plan, store.launches(samples=False)) if facts is None else facts
+    launches = launch_facts(plan, store.launches(samples=False)) if facts is None else facts
     said = audit_study(plan.study, plan.layers, of_nodes(gathered), launches, accepted)
     over_time = changes(gathered, plan.study, tuple(plan.layers.values()), accepted)
     return Audit(ranked([*over_time, *said.differences]), said.equal)

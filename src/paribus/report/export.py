@@ -48,7 +48,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         "level": judgement.level,
         "notices": [_notice(n) for n in judgement.notices],
         "study": _study(judgement.study),
-        **{key: [_finding(judgement, f) for f in found] for key, found in _findings(judgement)},
+        **{key: [finding_json(judgement, f) for f in found] for key, found in _findings(judgement)},
         "published": [published.to_json(row) for row in judgement.published],
         "transports": [{**_plain(c), "text": c.text} for c in judgement.carriers],
         "tallies": [_plain(t) for t in judgement.tallies],
@@ -118,7 +118,7 @@ def _spread_cells(spread: Spread | None) -> list[Scalar | None]:
 def _comparison_cells(comparison: Comparison | None) -> list[Scalar | None]:
     if comparison is None:
         return [None] * 5
-    ends = _comparison(comparison)
+    ends = comparison_json(comparison)
     return [ends[key] for key in ("ratio", "low", "high", "level", "blocks")]
 
 
@@ -133,7 +133,7 @@ def _cell(value: Scalar | None) -> str:
     return csv_cell(value) if isinstance(value, str) else str(value)
 
 
-def _finding(judgement: Judgement, f: Finding) -> dict[str, Any]:
+def finding_json(judgement: Judgement, f: Finding) -> dict[str, Any]:
     return {
         "benchmark": f.benchmark,
         "arm": f.arm,
@@ -143,7 +143,7 @@ def _finding(judgement: Judgement, f: Finding) -> dict[str, Any]:
         "margin": f.margin,
         "reference_value": _plain(f.reference_value),
         "arm_value": _plain(f.arm_value),
-        "comparison": None if f.comparison is None else _comparison(f.comparison),
+        "comparison": None if f.comparison is None else comparison_json(f.comparison),
         "verdict": _verdict(f.verdict),
     }
 
@@ -179,7 +179,7 @@ def _case(case: Case) -> dict[str, Scalar]:
     return dict(case.items)
 
 
-def _comparison(c: Comparison) -> dict[str, Any]:
+def comparison_json(c: Comparison) -> dict[str, Any]:
     """Return ratio and interval; a low end of 0 and a high end of infinity mean none yet: null."""
     return {
         "ratio": c.ratio if c.ratio > 0 and math.isfinite(c.ratio) else None,

@@ -1,0 +1,66 @@
+"""What `paribus compare` does with study directories: several side by side, or one by itself."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paribus.compare.change import Changed
+from paribus.compare.studies import compare_studies
+from paribus.errors import UserError
+from paribus.judge.conclude import conclude
+from paribus.judgement import Judgement
+from paribus.plan import read_plan
+from paribus.store import Store
+
+if TYPE_CHECKING:
+    from paribus.compare.studies import Compared
+
+
+def judged(directory: Path) -> Judgement:
+    """Return the judgement of one study directory, in which nothing is written."""
+    plan = read_plan(directory)
+    with Store(directory) as store:
+        store.check_plan(plan.sha256)
+        return conclude(plan, store)
+
+
+def changes(paths: Sequence[Path], out: Path | None, *, as_json: bool) -> int:
+    """Show what changed between studies, write it to `out`, and return the exit code."""
+    from paribus.report import change
+
+    compared = compare_studies(paths)
+    text = json.dumps(change.to_json(compared), indent=2, allow_nan=False)
+    if out is not None:
+        _write(compared, text, out)
+    if as_json:
+        print(text)
+    else:
+        from paribus.report.printing import console_on
+
+        change.print_changes(compared, console_on(sys.stdout))
+    return exit_code(compared)
+
+
+def exit_code(compared: Compared) -> int:
+    """Return 3 if the verdict on a change is withheld, 4 if a benchmark has no data, else 0."""
+    words = {change.word for step in compared.steps for change in step.headlines}
+    if Changed.WITHHELD in words:
+        return 3
+    return 4 if Changed.NO_DATA in words else 0
+
+
+def _write(compared: Compared, text: str, out: Path) -> None:
+    from paribus.report.change_page import page
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "change.json").write_text(text + "\n")
+        (out / "report.html").write_text(page(compared), encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            f"cannot be written: {error.strerror}", place=str(out), fix="choose another --out"
+        ) from error
