@@ -260,7 +260,7 @@ def test_a_brief_report_is_the_answer_warnings_and_the_table() -> None:
     paragraphs = text.strip().split("\n\n")
     assert len(paragraphs) == 2
     assert paragraphs[0].replace("\n", " ").startswith(judgement.sentence)
-    assert "Warning, two states" in paragraphs[0]
+    assert "Warning, time-outs" in paragraphs[0]
     lines = paragraphs[1].splitlines()
     assert len(lines) == 1 + 2 * len(judgement.headlines)
     assert text.splitlines()[-2] in printed(judgement)

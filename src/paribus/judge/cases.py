@@ -49,7 +49,7 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
     found_of = dict(zip(measured, judged, strict=True))
     missing = no_data(Reason.CASE_NOT_IN_BOTH_ARMS)
     cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
-    known = plan.study.settings.monitor or not counted or size_known(sorted(counted), cut)
+    known = plan.study.settings.monitor or not blocks or size_known(sorted(blocks), cut)
     return tuple(
         Finding(
             benchmark=label,
