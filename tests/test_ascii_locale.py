@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from studies import paribus, write_study
 
-ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
+ASCII: dict[str, Any] = {
+    **dict.fromkeys(("PYTHONUTF8", "PYTHONCOERCECLOCALE"), "0"),
+    "LC_ALL": "C",
+    "PYTHONIOENCODING": "",
+}
 LOGS = Path(__file__).parent / "fixtures" / "osu_latency"
 
 
