@@ -11,9 +11,8 @@ import pytest
 from studies import paribus, write_study
 
 ASCII: dict[str, Any] = {
+    **dict.fromkeys(("PYTHONUTF8", "PYTHONCOERCECLOCALE"), "0"),
     "LC_ALL": "C",
-    "PYTHONUTF8": "0",
-    "PYTHONCOERCECLOCALE": "0",
     "PYTHONIOENCODING": "",
 }
 LOGS = Path(__file__).parent / "fixtures" / "osu_latency"

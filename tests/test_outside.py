@@ -248,7 +248,7 @@ def test_facts_programs_and_options_of_hostile_texts(tmp_path: Path) -> None:
     there.mkdir()
     shutil.copy("/bin/true", there / "osu_latency")
     path = f"{there}:{os.environ['PATH']}"
-    assert_shown(paribus("list", cwd=tmp_path, PATH=path), 0)
+    assert_shown(paribus("list", "osu_latency", cwd=tmp_path, PATH=path), 0)
     assert_shown(paribus("list", "--json", cwd=tmp_path, PATH=path), 0)
     assert_shown(paribus("doctor", "--mpi", f"/{EVIL}", cwd=tmp_path), 0, 1, 2)
     assert_shown(paribus("run", f"x{EVIL}", cwd=tmp_path), 2)

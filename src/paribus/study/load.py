@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 
 from paribus import benchmarks, fields
 from paribus.benchmarks.files import file_digest, load_file
+from paribus.benchmarks.tool import located
 from paribus.errors import StudyError, UserError
 from paribus.fields import Place
-from paribus.inputs import is_directory, read_toml
+from paribus.inputs import read_toml
 from paribus.model import Arm, Benchmark, Container, Request, Selection, Settings, Study
 from paribus.platform import containers
 from paribus.stats.looks import LONGER, schedule
@@ -251,7 +252,7 @@ def _selection(
             hint = f"did you mean {close[0]!r}? " if close else ""
             place.refuse("name", name, "no such benchmark", f"{hint}`paribus list` shows all")
         benchmark = benchmarks.get(name)
-        if "path" in benchmark.parameters:
+        if benchmark.parameters.get("path"):
             _locate(place, folder, tools.get(benchmarks.suite_of(name)))
     noted = len(place.problems or ())
     place.only((*_BENCHMARK_KEYS, *benchmark.parameters))
@@ -285,10 +286,8 @@ def _selection(
 def _locate(place: Place, folder: Path, tool: str | None) -> None:
     """Set `path` to that of the benchmark or of its suite: a relative one is from the study."""
     path = place.table.get("path", tool)
-    if isinstance(path, str) and path and ("/" in path or is_directory(folder / path)):
-        path = str(folder.resolve() / path) + "/" * path.endswith("/")
     if path is not None:
-        place.table["path"] = path
+        place.table["path"] = located(folder, path) if isinstance(path, str) else path
 
 
 def _check_command(place: Place, benchmark: Benchmark, request: Request) -> None:
