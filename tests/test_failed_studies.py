@@ -44,6 +44,7 @@ def test_a_failed_study_shows_nothing_that_only_good_launches_have(tmp_path: Pat
     assert WARM_UP in page.partition("</header>")[0]
     assert page.index("Outcomes of launches") < page.index(">Verdicts<")
     assert "1 of 1 failed" in page
+    assert "Ratio: arm / reference" not in page
 
 
 def test_a_benchmark_that_fails_in_one_arm_names_it(tmp_path: Path) -> None:

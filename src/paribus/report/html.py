@@ -160,12 +160,14 @@ def _summary(judgement: Judgement, figures: Figures) -> Html:
     if not judgement.headlines:
         return Html("")
     shown = [s for s in (plots.overview(judgement, b) for b in ("lower", "higher")) if s]
+    ratio = any(h.comparison for h in judgement.headlines)
+    note = element("p", escape(sentences.ratio_note(judgement)), kind="small")
     return element(
         "section",
         element("h2", "Verdicts"),
         tables.headlines(judgement),
         tables.layers(judgement),
-        element("p", escape(sentences.ratio_note(judgement)), kind="small"),
+        note if ratio else Html(""),
         element("div", *(figures.add(s, s["title"]) for s in shown), kind="figures"),
         aria_label="Verdicts",
     )
