@@ -166,3 +166,12 @@ def logs_apart() -> Judgement:
         moved = {"al.out": fewer, "lj.lammps": lj.replace(row_, cold), "s.lammps": eam}
         log_folders.write(Path("new"), {**other, **moved})
         return log_folders.judged(Path("old"), Path("new"), pair="name")
+
+
+@cache
+def logs_untimed() -> Judgement:
+    """Return what two folders come to whose logs have lost their times."""
+    with folder():
+        for seed, (arm, effect) in enumerate((("old", 1.0), ("new", 1.06))):
+            log_folders.write(Path(arm), many(effect, count=8, seed=seed))
+        return log_folders.judged(Path("old"), Path("new"))

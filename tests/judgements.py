@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from imported import imported, logs, logs_apart, table, turns
+from imported import imported, logs, logs_apart, logs_untimed, table, turns
 from paribus.judgement import Judgement
 from paribus.model import Arm, Case, Container, Launch, Metric, Selection, Settings, State, Study
 from paribus.study.execute import DISTURBED, RETRY, STATES
@@ -234,6 +234,7 @@ def troubled() -> Judgement:
         facts: dict[str, Any] = {
             "probe.before.core_to_core_ns": 60.0 * (1.2 if arm == "bridged" else 1.0),
             "probe.after.core_to_core_ns": 61.0 * (1.2 if arm == "bridged" else 1.0),
+            "mpi.transport_taken": "network" if arm == "bridged" else "memory",
         }
         if name == "alltoall":
             return Twist(state=State.FAILED, error=LOST, void=RETRY if attempt == 0 else "")
@@ -368,5 +369,6 @@ MORE: dict[str, Callable[[], Judgement]] = {
     "turns": turns,
     "logs": logs,
     "logs_apart": logs_apart,
+    "logs_untimed": logs_untimed,
 }
 """What has notices that none of the others has."""

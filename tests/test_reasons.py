@@ -100,9 +100,6 @@ ALLOWED = {
     ("compare/recognise.py", "text[begin:end]"),
     # Keys of facts and parameters, names of tools, cases and factors.
     ("study/load.py", "'name' in place.table"),
-    ("study/load.py", "'path' in benchmark.parameters"),
-    ("study/load.py", "'/' in path"),
-    ("study/load.py", "path.endswith('/')"),
     ("compare/beside.py", "one.casefold().replace('_', ' ')"),
     ("audit/audit.py", "key.startswith(OF_RANKS)"),
     ("audit/gate.py", "name.rpartition('_')"),
