@@ -25,11 +25,12 @@ example:
   paribus compare infiniband roce --beside roce-2024             # beside published figures
   paribus compare before.study after.study                       # two studies of one question
 
-Paribus recognises logs by their content (`paribus list` shows the tools). It pairs them by the
-dates in them, the times of the files, their names, or the order of the names, and reports which. A
-table is CSV, Parquet or JSON Lines with the columns arm, benchmark, metric, value; block or time
-(without one of them no verdict is possible); and, where needed, case, unit, better, launch,
-sample. Exit code 3: a verdict is withheld, because the numbers cannot support one.
+Paribus recognises logs by their content (`paribus list` shows the tools). Launches of 8 logs of
+each arm decide by themselves; pairs by the dates in the logs or the times of the files add to
+that, and `--pair` names another way. A table is CSV, Parquet or JSON Lines with the columns arm,
+benchmark, metric, value; block or time (without one of them no verdict is possible); and, where
+needed, case, unit, better, launch, sample. Exit code 3: a verdict is withheld, because the numbers
+cannot support one.
 """
 
 
@@ -65,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pair",
         choices=("name", "time", "order"),
         default="",
-        help="how to pair logs (default: detect)",
+        help="how to pair logs (default: by time, where it is known)",
     )
     parser.add_argument("--margin", metavar="SHARE", help='practical equivalence, such as "2 %%"')
     add_beside(parser)

@@ -113,8 +113,7 @@ def cases_note(judgement: Judgement, cases: Sequence[Finding]) -> str:
     share = percent((1 - settings.confidence) / arms) + (" for each arm" if arms > 1 else "")
     return (
         f"Per-case verdicts are corrected for multiple comparisons (Benjamini-Hochberg at {share}; "
-        "fewer than 8 cases: closed test with block sign flips). A case without enough support "
-        "stays undecided."
+        "fewer than 8 cases: closed test). A case without enough support stays undecided."
     )
 
 

@@ -194,7 +194,7 @@ def _ratio_cell(f: Finding) -> Html:
 
 
 def _blocks_cell(f: Finding) -> Html:
-    return escape("" if f.comparison is None else str(f.comparison.blocks))
+    return escape("" if f.comparison is None else str(f.comparison.blocks or ""))
 
 
 def _verdict_cell(f: Finding) -> Html:
