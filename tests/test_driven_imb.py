@@ -9,7 +9,7 @@ import pytest
 
 from mpis import installations
 from paribus.benchmarks import BENCHMARKS
-from paribus.errors import ParseError
+from paribus.errors import ParseError, UserError
 from paribus.model import Arm, Case, Parsed, Request, Selection
 from paribus.platform.arms import Ready, compose
 from paribus.platform.local import LocalStation
@@ -65,6 +65,7 @@ def test_groups_at_once_are_cases(tmp_path: Path) -> None:
     assert {s.case for s in found.samples} == {Case.of(group=n, bytes=8) for n in (0, 1)}
 
 
-def test_what_cannot_be_measured_is_refused_though_the_exit_code_is_zero(tmp_path: Path) -> None:
-    with pytest.raises(ParseError, match="measures nothing with so many processes"):
+def test_what_cannot_be_measured_is_refused_before_it_starts(tmp_path: Path) -> None:
+    """With one rank the program prints its titles, measures nothing, and ends with exit code 0."""
+    with pytest.raises(UserError, match="cannot be started with 1 rank"):
         driven(tmp_path, "imb_pingpong", 1, bytes=[8])

@@ -190,7 +190,7 @@ def test_the_arms_of_a_duet_run_at_the_same_time_on_cores_of_their_own(tmp_path:
 def test_a_duet_without_cores_for_all_is_refused(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(
-        'question = "?"\nfactor = "nothing"\n[arms.a]\n[arms.b]\n[[benchmarks]]\nname = "latency"\n'
+        'question = "?"\nfactor = "nothing"\n[arms.a]\n[arms.b]\n[[benchmarks]]\nname = "barrier"\n'
         'ranks = 4096\n[plan]\nlayout = "duet"\n'
     )
     done = paribus("run", study, cwd=tmp_path)
