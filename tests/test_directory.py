@@ -92,7 +92,7 @@ def test_a_study_that_is_at_work_is_not_replaced(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(StoreError, match="at work"):
-            clear(tmp_path)
+            clear(tmp_path, replace=True)
         with pytest.raises(StoreError, match="already exists"):
             directory_for("study", tmp_path, resume=False, replace=False)
     assert (tmp_path / "plan.json").exists()
@@ -102,8 +102,16 @@ def test_a_platform_that_is_still_switched_is_switched_back_first(tmp_path: Path
     with Store(tmp_path, write=True) as store:
         Journal(store).switch("b")
     with pytest.raises(StoreError, match="left the platform switched"):
-        clear(tmp_path)
+        clear(tmp_path, replace=True)
     with Store(tmp_path, write=True) as store:
         Journal(store).revert("b")
-    clear(tmp_path)
+    clear(tmp_path, replace=True)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_study_that_was_finished_meanwhile_is_not_removed(measured: Path) -> None:
+    """Two runs may choose one directory while they compile; the second one must not win."""
+    with pytest.raises(StoreError, match="already exists"):
+        clear(measured / "study.study", replace=False)
+    with Store(measured / "study.study") as store:
+        assert len(store.counting()) == 18

@@ -25,12 +25,12 @@ example:
   paribus compare infiniband roce --beside roce-2024             # beside published figures
   paribus compare before.study after.study                       # two studies of one question
 
-Paribus recognises logs by their content (`paribus list` shows the tools). Launches of 8 logs of
-each arm decide by themselves; pairs by the dates in the logs or the times of the files add to
-that, and `--pair` names another way. A table is CSV, Parquet or JSON Lines with the columns arm,
-benchmark, metric, value; block or time (without one of them no verdict is possible); and, where
-needed, case, unit, better, launch, sample. Exit code 3: a verdict is withheld, because the numbers
-cannot support one.
+Paribus recognises logs by their content (`paribus list` shows the tools). From 8 logs of each arm
+on, it compares launches without pairing; pairs of neighbours in time (by dates in the logs or file
+times) can only add a verdict. `--pair` selects another way. A table is CSV, Parquet or JSON Lines
+with the columns arm, benchmark, metric, value; block or time (without one of them no verdict is
+possible); and, where needed, case, unit, better, launch, sample. Exit code 3: a verdict is
+withheld, because the numbers cannot support one.
 """
 
 
@@ -139,7 +139,7 @@ def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) ->
     printed = [path for path in paths if path.suffix == ".toml"]
     if printed and len(paths) > 1:
         fix = f"to see published figures beside yours: --beside {printed[0]}"
-        raise UserError("is no log and no table", place=str(printed[0]), fix=fix)
+        raise UserError("is neither a log nor a table", place=str(printed[0]), fix=fix)
     if printed:
         return beside.alone(load_publication(printed[0]), directory)
     if logs.are_logs(paths):

@@ -52,23 +52,19 @@ def directory_for(name: str, out: Path | None, *, resume: bool, replace: bool) -
                     " that study, --replace overwrites it)",
                     file=sys.stderr,
                 )
+    _check_own(out)
     if resume:
         plans.read_plan(out)
-    elif exists(out) and not (replace and _is_study(out)) and not _has_nothing(out):
-        raise StoreError(
-            "already exists",
-            place=str(out),
-            fix="continue it with --resume, overwrite a study with --replace, or choose another"
-            " directory with --out",
-        )
-    _check_own(out)
+    else:
+        _check_free(out, replace=replace)
     return out
 
 
-def clear(directory: Path) -> None:
-    """Remove what Paribus wrote into `directory`, if it is there.
+def clear(directory: Path, *, replace: bool) -> None:
+    """Remove what Paribus wrote into `directory`, if it is there and may be removed.
 
-    Raises StoreError while another sitting is at work there, or when one that was killed left the
+    It is asked again whether it may: a sitting may have written there since `directory_for`. Raises
+    StoreError then, while another sitting is at work there, or when one that was killed left the
     platform switched: only `--resume` knows how to switch it back.
     """
     if not is_directory(directory):
@@ -85,6 +81,7 @@ def clear(directory: Path) -> None:
             place=str(directory),
             fix="switch it back with --resume first",
         )
+    _check_free(directory, replace=replace)
     for name in FILES:
         path = directory / name
         if is_directory(path) and not path.is_symlink():
@@ -93,13 +90,24 @@ def clear(directory: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+def _check_free(directory: Path, *, replace: bool) -> None:
+    """Raise StoreError for a directory whose content may not be removed."""
+    if exists(directory) and not (replace and _is_study(directory)) and not _has_nothing(directory):
+        raise StoreError(
+            "already exists",
+            place=str(directory),
+            fix="continue it with --resume, overwrite a study with --replace, or choose another"
+            " directory with --out",
+        )
+
+
 def _is_study(directory: Path) -> bool:
     return is_directory(directory) and any(exists(directory / name) for name in FILES[:3])
 
 
 def _has_nothing(directory: Path) -> bool:
     """Return whether nothing was measured here: no launch gave a figure, and no file is foreign."""
-    if not is_directory(directory):
+    if not is_directory(directory) or not os.access(directory, os.R_OK | os.X_OK):
         return False
     if any(path.name not in FILES for path in directory.iterdir()) or _at_work(directory):
         return False

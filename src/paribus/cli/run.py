@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     ready = make_ready(study, _tell)
     if not arguments.resume:
-        clear(directory)
+        clear(directory, replace=arguments.replace)
     plan = _plan(study, directory, resume=arguments.resume)
     add_accepted(directory, accepted)
     try:
