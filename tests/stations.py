@@ -40,7 +40,7 @@ class ScriptedStation:
     """
 
     def __init__(self, folder: Path, **answers: list[Answer]) -> None:
-        self.scratch = str(folder / "scratch")
+        self.scratch = self.here = str(folder / "scratch")
         Path(self.scratch).mkdir()
         self.answers = answers
         self.launched: list[str] = []

@@ -43,7 +43,7 @@ def carried_out(
     try:
         with Store(out, write=True) as store:
             store.bind_plan(plan.sha256)
-            evidence = execute(plan, store, [station], ready, lambda _: None)
+            evidence = execute(plan, store, {"a": station, "b": station}, ready, lambda _: None)
             stored = list(store.launches(void=True))
             assert evidence == collect(stored, plan.metrics, place="")
             judgement = conclude(plan, store, evidence)

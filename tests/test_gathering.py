@@ -41,7 +41,7 @@ def study_of(folder: Path, **options: str) -> Study:
 def gathered(study: Study, ready: dict[str, Ready] | None = None) -> list[Gathered]:
     ready = ready or make_ready(study, lambda _: None)
     with LocalStation() as host, Switches(study) as switches:
-        return gather(study, ready, host, switches, lambda _: None)
+        return gather(study, ready, dict.fromkeys(ready, host), switches, lambda _: None)
 
 
 def answering(folder: Path, text: str) -> str:
@@ -145,8 +145,9 @@ def test_arms_are_switched_and_switched_back_and_it_is_said(tmp_path: Path) -> N
     arms = f'[arms.a]\n[arms.b]\nbefore = "touch {mark}"\nafter = "rm {mark}"\n'
     study = study_of(tmp_path, arms=arms)
     said: list[str] = []
+    ready = make_ready(study, said.append)
     with LocalStation() as host, Switches(study) as switches:
-        gather(study, make_ready(study, said.append), host, switches, said.append)
+        gather(study, ready, dict.fromkeys(ready, host), switches, said.append)
     assert any("touch" in line for line in said)
     assert not mark.exists()
 

@@ -90,6 +90,23 @@ def test_open_mpi_4_and_5_take_their_daemons_settings_differently() -> None:
         assert ("-x", "COLOUR") in zip(command.argv, command.argv[1:], strict=False)
 
 
+def test_ranks_take_hosts_in_turn() -> None:
+    turns = Placement(tuple(Slot(name) for name in ("a", "b", "a", "b")))
+    filled = Placement(tuple(Slot(name) for name in ("a", "a", "b", "b")))
+    for mpi in (FOUR, FIVE):
+        for placement, order in ((turns, "node:OVERSUBSCRIBE"), (filled, "slot:OVERSUBSCRIBE")):
+            argv = built(mpi, placement).argv
+            assert argv[argv.index("--map-by") + 1] == order
+            assert argv[argv.index("-H") + 1] == "a:2,b:2"
+    for mpi in (MPICH, INTEL):
+        for placement, each in ((turns, "1"), (filled, "2")):
+            argv = built(mpi, placement).argv
+            assert argv[argv.index("-hosts") + 1] == "a,b"
+            assert argv[argv.index("-ppn") + 1] == each
+        with pytest.raises(UserError, match="only where all take as many"):
+            built(mpi, Placement((Slot("a"), Slot("b"), Slot("a"), Slot("a"))))
+
+
 def test_open_mpi_takes_one_transport_and_nothing_else() -> None:
     assert options(built(FIVE, transport="shm"), "--mca")["btl"] == "sm,self"
     assert options(built(FOUR, transport="shm"), "--mca")["btl"] == "vader,self"

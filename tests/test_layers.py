@@ -14,7 +14,19 @@ PACKAGE = Path(__file__).parent.parent / "src" / "paribus"
 
 # Each layer may import those before it. Rooms that share a layer never import each other.
 LAYERS = (
-    {"errors", "units", "model", "facts", "command", "judgement", "reasons", "words", "__init__"},
+    {
+        "errors",
+        "units",
+        "hosts",
+        "nodeset",
+        "model",
+        "facts",
+        "command",
+        "judgement",
+        "reasons",
+        "words",
+        "__init__",
+    },
     {"outside", "trust"},
     {"drafts", "inputs", "fields"},
     {"readers", "probes", "records", "stats", "tables"},

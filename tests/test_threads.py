@@ -15,9 +15,10 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.command import Command, Mpi
 from paribus.errors import StudyError, UserError
 from paribus.model import Arm, Benchmark, Parsed, Program, Request, Selection, State
-from paribus.platform.arms import Ready, compose, concrete, make_ready, slots_of
+from paribus.platform.arms import Ready, compose, concrete, make_ready
 from paribus.platform.launchers import bind
 from paribus.platform.local import LocalStation
+from paribus.platform.placing import bound
 from paribus.platform.station import Node
 from paribus.platform.toolchain import find_mpi
 from paribus.probes.machine import cores, shares, siblings
@@ -172,8 +173,8 @@ def test_the_other_number_of_threads_is_refused() -> None:
 
 
 def test_a_core_left_over_is_no_ranks() -> None:
-    bound = bind(Command(("app",)), slots_of((3, 1, 2, 0, 5), 3, 2))
-    assert bound.argv[3:] == ("paribus-bind", "3,1 2,0", "app")
+    started = bind(Command(("app",)), bound(("",) * 3, {"": (3, 1, 2, 0, 5)}, 2))
+    assert started.argv[3:] == ("paribus-bind", "3,1 2,0", "app")
 
 
 def test_cores_are_those_of_the_node_not_of_this_machine(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def launch_cost() -> list[tuple[str, str, str]]:
             ready = make_ready(one, lambda _: None)
             with Store(directory, write=True) as store, LocalStation() as host:
                 begin = time.perf_counter()
-                execute(frozen, store, [host], ready, lambda _: None)
+                execute(frozen, store, dict.fromkeys(ready, host), ready, lambda _: None)
                 seconds = time.perf_counter() - begin
                 done = len(list(store.launches(samples=False)))
             if done != 60:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -48,8 +49,13 @@ class Placement:
     @property
     def hosts(self) -> tuple[tuple[str, int], ...]:
         """The nodes with their number of ranks, in the order of ranks; none if all are here."""
-        runs = groupby(self.slots, key=lambda slot: slot.node)
-        return tuple((node, len(list(same))) for node, same in runs if node)
+        counts = Counter(slot.node for slot in self.slots if slot.node)
+        return tuple(counts.items())
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether ranks are numbered over the nodes in turn, not node by node."""
+        return len(self.hosts) < len(list(groupby(slot.node for slot in self.slots)))
 
 
 @dataclass(frozen=True, slots=True)

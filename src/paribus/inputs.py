@@ -107,7 +107,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
     Raises OSError as `read_bounded`, and ValueError with the cause, to stand after the file's name.
     """
-    text = _decoded(read_bounded(path, MOST_TEXT, what))
+    text = decoded(read_bounded(path, MOST_TEXT, what))
     if deep := _DEEP.search(text):
         line = text.count("\n", 0, deep.start()) + 1
         raise ValueError(f"has a key of more than {MOST_DEPTH} parts (at line {line})")
@@ -123,7 +123,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     return table
 
 
-def _decoded(data: bytes) -> str:
+def decoded(data: bytes) -> str:
     """Return the text of a file in UTF-8; raises ValueError with what it is instead."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise ValueError("is text in UTF-16; save it as UTF-8")

@@ -13,6 +13,8 @@ from enum import StrEnum
 from itertools import repeat
 from typing import Any, Literal, NamedTuple
 
+from paribus.hosts import Hosts
+
 Direction = Literal["lower", "higher"]
 Endpoint = Literal["median", "p99", "p25", "min"]
 Scalar = str | int | float | bool
@@ -274,15 +276,16 @@ class Container:
 class Arm:
     """The platform at one level of the factor: a stack of layers around the program.
 
-    `ranks_per_host` counts where containers stand for hosts, 0 for all; else one host has all
-    ranks. What `observe` prints is the level that `before` switched to; with `level` it must be
-    this one.
+    `hosts` of None is this machine. `ranks_per_host` counts on hosts, 0 for an equal share, and
+    where containers stand for hosts, 0 for all. What `observe` prints is the level that `before`
+    switched to; with `level` it must be this one.
     """
 
     name: str
     mpi: str | None = None
     transport: Transport = "auto"
     container: Container | None = None
+    hosts: Hosts | None = None
     ranks_per_host: int = 0
     env: Mapping[str, str] = field(default_factory=dict)
     before: tuple[tuple[str, ...], ...] = ()

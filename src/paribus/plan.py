@@ -16,6 +16,7 @@ from typing import Any
 from paribus import __version__
 from paribus.benchmarks import benchmark_of
 from paribus.errors import StoreError, StudyError
+from paribus.hosts import hosts_from
 from paribus.inputs import read_bounded
 from paribus.model import Arm, Container, Endpoint, Launch, Metric, Selection, Settings, Study
 from paribus.stats.looks import Looks, schedule
@@ -345,10 +346,11 @@ def _selection(table: dict[str, Any]) -> Selection:
 
 
 def _arm(table: dict[str, Any]) -> Arm:
-    container = table["container"]
+    container, hosts = table["container"], table.get("hosts")
     return Arm(
         **{
             **table,
+            "hosts": hosts_from(hosts) if hosts else None,
             "container": Container(**container) if container else None,
             "before": tuple(tuple(argv) for argv in table["before"]),
             "after": tuple(tuple(argv) for argv in table["after"]),

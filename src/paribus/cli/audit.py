@@ -128,15 +128,15 @@ def _of_study(name: str, accepted: Mapping[str, str]) -> _Seen:
     from paribus.benchmarks import benchmark_of
     from paribus.cli.shipped import announce, find_study
     from paribus.platform.arms import make_ready
-    from paribus.platform.local import LocalStation
+    from paribus.platform.stations import stations
     from paribus.platform.switching import Switches
     from paribus.study.gathering import asked, gather
     from paribus.study.load import load_study
 
     study = load_study(find_study(name), announce)
     ready = make_ready(study, _tell)
-    with LocalStation() as station, Switches(study) as switches:
-        nodes = of_nodes(gather(study, ready, station, switches, _tell))
+    with stations(study) as opened, Switches(study) as switches:
+        nodes = of_nodes(gather(study, ready, opened, switches, _tell))
         known = asked(study, ready, switches)
     layers = {s.label: benchmark_of(s).layer for s in study.benchmarks}
     return _Seen(study, nodes, audit_study(study, layers, nodes, known, accepted))

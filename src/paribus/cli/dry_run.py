@@ -6,7 +6,6 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
@@ -14,8 +13,8 @@ from paribus.benchmarks import benchmark_of
 from paribus.errors import LaunchError, UserError
 from paribus.plan import Plan
 from paribus.platform.arms import Ready, compose, discreet, make_ready, program
-from paribus.platform.local import LocalStation
 from paribus.platform.programs import check_there
+from paribus.platform.stations import stations
 from paribus.study.pilot import Pilot, durations, pilot, refusal
 from paribus.units import count, format_bytes, format_seconds, percent
 
@@ -35,10 +34,8 @@ def show(plan: Plan, *, tell: Callable[[str], None], launch: bool, anyway: bool)
         print(f"\nno estimate of the duration (it takes pilot launches): {why_not}")
         return 0
     print("\nmaking a few pilot launches (not kept) ...", file=sys.stderr)
-    needed = len(plan.study.arms) if plan.study.settings.layout == "duet" else 1
-    with ExitStack() as stack:
-        lanes = [stack.enter_context(LocalStation()) for _ in range(needed)]
-        seen = pilot(plan, lanes, ready, anyway=anyway)
+    with stations(plan.study) as opened:
+        seen = pilot(plan, opened, ready, anyway=anyway)
     _print_durations(plan, seen)
     if seen.logs:
         print(f"paribus: pilot launches failed; their output is in {seen.logs}", file=sys.stderr)

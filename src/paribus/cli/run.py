@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 from paribus import plan as plans
@@ -15,8 +14,8 @@ from paribus.cli.shipped import add_beside
 from paribus.errors import UserError
 from paribus.model import Study
 from paribus.platform.arms import make_ready
-from paribus.platform.local import LocalStation
 from paribus.platform.space import check_limits
+from paribus.platform.stations import stations
 from paribus.records.count import Count, read_count
 from paribus.store import Store
 from paribus.study.execute import execute
@@ -96,12 +95,11 @@ def run(arguments: argparse.Namespace) -> int:
     plan = _plan(study, directory, resume=arguments.resume)
     add_accepted(directory, accepted)
     try:
-        with Store(directory, write=True) as store, ExitStack() as stack:
-            lanes = [stack.enter_context(LocalStation()) for _ in range(_at_once(study))]
+        with Store(directory, write=True) as store, stations(study) as opened:
             store.bind_plan(plan.sha256)
             with outputs.display(quiet=arguments.json) as display:
                 evidence = execute(
-                    plan, store, lanes, ready, display.update, anyway=arguments.anyway
+                    plan, store, opened, ready, display.update, anyway=arguments.anyway
                 )
             store.check_in_place()
             judgement = outputs.conclude_and_write(plan, store, publications, evidence)
@@ -131,11 +129,6 @@ def _check_kept(directory: Path) -> None:
         return
     with Store(directory) as store:
         store.counting()
-
-
-def _at_once(study: Study) -> int:
-    """Return how many launches are started at the same time."""
-    return len(study.arms) if study.settings.layout == "duet" else 1
 
 
 def _seconds(text: str) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from paribus.audit.audit import explained_by
 from paribus.facts import matches
+from paribus.hosts import nodes_of_ranks
 from paribus.judgement import Carrier, Notice
 from paribus.model import Arm, Facts
 from paribus.plan import Plan
@@ -48,6 +49,8 @@ def _carrier(label: str, arm: Arm, ranks: int, facts: Mapping[str, Sequence[Fact
     seen = {way for one in launches if isinstance(way := one.get(TAKEN), str)}
     if seen:
         return Carrier(label, arm.name, tuple(sorted(seen)), "ranks")
+    if arm.hosts and (nodes := len(set(nodes_of_ranks(arm.hosts, ranks, arm.ranks_per_host)))) > 1:
+        return Carrier(label, arm.name, ("hosts",), "placement", nodes)
     apart = arm.container is not None and arm.container.each == "host" and arm.ranks_per_host
     hosts = -(-ranks // arm.ranks_per_host) if apart else 1
     if hosts > 1:

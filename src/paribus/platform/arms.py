@@ -9,13 +9,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import PurePosixPath
 
 from paribus.benchmarks import benchmark_of
-from paribus.command import Command, Mpi, Placement, Slot
+from paribus.command import Command, Mpi, Placement
 from paribus.errors import StudyError, UserError
+from paribus.hosts import nodes_of_ranks
 from paribus.model import Arm, Benchmark, Program, Request, Selection, Study
 from paribus.platform import containers, launchers, toolchain
+from paribus.platform.containers.fabric import NETWORK
 from paribus.platform.local import capture, this_node
+from paribus.platform.placing import bound, crowd
 from paribus.platform.programs import check_there, find_mpi_for
 from paribus.platform.station import Node
 from paribus.probes.machine import shares
@@ -27,9 +31,9 @@ from paribus.units import count
 class Ready:
     """What the launches of one arm need and share. `kernels`: path and options by benchmark.
 
-    `cores` are those that ranks are bound to, none where they are not bound. `share` is how many
-    physical cores are the arm's, bound to them or not; `parts` are the equal shares of which the
-    arms of a duet get one each.
+    `cores` are those that ranks are bound to, none where they are not bound; of an arm with hosts,
+    `nodes` has them. `share` is how many physical cores are the arm's (on its smallest host), bound
+    to them or not; `parts` are the equal shares of which the arms of a duet get one each.
     """
 
     arm: Arm
@@ -40,6 +44,7 @@ class Ready:
     facts: Mapping[str, str] = field(default_factory=dict)
     share: int = 1
     parts: Sequence[tuple[int, ...]] = ()
+    nodes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def make_ready(
@@ -83,7 +88,7 @@ def concrete(ready: Ready, selection: Selection, benchmark: Benchmark) -> Select
     said = "" if own else ready.arm.env.get("OMP_NUM_THREADS", "")
     ranks = selection.ranks if wanted.mpi else 1 + bool(wanted.server)
     number = int(said) if re.fullmatch(r"[1-9]\d{0,5}", said) else wanted.threads
-    number = number or max(1, ready.share // ranks)
+    number = number or max(1, ready.share // crowd(_names(ready.arm, wanted, ranks)))
     return replace(selection, parameters={**selection.parameters, "threads": number})
 
 
@@ -102,13 +107,7 @@ def compose(
     ranks = selection.ranks if wanted.mpi else 1 + bool(wanted.server)
     each = 1 if wanted.threads is None else int(selection.parameters["threads"])
     container = ready.arm.container
-    # A program of two processes measures between hosts, whatever an arm gives ranks.
-    per_host = ready.arm.ranks_per_host if wanted.mpi else 1
-    slots = slots_of(ready.cores, ranks, each)
-    where = Placement(slots)
-    if container:
-        where = containers.placement(container, slots, per_host=per_host, scratch=scratch)
-    where = replace(where, crowded=ranks > max(map(len, ready.parts), default=ready.share))
+    where = _placement(ready, wanted, ranks, each, scratch)
     label = selection.label
     argv = (*ready.kernels.get(label, ()), *wanted.argv, *ready.libraries.get(label, ()))
     openmp = {} if wanted.threads is None else _openmp(each, bound=bool(ready.cores))
@@ -118,6 +117,8 @@ def compose(
     def placed(argv: Sequence[str], first: int) -> Command:
         """Return `argv` started by the launcher, its first rank in the given place."""
         own = replace(where, slots=where.slots[first:])
+        if ready.arm.hosts and not wanted.mpi and not first:
+            own = replace(own, slots=(replace(own.slots[0], node=""),))  # the launch begins there
         command = Command(
             tuple(map(filled, argv)), env={key: filled(value) for key, value in env.items()}
         )
@@ -139,19 +140,50 @@ def compose(
         listening = placed(launchers.listens(port), 1)
         command = launchers.serve(command, placed(wanted.server, 1), listening, port=port)
     if container and container.each == "host":
-        hosts = containers.hosts_for(container, ranks, per_host)
+        hosts = len(where.hosts)
         command = containers.wrap_launcher(command, container, hosts=hosts, scratch=scratch)
     files = {name: filled(text) for name, text in wanted.files.items()}
     return replace(command, files={**files, **command.files}, outputs=wanted.outputs)
 
 
-def slots_of(cores: Sequence[int], ranks: int, each: int) -> tuple[Slot, ...]:
-    """Return the slots of `ranks` ranks on one machine, each bound to `each` of `cores`.
+def cores_of(ready: Ready, selection: Selection, benchmark: Benchmark) -> tuple[str, ...]:
+    """Return the cores of each rank, as ranks report them; fewer than ranks where they have none.
 
-    What is left over at the end is no rank's: a rank has all of its cores, or none.
+    Only of ranks with one core each: of others, threads are bound.
     """
-    own = (tuple(cores[at * each : (at + 1) * each]) for at in range(ranks))
-    return tuple(Slot(cores=mine if len(mine) == each else ()) for mine in own)
+    wanted = program(selection, benchmark)
+    ranks = selection.ranks if wanted.mpi else 1
+    slots = bound(_names(ready.arm, wanted, ranks), _cores(ready), 1)
+    return tuple(str(slot.cores[0]) for slot in slots if slot.cores)
+
+
+def _names(arm: Arm, wanted: Program, ranks: int) -> tuple[str, ...]:
+    """Return the name of the node of each rank, "" for this machine."""
+    if arm.hosts is None:
+        return ("",) * ranks
+    # A program of two processes measures between hosts, whatever an arm gives ranks.
+    alone = not wanted.mpi and len(arm.hosts.names) > 1
+    return nodes_of_ranks(arm.hosts, ranks, 1 if alone else arm.ranks_per_host)
+
+
+def _cores(ready: Ready) -> Mapping[str, tuple[int, ...]]:
+    return ready.nodes if ready.arm.hosts else {"": ready.cores}
+
+
+def _placement(ready: Ready, wanted: Program, ranks: int, each: int, scratch: str) -> Placement:
+    """Return where the ranks of a launch are: on this machine, in containers, on hosts."""
+    arm, names = ready.arm, _names(ready.arm, wanted, ranks)
+    where = Placement(bound(names, _cores(ready), each))
+    most = max(map(len, ready.parts), default=ready.share)
+    if arm.hosts:
+        network = arm.hosts.network or (NETWORK if arm.hosts.pocket else None)
+        agent = str(PurePosixPath(scratch).parent / "agent.sh")
+        where = replace(where, agent=agent, network=network)
+    elif arm.container:
+        # As hosts: a program of two processes measures between them.
+        per_host = arm.ranks_per_host if wanted.mpi else 1
+        where = containers.placement(arm.container, where.slots, per_host=per_host, scratch=scratch)
+    return replace(where, crowded=crowd(names) > most)
 
 
 def _filled(text: str, where: Placement, scratch: str) -> str:
@@ -174,6 +206,11 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
     the report try out short values, and one with salt those who have the study as well.
     """
     facts: dict[str, str] = {"mpi.transport": arm.transport}
+    if arm.hosts:
+        facts["placement.hosts"] = str(len(arm.hosts.names))
+        facts["placement.ranks_per_host"] = str(arm.ranks_per_host or "equal share")
+        facts["placement.order"] = arm.hosts.order
+        facts["placement.network"] = arm.hosts.network or "not given"
     if arm.container:
         for key in ("engine", "network", "each"):
             facts[f"container.{key}"] = getattr(arm.container, key)

@@ -101,6 +101,11 @@ class LocalStation:
         self._warden: subprocess.Popen[str] | None = None
         self.scratch = ""
 
+    @property
+    def here(self) -> str:
+        """The directory of this sitting, as it is on this machine."""
+        return self.scratch
+
     def __enter__(self) -> LocalStation:
         script = Path(__file__).with_name("warden.py")
         # Not tempfile's choice, which falls back to the working directory.

@@ -25,10 +25,14 @@ class Node:
 class Station(Protocol):
     """Carries out one launch at a time. Used as a context manager.
 
-    `scratch` is its own directory; that of a launch lies directly below it.
+    `scratch` is its own directory, where launches are carried out; that of a launch lies directly
+    below it. `here` is its own directory on this machine, which is the same where that is one.
     """
 
     scratch: str
+
+    @property
+    def here(self) -> str: ...
 
     def run(
         self,

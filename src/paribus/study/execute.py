@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from paribus.audit import first
 from paribus.audit.accepted import read_accepted
@@ -20,7 +20,7 @@ from paribus.judge.headlines import given_up, headlines
 from paribus.judgement import Finding, Progress, Word
 from paribus.model import Benchmark, Launch, Outcome, Selection, State
 from paribus.plan import Plan
-from paribus.platform.arms import Ready, compose, concrete, discreet
+from paribus.platform.arms import Ready
 from paribus.platform.journal import Journal
 from paribus.platform.local import clear_leftovers
 from paribus.platform.station import Station
@@ -31,13 +31,11 @@ from paribus.study.clock import Clock, with_step
 from paribus.study.gathering import asked, gather, gather_arm, known_before
 from paribus.study.launching import Ended, Prepared, outcome_of, start, start_together
 from paribus.study.levels import remember, void_confused
+from paribus.study.preparing import limit, part_of, prepare
 from paribus.study.progress import progress
 from paribus.study.resume import redone, resume
 
 Watch = Callable[[Progress], None]
-
-WARM_UP_LIMIT_S = 300.0
-"""Limit of a warm-up launch, of which nothing is known yet."""
 
 RETRY = "a launch of this block failed; the block was rerun"
 GATHER_EVERY_S = 600.0
@@ -58,7 +56,7 @@ class _Sitting:
 
     plan: Plan
     store: Store
-    lanes: Sequence[Station]
+    stations: Mapping[str, Station]
     ready: Mapping[str, Ready]
     switches: Switches
     watch: Watch
@@ -79,7 +77,7 @@ class _Sitting:
 def execute(
     plan: Plan,
     store: Store,
-    lanes: Sequence[Station],
+    stations: Mapping[str, Station],
     ready: Mapping[str, Ready],
     watch: Watch,
     *,
@@ -89,7 +87,7 @@ def execute(
 
     Ends when every benchmark has final headlines, its last block, or the budget is used up.
     Launches of a block that an earlier sitting left unfinished are voided and done again.
-    `lanes` are as many as launches at the same time: one, or one for each arm of a duet. Raises
+    `stations` are those of the arms, by name: one for several arms, or one for each. Raises
     UnequalError before the first launch for arms that do not differ, or, unless `anyway`, in more
     than the factor.
     """
@@ -97,10 +95,10 @@ def execute(
     clear_leftovers(journal.left())
     with Switches(plan.study, journal, store.directory / "logs") as switches:
         journal.end()
-        journal.begin([*(lane.scratch for lane in lanes), *switches.scratch])
+        journal.begin([*{one.here for one in stations.values()}, *switches.scratch])
         try:
             switches.restore()
-            return _carry_out(plan, store, lanes, ready, switches, watch, anyway=anyway)
+            return _carry_out(plan, store, stations, ready, switches, watch, anyway=anyway)
         finally:
             # Where that cannot be stored, the next sitting looks for what is not there any more.
             with suppress(StoreError):
@@ -110,7 +108,7 @@ def execute(
 def _carry_out(
     plan: Plan,
     store: Store,
-    lanes: Sequence[Station],
+    stations: Mapping[str, Station],
     ready: Mapping[str, Ready],
     switches: Switches,
     watch: Watch,
@@ -122,7 +120,7 @@ def _carry_out(
     sitting = _Sitting(
         plan=plan,
         store=store,
-        lanes=lanes,
+        stations=stations,
         ready=ready,
         switches=switches,
         watch=watch,
@@ -171,7 +169,7 @@ def _gather(sitting: _Sitting) -> None:
     sitting.gathered = time.monotonic()
     if not sitting.plan.session:
         arms = gather(
-            sitting.plan.study, sitting.ready, sitting.lanes[0], sitting.switches, lambda _: None
+            sitting.plan.study, sitting.ready, sitting.stations, sitting.switches, lambda _: None
         )
         sitting.store.keep_gathered(arms)
 
@@ -281,8 +279,9 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
     """Carry out launches, several at the same time, and store each."""
     sitting.watch(_progress(sitting, launches[0]))
     sitting.store.check_in_place()
-    for lane in sitting.lanes:
-        lane.check_room(str(sitting.store.directory))
+    stations = [sitting.stations[launch.arm] for launch in launches]
+    for station in stations:
+        station.check_room(str(sitting.store.directory))
     per_launch = sitting.plan.study.settings.unit == "launch"
     arms = [sitting.ready[launch.arm].arm for launch in launches]
     with sitting.switches.at(arms if per_launch else ()):
@@ -291,10 +290,9 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
         try:
             if len(launches) == 1:
                 several = [Ended()]
-                start(sitting.lanes[0], prepared[0], several[0], sitting.clock.now)
+                start(stations[0], prepared[0], several[0], sitting.clock.now)
             else:
-                lanes = sitting.lanes[: len(launches)]
-                several = start_together(lanes, prepared, sitting.clock.now)
+                several = start_together(stations, prepared, sitting.clock.now)
         except MachineError:
             sitting.store.check_in_place()  # its files may be gone for that reason
             raise
@@ -325,28 +323,18 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
 
 def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
     """Return a launch ready to start; in a duet, `part` says which share of the cores is its."""
-    selection, benchmark = sitting.benchmarks[launch.benchmark]
+    study, what = sitting.plan.study, sitting.benchmarks[launch.benchmark]
     ready = sitting.ready[launch.arm]
-    if sitting.plan.study.settings.layout == "duet":
-        ready = replace(ready, cores=ready.parts[part])
-    selection = concrete(ready, selection, benchmark)
-    out, err = sitting.store.log_paths(launch)
-    lane = sitting.lanes[part]
-    scratch = f"{lane.scratch}/{launch.number}"
-    asked = known_before(sitting.plan.study, ready, launch.benchmark, sitting.switches)
-    return Prepared(
-        command=compose(ready, selection, benchmark, seed=launch.seed, scratch=scratch),
-        selection=selection,
-        benchmark=benchmark,
-        cores=ready.cores[: selection.ranks],
-        facts={**asked, **lane.load()},
-        out=out,
-        err=err,
-        scratch=scratch,
-        timeout_s=_limit(sitting, selection),
-        shown=compose(
-            discreet(ready), selection, benchmark, seed=launch.seed, scratch=scratch
-        ).argv,
+    if study.settings.layout == "duet":
+        ready = part_of(ready, part)
+    return prepare(
+        ready,
+        what,
+        launch,
+        sitting.stations[launch.arm],
+        sitting.store.log_paths(launch),
+        known_before(study, ready, launch.benchmark, sitting.switches),
+        limit(sitting.plan, sitting.evidence, what[0]),
     )
 
 
@@ -365,25 +353,8 @@ def _switch(sitting: _Sitting, arm: str) -> None:
         except ParibusError:
             void_confused(sitting.switches, sitting.store)
             raise
-        sitting.store.keep_gathered(gather_arm(sitting.plan.study, ready, sitting.lanes[0]))
+        sitting.store.keep_gathered(gather_arm(sitting.plan.study, ready, sitting.stations[arm]))
         _audit(sitting)
-
-
-def _limit(sitting: _Sitting, selection: Selection) -> float:
-    """Return the time limit of a launch in seconds, the same for all arms.
-
-    Unless the study gives one: 20 times the slowest first launch of an arm and at least 10 s. Far
-    beyond what any launch needs, so that it only ends those that hang; a limit that bites censors.
-    """
-    if selection.timeout_s is not None:
-        return selection.timeout_s
-    first: dict[str, float] = {}
-    for entry in sitting.evidence.entries(selection.label):
-        if not sitting.evidence.counted(entry.launch):
-            first.setdefault(entry.launch.arm, entry.wall_s)
-    if len(first) < len(sitting.plan.study.arms):
-        return WARM_UP_LIMIT_S
-    return max(10.0, 20 * max(first.values()))
 
 
 def _progress(sitting: _Sitting, launch: Launch | None) -> Progress:

@@ -16,6 +16,7 @@ from paribus import probes
 from paribus.audit.audit import ERROR, NODES
 from paribus.benchmarks import benchmark_of
 from paribus.errors import LaunchError
+from paribus.hosts import nodes_of_ranks
 from paribus.model import Arm, Facts, Study
 from paribus.platform.arms import Ready, asked_of, program
 from paribus.platform.containers import hosts_for
@@ -42,7 +43,7 @@ OF_PROGRAM = ("lib.", "program.")
 def gather(
     study: Study,
     ready: Mapping[str, Ready],
-    station: Station,
+    stations: Mapping[str, Station],
     switches: Switches,
     tell: Callable[[str], None],
 ) -> list[Gathered]:
@@ -57,7 +58,7 @@ def gather(
         words = [" ".join(argv) for argv in (*arm.before, *arm.observe)]
         tell(f"{arm.name}: facts" + (f", after `{'; '.join(words)}`" if words else ""))
         with switches.at([arm]):
-            found += gather_arm(study, ready[arm.name], station)
+            found += gather_arm(study, ready[arm.name], stations[arm.name])
             if fallen := switches.fallen([arm]):
                 raise fallen
     return found
@@ -157,7 +158,9 @@ def nodes_of(study: Study, ready: Ready) -> int:
     """Return how many nodes the launches of an arm use: its containers that stand for hosts."""
     arm = ready.arm
     wanted = [(s, program(s, benchmark_of(s))) for s in study.benchmarks]
-    ranks = max(s.ranks if p.mpi else 1 for s, p in wanted)
+    ranks = max(s.ranks if p.mpi else 1 + bool(p.server and arm.hosts) for s, p in wanted)
+    if arm.hosts:
+        return len(set(nodes_of_ranks(arm.hosts, ranks, arm.ranks_per_host)))
     return hosts_for(arm.container, ranks, arm.ranks_per_host)
 
 

@@ -46,7 +46,7 @@ class Prepared:
     command: Command
     selection: Selection
     benchmark: Benchmark
-    cores: tuple[int, ...]
+    cores: tuple[str, ...]
     facts: Facts
     out: Path
     err: Path
@@ -200,14 +200,14 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
     )
 
 
-def _checked_binding(outcome: Outcome, cores: Sequence[int]) -> Outcome:
+def _checked_binding(outcome: Outcome, cores: Sequence[str]) -> Outcome:
     """Return `outcome`, invalid if its ranks say that they were not bound as asked.
 
     Launchers and containers rebind behind one's back; two ranks on one core wait for the
     scheduler's tick, which is then what is measured.
     """
     seen = outcome.facts.get("rank.affinity")
-    asked = [str(core) for core in cores]
+    asked = list(cores)
     if outcome.state is not State.OK or not asked or seen is None or seen == asked:
         return outcome
     error = f"the ranks were bound to cores {seen}, but {asked} were requested"

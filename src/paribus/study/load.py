@@ -18,10 +18,12 @@ from paribus.benchmarks.files import file_digest, load_file
 from paribus.benchmarks.tool import located
 from paribus.errors import StudyError, UserError
 from paribus.fields import Place
+from paribus.hosts import nodes_of_ranks
 from paribus.inputs import read_toml
 from paribus.model import Arm, Benchmark, Container, Request, Selection, Settings, Study
 from paribus.platform import containers
 from paribus.stats.looks import LONGER, schedule
+from paribus.study.hosts import hosts_of
 from paribus.units import parse_seconds, parse_share
 
 T = TypeVar("T")
@@ -35,9 +37,10 @@ MONITORED_BLOCKS = 10_000
 _STUDY_KEYS = ("question", "factor", "explains", "arms", "tools", "benchmarks", "plan")
 _ARM_KEYS = (
     *("mpi", "transport", "container", "ranks_per_host", "env"),
+    *("hosts", "ssh", "link", "network", "order"),
     *("before", "after", "observe", "level"),
 )
-_LATER_KEYS = ("hosts", "ssh", "scheduler", "simulate")
+_LATER_KEYS = ("scheduler", "simulate")
 _CONTAINER_KEYS = ("engine", "network", "each", "image")
 _BENCHMARK_KEYS = ("name", "file", "label", "ranks", "timeout", "endpoints")
 _PLAN_KEYS = (
@@ -83,7 +86,7 @@ def load_study(path: Path, tell: Callable[[str], None] | None = None) -> Study:
     with top.noting():
         factor = top.need("factor", fields.text, 'factor = "network"')
     with top.noting():
-        arms = _arms(top)
+        arms = _arms(top, path.parent)
     with top.noting():
         selections = _selections(top, path.parent, tell)
     settings = Settings()
@@ -114,7 +117,7 @@ def monitored(study: Study, every_s: float | None = None) -> Study:
     return replace(study, settings=settings)
 
 
-def _arms(top: Place) -> tuple[Arm, ...]:
+def _arms(top: Place, folder: Path) -> tuple[Arm, ...]:
     tables = top.need("arms", fields.table, "[arms.host]")
     if len(tables) < 2:
         top.refuse("arms", None, f"{len(tables)} arm", "name two or more: [arms.a] and [arms.b]")
@@ -123,11 +126,11 @@ def _arms(top: Place) -> tuple[Arm, ...]:
         if top.full:
             break
         with top.noting():
-            arms.append(_arm(top, name, table))
+            arms.append(_arm(top, name, table, folder))
     return tuple(arms)
 
 
-def _arm(top: Place, name: str, table: Any) -> Arm:
+def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
     place = top.within(f"arms.{name}", table)
     if not _NAME.fullmatch(name):
         place.refuse("", None, "is not a usable name", "use letters, digits, '-', '_' and '.'")
@@ -138,12 +141,17 @@ def _arm(top: Place, name: str, table: Any) -> Arm:
     env: Mapping[str, str] = place.read("env", fields.environment, {})
     _refuse_secrets(place, env)
     container = _container(place) if "container" in place.table else None
-    if "ranks_per_host" in place.table and (container is None or container.each != "host"):
+    hosts = hosts_of(place, folder)
+    if hosts and container and container.each == "host":
+        fix = 'use each = "rank", or leave the hosts out: containers then stand for hosts'
+        place.refuse("container", None, "hosts of an arm cannot hold containers as hosts", fix)
+    apart = hosts is not None or (container is not None and container.each == "host")
+    if "ranks_per_host" in place.table and not apart:
         place.refuse(
             "ranks_per_host",
             None,
             "this arm has one host, which takes all ranks",
-            'leave it out, or give the arm containers that stand for hosts (each = "host")',
+            "leave it out, or give the arm hosts, or containers that stand for hosts",
         )
     observe: tuple[tuple[str, ...], ...] = place.read("observe", fields.commands, ())
     level = place.read("level", fields.text, "").strip()
@@ -155,6 +163,7 @@ def _arm(top: Place, name: str, table: Any) -> Arm:
         mpi=place.read("mpi", fields.text, None),
         transport=place.read("transport", fields.one_of("auto", "shm", "tcp"), "auto"),
         container=container,
+        hosts=hosts,
         ranks_per_host=place.read("ranks_per_host", fields.whole(1, 1_000_000), 0),
         env=env,
         before=place.read("before", fields.commands, ()),
@@ -326,6 +335,8 @@ def _check_whole(top: Place, study: Study) -> None:
     launches = settings.blocks * each * len(study.arms) * len(study.benchmarks)
     for arm in study.arms:
         for selection in study.benchmarks:
+            with top.noting():
+                _check_ranks(top, arm, selection)
             hosts = containers.hosts_for(arm.container, selection.ranks, arm.ranks_per_host)
             reason = arm.container and containers.refusal(arm.container, hosts)
             with top.noting():
@@ -345,11 +356,24 @@ def _check_whole(top: Place, study: Study) -> None:
             top.refuse("plan.blocks", settings.blocks, str(error), "60 blocks are usual")
 
 
+def _check_ranks(top: Place, arm: Arm, selection: Selection) -> None:
+    """Refuse more ranks than the hosts of an arm take."""
+    if arm.hosts:
+        try:
+            nodes_of_ranks(arm.hosts, selection.ranks, arm.ranks_per_host)
+        except ValueError as error:
+            cause, _, fix = str(error).partition(": ")
+            top.refuse(f"arms.{arm.name}.hosts", None, f"{selection.label}: {cause}", fix)
+
+
 def _check_layout(top: Place, study: Study) -> None:
     """Refuse settings of the plan that contradict each other."""
     settings = study.settings
     if settings.layout == "duet" and settings.unit == "session":
         top.refuse("plan.layout", "duet", "sessions cannot be duets", "remove one of the two")
+    if settings.layout == "duet" and any(arm.hosts for arm in study.arms):
+        fix = "remove one of the two"
+        top.refuse("plan.layout", "duet", "a duet is of one machine, not of hosts", fix)
     if settings.layout == "duet" and settings.bind == "none":
         top.refuse("plan.bind", "none", "the arms of a duet need cores of their own", 'drop "bind"')
     if settings.every_s and not settings.monitor:

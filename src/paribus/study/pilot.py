@@ -47,7 +47,7 @@ def refusal(plan: Plan) -> str:
 
 
 def pilot(
-    plan: Plan, lanes: Sequence[Station], ready: Mapping[str, Ready], *, anyway: bool = False
+    plan: Plan, stations: Mapping[str, Station], ready: Mapping[str, Ready], *, anyway: bool = False
 ) -> Pilot:
     """Return what the first rounds of `plan` show; nothing of them is kept.
 
@@ -59,10 +59,10 @@ def pilot(
     short = replace(plan, study=replace(plan.study, settings=settings), launches=launches)
     with (
         # There, because the station removes it also when this process is killed.
-        tempfile.TemporaryDirectory(dir=lanes[0].scratch) as folder,
+        tempfile.TemporaryDirectory(dir=next(iter(stations.values())).here) as folder,
         Store(Path(folder), write=True) as store,
     ):
-        execute(short, store, lanes, ready, lambda _: None, anyway=anyway)
+        execute(short, store, stations, ready, lambda _: None, anyway=anyway)
         stored = list(store.launches())
         logs = _kept(store) if any(_failed(one) for one in stored) else None
     seconds: dict[tuple[str, str], float] = {}

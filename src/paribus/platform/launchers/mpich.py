@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paribus.command import Command, Mpi, Placement
+from paribus.errors import UserError
 from paribus.model import Transport
 from paribus.platform.launchers.network import hosts_option, merged, on_network
 
@@ -54,7 +55,9 @@ def hydra(
 ) -> Command:
     """Return the command of a hydra mpiexec; `variables` name the interface that ranks use."""
     argv = [mpi.mpirun, "-n", str(ranks), "-bind-to", "none"]
-    if placement.hosts:
+    if placement.in_turn:
+        argv += ["-hosts", ",".join(_in_turn(placement)), "-ppn", "1"]
+    elif placement.hosts:
         if len(counts := {count for _, count in placement.hosts}) == 1:
             # Not c1:2: Intel MPI takes that for the name where there is one host alone.
             names = ",".join(name for name, _ in placement.hosts)
@@ -72,3 +75,16 @@ def hydra(
     inner = on_network(program, placement.network, variables)
     whole = Command((*argv, *inner.argv), inner.env, inner.files)
     return on_network(whole, placement.network, ("HYDRA_IFACE",))
+
+
+def _in_turn(placement: Placement) -> tuple[str, ...]:
+    """Return the nodes that hydra goes round and round; raises UserError where it must skip one."""
+    names = tuple(name for name, _ in placement.hosts)
+    rounds = [slot.node for slot in placement.slots]
+    if rounds != [names[at % len(names)] for at in range(len(rounds))]:
+        raise UserError(
+            "MPICH and Intel MPI number ranks over hosts in turn only where all take as many",
+            place='order = "host"',
+            fix='give all hosts as many slots, or use order = "slot"',
+        )
+    return names

@@ -35,7 +35,8 @@ def launch(
     """Return the mpirun command line; see launchers.launch."""
     where = PurePosixPath(scratch)
     segments = f"/dev/shm/{where.parent.name}/{where.name}"
-    argv = [mpi.mpirun, "-n", str(ranks), "--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none"]
+    order = "node" if placement.in_turn else "slot"
+    argv = [mpi.mpirun, "-n", str(ranks), "--map-by", f"{order}:OVERSUBSCRIBE", "--bind-to", "none"]
     if placement.hosts:
         argv += ["-H", hosts_option(placement.hosts)]
     daemon, settings = _daemon(mpi, placement), _library(mpi, placement, transport)

@@ -1,0 +1,111 @@
+"""Which machines an arm has, as its study names them: hosts over ssh, or a pocket cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Order = Literal["slot", "host"]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One host: its name in this study, where its sshd answers, and the ranks it takes.
+
+    `port` of 0 is the one that `Ssh` names, or ssh's own. `slots` of 0: not given.
+    """
+
+    name: str
+    address: str
+    port: int = 0
+    slots: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ssh:
+    """How hosts are reached, "" and 0 where the study leaves it to ssh's defaults.
+
+    `config` is an ssh_config(5) file to obey, `identity` a private key, `known_hosts` the file of
+    accepted host keys. None of them is taken from ~/.ssh unless it is named.
+    """
+
+    user: str = ""
+    port: int = 0
+    jump: str = ""
+    config: str = ""
+    identity: str = ""
+    known_hosts: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What the link of a pocket host does: rate in bit/s, delay of one way in s, share lost.
+
+    0: as fast, as soon and as safe as the machine can.
+    """
+
+    rate: float = 0.0
+    delay: float = 0.0
+    loss: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """The hosts of an arm: `addresses` over ssh, or `pocket` hosts on this machine.
+
+    `network` is the address range (CIDR) or interface that MPI takes, "" for its own choice.
+    `order` is how ranks are numbered: one host filled after the other ("slot"), or in turn.
+    """
+
+    addresses: tuple[Address, ...] = ()
+    pocket: int = 0
+    ssh: Ssh = field(default_factory=Ssh)
+    link: Link = field(default_factory=Link)
+    network: str = ""
+    order: Order = "slot"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The hosts' names, in the order in which ranks are placed."""
+        return tuple(one.name for one in self.addresses) or tuple(
+            f"h{number}" for number in range(1, self.pocket + 1)
+        )
+
+
+def hosts_from(table: Mapping[str, Any]) -> Hosts:
+    """Return the hosts that `dataclasses.asdict` made `table` of."""
+    return Hosts(
+        **{
+            **table,
+            "addresses": tuple(Address(**one) for one in table["addresses"]),
+            "ssh": Ssh(**table["ssh"]),
+            "link": Link(**table["link"]),
+        }
+    )
+
+
+def nodes_of_ranks(hosts: Hosts, ranks: int, per_host: int) -> tuple[str, ...]:
+    """Return the name of the host of each rank.
+
+    A host takes `per_host` ranks, or its slots, or (0, and no slots given) an equal share. "slot"
+    fills one host after the other, "host" takes each host in turn. Raises ValueError with the fix
+    for more ranks than the hosts take.
+
+    >>> nodes_of_ranks(Hosts(pocket=2), 3, 0)
+    ('h1', 'h1', 'h2')
+    """
+    slots = {one.name: one.slots for one in hosts.addresses}
+    share = -(-ranks // len(hosts.names))
+    room = {name: per_host or slots.get(name, 0) or share for name in hosts.names}
+    if ranks > sum(room.values()):
+        raise ValueError(
+            f"{ranks} ranks do not fit on {len(room)} hosts that take {sum(room.values())}:"
+            " name more hosts, or raise ranks_per_host"
+        )
+    if hosts.order == "slot":
+        filled = [name for name, slots_there in room.items() for _ in range(slots_there)]
+        return tuple(filled[:ranks])
+    deepest = max(room.values())
+    turns = [name for turn in range(deepest) for name, there in room.items() if turn < there]
+    return tuple(turns[:ranks])

@@ -1,0 +1,193 @@
+"""The hosts of an arm, as study files and hostfiles write them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from paribus import fields
+from paribus.fields import Place
+from paribus.hosts import Address, Hosts, Link, Ssh
+from paribus.inputs import decoded, read_bounded
+from paribus.nodeset import expand
+from paribus.units import parse_bits_per_second, parse_seconds, parse_share
+
+MOST_POCKET = 64
+"""Hosts of a pocket cluster: they share one machine."""
+
+MOST_FILE_BYTES = 16 << 20
+"""Bytes of a hostfile."""
+
+_SSH_KEYS = ("user", "port", "jump", "config", "identity", "known_hosts")
+_LINK_KEYS = ("rate", "delay", "loss")
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?")
+_PORTS = re.compile(r"([^:\[\]]+):([0-9]{1,5})(?:-([0-9]{1,5}))?")
+_COUNTED = re.compile(r"(\S+?)(?::([0-9]+))?((?:\s+[a-z_]+=\S+)*)")
+
+
+def hosts_of(place: Place, folder: Path) -> Hosts | None:
+    """Return the hosts that the arm at `place` names, None for this machine.
+
+    Paths are those of the study, from `folder` on. Notes or raises StudyError as Place does.
+    """
+    if "hosts" not in place.table:
+        for key in ("ssh", "link", "network", "order"):
+            if key in place.table:
+                place.refuse(key, None, "this arm has no hosts", 'add hosts = "node[1-4]"')
+        return None
+    text = place.need("hosts", fields.text, 'hosts = "node[1-4]"').strip()
+    if text.startswith("pocket:") or text == "pocket":
+        return _pocket(place, text)
+    if "link" in place.table:
+        fix = 'hosts = "pocket:2" makes hosts whose link Paribus can shape'
+        place.refuse("link", None, "only a pocket cluster has one", fix)
+    ssh = _ssh(place, folder)
+    try:
+        found = _of_file(folder / text) if "/" in text else _of_text(text)
+    except (ValueError, OSError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        place.refuse("hosts", text, "cannot be used", said)
+    return replace(_common(place), addresses=found, ssh=ssh)
+
+
+def _pocket(place: Place, text: str) -> Hosts:
+    number = text.removeprefix("pocket").removeprefix(":")
+    if not number.isdecimal() or not 1 <= int(number) <= MOST_POCKET:
+        fix = f'write the number of hosts, from 1 to {MOST_POCKET}: hosts = "pocket:4"'
+        place.refuse("hosts", text, "is not a pocket cluster", fix)
+    if "ssh" in place.table:
+        place.refuse("ssh", None, "a pocket cluster has keys of its own", "remove it")
+    link = place.within(f"{place.path}.link", place.table.get("link", {}))
+    link.only(_LINK_KEYS)
+    shaped = Link(
+        rate=link.read("rate", parse_bits_per_second, 0.0),
+        delay=link.read("delay", parse_seconds, 0.0),
+        loss=link.read("loss", parse_share, 0.0),
+    )
+    return replace(_common(place), pocket=int(number), link=shaped)
+
+
+def _common(place: Place) -> Hosts:
+    return Hosts(
+        network=place.read("network", fields.text, ""),
+        order=place.read("order", fields.one_of("slot", "host"), "slot"),
+    )
+
+
+def _ssh(place: Place, folder: Path) -> Ssh:
+    table = place.within(f"{place.path}.ssh", place.table.get("ssh", {}))
+    table.only(_SSH_KEYS)
+
+    def path(key: str) -> str:
+        given = table.read(key, fields.text, "")
+        return str((folder / Path(given).expanduser()).absolute()) if given else ""
+
+    return Ssh(
+        user=table.read("user", _word, ""),
+        port=table.read("port", fields.whole(1, 65535), 0),
+        jump=table.read("jump", _jumps, ""),
+        config=path("config"),
+        identity=path("identity"),
+        known_hosts=path("known_hosts"),
+    )
+
+
+def _word(value: Any) -> str:
+    """Return a word that ssh cannot take for an option or for two words."""
+    word = fields.text(value)
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.@\\-]*", word):
+        raise ValueError("write one word of letters, digits, '.', '_' and '-'")
+    return word
+
+
+def _jumps(value: Any) -> str:
+    """Return jump hosts as ssh's ProxyJump takes them: [USER@]HOST[:PORT], with commas between."""
+    text = fields.text(value)
+    one = r"([A-Za-z0-9_][A-Za-z0-9_.\\-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?"
+    if not re.fullmatch(rf"{one}(,{one})*", text):
+        raise ValueError('write [USER@]HOST[:PORT], several with commas: "me@gate.example:2222"')
+    return text
+
+
+def _of_text(text: str) -> tuple[Address, ...]:
+    """Return the hosts of a nodeset whose parts may be ports of one address: gate:2201-2216."""
+    found: list[Address] = []
+    for part in _parts(text):
+        if match := _PORTS.fullmatch(part):
+            name, first = match[1], int(match[2])
+            last = int(match[3] or first)
+            if not 1 <= first <= last <= 65535:
+                raise ValueError(f"{part}: ports are 1 to 65535, the lower first")
+            found += [Address(f"{name}-{port}", name, port) for port in range(first, last + 1)]
+        else:
+            found += [Address(name, name) for name in expand(part)]
+    return _checked(found)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the parts of a nodeset between commas outside of brackets."""
+    for part in re.split(r",(?![^\[]*\])", text):
+        if not part.strip():
+            raise ValueError("nothing stands between two commas; write names such as node[1-4,7]")
+        yield part.strip()
+
+
+def _of_file(path: Path) -> tuple[Address, ...]:
+    """Return the hosts of a hostfile: Open MPI's, MPICH's, Intel MPI's, or one name per slot.
+
+    `node1 slots=2 max_slots=4`, `node1:2`, `node[1-4]`, or node1 on two lines.
+    """
+    slots: dict[str, int] = {}
+    counted = False
+    text = decoded(read_bounded(path, MOST_FILE_BYTES, "a hostfile"))
+    for number, line in enumerate(text.splitlines(), 1):
+        said = line.partition("#")[0].strip()
+        if not said:
+            continue
+        try:
+            names, count = _line(said)
+        except ValueError as error:
+            raise ValueError(f"line {number} of {path.name}, {said[:60]!r}: {error}") from None
+        counted = counted or count is not None
+        for name in names:
+            counted = counted or name in slots
+            slots[name] = slots.get(name, 0) + (1 if count is None else count)
+    return _checked([Address(name, name, 0, n if counted else 0) for name, n in slots.items()])
+
+
+def _line(said: str) -> tuple[tuple[str, ...], int | None]:
+    """Return the names of a line and how many slots it gives each, None if it does not say."""
+    match = _COUNTED.fullmatch(said)
+    if match is None:
+        raise ValueError("write NAME, NAME:SLOTS, or NAME slots=N")
+    counts = [match[2]] if match[2] else []
+    for word in match[3].split():
+        key, _, value = word.partition("=")
+        if key in ("slots", "slot"):
+            counts.append(value)
+        elif key not in ("max_slots", "max-slots", "binding", "user", "if"):
+            close = difflib.get_close_matches(key, ["slots", "max_slots"], n=1)
+            raise ValueError(f"{key}= is not known{f'; did you mean {close[0]}=?' * bool(close)}")
+    if not all(one.isdecimal() for one in counts):
+        raise ValueError("the number of slots is not a whole number")
+    numbers = [int(one) for one in counts]
+    if 0 in numbers:
+        raise ValueError("it gives 0 slots, so no rank could be placed; write 1 or more")
+    return expand(match[1]), numbers[0] if numbers else None
+
+
+def _checked(found: list[Address]) -> tuple[Address, ...]:
+    if not found:
+        raise ValueError("no host is named; write names such as node[1-4]")
+    seen: set[str] = set()
+    for one in found:
+        if not _NAME.fullmatch(one.address):
+            raise ValueError(f"{one.address!r} is not a host name")
+        if one.name in seen:
+            raise ValueError(f"{one.name} is named twice; name each host once")
+        seen.add(one.name)
+    return tuple(found)

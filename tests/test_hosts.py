@@ -1,0 +1,177 @@
+"""The hosts of an arm: as study files and hostfiles name them, and which rank goes to which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paribus.command import Placement
+from paribus.errors import StudyError
+from paribus.hosts import Address, Hosts, Link, nodes_of_ranks
+from paribus.model import Study
+from paribus.nodeset import MOST_NAMES, expand, fold
+from paribus.plan import freeze, read_plan, write_plan
+from paribus.platform.placing import bound
+from paribus.study.load import load_study
+from studies import write_study
+
+
+def study(folder: Path, *lines: str) -> Study:
+    """Return a study whose arm b has the keys of `lines`."""
+    arms = "[arms.a]\n[arms.b]\n" + "\n".join(lines) + "\n"
+    return load_study(write_study(folder, arms=arms, more="ranks = 2"))
+
+
+def hosts(folder: Path, *lines: str) -> Hosts:
+    found = study(folder, *lines).arms[1].hosts
+    assert found is not None
+    return found
+
+
+def named(folder: Path, text: str) -> list[str]:
+    return [one.name for one in hosts(folder, f'hosts = "{text}"').addresses]
+
+
+def test_names_are_nodesets(tmp_path: Path) -> None:
+    assert named(tmp_path, "node[08-10],gate") == ["node08", "node09", "node10", "gate"]
+    assert named(tmp_path, "10.0.0.1,10.0.0.2") == ["10.0.0.1", "10.0.0.2"]
+
+
+def test_one_address_with_a_port_for_each_host(tmp_path: Path) -> None:
+    found = hosts(tmp_path, 'hosts = "gate.example:2201-2203,node1"').addresses
+    assert [(one.name, one.address, one.port) for one in found] == [
+        *((f"gate.example-{port}", "gate.example", port) for port in (2201, 2202, 2203)),
+        ("node1", "node1", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        ("node1 slots=2 max_slots=4\nnode2 slots=1\n", {"node1": 2, "node2": 1}),
+        ("# from the batch system\nnode1:2\n\nnode2:1  # half\n", {"node1": 2, "node2": 1}),
+        ("node1\nnode1\nnode2\n", {"node1": 2, "node2": 1}),
+        ("node[1-3]\n", {"node1": 0, "node2": 0, "node3": 0}),
+        ("node[1-2]:8\n", {"node1": 8, "node2": 8}),
+        ("\ufeffnode1\r\nnode2\r\n", {"node1": 0, "node2": 0}),
+    ],
+)
+def test_hostfiles_of_every_dialect(tmp_path: Path, text: str, slots: dict[str, int]) -> None:
+    (tmp_path / "list").write_text(text)
+    found = hosts(tmp_path, 'hosts = "./list"').addresses
+    assert {one.name: one.slots for one in found} == slots
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("node1 slots=0", "it gives 0 slots"),
+        ("node1:0", "it gives 0 slots"),
+        ("node1 slot_s=2", "did you mean slots="),
+        ("node1 slots=two", "not a whole number"),
+        ("node1 node2", "write NAME, NAME:SLOTS, or NAME slots=N"),
+        ("-oProxyCommand=reboot", "is not a host name"),
+        ("", "no host is named"),
+        ("node[1-", "missing bracket"),
+    ],
+)
+def test_a_hostfile_that_cannot_be_used_names_the_line(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "list").write_text(f"node9\n{text}\n" if text else "# nothing\n")
+    with pytest.raises(StudyError) as error:
+        study(tmp_path, 'hosts = "./list"')
+    assert said in str(error.value)
+    if text and "host name" not in said:
+        assert "line 2 of list" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (['hosts = "node[4-1]"'], "bad range"),
+        (['hosts = "node1,,node2"'], "nothing stands between two commas"),
+        (['hosts = "node1,node1"'], "node1 is named twice"),
+        (['hosts = "@rack1"'], "write names"),
+        (['hosts = "me@node1"'], "a user name goes into ssh.user"),
+        (['hosts = "gate:2203-2201"'], "the lower first"),
+        (['hosts = "gate:70000"'], "ports are 1 to 65535"),
+        (['hosts = "./missing"'], "No such file"),
+        (['hosts = "pocket:0"'], "from 1 to 64"),
+        (['hosts = "pocket:x"'], "is not a pocket cluster"),
+        ([f'hosts = "node[1-{MOST_NAMES + 1}]"'], "are the most"),
+        (['hosts = "node1"', 'link = { rate = "1 Gbit" }'], "only a pocket cluster has one"),
+        (['hosts = "pocket:2"', 'link = { rate = "1" }'], "the unit is missing"),
+        (['hosts = "pocket:2"', 'ssh = { user = "me" }'], "has keys of its own"),
+        (['ssh = { user = "me" }'], "this arm has no hosts"),
+        (['hosts = "node1"', 'ssh = { user = "-oProxyCommand=x" }'], "write one word"),
+        (['hosts = "node1"', 'ssh = { jump = "gate -v" }'], "USER@"),
+        (['hosts = "node1"', "ssh = { prot = 22 }"], "did you mean 'port'?"),
+        (['hosts = "node1"', 'container = { engine = "namespace" }'], "hold containers as hosts"),
+        (['hosts = "node1"', "ranks_per_host = 1"], "2 ranks do not fit on 1 hosts"),
+    ],
+)
+def test_hosts_that_cannot_be_used(tmp_path: Path, lines: list[str], said: str) -> None:
+    with pytest.raises(StudyError) as error:
+        study(tmp_path, *lines)
+    assert said in str(error.value)
+
+
+def test_a_plan_keeps_the_hosts(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    one = study(
+        tmp_path,
+        'hosts = "node[1-2]"',
+        'ssh = { user = "me", port = 2222, jump = "me@gate:22", identity = "key" }',
+        'network = "10.1.0.0/16"',
+        'order = "host"',
+    )
+    found = one.arms[1].hosts
+    assert found is not None
+    assert found.ssh.identity == str(key)
+    write_plan(freeze(one, {}), tmp_path)
+    assert read_plan(tmp_path).study.arms[1].hosts == found
+
+
+def test_a_pocket_cluster_and_its_link(tmp_path: Path) -> None:
+    found = hosts(
+        tmp_path,
+        'hosts = "pocket:4"',
+        'link = { rate = "1 Gbit", delay = "500 us", loss = "0.1 %" }',
+    )
+    assert found.pocket == 4
+    assert found.link == Link(1e9, 5e-4, 0.001)
+    assert found.names == ("h1", "h2", "h3", "h4")
+
+
+def test_ranks_fill_hosts_or_take_turns() -> None:
+    two = (Address("a", "a"), Address("b", "b"))
+    slot, turns = Hosts(two), Hosts(two, order="host")
+    assert nodes_of_ranks(slot, 4, 0) == ("a", "a", "b", "b")
+    assert nodes_of_ranks(turns, 4, 0) == ("a", "b", "a", "b")
+    assert nodes_of_ranks(slot, 2, 0) == ("a", "b")
+    assert nodes_of_ranks(slot, 2, 2) == ("a", "a")
+    uneven = Hosts((Address("a", "a", 0, 3), Address("b", "b", 0, 1)), order="host")
+    assert nodes_of_ranks(uneven, 4, 0) == ("a", "b", "a", "a")
+    with pytest.raises(ValueError, match="5 ranks do not fit on 2 hosts that take 4"):
+        nodes_of_ranks(uneven, 5, 0)
+
+
+def test_cores_are_counted_on_every_host() -> None:
+    slots = bound(("a", "b", "a", "b"), {"a": (0, 1), "b": (4, 5)}, 1)
+    assert [slot.cores for slot in slots] == [(0,), (4,), (1,), (5,)]
+    placed = Placement(slots)
+    assert placed.hosts == (("a", 2), ("b", 2))
+    assert placed.in_turn
+    assert not Placement(bound(("a", "a", "b"), {}, 1)).in_turn
+
+
+NAMES = st.lists(st.from_regex(r"[a-z]{1,3}(0{0,2}[0-9]{1,3})?(-ib)?", fullmatch=True), max_size=40)
+
+
+@given(NAMES)
+def test_folded_names_unfold_to_the_same(names: list[str]) -> None:
+    assert sorted(expand(fold(names)) if names else ()) == sorted(set(names))
