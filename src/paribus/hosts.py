@@ -49,6 +49,14 @@ class Link:
     delay: float = 0.0
     loss: float = 0.0
 
+    def __str__(self) -> str:
+        parts = (
+            f"{self.rate / 1e6:g} Mbit/s" * bool(self.rate),
+            f"{self.delay * 1e6:g} us later" * bool(self.delay),
+            f"{self.loss:.2%} lost" * bool(self.loss),
+        )
+        return ", ".join(filter(None, parts)) or "the machine's own"
+
 
 @dataclass(frozen=True, slots=True)
 class Hosts:

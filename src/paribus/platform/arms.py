@@ -211,6 +211,7 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
         facts["placement.ranks_per_host"] = str(arm.ranks_per_host or "equal share")
         facts["placement.order"] = arm.hosts.order
         facts["placement.network"] = arm.hosts.network or "not given"
+        facts["placement.link"] = str(arm.hosts.link)
     if arm.container:
         for key in ("engine", "network", "each"):
             facts[f"container.{key}"] = getattr(arm.container, key)
