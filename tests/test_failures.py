@@ -104,7 +104,7 @@ def launched(folder: Path, script: str) -> Outcome:
             command=Command(("/bin/sh", "-c", script)),
             selection=Selection("own", "own", 1, {}),
             benchmark=benchmark,
-            cores=(),
+            slots=(),
             facts={},
             out=folder / "1.out",
             err=folder / "1.err",

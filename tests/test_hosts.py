@@ -107,7 +107,7 @@ def test_a_hostfile_that_cannot_be_used_names_the_line(
         (['hosts = "pocket:2"', 'link = { rate = "1" }'], "the unit is missing"),
         (['hosts = "pocket:2"', 'ssh = { user = "me" }'], "has keys of its own"),
         (['ssh = { user = "me" }'], "this arm has no hosts"),
-        (['hosts = "node1"', 'ssh = { user = "-oProxyCommand=x" }'], "write one word"),
+        (['hosts = "node1"', 'ssh = { user = "-oProxyCommand=x" }'], "use only letters"),
         (['hosts = "node1"', 'ssh = { jump = "gate -v" }'], "USER@"),
         (['hosts = "node1"', "ssh = { prot = 22 }"], "did you mean 'port'?"),
         (['hosts = "node1"', 'container = { engine = "namespace" }'], "hold containers as hosts"),

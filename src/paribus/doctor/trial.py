@@ -24,7 +24,7 @@ from paribus.doctor.fitness import (
 )
 from paribus.errors import ParibusError
 from paribus.model import Arm, Facts, Outcome, Selection, Settings, State, Study
-from paribus.platform.arms import Ready, compose, cores_of, make_ready
+from paribus.platform.arms import Ready, compose, make_ready, slots_of
 from paribus.platform.local import LocalStation
 from paribus.platform.toolchain import find_mpi
 from paribus.stats.scatter import sd_of
@@ -127,7 +127,7 @@ def _launch(station: LocalStation, ready: Ready, selection: Selection, folder: P
         command=compose(ready, selection, benchmark, seed=0, scratch=scratch),
         selection=selection,
         benchmark=benchmark,
-        cores=cores_of(ready, selection, benchmark),
+        slots=slots_of(ready, selection, benchmark),
         facts={},
         out=folder / "out",
         err=folder / "err",

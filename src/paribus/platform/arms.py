@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from paribus.benchmarks import benchmark_of
-from paribus.command import Command, Mpi, Placement
+from paribus.command import Command, Mpi, Placement, Slot
 from paribus.errors import StudyError, UserError
 from paribus.hosts import nodes_of_ranks
 from paribus.model import Arm, Benchmark, Program, Request, Selection, Study
@@ -146,15 +146,14 @@ def compose(
     return replace(command, files={**files, **command.files}, outputs=wanted.outputs)
 
 
-def cores_of(ready: Ready, selection: Selection, benchmark: Benchmark) -> tuple[str, ...]:
-    """Return the cores of each rank, as ranks report them; fewer than ranks where they have none.
+def slots_of(ready: Ready, selection: Selection, benchmark: Benchmark) -> tuple[Slot, ...]:
+    """Return the node and the one core of each rank, as far as ranks can be asked about them.
 
-    Only of ranks with one core each: of others, threads are bound.
+    Containers name nodes of their own, and of ranks with several cores threads are bound.
     """
     wanted = program(selection, benchmark)
     ranks = selection.ranks if wanted.mpi else 1
-    slots = bound(_names(ready.arm, wanted, ranks), _cores(ready), 1)
-    return tuple(str(slot.cores[0]) for slot in slots if slot.cores)
+    return bound(_names(ready.arm, wanted, ranks), _cores(ready), 1)
 
 
 def _names(arm: Arm, wanted: Program, ranks: int) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def _word(value: Any) -> str:
     """Return a word that ssh cannot take for an option or for two words."""
     word = fields.text(value)
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.@\\-]*", word):
-        raise ValueError("write one word of letters, digits, '.', '_' and '-'")
+        raise ValueError("use only letters, digits, '.', '_' and '-'")
     return word
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from paribus.audit.gate import GATE, gate
-from paribus.command import Command, Completed
+from paribus.command import Command, Completed, Slot
 from paribus.errors import LaunchError, ParibusError, ParseError, StoreError
 from paribus.inputs import read_bounded
 from paribus.model import Benchmark, Facts, Outcome, Parsed, Request, Selection, State
@@ -46,7 +46,7 @@ class Prepared:
     command: Command
     selection: Selection
     benchmark: Benchmark
-    cores: tuple[str, ...]
+    slots: tuple[Slot, ...]
     facts: Facts
     out: Path
     err: Path
@@ -135,7 +135,7 @@ def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
     if ended.done is None:
         argv = launch.shown
         return Outcome(State.FAILED, ended.started, 0.0, None, argv, error=ended.failure)
-    outcome = _checked_binding(_read(launch, ended.done, ended.started), launch.cores)
+    outcome = _checked_places(_read(launch, ended.done, ended.started), launch.slots)
     outcome = _checked_machine(outcome, launch, ended.done)
     outcome = replace(outcome, facts={**outcome.facts, **_used(ended.done)})
     reasons = gate(launch.facts, ended.load, outcome.facts, outcome.wall_s, ended.beside)
@@ -200,18 +200,29 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
     )
 
 
-def _checked_binding(outcome: Outcome, cores: Sequence[str]) -> Outcome:
-    """Return `outcome`, invalid if its ranks say that they were not bound as asked.
+def _checked_places(outcome: Outcome, slots: Sequence[Slot]) -> Outcome:
+    """Return `outcome`, invalid if its ranks say that they were not where they were to be.
 
     Launchers and containers rebind behind one's back; two ranks on one core wait for the
     scheduler's tick, which is then what is measured.
     """
-    seen = outcome.facts.get("rank.affinity")
-    asked = list(cores)
-    if outcome.state is not State.OK or not asked or seen is None or seen == asked:
+    if outcome.state is not State.OK:
         return outcome
-    error = f"the ranks were bound to cores {seen}, but {asked} were requested"
-    return replace(outcome, state=State.INVALID, samples=(), error=error)
+    said = ""
+    seen = outcome.facts.get("rank.affinity")
+    asked = [str(slot.cores[0]) for slot in slots if slot.cores]
+    if asked and seen is not None and seen != asked:
+        said = f"the ranks were bound to cores {seen}, but {asked} were requested"
+    # Nodes may call themselves otherwise than the study does.
+    seen, wanted = outcome.facts.get("rank.hosts"), [slot.node for slot in slots]
+    if any(wanted) and seen is not None and _grouped(seen) != _grouped(wanted):
+        said = f"the ranks were on hosts {seen}, but {wanted} were requested"
+    return replace(outcome, state=State.INVALID, samples=(), error=said) if said else outcome
+
+
+def _grouped(names: Sequence[str]) -> list[int]:
+    """Return for each name where it first stands: equal for ranks that are grouped alike."""
+    return [names.index(name) for name in names]
 
 
 def _text(log: Path) -> str:

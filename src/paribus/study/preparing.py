@@ -8,7 +8,7 @@ from pathlib import Path
 from paribus.judge.evidence import LaunchEvidence
 from paribus.model import Benchmark, Facts, Launch, Selection
 from paribus.plan import Plan
-from paribus.platform.arms import Ready, compose, concrete, cores_of, discreet
+from paribus.platform.arms import Ready, compose, concrete, discreet, slots_of
 from paribus.platform.station import Station
 from paribus.study.launching import Prepared
 
@@ -36,7 +36,7 @@ def prepare(
         command=command,
         selection=selection,
         benchmark=benchmark,
-        cores=cores_of(ready, selection, benchmark),
+        slots=slots_of(ready, selection, benchmark),
         facts={**facts, **station.load()},
         out=logs[0],
         err=logs[1],
