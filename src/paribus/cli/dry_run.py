@@ -13,6 +13,7 @@ from paribus.benchmarks import benchmark_of
 from paribus.errors import LaunchError, UserError
 from paribus.plan import Plan
 from paribus.platform.arms import Ready, compose, discreet, make_ready, program
+from paribus.platform.machine import HERE
 from paribus.platform.programs import check_there
 from paribus.platform.stations import stations
 from paribus.study.pilot import Pilot, durations, pilot, refusal
@@ -92,7 +93,8 @@ def _print_missing(plan: Plan) -> None:
         for one in plan.study.benchmarks:
             benchmark = benchmark_of(one)
             try:
-                check_there(arm, benchmark, program(one, benchmark), one.label, switched=True)
+                wanted = program(one, benchmark)
+                check_there(arm, benchmark, wanted, one.label, HERE, switched=True)
             except UserError as error:
                 when = "before its `before` commands" if arm.before else "now"
                 print(_wrapped(f"{arm.name}, {when}: {one.label}: {error.cause}", "  "))

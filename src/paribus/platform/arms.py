@@ -19,6 +19,7 @@ from paribus.model import Arm, Benchmark, Program, Request, Selection, Study
 from paribus.platform import containers, launchers, toolchain
 from paribus.platform.containers.fabric import NETWORK
 from paribus.platform.local import capture, this_node
+from paribus.platform.machine import HERE
 from paribus.platform.placing import bound, crowd
 from paribus.platform.programs import check_there, find_mpi_for
 from paribus.platform.station import Node
@@ -59,7 +60,8 @@ def make_ready(
     programs = {s.label: program(s, benchmark_of(s)) for s in study.benchmarks}
     for arm in study.arms if build else ():
         for one in study.benchmarks:
-            check_there(arm, benchmark_of(one), programs[one.label], f"{study.path}: {one.label}")
+            place = f"{study.path}: {one.label}"
+            check_there(arm, benchmark_of(one), programs[one.label], place, HERE)
     found = (node or this_node()).cores
     mine, share = shares(found, _parts(study)), len(found) // _parts(study)
     ready = {}
@@ -259,7 +261,7 @@ def _arm(
             )
     if not any(p.mpi for p in programs.values()):
         return ready
-    mpi = find_mpi_for(arm, programs.values(), place)
+    mpi = find_mpi_for(arm, programs.values(), place, HERE)
     ready = replace(ready, mpi=mpi)
     if not build:
         named = {label: (wanted.kernel,) for label, wanted in programs.items() if wanted.kernel}
@@ -270,11 +272,11 @@ def _arm(
     tell(f"{arm.name}: the programs to launch, with {mpi}")
     for label, wanted in programs.items():
         if wanted.kernel:
-            kernels[label] = (str(toolchain.kernel_path(wanted.kernel, mpi)),)
-            facts[label] = toolchain.kernel_identity(wanted.kernel, mpi)
+            kernels[label] = (str(toolchain.kernel_path(wanted.kernel, mpi, HERE)),)
+            facts[label] = toolchain.kernel_identity(wanted.kernel, mpi, HERE)
         if wanted.libraries:
             count, functions = wanted.libraries
-            path = toolchain.libraries_path(count, functions, mpi)
+            path = toolchain.libraries_path(count, functions, mpi, HERE)
             libraries[label] = ("--libraries", str(path))
     return replace(ready, kernels=kernels, libraries=libraries, facts=facts)
 

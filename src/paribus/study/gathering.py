@@ -20,6 +20,7 @@ from paribus.hosts import nodes_of_ranks
 from paribus.model import Arm, Facts, Study
 from paribus.platform.arms import Ready, asked_of, program
 from paribus.platform.containers import hosts_for
+from paribus.platform.machine import HERE
 from paribus.platform.programs import check_there
 from paribus.platform.station import Station
 from paribus.platform.switching import Switches
@@ -151,7 +152,7 @@ def check_switched(study: Study, arm: Arm) -> None:
     for one in study.benchmarks if arm.before else ():
         benchmark = benchmark_of(one)
         place = f"{study.path}: {one.label} in {arm.name}, after its `before` commands"
-        check_there(arm, benchmark, program(one, benchmark), place, switched=True)
+        check_there(arm, benchmark, program(one, benchmark), place, HERE, switched=True)
 
 
 def nodes_of(study: Study, ready: Ready) -> int:
