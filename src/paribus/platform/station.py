@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from paribus.command import Command, Completed
-from paribus.model import Facts
-from paribus.probes.load import Readings
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +23,12 @@ class Node:
 class Station(Protocol):
     """Carries out one launch at a time. Used as a context manager.
 
-    `scratch` is its own directory; that of a launch lies directly below it.
+    `scratch` is its own directory where it carries launches out; that of a launch lies directly
+    below it. `here` is its own directory on this machine: the same one, unless it reaches others.
     """
 
     scratch: str
+    here: str
 
     def run(
         self,
@@ -41,7 +41,7 @@ class Station(Protocol):
         cwd: str = "",
         stay: bool = False,
     ) -> Completed:
-        """Return how `command` ended, its output in the files `stdout` and `stderr`.
+        """Return how `command` ended, its output in the files `stdout` and `stderr` of this machine.
 
         On time-out, and when the caller dies, everything that the command started is ended.
         `scratch` is made before (as TMPDIR) and removed after. With `cwd` the command is carried
@@ -51,14 +51,6 @@ class Station(Protocol):
 
     def cancel(self) -> None:
         """End the launch in flight, if there is one; `run` then returns or raises."""
-        ...
-
-    def load(self) -> Facts:
-        """Return how busy its machine is now, by the keys under load. of docs/facts.md."""
-        ...
-
-    def times(self) -> Readings:
-        """Return what the processes on its machine have used so far."""
         ...
 
     def check_room(self, *others: str) -> None:

@@ -135,9 +135,9 @@ def ask(
     mark = "".join(halves)
     most = MOST_BYTES + speaking * NODE_BYTES
     with (
-        _present(Path(station.scratch)),
-        _Pipe(f"{station.scratch}/answers.out", mark, most) as out,
-        _Pipe(f"{station.scratch}/answers.err", mark, most) as err,
+        _present(Path(station.here)),
+        _Pipe(f"{station.here}/answers.out", mark, most) as out,
+        _Pipe(f"{station.here}/answers.err", mark, most) as err,
     ):
         done = station.run(
             command, stdout=out.path, stderr=err.path, timeout_s=limit_s, scratch=scratch

@@ -97,7 +97,7 @@ def execute(
     clear_leftovers(journal.left())
     with Switches(plan.study, journal, store.directory / "logs") as switches:
         journal.end()
-        journal.begin([*(lane.scratch for lane in lanes), *switches.scratch])
+        journal.begin([*(lane.here for lane in lanes), *switches.scratch])
         try:
             switches.restore()
             return _carry_out(plan, store, lanes, ready, switches, watch, anyway=anyway)
@@ -339,7 +339,7 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
         selection=selection,
         benchmark=benchmark,
         cores=ready.cores[: selection.ranks],
-        facts={**asked, **lane.load()},
+        facts=asked,
         out=out,
         err=err,
         scratch=scratch,

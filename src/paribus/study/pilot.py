@@ -59,7 +59,7 @@ def pilot(
     short = replace(plan, study=replace(plan.study, settings=settings), launches=launches)
     with (
         # There, because the station removes it also when this process is killed.
-        tempfile.TemporaryDirectory(dir=lanes[0].scratch) as folder,
+        tempfile.TemporaryDirectory(dir=lanes[0].here) as folder,
         Store(Path(folder), write=True) as store,
     ):
         execute(short, store, lanes, ready, lambda _: None, anyway=anyway)
