@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from paribus.errors import MachineError, UserError
+from paribus.hosts import Link
 from paribus.model import Container
 from paribus.platform import containers
 from paribus.platform.containers.fabric import (
@@ -33,7 +34,7 @@ from paribus.platform.containers.fabric import (
 )
 from paribus.platform.hosts import Host
 from paribus.platform.launchers.openmpi import ROOT
-from paribus.platform.links import Link, Wiring, wire
+from paribus.platform.links import Wiring, wire
 from paribus.platform.local import capture, this_node
 from paribus.platform.station import Node
 from paribus.trust import find_program, search_path
