@@ -15,7 +15,7 @@ from paribus.errors import UserError
 from paribus.platform.hosts import Host
 from paribus.platform.local import Captured
 from paribus.platform.machine import BUILD_S, MADE, distrusted, not_built
-from paribus.platform.remote import ANSWER_S, ask, not_understood, quoted
+from paribus.platform.dialogue import ANSWER_S, ask, not_understood, quoted
 from paribus.trust import search_path
 
 AT_ONCE = 16
