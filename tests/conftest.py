@@ -41,6 +41,7 @@ MODULES = {
     **dict.fromkeys(("test_main_job", "test_toolchain", "test_gathering"), "mpi"),
     # Containers have names and addresses that must not meet; they start MPI too.
     **dict.fromkeys(("test_containers", "test_container_ends"), "mpi"),
+    **dict.fromkeys(("test_pocket", "test_pocket_ends", "test_pocket_links"), "mpi"),
     # One browser for all of them.
     "test_report_html": "browser",
 }
@@ -51,6 +52,9 @@ ALONE = {
     "test_main_job": "everything that Paribus leaves on the machine",
     "test_containers": "everything that a container leaves on the machine",
     "test_container_ends": "everything that a container leaves on the machine",
+    "test_pocket_ends": "everything that a pocket cluster leaves on the machine",
+    "test_pocket_links": "times and rates between hosts on this machine",
+    "test_four_hosts_are_there_within_a_second": "the time that a cluster takes",
     "test_benchmarks_wire": "servers and clients that poll, within seconds",
     "test_a_share_of_delay_follows_the_case": "times of two ranks that poll",
 }
