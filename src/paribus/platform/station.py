@@ -41,7 +41,7 @@ class Station(Protocol):
         cwd: str = "",
         stay: bool = False,
     ) -> Completed:
-        """Return how `command` ended, its output in the files `stdout` and `stderr` of this machine.
+        """Return how `command` ended, its output in the files `stdout` and `stderr` here.
 
         On time-out, and when the caller dies, everything that the command started is ended.
         `scratch` is made before (as TMPDIR) and removed after. With `cwd` the command is carried
