@@ -12,10 +12,10 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from paribus.errors import UserError
+from paribus.platform.dialogue import ANSWER_S, ask, not_understood, quoted
 from paribus.platform.hosts import Host
 from paribus.platform.local import Captured
 from paribus.platform.machine import BUILD_S, MADE, distrusted, not_built
-from paribus.platform.dialogue import ANSWER_S, ask, not_understood, quoted
 from paribus.trust import search_path
 
 AT_ONCE = 16
@@ -31,7 +31,7 @@ class HostMachine:
     """The machine behind a Host: a Machine (machine.py). Every question is one round trip.
 
     Each method raises UserError, naming the host, where it cannot be reached or answers something
-    else than was asked (remote.ask).
+    else than was asked (dialogue.ask).
     """
 
     def __init__(self, host: Host) -> None:
