@@ -12,9 +12,9 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.command import Mpi
 from paribus.errors import StudyError, UserError
 from paribus.model import Arm, Container, Program, State
-from paribus.platform.arms import make_ready
 from paribus.platform.machine import HERE
 from paribus.platform.programs import check_there, find_mpi_for
+from paribus.platform.ready import make_ready
 from paribus.platform.toolchain import find_mpi, mpi_of_library
 from paribus.store import Store
 from paribus.study.load import load_study

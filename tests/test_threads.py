@@ -15,11 +15,12 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.command import Command, Mpi
 from paribus.errors import StudyError, UserError
 from paribus.model import Arm, Benchmark, Parsed, Program, Request, Selection, State
-from paribus.platform.arms import Ready, compose, concrete, make_ready
+from paribus.platform.arms import Ready, compose, concrete
 from paribus.platform.launchers import bind
 from paribus.platform.local import LocalStation
 from paribus.platform.machine import HERE
 from paribus.platform.placing import bound
+from paribus.platform.ready import make_ready
 from paribus.platform.station import Node
 from paribus.platform.toolchain import find_mpi
 from paribus.probes.machine import cores, shares, siblings

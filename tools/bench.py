@@ -41,9 +41,10 @@ from paribus.model import (
     Study,
 )
 from paribus.platform import containers, launchers, toolchain
-from paribus.platform.arms import compose, make_ready
+from paribus.platform.arms import compose
 from paribus.platform.local import LocalStation, capture
 from paribus.platform.machine import HERE
+from paribus.platform.ready import make_ready
 from paribus.probes import script
 from paribus.store import Store
 from paribus.study.execute import execute

@@ -24,9 +24,10 @@ from paribus.doctor.fitness import (
 )
 from paribus.errors import ParibusError
 from paribus.model import Arm, Facts, Outcome, Selection, Settings, State, Study
-from paribus.platform.arms import Ready, compose, make_ready, slots_of
+from paribus.platform.arms import Ready, compose, slots_of
 from paribus.platform.local import LocalStation
 from paribus.platform.machine import HERE
+from paribus.platform.ready import make_ready
 from paribus.platform.toolchain import find_mpi
 from paribus.stats.scatter import sd_of
 from paribus.stats.states import two_states

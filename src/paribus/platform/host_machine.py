@@ -16,6 +16,10 @@ from paribus.platform.dialogue import ANSWER_S, ask, not_understood, quoted
 from paribus.platform.hosts import Host
 from paribus.platform.local import Captured
 from paribus.platform.machine import BUILD_S, MADE, distrusted, not_built
+from paribus.platform.station import Node
+from paribus.probes.archive import Archive, Unknown
+from paribus.probes.processors import CORE_FILES, CPU, cores_of
+from paribus.probes.values import ranges
 from paribus.trust import search_path
 
 AT_ONCE = 16
@@ -115,6 +119,25 @@ class HostMachine:
         steps = [f"step {_within(BUILD_S, argv, env)}" for argv in commands]
         lines = [f"trusted {at}", f"begin {at}", *_puts(files), *steps, f"keep {at}", "say there"]
         self._made(target, "\n".join(lines), commands, BUILD_S * len(commands) + ANSWER_S)
+
+    def node(self) -> Node:
+        """Return the host with the cores that its shell is allowed to use."""
+        files = " ".join(f"{CPU}cpu[0-9]*/topology/{name}" for name in CORE_FILES)
+        look = quoted(f"grep -s '' {files}")
+        allowed, topology, _ = self._paths(
+            "while read -r key value; do\n"
+            '    case $key in Cpus_allowed_list:) say "$value" ;; esac\n'
+            "done </proc/self/status\n"
+            f"heard /bin/sh -c {look}",
+            3,
+        )
+        spans = ranges(allowed)
+        if isinstance(spans, Unknown) or not spans:
+            raise not_understood(self.host, [allowed])
+        cpus = [cpu for first, last in spans for cpu in range(first, last + 1)]
+        lines = (line.partition(":") for line in topology.splitlines())
+        archive = Archive({path: text for path, _, text in lines})
+        return Node(self.host.name, tuple(cores_of(archive, cpus)))
 
     def contents(self, path: Path) -> dict[str, bytes]:
         """Return the bytes of the file `path`, or of all files in the directory, by name."""

@@ -172,7 +172,7 @@ class HostStation:
             raise ValueError(f"{scratch} does not lie directly below {self.scratch}")
         self._reopen()
         try:
-            out, err = open(stdout, "wb"), open(stderr, "w+b")  # noqa: SIM115, PTH123
+            out, err = open(stdout, "wb"), open(stderr, "w+b", 0)  # noqa: SIM115, PTH123
         except OSError as error:
             said = said_of(error.errno or 0, f"{error.strerror}: {error.filename}")
             raise MachineError(f"no place for output: {said}", place=stdout) from error
