@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -130,6 +131,14 @@ def take(log: BinaryIO, nonce: str) -> Report | None:
     return report
 
 
+def exit_code(said: int) -> int:
+    """Return how a command ended, as subprocess has it, of what a shell says of it.
+
+    128 and more is a signal, where there is one of that number: mpirun ends with 255 as well.
+    """
+    return 128 - said if 128 < said <= 128 + signal.NSIG else said
+
+
 def report_of(said: bytes, nonce: str) -> Report | None:
     """Return the report at the end of what a guard printed, None if it is not whole."""
     _, opened, rest = said.rpartition(f"{nonce}(\n".encode())
@@ -154,7 +163,7 @@ def report_of(said: bytes, nonce: str) -> Report | None:
     used = [_processes(one) for one in files]
     own = int(words["own"])
     return Report(
-        exit_code=128 - code if code > 128 else code,
+        exit_code=exit_code(code),
         wall_s=wall_s,
         cpu_s=_seconds(words.get("spent", "")),
         own=own,

@@ -24,7 +24,7 @@ from paribus.command import Command, Completed
 from paribus.errors import LaunchError, MachineError, UserError
 from paribus.model import Facts
 from paribus.platform.clients import close, end, ended, send, start_client
-from paribus.platform.guard import MOST_SAID, Guarded, Report, report_of, script, take
+from paribus.platform.guard import MOST_SAID, Guarded, Report, exit_code, report_of, script, take
 from paribus.platform.hosts import Host
 from paribus.platform.keeper import Keeper
 from paribus.platform.local import LocalStation
@@ -237,7 +237,7 @@ class HostStation:
             self._account(launch, sorted({part.node for part in silent}), timed_out)
         report = main.report
         if report is None:
-            return Completed(128 - code if code > 128 else code, 0.0, timed_out)
+            return Completed(exit_code(code), 0.0, timed_out)
         for part in launch.parts:
             if part.report is not None and part.report.refused:
                 raise _not_started(self.hosts[part.node], part.report, launch.command.argv[0])
