@@ -41,6 +41,7 @@ finish() {
     printf '%s' "$last"
     leave 0
 }
+# shellcheck disable=SC2034 # questions name it: it must be found whatever PATH a command is given
 within=$(command -v timeout)
 run() { # COMMAND...: carry it out; its exit code is in $code
     "$@" </dev/null &
