@@ -380,8 +380,11 @@ def test_a_draft_that_lost_its_shell_is_removed_after_a_day(
 def changed(path: Path, how: str) -> Callable[[], None]:
     """Change `path` as `how` says; returns what undoes it."""
     before = path.stat()
-    if how.startswith("owner"):
+    if how == "owner":
         os.chown(path, 65534, 65534)
+    elif how == "group":
+        os.chown(path, -1, 65534)
+        path.chmod(stat.S_IMODE(before.st_mode) | 0o020)
     else:
         path.chmod(stat.S_IMODE(before.st_mode) | int(how, 8))
 
@@ -392,9 +395,9 @@ def changed(path: Path, how: str) -> Callable[[], None]:
     return undo
 
 
-@pytest.mark.parametrize("how", ["0002", "0020", "1002", "owner"])
+@pytest.mark.parametrize("how", ["0002", "0020", "1002", "group", "owner"])
 def test_a_cache_that_others_can_change_is_refused_as_here(how: str, tmp_path: Path) -> None:
-    if how == "owner" and os.geteuid() != 0:
+    if how in ("group", "owner") and os.geteuid() != 0:
         pytest.skip("only root can give a file away")
     node = machine(tmp_path)
     real, link = tmp_path / "real", tmp_path / "link"
