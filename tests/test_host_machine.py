@@ -343,16 +343,21 @@ def test_a_command_that_fails_is_said_with_the_log_there(node: HostMachine, tmp_
     assert list(log.parent.iterdir()) == [log]
 
 
-def test_a_build_whose_paribus_is_killed_ends_there_and_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_build_whose_paribus_is_killed_ends_there_and_leaves_nothing(
+    tmp_path: Path, shell: str
+) -> None:
+    if not shutil.which(shell.split()[0]):
+        pytest.skip(f"no {shell}")
     code = (
         "import sys; from pathlib import Path; from paribus.platform.hosts import Host;"
         "from paribus.platform.host_machine import HostMachine;"
         "slow = ['sh', '-c', 'sleep 300.25; true', sys.argv[1]];"
-        "node = HostMachine(Host('node1', ('/bin/sh',)));"
+        "node = HostMachine(Host('node1', tuple(sys.argv[2:])));"
         "node.build(Path(sys.argv[1]), {}, [slow], {})"
     )
     target = tmp_path / "kernels" / "slow-1"
-    with subprocess.Popen([sys.executable, "-c", code, str(target)]) as process:
+    with subprocess.Popen([sys.executable, "-c", code, str(target), *shell.split()]) as process:
         while not list(target.parent.glob(".building-*/build.out")):
             assert process.poll() is None
             time.sleep(0.01)
