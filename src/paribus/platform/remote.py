@@ -87,8 +87,8 @@ def not_understood(host: Host, values: list[str]) -> UserError:
 def quoted(*words: str) -> str:
     """Return `words` as sh reads them, whatever is in them.
 
-    >>> quoted("it's", "")
-    "'it'\\"'\\"'s' ''"
+    >>> print(quoted("a b", "$HOME", ""))
+    'a b' '$HOME' ''
     """
     if any("\0" in word for word in words):
         raise UserError("holds a NUL character", place=_short(" ".join(words)), fix="remove it")
