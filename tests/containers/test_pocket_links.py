@@ -15,7 +15,7 @@ from containers.pockets import Held
 from link_accuracy import ASK, ECHO, SEND, SINK
 from paribus.errors import UserError
 from paribus.platform.containers.fabric import script
-from paribus.platform.links import Link, read_link
+from paribus.platform.links import Link, read_link, wire
 from paribus.platform.local import capture
 from paribus.platform.pocket import Pocket
 from processes import children, ended, gone
@@ -155,3 +155,21 @@ def test_without_a_compiler_delay_is_refused_before_anything_starts(
         pass
     assert "install g++" in raised.value.fix
     assert not (tmp_path / "p").exists()
+
+
+def test_what_is_asked_of_netem_is_what_tc_understands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where this kernel has none, `tc` must have understood the words that the kernel refuses."""
+    monkeypatch.setattr("paribus.platform.links.kernel_has", lambda path: {"tbf", "netem"})
+    wiring = wire(Link(1_000_000_000, 500e-6, 0.001), ["h1"], "/usr/bin:/usr/sbin")
+    assert wiring.program == ()
+    lines = wiring.files["eth0.tc"].replace("eth0", "lo").splitlines()
+    assert "netem delay 500.000us loss 0.1000000% " in lines[0]
+    (tmp_path / "tc").write_text(f"{lines[0]}\n")
+    unshare = ["unshare", "--user", "--map-root-user", "--net", "--", "tc", "-batch"]
+    done = capture([*unshare, str(tmp_path / "tc")])
+    assert done.exit_code == 0 or "Specified qdisc kind is unknown" in done.stderr
+    wrong = lines[0].replace("delay", "dely")
+    (tmp_path / "tc").write_text(f"{wrong}\n")
+    assert "unknown" not in capture([*unshare, str(tmp_path / "tc")]).stderr
