@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import statistics
+import time
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,18 @@ def test_packets_are_lost_at_the_share(identity: str) -> None:
         held.python(0, BLAST, "4000")
         got = int(held.inside(1, "until cat /tmp/got 2>/dev/null; do sleep 0.1; done"))
     assert 4000 - got == pytest.approx(200, abs=70)
+
+
+@pytest.mark.parametrize("link", [None, {"delay": "1 ms"}], ids=["bridge", "user-space"])
+def test_a_link_is_cut_and_restored(link: dict[str, str] | None) -> None:
+    with Held(2, link=link) as held:
+        held.python(1, ECHO)
+        heard = [len(times(held, 3))]
+        for state in ("down", "up"):
+            held.inside(1, f"ip link set eth0 {state}")
+            time.sleep(0.5)
+            heard.append(len(times(held, 3)))
+    assert heard == [3, 0, 3]
 
 
 def test_the_link_in_user_space_ends_the_cluster_when_it_ends(tmp_path: Path) -> None:
