@@ -97,10 +97,10 @@ class Pocket:
     """`hosts` hosts h1, h2, ... on this machine, for as long as the context lasts.
 
     `directory` is made and removed; it must not exist. Below a station's scratch directory it goes
-    even when Paribus and the controller are killed at once. Within the context these are there: `hosts`;
-    `nodes`, each host's name and share of the cores, to which all its processes are pinned;
-    `network` (CIDR); `pids`, the first process of each host; `controller`, the process with which
-    all of it ends; `gate`, with `sshd`. `crowded`: several hosts share a core.
+    even when Paribus and the controller are killed at once. Within the context these are there:
+    `hosts`; `nodes`, each host's name and share of the cores, to which all its processes are
+    pinned; `network` (CIDR); `pids`, the first process of each host; `controller`, the process with
+    which all of it ends; `gate`, with `sshd`. `crowded`: several hosts share a core.
 
     Raises UserError, before anything is made, where the machine cannot do it, with the fix; and
     MachineError, with all removed, where a host could not be made after all.
