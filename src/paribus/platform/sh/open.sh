@@ -18,7 +18,8 @@ why=$(mkdir "$scratch" 2>&1)
 # shellcheck disable=SC2181
 if [ $? = 0 ]; then
     trap 'rm -rf "$scratch"' EXIT
-    written && mkdir "$scratch/ask" && mkfifo "$scratch/requests" && echo "$nonce" >"$scratch/sitting" ||
+    written && mkdir "$scratch/ask" "$scratch/run" &&
+        mkfifo "$scratch/requests" "$scratch/life" && echo "$nonce" >"$scratch/sitting" ||
         fail "its files cannot be written"
     trap - EXIT
     set -- "$scratch"
