@@ -200,8 +200,7 @@ class Keeper:
             )
         if self.scratch and said:
             return UserError(
-                f"a login script there prints {said[0][:80]!r} on standard output, where the"
-                " output of launches would be",
+                f"a login script there prints {said[0].strip()[:80]!r} on standard output",
                 place=name,
                 fix="let it print only for a terminal: `case $- in *i*) ... ;; esac` in .bashrc",
             )

@@ -235,7 +235,8 @@ class HostStation:
             if report is None or report.refused:
                 raise _not_started(self.hosts[part.node], report, part)
         known = [(part.node, report) for part, report in reports if report is not None]
-        load, beside, cpu_s = self._busiest(known)
+        boots = [keeper.boot for keeper in self._keepers]
+        load, beside, cpu_s = busiest(known, boots, [host.name for host in self.hosts])
         rooms = tuple(
             room._replace(place=f"{self.hosts[node].name}:{room.place}")
             for node, report in known
@@ -243,30 +244,6 @@ class HostStation:
         )
         main = known[0][1]
         return Completed(main.exit_code, main.wall_s, timed_out, cpu_s, None, rooms, load, beside)
-
-    def _busiest(
-        self, reports: Sequence[tuple[int, Report]]
-    ) -> tuple[tuple[Facts, Facts], tuple[str, ...], float | None]:
-        """Return load, who else was busy, and the launch's own seconds, on the busiest node.
-
-        That is where most was waited for memory, and for cores that others used. Nodes of one start
-        of a system are one machine: what the launch used on one is not another's.
-        """
-        used: dict[str, float] = {}
-        for node, report in reports:
-            boot = self._keepers[node].boot
-            used[boot] = used.get(boot, 0.0) + (report.cpu_s or 0.0)
-        found = []
-        for node, report in reports:
-            own = used[self._keepers[node].boot]
-            grown = load_between(report.before, report.after)
-            others = max(0.0, grown.get("load.busy_s", 0.0) - own)
-            waited = min(grown.get("load.cpu_pressure_us", 0.0) / 1e6, others)
-            waited += grown.get("load.memory_pressure_us", 0.0) / 1e6
-            found.append((waited, -node, report, own))
-        _, node, report, own = max(found, key=lambda one: one[:2])
-        name = {"load.node": self.hosts[-node].name}
-        return ({**report.before, **name}, {**report.after, **name}), report.beside, own
 
     def _account(self, launch: _Launch, nodes: Sequence[int]) -> None:
         """Find out what became of nodes to which the connection was lost; raises what it was."""
@@ -371,6 +348,31 @@ def _all(several: Sequence[T], do: Callable[[T], R]) -> list[R]:
         return []
     with ThreadPoolExecutor(min(AT_ONCE, len(several))) as pool:
         return list(pool.map(do, several))
+
+
+def busiest(
+    reports: Sequence[tuple[int, Report]], boots: Sequence[str], names: Sequence[str]
+) -> tuple[tuple[Facts, Facts], tuple[str, ...], float]:
+    """Return load, who else was busy, and the launch's own seconds, on the busiest node.
+
+    `reports` have the numbers of their nodes, whose boot_id and name are in `boots` and `names`.
+    The busiest is where most was waited for memory, and for cores that others used. Nodes of one
+    boot_id are one machine: what the launch used on one of them is no other's.
+    """
+    used: dict[str, float] = {}
+    for node, report in reports:
+        used[boots[node]] = used.get(boots[node], 0.0) + (report.cpu_s or 0.0)
+    found = []
+    for node, report in reports:
+        grown = load_between(report.before, report.after)
+        others = max(0.0, grown.get("load.busy_s", 0.0) - used[boots[node]])
+        waited = min(grown.get("load.cpu_pressure_us", 0.0) / 1e6, others)
+        waited += grown.get("load.memory_pressure_us", 0.0) / 1e6
+        found.append((waited, -node, report))
+    _, node, report = max(found, key=lambda one: one[:2])
+    name = {"load.node": names[-node]}
+    load = {**report.before, **name}, {**report.after, **name}
+    return load, report.beside, used[boots[-node]]
 
 
 def _wait(parts: Sequence[_Part], within_s: float) -> None:

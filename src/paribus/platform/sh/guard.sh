@@ -8,6 +8,8 @@
 # A watcher, which nobody waits for, reads the pipe of the keeper (5), on which nothing comes: when it
 # is closed, by whatever, the watcher ends every process that carries the mark in its environment,
 # and removes what is left.
+# shellcheck disable=SC2154,SC2013
+
 umask 077
 id=$nonce.$number
 exec 6>&2 7>>"$scratch/run/$id.said" 2>/dev/null

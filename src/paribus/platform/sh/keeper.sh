@@ -5,12 +5,12 @@
 # ended, `NONCE done ID CODE BYTES BYTES BYTES` with its stdout, its stderr and what its guard said.
 # When stdin is closed, the guards learn it from the pipe `life`; when they have left, each DIRECTORY
 # is removed.
-scratch=$1 nonce=$2 last=$1/keeper.$3
+scratch=$1 nonce=$2 last=$1/keeper.$3 requests=$1/requests.$3 life=$1/life.$3
 shift 3
 echo "$$" >"$last"
 # Caught, not ignored, which launches would inherit.
 trap : HUP INT TERM PIPE
-exec 9<>"$scratch/life"
+exec 9<>"$life"
 
 serve() { # One process writes, so that nothing is mixed.
     cd "$scratch/run" || exit
@@ -30,17 +30,17 @@ serve() { # One process writes, so that nothing is mixed.
     done
 }
 
-(exec 9>&- <>"$scratch/requests" && serve) &
+(exec 9>&- <>"$requests" && serve) &
 server=$!
 while read -r word id rest; do
     case $word in
     start)
         head -c "$rest" >"$scratch/run/$id.sh"
         (
-            exec 5<"$scratch/life" 9>&- >"$scratch/run/$id.out" 2>"$scratch/run/$id.err" </dev/null
+            exec 5<"$life" 9>&- >"$scratch/run/$id.out" 2>"$scratch/run/$id.err" </dev/null
             : >"$scratch/run/$id.said"
             /bin/sh "$scratch/run/$id.sh" start
-            echo "done $id $?" 1<>"$scratch/requests"
+            echo "done $id $?" 1<>"$requests"
         ) &
         ;;
     stop)
