@@ -17,10 +17,11 @@ from rich.console import Console
 import judgements
 from paribus.judgement import Comparison, Difference, Finding, Judgement, Verdict, Word
 from paribus.reasons import Reason
-from paribus.report import advice, axes, sentences, unequal, wording
+from paribus.report import advice, axes, html, sentences, unequal, wording
+from paribus.report.export import to_json
 from paribus.report.ranking import place_text, ranking
 from paribus.report.terminal import MOST_NOTES, print_report
-from paribus.stats.betting import monitor
+from paribus.stats.betting import confidence_sequence
 from paribus.stats.estimate import compare
 from paribus.words.study import sentence
 
@@ -197,6 +198,27 @@ def test_monitor_says_that_nothing_is_final() -> None:
     assert "--resume continues at any time" in step
     base = judgements.monitor()
     assert "slower than host so far" in sentences.headline_sentence(base, base.headlines[0])
+
+
+def test_a_monitored_effect_that_changed_is_stated_before_and_since() -> None:
+    judgement = judgements.monitor()
+    _, head = judgement.headlines
+    assert head.comparison is not None
+    assert head.verdict.word is Word.SLOWER
+    assert head.comparison.low < 1.22 * 2.5 < head.comparison.high
+    before, since = "locks 1 to 12 slower, 1.226 [1.181, 1.292]", "blocks 13 to 60 slower, 3.051"
+    text = printed(judgement, 500)
+    assert f"B{before}; {since}" in text
+    assert "noticed at block 27" in text
+    assert f"since block 13, before: b{before}" in head.verdict.reason
+    page = html.page(judgement, "")
+    assert before in page
+    assert since in page
+    (notice,) = (n for n in to_json(judgement)["notices"] if n["name"] == "the ratio moved")
+    assert [(e["first"], e["last"], e["noticed"]) for e in notice["figures"]["effects"]] == [
+        (1, 12, 27),
+        (13, 60, None),
+    ]
 
 
 def test_sessions_are_counted_as_sessions() -> None:
@@ -445,7 +467,7 @@ def test_too_few_blocks_of_a_study_are_told_its_first_look_with_an_interval() ->
 
 @pytest.mark.parametrize("level", [0.95, 0.975, 0.99])
 def test_too_few_blocks_of_a_monitored_study_are_told_the_fewest_of_a_bet(level: float) -> None:
-    fewest = next(n for n in range(1, 40) if monitor([0.1] * n, level).low > 0)
+    fewest = next(n for n in range(1, 40) if confidence_sequence([0.1] * n, level).low > 0)
     (step,) = advice.next_steps(undecided(judgements.monitor(), 5, level))
     assert f"takes at least {fewest} blocks" in step
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from paribus.judge.evidence import Cell, Evidence
 from paribus.judge.headlines import case_spread, cell_margin, log_ratios, no_data, size_known
-from paribus.judge.monitoring import as_of_now
+from paribus.judge.monitoring import as_of_now, stands_on
 from paribus.judgement import Comparison, Finding, Verdict, Word
 from paribus.model import Metric
 from paribus.plan import Plan
@@ -47,9 +47,14 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
         [margins[cell] for cell in measured],
     )
     found_of = dict(zip(measured, judged, strict=True))
+    monitored = plan.study.settings.monitor
+    shown = {
+        cell: stands_on(list(ratios[cell]), found_of[cell][0], monitored=monitored)
+        for cell in measured
+    }
     missing = no_data(Reason.CASE_NOT_IN_BOTH_ARMS)
     cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
-    known = plan.study.settings.monitor or not blocks or size_known(sorted(blocks), cut)
+    known = monitored or not blocks or size_known(sorted(blocks), cut)
     return tuple(
         Finding(
             benchmark=label,
@@ -59,8 +64,8 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
             margin=margins[cell],
             comparison=found_of[cell][0] if cell in found_of else None,
             verdict=replace(found_of[cell][1], size_known=known) if cell in found_of else missing,
-            reference_value=case_spread(evidence, label, reference, cell, ratios[cell]),
-            arm_value=case_spread(evidence, label, arm, cell, ratios[cell]),
+            reference_value=case_spread(evidence, label, reference, cell, shown.get(cell, ())),
+            arm_value=case_spread(evidence, label, arm, cell, shown.get(cell, ())),
         )
         for cell in cells
     )
@@ -78,7 +83,7 @@ def _judged(
     if plan.study.settings.monitor:
         for ratios, metric, margin in zip(series, metrics, margins, strict=True):
             verdict, comparison = as_of_now(
-                list(ratios.values()), 1 - error / len(series), better=metric.better, margin=margin
+                ratios, 1 - error / len(series), better=metric.better, margin=margin
             )
             found.append((comparison, verdict))
         return found
@@ -101,15 +106,19 @@ def _judged(
 def counted(plan: Plan, evidence: Evidence, headline: Finding) -> set[int]:
     """Return the blocks that the cases are judged by: those of the look that ended the benchmark.
 
-    That is the headline's look, or, where cases decide, the last one that was reached. Blocks
-    beyond a look are left out, because the correction is for looks at these moments only.
+    If monitored, those since the headline changed. Otherwise that is the headline's look, or,
+    where cases decide, the last one that was reached. Blocks beyond a look are left out, because
+    the correction is for looks at these moments only.
     """
     arms = [plan.study.arms[0].name, headline.arm]
     complete = evidence.complete(headline.benchmark, arms)
     reached = [look for look in plan.looks.at if look <= len(complete)]
     if plan.study.settings.decides == "cases" and reached:
         return set(complete[: reached[-1]])
-    return set(complete[: headline.comparison.blocks]) if headline.comparison else set()
+    if headline.comparison is None:
+        return set()
+    monitored = plan.study.settings.monitor
+    return set(stands_on(complete, headline.comparison, monitored=monitored))
 
 
 def cases_settled(plan: Plan, evidence: Evidence, headline: Finding) -> bool:

@@ -121,7 +121,7 @@ def judgement_of(
         differences=tuple(differences),
         facts={},
         equal_facts=0,
-        notices=notices.notices(plan, evidence, track, heads),
+        notices=notices.notices(plan, evidence, track, heads, [f for f in heads if why(f)]),
         versions={**plan.software, "python": platform.python_version(), "reported by": __version__},
         started=started,
         wall_s=wall_s,

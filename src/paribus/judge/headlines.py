@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from paribus.judge.evidence import Cell, Entry, Evidence
-from paribus.judge.monitoring import as_of_now
+from paribus.judge.monitoring import as_of_now, stands_on
 from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
 from paribus.model import Direction, Metric, Selection, State
 from paribus.plan import Plan
@@ -56,7 +56,8 @@ def headline(
     unreliable = _reliability(plan, evidence, label, arm, over=over)
     if unreliable is not None:
         unreliable = replace(unreliable, size_known=verdict.size_known)
-    blocks = sorted(pooled)[: comparison.blocks] if comparison else []
+    monitored = plan.study.settings.monitor
+    blocks = stands_on(sorted(pooled), comparison, monitored=monitored) if comparison else []
     return Finding(
         benchmark=label,
         arm=arm,
@@ -243,7 +244,7 @@ def cell_margin(plan: Plan, evidence: Evidence, label: str, metric: Metric, cell
 
 
 def case_spread(
-    evidence: Evidence, label: str, arm: str, cell: Cell, blocks: Sequence[int] | dict[int, float]
+    evidence: Evidence, label: str, arm: str, cell: Cell, blocks: Sequence[int]
 ) -> Spread | None:
     """Return the spread of a cell over the launches of `blocks`."""
     series = evidence.series(label, arm, cell)
@@ -269,12 +270,13 @@ def _decide(
 
     A study that ends between two looks stands by the last one that it reached.
     """
-    ratios = [pooled[block] for block in sorted(pooled)]
-    if not ratios:
+    in_order = {block: pooled[block] for block in sorted(pooled)}
+    if not in_order:
         return no_data(Reason.NO_COMPLETE_BLOCK), None
     level = plan.looks.confidence
     if plan.study.settings.monitor:
-        return as_of_now(ratios, level, better=better, margin=margin)
+        return as_of_now(in_order, level, better=better, margin=margin)
+    ratios = list(in_order.values())
     reached = [look for look in plan.looks.at if look <= len(ratios)]
     for look in reached:
         comparison = compare(ratios[:look], level)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
 from collections.abc import Sequence
-from statistics import fmean
 
 from paribus.judgement import Finding, Judgement, Point, Word
 from paribus.model import State
 from paribus.report import lookup
 from paribus.report.wording import clean, listing
-from paribus.stats.betting import BETS
+from paribus.stats.betting import fewest_blocks
 from paribus.stats.estimate import fewest_pairs
 from paribus.units import count
 
@@ -111,8 +109,7 @@ def _fewest_blocks(judgement: Judgement, finding: Finding) -> int:
     level = finding.comparison.level if finding.comparison else judgement.level
     settings, error = judgement.study.settings, round(1 - level, 12)
     if settings.monitor:
-        worth = ((n, fmean((1 + bet) ** n for bet in BETS)) for n in itertools.count(1))
-        return next(n for n, wealth in worth if wealth >= 2 / error)
+        return fewest_blocks(1 - error)
     interval = fewest_pairs(error)
     looks = judgement.looks if lookup.measured(judgement) else ()
     return next((look for look in looks if look >= interval), interval)

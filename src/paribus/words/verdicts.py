@@ -28,6 +28,8 @@ def sentence(code: Reason, figures: Figures, *, size_known: bool = True) -> str:
             said += f"; a verdict takes about {count(figures['needed'], 'block')}"
         if reserved := figures.get("unless"):
             said += f"; {unless(reserved)}"
+        if before := figures.get("before"):
+            said += f"; since block {figures['since']}, before: {effects(before)}"
         return said if size_known else f"{said}; {SIZE_WITHHELD}"
     said = FIXED.get(code, "")
     return said or _MADE[code](figures)
@@ -130,6 +132,19 @@ _INTERVALS: Mapping[Reason, Callable[[Figures, str], str]] = {
     Reason.SIZE_UNCERTAIN: _uncertain,
     Reason.TOO_FEW_BLOCKS: _few_blocks,
 }
+
+
+def effects(several: Sequence[Figures]) -> str:
+    """Return the effects that held one after another, each with its blocks."""
+    return "; ".join(
+        f"blocks {one['first']} to {one['last']} {one['word']}, {_interval(one)}" for one in several
+    )
+
+
+def _interval(one: Figures) -> str:
+    low, high = (f"{one[end]:.4g}" for end in ("low", "high"))
+    known = one["low"] > 0 or one["high"] < math.inf
+    return f"{one['ratio']:.4g} [{low}, {high}]" if known else f"{one['ratio']:.4g} [no interval]"
 
 
 # --- sentences without figures ---------------------------------------------------------------
@@ -273,9 +288,6 @@ _MADE: Mapping[Reason, Callable[[Figures], str]] = {
     ),
     Reason.ENDED_BEFORE_FIRST_LOOK: lambda f: (
         f"the study ended after {count(f['blocks'], 'block')}, before its first look"
-    ),
-    Reason.EFFECT_CHANGED: lambda f: (
-        f"no single ratio fits all blocks since block {f['block']}: the effect has changed"
     ),
     Reason.TOO_FEW_SAMPLES: lambda f: f"too few samples per launch for {f['endpoint']}",
     Reason.FAILURES_DIFFER: lambda f: f"{_failed(f)}: more than chance explains (p = {f['p']:.2g})",
