@@ -277,7 +277,7 @@ def test_the_answer_is_the_first_line_and_the_last(name: str) -> None:
 
 
 def test_a_brief_report_is_the_answer_warnings_and_the_table() -> None:
-    judgement = judgements.two_arms()
+    judgement = judgements.censored()
     text = printed(judgement, brief=True)
     paragraphs = text.strip().split("\n\n")
     assert len(paragraphs) == 2

@@ -8,12 +8,14 @@ from dataclasses import replace
 from paribus.judge.evidence import Cell, Evidence
 from paribus.judge.headlines import case_spread, cell_margin, log_ratios, no_data, size_known
 from paribus.judge.monitoring import as_of_now, stands_on
+from paribus.judge.schedule import looks_at
 from paribus.judgement import Comparison, Finding, Verdict, Word
 from paribus.model import Metric
 from paribus.plan import Plan
 from paribus.reasons import Reason
 from paribus.stats.estimate import compare
 from paribus.stats.family import claims
+from paribus.stats.looks import Looks
 from paribus.stats.verdict import judge
 
 DECIDED_SHARE = 0.9
@@ -40,8 +42,10 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
         ratios[cell] = {block: ratio for block, ratio in found.items() if block in blocks}
     margins = {cell: cell_margin(plan, evidence, label, metrics[cell[0]], cell) for cell in cells}
     measured = [cell for cell in cells if ratios[cell]]
+    whole = len(evidence.complete(label, [reference, arm]))
     judged = _judged(
         plan,
+        replace(plan.looks, at=looks_at(plan, evidence, [label], whole)),
         [ratios[cell] for cell in measured],
         [metrics[cell[0]] for cell in measured],
         [margins[cell] for cell in measured],
@@ -73,6 +77,7 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
 
 def _judged(
     plan: Plan,
+    looks: Looks,
     series: Sequence[Mapping[int, float]],
     metrics: Sequence[Metric],
     margins: Sequence[float],
@@ -88,7 +93,7 @@ def _judged(
             found.append((comparison, verdict))
         return found
     seed = plan.study.settings.seed or 0
-    supported = claims(series, margins, plan.looks, seed=seed, error=error)
+    supported = claims(series, margins, looks, seed=seed, error=error)
     for ratios, metric, margin, claim in zip(series, metrics, margins, supported, strict=True):
         comparison = compare(list(ratios.values()), claim.level)
         verdict = judge(comparison, better=metric.better, margin=margin, last=True)
@@ -112,7 +117,8 @@ def counted(plan: Plan, evidence: Evidence, headline: Finding) -> set[int]:
     """
     arms = [plan.study.arms[0].name, headline.arm]
     complete = evidence.complete(headline.benchmark, arms)
-    reached = [look for look in plan.looks.at if look <= len(complete)]
+    looks = looks_at(plan, evidence, [headline.benchmark], len(complete))
+    reached = [look for look in looks if look <= len(complete)]
     if plan.study.settings.decides == "cases" and reached:
         return set(complete[: reached[-1]])
     if headline.comparison is None:

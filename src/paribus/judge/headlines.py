@@ -8,6 +8,7 @@ from typing import Any
 
 from paribus.judge.evidence import Cell, Entry, Evidence
 from paribus.judge.monitoring import as_of_now, stands_on
+from paribus.judge.schedule import looks_at
 from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
 from paribus.model import Direction, Metric, Selection, State
 from paribus.plan import Plan
@@ -50,7 +51,8 @@ def headline(
     pooled = pooled_ratios(evidence, label, reference, arm, metric)
     margin = margin_of(plan, evidence, label, metric)
     cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
-    verdict, comparison = _decide(plan, pooled, metric.better, margin, cut, over=over)
+    at = looks_at(plan, evidence, [label], len(pooled))
+    verdict, comparison = _decide(plan, at, pooled, metric.better, margin, cut, over=over)
     if not cells and evidence.complete(label, [reference, arm]):
         verdict = no_data(Reason.TOO_FEW_SAMPLES, {"endpoint": metric.endpoint})
     unreliable = _reliability(plan, evidence, label, arm, over=over)
@@ -121,7 +123,8 @@ def _layer(
             cut[name] += evidence.cut_off(label, name)
     margin = headline_margin(margins)
     pooled = headline_log_ratios(series)
-    verdict, comparison = _decide(plan, pooled, COST.better, margin, cut, over=over)
+    at = looks_at(plan, evidence, labels, len(pooled))
+    verdict, comparison = _decide(plan, at, pooled, COST.better, margin, cut, over=over)
     return Finding(layer, arm, COST, None, margin, comparison, verdict, None, None)
 
 
@@ -259,6 +262,7 @@ def no_data(code: Reason, figures: Mapping[str, Any] | None = None) -> Verdict:
 
 def _decide(
     plan: Plan,
+    at: Sequence[int],
     pooled: Mapping[int, float],
     better: Direction,
     margin: float,
@@ -266,7 +270,7 @@ def _decide(
     *,
     over: bool,
 ) -> tuple[Verdict, Comparison | None]:
-    """Replay the looks over the blocks in order; the first final verdict stands.
+    """Replay the looks `at` so many blocks over them in order; the first final verdict stands.
 
     A study that ends between two looks stands by the last one that it reached.
     """
@@ -277,14 +281,14 @@ def _decide(
     if plan.study.settings.monitor:
         return as_of_now(in_order, level, better=better, margin=margin)
     ratios = list(in_order.values())
-    reached = [look for look in plan.looks.at if look <= len(ratios)]
+    reached = [look for look in at if look <= len(ratios)]
     for look in reached:
         comparison = compare(ratios[:look], level)
         verdict = judge(
             comparison,
             better=better,
             margin=margin,
-            last=look == plan.looks.at[-1] or (over and look == reached[-1]),
+            last=look == at[-1] or (over and look == reached[-1]),
             needed=blocks_needed(ratios[:look], margin, level),
             size_known=size_known(sorted(pooled)[:look], cut),
         )
@@ -296,7 +300,7 @@ def _decide(
         final=over,
         blocks_needed=blocks_needed(ratios, margin, level),
         size_known=size_known(sorted(pooled), cut),
-        figures={"blocks": len(ratios)} | ({} if over else {"next": _next_look(plan, ratios)}),
+        figures={"blocks": len(ratios)} | ({} if over else {"next": _next_look(at, ratios)}),
     )
     return undecided, compare(ratios, level)
 
@@ -309,8 +313,8 @@ def size_known(blocks: Sequence[int], cut: Mapping[str, Sequence[int]]) -> bool:
     return max(shares) <= MOST_CENSORED
 
 
-def _next_look(plan: Plan, ratios: Sequence[float]) -> int:
-    return next((look for look in plan.looks.at if look > len(ratios)), plan.looks.at[-1])
+def _next_look(at: Sequence[int], ratios: Sequence[float]) -> int:
+    return next((look for look in at if look > len(ratios)), at[-1])
 
 
 def _reliability(
