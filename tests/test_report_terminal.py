@@ -437,6 +437,35 @@ def test_too_few_blocks_are_told_the_fewest_of_an_interval(level: float, fewest:
     assert "lengthen the measured region" in step
 
 
+def test_advice_counts_from_the_blocks_that_are_there_and_not_from_the_last_look() -> None:
+    judgement = judgements.troubled()
+    (head,) = (h for h in judgement.headlines if h.benchmark == "latency")
+    assert head.comparison is not None
+    assert head.comparison.blocks == 27
+    (step,) = (s for s in advice.next_steps(judgement) if s.startswith("Undecided (latency"))
+    assert head.verdict.blocks_needed is not None
+    assert f"about {head.verdict.blocks_needed - 36} more blocks needed" in step
+
+
+def test_where_launches_are_lost_none_is_said_to_have_failed() -> None:
+    steps = advice.next_steps(judgements.damaged())
+    assert any("Report on an intact copy, or repeat the study" in step for step in steps)
+    assert not any("failed" in step for step in steps)
+
+
+def test_nothing_is_said_to_be_equal_where_nothing_is_known() -> None:
+    text = printed(judgements.empty(), 200)
+    assert "0 facts" not in text
+    assert "No fact is known of both arms yet" in text
+
+
+def test_groups_of_a_table_have_one_look_each() -> None:
+    table = replace(judgements.imported(), looks=(8, 12))
+    assert "all looks" not in printed(table, 500)
+    assert "all looks" not in html.page(table, "")
+    assert "all looks" in html.page(judgements.two_arms(), "")
+
+
 def test_one_way_out_is_told_once_for_all_of_an_arms_benchmarks_that_have_it() -> None:
     base = undecided(judgements.imported(), 2, 0.95)
     (head,) = base.headlines

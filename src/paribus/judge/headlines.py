@@ -284,12 +284,14 @@ def _decide(
     reached = [look for look in at if look <= len(ratios)]
     for look in reached:
         comparison = compare(ratios[:look], level)
+        last = look == at[-1] or (over and look == reached[-1])
         verdict = judge(
             comparison,
             better=better,
             margin=margin,
-            last=look == at[-1] or (over and look == reached[-1]),
-            needed=blocks_needed(ratios[:look], margin, level),
+            last=last,
+            # A forecast, not a verdict: it may rest on what came after the last look.
+            needed=blocks_needed(ratios if last else ratios[:look], margin, level),
             size_known=size_known(sorted(pooled)[:look], cut),
         )
         if verdict.final:

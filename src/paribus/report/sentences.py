@@ -102,9 +102,7 @@ def ratio_note(judgement: Judgement) -> str:
     if settings.monitor:
         promise = f"Intervals: {sure}, valid at any time; the verdicts are provisional."
     else:
-        # Groups of a table with unequal numbers of blocks have one look each.
-        several = len(judgement.looks) > 1 and lookup.measured(judgement)
-        looks = ["all looks"] if several else []
+        looks = ["all looks"] if lookup.several_looks(judgement) else []
         arms = ["all arms"] if len(judgement.study.arms) > 2 else []
         over = f" over {' and '.join(looks + arms)}" if looks + arms else ""
         promise = f"Intervals: {sure}{over}."
