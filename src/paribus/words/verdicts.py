@@ -240,19 +240,18 @@ def _by_order(figures: Figures) -> str:
     )
 
 
-def _the_same(groups: Sequence[Sequence[str]]) -> str:
-    """Return in words which logs have the same figures; there is one group at least."""
+def the_same(groups: Sequence[Sequence[str]], how: str = "have the same figures") -> str:
+    """Return in words which logs are the same; there is one group at least."""
     others = len(groups) - 1
     are = "group is" if others == 1 else "groups are"
     more = f", and {others} other {are} alike" if others else ""
-    return f"{and_others(groups[0])} have the same figures{more}"
+    return f"{and_others(groups[0])} {how}{more}"
 
 
 def _copied(figures: Figures) -> str:
-    return (
-        f"{_the_same(figures['groups'])}: a copied log is not a second launch; give the log"
-        " of each launch once"
-    )
+    how = "are identical files" if figures.get("identical") else "have the same figures"
+    said = the_same(figures["groups"], how)
+    return f"{said}: a copied log is not a second launch; give the log of each launch once"
 
 
 def _no_block(figures: Figures) -> str:
@@ -262,7 +261,7 @@ def _no_block(figures: Figures) -> str:
 
 def _alike(figures: Figures) -> str:
     return (
-        f"{_the_same(figures['groups'])}: copies of one log, or figures of too few digits to"
+        f"{the_same(figures['groups'])}: copies of one log, or figures of too few digits to"
         " distinguish launches; give the log of each launch once, and let the tool print more"
         " digits or larger cases"
     )
