@@ -77,7 +77,7 @@ def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
     """Return the groups of logs whose files are identical; surely, if no two launches print that.
 
     That is by the date, or by the other numbers with a decimal point: those that are not in every
-    log of the kind.
+    log of the kind, and all if there is no other log.
     """
     alike: dict[bytes, list[Log]] = {}
     for group in _of_same_figures(logs):
@@ -91,7 +91,8 @@ def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
     pairs = math.comb(len(logs), 2)
     found = []
     for group in groups:
-        own = numbers[group[0].path] - constant
+        mine = numbers[group[0].path]
+        own = mine - constant or mine
         odds = math.prod(1 / max(1.0, SCATTER * float(b"".join(one))) for one in own)
         unlike = len(own) >= LEAST_FIGURES and odds * pairs < BY_CHANCE
         found.append((group, group[0].dated or unlike))
