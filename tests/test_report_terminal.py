@@ -437,6 +437,13 @@ def test_too_few_blocks_are_told_the_fewest_of_an_interval(level: float, fewest:
     assert "lengthen the measured region" in step
 
 
+def test_what_changed_in_all_arms_alike_is_said_once() -> None:
+    notices = [n for n in judgements.troubled().notices if n.name == "changed facts"]
+    assert [n.text for n in notices] == [
+        "triad, host and bridged: changed between launches: lib.libc.build_id."
+    ]
+
+
 def test_advice_counts_from_the_blocks_that_are_there_and_not_from_the_last_look() -> None:
     judgement = judgements.troubled()
     (head,) = (h for h in judgement.headlines if h.benchmark == "latency")

@@ -90,10 +90,13 @@ def clock_set(steps_s: Sequence[float]) -> list[Notice]:
 
 
 def changed(facts: Mapping[tuple[str, str], Sequence[str]]) -> list[Notice]:
-    """Return what to say of facts that changed between the launches of one arm."""
+    """Return what to say of facts that changed between launches: once for arms with the same."""
+    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (label, arm), keys in facts.items():
+        alike.setdefault((label, tuple(keys)), []).append(arm)
     return [
-        Notice(NoticeName.CHANGED_FACTS, "warning", (label,), {"arm": arm, "keys": list(keys)})
-        for (label, arm), keys in facts.items()
+        Notice(NoticeName.CHANGED_FACTS, "warning", (label,), {"arms": arms, "keys": list(keys)})
+        for (label, keys), arms in alike.items()
     ]
 
 

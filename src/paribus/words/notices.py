@@ -236,7 +236,8 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.INTERFERENCE: _interference,
     NoticeName.CLOCK_SET: _clock_set,
     NoticeName.CHANGED_FACTS: lambda labels, f: (
-        f"{labels[0]}, {f['arm']}: changed between launches: {', '.join(f['keys'])}."
+        f"{labels[0]}, {listed(f['arms'], MOST_NAMED, last=' and ')}: changed between launches:"
+        f" {', '.join(f['keys'])}."
     ),
     NoticeName.GIVEN_UP: lambda labels, f: f"{labels[0]} stopped early: {f['arm']}: {f['error']}",
     NoticeName.ACCEPTED_WITHOUT_NEED: lambda _, f: (

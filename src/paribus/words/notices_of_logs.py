@@ -105,7 +105,8 @@ def _versions(labels: Labels, figures: Figures) -> str:
 def _contamination(labels: Labels, figures: Figures) -> str:
     guards = figures["guards"]
     said = [f"{listed(one['logs'], MOST_NAMED)}: {one['guard']}" for one in guards[:MOST_GUARDS]]
-    return f"{labels[0]}, {figures['arm']}: {_joined(said, figures['number'])}."
+    arms = listed(figures["arms"], MOST_NAMED, last=" and ")
+    return f"{labels[0]}, {arms}: {_joined(said, figures['number'])}."
 
 
 def _withheld(labels: Labels, figures: Figures) -> str:
