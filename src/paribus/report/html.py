@@ -182,7 +182,9 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     place = tables.anchor(judgement, label)
     parts = [element("h2", escape(label), id=place)]
     for head in heads:
-        reason = element("small", escape(head.verdict.reason))
+        blocks = sentences.rests_on(judgement, head)
+        said = f"{head.verdict.reason}; on {blocks}" if blocks else head.verdict.reason
+        reason = element("small", escape(said))
         parts.append(element("p", escape(sentences.headline_sentence(judgement, head)), reason))
     unit = lookup.unit(judgement)
     for panel in drawn(judgement, label):

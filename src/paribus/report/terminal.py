@@ -179,6 +179,7 @@ def _reading(judgement: Judgement, row: Finding) -> str:
         wording.change_text(row),
         f"margin {units.percent(row.margin)}",
         f"decided by the {decides}" if decides else "",
+        f"on {blocks}" if (blocks := sentences.rests_on(judgement, row)) else "",
         "so far" if wording.provisional(row.verdict) else "",
     ]
     if launches and lookup.measured(judgement):

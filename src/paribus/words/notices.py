@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from paribus.reasons import NoticeName
 from paribus.units import count, format_seconds, percent
 from paribus.words import launches, logs, notices_of_logs, notices_of_tables, transport
 from paribus.words.lists import listed, ranges
+from paribus.words.verdicts import effects
 
 Figures = Mapping[str, Any]
 Labels = Sequence[str]
@@ -234,7 +236,8 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.INTERFERENCE: _interference,
     NoticeName.CLOCK_SET: _clock_set,
     NoticeName.CHANGED_FACTS: lambda labels, f: (
-        f"{labels[0]}, {f['arm']}: changed between launches: {', '.join(f['keys'])}."
+        f"{labels[0]}, {listed(f['arms'], MOST_NAMED, last=' and ')}: changed between launches:"
+        f" {', '.join(f['keys'])}."
     ),
     NoticeName.GIVEN_UP: lambda labels, f: f"{labels[0]} stopped early: {f['arm']}: {f['error']}",
     NoticeName.ACCEPTED_WITHOUT_NEED: lambda _, f: (
@@ -250,8 +253,12 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
         f"No data on {' and '.join(f['unknown'])}: the report cannot warn of what they would show."
     ),
     NoticeName.RATIO_MOVED: lambda labels, f: (
-        f"{labels[0]}, {f['arm']}: no single ratio fits all blocks since about block"
-        f" {f['block']}: the effect itself has changed."
+        f"{labels[0]}, {f['arm']}: the effect itself has changed ("
+        + "; ".join(
+            f"noticed at block {one['noticed']}, estimated from block {since['first']} on"
+            for one, since in pairwise(f["effects"])
+        )
+        + f"). {effects(f['effects']).capitalize()}. The verdict is of the last of these."
     ),
     **notices_of_tables.TEXTS,
     **notices_of_logs.TEXTS,
@@ -279,10 +286,7 @@ _FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
         "Report on an intact copy of the directory if there is one. The output of each launch is in"
         " logs/."
     ),
-    NoticeName.RATIO_MOVED: lambda _: (
-        "The interval shown is the last one before the change. Continue monitoring in a new"
-        " directory."
-    ),
+    NoticeName.RATIO_MOVED: lambda _: "Find what changed on the platforms at that time.",
     NoticeName.ORDER_UNKNOWN: lambda f: (
         logs.order_fix(f["dated_by"])
         if f["source"] == "logs"
