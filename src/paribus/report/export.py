@@ -51,6 +51,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         **{key: [finding_json(judgement, f) for f in found] for key, found in _findings(judgement)},
         "published": [published.to_json(row) for row in judgement.published],
         "transports": [{**_plain(c), "text": c.text} for c in judgement.carriers],
+        "matrices": [{**_plain(m), "text": m.sentences} for m in judgement.matrices],
         "tallies": [_plain(t) for t in judgement.tallies],
         "launches": [{**_plain(p), "flag": p.flag} for p in judgement.points],
         "differences": [_plain(d) for d in judgement.differences],

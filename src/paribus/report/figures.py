@@ -10,7 +10,7 @@ from typing import Any
 
 from paribus.errors import UserError
 from paribus.judgement import Judgement
-from paribus.report import lookup, plots
+from paribus.report import heat, lookup, plots
 from paribus.report.axes import Spec, drawn
 
 WIDTH = 520
@@ -45,7 +45,12 @@ def all_figures(judgement: Judgement) -> Iterator[tuple[str, Spec]]:
             yield f"overview-{better}-is-better", spec
     for number, benchmark in enumerate(lookup.benchmarks(judgement)):
         start = f"{number:02d}-{_plain(benchmark)}"
-        for index, panel in enumerate(drawn(judgement, benchmark)):
+        maps = heat.of_benchmark(judgement, benchmark)
+        for group in heat.groups(maps):
+            for matrix in group:
+                name = _plain(f"{matrix.arm} {matrix.metric.name} {matrix.case}")
+                yield f"{start}-{name}", heat.heat_map(matrix, group)
+        for index, panel in enumerate(() if maps else drawn(judgement, benchmark)):
             name = f"{start}-{index}" if index else start
             if plots.has_values(panel.cases):
                 yield f"{name}-absolute", plots.curves(judgement, panel)
