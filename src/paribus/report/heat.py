@@ -24,7 +24,7 @@ MOST_IN_A_TERMINAL = 16
 COLOURS = ("#eef3f8", "#b9cfe4", "#f2c98f", "#dd7d3c", "#96281b")
 """From fast to slow: light to dark, for those who see no colours too."""
 
-CLAMP = 3.0
+CLAMP = 2.0
 """How many times as slow as the median pair the darkest colour is, at most."""
 
 
