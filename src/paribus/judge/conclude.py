@@ -10,7 +10,7 @@ from paribus import __version__
 from paribus.audit.accepted import in_vain, read_accepted
 from paribus.audit.audit import Audit, audit_study, ranked, typical, unsteady
 from paribus.audit.nodes import changes, of_nodes
-from paribus.judge import notices, salvaged, transport
+from paribus.judge import matrices, notices, salvaged, transport
 from paribus.judge.cases import cases
 from paribus.judge.coarse import coarse as coarse_of
 from paribus.judge.evidence import Evidence, LaunchEvidence, collect
@@ -61,6 +61,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
         facts={arm: _merged(facts, of_nodes(store.gathered()).get(arm, {}), arm) for arm in arms},
         equal_facts=len(said.equal),
         carriers=carriers,
+        matrices=matrices.matrices(plan, evidence, facts),
         notices=(
             *transport.differing(plan, carriers, facts),
             *salvaged.notices(store.lost),
