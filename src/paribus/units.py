@@ -22,6 +22,7 @@ _BYTES = {
 }
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _BITS = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "Tbit": 1e12}
+_RATES = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9}
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*")
 
 
@@ -85,6 +86,20 @@ def parse_bits_per_second(text: str) -> float:
     if not number:
         raise ValueError(f"{text!r} is no rate; leave it out for one that is not limited")
     return number * _BITS[unit]
+
+
+def parse_rate(text: str) -> int:
+    """Return the rate that `text` names, in bits a second; "/s" may follow the unit.
+
+    Raises ValueError without a unit: bits, not bytes, as networks are sold.
+
+    >>> parse_rate("1 Gbit"), parse_rate("2.5 Mbit/s")
+    (1000000000, 2500000)
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"{text!r} has no unit; write for example '1 Gbit'")
+    number, unit = _split(text.strip().removesuffix("/s"), _RATES, "a rate", "1 Gbit")
+    return round(number * _RATES[unit])
 
 
 def parse_share(text: str | float) -> float:

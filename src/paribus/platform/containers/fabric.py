@@ -42,9 +42,9 @@ class Capture(Protocol):
     def __call__(self, argv: Sequence[str], *, timeout_s: float = ...) -> Output: ...
 
 
-def host_names(count: int) -> tuple[str, ...]:
-    """Return the names of `count` containers: c1, c2, ..."""
-    return tuple(f"c{i}" for i in range(1, count + 1))
+def host_names(count: int, letter: str = "c") -> tuple[str, ...]:
+    """Return the names of `count` containers: c1, c2, ...; those of pocket hosts begin with h."""
+    return tuple(f"{letter}{i}" for i in range(1, count + 1))
 
 
 def address(index: int) -> str:
@@ -53,16 +53,26 @@ def address(index: int) -> str:
     return f"10.77.{high}.{low + 1}"
 
 
-def hosts_file(count: int) -> str:
+def hosts_file(count: int, letter: str = "c") -> str:
     """Return the /etc/hosts of the fabric: every container, and the launcher as `fabric`."""
     lines = ["127.0.0.1 localhost", f"{FABRIC} fabric"]
-    lines += [f"{address(i)} {name}" for i, name in enumerate(host_names(count), 1)]
+    lines += [f"{address(i)} {name}" for i, name in enumerate(host_names(count, letter), 1)]
     return "".join(f"{line}\n" for line in lines)
 
 
 def fstab_field(path: str) -> str:
     """Return `path` as a field of fstab(5)."""
     return path.replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011")
+
+
+def fabric_fstab(scratch: str) -> str:
+    """Return what the fabric mounts, as `mount -T` reads it."""
+    hosts = f"{fstab_field(scratch)}/hosts"
+    return f"fabric-proc /proc proc\nfabric-sys /sys sysfs\n{hosts} /etc/hosts none bind\n"
+
+
+HOST_FSTAB = "host-proc /proc proc\nhost-sys /sys sysfs\nhost-shm /dev/shm tmpfs mode=1777\n"
+"""What a host mounts at least."""
 
 
 @cache

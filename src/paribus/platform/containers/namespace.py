@@ -13,7 +13,9 @@ from paribus.command import Command
 from paribus.model import Container
 from paribus.platform.containers.fabric import (
     BRIDGE,
+    HOST_FSTAB,
     Capture,
+    fabric_fstab,
     fstab_field,
     host_names,
     hosts_file,
@@ -50,15 +52,8 @@ def wrap_launcher(command: Command, container: Container, *, hosts: int, scratch
     files = {
         **{name: script(source) for name, source in _SCRIPTS.items()},
         "hosts": hosts_file(hosts),
-        "fabric.fstab": (
-            f"fabric-proc /proc proc\nfabric-sys /sys sysfs\n{here}/hosts /etc/hosts none bind\n"
-        ),
-        "host.fstab": (
-            "host-proc /proc proc\n"
-            "host-sys /sys sysfs\n"
-            "host-shm /dev/shm tmpfs mode=1777\n"
-            f"host-tmp {here}/tmp tmpfs X-mount.mkdir,mode=1777\n"
-        ),
+        "fabric.fstab": fabric_fstab(scratch),
+        "host.fstab": f"{HOST_FSTAB}host-tmp {here}/tmp tmpfs X-mount.mkdir,mode=1777\n",
         "bridge.ip": BRIDGE,
         "ports.ip": "".join(f"link set {name} master br0 up\n" for name in host_names(hosts)),
     }

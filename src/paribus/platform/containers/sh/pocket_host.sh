@@ -1,0 +1,37 @@
+# Part of host.sh: what a pocket host has that a container has not. Its first process stays a shell,
+# which takes leave of the orphans of all launches.
+# shellcheck shell=sh disable=SC2154
+read -r cores <"$here/$name.cores"
+taskset -cp "$cores" $$ >/dev/null
+[ ! -r "$here/eth0.ip" ] || ip -batch "$here/eth0.ip"
+[ ! -r "$here/eth0.tc" ] || tc -batch "$here/eth0.tc"
+echo ready >&3
+# Opening waits until there is a writer, which is when the links are joined.
+: <"$here/go"
+link=/sys/class/net/eth0
+until read -r _ <$link/carrier && read -r state <$link/operstate && [ "$state" = up ]; do :; done
+
+mount -t tmpfs -o mode=755 host-run /run
+if [ -r "$here/sshd_config" ]; then
+    mkdir -m 700 /run/sshd /run/paribus
+    cp "$here/sshd_config" "$here/authorized_keys" /run/paribus
+    ssh-keygen -q -t ed25519 -N '' -C '' -f /run/paribus/host_key
+    cp /run/paribus/host_key.pub "$here/$name.pub"
+    # Without PAM, sshd turns away an account with a locked password, as root's is on Ubuntu.
+    sed 's/^root:!/root:*/' /etc/shadow >/run/paribus/shadow
+    mount --bind /run/paribus/shadow /etc/shadow
+    read -r sshd <"$here/sshd"
+    "$sshd" -D -f /run/paribus/sshd_config -E /run/sshd.log 3>&- 4<&- 9<&- &
+    # It writes its pid when it listens.
+    until [ -s /run/sshd.pid ]; do
+        kill -0 $! 2>/dev/null || { cat /run/sshd.log >&2 && exit 1; }
+        sleep 0.005
+    done
+fi
+mount -t tmpfs -o mode=1777 host-tmp /tmp
+echo linked >&3
+exec 3>&- 4<&- 9<&-
+while :; do
+    sleep 2147483647 &
+    wait $!
+done
