@@ -41,6 +41,7 @@ MODULES = {
     **dict.fromkeys(("test_main_job", "test_toolchain", "test_gathering"), "mpi"),
     # Containers have names and addresses that must not meet; they start MPI too.
     **dict.fromkeys(("test_containers", "test_container_ends"), "mpi"),
+    "test_cluster": "cluster",
     # One browser for all of them.
     "test_report_html": "browser",
 }
@@ -51,6 +52,7 @@ ALONE = {
     "test_main_job": "everything that Paribus leaves on the machine",
     "test_containers": "everything that a container leaves on the machine",
     "test_container_ends": "everything that a container leaves on the machine",
+    "test_sixty_four_hosts_take_less_than_20_s": "the time that 64 hosts take",
     "test_benchmarks_wire": "servers and clients that poll, within seconds",
     "test_a_share_of_delay_follows_the_case": "times of two ranks that poll",
 }
