@@ -42,6 +42,7 @@ MODULES = {
     # Containers have names and addresses that must not meet; they start MPI too.
     **dict.fromkeys(("test_containers", "test_container_ends"), "mpi"),
     "test_cluster": "cluster",
+    **dict.fromkeys(("test_pocket", "test_pocket_ends", "test_pocket_links"), "mpi"),
     # One browser for all of them.
     "test_report_html": "browser",
 }
@@ -53,6 +54,9 @@ ALONE = {
     "test_containers": "everything that a container leaves on the machine",
     "test_container_ends": "everything that a container leaves on the machine",
     "test_sixty_four_hosts_take_less_than_20_s": "the time that 64 hosts take",
+    "test_pocket_ends": "everything that a pocket cluster leaves on the machine",
+    "test_pocket_links": "times and rates between hosts on this machine",
+    "test_four_hosts_are_there_within_a_second": "the time that a cluster takes",
     "test_benchmarks_wire": "servers and clients that poll, within seconds",
     "test_a_share_of_delay_follows_the_case": "times of two ranks that poll",
 }

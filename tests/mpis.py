@@ -14,6 +14,7 @@ import pytest
 
 from paribus.command import Mpi
 from paribus.errors import UserError
+from paribus.platform.machine import HERE
 from paribus.platform.toolchain import FAMILIES, find_mpi
 
 
@@ -24,7 +25,7 @@ def installations() -> tuple[Mpi, ...]:
     prefixes = [p for p in os.environ.get("PARIBUS_TEST_MPI", "").split(":") if p]
     for wanted in (*prefixes, *FAMILIES):
         try:
-            mpi = find_mpi(wanted)
+            mpi = find_mpi(wanted, HERE)
         except UserError:
             continue
         found.setdefault(mpi.mpicxx, mpi)

@@ -20,6 +20,7 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.command import Command, Placement, Slot
 from paribus.model import Request
 from paribus.platform.launchers import bind, launch
+from paribus.platform.machine import HERE
 from paribus.platform.toolchain import find_mpi, kernel_path, libraries_path
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -34,11 +35,11 @@ WANTED: dict[str, list[dict[str, Any]]] = {
 
 def record(name: str, parameters: dict[str, Any], wanted: str | None) -> str:
     """Return what the kernel `name` prints when launched with `parameters` on two ranks."""
-    mpi = find_mpi(wanted)
+    mpi = find_mpi(wanted, HERE)
     program = BENCHMARKS[name].command(Request(parameters, 2))
-    argv = [str(kernel_path(name, mpi)), *program.argv]
+    argv = [str(kernel_path(name, mpi, HERE)), *program.argv]
     if program.libraries:
-        argv += ["--libraries", str(libraries_path(*program.libraries, mpi))]
+        argv += ["--libraries", str(libraries_path(*program.libraries, mpi, HERE))]
     slots = tuple(Slot(cores=(core,)) for core in sorted(os.sched_getaffinity(0))[:2])
     with tempfile.TemporaryDirectory() as scratch:
         command = launch(

@@ -8,8 +8,6 @@ from types import TracebackType
 from typing import Any
 
 from paribus.command import Command, Completed
-from paribus.model import Facts
-from paribus.probes.load import Readings
 
 Answer = Callable[[Path, Path], Completed]
 """Writes the two outputs of a launch and returns how it ended."""
@@ -65,11 +63,5 @@ class ScriptedStation:
         return answer(Path(stdout), Path(stderr))
 
     def cancel(self) -> None: ...
-
-    def load(self) -> Facts:
-        return {}
-
-    def times(self) -> Readings:
-        return {}
 
     def check_room(self, *others: str) -> None: ...

@@ -15,6 +15,7 @@ import pytest
 from paribus.benchmarks import BENCHMARKS
 from paribus.errors import ParseError, UserError
 from paribus.model import Benchmark, Reading, Request, State
+from paribus.platform.machine import HERE
 from paribus.platform.toolchain import find_mpi
 from paribus.readers import nvidia_topo
 from paribus.readers.figures import counts, figures
@@ -387,7 +388,7 @@ seed = 1
 def check_system_mpi() -> None:
     """Skip without the distribution's Open MPI: its applications are linked to that library."""
     try:
-        find_mpi("/usr")
+        find_mpi("/usr", HERE)
     except UserError as error:
         pytest.skip(f"no MPI of the distribution: {error.cause} (apt install libopenmpi-dev)")
 

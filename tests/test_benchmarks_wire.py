@@ -66,7 +66,7 @@ def driven(
     settings: str,
     arms: str,
     *,
-    plan: str = 'budget = "7 s"',
+    plan: str = 'budget = "12 s"',
     path: str = "",
 ) -> tuple[subprocess.CompletedProcess[str], list[Stored]]:
     """Return how `paribus run` of one benchmark in two arms ended, and its launches."""

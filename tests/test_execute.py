@@ -12,7 +12,7 @@ from paribus.judge.conclude import conclude
 from paribus.judge.evidence import collect
 from paribus.judgement import Judgement, Word
 from paribus.model import State
-from paribus.platform.arms import make_ready
+from paribus.platform.ready import make_ready
 from paribus.store import Store, Stored
 from paribus.study.execute import RETRY, execute
 from paribus.study.load import load_study

@@ -22,8 +22,9 @@ from paribus.audit.nodes import changes, of_nodes
 from paribus.command import Command, Completed
 from paribus.judgement import Difference
 from paribus.model import Study
-from paribus.platform.arms import Ready, make_ready
+from paribus.platform.arms import Ready
 from paribus.platform.local import LocalStation
+from paribus.platform.ready import make_ready
 from paribus.platform.switching import Switches
 from paribus.probes.machine import load_facts
 from paribus.store import Gathered, Store

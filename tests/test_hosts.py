@@ -143,7 +143,7 @@ def test_a_pocket_cluster_and_its_link(tmp_path: Path) -> None:
         'link = { rate = "1 Gbit", delay = "500 us", loss = "0.1 %" }',
     )
     assert found.pocket == 4
-    assert found.link == Link(1e9, 5e-4, 0.001)
+    assert found.link == Link(1_000_000_000, 5e-4, 0.001)
     assert found.names == ("h1", "h2", "h3", "h4")
 
 

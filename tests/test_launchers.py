@@ -24,6 +24,7 @@ from paribus.platform.arms import Ready, compose
 from paribus.platform.launchers import bind, launch
 from paribus.platform.launchers.network import on_network
 from paribus.platform.local import LocalStation
+from paribus.platform.machine import HERE as THIS_MACHINE
 from paribus.platform.toolchain import kernel_path
 
 PROGRAM = Command(("/bin/app", "-n", "8"), {"COLOUR": "green"}, {"input": "text"})
@@ -306,7 +307,9 @@ def launched(
     defaults = {k: p.default for k, p in benchmark.parameters.items()}
     request = Request({**defaults, **parameters}, 2)
     program = benchmark.command(request)
-    command = Command((str(kernel_path(kernel, mpi)), *program.argv), {"COLOUR": "green"})
+    command = Command(
+        (str(kernel_path(kernel, mpi, THIS_MACHINE)), *program.argv), {"COLOUR": "green"}
+    )
     with LocalStation() as host:
         scratch = f"{host.scratch}/launch"
         command = launch(

@@ -47,8 +47,6 @@ TESTED = {
     "paribus.trust._own_group.cache_clear",
     # To forge a plan that is sealed.
     "paribus.plan._digest",
-    # Where an MPI is looked for, without finding one.
-    "paribus.platform.toolchain._places",
 }
 PRIVATE = re.compile(r"_(?!_)\w+")
 LAZY_ONLY = {"numpy", "pyarrow", "rich", "vl_convert", "scipy"}

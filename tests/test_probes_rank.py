@@ -18,6 +18,7 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.command import Mpi
 from paribus.model import Request
 from paribus.platform.launchers.openmpi import ROOT
+from paribus.platform.machine import HERE
 from paribus.platform.toolchain import kernel_path
 from paribus.probes.archive import unknown
 
@@ -32,7 +33,7 @@ TCP = {
 def facts(mpi: Mpi, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return what the reader of the latency kernel makes of a launch with two ranks."""
     request = Request(ASKED, 2)
-    command = [str(kernel_path("latency", mpi)), *BENCHMARKS["latency"].command(request).argv]
+    command = [str(kernel_path("latency", mpi, HERE)), *BENCHMARKS["latency"].command(request).argv]
     oversubscribe = {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
     oversubscribe["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
     done = subprocess.run(

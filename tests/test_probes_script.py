@@ -103,6 +103,21 @@ def with_path(path: Path) -> str:
     return script().replace("/proc/cmdline", str(path))
 
 
+def test_a_file_that_is_too_slow_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    """Its lines can be counted in time, but not passed on."""
+    (tmp_path / "slow").write_text("quiet\n")
+    grep = tmp_path / "bin" / "grep"
+    grep.parent.mkdir()
+    grep.write_text(
+        '#!/bin/sh\ncase "$*" in *-c*) ;; */slow*) exec sleep 60 ;; esac\nexec /bin/grep "$@"\n'
+    )
+    grep.chmod(0o755)
+    env = {**PLAIN, "PATH": f"{grep.parent}:{PLAIN['PATH']}"}
+    archive = from_stream(answer(text=with_path(tmp_path / "slow"), env=env))
+    assert archive.read(str(tmp_path / "slow")) is Unknown.TIMED_OUT
+    assert archive.text("/proc/meminfo").startswith("MemTotal: ")
+
+
 def test_a_file_that_blocks_is_named_and_costs_no_other_fact(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "blocks")
     start = time.monotonic()

@@ -12,8 +12,9 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.command import Mpi
 from paribus.errors import StudyError, UserError
 from paribus.model import Arm, Container, Program, State
-from paribus.platform.arms import make_ready
+from paribus.platform.machine import HERE
 from paribus.platform.programs import check_there, find_mpi_for
+from paribus.platform.ready import make_ready
 from paribus.platform.toolchain import find_mpi, mpi_of_library
 from paribus.store import Store
 from paribus.study.load import load_study
@@ -79,24 +80,24 @@ def test_files_that_a_program_reads_must_be_there(tmp_path: Path) -> None:
     qe = BENCHMARKS["qe"]
     program = Program(("sh",), mpi=False, needs=(str(tmp_path / "Al.UPF"),))
     with pytest.raises(UserError, match=r"no file that can be read at .*Al\.UPF"):
-        check_there(Arm("a"), qe, program, "here")
+        check_there(Arm("a"), qe, program, "here", HERE)
     (tmp_path / "Al.UPF").write_text("")
-    check_there(Arm("a"), qe, program, "here")
+    check_there(Arm("a"), qe, program, "here", HERE)
     netperf = Program(("sh",), mpi=False, server=("/nowhere/netserver", "-D"))
     with pytest.raises(UserError, match="no executable file /nowhere/netserver"):
-        check_there(Arm("a"), qe, netperf, "here")
+        check_there(Arm("a"), qe, netperf, "here", HERE)
 
 
 def test_what_cannot_be_seen_from_here_is_not_refused(tmp_path: Path) -> None:
     qe = BENCHMARKS["qe"]
     mounted = Program((f"{tmp_path}/bin/app",), mpi=False)
-    check_there(Arm("a", before=(("mount", "x"),)), qe, mounted, "here")
+    check_there(Arm("a", before=(("mount", "x"),)), qe, mounted, "here", HERE)
     image = Container("podman", image="an-image")
-    check_there(Arm("a", container=image), qe, Program(("nowhere-app",), mpi=False), "here")
+    check_there(Arm("a", container=image), qe, Program(("nowhere-app",), mpi=False), "here", HERE)
     own = Arm("a", env={"PATH": str(tmp_path)})
     (tmp_path / "app").write_text("#!/bin/sh\n")
     (tmp_path / "app").chmod(0o755)
-    check_there(own, qe, Program(("app",), mpi=False), "here")
+    check_there(own, qe, Program(("app",), mpi=False), "here", HERE)
 
 
 # --- whose MPI -----------------------------------------------------------------------------------
@@ -105,7 +106,7 @@ def test_what_cannot_be_seen_from_here_is_not_refused(tmp_path: Path) -> None:
 def distribution() -> Mpi:
     """Return the distribution's Open MPI, which its applications are linked with; else skip."""
     try:
-        mpi = find_mpi("/usr")
+        mpi = find_mpi("/usr", HERE)
     except UserError as error:
         pytest.skip(f"no MPI of the distribution: {error.cause}")
     if mpi.family != "openmpi" or mpi.version[0] != 4:
@@ -132,7 +133,7 @@ def test_another_family_is_refused_before_anything_is_launched(name: str) -> Non
     theirs, mpich, path = distribution(), other("mpich", 5), program_of(name)
     prefix = str(Path(mpich.mpirun).parent.parent)
     with pytest.raises(UserError, match="its ranks would not connect") as caught:
-        find_mpi_for(Arm("a", mpi=prefix), [Program((path,))], "here")
+        find_mpi_for(Arm("a", mpi=prefix), [Program((path,))], "here", HERE)
     assert f"{path} is linked with {theirs} (" in caught.value.cause
     assert "libmpi.so.40 of /" in caught.value.cause
     assert caught.value.fix.startswith('give the arm mpi = "/usr"')
@@ -143,9 +144,9 @@ def test_open_mpi_5_starts_what_its_own_library_can_take_the_place_for() -> None
     distribution()
     five = other("openmpi", 5)
     arm = Arm("a", mpi=str(Path(five.mpirun).parent.parent))
-    assert find_mpi_for(arm, [Program((program_of("lmp"),))], "here").version[0] == 5
+    assert find_mpi_for(arm, [Program((program_of("lmp"),))], "here", HERE).version[0] == 5
     with pytest.raises(UserError, match=r"libmpi_mpifh\.so\.40 of /"):
-        find_mpi_for(arm, [Program((program_of("pw.x"),))], "here")
+        find_mpi_for(arm, [Program((program_of("pw.x"),))], "here", HERE)
 
 
 def test_an_arm_that_names_none_gets_the_one_that_fits_all_of_its_programs(
@@ -154,20 +155,20 @@ def test_an_arm_that_names_none_gets_the_one_that_fits_all_of_its_programs(
     theirs, mpich = distribution(), other("mpich", 5)
     monkeypatch.setenv("PATH", f"{Path(mpich.mpirun).parent}:/usr/bin:/bin")
     programs = [Program((program_of("lmp"),)), Program((), kernel="latency")]
-    assert find_mpi_for(Arm("a"), programs, "here").version == theirs.version
-    assert find_mpi_for(Arm("a"), [Program(("sh", "-c", "true"))], "here") == mpich
-    assert find_mpi_for(Arm("a"), programs[1:], "here") == mpich
+    assert find_mpi_for(Arm("a"), programs, "here", HERE).version == theirs.version
+    assert find_mpi_for(Arm("a"), [Program(("sh", "-c", "true"))], "here", HERE) == mpich
+    assert find_mpi_for(Arm("a"), programs[1:], "here", HERE) == mpich
     shell = Program(("/bin/sh", "-c", "exec $0", "hpcc"), needs=(program_of("hpcc"),))
-    assert find_mpi_for(Arm("a"), [shell], "here").version == theirs.version
+    assert find_mpi_for(Arm("a"), [shell], "here", HERE).version == theirs.version
 
 
 def test_a_library_that_lies_below_no_compiler_says_nothing(tmp_path: Path) -> None:
     library = tmp_path / "lib" / "libmpi.so.40"
     library.parent.mkdir()
     library.write_bytes(b"")
-    assert mpi_of_library(library) is None
+    assert mpi_of_library(library, HERE) is None
     theirs = distribution()
-    found = mpi_of_library(Path("/usr/lib/x86_64-linux-gnu/libmpi.so.40"))
+    found = mpi_of_library(Path("/usr/lib/x86_64-linux-gnu/libmpi.so.40"), HERE)
     assert found is not None
     assert (found.family, found.version) == (theirs.family, theirs.version)
 

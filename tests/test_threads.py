@@ -15,10 +15,12 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.command import Command, Mpi
 from paribus.errors import StudyError, UserError
 from paribus.model import Arm, Benchmark, Parsed, Program, Request, Selection, State
-from paribus.platform.arms import Ready, compose, concrete, make_ready
+from paribus.platform.arms import Ready, compose, concrete
 from paribus.platform.launchers import bind
 from paribus.platform.local import LocalStation
+from paribus.platform.machine import HERE
 from paribus.platform.placing import bound
+from paribus.platform.ready import make_ready
 from paribus.platform.station import Node
 from paribus.platform.toolchain import find_mpi
 from paribus.probes.machine import cores, shares, siblings
@@ -287,7 +289,7 @@ def test_threads_seen_are_threads_asked_for(
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")
     try:
-        find_mpi("/usr")
+        find_mpi("/usr", HERE)
     except UserError as error:
         pytest.skip(f"no MPI of the distribution: {error.cause}")
     study = tmp_path / "study.toml"

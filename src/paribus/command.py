@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from paribus.model import Facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,9 @@ class Completed:
 
     `cpu_s` and `involuntary` are the processor time in seconds and the preemptions of all that it
     started here, None where that is not known. `room` is what was free at its end where it may
-    write: beside its output, in its scratch directory, in shared memory.
+    write: beside its output, in its scratch directory, in shared memory. `load` is how busy its
+    machine was before and after it, by the keys under load. of docs/facts.md, and `beside` who else
+    used the processors meanwhile; of several machines the busiest counts, which `load.node` names.
     """
 
     exit_code: int
@@ -96,3 +101,5 @@ class Completed:
     cpu_s: float | None = None
     involuntary: int | None = None
     room: tuple[Room, ...] = ()
+    load: tuple[Facts, Facts] | None = None
+    beside: tuple[str, ...] = ()

@@ -40,19 +40,20 @@ class Ssh:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What the link of a pocket host does: rate in bit/s, delay of one way in s, share lost.
+    """What each pocket host's link is like. A frame from host to host is late and lost once.
 
-    0: as fast, as soon and as safe as the machine can.
+    `rate`: bits a second in each direction, Ethernet headers counted, 0 for no limit. `delay_s`:
+    how much longer a frame takes from one host to another, one way. `loss`: the share of frames.
     """
 
-    rate: float = 0.0
-    delay: float = 0.0
+    rate: int = 0
+    delay_s: float = 0.0
     loss: float = 0.0
 
     def __str__(self) -> str:
         parts = (
             f"{self.rate / 1e6:g} Mbit/s" * bool(self.rate),
-            f"{self.delay * 1e6:g} us later" * bool(self.delay),
+            f"{self.delay_s * 1e6:g} us later" * bool(self.delay_s),
             f"{self.loss:.2%} lost" * bool(self.loss),
         )
         return ", ".join(filter(None, parts)) or "the machine's own"

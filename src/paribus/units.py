@@ -21,7 +21,6 @@ _BYTES = {
     "TB": 1000**4,
 }
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-_BITS = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "Tbit": 1e12}
 _RATES = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9}
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*")
 
@@ -70,22 +69,6 @@ def parse_seconds(text: str) -> float:
         raise ValueError(f"{text!r} has no unit; write for example '{text} s'")
     number, unit = _split(text, _SECONDS, "a duration", "2 s")
     return number * _SECONDS[unit]
-
-
-def parse_bits_per_second(text: str) -> float:
-    """Return the rate of a link that `text` names, in bit/s.
-
-    Raises ValueError without a unit, and for a rate of 0.
-
-    >>> parse_bits_per_second("1 Gbit"), parse_bits_per_second("100 Mbit/s")
-    (1000000000.0, 100000000.0)
-    """
-    if not isinstance(text, str):
-        raise ValueError(f"{text!r} has no unit; write for example '1 Gbit'")
-    number, unit = _split(text.replace("/s", ""), _BITS, "a rate", "1 Gbit")
-    if not number:
-        raise ValueError(f"{text!r} is no rate; leave it out for one that is not limited")
-    return number * _BITS[unit]
 
 
 def parse_rate(text: str) -> int:

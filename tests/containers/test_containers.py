@@ -32,6 +32,7 @@ from paribus.platform import containers
 from paribus.platform.arms import Ready, compose
 from paribus.platform.containers.fabric import MOST_HOSTS, address, hosts_file
 from paribus.platform.local import LocalStation, capture
+from paribus.platform.machine import HERE
 from paribus.platform.toolchain import kernel_path
 
 # --- what is asked for ---------------------------------------------------------------------------
@@ -346,7 +347,7 @@ def test_ranks_share_a_container(
     small = {"bytes": [8], "samples": 3, "iterations": 1}
     parameters = {k: p.default for k, p in benchmark.parameters.items()} | small
     selection = Selection("allreduce", "allreduce", 4, parameters)
-    kernels = {"allreduce": (str(kernel_path("allreduce", mpi)),)}
+    kernels = {"allreduce": (str(kernel_path("allreduce", mpi, HERE)),)}
     ready = Ready(arm, mpi, (), kernels=kernels, share=2)
     with LocalStation() as station:
         scratch = f"{station.scratch}/launch"

@@ -127,15 +127,15 @@ def _of_study(name: str, accepted: Mapping[str, str]) -> _Seen:
     from paribus.audit.nodes import of_nodes
     from paribus.benchmarks import benchmark_of
     from paribus.cli.shipped import announce, find_study
-    from paribus.platform.arms import make_ready
+    from paribus.platform.ready import make_ready
     from paribus.platform.stations import stations
     from paribus.platform.switching import Switches
     from paribus.study.gathering import asked, gather
     from paribus.study.load import load_study
 
     study = load_study(find_study(name), announce)
-    ready = make_ready(study, _tell)
     with stations(study) as opened, Switches(study) as switches:
+        ready = make_ready(study, _tell, opened)
         nodes = of_nodes(gather(study, ready, opened, switches, _tell))
         known = asked(study, ready, switches)
     layers = {s.label: benchmark_of(s).layer for s in study.benchmarks}

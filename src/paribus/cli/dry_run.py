@@ -12,8 +12,9 @@ from typing import Any
 from paribus.benchmarks import benchmark_of
 from paribus.errors import LaunchError, UserError
 from paribus.plan import Plan
-from paribus.platform.arms import Ready, compose, discreet, make_ready, program
+from paribus.platform.arms import Ready, compose, discreet, program
 from paribus.platform.programs import check_there
+from paribus.platform.ready import make_ready
 from paribus.platform.stations import stations
 from paribus.study.pilot import Pilot, durations, pilot, refusal
 from paribus.units import count, format_bytes, format_seconds, percent
@@ -26,15 +27,15 @@ def show(plan: Plan, *, tell: Callable[[str], None], launch: bool, anyway: bool)
     a pilot, launched (with `launch`) and thrown away; never for a study that switches its platform.
     """
     why_not = refusal(plan) if launch else "--no-pilot is given"
-    ready = make_ready(plan.study, tell, build=not why_not)
-    _print_study(plan)
-    _print_commands(plan, ready)
-    if why_not:
-        _print_missing(plan)
-        print(f"\nno estimate of the duration (it takes pilot launches): {why_not}")
-        return 0
-    print("\nmaking a few pilot launches (not kept) ...", file=sys.stderr)
     with stations(plan.study) as opened:
+        ready = make_ready(plan.study, tell, opened, build=not why_not)
+        _print_study(plan)
+        _print_commands(plan, ready)
+        if why_not:
+            _print_missing(plan, ready)
+            print(f"\nno estimate of the duration (it takes pilot launches): {why_not}")
+            return 0
+        print("\nmaking a few pilot launches (not kept) ...", file=sys.stderr)
         seen = pilot(plan, opened, ready, anyway=anyway)
     _print_durations(plan, seen)
     if seen.logs:
@@ -86,13 +87,15 @@ def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:
             print(f"      SCRATCH/{name}: {count(len(command.files[name].splitlines()), 'line')}")
 
 
-def _print_missing(plan: Plan) -> None:
+def _print_missing(plan: Plan, ready: Mapping[str, Ready]) -> None:
     """Print the programs that are not there now; `before` commands may bring them about."""
     for arm in plan.study.arms:
         for one in plan.study.benchmarks:
             benchmark = benchmark_of(one)
             try:
-                check_there(arm, benchmark, program(one, benchmark), one.label, switched=True)
+                wanted = program(one, benchmark)
+                machine = ready[arm.name].machine
+                check_there(arm, benchmark, wanted, one.label, machine, switched=True)
             except UserError as error:
                 when = "before its `before` commands" if arm.before else "now"
                 print(_wrapped(f"{arm.name}, {when}: {one.label}: {error.cause}", "  "))

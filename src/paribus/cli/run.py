@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paribus import plan as plans
 from paribus.audit.accepted import add_accepted, parse_accepted
@@ -13,13 +15,17 @@ from paribus.cli.directory import clear, directory_for
 from paribus.cli.shipped import add_beside
 from paribus.errors import UserError
 from paribus.model import Study
-from paribus.platform.arms import make_ready
+from paribus.platform.ready import make_ready
 from paribus.platform.space import check_limits
+from paribus.platform.station import Station
 from paribus.platform.stations import stations
 from paribus.records.count import Count, read_count
 from paribus.store import Store
 from paribus.study.execute import execute
 from paribus.study.load import load_study, monitored
+
+if TYPE_CHECKING:
+    from paribus.compare.published import Publication
 
 EXAMPLE = """\
 example:
@@ -72,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus run`."""
-    from paribus.cli import dry_run, outputs, shipped
+    from paribus.cli import dry_run, shipped
 
     check_limits()
     accepted = parse_accepted(arguments.accept)
@@ -89,13 +95,28 @@ def run(arguments: argparse.Namespace) -> int:
     directory = directory_for(
         path.stem, arguments.out, resume=arguments.resume, replace=arguments.replace
     )
-    ready = make_ready(study, _tell)
+    with stations(study) as opened:
+        return _carry_out(arguments, study, directory, opened, accepted, publications)
+
+
+def _carry_out(
+    arguments: argparse.Namespace,
+    study: Study,
+    directory: Path,
+    opened: Mapping[str, Station],
+    accepted: Mapping[str, str],
+    publications: Sequence[Publication],
+) -> int:
+    """Return the exit code of a study that is carried out in `directory`."""
+    from paribus.cli import outputs
+
+    ready = make_ready(study, _tell, opened)
     if not arguments.resume:
         clear(directory, replace=arguments.replace)
     plan = _plan(study, directory, resume=arguments.resume)
     add_accepted(directory, accepted)
     try:
-        with Store(directory, write=True) as store, stations(study) as opened:
+        with Store(directory, write=True) as store:
             store.bind_plan(plan.sha256)
             with outputs.display(quiet=arguments.json) as display:
                 evidence = execute(

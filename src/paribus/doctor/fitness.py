@@ -20,6 +20,7 @@ from paribus.errors import UserError
 from paribus.model import Container
 from paribus.platform import containers, toolchain
 from paribus.platform.local import capture
+from paribus.platform.machine import HERE
 from paribus.probes.load import load_between
 from paribus.probes.machine import cores, load_facts, processor_times
 from paribus.trust import find_program
@@ -134,7 +135,7 @@ def tools() -> list[Finding]:
     why = ""
     for wanted in (None, *toolchain.FAMILIES):
         try:
-            mpi = toolchain.find_mpi(wanted)
+            mpi = toolchain.find_mpi(wanted, HERE)
         except UserError as error:
             why = why or f"{error.cause}; {error.fix}"
             continue

@@ -24,8 +24,10 @@ from paribus.doctor.fitness import (
 )
 from paribus.errors import ParibusError
 from paribus.model import Arm, Facts, Outcome, Selection, Settings, State, Study
-from paribus.platform.arms import Ready, compose, make_ready, slots_of
+from paribus.platform.arms import Ready, compose, slots_of
 from paribus.platform.local import LocalStation
+from paribus.platform.machine import HERE
+from paribus.platform.ready import make_ready
 from paribus.platform.toolchain import find_mpi
 from paribus.stats.scatter import sd_of
 from paribus.stats.states import two_states
@@ -237,7 +239,7 @@ def examine(
     Raises UserError for an `mpi` that was named and cannot be used.
     """
     if mpi is not None:
-        find_mpi(mpi)
+        find_mpi(mpi, HERE)
     tell(f"watching the machine for {watch_s:g} s")
     seen = watch(watch_s)
     found = [*room(), *settings(), *company(seen), *tools()]

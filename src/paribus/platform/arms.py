@@ -1,30 +1,24 @@
-"""An arm made ready: its MPI found, its kernels compiled, its container engine checked.
+"""An arm made ready (ready.py says how), and its launches.
 
-From then on a launch of it is pure composition: program, binding, container, launcher, container.
+A launch is pure composition: program, binding, container, launcher, container.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import PurePosixPath
 
-from paribus.benchmarks import benchmark_of
 from paribus.command import Command, Mpi, Placement, Slot
-from paribus.errors import StudyError, UserError
 from paribus.hosts import nodes_of_ranks
-from paribus.model import Arm, Benchmark, Program, Request, Selection, Study
-from paribus.platform import containers, launchers, toolchain
+from paribus.model import Arm, Benchmark, Program, Request, Selection
+from paribus.platform import containers, launchers
 from paribus.platform.containers.fabric import NETWORK
-from paribus.platform.local import capture, this_node
+from paribus.platform.machine import HERE, Machine
 from paribus.platform.placing import bound, crowd
-from paribus.platform.programs import check_there, find_mpi_for
-from paribus.platform.station import Node
-from paribus.probes.machine import shares
 from paribus.probes.variables import discreet_env, shown
-from paribus.units import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +27,8 @@ class Ready:
 
     `cores` are those that ranks are bound to, none where they are not bound; of an arm with hosts,
     `nodes` has them. `share` is how many physical cores are the arm's (on its smallest host), bound
-    to them or not; `parts` are the equal shares of which the arms of a duet get one each.
+    to them or not; `parts` are the equal shares of which the arms of a duet get one each. `machine`
+    is where its launches begin, and where its tools are.
     """
 
     arm: Arm
@@ -45,29 +40,7 @@ class Ready:
     share: int = 1
     parts: Sequence[tuple[int, ...]] = ()
     nodes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-
-
-def make_ready(
-    study: Study, tell: Callable[[str], None], *, node: Node | None = None, build: bool = True
-) -> dict[str, Ready]:
-    """Return every arm of `study`, ready on `node`; compiles what is not in the cache yet.
-
-    Without `node` it is this machine. `tell` hears what takes time. Without `build`, kernels are
-    named and not compiled: enough to show commands. Raises UserError with the fix for whatever is
-    missing.
-    """
-    programs = {s.label: program(s, benchmark_of(s)) for s in study.benchmarks}
-    for arm in study.arms if build else ():
-        for one in study.benchmarks:
-            check_there(arm, benchmark_of(one), programs[one.label], f"{study.path}: {one.label}")
-    found = (node or this_node()).cores
-    mine, share = shares(found, _parts(study)), len(found) // _parts(study)
-    ready = {}
-    for arm in study.arms:
-        bare = Ready(arm, None, mine[0] if _bound(study) else (), share=share, parts=mine)
-        _check_cores(study, bare, programs)
-        ready[arm.name] = _arm(study, bare, programs, tell, build)
-    return ready
+    machine: Machine = HERE
 
 
 def program(selection: Selection, benchmark: Benchmark) -> Program:
@@ -88,7 +61,7 @@ def concrete(ready: Ready, selection: Selection, benchmark: Benchmark) -> Select
     said = "" if own else ready.arm.env.get("OMP_NUM_THREADS", "")
     ranks = selection.ranks if wanted.mpi else 1 + bool(wanted.server)
     number = int(said) if re.fullmatch(r"[1-9]\d{0,5}", said) else wanted.threads
-    number = number or max(1, ready.share // crowd(_names(ready.arm, wanted, ranks)))
+    number = number or max(1, ready.share // crowd(names_of(ready.arm, wanted, ranks)))
     return replace(selection, parameters={**selection.parameters, "threads": number})
 
 
@@ -153,10 +126,10 @@ def slots_of(ready: Ready, selection: Selection, benchmark: Benchmark) -> tuple[
     """
     wanted = program(selection, benchmark)
     ranks = selection.ranks if wanted.mpi else 1
-    return bound(_names(ready.arm, wanted, ranks), _cores(ready), 1)
+    return bound(names_of(ready.arm, wanted, ranks), _cores(ready), 1)
 
 
-def _names(arm: Arm, wanted: Program, ranks: int) -> tuple[str, ...]:
+def names_of(arm: Arm, wanted: Program, ranks: int) -> tuple[str, ...]:
     """Return the name of the node of each rank, "" for this machine."""
     if arm.hosts is None:
         return ("",) * ranks
@@ -171,7 +144,7 @@ def _cores(ready: Ready) -> Mapping[str, tuple[int, ...]]:
 
 def _placement(ready: Ready, wanted: Program, ranks: int, each: int, scratch: str) -> Placement:
     """Return where the ranks of a launch are: on this machine, in containers, on hosts."""
-    arm, names = ready.arm, _names(ready.arm, wanted, ranks)
+    arm, names = ready.arm, names_of(ready.arm, wanted, ranks)
     where = Placement(bound(names, _cores(ready), each))
     most = max(map(len, ready.parts), default=ready.share)
     if arm.hosts:
@@ -229,82 +202,3 @@ def discreet(ready: Ready) -> Ready:
     Wrappers put variables into command lines, quoted once or several times.
     """
     return replace(ready, arm=replace(ready.arm, env=discreet_env(ready.arm.env)))
-
-
-def _bound(study: Study) -> bool:
-    return study.settings.bind == "core"
-
-
-def _parts(study: Study) -> int:
-    """Return how many arms share the cores at the same time."""
-    return len(study.arms) if study.settings.layout == "duet" else 1
-
-
-def _arm(
-    study: Study,
-    ready: Ready,
-    programs: Mapping[str, Program],
-    tell: Callable[[str], None],
-    build: bool,
-) -> Ready:
-    arm, place = ready.arm, f"{study.path}: arms.{ready.arm.name}"
-    if arm.container:
-        forbidden = containers.check(arm.container, capture)
-        if forbidden:
-            raise UserError(
-                forbidden,
-                place=f"{place}.container",
-                fix="or run `paribus run mpi-transport`: shared memory against TCP needs no"
-                " privilege",
-            )
-    if not any(p.mpi for p in programs.values()):
-        return ready
-    mpi = find_mpi_for(arm, programs.values(), place)
-    ready = replace(ready, mpi=mpi)
-    if not build:
-        named = {label: (wanted.kernel,) for label, wanted in programs.items() if wanted.kernel}
-        return replace(ready, kernels=named)
-    kernels: dict[str, tuple[str, ...]] = {}
-    libraries: dict[str, tuple[str, ...]] = {}
-    facts: dict[str, str] = {}
-    tell(f"{arm.name}: the programs to launch, with {mpi}")
-    for label, wanted in programs.items():
-        if wanted.kernel:
-            kernels[label] = (str(toolchain.kernel_path(wanted.kernel, mpi)),)
-            facts[label] = toolchain.kernel_identity(wanted.kernel, mpi)
-        if wanted.libraries:
-            count, functions = wanted.libraries
-            path = toolchain.libraries_path(count, functions, mpi)
-            libraries[label] = ("--libraries", str(path))
-    return replace(ready, kernels=kernels, libraries=libraries, facts=facts)
-
-
-def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) -> None:
-    """Refuse more ranks, times threads, than there are cores for."""
-    if not _bound(study):
-        return
-    parts, available = len(ready.parts), len(ready.cores)
-    for selection in study.benchmarks:
-        wanted = programs[selection.label]
-        threads, ranks = 1, selection.ranks if wanted.mpi else 1 + bool(wanted.server)
-        if wanted.threads is not None:
-            found = concrete(ready, selection, benchmark_of(selection))
-            threads = int(found.parameters["threads"])
-        if ranks * threads <= available or (threads == 1 and not wanted.mpi):
-            continue
-        share = " for each arm of a duet" if parts > 1 else ""
-        fewer = "fewer ranks" if threads == 1 else "fewer ranks or threads"
-        fix = f"ask for {fewer}"
-        if parts == 1:
-            fix += (
-                ', or set `bind = "none"` in [plan] to share cores'
-                " (latencies then show the scheduler, not the platform)"
-            )
-        each = "" if threads == 1 else f" of {threads} threads"
-        what = count(ranks, "rank" if wanted.mpi else "process")
-        raise StudyError(
-            f"{selection.label} needs {what}{each}, but this machine lets"
-            f" Paribus use {count(available, 'core')}{share}",
-            place=study.path,
-            fix=fix,
-        )

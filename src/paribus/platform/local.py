@@ -15,19 +15,19 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from paribus.command import Command, Completed, Room
 from paribus.errors import LaunchError, MachineError, ParibusError, UserError
-from paribus.model import Facts
 from paribus.platform.space import FAULTS, check_room, said_of
 from paribus.platform.station import Node
-from paribus.probes.load import Readings
+from paribus.probes.load import beside
 from paribus.probes.machine import load_facts, processor_times, siblings
 from paribus.trust import search_path, why_not
 
@@ -188,6 +188,7 @@ class LocalStation:
             "cwd": cwd,
             "stay": stay,
         }
+        used, load, began = processor_times(), load_facts(), time.monotonic()
         sent = False
         try:
             with _undisturbed():
@@ -204,22 +205,11 @@ class LocalStation:
             raise
         if "error" in answer:
             raise _not_started(answer, command.argv[0])
-        return Completed(
-            answer["exit_code"],
-            answer["wall_s"],
-            answer["timed_out"],
-            answer["cpu_s"],
-            answer["involuntary"],
-            tuple(Room(*one) for one in answer["room"]),
+        return replace(
+            _completed(answer),
+            load=(load, load_facts()),
+            beside=tuple(beside(used, processor_times(), os.getpid(), time.monotonic() - began)),
         )
-
-    def load(self) -> Facts:
-        """Return how busy this machine is now."""
-        return load_facts()
-
-    def times(self) -> Readings:
-        """Return what the processes of this machine have used so far."""
-        return processor_times()
 
     def check_room(self, *others: str) -> None:
         """Raise MachineError unless a launch has room to write, shared memory included."""
@@ -260,6 +250,18 @@ def _warden_gone() -> MachineError:
         "the process that starts launches has ended; was it killed, or is memory exhausted?",
         place="warden.py",
         fix="try again; a study continues with --resume, and every stored launch is kept",
+    )
+
+
+def _completed(answer: Mapping[str, Any]) -> Completed:
+    """Return what the warden says of a launch that has ended."""
+    return Completed(
+        answer["exit_code"],
+        answer["wall_s"],
+        answer["timed_out"],
+        answer["cpu_s"],
+        answer["involuntary"],
+        tuple(Room(*one) for one in answer["room"]),
     )
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from paribus.errors import MachineError, UserError
+from paribus.hosts import Link
 from paribus.model import Container
 from paribus.platform import containers
 from paribus.platform.containers.fabric import (
@@ -25,6 +26,7 @@ from paribus.platform.containers.fabric import (
     HOST_FSTAB,
     MOST_HOSTS,
     NETWORK,
+    SHARED_MEMORY,
     address,
     fabric_fstab,
     host_names,
@@ -33,7 +35,7 @@ from paribus.platform.containers.fabric import (
 )
 from paribus.platform.hosts import Host
 from paribus.platform.launchers.openmpi import ROOT
-from paribus.platform.links import Link, Wiring, wire
+from paribus.platform.links import Wiring, wire
 from paribus.platform.local import capture, this_node
 from paribus.platform.station import Node
 from paribus.trust import find_program, search_path
@@ -43,6 +45,9 @@ START_S = 60.0
 
 END_S = 10.0
 """Seconds that the controller may take to end everything, before it is killed."""
+
+SYSTEM = ":/usr/sbin:/sbin"
+"""Where tc and sshd lie, which is not on the PATH of ordinary users everywhere."""
 
 _SCRIPTS = {
     "pocket.sh": "pocket.sh",
@@ -91,10 +96,10 @@ class Gate:
 class Pocket:
     """`hosts` hosts h1, h2, ... on this machine, for as long as the context lasts.
 
-    `directory` is made and removed; it must not exist. Inside, `hosts`, `nodes` (each host's share
-    of the cores), `network` (CIDR), `pids` (each host's first process) and, with `sshd`, `gate` are
-    there. `crowded`: there are more hosts than cores, so that several share one. A process of a
-    host that Paribus did not start through `Host.shell` or sshd is pinned like the host's first.
+    `directory` is made and removed; it must not exist. Within the context these are there: `hosts`;
+    `nodes`, each host's name and share of the cores, to which all its processes are pinned;
+    `network` (CIDR); `pids`, the first process of each host; `controller`, the process with which
+    all of it ends; `gate`, with `sshd`. `crowded`: several hosts share a core.
 
     Raises UserError, before anything is made, where the machine cannot do it, with the fix; and
     MachineError, with all removed, where a host could not be made after all.
@@ -110,13 +115,14 @@ class Pocket:
         self.hosts: tuple[Host, ...] = ()
         self.nodes: tuple[Node, ...] = ()
         self.pids: tuple[int, ...] = ()
+        self.controller = 0
         self.crowded = False
         self.gate: Gate | None = None
         self._controller: subprocess.Popen[bytes] | None = None
         self._env: dict[str, str] = {}
 
     def __enter__(self) -> Pocket:
-        path = search_path(os.environ.get("PATH")) + ":/usr/sbin:/sbin"
+        path = search_path(os.environ.get("PATH")) + SYSTEM
         self._env = {**os.environ, "PATH": path}
         _check(self.count, sshd=self.sshd, path=path)
         wiring = wire(self.link, self.names, path)
@@ -125,6 +131,9 @@ class Pocket:
         self.crowded = self.count > len(cores)
         try:
             Path(self.directory).mkdir(mode=0o700)
+        except OSError as error:
+            raise self._no_files(error) from error
+        try:
             self._write(wiring)
             self._start(wiring)
             self._describe()
@@ -132,16 +141,12 @@ class Pocket:
             said = self._said()
             self.__exit__(None, None, None)
             if isinstance(error, OSError):
-                raise MachineError(
-                    f"a pocket cluster needs files: {error.strerror}",
-                    place=str(error.filename or self.directory),
-                    fix="free some space there, or set TMPDIR to a directory of your own",
-                ) from error
+                raise self._no_files(error) from error
             if isinstance(error, _NotUpError):
                 raise MachineError(
                     f"the pocket cluster did not start: {said or error}",
                     place=f"pocket:{self.count}",
-                    fix="`paribus doctor` says what this machine permits",
+                    fix="try again; with fewer hosts if memory or processes are short",
                 ) from None
             raise
         return self
@@ -173,6 +178,9 @@ class Pocket:
             "hosts": hosts_file(self.count, "h"),
             "fabric.fstab": fabric_fstab(self.directory),
             "host.fstab": HOST_FSTAB,
+            "late.fstab": (
+                f"{SHARED_MEMORY}host-run /run tmpfs mode=755\nhost-tmp /tmp tmpfs mode=1777\n"
+            ),
             "bridge.ip": BRIDGE,
             **wiring.files,
             **{f"{node.name}.cores": f"{threads(node)}\n" for node in self.nodes},
@@ -198,6 +206,7 @@ class Pocket:
                 cwd="/",
                 start_new_session=True,
             )
+        self.controller = self._controller.pid
         out = self._controller.stdout
         assert out is not None
         if not select.select([out], [], [], START_S)[0]:
@@ -205,11 +214,18 @@ class Pocket:
         if out.readline() != b"up\n":
             raise _NotUpError("it ended at once")
 
+    def _no_files(self, error: OSError) -> MachineError:
+        return MachineError(
+            f"the files of a pocket cluster cannot be made: {error.strerror}",
+            place=str(error.filename or self.directory),
+            fix="free some space there, or set TMPDIR to a directory of your own",
+        )
+
     def _said(self) -> str:
-        """Return the last line that a script printed."""
+        """Return the last lines that the scripts printed."""
         with suppress(OSError):
             lines = Path(self.directory, "errors").read_text(errors="replace").split("\n")
-            return next((line.strip() for line in reversed(lines) if line.strip()), "")
+            return "; ".join([line.strip() for line in lines if line.strip()][-2:])
         return ""
 
     def _describe(self) -> None:
@@ -309,7 +325,8 @@ def _check(hosts: int, *, sshd: bool, path: str) -> None:
             f"{hosts} hosts", place=place, fix=f"ask for 1 to {MOST_HOSTS}: a bridge takes no more"
         )
     if reason := containers.check(Container("namespace"), capture):
-        cause, _, fix = reason.partition(": ")
+        cause, _, fix = reason.rpartition(": ")
+        fix = fix.partition(", or use each")[0]
         raise UserError(f"no pocket cluster here: {cause}", place=place, fix=fix)
     needed = {"taskset": "util-linux"}
     if sshd:

@@ -6,7 +6,6 @@ nothing of it: every rank takes itself for the only one, or MPI_Init gives up.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,17 +14,22 @@ from paribus.command import Command, Mpi, Placement
 from paribus.errors import UserError
 from paribus.model import Arm, Benchmark, Program
 from paribus.platform import launchers
-from paribus.platform.local import capture
+from paribus.platform.machine import Machine
 from paribus.platform.toolchain import find_mpi, mpi_of_library
-from paribus.trust import find_program
 
 _LIBRARY = re.compile(r"^\s*(libmpi\w*\.so\S*) => (/\S+)", re.M)
 
 
 def check_there(
-    arm: Arm, benchmark: Benchmark, program: Program, place: str, *, switched: bool = False
+    arm: Arm,
+    benchmark: Benchmark,
+    program: Program,
+    place: str,
+    machine: Machine,
+    *,
+    switched: bool = False,
 ) -> None:
-    """Raise UserError where a program that a launch starts is not there, with how to get it.
+    """Raise UserError where a program that a launch starts is not on `machine`, with how to get it.
 
     What an image holds cannot be seen from here, nor, until the platform is `switched` to the arm,
     what its own commands bring about.
@@ -35,56 +39,58 @@ def check_there(
     there = 'give its path, path = "/...", or ' if "path" in benchmark.parameters else ""
     fix = f"{there}get it: {benchmark.get}" if benchmark.get else f"{there}install it"
     for name in _started(program):
-        if not (_where(name, arm) or _unknown(name, arm, switched)):
+        if not (_where(name, arm, machine) or _unknown(name, arm, switched)):
             said = "no executable file" if "/" in name else "no program on the PATH called"
-            raise UserError(f"{said} {name}", place=place, fix=fix)
+            raise UserError(f"{said} {name}", place=machine.at(place), fix=fix)
     for name in program.needs:
-        if not (_where(name, arm) or os.access(name, os.R_OK) or _unknown(name, arm, switched)):
+        found = _where(name, arm, machine) or machine.readable(name)
+        if not (found or _unknown(name, arm, switched)):
             said = "no file that can be read at" if "/" in name else "no program on the PATH called"
-            raise UserError(f"{said} {name}", place=place, fix=fix)
+            raise UserError(f"{said} {name}", place=machine.at(place), fix=fix)
 
 
-def find_mpi_for(arm: Arm, programs: Iterable[Program], place: str) -> Mpi:
-    """Return the MPI that starts an arm's launches: the one it names, or one that fits them all.
+def find_mpi_for(arm: Arm, programs: Iterable[Program], place: str, machine: Machine) -> Mpi:
+    """Return the MPI of `machine` for an arm: the one it names, or one that fits its programs.
 
     Without a name that is the usual one (toolchain.find_mpi), or the one that the programs are
     linked with. Raises UserError where there is none, or where a program is linked with another.
     """
-    paths = [path for one in programs if one.mpi and (path := _executable(one, arm))]
+    paths = [path for one in programs if one.mpi and (path := _executable(one, arm, machine))]
     if arm.container and arm.container.image:
         paths = []
     if arm.mpi is not None:
-        mpi = find_mpi(arm.mpi)
-        if misfit := _misfit(paths, mpi, arm):
-            raise UserError(misfit[0], place=place, fix=misfit[1])
+        mpi = find_mpi(arm.mpi, machine)
+        if misfit := _misfit(paths, mpi, arm, machine):
+            raise UserError(misfit[0], place=machine.at(place), fix=misfit[1])
         return mpi
     candidates: list[Mpi] = []
     missing: UserError | None = None
     try:
-        candidates.append(find_mpi())
+        candidates.append(find_mpi(None, machine))
     except UserError as error:
         missing = error
-    candidates += [mpi for path in paths for mpi in own_mpis(_libraries(["ldd", path], arm.env))]
+    for path in paths:
+        candidates += own_mpis(_libraries(["ldd", path], arm.env, machine), machine)
     misfits = []
     for mpi in candidates:
-        if not (misfit := _misfit(paths, mpi, arm)):
+        if not (misfit := _misfit(paths, mpi, arm, machine)):
             return mpi
         misfits.append(misfit)
     if missing is not None and not misfits:
         raise missing
-    raise UserError(misfits[0][0], place=place, fix=misfits[0][1])
+    raise UserError(misfits[0][0], place=machine.at(place), fix=misfits[0][1])
 
 
-def own_mpis(libraries: Mapping[str, Path]) -> list[Mpi]:
+def own_mpis(libraries: Mapping[str, Path], machine: Machine) -> list[Mpi]:
     """Return the installations that MPI's libraries, by name, lie in, each once."""
     found: dict[str, Mpi] = {}
     for path in libraries.values():
-        if (mpi := mpi_of_library(path)) is not None:
+        if (mpi := mpi_of_library(path, machine)) is not None:
             found.setdefault(mpi.mpirun, mpi)
     return list(found.values())
 
 
-def _misfit(paths: Sequence[str], mpi: Mpi, arm: Arm) -> tuple[str, str] | None:
+def _misfit(paths: Sequence[str], mpi: Mpi, arm: Arm, machine: Machine) -> tuple[str, str] | None:
     """Return why `mpi` cannot start one of the programs, and the fix; None if it can.
 
     The loader is asked in the launcher's own environment: some launchers put their libraries first.
@@ -94,15 +100,15 @@ def _misfit(paths: Sequence[str], mpi: Mpi, arm: Arm) -> tuple[str, str] | None:
         asked = launchers.launch(
             ask, ranks=1, mpi=mpi, placement=Placement(), transport="auto", scratch="ldd"
         )
-        libraries = _libraries(asked.argv, asked.env)
-        others = [own for own in own_mpis(libraries) if not _same(own, mpi)]
+        libraries = _libraries(asked.argv, asked.env, machine)
+        others = [own for own in own_mpis(libraries, machine) if not _same(own, mpi)]
         if not others:
             continue
         own = others[0]
         linked = ", ".join(
             f"{name} of {file.parent}"
             for name, file in libraries.items()
-            if (lies_in := mpi_of_library(file)) and not _same(lies_in, mpi)
+            if (lies_in := mpi_of_library(file, machine)) and not _same(lies_in, mpi)
         )
         said = (
             f"{path} is linked with {own} ({linked}), and the arm starts it with {mpi}"
@@ -123,18 +129,18 @@ def _same(one: Mpi, other: Mpi) -> bool:
     return True
 
 
-def _libraries(argv: Sequence[str], env: Mapping[str, str]) -> dict[str, Path]:
+def _libraries(argv: Sequence[str], env: Mapping[str, str], machine: Machine) -> dict[str, Path]:
     """Return MPI's libraries by name as ldd, carried out by `argv`, says where they are."""
-    said = capture(argv, env=env, timeout_s=30.0)
+    said = machine.capture(argv, env=env, timeout_s=30.0)
     return {name: Path(path) for name, path in _LIBRARY.findall(said.stdout)}
 
 
-def _executable(program: Program, arm: Arm) -> str | None:
+def _executable(program: Program, arm: Arm, machine: Machine) -> str | None:
     """Return the path of the program whose libraries count, None for a kernel or a missing one."""
     if program.kernel:
         return None
     behind = program.needs if program.argv[0] in ("sh", "/bin/sh") else ()
-    return _where((*behind, program.argv[0])[0], arm)
+    return _where((*behind, program.argv[0])[0], arm, machine)
 
 
 def _started(program: Program) -> tuple[str, ...]:
@@ -147,5 +153,5 @@ def _unknown(name: str, arm: Arm, switched: bool) -> bool:
     return "{" in name or ("/" in name and bool(arm.before) and not switched)
 
 
-def _where(name: str, arm: Arm) -> str | None:
-    return find_program(name, arm.env.get("PATH"))
+def _where(name: str, arm: Arm, machine: Machine) -> str | None:
+    return machine.find_program(name, arm.env.get("PATH"))

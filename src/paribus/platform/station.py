@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from paribus.command import Command, Completed
-from paribus.model import Facts
-from paribus.probes.load import Readings
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,8 @@ class Station(Protocol):
     ) -> Completed:
         """Return how `command` ended, its output in the files `stdout` and `stderr`.
 
-        On time-out, and when the caller dies, everything that the command started is ended.
+        The files are of this machine. On time-out, and when the caller dies, everything that the
+        command started is ended.
         `scratch` is made before (as TMPDIR) and removed after. With `cwd` the command is carried
         out there, with the user's TMPDIR; with `stay`, what it leaves running stays.
         """
@@ -55,14 +54,6 @@ class Station(Protocol):
 
     def cancel(self) -> None:
         """End the launch in flight, if there is one; `run` then returns or raises."""
-        ...
-
-    def load(self) -> Facts:
-        """Return how busy its machine is now, by the keys under load. of docs/facts.md."""
-        ...
-
-    def times(self) -> Readings:
-        """Return what the processes on its machine have used so far."""
         ...
 
     def check_room(self, *others: str) -> None:

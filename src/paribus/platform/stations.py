@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
+from paribus.hosts import Hosts
 from paribus.model import Study
+from paribus.platform.hosts import Host
 from paribus.platform.local import LocalStation
+from paribus.platform.pocket import Pocket
+from paribus.platform.remote import HostStation
 from paribus.platform.station import Station
 
 
@@ -14,12 +18,25 @@ from paribus.platform.station import Station
 def stations(study: Study) -> Iterator[Mapping[str, Station]]:
     """Open the station of each arm of `study`, by the arm's name, and close all at the end.
 
-    Arms share one, but for those of a duet, which launch at the same time.
+    Arms on the same hosts share one, and so do arms on this machine, but for those of a duet, which
+    launch at the same time. Raises UserError or MachineError for a host that cannot be used.
     """
     with ExitStack() as stack:
-        if study.settings.layout == "duet":
-            yield {arm.name: stack.enter_context(LocalStation()) for arm in study.arms}
-        else:
-            yield dict.fromkeys(
-                (arm.name for arm in study.arms), stack.enter_context(LocalStation())
-            )
+        found: dict[str, Station] = {}
+        opened: dict[Hosts | None, Station] = {}
+        for arm in study.arms:
+            if arm.hosts not in opened or study.settings.layout == "duet":
+                local = stack.enter_context(LocalStation())
+                opened[arm.hosts] = local
+                if arm.hosts is not None:
+                    reached = _reached(arm.hosts, local, stack)
+                    opened[arm.hosts] = stack.enter_context(HostStation(reached, local))
+            found[arm.name] = opened[arm.hosts]
+        yield found
+
+
+def _reached(hosts: Hosts, local: LocalStation, stack: ExitStack) -> tuple[Host, ...]:
+    """Return how each of `hosts` is reached from here; a pocket cluster is made for it."""
+    directory = f"{local.here}/pocket"
+    pocket = stack.enter_context(Pocket(hosts.pocket, link=hosts.link, directory=directory))
+    return pocket.hosts

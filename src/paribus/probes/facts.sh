@@ -55,6 +55,7 @@ grep: $path: Timed out"
                 continue
             fi
             wrong=$(bounded 1 grep -a -H -m 40000 '' "$path" 2>&1 1>&3)
+            [ $? -le 128 ] || wrong="grep: $path: Timed out"
             errors="$errors
 $wrong"
         done

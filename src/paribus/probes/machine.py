@@ -44,13 +44,20 @@ def processor_times(root: Path = Path("/")) -> Readings:
         numbers = [number for number in numbers if len(number) > 4]
     found = {}
     for number in numbers if len(numbers) <= _MOST_PROCESSES else ():
-        head, _, rest = _bytes(f"{root}/proc/{number}/stat").rpartition(b")")
-        cells = rest.split(None, 13)
-        if len(cells) > 12 and all(cells[n].isdigit() for n in (1, 11, 12)):
-            command = head.partition(b"(")[2].partition(b"/")[0]  # kworker/0:1 and the like are one
-            seconds = (int(cells[11]) + int(cells[12])) / TICKS_PER_S
-            found[int(number)] = command.decode(errors="replace"), int(cells[1]), seconds
+        if known := process_of(_bytes(f"{root}/proc/{number}/stat")):
+            found[int(number)] = known
     return found
+
+
+def process_of(stat: bytes) -> tuple[str, int, float] | None:
+    """Return command, number of the parent and seconds used, of a process's `stat`; None: gone."""
+    head, _, rest = stat.rpartition(b")")
+    cells = rest.split(None, 13)
+    if len(cells) < 13 or not all(cells[n].isdigit() for n in (1, 11, 12)):
+        return None
+    command = head.partition(b"(")[2].partition(b"/")[0]  # kworker/0:1 and the like are one
+    seconds = (int(cells[11]) + int(cells[12])) / TICKS_PER_S
+    return command.decode(errors="replace"), int(cells[1]), seconds
 
 
 def _bytes(path: str) -> bytes:

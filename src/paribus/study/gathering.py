@@ -20,6 +20,7 @@ from paribus.hosts import nodes_of_ranks
 from paribus.model import Arm, Facts, Study
 from paribus.platform.arms import Ready, asked_of, program
 from paribus.platform.containers import hosts_for
+from paribus.platform.machine import Machine
 from paribus.platform.programs import check_there
 from paribus.platform.station import Station
 from paribus.platform.switching import Switches
@@ -69,7 +70,7 @@ def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
 
     Raises UserError for a program that is not there although the arm is switched to.
     """
-    check_switched(study, ready.arm)
+    check_switched(study, ready.arm, ready.machine)
     ranks, programs = nodes_of(study, ready), _programs(study, ready)
     # Not bound to the cores of a rank: what is asked is which cores the arm leaves to all of them.
     # One rank on each node is enough to ask it.
@@ -143,7 +144,7 @@ def _named(
     return found
 
 
-def check_switched(study: Study, arm: Arm) -> None:
+def check_switched(study: Study, arm: Arm, machine: Machine) -> None:
     """Raise UserError for a program that is still missing when the platform is switched to `arm`.
 
     Before that, only programs can be checked that the arm's commands have no part in.
@@ -151,7 +152,7 @@ def check_switched(study: Study, arm: Arm) -> None:
     for one in study.benchmarks if arm.before else ():
         benchmark = benchmark_of(one)
         place = f"{study.path}: {one.label} in {arm.name}, after its `before` commands"
-        check_there(arm, benchmark, program(one, benchmark), place, switched=True)
+        check_there(arm, benchmark, program(one, benchmark), place, machine, switched=True)
 
 
 def nodes_of(study: Study, ready: Ready) -> int:

@@ -14,7 +14,7 @@ from paribus.fields import Place
 from paribus.hosts import Address, Hosts, Link, Ssh
 from paribus.inputs import decoded, read_bounded
 from paribus.nodeset import expand
-from paribus.units import parse_bits_per_second, parse_seconds, parse_share
+from paribus.platform.links import read_link
 
 MOST_POCKET = 64
 """Hosts of a pocket cluster: they share one machine."""
@@ -23,7 +23,6 @@ MOST_FILE_BYTES = 16 << 20
 """Bytes of a hostfile."""
 
 _SSH_KEYS = ("user", "port", "jump", "config", "identity", "known_hosts")
-_LINK_KEYS = ("rate", "delay", "loss")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?")
 _PORTS = re.compile(r"([^:\[\]]+):([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _COUNTED = re.compile(r"(\S+?)(?::([0-9]+))?((?:\s+[a-z_]+=\S+)*)")
@@ -61,14 +60,7 @@ def _pocket(place: Place, text: str) -> Hosts:
         place.refuse("hosts", text, "is not a pocket cluster", fix)
     if "ssh" in place.table:
         place.refuse("ssh", None, "a pocket cluster has keys of its own", "remove it")
-    link = place.within(f"{place.path}.link", place.table.get("link", {}))
-    link.only(_LINK_KEYS)
-    shaped = Link(
-        rate=link.read("rate", parse_bits_per_second, 0.0),
-        delay=link.read("delay", parse_seconds, 0.0),
-        loss=link.read("loss", parse_share, 0.0),
-    )
-    return replace(_common(place), pocket=int(number), link=shaped)
+    return replace(_common(place), pocket=int(number), link=place.read("link", read_link, Link()))
 
 
 def _common(place: Place) -> Hosts:

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paribus.audit.gate import GATE, gate
@@ -17,7 +17,7 @@ from paribus.inputs import read_bounded
 from paribus.model import Benchmark, Facts, Outcome, Parsed, Request, Selection, State
 from paribus.platform.space import fault_of
 from paribus.platform.station import Station
-from paribus.probes.load import BESIDE, beside, during
+from paribus.probes.load import BESIDE, during
 from paribus.study.failures import why
 
 _ALONE = (
@@ -57,16 +57,11 @@ class Prepared:
 
 @dataclass(slots=True)
 class Ended:
-    """How a launch ended: `done` is None, and `failure` a sentence, if it could not start.
-
-    `load` is that of the machine at its end, `beside` who else used the processors meanwhile.
-    """
+    """How a launch ended: `done` is None, and `failure` a sentence, if it could not start."""
 
     started: float = 0.0
     done: Completed | None = None
     failure: str = ""
-    load: Facts = field(default_factory=dict)
-    beside: Sequence[str] = ()
     broken: BaseException | None = None
 
 
@@ -75,7 +70,6 @@ def start(
 ) -> None:
     """Carry out `launch` on `station` and fill in how it ended; `now` gives the time of day."""
     ended.started = now()
-    before, began = station.times(), time.monotonic()
     try:
         ended.done = station.run(
             launch.command,
@@ -86,9 +80,6 @@ def start(
         )
     except LaunchError as error:
         ended.failure = str(error)
-    ended.load = station.load()
-    lasted = time.monotonic() - began
-    ended.beside = beside(before, station.times(), os.getpid(), lasted)
 
 
 def start_together(
@@ -135,11 +126,13 @@ def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
     if ended.done is None:
         argv = launch.shown
         return Outcome(State.FAILED, ended.started, 0.0, None, argv, error=ended.failure)
+    before, after = ended.done.load or ({}, {})
+    launch = replace(launch, facts={**launch.facts, **before})
     outcome = _checked_places(_read(launch, ended.done, ended.started), launch.slots)
     outcome = _checked_machine(outcome, launch, ended.done)
     outcome = replace(outcome, facts={**outcome.facts, **_used(ended.done)})
-    reasons = gate(launch.facts, ended.load, outcome.facts, outcome.wall_s, ended.beside)
-    facts = {**outcome.facts, **during(launch.facts, ended.load), BESIDE: list(ended.beside)}
+    reasons = gate(before, after, outcome.facts, outcome.wall_s, ended.done.beside)
+    facts = {**outcome.facts, **during(before, after), BESIDE: list(ended.done.beside)}
     return replace(outcome, facts={**facts, GATE: list(reasons)} if reasons else facts)
 
 

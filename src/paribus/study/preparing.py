@@ -37,7 +37,7 @@ def prepare(
         selection=selection,
         benchmark=benchmark,
         slots=slots_of(ready, selection, benchmark),
-        facts={**facts, **station.load()},
+        facts=facts,
         out=logs[0],
         err=logs[1],
         scratch=scratch,

@@ -71,8 +71,9 @@ def fabric_fstab(scratch: str) -> str:
     return f"fabric-proc /proc proc\nfabric-sys /sys sysfs\n{hosts} /etc/hosts none bind\n"
 
 
-HOST_FSTAB = "host-proc /proc proc\nhost-sys /sys sysfs\nhost-shm /dev/shm tmpfs mode=1777\n"
-"""What a host mounts at least."""
+HOST_FSTAB = "host-proc /proc proc\nhost-sys /sys sysfs\n"
+SHARED_MEMORY = "host-shm /dev/shm tmpfs mode=1777\n"
+"""What every host mounts for itself."""
 
 
 @cache

@@ -14,6 +14,7 @@ from paribus.model import Container
 from paribus.platform.containers.fabric import (
     BRIDGE,
     HOST_FSTAB,
+    SHARED_MEMORY,
     Capture,
     fabric_fstab,
     fstab_field,
@@ -53,7 +54,9 @@ def wrap_launcher(command: Command, container: Container, *, hosts: int, scratch
         **{name: script(source) for name, source in _SCRIPTS.items()},
         "hosts": hosts_file(hosts),
         "fabric.fstab": fabric_fstab(scratch),
-        "host.fstab": f"{HOST_FSTAB}host-tmp {here}/tmp tmpfs X-mount.mkdir,mode=1777\n",
+        "host.fstab": (
+            f"{HOST_FSTAB}{SHARED_MEMORY}host-tmp {here}/tmp tmpfs X-mount.mkdir,mode=1777\n"
+        ),
         "bridge.ip": BRIDGE,
         "ports.ip": "".join(f"link set {name} master br0 up\n" for name in host_names(hosts)),
     }

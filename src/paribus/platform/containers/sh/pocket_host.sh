@@ -1,6 +1,7 @@
 # Part of host.sh: what a pocket host has that a container has not. Its first process stays a shell,
 # which takes leave of the orphans of all launches.
 # shellcheck shell=sh disable=SC2154
+sshd=
 read -r cores <"$here/$name.cores"
 taskset -cp "$cores" $$ >/dev/null
 [ ! -r "$here/eth0.ip" ] || ip -batch "$here/eth0.ip"
@@ -11,16 +12,25 @@ echo ready >&3
 link=/sys/class/net/eth0
 until read -r _ <$link/carrier && read -r state <$link/operstate && [ "$state" = up ]; do :; done
 
-mount -t tmpfs -o mode=755 host-run /run
 if [ -r "$here/sshd_config" ]; then
-    mkdir -m 700 /run/sshd /run/paribus
-    cp "$here/sshd_config" "$here/authorized_keys" /run/paribus
-    ssh-keygen -q -t ed25519 -N '' -C '' -f /run/paribus/host_key
-    cp /run/paribus/host_key.pub "$here/$name.pub"
-    # Without PAM, sshd turns away an account with a locked password, as root's is on Ubuntu.
-    sed 's/^root:!/root:*/' /etc/shadow >/run/paribus/shadow
-    mount --bind /run/paribus/shadow /etc/shadow
+    ssh-keygen -q -t ed25519 -N '' -C '' -f "$here/$name"
+    key=$(cat "$here/$name") keys=$(cat "$here/authorized_keys") config=$(cat "$here/sshd_config")
     read -r sshd <"$here/sshd"
+fi
+# Last, for these places may hide the directory.
+mount -a -T "$here/late.fstab"
+if [ -n "$sshd" ]; then
+    mkdir -m 700 /run/sshd /run/paribus
+    cd /run/paribus || exit 1
+    umask 077
+    echo "$key" >host_key
+    echo "$keys" >authorized_keys
+    echo "$config" >sshd_config
+    # Without PAM, sshd turns away an account with a locked password, as root's is on Ubuntu.
+    sed 's/^root:!/root:*/' /etc/shadow >shadow
+    mount --bind shadow /etc/shadow
+    umask 022
+    cd /
     "$sshd" -D -f /run/paribus/sshd_config -E /run/sshd.log 3>&- 4<&- 9<&- &
     # It writes its pid when it listens.
     until [ -s /run/sshd.pid ]; do
@@ -28,7 +38,6 @@ if [ -r "$here/sshd_config" ]; then
         sleep 0.005
     done
 fi
-mount -t tmpfs -o mode=1777 host-tmp /tmp
 echo linked >&3
 exec 3>&- 4<&- 9<&-
 while :; do

@@ -55,10 +55,10 @@ else
         mount --rbind "$path" "$target" || give_up "the containers' root could not be made"
     done
 fi
-# Network plugins keep their books in /var/lib/cni.
+# Network plugins keep their books in /var/lib/cni, which is root's where root used podman before.
 {
     mount -t overlay -o "lowerdir=/var/lib,upperdir=$work/upper/lib,workdir=$work/work/lib" \
-        books /var/lib && mkdir -p /var/lib/cni
+        books /var/lib && mkdir -p /var/lib/cni && mount -t tmpfs books /var/lib/cni
 } || give_up 'no overlay on /var/lib for the books of network plugins'
 cp "$here/paribus.conflist" "$here/paribus.json" "$work/net"
 ip -batch "$here/bridge.ip" || give_up 'the bridge could not be made'

@@ -1,0 +1,203 @@
+"""What a node is sent to carry out one command of a launch, and what it says when it has.
+
+The script (sh/guard.sh) is already there; what is sent sets its variables and functions. Nothing of
+the environment of Paribus goes with it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from paribus.command import Command, Room
+from paribus.model import Facts
+from paribus.platform.warden import SEGMENTS, SHARED_MEMORY
+from paribus.probes.archive import Archive
+from paribus.probes.load import Readings, background_load, beside
+from paribus.probes.machine import process_of
+
+MOST_SAID = 8 << 20
+"""Bytes of a report at most: that of 1000 processes and 1000 cores has less than 1 MiB."""
+
+_PORT = "/sys/class/infiniband/*/ports/*"
+_COUNTERS = f"{_PORT}/counters/* {_PORT}/hw_counters/*"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_GLOB = re.compile(r"([][*?!-]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """One command of a launch: the `number`th guard of the launch `nonce`, on the `node`th host.
+
+    `scratch` is the directory of the sitting, `name` that of the launch in it. `told`: whether the
+    guard is to say how the command ended, which needs a stderr that can be read afterwards.
+    """
+
+    command: Command
+    scratch: str
+    name: str
+    nonce: str
+    number: int
+    node: int
+    cwd: str = ""
+    stay: bool = False
+    told: bool = True
+
+
+def script(one: Guarded) -> str:
+    """Return what a shell on the node is sent to carry out `one`."""
+    command = one.command
+    settings = {
+        "scratch": one.scratch,
+        "name": one.name,
+        "number": str(one.number),
+        "nonce": one.nonce,
+        "cwd": one.cwd,
+        "stay": "yes" if one.stay else "",
+        "told": "yes" if one.told else "",
+        "segments": " ".join(f"{SHARED_MEMORY}/{prefix}*" for prefix in SEGMENTS),
+        "adapters": _COUNTERS,
+    }
+    quoted = {key: shlex.quote(value) for key, value in command.env.items()}
+    exports = [f"export {key}={value}" for key, value in quoted.items() if _NAME.fullmatch(key)]
+    exports.append(f"export PARIBUS_NODE={one.node}")
+    odd = [f"{key}={value}" for key, value in command.env.items() if not _NAME.fullmatch(key)]
+    become = f"exec {shlex.join([*(['env', *odd] if odd else []), *command.argv])}"
+    there = [*exports, 'cd "${cwd:-$here}"', f"command -v {shlex.quote(command.argv[0])}"]
+    files = [
+        f"printf %s {shlex.quote(text)} >{shlex.quote(name)}"
+        for name, text in command.files.items()
+    ]
+    if files:
+        files = ['cd "$here"', *files, f"chmod 700 {shlex.join(command.files)}"]
+    return "\n".join(
+        (
+            *(f"{key}={shlex.quote(value)}" for key, value in settings.items()),
+            f"written() {{ {' && '.join(files) or ':'}; }}",
+            f"started() {{ {'; '.join([*exports, become])}; }}",
+            f"found() {{ {'; '.join(there)}; }}",
+            f"outputs() {{ {_printed(command.outputs)}; }}",
+            '. "$scratch/guard.sh"\n',
+        )
+    )
+
+
+def _printed(patterns: tuple[str, ...]) -> str:
+    """Return what prints the files in the launch's directory that match `patterns`."""
+    if not patterns:
+        return ":"
+    globs = [
+        "".join(p if _GLOB.fullmatch(p) else shlex.quote(p) for p in _GLOB.split(one) if p)
+        for one in patterns
+    ]
+    return f'(cd "$here" && for one in {" ".join(globs)}; do [ ! -f "$one" ] || cat "$one"; done)'
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a guard said at the end: how its command ended, and how busy the node was.
+
+    `refused` is why nothing was started, and `program` whether that was the program's fault. Times
+    are seconds, `wall_s` to 10 ms. `own` is the guard's process number there.
+    """
+
+    exit_code: int = 0
+    wall_s: float = 0.0
+    cpu_s: float | None = None
+    own: int = 0
+    rooms: tuple[Room, ...] = ()
+    before: Facts = field(default_factory=dict)
+    after: Facts = field(default_factory=dict)
+    beside: tuple[str, ...] = ()
+    refused: str = ""
+    program: bool = False
+
+
+def take(log: BinaryIO, nonce: str) -> Report | None:
+    """Return the report at the end of `log`, which is cut off there; None if there is none."""
+    size = os.fstat(log.fileno()).st_size
+    start = max(0, size - MOST_SAID)
+    log.seek(start)
+    said = log.read()
+    at = said.rfind(f"{nonce}(\n".encode())
+    report = report_of(said, nonce)
+    if report is not None:
+        log.truncate(start + at)
+    return report
+
+
+def report_of(said: bytes, nonce: str) -> Report | None:
+    """Return the report at the end of what a guard printed, None if it is not whole."""
+    _, opened, rest = said.rpartition(f"{nonce}(\n".encode())
+    body, closed, _ = rest.partition(f"{nonce})\n".encode())
+    if not opened or not closed:
+        return None
+    head, _, readings = body.decode(errors="replace").partition("\nbefore\n")
+    before, _, after = readings.partition("\nafter\n")
+    words: dict[str, str] = {}
+    rooms = []
+    for line in head.splitlines():
+        word, _, value = line.partition(" ")
+        if word == "room" and (room := room_of(value)):
+            rooms.append(room)
+        words[word] = value
+    for kind in ("machine", "program"):
+        if kind in words:
+            return Report(refused=words[kind], program=kind == "program")
+    code = int(words["exit"])
+    wall_s = _difference(words["seconds"])
+    files = _files(before), _files(after)
+    used = [_processes(one) for one in files]
+    own = int(words["own"])
+    return Report(
+        exit_code=128 - code if code > 128 else code,
+        wall_s=wall_s,
+        cpu_s=_seconds(words.get("spent", "")),
+        own=own,
+        rooms=tuple(rooms),
+        before=background_load(Archive(files[0])),
+        after=background_load(Archive(files[1])),
+        beside=tuple(beside(used[0], used[1], own, _difference(words["window"]))),
+    )
+
+
+def room_of(said: str) -> Room | None:
+    """Return what `stat -f -c '%a %S %d %c %n'` said of a file system, None if it is not that."""
+    words = said.split(" ", 4)
+    if len(words) < 5 or not all(word.isdecimal() for word in words[:4]):
+        return None
+    free, block, inodes, total = map(int, words[:4])
+    return Room(words[4], free * block, inodes if total else None)
+
+
+def _difference(words: str) -> float:
+    began, ended = map(float, words.split())
+    return round(ended - began, 2)
+
+
+def _seconds(spent: str) -> float | None:
+    """Return the sum of what `times` says of the children, as 0m0.01s 1m2.50s."""
+    found = re.findall(r"([0-9]+)m([0-9.]+)s", spent)
+    return sum(60 * int(m) + float(s) for m, s in found) if len(found) == 2 else None
+
+
+def _files(text: str) -> dict[str, str]:
+    """Return the texts of files by path, of lines as `grep -H` prints them."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        path, _, rest = line.partition(":")
+        found.setdefault(path, []).append(rest)
+    return {path: "\n".join(lines) for path, lines in found.items()}
+
+
+def _processes(files: Mapping[str, str]) -> Readings:
+    found = {}
+    for path, text in files.items():
+        number = path.removeprefix("/proc/").removesuffix("/stat")
+        if number.isdecimal() and (known := process_of(text.encode())):
+            found[int(number)] = known
+    return found

@@ -1,0 +1,182 @@
+"""Arms made ready: their MPI found, their kernels compiled, their container engine checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from paribus.benchmarks import benchmark_of
+from paribus.errors import StudyError, UserError
+from paribus.hosts import Hosts
+from paribus.model import Arm, Program, Study
+from paribus.platform import containers, toolchain
+from paribus.platform.arms import Ready, concrete, names_of, program
+from paribus.platform.host_machine import AT_ONCE, HostMachine, send
+from paribus.platform.local import this_node
+from paribus.platform.machine import HERE, Machine
+from paribus.platform.programs import check_there, find_mpi_for
+from paribus.platform.remote import HostStation
+from paribus.platform.station import Node, Station
+from paribus.probes.machine import shares
+from paribus.units import count
+
+
+def make_ready(
+    study: Study,
+    tell: Callable[[str], None],
+    opened: Mapping[str, Station] | None = None,
+    *,
+    node: Node | None = None,
+    build: bool = True,
+) -> dict[str, Ready]:
+    """Return every arm of `study`, ready; compiles what is not in the cache yet.
+
+    `opened` are the stations of arms, by name, needed of those with hosts; others are made ready on
+    `node`, by default this machine. `tell` hears what takes time. Without `build`, kernels are
+    named and not compiled: enough to show commands. Raises UserError with the fix for whatever is
+    missing.
+    """
+    programs = {s.label: program(s, benchmark_of(s)) for s in study.benchmarks}
+    machines = {arm.name: _machines((opened or {}).get(arm.name)) for arm in study.arms}
+    for arm in study.arms if build else ():
+        for one in study.benchmarks:
+            place = f"{study.path}: {one.label}"
+            first = _first(machines[arm.name])
+            check_there(arm, benchmark_of(one), programs[one.label], place, first)
+    cores = (node or this_node()).cores
+    known: dict[Hosts, tuple[Node, ...]] = {}
+    ready = {}
+    for arm in study.arms:
+        if arm.hosts is None:
+            bare = _here(study, arm, cores)
+        else:
+            if arm.hosts not in known:
+                known[arm.hosts] = _nodes(machines[arm.name])
+            bare = _there(study, arm, known[arm.hosts], machines[arm.name][0])
+        _check_cores(study, bare, programs)
+        ready[arm.name] = _arm(study, bare, programs, tell, build, machines[arm.name])
+    return ready
+
+
+def _machines(station: Station | None) -> tuple[HostMachine, ...]:
+    """Return the hosts of a station as machines that answer; none of this machine's."""
+    return tuple(map(HostMachine, station.hosts)) if isinstance(station, HostStation) else ()
+
+
+def _first(machines: Sequence[HostMachine]) -> Machine:
+    return machines[0] if machines else HERE
+
+
+def _nodes(machines: Sequence[HostMachine]) -> tuple[Node, ...]:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return tuple(pool.map(HostMachine.node, machines))
+
+
+def _here(study: Study, arm: Arm, cores: Sequence[tuple[int, ...]]) -> Ready:
+    """Return an arm on this machine with its cores; the arms of a duet share them."""
+    parts = len(study.arms) if study.settings.layout == "duet" else 1
+    mine = shares(cores, parts)
+    own = mine[0] if _bound(study) else ()
+    return Ready(arm, None, own, share=len(cores) // parts, parts=mine)
+
+
+def _there(study: Study, arm: Arm, nodes: Sequence[Node], machine: Machine) -> Ready:
+    """Return an arm on hosts with the cores of each."""
+    cores = {node.name: shares(node.cores, 1)[0] for node in nodes}
+    smallest = min(cores.values(), key=len)
+    share = min(len(node.cores) for node in nodes)
+    own = cores if _bound(study) else {}
+    return Ready(arm, None, (), share=share, parts=(smallest,), nodes=own, machine=machine)
+
+
+def _bound(study: Study) -> bool:
+    return study.settings.bind == "core"
+
+
+def _arm(
+    study: Study,
+    ready: Ready,
+    programs: Mapping[str, Program],
+    tell: Callable[[str], None],
+    build: bool,
+    machines: Sequence[HostMachine],
+) -> Ready:
+    arm, place = ready.arm, f"{study.path}: arms.{ready.arm.name}"
+    machine = ready.machine
+    if arm.container:
+        forbidden = containers.check(arm.container, machine.capture)
+        if forbidden:
+            raise UserError(
+                forbidden,
+                place=f"{place}.container",
+                fix="or run `paribus run mpi-transport`: shared memory against TCP needs no"
+                " privilege",
+            )
+    if not any(p.mpi for p in programs.values()):
+        return ready
+    mpi = find_mpi_for(arm, programs.values(), place, machine)
+    ready = replace(ready, mpi=mpi)
+    if not build:
+        named = {label: (wanted.kernel,) for label, wanted in programs.items() if wanted.kernel}
+        return replace(ready, kernels=named)
+    kernels: dict[str, tuple[str, ...]] = {}
+    libraries: dict[str, tuple[str, ...]] = {}
+    facts: dict[str, str] = {}
+    tell(f"{arm.name}: the programs to launch, with {mpi}")
+    for label, wanted in programs.items():
+        if wanted.kernel:
+            made = toolchain.kernel_path(wanted.kernel, mpi, machine)
+            kernels[label] = (str(made),)
+            facts[label] = toolchain.kernel_identity(wanted.kernel, mpi, machine)
+            if len(machines) > 1:
+                send(made, machines[0], machines[1:])
+        if wanted.libraries:
+            number, functions = wanted.libraries
+            made = toolchain.libraries_path(number, functions, mpi, machine)
+            libraries[label] = ("--libraries", str(made))
+            if len(machines) > 1:
+                send(made, machines[0], machines[1:])
+    return replace(ready, kernels=kernels, libraries=libraries, facts=facts)
+
+
+def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) -> None:
+    """Refuse more ranks, times threads, than there are cores for."""
+    if not _bound(study):
+        return
+    for selection in study.benchmarks:
+        wanted = programs[selection.label]
+        threads, ranks = 1, selection.ranks if wanted.mpi else 1 + bool(wanted.server)
+        if wanted.threads is not None:
+            found = concrete(ready, selection, benchmark_of(selection))
+            threads = int(found.parameters["threads"])
+        if threads == 1 and not wanted.mpi:
+            continue
+        for name, here in Counter(names_of(ready.arm, wanted, ranks)).items():
+            available = len(ready.nodes[name] if name else ready.cores)
+            if here * threads > available:
+                what = count(here, "rank" if wanted.mpi else "process")
+                each = "" if threads == 1 else f" of {threads} threads"
+                on = f" on {name}" if name else ""
+                raise _too_few(
+                    study, f"{selection.label} needs {what}{each}{on}", available, name, threads
+                )
+
+
+def _too_few(study: Study, needs: str, available: int, name: str, threads: int) -> StudyError:
+    duet = study.settings.layout == "duet"
+    fewer = "fewer ranks" if threads == 1 else "fewer ranks or threads"
+    fix = f"ask for {fewer}"
+    if not duet:
+        fix += (
+            ', or set `bind = "none"` in [plan] to share cores'
+            " (latencies then show the scheduler, not the platform)"
+        )
+    share = " for each arm of a duet" if duet else ""
+    machine = name or "this machine"
+    return StudyError(
+        f"{needs}, but {machine} lets Paribus use {count(available, 'core')}{share}",
+        place=study.path,
+        fix=fix,
+    )

@@ -1,0 +1,223 @@
+"""Pocket clusters for real: what a host has to itself, how it is entered, what is refused."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from containers.fabrics import namespaces
+from containers.pockets import Held
+from paribus.errors import MachineError, UserError
+from paribus.platform.local import this_node
+from paribus.platform.pocket import Pocket, shares
+from processes import gone
+
+root = pytest.mark.skipif(os.geteuid() != 0, reason="sshd is started by root")
+
+
+@pytest.mark.parametrize("identity", ["root", "user"])
+def test_hosts_are_machines_of_their_own(identity: str) -> None:
+    with Held(3, identity=identity) as held:
+        assert (held.uid == 0) is (identity == "root")
+        assert held.about["names"] == ["h1", "h2", "h3"]
+        seen = [namespaces(Path(f"/proc/{pid}")) for pid in held.about["pids"]]
+        own = namespaces(Path("/proc/self"))
+        kinds = ("net", "uts", "ipc", "mnt", "pid")
+        for several in (*seen, own):
+            assert {link.partition(":")[0] for link in several} >= set(kinds)
+        apart = [{s for s in several if s.startswith(kinds)} for several in (*seen, own)]
+        assert not any(a & b for i, a in enumerate(apart) for b in apart[:i])
+        cgroups = {Path(f"/proc/{pid}/cgroup").read_text() for pid in held.about["pids"]}
+        assert cgroups == {Path("/proc/self/cgroup").read_text()}
+        for host, name in enumerate(held.about["names"]):
+            said = held.inside(host, "hostname; echo $$; ls /tmp /dev/shm; cat /proc/1/cmdline")
+            assert said.splitlines()[0] == name
+            assert f"{held.directory}/host.sh" in said
+            held.inside(host, "echo x >/tmp/mine; echo x >/dev/shm/mine; echo x >/run/mine")
+            mounts = held.inside(host, "cat /proc/mounts")
+            for place in ("/tmp", "/run", "/dev/shm"):
+                assert f" {place} tmpfs" in mounts
+        for place in ("/tmp/mine", "/dev/shm/mine", "/run/mine"):
+            assert not Path(place).exists()
+        interfaces = held.inside(0, "ls /sys/class/net").split()
+        assert {*interfaces} >= {"lo", "eth0"}
+        assert not {"br0", "h1"} & {*interfaces}
+
+
+@pytest.mark.parametrize("identity", ["root", "user"])
+def test_hosts_reach_each_other_by_name(identity: str) -> None:
+    server = (
+        "import socket; s = socket.create_server(('', 5000)); print('', end='', flush=True)\n"
+        "import os\nif os.fork(): raise SystemExit\n"
+        "os.setsid(); [os.close(n) for n in (0, 1, 2)]; c, a = s.accept(); c.send(a[0].encode())"
+    )
+    client = "import socket; s = socket.create_connection(('h2', 5000)); print(s.recv(99).decode())"
+    with Held(2, identity=identity) as held:
+        held.python(1, server)
+        begin = time.monotonic()
+        assert held.python(0, client).strip() == "10.77.0.1"
+        assert time.monotonic() - begin < 0.9  # a first packet that is lost costs a second
+
+
+@pytest.mark.parametrize("identity", ["root", "user"])
+def test_each_host_has_its_share_of_the_cores(identity: str) -> None:
+    cores = len(this_node().cores)
+    with Held(cores + 1, identity=identity) as held:
+        assert held.about["crowded"] is True
+        for host, share in enumerate(held.about["cores"]):
+            threads = sorted(thread for core in share for thread in core)
+            first = Path(f"/proc/{held.about['pids'][host]}/status").read_text()
+            entered = held.inside(host, "cat /proc/self/status")
+            for status in (first, entered):
+                assert re.findall(r"Cpus_allowed_list:\t(.*)", status) == [
+                    ",".join(map(str, threads))
+                ]
+
+
+def test_cores_are_divided_evenly_or_shared_in_turn() -> None:
+    four = ((0, 4), (1, 5), (2, 6), (3, 7))
+    assert shares(four, 1) == (four,)
+    assert shares(four, 3) == (((0, 4), (1, 5)), ((2, 6),), ((3, 7),))
+    assert shares(four, 4) == tuple((core,) for core in four)
+    assert shares(four, 5) == tuple((four[i % 4],) for i in range(5))
+
+
+def test_settings_of_the_machine_are_carried_over() -> None:
+    names = ["tcp_congestion_control", "tcp_rmem", "tcp_wmem", "tcp_timestamps"]
+    paths = [f"/proc/sys/net/ipv4/{name}" for name in names]
+    with Held(1) as held:
+        assert held.inside(0, f"cat {' '.join(paths)}") == "".join(
+            Path(path).read_text() for path in paths
+        )
+
+
+def test_orphans_of_a_launch_do_not_stay() -> None:
+    with Held(1) as held:
+        held.inside(0, "(sleep 0.1 & sleep 0.1 &) >/dev/null 2>&1")
+        time.sleep(1)
+        assert "Z" not in held.inside(0, "cat /proc/[0-9]*/stat | sed 's/.*) //' | cut -c1").split()
+
+
+def test_four_hosts_are_there_within_a_second(tmp_path: Path) -> None:
+    took = []
+    for attempt in range(8):
+        begin = time.monotonic()
+        with Pocket(4, directory=str(tmp_path / str(attempt))) as pocket:
+            took.append(time.monotonic() - begin)
+            assert len(pocket.hosts) == 4
+        if took[-1] < 1:
+            break
+    assert min(took) < 1
+
+
+# --- ssh ------------------------------------------------------------------------------------------
+
+
+@root
+def test_each_host_accepts_the_key_of_this_cluster(tmp_path: Path) -> None:
+    if not shutil.which("ssh") or not Path("/usr/sbin/sshd").exists():
+        pytest.skip("openssh is not installed")
+    with Pocket(2, sshd=True, directory=str(tmp_path / "pocket")) as pocket:
+        gate = pocket.gate
+        assert gate is not None
+        for (name, address), pid in zip(gate.addresses, pocket.pids, strict=True):
+            done = over_ssh(pocket, address, gate.identity, gate.known_hosts)
+            assert done.stdout.split() == [
+                name,
+                str(pocket.nodes[pocket.names.index(name)].cores[0][0]),
+            ]
+            assert Path(f"/proc/{pid}/root/run/sshd.pid").exists()
+        keys = {line.split()[2] for line in Path(gate.known_hosts).read_text().splitlines()}
+        assert len(keys) == 2
+        other = tmp_path / "other"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", other], check=True)
+        address = gate.addresses[0][1]
+        refused = over_ssh(pocket, address, str(other), gate.known_hosts)
+        assert refused.returncode == 255
+        assert "Permission denied (publickey)" in refused.stderr
+
+
+def over_ssh(
+    pocket: Pocket, address: str, identity: str, known: str
+) -> subprocess.CompletedProcess[str]:
+    """Return what ssh from outside printed: the host's name and its cores."""
+    gate = pocket.gate
+    assert gate is not None
+    options = ["StrictHostKeyChecking=yes", f"UserKnownHostsFile={known}", "BatchMode=yes"]
+    options += ["IdentitiesOnly=yes", "IdentityAgent=none", "GlobalKnownHostsFile=/dev/null"]
+    return subprocess.run(
+        [*gate.prefix, "ssh", "-F", "/dev/null", "-i", identity, "-p", str(gate.port)]
+        + [word for option in options for word in ("-o", option)]
+        + [f"{gate.user}@{address}", "hostname; taskset -cp $$ | sed 's/.*: //'"],
+        text=True,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [0, -1, 1001])
+def test_no_hosts_or_more_than_a_bridge_takes_are_refused(count: int, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="1 to 1000"), Pocket(count, directory=f"{tmp_path}/p"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("missing", "sshd", "package"),
+    [("taskset", False, "util-linux"), ("ip", False, "iproute2"), ("nsenter", False, "util-linux")]
+    + ([("sshd", True, "openssh-server")] if os.geteuid() == 0 else []),
+)
+def test_a_missing_tool_is_named_before_anything_starts(
+    missing: str, sshd: bool, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for place in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
+        for tool in Path(place).iterdir():
+            if tool.name != missing and not (tools / tool.name).exists():
+                (tools / tool.name).symlink_to(tool)
+    monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setattr("paribus.platform.pocket.SYSTEM", "")
+    with pytest.raises(UserError) as raised, Pocket(2, sshd=sshd, directory=f"{tmp_path}/pocket"):
+        pass
+    assert missing in raised.value.cause
+    assert package in raised.value.fix
+    assert raised.value.place == "pocket:2"
+    assert not (tmp_path / "pocket").exists()
+
+
+def test_sshd_for_an_ordinary_user_is_refused() -> None:
+    asked = Held(1, sshd=True, identity="user")
+    _, err = asked.process.communicate()
+    assert asked.process.returncode != 0
+    assert "run as root, or leave sshd out" in err
+
+
+def test_a_directory_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "precious").touch()
+    with pytest.raises(MachineError, match="File exists"), Pocket(1, directory=str(tmp_path)):
+        pass
+    assert (tmp_path / "precious").exists()
+
+
+def test_a_host_that_cannot_be_made_is_an_error_with_its_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "taskset").write_text("#!/bin/sh\necho 'taskset: no such core' >&2\nexit 1\n")
+    (tmp_path / "taskset").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(MachineError) as raised, Pocket(2, directory=f"{tmp_path}/pocket"):
+        pass
+    assert "taskset: no such core" in raised.value.cause
+    assert raised.value.place == "pocket:2"
+    assert not (tmp_path / "pocket").exists()
+    assert gone(f"{tmp_path}/pocket")

@@ -1,0 +1,292 @@
+"""Hosts by OpenSSH: a real server on the loopback, with keys of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paribus.command import Command, Completed
+from paribus.errors import LaunchError, MachineError, UserError
+from paribus.platform.hostkeys import UnknownKeysError, accept, reach, scan
+from paribus.platform.hosts import Host
+from paribus.platform.local import LocalStation
+from paribus.platform.remote import HostStation
+from paribus.platform.ssh import Ssh, addresses
+from processes import children
+
+SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin:/bin")
+
+pytestmark = [
+    pytest.mark.skipif(not SSHD, reason="no sshd"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="an ssh server of a test's own needs root"),
+]
+
+CONFIG = """
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {folder}/{name}
+AuthorizedKeysFile {folder}/authorized_keys
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+PermitRootLogin prohibit-password
+PidFile none
+LogLevel ERROR
+"""
+
+INSIDE = 'mount -t tmpfs tmpfs /run && mkdir /run/sshd && exec "$0" -D -e -f "$1"'
+
+
+class Server:
+    """An ssh server; its sessions end with it."""
+
+    def __init__(self, folder: Path, name: str, port: int, more: str = "") -> None:
+        self.folder, self.name, self.port = folder, name, port
+        if not (folder / name).exists():
+            key(folder / name)
+        config = folder / f"{name}.conf"
+        config.write_text(CONFIG.format(folder=folder, name=name, port=port) + more)
+        argv = ["unshare", "--mount", "/bin/sh", "-c", INSIDE, str(SSHD), str(config)]
+        self.process = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            with socket.socket() as one:
+                if one.connect_ex(("127.0.0.1", port)) == 0:
+                    return
+            time.sleep(0.02)
+        self.end()
+        raise AssertionError("sshd does not answer")
+
+    def end(self) -> None:
+        """End it and its sessions."""
+        below = [self.process.pid, *_below(self.process.pid)]
+        for pid in below:
+            try:
+                os.kill(pid, 9)
+            except ProcessLookupError:
+                continue
+        self.process.wait()
+
+
+def _below(pid: int) -> list[int]:
+    return [one for child in children(pid) for one in (child, *_below(child))]
+
+
+def key(path: Path) -> None:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
+
+
+def free_ports(several: int) -> list[int]:
+    """Return neighbouring ports on which nobody listens."""
+    for first in range(23000, 33000, 50):
+        sockets = [socket.socket() for _ in range(several)]
+        try:
+            for i, one in enumerate(sockets):
+                one.bind(("127.0.0.1", first + i))
+            return [first + i for i in range(several)]
+        except OSError:
+            continue
+        finally:
+            for one in sockets:
+                one.close()
+    raise AssertionError
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ssh")
+    key(folder / "id")
+    (folder / "authorized_keys").write_text((folder / "id.pub").read_text())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def servers(folder: Path) -> Iterator[list[Server]]:
+    found = [Server(folder, f"key{i}", port) for i, port in enumerate(free_ports(2))]
+    yield found
+    for one in found:
+        one.end()
+
+
+@pytest.fixture
+def local() -> Iterator[LocalStation]:
+    with LocalStation() as local:
+        yield local
+
+
+def options(folder: Path, tmp_path: Path, **more: object) -> Ssh:
+    return Ssh(str(tmp_path / "known"), identity=str(folder / "id"), user="root", **more)
+
+
+def both(servers: list[Server]) -> str:
+    return f"127.0.0.1:{servers[0].port}-{servers[1].port}"
+
+
+def trusted(ssh: Ssh, names: list[str], local: LocalStation) -> tuple[Host, ...]:
+    """Return the hosts, after their keys have been accepted."""
+    with pytest.raises(UnknownKeysError) as caught:
+        reach(ssh, names, Path(local.here))
+    assert "SHA256:" in caught.value.cause
+    accept(scan(caught.value.hosts), Path(ssh.known_hosts))
+    return reach(ssh, names, Path(local.here))
+
+
+def start(station: HostStation, tmp_path: Path, script: str, timeout_s: float = 30.0) -> Completed:
+    return station.run(
+        Command(("/bin/sh", "-c", script)),
+        stdout=str(tmp_path / "out"),
+        stderr=str(tmp_path / "err"),
+        timeout_s=timeout_s,
+        scratch=f"{station.scratch}/launch",
+    )
+
+
+def test_ports_behind_one_address_are_hosts_with_a_key_each(
+    servers: list[Server], folder: Path, tmp_path: Path, local: LocalStation
+) -> None:
+    hosts = trusted(options(folder, tmp_path), [both(servers)], local)
+    names = [f"127.0.0.1-{one.port}" for one in servers]
+    assert [host.name for host in hosts] == names
+    lines = (tmp_path / "known").read_text().splitlines()
+    assert [line.split()[0] for line in lines] == names
+    assert len({line.split()[2] for line in lines}) == 2
+    assert (tmp_path / "known").stat().st_mode & 0o777 == 0o600
+    assert (Path(local.here) / "ssh_config").stat().st_mode & 0o777 == 0o600
+    with HostStation(hosts, local) as station:
+        agent = f"{station.agent} {names[1]} 'echo from $SSH_CONNECTION >&2; exit 3'"
+        done = start(station, tmp_path, f"echo $SSH_CONNECTION; {agent}")
+        assert done.exit_code == 3
+        assert (tmp_path / "out").read_text().split()[3] == str(servers[0].port)
+        assert (tmp_path / "err").read_text().split()[-1] == str(servers[1].port)
+        scratch = Path(station.scratch)
+    assert not scratch.exists()
+    assert not Path("/dev/shm", scratch.name).exists()
+
+
+def test_a_changed_host_key_names_file_and_line(
+    servers: list[Server], folder: Path, tmp_path: Path, local: LocalStation
+) -> None:
+    name = f"127.0.0.1-{servers[0].port}"
+    other = (folder / "key1.pub").read_text().split()
+    (tmp_path / "known").write_text(f"# mine\n{name} {other[0]} {other[1]}\n")
+    hosts = reach(options(folder, tmp_path), [f"127.0.0.1:{servers[0].port}"], Path(local.here))
+    with pytest.raises(UserError, match=f"{tmp_path}/known:2: the host key of {name} is not"):
+        HostStation(hosts, local).__enter__()
+    with pytest.raises(UserError, match="known:2: another key is known"):
+        accept(scan(hosts), tmp_path / "known")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"user": "nobody-here"}, "the login was refused .publickey.*user"),
+        ({"identity": ""}, "the login was refused"),
+    ],
+)
+def test_a_login_that_is_refused_is_not_asked_about(
+    servers: list[Server],
+    folder: Path,
+    tmp_path: Path,
+    local: LocalStation,
+    change: dict[str, str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    names = [f"127.0.0.1:{servers[0].port}"]
+    ssh = options(folder, tmp_path)
+    trusted(ssh, names, local)
+    values = {"user": ssh.user, "identity": ssh.identity, **change}
+    hosts = reach(Ssh(ssh.known_hosts, **values), names, Path(local.here))
+    with pytest.raises(MachineError, match=f"(?s){names[0].replace(':', '-')}: {said}"):
+        HostStation(hosts, local).__enter__()
+
+
+def test_nobody_there_is_said_at_once(folder: Path, tmp_path: Path, local: LocalStation) -> None:
+    (port,) = free_ports(1)
+    begin = time.monotonic()
+    with pytest.raises(MachineError, match="no ssh server answers: Connection refused"):
+        reach(options(folder, tmp_path), [f"127.0.0.1:{port}"], Path(local.here))
+    assert time.monotonic() - begin < 5
+
+
+@pytest.mark.parametrize(
+    ("forced", "said"),
+    [
+        ("echo Welcome; exec /bin/sh", "login script there prints 'Welcome' on standard output"),
+        ("exec /bin/sh-is-not-here", "no shell could be had|there is no /bin/sh"),
+        ("TMPDIR=/proc exec /bin/sh", "no scratch directory can be created: .*/proc/"),
+        ("TMPDIR={folder}/full exec /bin/sh", "its files cannot be written|no space|no inodes"),
+    ],
+)
+def test_what_a_login_lacks_is_named_with_host_and_fix(
+    folder: Path, tmp_path: Path, local: LocalStation, forced: str, said: str
+) -> None:
+    (folder / "full").mkdir(exist_ok=True)
+    mount = f"mountpoint -q {folder}/full || mount -t tmpfs -o size=8k tmpfs {folder}/full; "
+    mount = mount if "full" in forced else ""
+    script = tmp_path / "forced"
+    script.write_text(f"#!/bin/sh\n{mount}{forced.format(folder=folder)}\n")
+    script.chmod(0o755)
+    server = Server(folder, "odd", free_ports(1)[0], f"ForceCommand {script}\n")
+    try:
+        hosts = trusted(options(folder, tmp_path), [f"127.0.0.1:{server.port}"], local)
+        with pytest.raises(UserError, match=said) as caught:
+            HostStation(hosts, local).__enter__()
+        assert caught.value.place.startswith(f"127.0.0.1-{server.port}")
+        assert caught.value.fix
+    finally:
+        server.end()
+
+
+def test_a_connection_that_is_lost_fails_the_launch_and_the_next_one_works(
+    servers: list[Server], folder: Path, tmp_path: Path, local: LocalStation
+) -> None:
+    hosts = trusted(options(folder, tmp_path), [f"127.0.0.1:{servers[0].port}"], local)
+    with HostStation(hosts, local) as station:
+        script = "kill -9 $(ps -o ppid= -p $PPID); sleep 5"
+        with pytest.raises(LaunchError, match=r"the connection to 127.* was lost in mid-launch"):
+            start(station, tmp_path, script)
+        assert start(station, tmp_path, "true").exit_code == 0
+
+
+def test_a_server_that_ends_in_mid_launch_is_named(
+    folder: Path, tmp_path: Path, local: LocalStation
+) -> None:
+    server = Server(folder, "brief", free_ports(1)[0])
+    try:
+        hosts = trusted(options(folder, tmp_path), [f"127.0.0.1:{server.port}"], local)
+        with HostStation(hosts, local) as station:
+            cut = threading.Timer(1.0, server.end)
+            cut.start()
+            with pytest.raises(MachineError, match=f"127.0.0.1-{server.port}: .*no answer"):
+                start(station, tmp_path, "sleep 20")
+            cut.join()
+    finally:
+        server.end()
+        for left in (Path(station.scratch), Path("/dev/shm", Path(station.scratch).name)):
+            shutil.rmtree(left)
+
+
+def test_names_and_ports_of_hosts() -> None:
+    assert [(a.name, a.place, a.port) for a in addresses(["g.x:2201-2203"])] == [
+        (f"g.x-{port}", "g.x", port) for port in (2201, 2202, 2203)
+    ]
+    assert [(a.name, a.port) for a in addresses(["a", "b"], [7])] == [("a", 7), ("b", 7)]
+    assert [a.port for a in addresses(["a", "b"], [7, 8])] == [7, 8]
+    for names, ports in (
+        (["-o x"], []),
+        (["a:9-3"], []),
+        (["a", "b"], [1, 2, 3]),
+        (["a:99999"], []),
+    ):
+        with pytest.raises(UserError):
+            addresses(names, ports)
