@@ -41,7 +41,7 @@ MODULES = {
     **dict.fromkeys(("test_main_job", "test_toolchain", "test_gathering"), "mpi"),
     # Containers have names and addresses that must not meet; they start MPI too.
     **dict.fromkeys(("test_containers", "test_container_ends"), "mpi"),
-    "test_cluster": "cluster",
+    **dict.fromkeys(("test_cluster", "test_cluster_up"), "mpi"),
     **dict.fromkeys(("test_pocket", "test_pocket_ends", "test_pocket_links"), "mpi"),
     # One browser for all of them.
     "test_report_html": "browser",

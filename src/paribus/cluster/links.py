@@ -59,14 +59,17 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to try: TCP ports `first` to `last` (0: those that MPI takes by itself), and ssh between
-    nodes with `ssh_options`, for `ssh_s` seconds. Each node has `answer_s` to say all of itself."""
+    """What to try: TCP ports `first` to `last` (0: those that MPI takes by itself; none without
+    `ports`), and ssh between nodes with `ssh_options`, for `ssh_s` seconds, by address or
+    `by_name`; paths begin at the home directory. Each node has `answer_s` to say all of itself."""
 
     first: int = 0
     last: int = 0
     ssh_s: int = 3
     ssh_options: str = OPTIONS
     answer_s: float = ASK_S
+    ports: bool = True
+    by_name: bool = False
 
 
 def link(
@@ -83,7 +86,7 @@ def link(
     """
     nodes = [(host, answer) for host, answer in zip(hosts, answers, strict=True) if answer.answered]
     found = Links(pairs=len(nodes) * (len(nodes) - 1) // 2)
-    programs, found.untested = _programs(nodes) if len(nodes) > 1 else ({}, "")
+    programs, found.untested = _programs(nodes) if asked.ports and len(nodes) > 1 else ({}, "")
     if not chosen and len(nodes) > 1:
         found.untested = "no network was found that they share"
     done: set[frozenset[str]] = set()
@@ -217,7 +220,8 @@ class _Group:
     def ask(self, number: int, session: Session) -> tuple[tuple[str, ...], dict[str, bool]]:
         """Return whose files a node sees in its home, and which others its ssh reaches."""
         lines = [
-            f"{peer} {self.address(peer)} {_ssh_port(self.answers[peer])}\n"
+            f"{peer} {self.names[peer] if self.asked.by_name else self.address(peer)}"
+            f" {ssh_port(self.answers[peer])}\n"
             for peer in self.peers[number]
             if self.names[peer] in self.chosen
         ]
@@ -262,7 +266,7 @@ class _Group:
         return str(self.chosen[self.names[number]].address.ip)
 
 
-def _ssh_port(answer: Answer) -> int:
+def ssh_port(answer: Answer) -> int:
     """Return the port on which a node's sshd listens, as the connection from here shows it."""
     words = answer.one("connection").split()
     return int(words[3]) if len(words) == 4 and words[3].isdecimal() else 22

@@ -3,6 +3,7 @@
 # It waits for a line three times, so that all nodes are at the same step.
 # shellcheck disable=SC2154
 umask 077
+cd "$HOME" || :
 work=''
 trap 'rm -rf "$work" "$HOME/.paribus-$mark.$number"' EXIT
 trap 'exit 1' HUP INT TERM PIPE

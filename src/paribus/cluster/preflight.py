@@ -71,7 +71,7 @@ def preflight(
         network, chosen, said = choose(there, network)
         findings += said
         links = link(hosts, answers, chosen, asked)
-        findings += _homes(links) + _ssh(links) + ports(links, there, asked)
+        findings += _homes(links) + ssh_between(links) + ports(links, there, asked)
     seconds = time.monotonic() - begin
     return Preflight(answers, network, chosen, links, worst_first(findings), seconds)
 
@@ -87,7 +87,7 @@ def _homes(links: Links) -> list[Finding]:
     return [Finding("home", "information", cause)]
 
 
-def _ssh(links: Links) -> list[Finding]:
+def ssh_between(links: Links) -> list[Finding]:
     """Return what is known of ssh between nodes: Paribus needs none, the user's mpirun does."""
     if not links.ssh:
         return []

@@ -8,54 +8,8 @@ from statistics import median
 
 from paribus.cluster.answers import Answer
 from paribus.cluster.findings import Finding
+from paribus.platform.ssh import why_no_connection
 from paribus.units import format_seconds
-
-_SSH = (
-    (
-        "Could not resolve hostname|Name or service not known",
-        "no such name",
-        "correct the name, or give its address in an ssh_config file: --ssh-config FILE",
-    ),
-    (
-        "REMOTE HOST IDENTIFICATION HAS CHANGED|Host key for .* has changed",
-        "its host key has changed",
-        (
-            "ask who runs the node why; if it was installed anew, remove its line from the file of"
-            " known hosts and accept the new key"
-        ),
-    ),
-    (
-        "Host key verification failed|No .* host key is known",
-        "its host key is not known",
-        (
-            "compare its fingerprint with the node's (there: ssh-keygen -lf"
-            " /etc/ssh/ssh_host_ed25519_key.pub), then accept it"
-        ),
-    ),
-    (
-        r"Permission denied|Too many authentication failures",
-        "it refuses the user or the key",
-        (
-            "log in by hand once (ssh USER@HOST true); Paribus asks for no password: give the right"
-            " user with --user and a key with --identity, or load the key into your agent (ssh-add)"
-        ),
-    ),
-    (
-        "Connection refused",
-        "no sshd listens there",
-        "start sshd on it, or give its port: NAME:PORT, or --port",
-    ),
-    (
-        "timed out|No route to host|Network is unreachable|Operation timed out",
-        "no answer from its address",
-        "check that it is up and that a firewall lets you through; name a jump host with --jump",
-    ),
-    (
-        "Connection (closed|reset)|kex_exchange_identification",
-        "it closes the connection",
-        "look at sshd's log there; MaxStartups may be too low, or its disk full",
-    ),
-)
 
 SLOW_S = 2.0
 """Seconds for a connection after which a node is called slow."""
@@ -87,12 +41,8 @@ def _why(answer: Answer) -> tuple[str, str]:
             " or a login script that waits"
         )
     if answer.failure == "cannot be reached":
-        for pattern, why, fix in _SSH:
-            if re.search(pattern, answer.said):
-                return f"{why}: {said}", fix
-        return f"cannot be reached: {said or 'no reason was given'}", (
-            "try the same by hand: ssh NAME true"
-        )
+        error = why_no_connection(answer.name, answer.said, ())
+        return error.cause, error.fix
     if answer.failure == "prints without end":
         return "it prints without end", "look at what its login scripts print (~/.bashrc)"
     ended = f" ({said})" if said else f" (exit code {answer.code})" if answer.code else ""

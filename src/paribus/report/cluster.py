@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from paribus.nodeset import fold
@@ -33,12 +34,17 @@ def print_preflight(found: Preflight, console: Console) -> None:
     line(console, sentence(found), style="bold")
     console.print()
     print_rows(console, HEAD, _rows(found), right={2, 3, 5, 6}, verdict=-1)
+    print_findings(found.findings, len(found.answers), console)
+
+
+def print_findings(findings: Sequence[Finding], nodes: int, console: Console) -> None:
+    """Print findings on a cluster of so many nodes by grade, with the fix of each."""
     for grade, title in TITLES.items():
-        mine = [one for one in found.findings if one.grade == grade]
+        mine = [one for one in findings if one.grade == grade]
         if mine:
             heading(console, title)
             for one in mine:
-                _print(one, found, console)
+                _print(one, nodes, console)
 
 
 def sentence(found: Preflight) -> str:
@@ -89,8 +95,8 @@ def _rows(found: Preflight) -> list[Row]:
     return rows
 
 
-def _print(finding: Finding, found: Preflight, console: Console) -> None:
-    everywhere = len(finding.nodes) in (0, len(found.answers))
+def _print(finding: Finding, nodes: int, console: Console) -> None:
+    everywhere = len(finding.nodes) in (0, nodes)
     where = "" if everywhere else f"{fold(finding.nodes)}: "
     item(console, f"{where}{finding.cause}", style=STYLES[finding.grade], name=finding.check)
     if finding.fix:
