@@ -39,6 +39,7 @@ MODULES = {
     ),
     **dict.fromkeys(("test_kernels", "test_launchers", "test_probes_rank", "test_threads"), "mpi"),
     **dict.fromkeys(("test_main_job", "test_toolchain", "test_gathering"), "mpi"),
+    "test_host_machine": "mpi",
     # Containers have names and addresses that must not meet; they start MPI too.
     **dict.fromkeys(("test_containers", "test_container_ends"), "mpi"),
     **dict.fromkeys(("test_cluster", "test_cluster_up"), "mpi"),

@@ -93,19 +93,22 @@ class Cluster:
         return subprocess.run(argv, capture_output=True, text=True, check=False).stdout
 
     def left(self) -> list[list[str]]:
-        """Return, for each host, its processes and files; for what it had from the beginning."""
+        """Return, for each host, its processes and files."""
         found = []
-        for i, first in enumerate(self.pids):
-            space = Path(f"/proc/{first}/ns/pid").readlink()
-            own = {first, *children(first)}
-            processes = [one for one in _in(space) if one not in own and running(one)]
+        for i in range(len(self.pids)):
             names = []
-            for one in processes:
+            for one in self.processes(i):
                 with suppress(OSError):
                     names.append(Path(f"/proc/{one}/cmdline").read_text())
-            files = self.ask(i, f"find /dev/shm {self.folder}/tmp").split()
-            found.append([*names, *files])
+            found.append([*names, *self.ask(i, f"find /dev/shm {self.folder}/tmp").split()])
         return found
+
+    def processes(self, host: int) -> list[int]:
+        """Return the processes that are on a host, without those that make it."""
+        first = self.pids[host]
+        own = {first, *children(first)}
+        space = Path(f"/proc/{first}/ns/pid").readlink()
+        return [one for one in _in(space) if one not in own and running(one)]
 
     def end(self) -> None:
         """End all of it."""

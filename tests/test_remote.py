@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +18,13 @@ import pytest
 from mpis import each_mpi
 from namespace_hosts import Cluster, namespace_hosts
 from paribus.command import Command, Completed, Mpi, Placement, Slot
-from paribus.errors import LaunchError
+from paribus.errors import LaunchError, MachineError
+from paribus.platform.guard import Report
+from paribus.platform.hosts import Host
 from paribus.platform.launchers import launch
 from paribus.platform.local import LocalStation
-from paribus.platform.remote import HostStation
+from paribus.platform.remote import HostStation, busiest
+from paribus.platform.space import fault_of
 from processes import children, ended, processes_with
 
 NETWORK = "10.78.0.0/24"
@@ -152,6 +158,102 @@ def test_only_the_launch_in_flight_may_ask(station: HostStation, tmp_path: Path)
     start(station, tmp_path, script)
     assert (tmp_path / "out").read_text() == "255\n"
     assert "no launch is in flight" in (tmp_path / "err").read_text()
+
+
+def test_a_full_disk_on_a_node_is_no_fault_of_the_arm(
+    station: HostStation, cluster: Cluster, tmp_path: Path
+) -> None:
+    filler = f"{cluster.folder}/tmp/filler"
+    cluster.ask(0, f"mount -o remount,size=1m {cluster.folder}/tmp; cat /dev/zero >{filler}")
+    try:
+        with pytest.raises(MachineError, match="h1: the launch could not be started"):
+            start(station, tmp_path, "true")
+    finally:
+        cluster.ask(0, f"rm {filler}; mount -o remount,size=50% {cluster.folder}/tmp")
+    done = start(station, tmp_path, "exit 1")
+    assert done.exit_code == 1
+    assert [room.place for room in done.room] == [
+        f"h1:{station.scratch}/launch",
+        f"h1:/dev/shm/{Path(station.scratch).name}/launch",
+    ]
+    assert not fault_of(done.room, 1, "")
+    short = [room._replace(bytes=1 << 20) for room in done.room]
+    assert "bus error" in fault_of(short, -signal.SIGBUS, "")
+
+
+@pytest.mark.parametrize("host", [0, 1])
+def test_a_node_that_goes_is_named(tmp_path: Path, host: int) -> None:
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    with (
+        namespace_hosts(folder, 2) as cluster,
+        LocalStation() as local,
+        HostStation(cluster.hosts(), local) as station,
+    ):
+        ending = threading.Timer(1.0, os.kill, (cluster.pids[host], signal.SIGKILL))
+        ending.start()
+        with pytest.raises(MachineError, match=f"h{host + 1}: .*no answer") as caught:
+            start(station, tmp_path, f"{station.agent} h2 'sleep 60'")
+        assert "--resume" in caught.value.fix
+        ending.join()
+
+
+def test_hosts_that_share_their_files_share_the_directory(tmp_path: Path) -> None:
+    hosts = [Host("a", ("/bin/sh",)), Host("b", ("/bin/sh",))]
+    with LocalStation() as local, HostStation(hosts, local) as station:
+        script = f"{station.agent} b 'touch left; echo said >&2; exit 5'; echo $?; ls left"
+        done = start(station, tmp_path, script)
+        assert done.exit_code == 0
+        assert (tmp_path / "out").read_text() == "5\nleft\n"
+        assert done.load is not None
+        scratch = Path(station.scratch)
+    assert not scratch.exists()
+
+
+@pytest.mark.parametrize("shell", ["bash", "busybox"])
+def test_other_shells_do_as_well(tmp_path: Path, shell: str) -> None:
+    """As /bin/sh; with busybox, there is nothing else either."""
+    program = shutil.which(shell)
+    if program is None or os.geteuid():
+        pytest.skip(f"needs {shell}, and root to mount it over /bin/sh")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("grep", "mkdir", "rm", "cat", "stat", "head", "wc", "mkfifo", "sleep", "ls"):
+        (tools / name).symlink_to(program if shell == "busybox" else shutil.which(name))
+    for name in ("chmod", "env"):
+        (tools / name).symlink_to(program if shell == "busybox" else shutil.which(name))
+    script = f"mount --bind {program} /bin/sh && PATH={tools} exec /bin/sh"
+    host = Host("h1", ("unshare", "--mount", "/bin/sh", "-c", script))
+    with LocalStation() as local, HostStation([host], local) as station:
+        asked = f"{station.agent} h1 'echo said >&2; exit 5'; echo $?; sleep 600 & exit 3"
+        done = start(station, tmp_path, asked)
+        assert done.exit_code == 3
+        assert (tmp_path / "out").read_text() == "5\n"
+        assert (tmp_path / "err").read_text() == "said\n"
+        assert done.load is not None
+        assert done.load[1]["load.busy_s"] > 0
+        assert len(done.room) == 4  # of the launcher, and of what the agent asked for
+        assert start(station, tmp_path, "sleep 600", timeout_s=0.3).timed_out
+        with pytest.raises(LaunchError, match="not found"):
+            start(station, tmp_path, Command(("/no/such",)))
+        scratch = Path(station.scratch)
+    assert not scratch.exists()
+
+
+def test_the_busiest_node_is_the_one_that_counts(tmp_path: Path) -> None:
+    quiet = {"load.busy_s": 0.0, "load.cpu_pressure_us": 0, "load.memory_pressure_us": 0}
+    busy = {"load.busy_s": 5.0, "load.cpu_pressure_us": 2e6, "load.memory_pressure_us": 0}
+    own = {"load.busy_s": 3.0, "load.cpu_pressure_us": 2e6, "load.memory_pressure_us": 0}
+    reports = [
+        (0, Report(cpu_s=3.0, before=quiet, after=own)),
+        (1, Report(cpu_s=1.0, before=quiet, after=busy, beside=("cc1 200%",))),
+    ]
+    load, beside, used = busiest(reports, ["one", "other"], ["h1", "h2"])
+    assert (load[0]["load.node"], load[1]["load.node"]) == ("h2", "h2")
+    assert (beside, used) == (("cc1 200%",), 1.0)
+    # Two nodes of one machine: what a launch used on one is nobody else's on the other.
+    (_, after), _, used = busiest(reports, ["same", "same"], ["h1", "h2"])
+    assert (after["load.node"], used) == ("h2", 4.0)
 
 
 SITTING = """

@@ -6,10 +6,13 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +23,7 @@ from paribus.platform.hosts import Host
 from paribus.platform.local import LocalStation
 from paribus.platform.remote import HostStation
 from paribus.platform.ssh import Ssh, addresses
-from processes import children
+from processes import children, ended, gone, processes_with
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin:/bin")
 
@@ -122,8 +125,8 @@ def local() -> Iterator[LocalStation]:
         yield local
 
 
-def options(folder: Path, tmp_path: Path, **more: object) -> Ssh:
-    return Ssh(str(tmp_path / "known"), identity=str(folder / "id"), user="root", **more)
+def options(folder: Path, tmp_path: Path) -> Ssh:
+    return Ssh(str(tmp_path / "known"), identity=str(folder / "id"), user="root")
 
 
 def both(servers: list[Server]) -> str:
@@ -196,7 +199,7 @@ def test_a_login_that_is_refused_is_not_asked_about(
     folder: Path,
     tmp_path: Path,
     local: LocalStation,
-    change: dict[str, str],
+    change: dict[str, Any],
     said: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -204,8 +207,7 @@ def test_a_login_that_is_refused_is_not_asked_about(
     names = [f"127.0.0.1:{servers[0].port}"]
     ssh = options(folder, tmp_path)
     trusted(ssh, names, local)
-    values = {"user": ssh.user, "identity": ssh.identity, **change}
-    hosts = reach(Ssh(ssh.known_hosts, **values), names, Path(local.here))
+    hosts = reach(replace(ssh, **change), names, Path(local.here))
     with pytest.raises(MachineError, match=f"(?s){names[0].replace(':', '-')}: {said}"):
         HostStation(hosts, local).__enter__()
 
@@ -252,10 +254,58 @@ def test_a_connection_that_is_lost_fails_the_launch_and_the_next_one_works(
 ) -> None:
     hosts = trusted(options(folder, tmp_path), [f"127.0.0.1:{servers[0].port}"], local)
     with HostStation(hosts, local) as station:
-        script = "kill -9 $(ps -o ppid= -p $PPID); sleep 5"
+        script = "read -r keeper <../keeper.0; kill -9 $(ps -o ppid= -p $keeper); sleep 60"
         with pytest.raises(LaunchError, match=r"the connection to 127.* was lost in mid-launch"):
             start(station, tmp_path, script)
         assert start(station, tmp_path, "true").exit_code == 0
+        scratch = Path(station.scratch)
+    assert not scratch.exists()
+
+
+SITTING = """
+import sys
+from paribus.command import Command
+from paribus.platform.hosts import Host
+from paribus.platform.local import LocalStation
+from paribus.platform.remote import HostStation
+from paribus.platform.hostkeys import reach
+from paribus.platform.ssh import Ssh
+from pathlib import Path
+
+with LocalStation() as local:
+    with HostStation(reach({ssh!r}, {names!r}, Path(local.here)), local) as station:
+        print(station.scratch, local.here, flush=True)
+        command = Command(("/bin/sh", "-c", "trap '' TERM; setsid sleep {mark} & sleep {mark}"))
+        scratch = f"{{station.scratch}}/launch"
+        station.run(command, stdout="out", stderr="err", timeout_s=60, scratch=scratch)
+"""
+
+
+def test_a_killed_paribus_leaves_nothing_behind_its_connections(
+    servers: list[Server], folder: Path, tmp_path: Path, local: LocalStation
+) -> None:
+    names, ssh, mark = [both(servers)], options(folder, tmp_path), f"75{os.getpid()}"
+    trusted(ssh, names, local)
+    sitting = subprocess.Popen(
+        [sys.executable, "-c", SITTING.format(ssh=ssh, names=names, mark=mark)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    places = [Path(word) for word in sitting.stdout.readline().split()]
+    while not processes_with(f"sleep\0{mark}"):
+        assert sitting.poll() is None
+    clients = _below(sitting.pid)
+    sitting.kill()
+    sitting.wait()
+    sitting.stdout.close()
+    assert gone(f"sleep\0{mark}")
+    assert ended(clients)
+    deadline = time.monotonic() + 10
+    shared = [Path("/dev/shm", place.name) for place in places]
+    while any(place.exists() for place in (*places, *shared)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_a_server_that_ends_in_mid_launch_is_named(

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -105,13 +106,22 @@ class Held:
         return self.inside(host, argv=("-c", 'exec "$@"', "sh", *argv))
 
 
-def spaces() -> set[str]:
-    """Return the namespaces of all processes of this machine."""
+def ticks() -> int:
+    """Return the time as /proc counts starts of processes."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+
+
+def spaces(until: int) -> set[str]:
+    """Return the namespaces of the processes of this machine that started by `until`, in ticks.
+
+    Those of later ones may bear numbers that have become free.
+    """
     found: set[str] = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                found |= namespaces(entry)
+                start = int((entry / "stat").read_text().rpartition(")")[2].split()[19])
+                found |= namespaces(entry) if start <= until else set()
             except OSError:
                 continue
     return found

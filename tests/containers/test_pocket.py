@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,10 @@ import pytest
 from containers.fabrics import namespaces
 from containers.pockets import Held
 from paribus.errors import MachineError, UserError
+from paribus.platform.links import Link
 from paribus.platform.local import this_node
 from paribus.platform.pocket import Pocket, shares
-from processes import gone
+from processes import children, ended, gone
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="sshd is started by root")
 
@@ -114,6 +117,42 @@ def test_four_hosts_are_there_within_a_second(tmp_path: Path) -> None:
         if took[-1] < 1:
             break
     assert min(took) < 1
+
+
+@pytest.mark.parametrize("link", [None, Link(delay_s=1e-3)], ids=["bridge", "link"])
+def test_a_host_that_ends_is_not_there_and_the_others_are(
+    link: Link | None, tmp_path: Path
+) -> None:
+    with Pocket(3, link=link, directory=f"{tmp_path}/p") as pocket:
+        os.kill(pocket.pids[1], signal.SIGKILL)
+        assert ended([pocket.pids[1]])
+        codes = [
+            subprocess.run(
+                host.shell, input="ip link set eth0 up", text=True, check=False
+            ).returncode
+            for host in pocket.hosts
+        ]
+        assert codes == [0, 255, 0]
+        # Nobody waits for it in a loop.
+        fabric = children(children(pocket.controller)[0])[0]
+        before = sum(map(processor_s, children(fabric)))
+        time.sleep(2)
+        assert sum(map(processor_s, children(fabric))) - before < 0.1
+        # Its number may be that of another by now, such as this test.
+        first, own = str(pocket.pids[1]), str(os.getpid())
+        shell = [own if word == first else word for word in pocket.hosts[1].shell]
+        assert entered(shell) == 255
+
+
+def entered(shell: Sequence[str]) -> int:
+    """Return the exit code of a shell that has nothing to do."""
+    return subprocess.run(shell, stdin=subprocess.DEVNULL, check=False).returncode
+
+
+def processor_s(pid: int) -> float:
+    """Return the processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 # --- ssh ------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from containers.fabrics import PROGRAM, namespaces
-from containers.pockets import Held, spaces
+from containers.pockets import Held, spaces, ticks
 from mpis import any_mpi
 from paribus.command import Mpi
 from paribus.platform.local import capture
@@ -53,10 +53,10 @@ def files_of(directory: str) -> list[str]:
 
 def nothing_left(directory: str, seen: set[str], before: set[str]) -> None:
     """Demand that all that bears the name of `directory`, and the namespaces `seen`, go in 10 s."""
-    scratch = str(Path(directory).parent)
+    scratch, now = str(Path(directory).parent), ticks()
     deadline = time.monotonic() + 10
     while True:
-        left = processes_with(scratch), seen & spaces(), files_of(directory)
+        left = processes_with(scratch), seen & spaces(now), files_of(directory)
         if not any(left):
             break
         assert time.monotonic() < deadline, left
@@ -114,10 +114,10 @@ def test_the_controller_alone_takes_the_hosts_with_it() -> None:
         seen = made_by(held)
         assert len(seen) >= 15
         os.kill(held.about["controller"], signal.SIGKILL)
-        deadline = time.monotonic() + 10
-        while seen & spaces() and time.monotonic() < deadline:
+        deadline, now = time.monotonic() + 10, ticks()
+        while seen & spaces(now) and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert not seen & spaces()
+        assert not seen & spaces(now)
     nothing_left(held.directory, seen, before)
 
 

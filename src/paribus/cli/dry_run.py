@@ -10,24 +10,26 @@ from itertools import islice
 from typing import Any
 
 from paribus.benchmarks import benchmark_of
+from paribus.cli.hosts import reached
 from paribus.errors import LaunchError, UserError
 from paribus.plan import Plan
 from paribus.platform.arms import Ready, compose, discreet, program
 from paribus.platform.programs import check_there
 from paribus.platform.ready import make_ready
-from paribus.platform.stations import stations
 from paribus.study.pilot import Pilot, durations, pilot, refusal
 from paribus.units import count, format_bytes, format_seconds, percent
 
 
-def show(plan: Plan, *, tell: Callable[[str], None], launch: bool, anyway: bool) -> int:
+def show(
+    plan: Plan, *, tell: Callable[[str], None], launch: bool, anyway: bool, accept_keys: bool
+) -> int:
     """Print the plan, its first launches, commands, and durations; returns the exit code.
 
     It is 4 where a pilot launch failed, whose output is then kept, else 0. The durations come from
     a pilot, launched (with `launch`) and thrown away; never for a study that switches its platform.
     """
     why_not = refusal(plan) if launch else "--no-pilot is given"
-    with stations(plan.study) as opened:
+    with reached(plan.study, accept_keys=accept_keys) as opened:
         ready = make_ready(plan.study, tell, opened, build=not why_not)
         _print_study(plan)
         _print_commands(plan, ready)

@@ -12,13 +12,13 @@ from paribus import plan as plans
 from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.cli.audit import add_accept
 from paribus.cli.directory import clear, directory_for
+from paribus.cli.hosts import add_host_keys, reached
 from paribus.cli.shipped import add_beside
 from paribus.errors import UserError
 from paribus.model import Study
 from paribus.platform.ready import make_ready
 from paribus.platform.space import check_limits
 from paribus.platform.station import Station
-from paribus.platform.stations import stations
 from paribus.records.count import Count, read_count
 from paribus.store import Store
 from paribus.study.execute import execute
@@ -64,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='with --monitor: start a round at this interval, such as "10 min"',
     )
     add_accept(parser)
+    add_host_keys(parser)
     parser.add_argument(
         "--anyway",
         action="store_true",
@@ -90,12 +91,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         plan = plans.freeze(study, plans.software())
         return dry_run.show(
-            plan, tell=_tell, launch=not arguments.no_pilot, anyway=arguments.anyway
+            plan,
+            tell=_tell,
+            launch=not arguments.no_pilot,
+            anyway=arguments.anyway,
+            accept_keys=arguments.accept_host_keys,
         )
     directory = directory_for(
         path.stem, arguments.out, resume=arguments.resume, replace=arguments.replace
     )
-    with stations(study) as opened:
+    with reached(study, accept_keys=arguments.accept_host_keys) as opened:
         return _carry_out(arguments, study, directory, opened, accepted, publications)
 
 

@@ -56,15 +56,17 @@ def ask(host: Host, question: str, *, timeout_s: float = ANSWER_S, most: int = M
     Raises UserError, naming the host, where it cannot be reached, does not answer in time, or
     answers anything but values: a banner, half an answer, more than `most` bytes.
     """
-    token = secrets.token_hex(16)
-    script = f"{{\ntoken={token}\n{_functions()}\n{question}\nfinish\n}}\n"
-    heard = _talk(host.shell, script.encode("utf-8", "surrogateescape"), timeout_s, most)
+    token, last = secrets.token_hex(16), secrets.token_hex(16)
+    script = f"{{\ntoken={token} last={last}\n{_functions()}\n{question}\nfinish\n}}\n"
+    sent = script.encode("utf-8", "surrogateescape")
+    heard = _talk(host.shell, sent, last.encode(), timeout_s, most)
     out, err = (text.decode("utf-8", "surrogateescape") for text in (heard.stdout, heard.stderr))
-    before, *values = out.split(token)
+    answer, whole, _ = out.partition(last)
+    before, *values = answer.split(token)
     said = _short(err.replace(token, " ").strip().rpartition("\n")[2])
     if heard.why:
         raise _error(host, f"{heard.why}{f': {said}' if said else ''}")
-    if heard.exit_code and not values:
+    if heard.exit_code and not (values or whole):
         raise _error(host, f"its shell ended with exit code {heard.exit_code}: {said}")
     if before:
         raise _error(
@@ -72,7 +74,7 @@ def ask(host: Host, question: str, *, timeout_s: float = ANSWER_S, most: int = M
             f"it prints before it answers: {_short(before)}",
             "let start-up files of its shell (.bashrc, .profile) print only where [ -t 0 ]",
         )
-    if not values or values.pop() or heard.exit_code:
+    if not whole:
         raise _error(host, f"its answer is not whole: {_short(said or out.replace(token, ' '))}")
     return Answer(values, err.split(token)[1::2])
 
@@ -85,8 +87,8 @@ def not_understood(host: Host, values: list[str]) -> UserError:
 def quoted(*words: str) -> str:
     """Return `words` as sh reads them, whatever is in them.
 
-    >>> quoted("it's", "")
-    "'it'\\"'\\"'s' ''"
+    >>> print(quoted("a b", "$HOME", ""))
+    'a b' '$HOME' ''
     """
     if any("\0" in word for word in words):
         raise UserError("holds a NUL character", place=_short(" ".join(words)), fix="remove it")
@@ -109,8 +111,8 @@ def _short(text: str) -> str:
     return " ".join(text.replace("\0", " ").split())[:200]
 
 
-def _talk(argv: tuple[str, ...], script: bytes, timeout_s: float, most: int) -> _Heard:
-    """Return what `argv` prints when `script` is its standard input, which then stays open.
+def _talk(argv: tuple[str, ...], script: bytes, last: bytes, timeout_s: float, most: int) -> _Heard:
+    """Return what `argv` prints up to `last`, `script` being its standard input, which stays open.
 
     `why` says what was wrong with the way to it, "" for nothing.
     """
@@ -128,7 +130,7 @@ def _talk(argv: tuple[str, ...], script: bytes, timeout_s: float, most: int) -> 
     out, err = bytearray(), bytearray()
     heard = {process.stdout.fileno(): out, process.stderr.fileno(): err}
     try:
-        why = _exchange(process, script, heard, time.monotonic() + timeout_s, most)
+        why = _exchange(process, script, last, heard, time.monotonic() + timeout_s, most)
         if why == _LATE:
             why += f" {timeout_s:g} s"
     finally:
@@ -150,14 +152,16 @@ def _talk(argv: tuple[str, ...], script: bytes, timeout_s: float, most: int) -> 
 def _exchange(
     process: subprocess.Popen[bytes],
     script: bytes,
+    last: bytes,
     heard: Mapping[int, bytearray],
     deadline: float,
     most: int,
 ) -> str:
-    """Send `script` and gather what comes until standard output ends; returns what went wrong."""
+    """Send `script` and gather what comes up to `last`, or the end; returns what went wrong."""
     left = memoryview(script)
     assert process.stdin
     assert process.stdout
+    stdout = process.stdout.fileno()
     with selectors.DefaultSelector() as ready:
         ready.register(process.stdin, selectors.EVENT_WRITE)
         for one in heard:
@@ -178,6 +182,6 @@ def _exchange(
                     return f"it prints more than {most} bytes"
                 if not piece:
                     ready.unregister(key.fd)
-                    if key.fd == process.stdout.fileno():
-                        return ""
+                if key.fileobj == stdout and (not piece or heard[stdout].endswith(last)):
+                    return ""
     return _LATE

@@ -6,12 +6,11 @@ the environment of Paribus goes with it.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import BinaryIO
 
 from paribus.command import Command, Room
 from paribus.model import Facts
@@ -19,9 +18,6 @@ from paribus.platform.warden import SEGMENTS, SHARED_MEMORY
 from paribus.probes.archive import Archive
 from paribus.probes.load import Readings, background_load, beside
 from paribus.probes.machine import process_of
-
-MOST_SAID = 8 << 20
-"""Bytes of a report at most: that of 1000 processes and 1000 cores has less than 1 MiB."""
 
 _PORT = "/sys/class/infiniband/*/ports/*"
 _COUNTERS = f"{_PORT}/counters/* {_PORT}/hw_counters/*"
@@ -33,8 +29,7 @@ _GLOB = re.compile(r"([][*?!-]+)")
 class Guarded:
     """One command of a launch: the `number`th guard of the launch `nonce`, on the `node`th host.
 
-    `scratch` is the directory of the sitting, `name` that of the launch in it. `told`: whether the
-    guard is to say how the command ended, which needs a stderr that can be read afterwards.
+    `scratch` is the directory of the sitting, `name` that of the launch in it.
     """
 
     command: Command
@@ -45,7 +40,11 @@ class Guarded:
     node: int
     cwd: str = ""
     stay: bool = False
-    told: bool = True
+
+    @property
+    def ident(self) -> str:
+        """What it is called on its node."""
+        return f"{self.nonce}.{self.number}"
 
 
 def script(one: Guarded) -> str:
@@ -58,7 +57,6 @@ def script(one: Guarded) -> str:
         "nonce": one.nonce,
         "cwd": one.cwd,
         "stay": "yes" if one.stay else "",
-        "told": "yes" if one.told else "",
         "segments": " ".join(f"{SHARED_MEMORY}/{prefix}*" for prefix in SEGMENTS),
         "adapters": _COUNTERS,
     }
@@ -117,27 +115,19 @@ class Report:
     program: bool = False
 
 
-def take(log: BinaryIO, nonce: str) -> Report | None:
-    """Return the report at the end of `log`, which is cut off there; None if there is none."""
-    size = os.fstat(log.fileno()).st_size
-    start = max(0, size - MOST_SAID)
-    log.seek(start)
-    said = log.read()
-    at = said.rfind(f"{nonce}(\n".encode())
-    report = report_of(said, nonce)
-    if report is not None:
-        log.truncate(start + at)
-    return report
+def _exit_code(said: int) -> int:
+    """Return how a command ended, as subprocess has it, of what a shell says of it.
+
+    128 and more is a signal, where there is one of that number: mpirun ends with 255 as well.
+    """
+    return 128 - said if 128 < said <= 128 + signal.NSIG else said
 
 
-def report_of(said: bytes, nonce: str) -> Report | None:
-    """Return the report at the end of what a guard printed, None if it is not whole."""
-    _, opened, rest = said.rpartition(f"{nonce}(\n".encode())
-    body, closed, _ = rest.partition(f"{nonce})\n".encode())
-    if not opened or not closed:
-        return None
-    head, _, readings = body.decode(errors="replace").partition("\nbefore\n")
-    before, _, after = readings.partition("\nafter\n")
+def report_of(said: bytes) -> Report | None:
+    """Return what a guard said at the end, None if it is not whole."""
+    body = said.decode(errors="replace")
+    head, _, readings = body.partition("\nbefore\n")
+    before, _, after = readings.removesuffix("whole\n").partition("\nafter\n")
     words: dict[str, str] = {}
     rooms = []
     for line in head.splitlines():
@@ -148,13 +138,15 @@ def report_of(said: bytes, nonce: str) -> Report | None:
     for kind in ("machine", "program"):
         if kind in words:
             return Report(refused=words[kind], program=kind == "program")
+    if not body.endswith("whole\n"):
+        return None
     code = int(words["exit"])
     wall_s = _difference(words["seconds"])
     files = _files(before), _files(after)
     used = [_processes(one) for one in files]
     own = int(words["own"])
     return Report(
-        exit_code=128 - code if code > 128 else code,
+        exit_code=_exit_code(code),
         wall_s=wall_s,
         cpu_s=_seconds(words.get("spent", "")),
         own=own,

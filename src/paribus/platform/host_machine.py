@@ -230,7 +230,8 @@ class HostMachine:
                 raise UserError(
                     f"the cache cannot be written: {' '.join(_replaced(reason).split())}",
                     place=self.at(str(path.parent)),
-                    fix="set PARIBUS_CACHE there to a directory with space that you may write to",
+                    fix="set PARIBUS_CACHE there to a directory with space that you may write to,"
+                    " the same on all hosts",
                 )
 
     def _shown(

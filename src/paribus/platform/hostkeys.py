@@ -31,9 +31,9 @@ class HostKey:
 
 
 class UnknownKeysError(UserError):
-    """Host keys are not known; `hosts` can be scanned for them, and what is right be accepted."""
+    """Host keys are not known; `keys` are those that the hosts showed, to `accept` or not."""
 
-    hosts: Sequence[Host] = ()
+    keys: Sequence[HostKey] = ()
 
 
 def reach(ssh: Ssh, names: Sequence[str], directory: Path) -> tuple[Host, ...]:
@@ -53,7 +53,7 @@ def reach(ssh: Ssh, names: Sequence[str], directory: Path) -> tuple[Host, ...]:
             fix="compare them with what `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` prints"
             " there, then accept them",
         )
-        error.hosts = unknown
+        error.keys = keys
         raise error
     return hosts
 

@@ -1,20 +1,23 @@
 """The session that stays on a host for a sitting: connection, directory, what is asked there.
 
-It is the only one that makes a connection; those of launches use it. Where it ends, however that
-comes, sh/keeper.sh removes the directory of the sitting.
+All that is carried out on the host goes through it: a login for each launch would cost what login
+scripts cost. Where it ends, however that comes, what it carries out ends and the directory of the
+sitting is removed there (sh/keeper.sh).
 """
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 import subprocess
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
-from typing import IO
+from typing import IO, cast
 
 from paribus.command import Room
 from paribus.errors import MachineError, UserError
@@ -30,7 +33,8 @@ OPEN_S = 30.0
 END_S = 15.0
 """Seconds that a keeper may take to wait for guards and to remove its directory."""
 
-_ASKED = re.compile(rb"ask ([0-9]{1,9}-[0-9]{1,9}) +([0-9]{1,8})\n")
+_ASKED = re.compile(rb"ask ([0-9]{1,9}-[0-9]{1,9}) +([0-9]{1,8})")
+_DONE = re.compile(rb"done ([0-9a-f]+\.[0-9]+) ([0-9]+) ([0-9]+) ([0-9]+) ([0-9]+)")
 
 Asked = Callable[["Keeper", str, str], None]
 
@@ -39,6 +43,20 @@ Asked = Callable[["Keeper", str, str], None]
 def shell_script(name: str) -> str:
     """Return the text of one of the shell scripts for nodes."""
     return files("paribus.platform").joinpath("sh", name).read_text(encoding="utf-8")
+
+
+class Task:
+    """A script that a keeper carries out: `over` when it has ended, or the connection has.
+
+    `out` and `err` take what it prints, once it has ended. `said` is what its guard wrote, empty
+    where the connection ended first, which is what `lost` says.
+    """
+
+    def __init__(self, out: Callable[[bytes], object], err: Callable[[bytes], object]) -> None:
+        self.out, self.err = out, err
+        self.over = threading.Event()
+        self.said = b""
+        self.lost = True
 
 
 class Keeper:
@@ -58,21 +76,25 @@ class Keeper:
         self._answered = threading.Event()
         self._nonce = b""
         self._writing = threading.Lock()
+        self._tasks: dict[str, Task] = {}
 
     def open(self, name: str, nonce: str, parent: str = "", *, again: bool = False) -> None:
         """Begin the sitting `name` on the host, below `parent` or where its TMPDIR is.
 
         With `again`, the directory may be there. Raises UserError with the fix.
         """
-        self.rooms, self._said, self._failed = [], [], ""
+        if self._client is not None:
+            end(self._client, 0.0)
+        self.rooms, self._said, self._failed, self.scratch = [], [], "", ""
         self._answered.clear()
         self._nonce = nonce.encode() + b" "
         with tempfile.TemporaryFile() as errors:
             argv = self.host.master or self.host.shell
             self._client = start_client(argv, subprocess.PIPE, errors)
             assert self._client.stdout is not None
-            reading = threading.Thread(target=self._read, args=(self._client.stdout,), daemon=True)
-            reading.start()
+            self._tasks = {}
+            parts = (self._client.stdout, self._tasks)
+            threading.Thread(target=self._read, args=parts, daemon=True).start()
             send(self._client, _opening(name, nonce, parent, self.node, again=again))
             answered = self._answered.wait(OPEN_S)
             errors.seek(0)
@@ -91,16 +113,34 @@ class Keeper:
         """Return whether the session goes on."""
         return self._client is not None and self._client.poll() is None
 
+    def start(self, ident: str, script: str, task: Task) -> None:
+        """Carry out a script there as `ident`; its output goes where `task` says."""
+        self._tasks[ident] = task
+        self._send(f"start {ident} {len(script.encode())}\n{script}")
+        if not self.alive():
+            task.over.set()
+
+    def stop(self, ident: str) -> None:
+        """Begin to end what was started as `ident`."""
+        self._send(f"stop {ident}\n")
+
     def reply(self, ident: str, code: int, said: bytes) -> None:
         """Answer the agent `ident`: the exit code of what it asked for, and what that printed."""
         text = "".join(
             chr(byte) if chr(byte).isascii() and chr(byte).isalnum() else f"\\0{byte:03o}"
             for byte in said
         )
-        client = self._client
-        if client is not None:
+        self._send(f"reply {ident} {code} {text}\n")
+
+    def _send(self, text: str) -> None:
+        if self._client is not None:
             with self._writing:
-                send(client, f"{ident} {code} {text}\n")
+                send(self._client, text)
+
+    def drop(self) -> None:
+        """Give the connection up."""
+        if self._client is not None:
+            end(self._client, 0.0)
 
     def close(self) -> None:
         """End the session; the directory is removed there."""
@@ -112,32 +152,30 @@ class Keeper:
         if self._client is not None:
             close(self._client)
 
-    def _read(self, stream: IO[bytes]) -> None:
+    def _read(self, stream: IO[bytes], tasks: dict[str, Task]) -> None:
         """Hear what the host says until it says no more."""
-        heard = b""
-        while True:
-            line, found, rest = heard.partition(b"\n")
-            if not found:
-                more = stream.read(1 << 16)
-                if not more:
-                    break
-                heard += more
-                continue
-            heard = rest
-            if not line.startswith(self._nonce):
-                if not self._answered.is_set():
-                    self._said.append(line.decode(errors="replace"))
-                continue
-            words = line[len(self._nonce) :]
-            if asked := _ASKED.fullmatch(words + b"\n"):
-                size = int(asked[2])
-                while len(heard) < size and (more := stream.read(1 << 16)):
-                    heard += more
-                text, heard = heard[:size], heard[size:]
-                self.asked(self, asked[1].decode(), text.decode(errors="replace"))
-            else:
-                self._hear(words.decode(errors="replace"))
-        stream.close()
+        heard = io.BufferedReader(cast(io.RawIOBase, stream))
+        with heard:
+            while line := heard.readline():
+                if not line.startswith(self._nonce):
+                    if not self._answered.is_set():
+                        self._said.append(line.decode(errors="replace"))
+                    continue
+                words = line[len(self._nonce) :].rstrip()
+                if asked := _ASKED.fullmatch(words):
+                    text = heard.read(int(asked[2]))
+                    self.asked(self, asked[1].decode(), text.decode(errors="replace"))
+                elif done := _DONE.fullmatch(words):
+                    task = tasks.pop(done[1].decode(), None) or Task(len, len)
+                    _pass_on(heard, int(done[3]), task.out)
+                    _pass_on(heard, int(done[4]), task.err)
+                    task.said = heard.read(int(done[5]))
+                    task.lost = False
+                    task.over.set()
+                else:
+                    self._hear(words.decode(errors="replace"))
+        for task in tasks.values():
+            task.over.set()
         self._answered.set()
 
     def _hear(self, words: str) -> None:
@@ -162,8 +200,7 @@ class Keeper:
             )
         if self.scratch and said:
             return UserError(
-                f"a login script there prints {said[0][:80]!r} on standard output, where the"
-                " output of launches would be",
+                f"a login script there prints {said[0].strip()[:80]!r} on standard output",
                 place=name,
                 fix="let it print only for a terminal: `case $- in *i*) ... ;; esac` in .bashrc",
             )
@@ -174,6 +211,14 @@ class Keeper:
                 fix="see whether `ssh` there hangs: a login script that waits, or a full disk",
             )
         return why_no_connection(name, printed, said)
+
+
+def _pass_on(heard: IO[bytes], size: int, sink: Callable[[bytes], object]) -> None:
+    """Hand `size` bytes on, in pieces; a sink that fails gets no more."""
+    while size > 0 and (piece := heard.read(min(size, 1 << 20))):
+        size -= len(piece)
+        with suppress(OSError, ValueError):
+            sink(piece)
 
 
 def _opening(name: str, nonce: str, parent: str, node: int, *, again: bool) -> str:

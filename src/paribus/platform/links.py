@@ -73,7 +73,7 @@ def wire(link: Link | None, names: Sequence[str], path: str) -> Wiring:
     bridged = {"ports.ip": "".join(f"link set {name} master br0 up\n" for name in names)}
     if link is None or link == Link():
         return Wiring(bridged)
-    kernel = _kernel_has(path)
+    kernel = kernel_has(path)
     if link.rate and "tbf" not in kernel:
         raise UserError(
             "this kernel limits no rate here (no token bucket)",
@@ -118,7 +118,7 @@ def _bucket(rate: int) -> str:
     return f"tbf rate {rate}bit burst {burst} limit {burst + queue}"
 
 
-def _kernel_has(path: str) -> frozenset[str]:
+def kernel_has(path: str) -> frozenset[str]:
     """Return which of tbf and netem this kernel has, tried in a namespace."""
     if find_program("tc", path) is None:
         raise UserError(

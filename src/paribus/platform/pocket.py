@@ -51,6 +51,7 @@ SYSTEM = ":/usr/sbin:/sbin"
 
 _SCRIPTS = {
     "pocket.sh": "pocket.sh",
+    "enter.sh": "pocket_enter.sh",
     "joined.sh": "pocket_joined.sh",
     "more.sh": "pocket_host.sh",
     "start.sh": "start.sh",
@@ -96,10 +97,11 @@ class Gate:
 class Pocket:
     """`hosts` hosts h1, h2, ... on this machine, for as long as the context lasts.
 
-    `directory` is made and removed; it must not exist. Within the context these are there: `hosts`;
-    `nodes`, each host's name and share of the cores, to which all its processes are pinned;
-    `network` (CIDR); `pids`, the first process of each host; `controller`, the process with which
-    all of it ends; `gate`, with `sshd`. `crowded`: several hosts share a core.
+    `directory` is made and removed; it must not exist. Below a station's scratch directory it goes
+    even when Paribus and the controller are killed at once. Within the context these are there:
+    `hosts`; `nodes`, each host's name and share of the cores, to which all its processes are
+    pinned; `network` (CIDR); `pids`, the first process of each host; `controller`, the process with
+    which all of it ends; `gate`, with `sshd`. `crowded`: several hosts share a core.
 
     Raises UserError, before anything is made, where the machine cannot do it, with the fix; and
     MachineError, with all removed, where a host could not be made after all.
@@ -237,7 +239,7 @@ class Pocket:
         self.pids = tuple(found[name] for name in self.names)
         user = self._own_users(self.pids[0])
         self.hosts = tuple(
-            Host(node.name, _entered(pid, node, user=user))
+            Host(node.name, _entered(self.directory, pid, node, user=user))
             for node, pid in zip(self.nodes, self.pids, strict=True)
         )
         if self.sshd:
@@ -285,13 +287,16 @@ def threads(node: Node) -> str:
     return ",".join(str(thread) for core in node.cores for thread in core)
 
 
-def _entered(pid: int, node: Node, *, user: bool) -> tuple[str, ...]:
+def _entered(directory: str, pid: int, node: Node, *, user: bool) -> tuple[str, ...]:
     """Return the argv that starts a shell in the host whose first process is `pid`.
 
     Who enters is no child of that process, so the cores are given again. In a user namespace the
-    shell is that of root, which Open MPI must be told is meant.
+    shell is that of root, and Open MPI is allowed to start as root.
     """
-    argv = ["taskset", "-c", threads(node), "nsenter", "-t", str(pid)]
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    start = stat.rpartition(")")[2].split()[19]
+    argv = ["/bin/sh", f"{directory}/enter.sh", str(pid), start]
+    argv += ["taskset", "-c", threads(node), "nsenter", "-t", str(pid)]
     argv += ["-U", "--preserve-credentials"] if user else []
     argv += ["-m", "-u", "-n", "-i", "-p", "--"]
     argv += ["env", *(f"{name}={value}" for name, value in ROOT.items())] if user else []

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TypeVar
@@ -23,10 +21,10 @@ from typing import TypeVar
 from paribus.command import Command, Completed
 from paribus.errors import LaunchError, MachineError, UserError
 from paribus.model import Facts
-from paribus.platform.clients import close, end, ended, send, start_client
-from paribus.platform.guard import MOST_SAID, Guarded, Report, report_of, script, take
+from paribus.platform.clients import start_client
+from paribus.platform.guard import Guarded, Report, report_of, script
 from paribus.platform.hosts import Host
-from paribus.platform.keeper import Keeper
+from paribus.platform.keeper import Keeper, Task
 from paribus.platform.local import LocalStation
 from paribus.platform.space import said_of
 from paribus.probes.load import load_between
@@ -77,12 +75,20 @@ exit
 
 @dataclass(slots=True)
 class _Part:
-    """What is carried out on one node for a launch. `report` is None until its guard has said."""
+    """What is carried out on one node for a launch; `printed` is what a daemon said, or its end."""
 
-    node: int
-    client: subprocess.Popen[bytes]
-    report: Report | None = None
-    thread: threading.Thread | None = None
+    guarded: Guarded
+    task: Task
+    printed: bytes = b""
+
+    @property
+    def node(self) -> int:
+        """The number of its host."""
+        return self.guarded.node
+
+    def keep(self, piece: bytes) -> None:
+        """Add to what it printed, of which the end is kept."""
+        self.printed = (self.printed + piece)[-REPLY_BYTES:]
 
 
 @dataclass(slots=True)
@@ -92,7 +98,6 @@ class _Launch:
     command: Command
     name: str
     nonce: str
-    told: bool
     parts: list[_Part] = field(default_factory=list)
     closed: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -172,35 +177,30 @@ class HostStation:
             raise ValueError(f"{scratch} does not lie directly below {self.scratch}")
         self._reopen()
         try:
-            out, err = open(stdout, "wb"), open(stderr, "w+b", 0)  # noqa: SIM115, PTH123
+            out, err = open(stdout, "wb"), open(stderr, "wb")  # noqa: SIM115, PTH123
         except OSError as error:
             said = said_of(error.errno or 0, f"{error.strerror}: {error.filename}")
             raise MachineError(f"no place for output: {said}", place=stdout) from error
+        launch = _Launch(command, name, secrets.token_hex(16))
+        guarded = Guarded(command, self.scratch, name, launch.nonce, 0, 0, cwd=cwd, stay=stay)
         with out, err:
-            told = stat.S_ISREG(os.fstat(err.fileno()).st_mode)
-            launch = _Launch(command, name, secrets.token_hex(16), told)
-            guarded = Guarded(
-                command, self.scratch, name, launch.nonce, 0, 0, cwd=cwd, stay=stay, told=told
-            )
-            main = _Part(0, start_client(self.hosts[0].shell, out, err))
+            main = _Part(guarded, Task(out.write, err.write))
             launch.parts.append(main)
             self._launch = launch
             try:
-                send(main.client, script(guarded))
-                timed_out = not ended(main.client, timeout_s)
+                self._keepers[0].start(guarded.ident, script(guarded), main.task)
+                timed_out = not main.task.over.wait(timeout_s)
             finally:
                 # Also when interrupted: then the launch ends before that goes on.
                 self._end(launch)
                 self._launch = None
-            if told:
-                main.report = take(err, launch.nonce)
         return self._completed(launch, timed_out)
 
     def cancel(self) -> None:
         """End the launch in flight, if there is one, and all that it started."""
         launch = self._launch
         if launch is not None:
-            close(launch.parts[0].client)
+            self._keepers[0].stop(launch.parts[0].guarded.ident)
 
     def check_room(self, *others: str) -> None:
         """Raise MachineError unless a launch has room to write on this machine, and in `others`.
@@ -214,78 +214,47 @@ class HostStation:
     def _end(self, launch: _Launch) -> None:
         """End the launcher if it goes on, and the daemons that do not end by themselves."""
         main = launch.parts[0]
-        end(main.client, ENDING_S)
+        if not main.task.over.is_set():
+            self._keepers[0].stop(main.guarded.ident)
+            main.task.over.wait(ENDING_S)
         with launch.lock:
             launch.closed = True
-        threads = [part.thread for part in launch.parts if part.thread is not None]
-        _join(threads, LINGER_S)
-        for part in launch.parts:
-            close(part.client)
-        _join(threads, ENDING_S)
-        for part in launch.parts:
-            if part.client.poll() is None:
-                part.client.kill()
-        _join(threads, 1.0)
+        daemons = launch.parts[1:]
+        _wait(daemons, LINGER_S)
+        for part in daemons:
+            if not part.task.over.is_set():
+                self._keepers[part.node].stop(part.guarded.ident)
+        _wait(daemons, ENDING_S)
 
     def _completed(self, launch: _Launch, timed_out: bool) -> Completed:
-        main, code = launch.parts[0], launch.parts[0].client.returncode
-        silent = [part for part in launch.parts if part.report is None]
-        if not launch.told:
-            # 255 is ssh's own, and a guard gives no other code than that of its command.
-            silent = [p for p in silent if p is not main or code == _REFUSED or code < 0]
-        if silent:
-            self._account(launch, sorted({part.node for part in silent}), timed_out)
-        report = main.report
-        if report is None:
-            return Completed(128 - code if code > 128 else code, 0.0, timed_out)
-        for part in launch.parts:
-            if part.report is not None and part.report.refused:
-                raise _not_started(self.hosts[part.node], part.report, launch.command.argv[0])
-        load, beside, cpu_s = self._busiest(launch)
-        rooms = [
-            room._replace(place=f"{self.hosts[part.node].name}:{room.place}")
-            for part in launch.parts
-            if part.report is not None
-            for room in part.report.rooms
-        ]
-        return Completed(
-            report.exit_code, report.wall_s, timed_out, cpu_s, None, tuple(rooms), load, beside
+        lost = sorted({part.node for part in launch.parts if part.task.lost})
+        if lost:
+            self._account(launch, lost)
+        reports = [(part, report_of(part.task.said)) for part in launch.parts]
+        for part, report in reports:
+            if report is None or report.refused:
+                raise _not_started(self.hosts[part.node], report, part)
+        known = [(part.node, report) for part, report in reports if report is not None]
+        boots = [keeper.boot for keeper in self._keepers]
+        load, beside, cpu_s = busiest(known, boots, [host.name for host in self.hosts])
+        rooms = tuple(
+            room._replace(place=f"{self.hosts[node].name}:{room.place}")
+            for node, report in known
+            for room in report.rooms
         )
+        main = known[0][1]
+        return Completed(main.exit_code, main.wall_s, timed_out, cpu_s, None, rooms, load, beside)
 
-    def _busiest(
-        self, launch: _Launch
-    ) -> tuple[tuple[Facts, Facts], tuple[str, ...], float | None]:
-        """Return load, who else was busy, and the launch's own seconds, on the busiest node.
-
-        That is where most was waited for memory, and for cores that others used. Nodes of one start
-        of a system are one machine: what the launch used on one is not another's.
-        """
-        found = []
-        for part in launch.parts:
-            if (report := part.report) is None:
-                continue
-            boot = self._keepers[part.node].boot
-            same = [p for p in launch.parts if self._keepers[p.node].boot == boot and p.report]
-            own = sum(p.report.cpu_s or 0.0 for p in same if p.report)
-            grown = load_between(report.before, report.after)
-            others = max(0.0, grown.get("load.busy_s", 0.0) - own)
-            waited = min(grown.get("load.cpu_pressure_us", 0.0) / 1e6, others)
-            waited += grown.get("load.memory_pressure_us", 0.0) / 1e6
-            found.append((waited, -part.node, part.node, report, own))
-        _, _, node, report, own = max(found, key=lambda one: one[:2])
-        name = {"load.node": self.hosts[node].name}
-        return ({**report.before, **name}, {**report.after, **name}), report.beside, own
-
-    def _account(self, launch: _Launch, nodes: Sequence[int], timed_out: bool) -> None:
-        """Find out what became of nodes whose guards said nothing; raises what it comes to."""
+    def _account(self, launch: _Launch, nodes: Sequence[int]) -> None:
+        """Find out what became of nodes to which the connection was lost; raises what it was."""
         boots = _all(nodes, lambda node: self._clear(node, launch.nonce))
         for node, boot in zip(nodes, boots, strict=True):
-            name = self.hosts[node].name
+            self._keepers[node].drop()
             if not boot:
                 raise MachineError(
                     "the connection was lost in mid-launch, and no answer came within"
                     f" {PROBE_S:g} s",
-                    place=name,
+                    place=self.hosts[node].name,
                     fix="bring the node back, then continue with --resume: every stored launch is"
                     " kept",
                 )
@@ -295,8 +264,8 @@ class HostStation:
             name = self.hosts[node].name
             if boot != before:
                 raise LaunchError(f"{name} was rebooted in mid-launch", place=name)
-            if not timed_out:
-                raise LaunchError(f"the connection to {name} was lost in mid-launch", place=name)
+        name = self.hosts[nodes[0]].name
+        raise LaunchError(f"the connection to {name} was lost in mid-launch", place=name)
 
     def _clear(self, node: int, nonce: str) -> str:
         """End what is left of a launch on a node; return its boot_id, "" if no answer came."""
@@ -335,25 +304,34 @@ class HostStation:
             said = f"paribus: {name} is not a host of this arm"
             keeper.reply(ident, _REFUSED, said.encode()[:REPLY_BYTES])
             return
-        with launch.lock:
-            if launch.closed:
-                keeper.reply(ident, _REFUSED, b"")
-                return
-            client = start_client(self.hosts[node].shell, subprocess.PIPE, subprocess.STDOUT)
-            part = _Part(node, client)
-            number = len(launch.parts)
-            part.thread = threading.Thread(
-                target=_follow, args=(part, launch.nonce, keeper, ident), daemon=True
-            )
-            launch.parts.append(part)
         # As sshd does it: by the login shell.
         run = Command(
             ("/bin/sh", "-c", 'exec "${SHELL:-/bin/sh}" -c "$1"', "paribus", command),
             files=launch.command.files,
         )
-        guarded = Guarded(run, self.scratch, launch.name, launch.nonce, number, node)
-        part.thread.start()
-        send(client, script(guarded))
+        with launch.lock:
+            if launch.closed:
+                keeper.reply(ident, _REFUSED, b"")
+                return
+            number = len(launch.parts)
+            guarded = Guarded(run, self.scratch, launch.name, launch.nonce, number, node)
+            part = _Part(guarded, Task(len, len))
+            part.task.out = part.task.err = part.keep
+            launch.parts.append(part)
+        threading.Thread(target=self._follow, args=(part, keeper, ident), daemon=True).start()
+
+    def _follow(self, part: _Part, keeper: Keeper, ident: str) -> None:
+        """Carry out what an agent asked for, and answer it."""
+        self._keepers[part.node].start(part.guarded.ident, script(part.guarded), part.task)
+        part.task.over.wait()
+        report = report_of(part.task.said)
+        if part.task.lost or report is None:
+            keeper.reply(ident, _REFUSED, part.printed or b"paribus: the connection was lost")
+        elif report.refused:
+            keeper.reply(ident, _REFUSED, report.refused.encode()[-REPLY_BYTES:])
+        else:
+            printed = part.printed.strip() if report.exit_code else b""
+            keeper.reply(ident, report.exit_code & 255, printed)
 
     def _node(self, name: str) -> int | None:
         """Return the host that a launcher means: its name, or that without the domain."""
@@ -372,42 +350,48 @@ def _all(several: Sequence[T], do: Callable[[T], R]) -> list[R]:
         return list(pool.map(do, several))
 
 
-def _follow(part: _Part, nonce: str, keeper: Keeper, ident: str) -> None:
-    """Wait for a daemon, and answer the agent that asked for it."""
-    said = b""
-    assert part.client.stdout is not None
-    with part.client.stdout as stream:
-        while more := stream.read(1 << 16):
-            said = (said + more)[-MOST_SAID:]
-    code = part.client.wait()
-    close(part.client)
-    with suppress(ValueError, KeyError):
-        part.report = report_of(said, nonce)
-    printed = said.rpartition(f"{nonce}(\n".encode())[0] if part.report else said
-    if part.report is None:
-        code, printed = _REFUSED, printed or b"paribus: the connection was lost"
-    elif part.report.refused:
-        code, printed = _REFUSED, part.report.refused.encode()
-    with suppress(OSError):
-        keeper.reply(ident, code & 255, printed[-REPLY_BYTES:].strip() if code else b"")
+def busiest(
+    reports: Sequence[tuple[int, Report]], boots: Sequence[str], names: Sequence[str]
+) -> tuple[tuple[Facts, Facts], tuple[str, ...], float]:
+    """Return load, who else was busy, and the launch's own seconds, on the busiest node.
+
+    `reports` have the numbers of their nodes, whose boot_id and name are in `boots` and `names`.
+    The busiest is where most was waited for memory, and for cores that others used. Nodes of one
+    boot_id are one machine: what the launch used on one of them is no other's.
+    """
+    used: dict[str, float] = {}
+    for node, report in reports:
+        used[boots[node]] = used.get(boots[node], 0.0) + (report.cpu_s or 0.0)
+    found = []
+    for node, report in reports:
+        grown = load_between(report.before, report.after)
+        others = max(0.0, grown.get("load.busy_s", 0.0) - used[boots[node]])
+        waited = min(grown.get("load.cpu_pressure_us", 0.0) / 1e6, others)
+        waited += grown.get("load.memory_pressure_us", 0.0) / 1e6
+        found.append((waited, -node, report))
+    _, node, report = max(found, key=lambda one: one[:2])
+    name = {"load.node": names[-node]}
+    load = {**report.before, **name}, {**report.after, **name}
+    return load, report.beside, used[boots[-node]]
 
 
-def _join(threads: Sequence[threading.Thread], within_s: float) -> None:
-    """Wait until all of `threads` have ended, `within_s` seconds in all."""
+def _wait(parts: Sequence[_Part], within_s: float) -> None:
+    """Wait until all of `parts` are over, `within_s` seconds in all."""
     deadline = time.monotonic() + within_s
-    for thread in threads:
-        thread.join(max(0.0, deadline - time.monotonic()))
+    for part in parts:
+        part.task.over.wait(max(0.0, deadline - time.monotonic()))
 
 
-def _not_started(host: Host, report: Report, program: str) -> UserError | LaunchError:
-    if report.program:
+def _not_started(host: Host, report: Report | None, part: _Part) -> UserError | LaunchError:
+    if report is not None and report.program:
         return LaunchError(
             f"the launch could not be started: {report.refused}",
-            place=f"{host.name}: {program}",
+            place=f"{host.name}: {part.guarded.command.argv[0]}",
             fix="check that the program exists there and is executable",
         )
+    said = report.refused if report else "its guard was ended, or could not write"
     return MachineError(
-        f"the launch could not be started: {report.refused}",
+        f"the launch could not be started: {said}",
         place=host.name,
         fix="fix this, then continue with --resume: every stored launch is kept",
     )

@@ -39,6 +39,7 @@ _SPACE = re.compile(r"No space left on device|Disk quota exceeded|not enough spa
 _FILES = re.compile(r"Too many open files in system|ENFILE")
 _FORK = re.compile(r"(?i:fork|clone|pthread_create).{0,80}Resource temporarily unavailable")
 _TOO_LONG = re.compile(r"File size limit exceeded|File too large|EFBIG")
+_SHARED = re.compile(r"^([^/]+:)?/dev/shm/")
 _BUS = re.compile(r"\b[Bb]us error\b|\bSIGBUS\b")
 
 
@@ -113,12 +114,12 @@ def fault_of(rooms: Iterable[Room], exit_code: int | None, said: str) -> str:
     for room in several:
         if lack := lacking(room):
             return f"{room.place}: {lack}"
-    shared = [room for room in several if room.place.startswith("/dev/shm/")]
+    shared = [room for room in several if _SHARED.search(room.place)]
     short = any(room.bytes < SHORT_SHARED_MEMORY for room in shared)
     if short and (exit_code in _codes(signal.SIGBUS) or _BUS.search(said)):
-        return (
-            f"/dev/shm: {shared[0].bytes >> 20} MiB are free, and the launch ended with a bus error"
-        )
+        place = shared[0].place.partition("/")[0] + "/dev/shm"
+        free = shared[0].bytes >> 20
+        return f"{place}: {free} MiB are free, and the launch ended with a bus error"
     if found := _SPACE.search(said) or _FILES.search(said) or _FORK.search(said):
         return f"the launch printed {found[0]!r}"
     limited = resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from paribus.hosts import Hosts
 from paribus.model import Study
+from paribus.platform.hostkeys import reach
 from paribus.platform.hosts import Host
 from paribus.platform.local import LocalStation
 from paribus.platform.pocket import Pocket
 from paribus.platform.remote import HostStation
+from paribus.platform.ssh import Ssh
 from paribus.platform.station import Station
 
 
@@ -29,14 +32,31 @@ def stations(study: Study) -> Iterator[Mapping[str, Station]]:
                 local = stack.enter_context(LocalStation())
                 opened[arm.hosts] = local
                 if arm.hosts is not None:
-                    reached = _reached(arm.hosts, local, stack)
+                    reached = _reached(arm.hosts, local, stack, study.path)
                     opened[arm.hosts] = stack.enter_context(HostStation(reached, local))
             found[arm.name] = opened[arm.hosts]
         yield found
 
 
-def _reached(hosts: Hosts, local: LocalStation, stack: ExitStack) -> tuple[Host, ...]:
+def _reached(hosts: Hosts, local: LocalStation, stack: ExitStack, study: str) -> tuple[Host, ...]:
     """Return how each of `hosts` is reached from here; a pocket cluster is made for it."""
-    directory = f"{local.here}/pocket"
-    pocket = stack.enter_context(Pocket(hosts.pocket, link=hosts.link, directory=directory))
-    return pocket.hosts
+    if hosts.pocket:
+        directory = f"{local.here}/pocket"
+        pocket = stack.enter_context(Pocket(hosts.pocket, link=hosts.link, directory=directory))
+        return pocket.hosts
+    asked = hosts.ssh
+    ssh = Ssh(
+        known_hosts=asked.known_hosts or known_hosts_of(study),
+        user=asked.user,
+        ports=(asked.port,) if asked.port else (),
+        jump=asked.jump,
+        config=asked.config,
+        identity=asked.identity,
+    )
+    names = [f"{a.address}:{a.port}" if a.port else a.address for a in hosts.addresses]
+    return reach(ssh, names, Path(local.here))
+
+
+def known_hosts_of(study: str) -> str:
+    """Return the file of host keys of a study that names none: beside it, not the user's."""
+    return str(Path(study).absolute().with_suffix(".known_hosts"))

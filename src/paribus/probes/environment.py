@@ -20,7 +20,8 @@ _OF_A_LAUNCH = re.compile(
     r"|CLUSTER|CONF|PRIO|UMASK|WORKING|NNODES|NPROCS|NTASKS|CPU_BIND|CPUS_ON|MPI_TYPE|DISTRIBUTION)"
 )
 # Those that the shell, the probes or the terminal set by themselves.
-_OWN = frozenset(("_", "PWD", "OLDPWD", "SHLVL", "LINES", "COLUMNS", "TERM", "PARIBUS_SEED"))
+_OWN = frozenset(("_", "PWD", "OLDPWD", "SHLVL", "LINES", "COLUMNS", "TERM"))
+_OURS = "PARIBUS_"
 
 
 def environment_facts(archive: Archive, salt: str = "") -> dict[str, Any]:
@@ -36,7 +37,7 @@ def environment_facts(archive: Archive, salt: str = "") -> dict[str, Any]:
     for line in archive.lists["environment"]:
         name, given, value = line.partition("=")
         if not name.startswith(prefixes()):
-            if name and name not in _OWN:
+            if name and name not in _OWN and not name.startswith(_OURS):
                 others.add(name)
             continue
         known = bool(given) and shown(name, value)

@@ -129,8 +129,7 @@ public:
             for (std::size_t i = 0; i < ports_.size(); ++i) moved |= receive(i);
             std::int64_t due = never;
             for (std::size_t i = 0; i < ports_.size(); ++i) due = std::min(due, release(i));
-            // A sleep lasts longer than asked: it is asked to end early by that, the rest is
-            // polled.
+            // Sleeps last longer than asked: they are asked to end early by that, then it polls.
             const std::int64_t wake = due - late_;
             const std::int64_t left = wake - read_clock(CLOCK_MONOTONIC);
             if (moved || left <= 0) continue;
@@ -139,12 +138,21 @@ public:
             const int ready = ppoll(watched.data(), watched.size(), &wait, nullptr);
             if (ready < 0 && errno != EINTR) fail("ppoll");
             if (watched[0].revents != 0) return;
+            for (std::size_t i = 0; i < ports_.size(); ++i)
+                if (watched[i + 1].revents & POLLERR) forget_error(ports_[i]);
             const std::int64_t late = read_clock(CLOCK_MONOTONIC) - wake;
             if (ready == 0) late_ = std::min(late_ + (late - late_) / 8, most_late);
         }
     }
 
 private:
+    // Takes notice that a port went down, as when its host has ended: else each poll would again.
+    static void forget_error(const Port& port) {
+        int error = 0;
+        socklen_t size = sizeof error;
+        getsockopt(port.socket, SOL_SOCKET, SO_ERROR, &error, &size);
+    }
+
     // Takes what has come in on port `from`, and returns whether anything had.
     bool receive(std::size_t from) {
         Port& port = ports_[from];

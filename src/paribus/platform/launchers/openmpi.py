@@ -64,6 +64,9 @@ def _daemon(mpi: Mpi, placement: Placement) -> dict[str, str]:
     # Names are for the launch agent to resolve: without this, a name server that does not answer
     # holds every launch for seconds.
     settings = {"prte_do_not_resolve" if five else "if_base_do_not_resolve": "1"}
+    if placement.hosts:
+        # A name is the agent's to understand, whole: two hosts may differ behind the first dot.
+        settings["prte_keep_fqdn_hostnames" if five else "orte_keep_fqdn_hostnames"] = "1"
     if placement.agent:
         settings["plm_ssh_agent" if five else "plm_rsh_agent"] = placement.agent
     if placement.network:

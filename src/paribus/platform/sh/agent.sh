@@ -13,12 +13,14 @@ scratch=${0%/*}
 name=$1
 shift
 ask=$scratch/ask/$PARIBUS_NODE-$$
+requests=$scratch/requests.$PARIBUS_NODE
+[ -p "$requests" ] || exit 255
 rm -f "$ask.reply"
 mkfifo "$ask.reply" || exit 255
 # Both ends, here and there, so that neither waits for the other to open it.
 exec 4<>"$ask.reply"
 printf '%s\n%s\n%s' "$PARIBUS_LAUNCH" "$name" "$*" >"$ask" || exit 255
-echo "${ask##*/}" 1<>"$scratch/requests"
+echo "ask ${ask##*/}" 1<>"$requests"
 read -r code said <&4
 [ -z "$said" ] || printf '%b\n' "$said" >&2
 rm -f "$ask.reply"

@@ -1,23 +1,28 @@
 # guard.sh: carries out one command of a launch on a node, and leaves nothing of it behind.
 #
-# Sourced by the script that guard.py writes, which comes through the connection and sets scratch,
-# name, number, nonce, cwd, stay, told, segments and adapters; `written` makes the files of the
-# command, `started` becomes it, `found` says whether its program is there, `outputs` prints what it
-# wrote into files. When it has ended, what guard.py reads goes to stderr, between NONCE( and NONCE).
+# Sourced by the script that guard.py writes, which sets scratch, name, number, nonce, cwd, stay,
+# segments and adapters; `written` makes the files of the command, `started` becomes it, `found` says
+# whether its program is there, `outputs` prints what it wrote into files. What guard.py reads when it
+# has ended goes into a file. With the argument `stop`, one that goes on is ended.
 #
-# A watcher, which nobody waits for, holds the connection: when that is closed, whoever did it, it
-# ends every process that carries the mark in its environment, and removes what is left.
+# A watcher, which nobody waits for, reads the pipe of the keeper (5), on which nothing comes: when it
+# is closed, by whatever, the watcher ends every process that carries the mark in its environment,
+# and removes what is left.
+# shellcheck disable=SC2154,SC2013
+
 umask 077
-exec 5<&0 6>&2 </dev/null 2>/dev/null
+id=$nonce.$number
+exec 6>&2 7>>"$scratch/run/$id.said" 2>/dev/null
 here=$scratch/$name
 shared=/dev/shm/${scratch##*/}/$name
-alive=$scratch/alive.$nonce.$number
+alive=$scratch/alive.$id
 mark=PARIBUS_GUARD_$number=$nonce
-made='' shm=''
+made=- shm=- watcher=
 
 refuse() { # refuse KIND TEXT: nothing was started
+    [ -z "$watcher" ] || kill -KILL "$watcher"
     clean
-    printf '%s(\n%s %s\n%s)\n' "$nonce" "$1" "$2" "$nonce" >&6
+    echo "$1 $2" >&7
     exit 1
 }
 
@@ -50,29 +55,31 @@ clean() { # Killed ranks leave segments: those that are new, ours, and mapped by
         case $before_it in *" $one "*) continue ;; esac
         grep -sqF "$one" /proc/[0-9]*/maps || rm -f "$one"
     done
-    rm -rf ${made:+"$here"} ${shm:+"$shared"} "$alive"
+    set --
+    [ "$made" = - ] || set -- "$here"
+    [ "$shm" = - ] || set -- "$@" "$shared"
+    rm -rf "$@" "$alive"
 }
 
 finished() { # finished SECONDS: whether the one that waits for the command has left in time
     left=$(($1 * 20))
     while [ -e "$alive" ]; do
-        kill -0 "$$" || return 1
+        kill -0 "$front" || return 1
         left=$((left - 1))
         [ "$left" -ge 0 ] || return 1
         sleep 0.05
     done
 }
 
-watch() { # stdin is the connection, on which nothing comes
-    trap '' HUP INT TERM
-    while read -r _; do :; done
+stop() { # end the command; the one that waits for it cleans up, if it is still there
+    read -r front made shm <"$alive" || return
     sent TERM
-    finished 2 && exit
+    finished 2 && return
     sweep KILL
-    finished 1 && exit
-    read -r children <"/proc/$$/task/$$/children"
+    finished 1 && return
+    read -r children <"/proc/$front/task/$front/children"
     # shellcheck disable=SC2086
-    kill -KILL "$$" $children
+    kill -KILL "$front" $children
     sweep KILL
     clean
 }
@@ -83,6 +90,11 @@ readings() { # the files that tell how busy the node is, as PATH:LINE
         /proc/pressure/io /proc/pressure/memory $groups $adapters $processes
 }
 
+[ "$1" = start ] || {
+    segments=
+    stop
+    exit
+}
 groups=
 while IFS=: read -r _ kind path; do
     case ",$kind," in ,,) base=/sys/fs/cgroup ;; *,cpu,*) base=/sys/fs/cgroup/$kind ;; *) continue ;; esac
@@ -100,7 +112,8 @@ processes=
 before_it=' '
 for one in $segments; do before_it="$before_it$one "; done
 
-why=$({ : >"$alive"; } 2>&1) || refuse machine "$why"
+why=$({ echo "$$" >"$alive"; } 2>&1) || refuse machine "$why"
+[ ! -e "$scratch/run/$id.stop" ] || refuse machine 'it was stopped before it began'
 if [ ! -e "$here" ]; then
     if [ -d "${shared%/*}" ] && [ ! -e "$shared" ]; then
         why=$(mkdir "$here" "$shared" 2>&1) && made=yes shm=yes
@@ -109,40 +122,44 @@ if [ ! -e "$here" ]; then
     fi
 fi
 [ -d "$here" ] || refuse machine "$why"
-watcher=$( (exec <&5 >/dev/null 6>&- && watch) & echo $!)
+echo "$$ $made $shm" >"$alive"
+watcher=$( (
+    exec <&5 5<&- 6>&- 7>&- >/dev/null
+    trap '' HUP INT TERM
+    while read -r _; do :; done
+    stop
+) & echo $!)
 exec 5<&-
-if [ -n "$made" ]; then
+if [ "$made" = yes ]; then
     why=$(written 2>&1) || refuse machine "$why"
 fi
 
-loaded=
 read -r opened _ </proc/uptime
-[ -z "$told" ] || loaded=$(readings)
+loaded=$(readings)
 read -r began _ </proc/uptime
 (
     cd "${cwd:-$here}" || exit 126
     export "PARIBUS_LAUNCH=$nonce" "PARIBUS_GUARD_$number=$nonce"
     [ -n "$cwd" ] || export "TMPDIR=$here"
     started
-) 2>&6 6>&-
+) 2>&6 6>&- 7>&-
 code=$?
 read -r ended _ </proc/uptime
-times >"$alive"
-trap '' PIPE
+times >>"$alive"
 [ -n "$stay" ] || sweep TERM
 case $code in 126 | 127) (found) || refuse program 'not found, or not executable' ;; esac
 outputs
-[ -z "$told" ] || {
+{
     read -r closed _ </proc/uptime
-    printf '%s(\nexit %s\nown %s\n' "$nonce" "$code" "$$"
+    printf 'exit %s\nown %s\n' "$code" "$$"
     printf 'seconds %s %s\nwindow %s %s\n' "$began" "$ended" "$opened" "$closed"
-    { read -r _ && read -r spent; } <"$alive"
+    { read -r _ && read -r _ && read -r spent; } <"$alive"
     printf 'spent %s\n' "$spent"
     [ "$code" = 0 ] || stat -f -c 'room %a %S %d %c %n' "$here" "$shared"
     printf 'before\n%s\nafter\n' "$loaded"
     readings
-    printf '%s)\n' "$nonce"
-} >&6
+    echo whole
+} >&7
 [ -n "$stay" ] || clean
 kill -KILL "$watcher"
 exit "$code"

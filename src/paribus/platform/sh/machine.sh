@@ -1,8 +1,8 @@
 # What Paribus asks of a machine that it reaches through a shell alone. These functions are sent
 # before each question, all in one compound command, so that nothing is read from standard input
-# while it is carried out. $token stands before each value of an answer and after the last: it is
-# new each time, so that nothing else can hold it.
-: "${token:?}"
+# while it is carried out. $token stands before each value of an answer, $last after them: both are
+# new each time, so that nothing else can hold them.
+: "${token:?}" "${last:?}"
 umask 022
 set -f
 IFS=:
@@ -37,9 +37,11 @@ exec 3<&-
 
 say() { printf '%s%s' "$token" "$1"; }
 finish() {
-    printf '%s' "$token"
+    kill "$watcher" # whoever has the answer may go
+    printf '%s' "$last"
     leave 0
 }
+# shellcheck disable=SC2034 # questions name it: it must be found whatever PATH a command is given
 within=$(command -v timeout)
 run() { # COMMAND...: carry it out; its exit code is in $code
     "$@" </dev/null &
@@ -162,6 +164,7 @@ put() { # NAME DATA: write a file that is given in base64
 step() { # COMMAND...: carry it out, or say how it failed
     steps=$((steps + 1))
     run "$@" >build.out 2>build.err && return
+    said=$({ head -c 65536 /dev/zero >room; } 2>&1) || unwritable "$said"
     { echo "\$ $*" && cat build.out build.err; } >"$made.log"
     say failed
     say "$steps"

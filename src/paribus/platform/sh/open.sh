@@ -1,3 +1,4 @@
+# shellcheck disable=SC2154 # set by what is sent
 # Begins a sitting on a node: its directories, and the scripts in them. Sent by keeper.py, which sets
 # nonce, name, parent, node and again, and defines `written`; says NONCE ready, or NONCE failed and why.
 umask 077
@@ -18,7 +19,7 @@ why=$(mkdir "$scratch" 2>&1)
 # shellcheck disable=SC2181
 if [ $? = 0 ]; then
     trap 'rm -rf "$scratch"' EXIT
-    written && mkdir "$scratch/ask" && mkfifo "$scratch/requests" && echo "$nonce" >"$scratch/sitting" ||
+    { written && mkdir "$scratch/ask" "$scratch/run" && echo "$nonce" >"$scratch/sitting"; } ||
         fail "its files cannot be written"
     trap - EXIT
     set -- "$scratch"
@@ -32,6 +33,9 @@ else
     done
     [ -z "$again" ] || set -- "$scratch"
 fi
+# Each host has pipes of its own.
+rm -f "$scratch/requests.$node" "$scratch/life.$node"
+mkfifo "$scratch/requests.$node" "$scratch/life.$node" || fail "its pipes cannot be made"
 if [ -d /dev/shm ] && { mkdir "$shared" 2>/dev/null || [ -n "$again" ]; }; then
     set -- "$@" "$shared"
 fi
