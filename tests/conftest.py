@@ -42,6 +42,7 @@ MODULES = {
     "test_host_machine": "mpi",
     # Containers have names and addresses that must not meet; they start MPI too.
     **dict.fromkeys(("test_containers", "test_container_ends"), "mpi"),
+    **dict.fromkeys(("test_cluster", "test_cluster_up"), "mpi"),
     **dict.fromkeys(("test_pocket", "test_pocket_ends", "test_pocket_links"), "mpi"),
     # One browser for all of them.
     "test_report_html": "browser",
@@ -53,6 +54,7 @@ ALONE = {
     "test_main_job": "everything that Paribus leaves on the machine",
     "test_containers": "everything that a container leaves on the machine",
     "test_container_ends": "everything that a container leaves on the machine",
+    "test_sixty_four_hosts_take_less_than_20_s": "the time that 64 hosts take",
     "test_pocket_ends": "everything that a pocket cluster leaves on the machine",
     "test_pocket_links": "times and rates between hosts on this machine",
     "test_four_hosts_are_there_within_a_second": "the time that a cluster takes",

@@ -34,7 +34,7 @@ LAYERS = (
     {"plan", "audit"},
     {"platform", "judge"},
     {"study", "compare"},
-    {"doctor"},
+    {"doctor", "cluster"},
     {"report"},
     {"cli"},
     {"__main__"},

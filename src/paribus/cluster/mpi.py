@@ -1,0 +1,128 @@
+"""The MPI of each node: there, the same on all, with a compiler; and the variables of its ports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from paribus.cluster.answers import Answer
+from paribus.cluster.checks import differing
+from paribus.cluster.findings import Finding, Grade
+from paribus.platform.toolchain import Family, read_version
+
+NAMES: dict[Family, str] = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": "Intel MPI"}
+
+_INSTALL = (
+    "install one MPI with its compilers on every node: openmpi-bin libopenmpi-dev or mpich"
+    " (Debian, Ubuntu), openmpi-devel (Fedora, RHEL); or name where it is: --mpi /opt/openmpi"
+)
+
+
+def version_of(answer: Answer) -> tuple[Family, str] | None:
+    """Return family and version of the MPI that a node's PATH leads to."""
+    said = read_version("\n".join(answer.all("mpi.said")))
+    return None if said is None else (said[0], ".".join(map(str, said[1])))
+
+
+def named(answer: Answer) -> str:
+    """Return the MPI of a node for people, "none" where it has none."""
+    said = version_of(answer)
+    if said:
+        return f"{NAMES[said[0]]} {said[1]}"
+    return "unknown" if answer.one("mpi.launcher") else "none"
+
+
+def same_mpi(answers: Sequence[Answer]) -> list[Finding]:
+    """Return findings for nodes without MPI, of another family, version or build."""
+    without = [one for one in answers if version_of(one) is None]
+    having = [one for one in answers if version_of(one) is not None]
+    found = []
+    if without:
+        launcher = next(filter(None, (one.one("mpi.launcher") for one in without)), "")
+        cause = f"{launcher} is of no MPI that Paribus knows" if launcher else "no MPI on the PATH"
+        names = tuple(one.name for one in without)
+        found.append(
+            Finding("mpi", "broken", f"{cause} of a shell that ssh starts", names, _INSTALL)
+        )
+    if not having:
+        return found
+    fix = "install the same MPI on all nodes, or name where it is: --mpi /opt/openmpi"
+    if families := differing("mpi", "MPI", having, named, "broken", fix):
+        return found + families
+    found += differing(
+        "mpi",
+        "build of libmpi",
+        having,
+        lambda one: one.one("mpi.build")[:12],
+        "warning",
+        "install the same package on all nodes: builds of one version may differ in transports",
+    )
+    found += differing(
+        "mpi",
+        "place of the launcher",
+        having,
+        lambda one: one.one("mpi.launcher"),
+        "warning",
+        "install it in the same directory on all nodes: mpirun looks there for its daemons",
+    )
+    build = having[0].one("mpi.build")[:12]
+    said = f"{named(having[0])}{f', build {build}' if build else ''} on all"
+    return found or [Finding("mpi", "ok", said)]
+
+
+def compilers(answers: Sequence[Answer]) -> list[Finding]:
+    """Return findings for nodes on which no kernel can be compiled."""
+    bare = [one for one in answers if not one.one("compiler")]
+    unwrapped = [one for one in answers if one.one("compiler") and not one.one("mpi.compiler")]
+    kinds = {(one.one("arch"), one.one("libc")) for one in answers}
+    able = {
+        (one.one("arch"), one.one("libc"))
+        for one in answers
+        if one.one("compiler") and one.one("mpi.compiler")
+    }
+    found = []
+    for nodes, cause in (
+        (bare, "no C++ compiler (c++, g++, clang++)"),
+        (unwrapped, "a C++ compiler, but no mpicxx"),
+    ):
+        if nodes:
+            names = tuple(one.name for one in nodes)
+            helped = kinds <= able
+            end = "; other nodes like it have one" if helped else ""
+            fix = "install g++ and the development package of the MPI, at least on one node"
+            grade: Grade = "warning" if helped else "broken"
+            found.append(Finding("compiler", grade, cause + end, names, fix))
+    return found or [Finding("compiler", "ok", "each node can compile")]
+
+
+def port_variables(family: Family | None, first: int, last: int) -> dict[str, str]:
+    """Return the variables that keep an MPI to the TCP ports `first` to `last`.
+
+    Open MPI: ompi_info --all (btl tcp, oob tcp); PRRTE takes oob's with its own prefix. MPICH:
+    hydra's and nemesis' range, and UCX's. Intel MPI: Developer Reference, "Hydra Environment
+    Variables". Two ranges are needed by Open MPI, one for ranks and one for daemons.
+    """
+    middle = (first + last) // 2
+    if family == "openmpi":
+        oob = f"{middle + 1}-{last}"
+        return {
+            "OMPI_MCA_btl_tcp_port_min_v4": str(first),
+            "OMPI_MCA_btl_tcp_port_range_v4": str(middle - first + 1),
+            "OMPI_MCA_oob_tcp_dynamic_ipv4_ports": oob,
+            "PRTE_MCA_oob_tcp_dynamic_ipv4_ports": oob,
+        }
+    if family == "intelmpi":
+        return {"I_MPI_PORT_RANGE": f"{first}:{last}"}
+    return {
+        "MPIEXEC_PORT_RANGE": f"{first}:{last}",
+        "MPIR_CVAR_CH3_PORT_RANGE": f"{first}:{last}",
+        "UCX_TCP_PORT_RANGE": f"{first}-{last}",
+    }
+
+
+def ports_by_default(family: Family | None, answer: Answer) -> str:
+    """Return the ports that an MPI takes when nothing is said, for people."""
+    ephemeral = re.sub(r"\s+", "-", answer.one("sysctl.net.ipv4.ip_local_port_range"))
+    if family == "openmpi":
+        return f"1024 and up (ranks) and {ephemeral or 'ephemeral ones'} (daemons)"
+    return ephemeral or "ephemeral ones"

@@ -1,0 +1,240 @@
+"""A cluster is set up on its nodes, and taken down again: keys, configuration, hostfiles."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from paribus.cluster.answers import Answer, script_of
+from paribus.cluster.environment import cores
+from paribus.cluster.findings import Finding
+from paribus.cluster.hostfiles import AGENT, hostfiles, ssh_config
+from paribus.cluster.links import Asked, Links, link, ssh_port
+from paribus.cluster.preflight import Preflight
+from paribus.errors import StoreError, UserError
+from paribus.hosts import Hosts, hosts_from
+from paribus.inputs import decoded, exists, read_bounded
+from paribus.nodeset import fold
+from paribus.platform.hosts import Host
+from paribus.platform.keypair import key_pair
+from paribus.platform.session import Session, SessionError, nonce, with_each
+
+NODE_S = 20.0
+"""Seconds that a node may take to be set up or taken down."""
+
+STATE = "cluster.json"
+FILES = (
+    *("hostfile.openmpi", "hostfile.mpich", "hostfile.intel", "hostfile.plain"),
+    *("ssh_config", "known_hosts", "id_ed25519", "id_ed25519.pub", "nodes_known_hosts"),
+    *("environment.txt", "environment.json", STATE),
+)
+"""What Paribus writes into the directory of a cluster: nothing else there is ever removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What is known of a cluster that was set up: its tag, its hosts, their network."""
+
+    tag: str
+    hosts: Hosts
+    network: str
+
+    @property
+    def folder(self) -> str:
+        """Its directory on each node, below the home directory."""
+        return f".{self.tag}"
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What was changed on nodes: names of files by node; and what is broken there."""
+
+    files: Mapping[str, tuple[str, ...]]
+    findings: tuple[Finding, ...] = ()
+
+
+def read_cluster(directory: Path) -> Cluster | None:
+    """Return the cluster of a directory, None where there is none; raises StoreError if damaged."""
+    path = directory / STATE
+    if not exists(path):
+        return None
+    try:
+        data = json.loads(decoded(read_bounded(path, 16 << 20, "a cluster")))
+        return Cluster(str(data["tag"]), hosts_from(data["hosts"]), str(data["network"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"is damaged: {error}",
+            place=str(path),
+            fix="on each node remove the line that ends in paribus-cluster-... from"
+            " ~/.ssh/authorized_keys, and ~/.paribus-cluster-*; then this directory",
+        ) from None
+
+
+def begin(directory: Path, hosts: Hosts, network: str) -> Cluster:
+    """Return the cluster of `directory`, which is made and written if it is not there.
+
+    Raises UserError where the directory is that of other hosts or another network, and for a
+    pocket cluster, which ends with the command that makes it.
+    """
+    if hosts.pocket:
+        raise UserError(
+            "a pocket cluster ends with this command, so nothing is to be set up on it",
+            place=f"pocket:{hosts.pocket}",
+            fix='write hosts = "pocket:N" into an arm; `paribus cluster check pocket:4` checks one',
+        )
+    there = read_cluster(directory)
+    if there is None:
+        there = Cluster(f"paribus-cluster-{secrets.token_hex(6)}", hosts, network)
+        directory.mkdir(mode=0o700, exist_ok=True)
+        text = {"schema": "paribus.cluster-state/1", **asdict(there)}
+        (directory / STATE).write_text(json.dumps(text, indent=2) + "\n")
+    elif (there.hosts.names, there.network) != (hosts.names, network):
+        raise UserError(
+            f"is the cluster of {fold(there.hosts.names)} in {there.network or 'no network'}",
+            place=str(directory),
+            fix="take that one down first (`paribus cluster down HOSTS`), or choose another"
+            " directory with --out",
+        )
+    return there
+
+
+def up(
+    cluster: Cluster, directory: Path, hosts: Sequence[Host], found: Preflight
+) -> tuple[Changed, Links]:
+    """Set the cluster up on all nodes; returns what was changed, and which node reaches which.
+
+    `directory` gets the files for this machine. The second time nothing is changed.
+    """
+    public = key_pair(directory / "id_ed25519", cluster.tag)
+    # Only from the nodes themselves, and for commands only: mpirun needs no terminal.
+    key = f'restrict,from="{cluster.network}" {public}'
+    slots = _slots(cluster.hosts, found.answers)
+    nodes = [
+        (one.name, str(found.chosen[one.name].address.ip), ssh_port(one), one.one("user"))
+        for one in found.answers
+    ]
+    scanned, failed = _host_keys(hosts, found)
+    folder = f"~/{cluster.folder}"
+    files = {
+        "id_ed25519": (0o600, (directory / "id_ed25519").read_text()),
+        "known_hosts": (0o600, scanned),
+        "ssh_config": (0o600, ssh_config(nodes, folder)),
+        "ssh": (0o700, AGENT),
+        **{name: (0o600, text) for name, text in hostfiles(slots).items()},
+    }
+    for name, text in hostfiles(slots).items():
+        _write(directory / name, text)
+    _write(directory / "nodes_known_hosts", scanned)
+    changed = _each(leaders(hosts, found.links), cluster, lambda mark: _up_script(mark, key, files))
+    options = f"-F {cluster.folder}/ssh_config -o ConnectTimeout=5"
+    asked = Asked(ssh_s=30, ssh_options=options, ports=False, by_name=True)
+    links = link(hosts, found.answers, found.chosen, asked)
+    findings = [*failed, *changed.findings]
+    if broken := [pair for pair, works in links.ssh.items() if not works]:
+        sources = tuple(dict.fromkeys(source for source, _ in broken))
+        first = f"{broken[0][0]} does not reach {broken[0][1]}"
+        cause = f"{first} by ssh with the cluster's key ({len(broken)} of {len(links.ssh)} pairs)"
+        fix = (
+            f"on {broken[0][0]}: ssh -v -F {folder}/ssh_config {broken[0][1]} true; does sshd there"
+            " read ~/.ssh/authorized_keys, and is ~ writable only by its owner?"
+        )
+        findings.append(Finding("ssh", "broken", cause, sources, fix))
+    return Changed(changed.files, tuple(findings)), links
+
+
+def down(cluster: Cluster, directory: Path, hosts: Sequence[Host]) -> Changed:
+    """Undo on all nodes what `up` did; returns what was changed and what is left.
+
+    The files in `directory` go if nothing is left on any node.
+    """
+    script = script_of("down.sh")
+    changed = _each(hosts, cluster, lambda _: script)
+    if not changed.findings:
+        for name in FILES:
+            (directory / name).unlink(missing_ok=True)
+        if not any(directory.iterdir()):
+            directory.rmdir()
+    return changed
+
+
+def leaders(hosts: Sequence[Host], links: Links) -> list[Host]:
+    """Return a host for each home directory: the first of those that share one."""
+    found: list[Host] = []
+    for host in hosts:
+        seen = links.homes.get(host.name, ())
+        if not any(one.name in seen for one in found):
+            found.append(host)
+    return found
+
+
+def _slots(hosts: Hosts, answers: Sequence[Answer]) -> dict[str, int]:
+    given = {one.name: one.slots for one in hosts.addresses}
+    return {one.name: given.get(one.name, 0) or max(1, cores(one)) for one in answers}
+
+
+def _write(path: Path, text: str) -> None:
+    if not exists(path) or path.read_text() != text:
+        path.write_text(text)
+
+
+def _host_keys(hosts: Sequence[Host], found: Preflight) -> tuple[str, list[Finding]]:
+    """Return the known_hosts of all nodes: each asks its own sshd, over its own address."""
+    places = {one.name: (found.chosen[one.name], ssh_port(one)) for one in found.answers}
+
+    def talk(session: Session) -> list[str]:
+        mark, (interface, port) = nonce(), places[session.host.name]
+        session.send(
+            f"echo; echo {mark}; ssh-keyscan -T 5 -p {port} {interface.address.ip} 2>/dev/null"
+            f" </dev/null | sort; echo {mark}\n"
+        )
+        session.until(mark)
+        return session.until(mark)
+
+    lines, bare = [], []
+    for host, said in zip(hosts, with_each(hosts, NODE_S, talk), strict=True):
+        keys = [] if isinstance(said, SessionError) else [one.split() for one in said]
+        keys = [words for words in keys if len(words) == 3 and not words[0].startswith("#")]
+        lines += [f"{host.name} {kind} {key}\n" for _, kind, key in keys]
+        if not keys:
+            bare.append(host.name)
+    if not bare:
+        return "".join(lines), []
+    cause = "no sshd shows a key on the node's own address"
+    fix = "start sshd on it, on the network of the cluster; install openssh-client (ssh-keyscan)"
+    return "".join(lines), [Finding("ssh", "broken", cause, tuple(bare), fix)]
+
+
+def _up_script(mark: str, key: str, files: Mapping[str, tuple[int, str]]) -> str:
+    puts = "".join(
+        f"put {name} {mode:o} <<'{mark}'\n{text}{mark}\n" for name, (mode, text) in files.items()
+    )
+    return f"key={shlex.quote(key)}\n{script_of('up.sh')}{puts}add_key\n"
+
+
+def _each(hosts: Sequence[Host], cluster: Cluster, script: Callable[[str], str]) -> Changed:
+    """Return what a script changed on each host: its lines `changed FILE`, or `! CAUSE`."""
+
+    def talk(session: Session) -> list[str]:
+        mark = nonce()
+        session.send(
+            f'echo; echo {mark}; ( tag={cluster.tag} folder="$HOME/{cluster.folder}"\n'
+            f"{script(mark)}) </dev/null; echo {mark}\n"
+        )
+        session.until(mark)
+        return session.until(mark)
+
+    files: dict[str, tuple[str, ...]] = {}
+    findings = []
+    for host, said in zip(hosts, with_each(hosts, NODE_S, talk), strict=True):
+        lines = [f"! {said}"] if isinstance(said, SessionError) else said
+        wrong = [line.removeprefix("! ") for line in lines if line.startswith("! ")]
+        fix = "fix this, then try the same again"
+        findings += [Finding("setup", "broken", one, (host.name,), fix) for one in wrong]
+        done = [line.removeprefix("changed ") for line in lines if line.startswith("changed ")]
+        if done:
+            files[host.name] = tuple(done)
+    return Changed(files, tuple(findings))

@@ -1,0 +1,229 @@
+"""A cluster is set up over ssh on namespaces that stand for machines, used, and taken down."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from paribus.errors import UserError
+from paribus.platform.hosts import Host
+from paribus.platform.pocket import Pocket
+
+PORT = 2222
+HOSTS = "10.77.0.[1-3]"
+
+# Each host gets a home of its own, and a sshd that reads the keys there.
+PREPARE = f"""
+mount -t tmpfs -o mode=700 none /root && mkdir -m 700 /root/.ssh
+cat >/root/.ssh/authorized_keys
+cat >/run/other_sshd <<END
+Port {PORT}
+HostKey /run/paribus/host_key
+PidFile /run/other_sshd.pid
+AuthenticationMethods publickey
+UsePAM no
+UseDNS no
+MaxStartups 1000
+END
+$(command -v sshd || echo /usr/sbin/sshd) -f /run/other_sshd -E /run/other_sshd.log
+"""
+
+
+@dataclass
+class Machines:
+    """Hosts with a sshd each, and how a command reaches their network."""
+
+    hosts: tuple[Host, ...]
+    prefix: tuple[str, ...]
+    identity: str
+
+    def paribus(self, *words: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+        argv = [*self.prefix, sys.executable, "-m", "paribus", *words]
+        env = {**os.environ, "COLUMNS": "160", **env}
+        return subprocess.run(
+            argv,
+            cwd=cwd,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def cluster(self, what: str, *more: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        ssh = ("--port", str(PORT), "--user", "root", "--identity", self.identity)
+        return self.paribus("cluster", what, HOSTS, *ssh, *more, cwd=cwd)
+
+    def on(self, number: int, script: str) -> str:
+        argv = [*self.hosts[number].shell, "-c", script]
+        return subprocess.run(argv, text=True, capture_output=True, check=False).stdout
+
+    def homes(self) -> list[str]:
+        """Return what the homes hold, with contents and rights."""
+        script = "cd /root; ls -laR --time-style=+ . | grep -v total; find . -type f | xargs cksum"
+        return [self.on(i, script) for i in range(len(self.hosts))]
+
+
+@pytest.fixture
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    folder = tmp_path_factory.mktemp("p")
+    try:
+        with Pocket(3, sshd=True, directory=str(folder / "pocket")) as pocket:
+            gate = pocket.gate
+            assert gate is not None
+            key = Path(f"{gate.identity}.pub").read_bytes()
+            for i, host in enumerate(pocket.hosts):
+                argv = [*host.shell, "-c", PREPARE]
+                # One file without a newline at its end, one with a comment of the user's.
+                data = key.rstrip() if i == 0 else b"# mine\n" + key
+                subprocess.run(argv, input=data, check=True)
+            yield Machines(pocket.hosts, gate.prefix, gate.identity)
+    except UserError as error:
+        pytest.skip(str(error))
+
+
+def test_up_check_use_up_again_and_down(machines: Machines, tmp_path: Path) -> None:
+    before = machines.homes()
+    done = machines.cluster("up", "--accept-host-keys", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr.count("shows the host key SHA256:") == 3
+    assert "nodes reach each other by ssh: 6 of 6 tried pairs" in done.stdout
+    folder = tmp_path / "cluster-10.77.0.-1-3"
+    assert (folder / "hostfile.openmpi").read_text() == "".join(
+        f"10.77.0.{i} slots=1\n" for i in (1, 2, 3)
+    )
+    assert (folder / "hostfile.mpich").read_text().splitlines()[0] == "10.77.0.1:1"
+    assert (folder / "hostfile.intel").read_text().splitlines()[2] == "10.77.0.3:1"
+    assert (folder / "hostfile.plain").read_text() == "10.77.0.1\n10.77.0.2\n10.77.0.3\n"
+    report = json.loads((folder / "environment.json").read_text())
+    assert report["schema"] == "paribus.cluster/1"
+    assert "3 nodes: ready for MPI" in (folder / "environment.txt").read_text()
+    # The ssh_config leads there from this machine.
+    argv = [*machines.prefix, "ssh", "-F", str(folder / "ssh_config"), "10.77.0.2", "hostname"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.stdout == "h2\n"
+
+    # A user's own mpirun, on a node.
+    mpirun = (
+        "cd ~/.paribus-cluster-* && OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+        " mpirun --hostfile hostfile.openmpi --mca plm_rsh_agent $PWD/ssh"
+        " --mca btl_tcp_if_include 10.77.0.0/16 hostname"
+    )
+    if report["nodes"][0]["mpi"].startswith("Open MPI"):
+        assert sorted(machines.on(0, mpirun).split()) == ["h1", "h2", "h3"]
+
+    homes, files = machines.homes(), {p.name: p.read_bytes() for p in folder.iterdir()}
+    again = machines.cluster("up", cwd=tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "no node was changed: already set up" in again.stderr
+    assert machines.homes() == homes
+    for name, data in files.items():
+        assert name.startswith("environment") or (folder / name).read_bytes() == data, name
+
+    gone = machines.cluster("down", cwd=tmp_path)
+    assert gone.returncode == 0, gone.stdout + gone.stderr
+    assert machines.homes() == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_down_keeps_what_others_added_and_needs_all_nodes(
+    machines: Machines, tmp_path: Path
+) -> None:
+    machines.on(2, "cp /root/.ssh/authorized_keys /root/k")
+    assert machines.cluster("up", "--accept-host-keys", cwd=tmp_path).returncode == 0
+    machines.on(1, "echo 'ssh-ed25519 AAAA other' >>/root/.ssh/authorized_keys")
+    machines.on(2, "kill $(cat /run/other_sshd.pid)")
+    part = machines.cluster("down", cwd=tmp_path)
+    assert part.returncode == 4
+    assert "10.77.0.3" in part.stdout
+    assert (tmp_path / "cluster-10.77.0.-1-3" / "cluster.json").exists()
+    machines.on(2, "/usr/sbin/sshd -f /run/other_sshd -E /run/other_sshd.log")
+    assert machines.cluster("down", cwd=tmp_path).returncode == 0
+    keys = machines.on(1, "cat /root/.ssh/authorized_keys")
+    assert keys.startswith("# mine\n")
+    assert keys.endswith("\nssh-ed25519 AAAA other\n")
+    assert "paribus" not in keys
+    assert machines.on(2, "cmp /root/.ssh/authorized_keys /root/k && echo same") == "same\n"
+
+
+def test_what_is_broken_is_not_set_up(machines: Machines, tmp_path: Path) -> None:
+    before = machines.homes()
+    done = machines.cluster("up", "--accept-host-keys", "--network", "192.168.7.0/24", cwd=tmp_path)
+    assert done.returncode == 4
+    assert "nothing was set up" in done.stderr
+    assert machines.homes() == before
+
+
+def test_ways_in_which_a_login_fails(machines: Machines, tmp_path: Path) -> None:
+    unknown = machines.cluster("check", cwd=tmp_path)
+    assert unknown.returncode == 2
+    assert "3 host keys not known" in unknown.stderr
+    assert "SHA256:" in unknown.stderr
+    assert "--accept-host-keys" in unknown.stderr
+    assert list(tmp_path.iterdir()) == []
+
+    ssh = ("--port", str(PORT), "--identity", machines.identity, "--accept-host-keys")
+    user = machines.paribus("cluster", "check", HOSTS, *ssh, "--user", "nobody", cwd=tmp_path)
+    assert user.returncode == 4
+    assert "the login was refused (publickey)" in user.stdout
+    assert "no password prompt" in user.stdout
+
+    names = "10.77.0.[1-2],10.77.0.99,10.77.0.1:2223"
+    gone = machines.paribus("cluster", "check", names, *ssh, "--user", "root", cwd=tmp_path)
+    assert gone.returncode == 4
+    assert "No route to host" in gone.stdout
+    assert "Connection refused" in gone.stdout
+    assert "2 of 4 answer" in gone.stdout
+
+    known = next(tmp_path.glob("cluster-*/known_hosts"))
+    text = known.read_text().splitlines()
+    kind, key = next(one.split()[1:3] for one in text if one.startswith("10.77.0.2 "))
+    known.write_text("\n".join(f"{n} {kind} {key}" for n in ("10.77.0.1", "10.77.0.2")) + "\n")
+    changed = machines.paribus(
+        *("cluster", "check", "10.77.0.[1-2]", "--known-hosts", str(known), "--user", "root"),
+        *("--port", str(PORT), "--identity", machines.identity),
+        cwd=tmp_path,
+    )
+    assert changed.returncode == 4
+    assert "the host key of 10.77.0.1 is not the one that is known" in changed.stdout
+
+
+def test_one_machine_under_two_names_over_ssh(machines: Machines, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("Host a b\n    HostName 10.77.0.1\n")
+    words = ("--port", str(PORT), "--user", "root", "--identity", machines.identity)
+    done = machines.paribus(
+        *("cluster", "check", "a,b", "--accept-host-keys", "--ssh-config", str(config), *words),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 4
+    assert "these names are one machine" in done.stdout
+
+
+def test_a_full_home_is_named_and_undone(machines: Machines, tmp_path: Path) -> None:
+    machines.on(1, "mount -o remount,size=8k /root; head -c 100000 /dev/zero >/root/full")
+    before = machines.homes()
+    done = machines.cluster("up", "--accept-host-keys", cwd=tmp_path)
+    assert done.returncode == 4, done.stdout
+    assert "is the disk full?" in done.stdout or "is full" in done.stdout
+    machines.cluster("down", cwd=tmp_path)
+    assert machines.homes() == before
+
+
+def test_a_pocket_cluster_is_not_set_up(tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "paribus", "cluster", "up", "pocket:2"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "a pocket cluster ends with this command" in done.stderr
+    argv = [*argv[:-2], "down", "x"]
+    down = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert down.returncode == 2
+    assert "holds no cluster" in down.stderr
+    assert list(tmp_path.iterdir()) == []
