@@ -8,8 +8,9 @@ import pytest
 
 from paribus.errors import LaunchError
 from paribus.model import Arm
-from paribus.platform.arms import make_ready
 from paribus.platform.local import LocalStation
+from paribus.platform.machine import HERE
+from paribus.platform.ready import make_ready
 from paribus.platform.toolchain import find_mpi
 from paribus.report.figures import write_matrices
 from paribus.study.first_table import asked, first_table
@@ -20,7 +21,7 @@ RANKS = 4
 @pytest.fixture(scope="module")
 def _mpi() -> None:
     try:
-        find_mpi(None)
+        find_mpi(None, HERE)
     except Exception as error:  # whatever is missing
         pytest.skip(str(error))
 
