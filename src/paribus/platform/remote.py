@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import subprocess
 import threading
 import time
@@ -52,7 +53,7 @@ _REFUSED = 255
 _CLEAR = """
 for tries in 1 2 3 4 5 6 7 8 9 10; do
     pids=
-    for one in $(grep -slF "PARIBUS_LAUNCH=$nonce" /proc/[0-9]*/environ); do
+    for one in $(grep -sl "PARIBUS_LAUNCH=$nonce" /proc/[0-9]*/environ); do
         one=${one#/proc/}
         pids="$pids ${one%/environ}"
     done
@@ -230,11 +231,16 @@ class HostStation:
         lost = sorted({part.node for part in launch.parts if part.task.lost})
         if lost:
             self._account(launch, lost)
-        reports = [(part, report_of(part.task.said)) for part in launch.parts]
-        for part, report in reports:
-            if report is None or report.refused:
+        known = []
+        for part in launch.parts:
+            report = report_of(part.task.said)
+            if report is not None and not report.refused:
+                known.append((part.node, report))
+            elif part is launch.parts[0] and report is None and timed_out:
+                # What it guarded could not be ended in time, so that the guard was.
+                return Completed(-signal.SIGKILL, 0.0, timed_out)
+            elif part is launch.parts[0] or report is not None:
                 raise _not_started(self.hosts[part.node], report, part)
-        known = [(part.node, report) for part, report in reports if report is not None]
         boots = [keeper.boot for keeper in self._keepers]
         load, beside, cpu_s = busiest(known, boots, [host.name for host in self.hosts])
         rooms = tuple(
