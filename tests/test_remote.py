@@ -19,11 +19,11 @@ from mpis import each_mpi
 from namespace_hosts import Cluster, namespace_hosts
 from paribus.command import Command, Completed, Mpi, Placement, Slot
 from paribus.errors import LaunchError, MachineError
-from paribus.platform.guard import Report
+from paribus.platform.guard import Report, busiest
 from paribus.platform.hosts import Host
 from paribus.platform.launchers import launch
 from paribus.platform.local import LocalStation
-from paribus.platform.remote import HostStation, busiest
+from paribus.platform.remote import HostStation
 from paribus.platform.space import fault_of
 from processes import children, ended, processes_with
 
