@@ -28,7 +28,11 @@ class Station(Protocol):
     """
 
     scratch: str
-    here: str
+
+    @property
+    def here(self) -> str:
+        """Its own directory on this machine."""
+        ...
 
     def run(
         self,
