@@ -1,4 +1,4 @@
-"""`paribus cluster check HOSTS`, up and down: from a list of hosts to what MPI can use, and back."""
+"""`paribus cluster check|up|down HOSTS`: from a list of hosts to what MPI can use, and back."""
 
 from __future__ import annotations
 
