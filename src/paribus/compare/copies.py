@@ -65,11 +65,12 @@ def identical_by_chance(logs: Sequence[Log]) -> list[list[str]]:
     ]
 
 
-def _of_same_figures(logs: Sequence[Log]) -> list[list[Log]]:
-    """Return the groups of two or more logs with the same figures, and the same date if dated."""
+def _of_same_figures(logs: Sequence[Log], *, dated: bool = True) -> list[list[Log]]:
+    """Return the groups of two or more logs with the same figures, and the same date if `dated`."""
     alike: dict[tuple[tuple[Sample, ...], float], list[Log]] = {}
     for log in logs:
-        alike.setdefault((log.reading.samples, log.at if log.dated else 0.0), []).append(log)
+        at = log.at if dated and log.dated else 0.0
+        alike.setdefault((log.reading.samples, at), []).append(log)
     return [group for group in alike.values() if len(group) > 1]
 
 
@@ -84,7 +85,7 @@ def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
     log of the kind. Dates as `log.dated` has them would not do: a log says no less without them.
     """
     alike: dict[bytes, list[Log]] = {}
-    for group in _of_same_figures(logs):
+    for group in _of_same_figures(logs, dated=False):
         for path, log in {one.path: one for one in group}.items():
             alike.setdefault(sha256(path.read_bytes()).digest(), []).append(log)
     groups = [group for group in alike.values() if len(group) > 1]
