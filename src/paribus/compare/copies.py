@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from paribus.compare.logs import Log
 from paribus.judge.withhold import Because
@@ -21,6 +22,9 @@ BY_CHANCE = 1e-4
 
 SCATTER = 0.005
 """Of launches, relative, at least: figures of few digits hide it, and are alike without copying."""
+
+_TIME = re.compile(rb"(?!00:)\d\d:\d\d:\d\d")
+"""A time of day; one in the first hour may be how long something took."""
 
 _DECIMAL = re.compile(rb"(\d+)\.(\d+)")
 
@@ -61,11 +65,12 @@ def identical_by_chance(logs: Sequence[Log]) -> list[list[str]]:
     ]
 
 
-def _of_same_figures(logs: Sequence[Log]) -> list[list[Log]]:
-    """Return the groups of two or more logs with the same figures, and the same date if dated."""
+def _of_same_figures(logs: Sequence[Log], *, dated: bool = True) -> list[list[Log]]:
+    """Return the groups of two or more logs with the same figures, and the same date if `dated`."""
     alike: dict[tuple[tuple[Sample, ...], float], list[Log]] = {}
     for log in logs:
-        alike.setdefault((log.reading.samples, log.at if log.dated else 0.0), []).append(log)
+        at = log.at if dated and log.dated else 0.0
+        alike.setdefault((log.reading.samples, at), []).append(log)
     return [group for group in alike.values() if len(group) > 1]
 
 
@@ -76,31 +81,42 @@ def _names(logs: Iterable[Log]) -> list[str]:
 def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
     """Return the groups of logs whose files are identical; surely, if no two launches print that.
 
-    That is by the date, or by the other numbers with a decimal point: those that are not in every
-    log of the kind, and all if there is no other log.
+    That is by a time of day, or by other numbers with a decimal point, that are not in every other
+    log of the kind. Dates as `log.dated` has them would not do: a log says no less without them.
     """
     alike: dict[bytes, list[Log]] = {}
-    for group in _of_same_figures(logs):
+    for group in _of_same_figures(logs, dated=False):
         for path, log in {one.path: one for one in group}.items():
             alike.setdefault(sha256(path.read_bytes()).digest(), []).append(log)
     groups = [group for group in alike.values() if len(group) > 1]
-    if all(group[0].dated for group in groups):
-        return [(group, True) for group in groups]
-    numbers = {path: _numbers(path) for path in {log.path for log in logs}}
-    constant = set.intersection(*numbers.values())
+    if not groups:
+        return []
+    printed = {path: path.read_bytes() for path in {log.path for log in logs}}
+    numbers, times = (
+        {path: {*pattern.findall(text)} for path, text in printed.items()}
+        for pattern in (_DECIMAL, _TIME)
+    )
     pairs = math.comb(len(logs), 2)
     found = []
     for group in groups:
-        mine = numbers[group[0].path]
-        own = mine - constant or mine
-        odds = math.prod(1 / max(1.0, SCATTER * float(b"".join(one))) for one in own)
+        own = _own(numbers, group)
+        odds = math.prod(1 / max(1.0, SCATTER * steps) for steps in map(_steps_of, own))
         unlike = len(own) >= LEAST_FIGURES and odds * pairs < BY_CHANCE
-        found.append((group, group[0].dated or unlike))
+        found.append((group, unlike or bool(_own(times, group))))
     return found
 
 
-def _numbers(path: Path) -> set[tuple[bytes, bytes]]:
-    return set(_DECIMAL.findall(path.read_bytes()))
+def _own(printed: Mapping[Path, set[Any]], group: Sequence[Log]) -> set[Any]:
+    """Return what the files of a group have and not every other file has."""
+    mine, same = printed[group[0].path], {log.path for log in group}
+    others = [has for path, has in printed.items() if path not in same]
+    return mine - set.intersection(*others) if others else mine
+
+
+def _steps_of(number: tuple[bytes, bytes]) -> float:
+    """Return how many steps a printed number is away from zero, at least."""
+    digits = min(max(1.0, float(b"".join(number))), 1e15)
+    return float(10 ** math.floor(math.log10(digits)))
 
 
 def _figures(samples: Sequence[Sample]) -> dict[str, set[float]]:

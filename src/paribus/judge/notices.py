@@ -167,34 +167,40 @@ def _cut_off(plan: Plan, evidence: Evidence, headlines: Sequence[Finding]) -> It
 
 
 def _states(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
+    levels: dict[str, dict[str, dict[int, float]]] = {
+        label: {arm.name: {} for arm in plan.study.arms} for label in plan.metrics
+    }
+    for p in points:
+        if p.block and p.level:
+            levels[p.benchmark][p.arm][p.block] = p.level
+    return two_states(levels)
+
+
+def two_states(
+    levels: Mapping[str, Mapping[str, Mapping[int, float]]], *, paired: bool = True
+) -> Iterable[Notice]:
     """Say in which benchmarks the launches of an arm fall into two states.
 
-    Benchmarks of which the same is to be said share one notice.
+    `levels` are by benchmark, arm (the reference first) and block; of launches that are not
+    `paired` the numbers are those of no two arms. Benchmarks of which the same is to be said share
+    one notice.
     """
     alike: dict[bool, dict[str, dict[str, Any]]] = {}
-    reference, *others = (arm.name for arm in plan.study.arms)
-    for label in plan.metrics:
-        values = {
-            arm: {
-                p.block: p.level
-                for p in points
-                if (p.benchmark, p.arm) == (label, arm) and p.block and p.level
-            }
-            for arm in (reference, *others)
-        }
-        found = {arm: ratio_per_state(values[reference], values[arm]) for arm in others}
+    for label, of_arms in levels.items():
+        reference, *others = of_arms
+        found = {arm: ratio_per_state(of_arms[reference], of_arms[arm]) for arm in others}
         seen = {arm: ratios for arm, ratios in found.items() if ratios is not None}
         if seen:
             same = not any(ratios.shares_differ for ratios in seen.values())
-            alike.setdefault(same, {})[label] = _of_states(reference, seen)
+            alike.setdefault(same, {})[label] = _of_states(reference, seen, paired)
     for several in alike.values():
         yield Notice(NoticeName.TWO_STATES, "warning", tuple(several), several)
 
 
-def _of_states(reference: str, seen: Mapping[str, StateRatios]) -> dict[str, Any]:
+def _of_states(reference: str, seen: Mapping[str, StateRatios], paired: bool) -> dict[str, Any]:
     """Return the figures of the states of one benchmark by arm, the reference first."""
     first = next(iter(seen.values())).reference
-    found: dict[str, Any] = {reference: _counts(first)}
+    found: dict[str, Any] = {reference: _counts(first) | ({} if paired else {"paired": False})}
     for arm, ratios in seen.items():
         found[arm] = {
             **_counts(ratios.arm),

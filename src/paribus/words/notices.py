@@ -47,13 +47,21 @@ def _why_needless(one: Figures) -> str:
 def _two_states(labels: Labels, figures: Figures) -> str:
     each = "; ".join(_modes(label, figures[label]) for label in labels)
     unequal = any(of_arm.get("shares_differ") for of_arm in figures[labels[0]].values())
-    why = (
-        "The arms are affected unequally: the share of launches in each mode may be the real"
-        " difference."
-        if unequal
-        else "All arms are affected equally, so the cause is the machine. The ratio compares"
-        " neighbours and holds; absolute figures depend on the mode."
-    )
+    if unequal:
+        why = (
+            "The arms are affected unequally: the share of launches in each mode may be the real"
+            " difference."
+        )
+    elif all(of_arm.get("paired", True) for of_arm in figures[labels[0]].values()):
+        why = (
+            "All arms are affected equally, so the cause is the machine. The ratio compares"
+            " neighbours and holds; absolute figures depend on the mode."
+        )
+    else:
+        why = (
+            "No arm is affected significantly more. The launches are not paired, so the ratio"
+            " depends on how many are in each mode."
+        )
     return f"{each}. {why}"
 
 
@@ -144,10 +152,13 @@ def _flagged(where: str, figures: Figures, of: int = 0) -> str:
     first = figures["first"]
     flag = launches.flag(first["outlying"], first["disturbed"])
     arm = f"{first['benchmark']}, {first['arm']}"
-    number = len(figures["numbers"])
+    logs = figures.get("logs", ())
+    number = len(logs or figures["numbers"])
     verbs = ("is", "counts") if number == 1 else ("are", "count")
     many = f"{number} of {count(of, 'launch')}" if of else count(number, "launch")
     said = f"{many} {verbs[0]} {where}, and {verbs[1]} as well. First: "
+    if logs:
+        return f"{said}{first['benchmark']}, {logs[0]}: {flag}."
     if figures.get("source") == "table":
         return f"{said}{arm}, block {first['block']}: {flag}."
     log = f"logs/{first['number']:04d}-*"
