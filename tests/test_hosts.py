@@ -16,7 +16,7 @@ from paribus.nodeset import MOST_NAMES, expand, fold
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.platform.placing import bound
 from paribus.study.load import load_study
-from studies import write_study
+from studies import paribus, write_study
 
 
 def study(folder: Path, *lines: str) -> Study:
@@ -107,6 +107,7 @@ def test_a_hostfile_that_cannot_be_used_names_the_line(
         (['hosts = "pocket:2"', 'link = { rate = "1" }'], "the unit is missing"),
         (['hosts = "pocket:2"', 'ssh = { user = "me" }'], "has keys of its own"),
         (['ssh = { user = "me" }'], "this arm has no hosts"),
+        (['hosts = "?"'], "--hosts b='node[1-4]'"),
         (['hosts = "node1"', 'ssh = { user = "-oProxyCommand=x" }'], "use only letters"),
         (['hosts = "node1"', 'ssh = { jump = "gate -v" }'], "USER@"),
         (['hosts = "node1"', "ssh = { prot = 22 }"], "did you mean 'port'?"),
@@ -175,3 +176,21 @@ NAMES = st.lists(st.from_regex(r"[a-z]{1,3}(0{0,2}[0-9]{1,3})?(-ib)?", fullmatch
 @given(NAMES)
 def test_folded_names_unfold_to_the_same(names: list[str]) -> None:
     assert sorted(expand(fold(names)) if names else ()) == sorted(set(names))
+
+
+def test_hosts_are_named_on_the_command_line(tmp_path: Path) -> None:
+    """They take the place of what the file says; a hostfile is one of the working directory."""
+    path = write_study(tmp_path, arms='[arms.a]\n[arms.b]\nhosts = "?"\n', more="ranks = 2")
+    found = load_study(path, hosts={"b": "node[1-2]"}).arms[1].hosts
+    assert found is not None
+    assert found.names == ("node1", "node2")
+    with pytest.raises(StudyError, match="did you mean 'b'"):
+        load_study(path, hosts={"bb": "node1"})
+    (tmp_path / "list").write_text("node7 slots=2\n")
+    listed = paribus("run", path, "--hosts", "b=list", "--dry-run", "--no-pilot", cwd=tmp_path)
+    assert listed.returncode == 2
+    assert "node7" in listed.stderr
+    for wrong in ("b", "b=", "=node1"):
+        done = paribus("run", path, "--hosts", wrong, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "write --hosts ARM='node[1-4]'" in done.stderr

@@ -97,6 +97,11 @@ def is_directory(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises for a name that is too long
 
 
+def is_file(path: Path | str) -> bool:
+    """Return whether `path` is a file; False for what no path can be."""
+    return os.path.isfile(path)  # noqa: PTH113 - as in is_directory
+
+
 def exists(path: Path) -> bool:
     """Return whether something is at `path`; False for what no path can be."""
     return os.path.exists(path)  # noqa: PTH110 - as in is_directory

@@ -12,7 +12,7 @@ from pathlib import Path
 from paribus.audit.accepted import add_accepted, in_vain, parse_accepted
 from paribus.audit.audit import ERROR, Audit, Nodes
 from paribus.audit.first import indistinct
-from paribus.cli.hosts import add_host_keys
+from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm
 from paribus.inputs import is_directory
 from paribus.model import Study
 from paribus.store import Store
@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--all", action="store_true", help="list all differences, including unknown facts"
     )
     add_accept(parser)
+    add_hosts(parser)
     add_host_keys(parser)
     parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.audit/1"')
     parser.set_defaults(carry_out=audit)
@@ -73,7 +74,8 @@ def audit(arguments: argparse.Namespace) -> int:
     if is_directory(path):
         seen = _of_directory(path, accepted)
     else:
-        seen = _of_study(arguments.what, accepted, accept_keys=arguments.accept_host_keys)
+        hosts = hosts_by_arm(arguments.hosts)
+        seen = _of_study(arguments.what, accepted, hosts, accept_keys=arguments.accept_host_keys)
     differing = {one.key for one in seen.answer.differences}
     if unused := in_vain(accepted, differing, seen.answer.equal):
         print(f"note: --accept without effect: {needless(unused)}", file=sys.stderr)
@@ -124,7 +126,9 @@ def _of_directory(directory: Path, accepted: Mapping[str, str]) -> _Seen:
         return _Seen(plan.study, of_nodes(store.gathered()), audited(plan, store))
 
 
-def _of_study(name: str, accepted: Mapping[str, str], *, accept_keys: bool) -> _Seen:
+def _of_study(
+    name: str, accepted: Mapping[str, str], hosts: Mapping[str, str], *, accept_keys: bool
+) -> _Seen:
     """Return what the arms of a study are now, seen from inside each."""
     from paribus.audit.audit import audit_study
     from paribus.audit.nodes import of_nodes
@@ -136,7 +140,7 @@ def _of_study(name: str, accepted: Mapping[str, str], *, accept_keys: bool) -> _
     from paribus.study.gathering import asked, gather
     from paribus.study.load import load_study
 
-    study = load_study(find_study(name), announce)
+    study = load_study(find_study(name), announce, hosts)
     with reached(study, accept_keys=accept_keys) as opened, Switches(study) as switches:
         ready = make_ready(study, _tell, opened)
         nodes = of_nodes(gather(study, ready, opened, switches, _tell))

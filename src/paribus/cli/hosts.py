@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.errors import UserError
+from paribus.inputs import is_file
 from paribus.model import Study
 
 if TYPE_CHECKING:
@@ -22,6 +24,32 @@ def add_host_keys(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="accept the keys that hosts show which are not known yet, and print them",
     )
+
+
+def add_hosts(parser: argparse.ArgumentParser) -> None:
+    """Declare --hosts, which names the hosts of arms."""
+    parser.add_argument(
+        "--hosts",
+        metavar="ARM=HOSTS",
+        action="append",
+        default=[],
+        help="hosts of an arm: node[1-4], a hostfile, pocket:N (repeatable)",
+    )
+
+
+def hosts_by_arm(texts: Sequence[str]) -> dict[str, str]:
+    """Return the hosts that --hosts names, by arm; a hostfile is one of the working directory.
+
+    Raises UserError for a text without an arm, and for an arm that is named twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        arm, given, hosts = text.partition("=")
+        if not given or not arm or not hosts or arm in found:
+            said = "names an arm twice" if arm in found else "names no arm and hosts"
+            raise UserError(said, place=f"--hosts {text}", fix="write --hosts ARM='node[1-4]'")
+        found[arm] = str(Path(hosts).absolute()) if "/" in hosts or is_file(hosts) else hosts
+    return found
 
 
 @contextmanager

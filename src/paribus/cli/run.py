@@ -12,7 +12,7 @@ from paribus import plan as plans
 from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.cli.audit import add_accept
 from paribus.cli.directory import clear, directory_for
-from paribus.cli.hosts import add_host_keys, reached
+from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached
 from paribus.cli.shipped import add_beside
 from paribus.errors import UserError
 from paribus.model import Study
@@ -64,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='with --monitor: start a round at this interval, such as "10 min"',
     )
     add_accept(parser)
+    add_hosts(parser)
     add_host_keys(parser)
     parser.add_argument(
         "--anyway",
@@ -85,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     accepted = parse_accepted(arguments.accept)
     path = shipped.find_study(arguments.study)
     publications = shipped.read_published(arguments.beside)
-    study = load_study(path, shipped.announce)
+    study = load_study(path, shipped.announce, hosts_by_arm(arguments.hosts))
     if arguments.monitor or arguments.every is not None:
         study = monitored(study, arguments.every)
     if arguments.dry_run:

@@ -39,6 +39,10 @@ def hosts_of(place: Place, folder: Path) -> Hosts | None:
                 place.refuse(key, None, "this arm has no hosts", 'add hosts = "node[1-4]"')
         return None
     text = place.need("hosts", fields.text, 'hosts = "node[1-4]"').strip()
+    if text == "?":
+        arm = place.path.removeprefix("arms.")
+        fix = f"name them: --hosts {arm}='node[1-4]', or a hostfile: --hosts {arm}=./hosts.txt"
+        place.refuse("hosts", None, "this study has no hosts of its own", fix)
     if text.startswith("pocket:") or text == "pocket":
         return _pocket(place, text)
     if "link" in place.table:

@@ -56,10 +56,15 @@ _SECRET = re.compile(
 """Names in `env` that are refused: by whole words, for TOKENIZERS_PARALLELISM is no secret."""
 
 
-def load_study(path: Path, tell: Callable[[str], None] | None = None) -> Study:
+def load_study(
+    path: Path,
+    tell: Callable[[str], None] | None = None,
+    hosts: Mapping[str, str] | None = None,
+) -> Study:
     """Return the study that the TOML file `path` describes.
 
-    A benchmark `file` is Python, and executed to know its parameters; `tell` hears of it before.
+    `hosts` are those of arms by name, and take the place of what the file says. A benchmark `file`
+    is Python, and executed to know its parameters; `tell` hears of it before.
     Raises StudyError for a file that cannot be read, an unknown key, or a value out of range.
     """
     file = str(path)
@@ -86,7 +91,7 @@ def load_study(path: Path, tell: Callable[[str], None] | None = None) -> Study:
     with top.noting():
         factor = top.need("factor", fields.text, 'factor = "network"')
     with top.noting():
-        arms = _arms(top, path.parent)
+        arms = _arms(top, path.parent, hosts or {})
     with top.noting():
         selections = _selections(top, path.parent, tell)
     settings = Settings()
@@ -117,12 +122,19 @@ def monitored(study: Study, every_s: float | None = None) -> Study:
     return replace(study, settings=settings)
 
 
-def _arms(top: Place, folder: Path) -> tuple[Arm, ...]:
+def _arms(top: Place, folder: Path, hosts: Mapping[str, str]) -> tuple[Arm, ...]:
     tables = top.need("arms", fields.table, "[arms.host]")
     if len(tables) < 2:
         top.refuse("arms", None, f"{len(tables)} arm", "name two or more: [arms.a] and [arms.b]")
+    for name in hosts:
+        if name not in tables:
+            close = difflib.get_close_matches(name, tables, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"arms: {', '.join(tables)}"
+            top.refuse("arms", None, f"--hosts names an arm {name!r} that is not there", hint)
     arms = []
     for name, table in tables.items():
+        if name in hosts and isinstance(table, dict):
+            table["hosts"] = hosts[name]
         if top.full:
             break
         with top.noting():
