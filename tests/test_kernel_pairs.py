@@ -16,6 +16,9 @@ from typing import Any
 
 import pytest
 
+from paribus.judge.evidence import figures
+from paribus.judge.matrices import of_launches
+from paribus.model import Metric
 from paribus.readers.kernel import read
 from test_kernels import NATIVE, compiler, find_mpi
 
@@ -147,3 +150,12 @@ def test_everyone_meets_everyone_once(
 def test_the_order_of_rounds_is_seeded(rounds: Callable[[int, int, int], Rounds]) -> None:
     assert rounds(8, 1, 0) == rounds(8, 1, 0)
     assert rounds(8, 1, 0) != rounds(8, 2, 0)
+
+
+def test_a_slow_rank_is_named(kernel: Kernel) -> None:
+    """From three real launches to the name; the ranks take turns on few cores, hence the delay."""
+    metrics = [Metric("latency", "us", "lower")]
+    readings = [read(launched(kernel, 6, slow=4, seed=seed)) for seed in (1, 2, 3)]
+    launches = [figures(one.samples, metrics)[0] for one in readings]
+    [latency] = of_launches(launches, metrics)
+    assert [one.node for one in latency.slow_nodes] == ["4"], latency.sentences

@@ -62,7 +62,11 @@ def pair(a: int, b: int, size: int) -> Case:
 def matrices(size: int, arm: str = "ib") -> tuple[Matrix, ...]:
     names = [f"node{number:02d}" for number in range(1, size + 1)]
     launches = measured(size, slow=2, link=(0, size - 1))
-    return tuple(of_launches(launches, [LATENCY, BANDWIDTH], names, benchmark="pairs", arm=arm))
+    return tuple(
+        of_launches(
+            launches, [LATENCY, BANDWIDTH], [{"rank.hosts": names}], benchmark="pairs", arm=arm
+        )
+    )
 
 
 @cache
@@ -101,6 +105,27 @@ def test_few_launches_say_so() -> None:
     [latency] = of_launches(measured(8, slow=2, link=(0, 7))[:2], [LATENCY])
     assert latency.nodes == tuple("01234567")
     assert latency.sentences[1].startswith("2 launches of 8 nodes: too few to name slow ones")
+
+
+def test_congestion_is_told_from_a_slow_link() -> None:
+    """What is slow alone too stays a slow pair, whatever it was in the crowd."""
+    launches = measured(8, slow=2, link=(0, 7))
+    crowd = {
+        f"kernel.crowded.latency.{pair(4, 5, 8)}": 4.8,
+        f"kernel.crowded.latency.{pair(0, 7, 8)}": 4.4,
+        f"kernel.crowded.bandwidth.{pair(4, 5, 1 << 20)}": 5500.0,
+    }
+    seldom = {f"kernel.crowded.latency.{pair(1, 5, 8)}": 4.8}
+    facts = [crowd, crowd, crowd, seldom, seldom]
+    latency, bandwidth = of_launches(launches, [LATENCY, BANDWIDTH], facts)
+    for matrix, ratio in ((latency, 3.0), (bandwidth, 12_000 / 5500)):
+        [one] = matrix.crowded
+        assert (one.node, one.to) == ("4", "5")
+        assert one.ratio == pytest.approx(ratio, rel=0.05)
+    said = latency.sentences[1]
+    assert said.startswith("1 pair was slow only while others were measured (up to ")
+    assert said.endswith("x as long): congestion.")
+    assert [(one.node, one.to) for one in latency.slow_pairs] == [("0", "7")]
 
 
 def test_a_pair_that_a_launch_lacks_gives_no_matrix() -> None:

@@ -156,7 +156,8 @@ class Matrix:
     `median` is that of `launches`, and `low` and `high` are their extremes, an interval at
     `level`; None where there is no figure (a latency stands above the diagonal only). `judged`:
     launches and nodes were enough to name slow ones. `apart`: the slow nodes are slow to the
-    others, not among themselves.
+    others, not among themselves. `crowded` are pairs that were slow only while others were measured
+    at the same time, and by how much.
     """
 
     benchmark: str
@@ -173,6 +174,7 @@ class Matrix:
     slow_nodes: tuple[Slow, ...] = ()
     slow_pairs: tuple[Slow, ...] = ()
     apart: bool = False
+    crowded: tuple[Slow, ...] = ()
 
     @property
     def figures(self) -> list[float]:
@@ -191,6 +193,7 @@ class Matrix:
             slow_pairs=[(one.node, one.to, one.ratio) for one in self.slow_pairs],
             both_ways=self.median[-1][0] is None,
             apart=self.apart,
+            crowded=[one.ratio for one in self.crowded],
         )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from paribus.judge.evidence import Cell, Evidence
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from paribus.stats.matrix import Floats
 
 HOSTS = "rank.hosts"
+CROWDED = "kernel.crowded."
 WAY = ("from", "to")
 
 
@@ -39,9 +42,9 @@ def matrices(
                 and evidence.counted(entry.launch)
             ]
             seen = facts.get(label, {}).get(arm.name, ())
-            names = names_of(seen[0].get(HOSTS) if seen else None)
-            mine += of_launches(launches, metrics, names, benchmark=label, arm=arm.name)
-        found += sorted(mine, key=lambda m: (metrics.index(m.metric), m.case))
+            mine += of_launches(launches, metrics, seen, benchmark=label, arm=arm.name)
+        for case in dict.fromkeys((m.metric, m.case) for m in mine):
+            found += [m for m in mine if (m.metric, m.case) == case]
     return tuple(found)
 
 
@@ -60,14 +63,15 @@ def names_of(hosts: object) -> tuple[str, ...]:
 def of_launches(
     launches: Sequence[Mapping[Cell, float]],
     metrics: Sequence[Metric],
-    names: Sequence[str] = (),
+    facts: Sequence[Facts] = (),
     *,
     benchmark: str = "pairs",
     arm: str = "",
 ) -> list[Matrix]:
     """Return a matrix for each metric and size that all `launches` (their figures) have.
 
-    Without `names` the ranks' numbers stand for them. Cells that are not of a pair are passed over.
+    `facts` are those of launches: without hosts in them the ranks' numbers stand for names. Cells
+    that are not of a pair are passed over.
     """
     known = {metric.name: metric for metric in metrics}
     cells: dict[tuple[str, Case], dict[tuple[int, int], Cell]] = {}
@@ -79,14 +83,40 @@ def of_launches(
             places = cells.setdefault((name, rest), {})
             places[int(items["from"]), int(items["to"])] = cell
     found = []
+    names = names_of(facts[0].get(HOSTS) if facts else None)
     for (name, rest), places in cells.items():
         size = 1 + max(max(place) for place in places)
         if not all(cell in launch for launch in launches for cell in places.values()):
             continue
         seen = examine([_square(one, places, size) for one in launches], better=known[name].better)
-        nodes = tuple(names) if len(names) == size else tuple(map(str, range(size)))
-        found.append(_matrix(seen, nodes, known[name], rest, len(launches), benchmark, arm))
+        nodes = names if len(names) == size else tuple(map(str, range(size)))
+        made = _matrix(seen, nodes, known[name], rest, len(launches), benchmark, arm)
+        found.append(replace(made, crowded=_crowded(made, places, facts)))
     return found
+
+
+def _crowded(
+    matrix: Matrix, places: Mapping[tuple[int, int], Cell], facts: Sequence[Facts]
+) -> tuple[Slow, ...]:
+    """Return the pairs that were slow only while others were measured, the worst first.
+
+    In most launches the kernel had to measure them again with fewer pairs at once, and then they
+    took less than half of what they had taken more than the median pair.
+    """
+    usual = statistics.median(matrix.figures)
+    found = []
+    for (a, b), cell in places.items():
+        key = f"{CROWDED}{cell[0]}.{cell[1]}"
+        before = [float(one[key]) for one in facts if key in one]
+        after = matrix.median[a][b]
+        if 2 * len(before) <= len(facts) or after is None:
+            continue
+        crowded = statistics.median(before)
+        lower = matrix.metric.better == "lower"
+        was, now = (crowded / usual, after / usual) if lower else (usual / crowded, usual / after)
+        if was > 1.05 and now - 1 < (was - 1) / 2:
+            found.append(Slow(was / now, matrix.nodes[a], matrix.nodes[b]))
+    return tuple(sorted(found, key=lambda one: -one.ratio))
 
 
 def _square(

@@ -8,9 +8,9 @@ from pathlib import Path
 from paribus.benchmarks import benchmark_of
 from paribus.errors import LaunchError
 from paribus.judge.evidence import Cell, figures
-from paribus.judge.matrices import HOSTS, names_of, of_launches
+from paribus.judge.matrices import of_launches
 from paribus.judgement import Matrix
-from paribus.model import Arm, Selection, Settings, State, Study
+from paribus.model import Arm, Facts, Selection, Settings, State, Study
 from paribus.platform.arms import Ready, compose, slots_of
 from paribus.platform.station import Station
 from paribus.study.launching import Ended, Prepared, outcome_of, start
@@ -52,7 +52,7 @@ def first_table(
     [selection] = study.benchmarks
     benchmark = benchmark_of(selection)
     found: list[dict[Cell, float]] = []
-    names: tuple[str, ...] = ()
+    facts: list[Facts] = []
     for number in range(1, launches + 1):
         tell(f"launch {number} of {launches}: all pairs of {count(selection.ranks, 'node')}")
         scratch = f"{station.scratch}/pairs{number}"
@@ -78,5 +78,5 @@ def first_table(
                 fix="read the output, and check MPI and the network between the nodes",
             )
         found.append(figures(outcome.samples, benchmark.metrics)[0])
-        names = names_of(outcome.facts.get(HOSTS))
-    return of_launches(found, benchmark.metrics, names, arm=ready.arm.name)
+        facts.append(outcome.facts)
+    return of_launches(found, benchmark.metrics, facts, arm=ready.arm.name)

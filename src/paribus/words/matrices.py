@@ -21,10 +21,12 @@ def sentences(
     slow_pairs: Sequence[tuple[str, str, float]],
     both_ways: bool,
     apart: bool,
+    crowded: Sequence[float] = (),
 ) -> list[str]:
     """Return the range of the figures (ascending), then what is slow: a sentence each.
 
-    `launches` is None if they were enough to name slow ones; `both_ways`: a figure is of both.
+    `launches` is None if they were enough to name slow ones; `both_ways`: a figure is of both;
+    `crowded` are the ratios of pairs that were slow only beside others, the worst first.
 
     >>> sentences([1.5, 1.6], "us", nodes=8, launches=None, slow_nodes=[("n7", 1.21)],
     ...           slow_pairs=[("n1", "n2", 2.1)], both_ways=True, apart=False)[1:]
@@ -33,6 +35,10 @@ def sentences(
     middle = figures[len(figures) // 2]
     ends = f"{format_value(figures[0])} to {format_value(figures[-1])} {unit}"
     found = [f"Median pair {format_value(middle)} {unit}, all pairs {ends}."]
+    if crowded:
+        pairs = f"{count(len(crowded), 'pair')} {'was' if len(crowded) == 1 else 'were'} slow"
+        worst = _longer(crowded[0])
+        found.append(f"{pairs} only while others were measured (up to {worst}): congestion.")
     if launches is not None:
         made = f"{count(launches, 'launch')} of {count(nodes, 'node')}"
         return [*found, f"{made}: too few to name slow ones ({LEAST})."]
