@@ -281,7 +281,7 @@ def test_before_and_after_surround_every_launch(tmp_path: Path) -> None:
 def test_after_an_interruption_the_factor_is_switched_back(tmp_path: Path) -> None:
     arms = (
         f'[arms.a]\n[arms.b]\nbefore = "touch {tmp_path}/switched"\n'
-        f'after = "rm {tmp_path}/switched"\n'
+        f'after = "rm -f {tmp_path}/switched"\n'
     )
     script = f"[ ! -e {tmp_path}/switched ] || sleep 60; echo 2.50013"
     study = write_study(tmp_path, script=script, arms=arms)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.command import Placement
-from paribus.errors import StudyError
+from paribus.errors import StudyError, UserError
 from paribus.hosts import Address, Hosts, Link, nodes_of_ranks
 from paribus.model import Study
 from paribus.nodeset import MOST_NAMES, expand, fold
@@ -157,7 +157,7 @@ def test_ranks_fill_hosts_or_take_turns() -> None:
     assert nodes_of_ranks(slot, 2, 2) == ("a", "a")
     uneven = Hosts((Address("a", "a", 0, 3), Address("b", "b", 0, 1)), order="host")
     assert nodes_of_ranks(uneven, 4, 0) == ("a", "b", "a", "a")
-    with pytest.raises(ValueError, match="5 ranks do not fit on 2 hosts that take 4"):
+    with pytest.raises(UserError, match="5 ranks do not fit on 2 hosts that take 4"):
         nodes_of_ranks(uneven, 5, 0)
 
 

@@ -107,10 +107,10 @@ def test_nothing_is_installed_from_an_index_that_does_not_have_it() -> None:
 
 def test_the_first_screen_of_the_readme_says_what_there_is_and_what_not(tmp_path: Path) -> None:
     first = "\n".join((ROOT / "README.md").read_text().splitlines()[:24])
-    assert "**Today** it measures on one machine" in first
-    assert "**Not yet:** it starts nothing on several machines" in first
+    assert "**Today** it measures on one machine and on hosts over ssh" in first
+    assert "**Not yet:** it submits nothing to a scheduler" in first
     study = (ROOT / "studies" / "same.toml").read_text()
-    for key in ("hosts", "scheduler"):
+    for key in ("simulate", "scheduler"):
         path = tmp_path / f"{key}.toml"
         path.write_text(
             re.sub(r"^(\[arms\..*\])$", rf'\1\n{key} = "x"', study, count=1, flags=re.M)

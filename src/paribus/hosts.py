@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from paribus.errors import UserError
 from paribus.units import count, percent
 
 Order = Literal["slot", "host"]
@@ -100,8 +101,8 @@ def nodes_of_ranks(hosts: Hosts, ranks: int, per_host: int) -> tuple[str, ...]:
     """Return the name of the host of each rank.
 
     A host takes `per_host` ranks, or its slots, or (0, and no slots given) an equal share. "slot"
-    fills one host after the other, "host" takes each host in turn. Raises ValueError with the fix
-    for more ranks than the hosts take.
+    fills one host after the other, "host" takes each host in turn. Raises UserError for
+    more ranks than the hosts take.
 
     >>> nodes_of_ranks(Hosts(pocket=2), 3, 0)
     ('h1', 'h1', 'h2')
@@ -110,10 +111,12 @@ def nodes_of_ranks(hosts: Hosts, ranks: int, per_host: int) -> tuple[str, ...]:
     share = -(-ranks // len(hosts.names))
     room = {name: per_host or slots.get(name, 0) or share for name in hosts.names}
     if ranks > sum(room.values()):
-        raise ValueError(
-            f"{count(ranks, 'rank')} do not fit on {count(len(room), 'host')} that"
-            f" {'takes' if len(room) == 1 else 'take'} {sum(room.values())}:"
-            " name more hosts, or raise ranks_per_host"
+        takes = "takes" if len(room) == 1 else "take"
+        raise UserError(
+            f"{count(ranks, 'rank')} do not fit on {count(len(room), 'host')} that {takes}"
+            f" {sum(room.values())}",
+            place="hosts",
+            fix="name more hosts, or raise ranks_per_host",
         )
     if hosts.order == "slot":
         filled = [name for name, slots_there in room.items() for _ in range(slots_there)]

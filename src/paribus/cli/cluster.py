@@ -1,4 +1,4 @@
-"""`paribus cluster check|up|down HOSTS`: from a list of hosts to what MPI can use, and back."""
+"""`paribus cluster check HOSTS`, up and down: hosts made ready for MPI, and as they were."""
 
 from __future__ import annotations
 

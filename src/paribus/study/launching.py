@@ -214,8 +214,9 @@ def _checked_places(outcome: Outcome, slots: Sequence[Slot]) -> Outcome:
 
 
 def _grouped(names: Sequence[str]) -> list[int]:
-    """Return for each name where it first stands: equal for ranks that are grouped alike."""
-    return [names.index(name) for name in names]
+    """Return for each name a number: equal for ranks that are grouped alike."""
+    first: dict[str, int] = {}
+    return [first.setdefault(name, len(first)) for name in names]
 
 
 def _text(log: Path) -> str:

@@ -373,9 +373,9 @@ def _check_ranks(top: Place, arm: Arm, selection: Selection) -> None:
     if arm.hosts:
         try:
             nodes_of_ranks(arm.hosts, selection.ranks, arm.ranks_per_host)
-        except ValueError as error:
-            cause, _, fix = str(error).partition(": ")
-            top.refuse(f"arms.{arm.name}.hosts", None, f"{selection.label}: {cause}", fix)
+        except UserError as error:
+            cause = f"{selection.label}: {error.cause}"
+            top.refuse(f"arms.{arm.name}.hosts", None, cause, error.fix)
 
 
 def _check_layout(top: Place, study: Study) -> None:
