@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -215,6 +217,58 @@ def test_a_full_home_is_named_and_undone(machines: Machines, tmp_path: Path) -> 
     assert "is the disk full?" in done.stdout or "is full" in done.stdout
     machines.cluster("down", cwd=tmp_path)
     assert machines.homes() == before
+
+
+PAGE = Path(__file__).parent.parent / "docs" / "clusters.md"
+NAMED = """
+mount --bind "$1" /etc/hosts && shift
+eval "$(ssh-agent -s)" >/dev/null && trap 'ssh-agent -k >/dev/null' EXIT
+ssh-add -q "$1" && shift
+cd "$1" && shift
+"$@"
+"""
+
+
+def test_every_command_of_the_page(tmp_path: Path) -> None:
+    """The page's commands, on hosts that are called as there; they answer on port 22."""
+    if os.geteuid():
+        pytest.skip("not root")
+    page = PAGE.read_text()
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", page, re.M | re.S)
+    assert [kind for kind, _ in blocks].count("sh") == 7
+    work = tmp_path / "work"
+    work.mkdir()
+    with Pocket(4, sshd=True, directory=str(tmp_path / "pocket")) as pocket:
+        gate = pocket.gate
+        assert gate is not None
+        key = Path(f"{gate.identity}.pub").read_bytes()
+        change = f"kill $(cat /run/sshd.pid)\nsleep 0.2\n{PREPARE.replace(str(PORT), '22')}"
+        for host in pocket.hosts:
+            subprocess.run([*host.shell, "-c", change], input=key, check=True)
+        names = "".join(f"{a} node{n[1:]}\n" for n, a in gate.addresses)
+        (tmp_path / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
+        prefix = [*gate.prefix, "unshare", "-m", "/bin/sh", "-c", NAMED, "sh"]
+        prefix += [str(tmp_path / "hosts"), gate.identity, str(work)]
+        machines = Machines(pocket.hosts, gate.prefix, gate.identity)
+        before = machines.homes()
+        codes = []
+        for kind, text in blocks:
+            if kind == "toml":
+                (work / "pairs.toml").write_text(text)
+                continue
+            argv = [*prefix, sys.executable, "-m", *shlex.split(text)]
+            done = subprocess.run(argv, capture_output=True, text=True, check=False, input="")
+            codes.append(done.returncode)
+            if "run" in argv:
+                assert "latency" in done.stdout, done.stderr
+                assert "64 KiB" in done.stdout, done.stdout
+            assert done.returncode in (0, 2), (text, done.stdout, done.stderr)
+        # Only the first that meets unknown host keys stops.
+        assert codes == [0, 2, 0, 0, 0, 0, 0]
+        for i in range(4):  # The kernels that `run` compiled, which the next study needs.
+            machines.on(i, "rm -r /root/.cache")
+        assert machines.homes() == before
+    assert sorted(one.name for one in work.iterdir()) == ["pairs.study", "pairs.toml"]
 
 
 def test_a_pocket_cluster_is_not_set_up(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`paribus cluster check HOSTS`, up and down: from a list of hosts to one that MPI can use, and back."""
+"""`paribus cluster check HOSTS`, up, down: from a list of hosts to one that MPI can use."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from paribus.cli.hosts import add_host_keys
 
 if TYPE_CHECKING:
     from paribus.cluster.preflight import Preflight
@@ -59,9 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         parser.add_argument(f"--{name}", metavar=name.upper(), default="", help=text)
     parser.add_argument("--port", type=int, default=0, help="port of sshd")
-    parser.add_argument(
-        "--accept-host-keys", action="store_true", help="accept the host keys that are shown now"
-    )
+    add_host_keys(parser)
     parser.add_argument(
         "--json", action="store_true", help='print JSON, schema "paribus.cluster/1"'
     )
