@@ -6,8 +6,10 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -217,6 +219,30 @@ def test_a_full_home_is_named_and_undone(machines: Machines, tmp_path: Path) -> 
     assert "is the disk full?" in done.stdout or "is full" in done.stdout
     machines.cluster("down", cwd=tmp_path)
     assert machines.homes() == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_ended_in_the_middle_it_leaves_nothing(
+    machines: Machines, tmp_path: Path, number: signal.Signals
+) -> None:
+    assert machines.cluster("check", "--accept-host-keys", cwd=tmp_path).returncode == 0
+    ours = ("--port", str(PORT), "--user", "root", "--identity", machines.identity)
+    argv = [*machines.prefix, sys.executable, "-m", "paribus", "cluster", "check", HOSTS, *ours]
+    files = "ls -d /tmp/* /dev/shm/* /root/.paribus*; ls /proc | grep -c '^[0-9]'"
+    before = [machines.on(i, files) for i in range(3)]
+    temporary = tmp_path / "t"
+    temporary.mkdir()
+    for delay_s in (0.4, 0.8, 1.2, 1.6, 2.0):
+        done = subprocess.Popen(argv, cwd=tmp_path, env={**os.environ, "TMPDIR": str(temporary)})
+        time.sleep(delay_s)
+        done.send_signal(number)
+        done.wait(10)
+        deadline = time.monotonic() + 10
+        while (now := [machines.on(i, files) for i in range(3)]) != before or any(
+            temporary.iterdir()
+        ):
+            assert time.monotonic() < deadline, (delay_s, now, list(temporary.iterdir()))
+            time.sleep(0.1)
 
 
 PAGE = Path(__file__).parent.parent / "docs" / "clusters.md"
