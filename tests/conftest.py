@@ -38,12 +38,14 @@ MODULES = {
         ("test_audit_live", "test_benchmarks_hpc", "test_doctor", "test_driven_imb"), "mpi"
     ),
     **dict.fromkeys(("test_kernels", "test_launchers", "test_probes_rank", "test_threads"), "mpi"),
-    **dict.fromkeys(("test_main_job", "test_toolchain", "test_gathering"), "mpi"),
+    **dict.fromkeys(("test_main_job", "test_toolchain", "test_gathering", "test_remote"), "mpi"),
     "test_host_machine": "mpi",
     # Containers have names and addresses that must not meet; they start MPI too.
     **dict.fromkeys(("test_containers", "test_container_ends"), "mpi"),
     **dict.fromkeys(("test_cluster", "test_cluster_up"), "mpi"),
     **dict.fromkeys(("test_pocket", "test_pocket_ends", "test_pocket_links"), "mpi"),
+    # Servers on ports that must be free, and name their hosts.
+    "test_ssh": "ssh",
     # One browser for all of them.
     "test_report_html": "browser",
 }

@@ -28,23 +28,25 @@ SMALL: dict[str, Any] = {"bytes": [8, 65536], "samples": 4}
 WANTED: dict[str, list[dict[str, Any]]] = {
     "latency": [{}, {"like": "osu", "iterations": 50}, {"delay_us": 5.0}],
     "allreduce": [{}, {"like": "imb", "iterations": 50}],
+    "pairs": [{"ranks": 3}],
     "triad": [{"bytes": [1 << 20]}],
     "loader": [{"count": 3, "functions": 2}],
 }
 
 
-def record(name: str, parameters: dict[str, Any], wanted: str | None) -> str:
-    """Return what the kernel `name` prints when launched with `parameters` on two ranks."""
+def record(name: str, parameters: dict[str, Any], ranks: int, wanted: str | None) -> str:
+    """Return what the kernel `name` prints when launched with `parameters` on so many ranks."""
     mpi = find_mpi(wanted, HERE)
-    program = BENCHMARKS[name].command(Request(parameters, 2))
+    program = BENCHMARKS[name].command(Request(parameters, ranks))
     argv = [str(kernel_path(name, mpi, HERE)), *program.argv]
     if program.libraries:
         argv += ["--libraries", str(libraries_path(*program.libraries, mpi, HERE))]
-    slots = tuple(Slot(cores=(core,)) for core in sorted(os.sched_getaffinity(0))[:2])
+    cores = sorted(os.sched_getaffinity(0))
+    slots = tuple(Slot(cores=(cores[rank % len(cores)],)) for rank in range(ranks))
     with tempfile.TemporaryDirectory() as scratch:
         command = launch(
             bind(Command(tuple(argv)), slots),
-            ranks=2,
+            ranks=ranks,
             mpi=mpi,
             placement=Placement(slots),
             transport="tcp" if name == "bcast" else "shm",
@@ -83,10 +85,12 @@ def main() -> None:
             small = {k: v for k, v in SMALL.items() if k in benchmark.parameters}
             defaults = {k: p.default for k, p in benchmark.parameters.items()}
             parameters = {**defaults, **small, **own}
-            text = scrubbed(record(name, parameters, sys.argv[1] if sys.argv[1:] else None))
+            ranks = parameters.pop("ranks", 2)
+            mpi = sys.argv[1] if sys.argv[1:] else None
+            text = scrubbed(record(name, parameters, ranks, mpi))
             path = folder / f"good-{number}.out"
             path.write_text(text)
-            request = {"ranks": 2, "parameters": parameters}
+            request = {"ranks": ranks, "parameters": parameters}
             path.with_suffix(".json").write_text(json.dumps(request, indent=1) + "\n")
             print(path)
 

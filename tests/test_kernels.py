@@ -26,7 +26,7 @@ NATIVE = Path(__file__).parents[1] / "src" / "paribus" / "native"
 STRICT = ("-Wall", "-Wextra")  # users compile without: another compiler warns of other things
 COLLECTIVES = ["bcast", "allgather", "allreduce", "alltoall"]
 SIZED = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "triad"]
-KERNELS = [*SIZED, "barrier", "loader"]
+KERNELS = [*SIZED, "pairs", "barrier", "loader"]
 METRICS = {
     "latency": ("latency", "us"),
     "bandwidth": ("bandwidth", "MB/s"),
@@ -52,6 +52,7 @@ REFUSALS = [
     ("barrier", ["--bytes", "8"], "unknown argument --bytes"),
     ("barrier", ["--corrupt"], "unknown argument --corrupt"),
     ("triad", ["--like", "osu"], "unknown argument --like"),
+    ("pairs", ["--bytes", "8"], "needs two sizes"),
     ("loader", ["--count", "3"], "--libraries, --count and --functions"),
 ]
 
@@ -198,7 +199,7 @@ def launches(start: Start, libraries: Path) -> dict[tuple[str, str], Ended]:
             wanted[kernel, f"{ranks} ranks"] = quick, ranks
         if kernel != "barrier":
             wanted[kernel, "corrupt"] = [*quick, "--corrupt"], 2
-        if kernel not in ("triad", "loader"):
+        if kernel not in ("triad", "loader", "pairs"):
             for like in ("osu", "imb"):
                 like_args = [*sizes(kernel, "8,65536"), "--like", like, "--iterations", "40"]
                 wanted[kernel, like] = like_args, 2
@@ -210,6 +211,15 @@ def launches(start: Start, libraries: Path) -> dict[tuple[str, str], Ended]:
             for key, (arguments, ranks) in wanted.items()
         }
     return {key: done.result() for key, done in pending.items()}
+
+
+def every_pair(ranks: int) -> list[tuple[str, tuple[int, int, int]]]:
+    """Return what `pairs` prints at 8 B and 4 KiB: latency once a pair, bandwidth each way."""
+    ways = [(a, b) for a in range(ranks) for b in range(ranks) if a != b]
+    return [
+        *(("latency", (a, b, 8)) for a, b in ways if a < b),
+        *(("bandwidth", (a, b, 4096)) for a, b in ways),
+    ]
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
@@ -238,6 +248,10 @@ def test_output_contract(launches: dict[tuple[str, str], Ended], kernel: str, ra
     if kernel == "loader":
         assert [c["metric"] for c in cases] == ["startup", "load", "first_call"]
         assert all(c["case"] == {"libraries": 3, "functions": 4} for c in cases)
+    elif kernel == "pairs":
+        assert [(c["metric"], tuple(c["case"].values())) for c in cases] == every_pair(ranks)
+        assert all(1 <= c["at_once"] <= ranks // 2 for c in cases)
+        assert all(3 <= len(c["samples"]) <= 6 for c in cases)
     else:
         expected = [{}] if kernel == "barrier" else [{"bytes": 8}, {"bytes": 4096}]
         assert [c["case"] for c in cases] == expected
@@ -263,12 +277,15 @@ def test_output_contract(launches: dict[tuple[str, str], Ended], kernel: str, ra
         assert state["core_to_core_ns"] is None or state["core_to_core_ns"] > 0
 
 
-@pytest.mark.parametrize("kernel", [*SIZED, "loader"])
+@pytest.mark.parametrize("kernel", [*SIZED, "pairs", "loader"])
 def test_wrong_data_are_seen(launches: dict[tuple[str, str], Ended], kernel: str) -> None:
     ended = launches[kernel, "corrupt"]
     assert ended.code == 1
     assert ended.out == ""
-    case = '{"libraries": 3, "functions": 4}' if kernel == "loader" else '{"bytes": 8}'
+    case = {
+        "loader": '{"libraries": 3, "functions": 4}',
+        "pairs": '{"from": 0, "to": 1, "bytes": 8}',
+    }.get(kernel, '{"bytes": 8}')
     assert f"{kernel}: wrong data at {case}: rank 1, position" in ended.err
 
 

@@ -111,6 +111,35 @@ def test_eight_launches_of_each_arm_are_judged_unpaired_and_fewer_are_not(tmp_pa
     assert reason.startswith("7 launches of a7 and 9 launches of b: launches that are not known to")
 
 
+def test_unusual_launches_are_named_where_nothing_pairs_them(tmp_path: Path) -> None:
+    draw = random.Random(81)
+
+    def logs(effect: float, times: dict[int, float]) -> dict[str, str]:
+        levels = [effect * draw.lognormvariate(0, 0.01) * times.get(n, 1.0) for n in range(16)]
+        return {f"run{n}.log": osu(level, 16) for n, level in enumerate(levels)}
+
+    slow = dict.fromkeys(range(0, 16, 4), 1.4)
+    found = judged(write(tmp_path / "a", logs(1, slow)), write(tmp_path / "b", logs(1.1, slow)))
+    assert words_of(found) == {"osu_latency": "slower"}
+    said = text_of(found, "two states")
+    assert "osu_latency is bimodal (modes 1.4" in said
+    assert "4 of 16 launches on a, 4 of 16 launches on b)" in said
+    assert "The launches are not paired" in said
+    assert "neighbours" not in said
+    assert "outlying launches" not in names_of(found)
+
+    plain = write(tmp_path / "c", logs(1, {})), write(tmp_path / "d", logs(1.1, {5: 1.5}))
+    found = judged(*plain)
+    assert "two states" not in names_of(found)
+    said = text_of(found, "outlying launches")
+    assert "1 launch is far from the others" in said
+    assert "First: osu_latency, d: run5.log: outlier: 1.4" in said
+
+    often = dict.fromkeys(range(0, 16, 2), 1.4) | {1: 1.4, 3: 1.4, 5: 1.4}
+    found = judged(plain[0], write(tmp_path / "e", logs(1, often)))
+    assert "The arms are affected unequally" in text_of(found, "two states")
+
+
 def test_pairs_decide_where_drift_hides_a_difference_from_unpaired_launches(tmp_path: Path) -> None:
     a, b = in_turns(tmp_path, 1.1)
     times = {path: path.stat().st_mtime for folder in (a, b) for path in folder.iterdir()}

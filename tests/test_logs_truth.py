@@ -202,8 +202,12 @@ def wrong(truth: Truth, tool: Tool, head: Finding) -> str:
     word, found = head.verdict.word, head.comparison
     first, second = truth.launches
     good = second - math.ceil(0.3 * second) * (truth.fault == "failures")
-    if truth.fault == "failures" or (truth.fault == "copy" and tool.many and second > 1):
+    copied = truth.fault == "copy" and second > 1
+    shown = tool.many or (tool.date and "dates" in truth.times)
+    if truth.fault == "failures" or (copied and shown):
         return "" if word is Word.WITHHELD else "is not withheld"
+    if copied and word is Word.WITHHELD:
+        return ""
     known = "files" in truth.times or ("dates" in truth.times and tool.date)
     fewest, pairs = min(first, good), bool(truth.in_turns and known)
     if word in SAID and fewest < (6 if pairs else 8):

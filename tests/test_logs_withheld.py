@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import shutil
 from pathlib import Path
@@ -64,6 +65,46 @@ def test_copied_logs_are_no_launches(tmp_path: Path) -> None:
     write(tmp_path / "e", {name: osu(1.1, sizes=1) for name in a})
     found = judged(tmp_path / "d", tmp_path / "e", pair="name")
     assert "same figures" not in found.headlines[0].verdict.reason
+
+
+def test_a_copied_file_is_no_launch_however_few_figures_it_has(tmp_path: Path) -> None:
+    # IMB's logs say when they were made, to the second, and the barrier has few figures.
+    text = (FIXTURES / "imb_barrier" / "good-np4.out").read_text()
+    line = next(one for one in text.splitlines() if one.startswith("# Date "))
+    for arm, hour in (("a", "05"), ("b", "06")):
+        dates = [f"# Date : Sat Nov 21 {hour}:{n:02}:00 2026" for n in range(8)]
+        write(tmp_path / arm, {f"run{n}.log": text.replace(line, d) for n, d in enumerate(dates)})
+    assert "copies" not in names_of(judged(tmp_path / "a", tmp_path / "b"))
+    copy = (tmp_path / "a" / "run3.log").read_bytes()
+    (tmp_path / "a" / "again.log").write_bytes(copy)
+    found = judged(tmp_path / "a", tmp_path / "b")
+    (barrier,) = (head for head in found.headlines if head.benchmark == "imb_barrier")
+    assert barrier.verdict.word is Word.WITHHELD
+    assert barrier.verdict.reason.startswith(
+        "a/again.log, a/run3.log are identical files: a copied log is not"
+    )
+
+
+def test_identical_files_that_launches_can_print_count_and_are_named(tmp_path: Path) -> None:
+    for arm, effect in (("a", 1.0), ("b", 1.1)):
+        levels = [effect * (1 + 0.002 * n) for n in range(12)]
+        write(tmp_path / arm, {f"run{n}.log": osu(level, 1) for n, level in enumerate(levels)})
+    (tmp_path / "a" / "again.log").write_bytes((tmp_path / "a" / "run3.log").read_bytes())
+    found = judged(tmp_path / "a", tmp_path / "b")
+    assert words_of(found) == {"osu_latency": "slower"}
+    said = text_of(found, "copies")
+    assert said.startswith("osu_latency: a/again.log, a/run3.log are identical files. They hold so")
+    assert "so each counts as a launch" in said
+    # What else a launch prints shows that two are one.
+    for path in [*(tmp_path / "a").iterdir(), *(tmp_path / "b").iterdir()]:
+        if path.name != "again.log":
+            draw = random.Random(str(path))
+            took = "".join(f"prologue {n} took {draw.uniform(1, 9):.5f} s\n" for n in range(9))
+            path.write_text(took + path.read_text())
+    (tmp_path / "a" / "again.log").write_bytes((tmp_path / "a" / "run3.log").read_bytes())
+    found = judged(tmp_path / "a", tmp_path / "b")
+    assert words_of(found) == {"osu_latency": "withheld"}
+    assert "are identical files: a copied log" in text_of(found, "copies")
 
 
 def coarse(effect: float, launch: int) -> str:
@@ -173,9 +214,9 @@ def test_what_a_log_says_against_itself_is_a_warning(tmp_path: Path) -> None:
     for arm in ("a", "b"):
         write(tmp_path / arm, {f"{n}.lammps": text for n in "stuvwxyz"})
     found = judged(tmp_path / "a", tmp_path / "b")
-    told = next(notice for notice in found.notices if notice.name == "contamination")
-    assert told.text.startswith("lammps, a: s.lammps, t.lammps, u.lammps, ")
-    assert " and 2 more: " in told.text
+    (told,) = (notice for notice in found.notices if notice.name == "contamination")
+    assert told.text.startswith("lammps, a and b: a/s.lammps, a/t.lammps, a/u.lammps, ")
+    assert " and 10 more: " in told.text
     assert told.text.count("of the CPU") == 1
     (guard,) = told.figures["guards"]
-    assert guard["logs"] == [f"{n}.lammps" for n in "stuvwxyz"]
+    assert guard["logs"] == [f"{arm}/{n}.lammps" for arm in "ab" for n in "stuvwxyz"]

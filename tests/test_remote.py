@@ -19,11 +19,11 @@ from mpis import each_mpi
 from namespace_hosts import Cluster, namespace_hosts
 from paribus.command import Command, Completed, Mpi, Placement, Slot
 from paribus.errors import LaunchError, MachineError
-from paribus.platform.guard import Report
+from paribus.platform.guard import Report, busiest
 from paribus.platform.hosts import Host
 from paribus.platform.launchers import launch
 from paribus.platform.local import LocalStation
-from paribus.platform.remote import HostStation, busiest
+from paribus.platform.remote import HostStation
 from paribus.platform.space import fault_of
 from processes import children, ended, processes_with
 
@@ -198,6 +198,22 @@ def test_a_node_that_goes_is_named(tmp_path: Path, host: int) -> None:
         ending.join()
 
 
+def test_a_node_that_was_rebooted_is_named(tmp_path: Path) -> None:
+    """A new boot_id, and all that was there is gone."""
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    boot = (
+        f"echo another >{folder}/boot; mount --bind {folder}/boot /proc/sys/kernel/random/boot_id"
+    )
+    with namespace_hosts(folder, 1) as cluster, LocalStation() as local:
+        before = cluster.left()
+        with HostStation(cluster.hosts(), local) as station:
+            with pytest.raises(LaunchError, match="h1 was rebooted in mid-launch"):
+                start(station, tmp_path, f"{boot}; read -r k <../keeper.0; kill -9 $k; sleep 60")
+            assert start(station, tmp_path, "true").exit_code == 0
+        assert cluster.left() == before
+
+
 def test_hosts_that_share_their_files_share_the_directory(tmp_path: Path) -> None:
     hosts = [Host("a", ("/bin/sh",)), Host("b", ("/bin/sh",))]
     with LocalStation() as local, HostStation(hosts, local) as station:
@@ -223,9 +239,9 @@ def test_other_shells_do_as_well(tmp_path: Path, shell: str) -> None:
     for name in ("chmod", "env"):
         (tools / name).symlink_to(program if shell == "busybox" else shutil.which(name))
     script = f"mount --bind {program} /bin/sh && PATH={tools} exec /bin/sh"
-    host = Host("h1", ("unshare", "--mount", "/bin/sh", "-c", script))
+    host, mark = Host("h1", ("unshare", "--mount", "/bin/sh", "-c", script)), f"76{os.getpid()}"
     with LocalStation() as local, HostStation([host], local) as station:
-        asked = f"{station.agent} h1 'echo said >&2; exit 5'; echo $?; sleep 600 & exit 3"
+        asked = f"{station.agent} h1 'echo said >&2; exit 5'; echo $?; sleep {mark} & exit 3"
         done = start(station, tmp_path, asked)
         assert done.exit_code == 3
         assert (tmp_path / "out").read_text() == "5\n"
@@ -233,11 +249,12 @@ def test_other_shells_do_as_well(tmp_path: Path, shell: str) -> None:
         assert done.load is not None
         assert done.load[1]["load.busy_s"] > 0
         assert len(done.room) == 4  # of the launcher, and of what the agent asked for
-        assert start(station, tmp_path, "sleep 600", timeout_s=0.3).timed_out
+        assert start(station, tmp_path, f"sleep {mark}", timeout_s=0.3).timed_out
         with pytest.raises(LaunchError, match="not found"):
             start(station, tmp_path, Command(("/no/such",)))
         scratch = Path(station.scratch)
     assert not scratch.exists()
+    assert not processes_with(f"sleep\0{mark}")
 
 
 def test_the_busiest_node_is_the_one_that_counts(tmp_path: Path) -> None:

@@ -447,7 +447,7 @@ def test_report_is_not_read_in_parts(cache: Path, tmp_path: Path) -> None:
 def test_figures_are_files(tmp_path: Path) -> None:
     judgement = judgements.two_arms()
     written = figures.write_figures(judgement, tmp_path / "figures")
-    assert len(written) == len({p.name for p in written}) == 2 * 16
+    assert len(written) == len({p.name for p in written}) == 2 * 17
     assert sorted(p for p in (tmp_path / "figures").iterdir()) == sorted(written)
     for path in written:
         head = path.read_bytes()[:8]

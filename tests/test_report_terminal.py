@@ -17,10 +17,11 @@ from rich.console import Console
 import judgements
 from paribus.judgement import Comparison, Difference, Finding, Judgement, Verdict, Word
 from paribus.reasons import Reason
-from paribus.report import advice, axes, sentences, unequal, wording
+from paribus.report import advice, axes, html, sentences, unequal, wording
+from paribus.report.export import to_json
 from paribus.report.ranking import place_text, ranking
 from paribus.report.terminal import MOST_NOTES, print_report
-from paribus.stats.betting import monitor
+from paribus.stats.betting import confidence_sequence
 from paribus.stats.estimate import compare
 from paribus.words.study import sentence
 
@@ -199,6 +200,27 @@ def test_monitor_says_that_nothing_is_final() -> None:
     assert "slower than host so far" in sentences.headline_sentence(base, base.headlines[0])
 
 
+def test_a_monitored_effect_that_changed_is_stated_before_and_since() -> None:
+    judgement = judgements.monitor()
+    _, head = judgement.headlines
+    assert head.comparison is not None
+    assert head.verdict.word is Word.SLOWER
+    assert head.comparison.low < 1.22 * 2.5 < head.comparison.high
+    before, since = "locks 1 to 12 slower, 1.226 [1.181, 1.292]", "blocks 13 to 60 slower, 3.051"
+    text = printed(judgement, 500)
+    assert f"B{before}; {since}" in text
+    assert "noticed at block 27" in text
+    assert f"since block 13, before: b{before}" in head.verdict.reason
+    page = html.page(judgement, "")
+    assert before in page
+    assert since in page
+    (notice,) = (n for n in to_json(judgement)["notices"] if n["name"] == "the ratio moved")
+    assert [(e["first"], e["last"], e["noticed"]) for e in notice["figures"]["effects"]] == [
+        (1, 12, 27),
+        (13, 60, None),
+    ]
+
+
 def test_sessions_are_counted_as_sessions() -> None:
     text = printed(judgements.sessions(), 500)
     assert "80 launches in 8 pairs of sessions" in text
@@ -255,7 +277,7 @@ def test_the_answer_is_the_first_line_and_the_last(name: str) -> None:
 
 
 def test_a_brief_report_is_the_answer_warnings_and_the_table() -> None:
-    judgement = judgements.two_arms()
+    judgement = judgements.censored()
     text = printed(judgement, brief=True)
     paragraphs = text.strip().split("\n\n")
     assert len(paragraphs) == 2
@@ -415,6 +437,42 @@ def test_too_few_blocks_are_told_the_fewest_of_an_interval(level: float, fewest:
     assert "lengthen the measured region" in step
 
 
+def test_what_changed_in_all_arms_alike_is_said_once() -> None:
+    notices = [n for n in judgements.troubled().notices if n.name == "changed facts"]
+    assert [n.text for n in notices] == [
+        "triad, host and bridged: changed between launches: lib.libc.build_id."
+    ]
+
+
+def test_advice_counts_from_the_blocks_that_are_there_and_not_from_the_last_look() -> None:
+    judgement = judgements.troubled()
+    (head,) = (h for h in judgement.headlines if h.benchmark == "latency")
+    assert head.comparison is not None
+    assert head.comparison.blocks == 27
+    (step,) = (s for s in advice.next_steps(judgement) if s.startswith("Undecided (latency"))
+    assert head.verdict.blocks_needed is not None
+    assert f"about {head.verdict.blocks_needed - 36} more blocks needed" in step
+
+
+def test_where_launches_are_lost_none_is_said_to_have_failed() -> None:
+    steps = advice.next_steps(judgements.damaged())
+    assert any("Report on an intact copy, or repeat the study" in step for step in steps)
+    assert not any("failed" in step for step in steps)
+
+
+def test_nothing_is_said_to_be_equal_where_nothing_is_known() -> None:
+    text = printed(judgements.empty(), 200)
+    assert "0 facts" not in text
+    assert "No fact is known of both arms yet" in text
+
+
+def test_groups_of_a_table_have_one_look_each() -> None:
+    table = replace(judgements.imported(), looks=(8, 12))
+    assert "all looks" not in printed(table, 500)
+    assert "all looks" not in html.page(table, "")
+    assert "all looks" in html.page(judgements.two_arms(), "")
+
+
 def test_one_way_out_is_told_once_for_all_of_an_arms_benchmarks_that_have_it() -> None:
     base = undecided(judgements.imported(), 2, 0.95)
     (head,) = base.headlines
@@ -445,7 +503,7 @@ def test_too_few_blocks_of_a_study_are_told_its_first_look_with_an_interval() ->
 
 @pytest.mark.parametrize("level", [0.95, 0.975, 0.99])
 def test_too_few_blocks_of_a_monitored_study_are_told_the_fewest_of_a_bet(level: float) -> None:
-    fewest = next(n for n in range(1, 40) if monitor([0.1] * n, level).low > 0)
+    fewest = next(n for n in range(1, 40) if confidence_sequence([0.1] * n, level).low > 0)
     (step,) = advice.next_steps(undecided(judgements.monitor(), 5, level))
     assert f"takes at least {fewest} blocks" in step
 

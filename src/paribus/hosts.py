@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from paribus.units import count, percent
+
 Order = Literal["slot", "host"]
 
 
@@ -54,7 +56,7 @@ class Link:
         parts = (
             f"{self.rate / 1e6:g} Mbit/s" * bool(self.rate),
             f"{self.delay_s * 1e6:g} us later" * bool(self.delay_s),
-            f"{self.loss:.2%} lost" * bool(self.loss),
+            f"{percent(self.loss)} lost" * bool(self.loss),
         )
         return ", ".join(filter(None, parts)) or "the machine's own"
 
@@ -109,7 +111,8 @@ def nodes_of_ranks(hosts: Hosts, ranks: int, per_host: int) -> tuple[str, ...]:
     room = {name: per_host or slots.get(name, 0) or share for name in hosts.names}
     if ranks > sum(room.values()):
         raise ValueError(
-            f"{ranks} ranks do not fit on {len(room)} hosts that take {sum(room.values())}:"
+            f"{count(ranks, 'rank')} do not fit on {count(len(room), 'host')} that"
+            f" {'takes' if len(room) == 1 else 'take'} {sum(room.values())}:"
             " name more hosts, or raise ranks_per_host"
         )
     if hosts.order == "slot":

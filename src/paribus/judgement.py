@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from paribus.model import Case, Facts, Launch, Metric, State, Study
 from paribus.reasons import NoticeName, Reason
-from paribus.words import launches, notices, transport, verdicts
+from paribus.words import launches, matrices, notices, transport, verdicts
 
 
 class Word(StrEnum):
@@ -141,6 +141,60 @@ class Carrier:
 
 
 @dataclass(frozen=True, slots=True)
+class Slow:
+    """A node that is slow, or with `to` a pair; `ratio` 1.2 takes 20 % longer than expected."""
+
+    ratio: float
+    node: str
+    to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A figure of all pairs of `nodes` in one arm: rows are from, columns are to.
+
+    `median` is that of `launches`, and `low` and `high` are their extremes, an interval at
+    `level`; None where there is no figure (a latency stands above the diagonal only). `judged`:
+    launches and nodes were enough to name slow ones. `apart`: the slow nodes are slow to the
+    others, not among themselves.
+    """
+
+    benchmark: str
+    arm: str
+    metric: Metric
+    case: Case
+    nodes: tuple[str, ...]
+    launches: int
+    median: tuple[tuple[float | None, ...], ...]
+    low: tuple[tuple[float | None, ...], ...]
+    high: tuple[tuple[float | None, ...], ...]
+    level: float
+    judged: bool
+    slow_nodes: tuple[Slow, ...] = ()
+    slow_pairs: tuple[Slow, ...] = ()
+    apart: bool = False
+
+    @property
+    def figures(self) -> list[float]:
+        """Return the medians that there are, ascending."""
+        return sorted(value for row in self.median for value in row if value is not None)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Return what the matrix shows, for people."""
+        return matrices.sentences(
+            self.figures,
+            self.metric.unit,
+            nodes=len(self.nodes),
+            launches=self.launches if not self.judged else None,
+            slow_nodes=[(one.node, one.ratio) for one in self.slow_nodes],
+            slow_pairs=[(one.node, one.to, one.ratio) for one in self.slow_pairs],
+            both_ways=self.median[-1][0] is None,
+            apart=self.apart,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Tally:
     """Launches of one benchmark in one arm, by what came of them.
 
@@ -260,7 +314,8 @@ class Judgement:
     corrected for their number: a word other than "undecided" is supported by the family.
     `design` says in one sentence how the figures came about and what that controls. `published`
     are figures of others that the user laid beside his own. `carriers` are the transports between
-    ranks; none for numbers from elsewhere, of which they are not known.
+    ranks; none for numbers from elsewhere, of which they are not known. `matrices` are those of
+    benchmarks that measure all pairs of nodes.
     """
 
     study: Study
@@ -287,6 +342,7 @@ class Judgement:
     design: str = ""
     published: tuple[Published, ...] = ()
     carriers: tuple[Carrier, ...] = ()
+    matrices: tuple[Matrix, ...] = ()
 
     @property
     def reference(self) -> str:

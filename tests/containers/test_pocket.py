@@ -16,7 +16,7 @@ import pytest
 from containers.fabrics import namespaces
 from containers.pockets import Held
 from paribus.errors import MachineError, UserError
-from paribus.platform.links import Link
+from paribus.hosts import Link
 from paribus.platform.local import this_node
 from paribus.platform.pocket import Pocket, shares
 from processes import children, ended, gone

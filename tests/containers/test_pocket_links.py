@@ -15,8 +15,9 @@ import pytest
 from containers.pockets import Held
 from link_accuracy import ASK, ECHO, SEND, SINK
 from paribus.errors import UserError
+from paribus.hosts import Link
 from paribus.platform.containers.fabric import script
-from paribus.platform.links import Link, read_link, wire
+from paribus.platform.links import read_link, wire
 from paribus.platform.local import capture
 from paribus.platform.pocket import Pocket
 from processes import children, ended, gone

@@ -21,6 +21,7 @@ _FILES = {
         "bandwidth",
         "bibandwidth",
         "message_rate",
+        "pairs",
         "bcast",
         "allgather",
         "allreduce",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from paribus.benchmarks.asked import parse
 from paribus.benchmarks.parameters import need_ranks, one_of, positive, real, sizes
@@ -29,6 +30,7 @@ def native(
     summary: str,
     metrics: tuple[Metric, ...],
     bytes: str | None = SIZES,  # noqa: A002 - the study's own word
+    samples: int = 200,
     like: bool = True,
     extra: Mapping[str, Parameter] | None = None,
     libraries: bool = False,
@@ -41,7 +43,7 @@ def native(
         )
     if not libraries:
         parameters |= {
-            "samples": Parameter(None, positive, "samples per case at most, instead of 200"),
+            "samples": Parameter(None, positive, f"samples per case at most, instead of {samples}"),
             "iterations": Parameter(
                 None, positive, "iterations per sample, instead of as many as the clock needs"
             ),
@@ -71,7 +73,13 @@ def native(
 
 
 def _cases(kernel: str, request: Request) -> list[tuple[str, Case]]:
-    return cases_of(kernel, request.parameters)
+    return cases_of(kernel, request.parameters, request.ranks)
+
+
+def _two_sizes(value: Any) -> list[int]:
+    if len(found := sizes(value)) < 2:
+        raise ValueError('name two sizes or more, such as ["8 B", "1 MiB"]')
+    return found
 
 
 def command(kernel: str, libraries: bool, request: Request) -> Program:
@@ -112,6 +120,22 @@ BENCHMARKS = (
         summary="messages per second of all pairs of ranks at once, summed",
         metrics=(Metric("message_rate", "msg/s", "higher"),),
         bytes="8 B, 64 B, 512 B, 2 KiB, 8 KiB, 64 KiB",
+    ),
+    native(
+        "pairs",
+        layer="point to point",
+        summary="latency and bandwidth of every pair of ranks, many pairs at once",
+        metrics=(Metric("latency", "us", "lower", small_us=2.0), _BANDWIDTH),
+        bytes="8 B, 1 MiB",
+        samples=10,
+        like=False,
+        extra={
+            "bytes": Parameter(
+                sizes(["8 B", "1 MiB"]),
+                _two_sizes,
+                "the least is the message of the latency, the others are of the bandwidth",
+            )
+        },
     ),
     native(
         "bcast", layer="collective", summary="a message from rank 0 to all", metrics=(_COLLECTIVE,)

@@ -111,15 +111,15 @@ def _iterations(logs: Logs) -> Iterable[Notice]:
 def _guards(logs: Logs) -> Iterable[Notice]:
     """Yield what logs say against their own figures, such as a CPU time far below the wall time."""
     for kind in logs.kinds:
-        for arm in logs.arms:
-            alike: dict[str, list[str]] = {}
-            for log in kind.logs:
-                for guard in log.reading.guards if log.arm == arm else ():
-                    alike.setdefault(guard, []).append(log.name)
-            if alike:
-                guards = [{"guard": guard, "logs": names} for guard, names in alike.items()]
-                figures = {"arm": arm, "guards": guards[:MOST_KEPT], "number": len(guards)}
-                yield Notice(NoticeName.CONTAMINATION, "warning", (kind.label,), figures)
+        alike: dict[str, list[str]] = {}
+        for log in kind.logs:
+            for guard in log.reading.guards:
+                alike.setdefault(guard, []).append(f"{log.arm}/{log.name}")
+        if alike:
+            guards = [{"guard": guard, "logs": names} for guard, names in alike.items()]
+            arms = list(dict.fromkeys(log.arm for log in kind.logs if log.reading.guards))
+            figures = {"arms": arms, "guards": guards[:MOST_KEPT], "number": len(guards)}
+            yield Notice(NoticeName.CONTAMINATION, "warning", (kind.label,), figures)
 
 
 def not_in_turns(kinds: Sequence[Kind]) -> Iterable[Notice]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from paribus.compare.comparable import other_work
+from paribus.compare.copies import copied, identical_by_chance
 from paribus.compare.imported import Answers, merged
 from paribus.compare.launches import alike, judged, way
 from paribus.compare.log_notices import (
@@ -26,19 +26,9 @@ from paribus.compare.pairing import (
 from paribus.errors import UserError
 from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Judgement, Notice, Word
-from paribus.model import Sample
 from paribus.reasons import NoticeName, Reason
 from paribus.words import logs as words
 from paribus.words.notices_of_logs import nothing
-
-LEAST_FIGURES = 8
-"""Different figures, at least, in a log that counts as a copy: time and rate are one figure."""
-
-BY_CHANCE = 1e-4
-"""Probability, at most, that any two of all logs are alike though nobody copied one."""
-
-SCATTER = 0.005
-"""Of launches, relative, at least: figures of few digits hide it, and are alike without copying."""
 
 MOST_REFUSED = 0.10
 """Share of an arm's logs of a tool that may be refused, as in `stats.reliability`."""
@@ -87,6 +77,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
         *notices_of(logs),
         *not_in_turns(apart),
         *_withholding(reasons),
+        *_identical(logs),
         *others,
     ]
     notices.sort(key=lambda n: n.level != "warning")
@@ -128,66 +119,18 @@ def _reasons(logs: Logs) -> dict[NoticeName, dict[str, Because]]:
     """Return by notice, then by kind, why verdicts are withheld; the last counts."""
     return {
         NoticeName.LAUNCHES_FAILED: _refused_too_often(logs),
-        NoticeName.COPIES: _copies(logs),
+        NoticeName.COPIES: {
+            kind.label: because for kind in logs.kinds if (because := copied(kind.logs))
+        },
         NoticeName.WORK_DIFFERS: _other_work(logs),
     }
 
 
-def _copies(logs: Logs) -> dict[str, Because]:
-    """Return for each kind with several logs of one launch why its verdict is withheld.
-
-    A copied log is no second launch: it would make an interval narrow, or arms alike. Logs that
-    carry other dates are not copies. Figures of few digits are alike by chance in some logs; where
-    they are in most, they hide how launches scatter.
-    """
-    found: dict[str, Because] = {}
+def _identical(logs: Logs) -> Iterable[Notice]:
+    """Yield which files are identical that may be copies as well as launches."""
     for kind in logs.kinds:
-        alike: dict[tuple[tuple[Sample, ...], float], list[str]] = {}
-        for log in kind.logs:
-            key = log.reading.samples, log.at if log.dated else 0.0
-            alike.setdefault(key, []).append(f"{log.arm}/{log.name}")
-        pairs = math.comb(len(kind.logs), 2)
-        twins, copied = [], []
-        for (samples, _), names in alike.items():
-            figures = _figures(samples) if len(names) > 1 else {}
-            if len(set[float]().union(*figures.values())) >= LEAST_FIGURES:
-                twins.append(names)
-                copied += [names] if _by_chance(figures) * pairs < BY_CHANCE else []
-        if copied:
-            found[kind.label] = Reason.LOGS_COPIED, {"groups": copied}
-        elif 2 * sum(map(len, twins)) > len(kind.logs):
-            found[kind.label] = Reason.LOGS_ALIKE, {"groups": twins}
-    return found
-
-
-def _figures(samples: Sequence[Sample]) -> dict[str, set[float]]:
-    """Return the different figures of each metric."""
-    figures: dict[str, set[float]] = {}
-    for sample in samples:
-        figures.setdefault(sample.metric, set()).update(sample.values)
-    return figures
-
-
-def _by_chance(figures: Mapping[str, Collection[float]]) -> float:
-    """Return how likely it is that another launch prints the same figures.
-
-    Of figures with two decimals, one of 42.17 that scatters by 0.5 % could as well be 21 others.
-    """
-    return 1 / math.prod(
-        max(1.0, SCATTER * steps) for values in figures.values() for steps in _steps(values)
-    )
-
-
-def _steps(values: Collection[float]) -> Iterable[float]:
-    """Yield how many steps each of a metric's figures is away from zero, as they are printed.
-
-    A step is one of the last decimal that any has, or of as many digits as the longest has.
-    """
-    words = [f"{abs(value):.12f}".rstrip("0") for value in values]
-    decimals = max(len(word.partition(".")[2]) for word in words)
-    digits = max(len(word.replace(".", "").lstrip("0")) for word in words)
-    for value in values:
-        yield min(abs(value) * 10**decimals, 10.0 ** (digits - 1))
+        if groups := identical_by_chance(kind.logs):
+            yield Notice(NoticeName.COPIES, "warning", (kind.label,), {"groups": groups})
 
 
 def _other_work(logs: Logs) -> dict[str, Because]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from paribus.errors import UserError
 from paribus.judge.coarse import stands
-from paribus.judgement import Comparison, Finding, Judgement, Spread, Verdict, Word
+from paribus.judge.notices import two_states
+from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread, Verdict, Word
 from paribus.model import Metric, Study
-from paribus.reasons import Reason
+from paribus.reasons import NoticeName, Reason
 from paribus.stats.margin import case_margin, headline_margin
-from paribus.stats.summary import geometric_mean, spread
+from paribus.stats.outliers import outlying
+from paribus.stats.summary import geometric_mean, launch_median, spread
 from paribus.stats.ties import ties
 from paribus.stats.unpaired import LEAST_LAUNCHES, MOST_DIFFERENCES, levels, shift, word_p
 from paribus.stats.verdict import judge
@@ -71,8 +74,42 @@ def unpaired(
         differences=(),
         facts={},
         equal_facts=0,
+        notices=tuple(_notices(found, metrics)),
         level=1 - (error or 1 - study.settings.confidence),
     )
+
+
+def _notices(found: Arrangement, metrics: Mapping[str, Sequence[Metric]]) -> Iterator[Notice]:
+    """Yield what is unusual about launches: two states, and those far from all others."""
+    levels: dict[str, dict[str, dict[int, float]]] = {}
+    far: list[tuple[str, str, str, float]] = []
+    number = 0
+    for group in found.groups:
+        merit = [cell for cell in group.figures if cell[0] == metrics[group.benchmark][0].name]
+        of_arms = levels[group.benchmark] = {}
+        for arm in found.arms:
+            means = _means([group.figures[cell][arm] for cell in merit])
+            names, values = list(means), list(means.values())
+            of_arms[arm] = dict(enumerate(values, start=number))
+            number += len(values)
+            far += [
+                (group.benchmark, arm, _name(names[i], arm, i), values[i] / launch_median(values))
+                for i in outlying(values)
+            ]
+    yield from two_states(levels, paired=False)
+    if far:
+        benchmark, arm, _, times = far[0]
+        labels = tuple(dict.fromkeys(label for label, *_ in far))
+        first = {"number": 0, "benchmark": benchmark, "arm": arm, "block": 0}
+        first |= {"outlying": times, "disturbed": ()}
+        figures = {"numbers": [], "logs": [name for _, _, name, _ in far], "first": first}
+        yield Notice(NoticeName.OUTLYING_LAUNCHES, "note", labels, figures)
+
+
+def _name(launch: Any, arm: str, place: int) -> str:
+    """Return the name of a launch, such as "old: run3.log"; without one its place in its arm."""
+    named = isinstance(launch, tuple) and isinstance(launch[-1], str)
+    return launch[-1] if named else f"{arm}, value {place + 1}"
 
 
 # --- intervals -------------------------------------------------------------------------------
@@ -95,7 +132,8 @@ def _judged(
         coarse += [steps] if case.metric.name == head.metric.name else []
     merit = [cell for cell in cells if cell[0] == head.metric.name]
     theirs, mine = (
-        _means([group.figures[cell][arm] for cell in merit]) for arm in (reference, head.arm)
+        list(_means([group.figures[cell][arm] for cell in merit]).values())
+        for arm in (reference, head.arm)
     )
     head = _with(head, shift(theirs, mine, 1 - error))
     too = [steps for steps in coarse if steps]
@@ -136,10 +174,10 @@ def _withheld(figures: Mapping[str, float]) -> Verdict:
     return Verdict(Word.WITHHELD, Reason.TOO_COARSE, final=True, figures=figures)
 
 
-def _means(cells: Sequence[Mapping[object, float]]) -> list[float]:
+def _means(cells: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
     """Return the geometric mean over cases of each launch that has all of them."""
     whole = set(cells[0]).intersection(*cells[1:])
-    return [geometric_mean([cell[one] for cell in cells]) for one in cells[0] if one in whole]
+    return {one: geometric_mean([cell[one] for cell in cells]) for one in cells[0] if one in whole}
 
 
 # --- ratios ----------------------------------------------------------------------------------

@@ -7,13 +7,15 @@ from dataclasses import replace
 
 from paribus.judge.evidence import Cell, Evidence
 from paribus.judge.headlines import case_spread, cell_margin, log_ratios, no_data, size_known
-from paribus.judge.monitoring import as_of_now
+from paribus.judge.monitoring import as_of_now, stands_on
+from paribus.judge.schedule import looks_at
 from paribus.judgement import Comparison, Finding, Verdict, Word
 from paribus.model import Metric
 from paribus.plan import Plan
 from paribus.reasons import Reason
 from paribus.stats.estimate import compare
 from paribus.stats.family import claims
+from paribus.stats.looks import Looks
 from paribus.stats.verdict import judge
 
 DECIDED_SHARE = 0.9
@@ -40,16 +42,23 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
         ratios[cell] = {block: ratio for block, ratio in found.items() if block in blocks}
     margins = {cell: cell_margin(plan, evidence, label, metrics[cell[0]], cell) for cell in cells}
     measured = [cell for cell in cells if ratios[cell]]
+    whole = len(evidence.complete(label, [reference, arm]))
     judged = _judged(
         plan,
+        replace(plan.looks, at=looks_at(plan, evidence, [label], whole)),
         [ratios[cell] for cell in measured],
         [metrics[cell[0]] for cell in measured],
         [margins[cell] for cell in measured],
     )
     found_of = dict(zip(measured, judged, strict=True))
+    monitored = plan.study.settings.monitor
+    shown = {
+        cell: stands_on(list(ratios[cell]), found_of[cell][0], monitored=monitored)
+        for cell in measured
+    }
     missing = no_data(Reason.CASE_NOT_IN_BOTH_ARMS)
     cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
-    known = plan.study.settings.monitor or not blocks or size_known(sorted(blocks), cut)
+    known = monitored or not blocks or size_known(sorted(blocks), cut)
     return tuple(
         Finding(
             benchmark=label,
@@ -59,8 +68,8 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
             margin=margins[cell],
             comparison=found_of[cell][0] if cell in found_of else None,
             verdict=replace(found_of[cell][1], size_known=known) if cell in found_of else missing,
-            reference_value=case_spread(evidence, label, reference, cell, ratios[cell]),
-            arm_value=case_spread(evidence, label, arm, cell, ratios[cell]),
+            reference_value=case_spread(evidence, label, reference, cell, shown.get(cell, ())),
+            arm_value=case_spread(evidence, label, arm, cell, shown.get(cell, ())),
         )
         for cell in cells
     )
@@ -68,6 +77,7 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
 
 def _judged(
     plan: Plan,
+    looks: Looks,
     series: Sequence[Mapping[int, float]],
     metrics: Sequence[Metric],
     margins: Sequence[float],
@@ -78,12 +88,12 @@ def _judged(
     if plan.study.settings.monitor:
         for ratios, metric, margin in zip(series, metrics, margins, strict=True):
             verdict, comparison = as_of_now(
-                list(ratios.values()), 1 - error / len(series), better=metric.better, margin=margin
+                ratios, 1 - error / len(series), better=metric.better, margin=margin
             )
             found.append((comparison, verdict))
         return found
     seed = plan.study.settings.seed or 0
-    supported = claims(series, margins, plan.looks, seed=seed, error=error)
+    supported = claims(series, margins, looks, seed=seed, error=error)
     for ratios, metric, margin, claim in zip(series, metrics, margins, supported, strict=True):
         comparison = compare(list(ratios.values()), claim.level)
         verdict = judge(comparison, better=metric.better, margin=margin, last=True)
@@ -101,15 +111,20 @@ def _judged(
 def counted(plan: Plan, evidence: Evidence, headline: Finding) -> set[int]:
     """Return the blocks that the cases are judged by: those of the look that ended the benchmark.
 
-    That is the headline's look, or, where cases decide, the last one that was reached. Blocks
-    beyond a look are left out, because the correction is for looks at these moments only.
+    If monitored, those since the headline changed. Otherwise that is the headline's look, or,
+    where cases decide, the last one that was reached. Blocks beyond a look are left out, because
+    the correction is for looks at these moments only.
     """
     arms = [plan.study.arms[0].name, headline.arm]
     complete = evidence.complete(headline.benchmark, arms)
-    reached = [look for look in plan.looks.at if look <= len(complete)]
+    looks = looks_at(plan, evidence, [headline.benchmark], len(complete))
+    reached = [look for look in looks if look <= len(complete)]
     if plan.study.settings.decides == "cases" and reached:
         return set(complete[: reached[-1]])
-    return set(complete[: headline.comparison.blocks]) if headline.comparison else set()
+    if headline.comparison is None:
+        return set()
+    monitored = plan.study.settings.monitor
+    return set(stands_on(complete, headline.comparison, monitored=monitored))
 
 
 def cases_settled(plan: Plan, evidence: Evidence, headline: Finding) -> bool:

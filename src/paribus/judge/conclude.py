@@ -10,11 +10,12 @@ from paribus import __version__
 from paribus.audit.accepted import in_vain, read_accepted
 from paribus.audit.audit import Audit, audit_study, ranked, typical, unsteady
 from paribus.audit.nodes import changes, of_nodes
-from paribus.judge import notices, salvaged, transport
+from paribus.judge import matrices, notices, salvaged, transport
 from paribus.judge.cases import cases
 from paribus.judge.coarse import coarse as coarse_of
 from paribus.judge.evidence import Evidence, LaunchEvidence, collect
 from paribus.judge.headlines import endpoints, given_up, headlines, layers, pairs
+from paribus.judge.schedule import last_block_over
 from paribus.judge.timeline import points, tallies
 from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Difference, Finding, Judgement, Word
@@ -42,7 +43,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
     spent = plan.used_up(store.launches_s())
     # A damaged study cannot be continued: it stands by the looks that what is whole reaches.
     ended = spent or bool(store.lost)
-    over = {s.label: ended or _over(plan, evidence, s.label, arms) for s in plan.study.benchmarks}
+    over = {s.label: ended or _over(plan, evidence, s.label) for s in plan.study.benchmarks}
     facts = launch_facts(plan, attempts)
     said = audited(plan, store, facts)
     voided = [one for one in attempts if one.void]
@@ -60,6 +61,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
         facts={arm: _merged(facts, of_nodes(store.gathered()).get(arm, {}), arm) for arm in arms},
         equal_facts=len(said.equal),
         carriers=carriers,
+        matrices=matrices.matrices(plan, evidence, facts),
         notices=(
             *transport.differing(plan, carriers, facts),
             *salvaged.notices(store.lost),
@@ -121,7 +123,7 @@ def judgement_of(
         differences=tuple(differences),
         facts={},
         equal_facts=0,
-        notices=notices.notices(plan, evidence, track, heads),
+        notices=notices.notices(plan, evidence, track, heads, [f for f in heads if why(f)]),
         versions={**plan.software, "python": platform.python_version(), "reported by": __version__},
         started=started,
         wall_s=wall_s,
@@ -181,10 +183,9 @@ def _endpoints(
     ]
 
 
-def _over(plan: Plan, evidence: Evidence, label: str, arms: Sequence[str]) -> bool:
+def _over(plan: Plan, evidence: Evidence, label: str) -> bool:
     """Return whether no launch of `label` is left to make, whatever its verdict."""
-    done = set(evidence.blocks.get(label, {}))
-    return plan.study.settings.blocks in done or bool(given_up(plan, evidence, label))
+    return last_block_over(plan, evidence, label) or bool(given_up(plan, evidence, label))
 
 
 def _changed(

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from paribus.judge.evidence import Cell, Entry, Evidence
-from paribus.judge.monitoring import as_of_now
+from paribus.judge.monitoring import as_of_now, stands_on
+from paribus.judge.schedule import looks_at
 from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
 from paribus.model import Direction, Metric, Selection, State
 from paribus.plan import Plan
@@ -50,13 +51,15 @@ def headline(
     pooled = pooled_ratios(evidence, label, reference, arm, metric)
     margin = margin_of(plan, evidence, label, metric)
     cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
-    verdict, comparison = _decide(plan, pooled, metric.better, margin, cut, over=over)
+    at = looks_at(plan, evidence, [label], len(pooled))
+    verdict, comparison = _decide(plan, at, pooled, metric.better, margin, cut, over=over)
     if not cells and evidence.complete(label, [reference, arm]):
         verdict = no_data(Reason.TOO_FEW_SAMPLES, {"endpoint": metric.endpoint})
     unreliable = _reliability(plan, evidence, label, arm, over=over)
     if unreliable is not None:
         unreliable = replace(unreliable, size_known=verdict.size_known)
-    blocks = sorted(pooled)[: comparison.blocks] if comparison else []
+    monitored = plan.study.settings.monitor
+    blocks = stands_on(sorted(pooled), comparison, monitored=monitored) if comparison else []
     return Finding(
         benchmark=label,
         arm=arm,
@@ -120,7 +123,8 @@ def _layer(
             cut[name] += evidence.cut_off(label, name)
     margin = headline_margin(margins)
     pooled = headline_log_ratios(series)
-    verdict, comparison = _decide(plan, pooled, COST.better, margin, cut, over=over)
+    at = looks_at(plan, evidence, labels, len(pooled))
+    verdict, comparison = _decide(plan, at, pooled, COST.better, margin, cut, over=over)
     return Finding(layer, arm, COST, None, margin, comparison, verdict, None, None)
 
 
@@ -243,7 +247,7 @@ def cell_margin(plan: Plan, evidence: Evidence, label: str, metric: Metric, cell
 
 
 def case_spread(
-    evidence: Evidence, label: str, arm: str, cell: Cell, blocks: Sequence[int] | dict[int, float]
+    evidence: Evidence, label: str, arm: str, cell: Cell, blocks: Sequence[int]
 ) -> Spread | None:
     """Return the spread of a cell over the launches of `blocks`."""
     series = evidence.series(label, arm, cell)
@@ -258,6 +262,7 @@ def no_data(code: Reason, figures: Mapping[str, Any] | None = None) -> Verdict:
 
 def _decide(
     plan: Plan,
+    at: Sequence[int],
     pooled: Mapping[int, float],
     better: Direction,
     margin: float,
@@ -265,25 +270,28 @@ def _decide(
     *,
     over: bool,
 ) -> tuple[Verdict, Comparison | None]:
-    """Replay the looks over the blocks in order; the first final verdict stands.
+    """Replay the looks `at` so many blocks over them in order; the first final verdict stands.
 
     A study that ends between two looks stands by the last one that it reached.
     """
-    ratios = [pooled[block] for block in sorted(pooled)]
-    if not ratios:
+    in_order = {block: pooled[block] for block in sorted(pooled)}
+    if not in_order:
         return no_data(Reason.NO_COMPLETE_BLOCK), None
     level = plan.looks.confidence
     if plan.study.settings.monitor:
-        return as_of_now(ratios, level, better=better, margin=margin)
-    reached = [look for look in plan.looks.at if look <= len(ratios)]
+        return as_of_now(in_order, level, better=better, margin=margin)
+    ratios = list(in_order.values())
+    reached = [look for look in at if look <= len(ratios)]
     for look in reached:
         comparison = compare(ratios[:look], level)
+        last = look == at[-1] or (over and look == reached[-1])
         verdict = judge(
             comparison,
             better=better,
             margin=margin,
-            last=look == plan.looks.at[-1] or (over and look == reached[-1]),
-            needed=blocks_needed(ratios[:look], margin, level),
+            last=last,
+            # A forecast, not a verdict: it may rest on what came after the last look.
+            needed=blocks_needed(ratios if last else ratios[:look], margin, level),
             size_known=size_known(sorted(pooled)[:look], cut),
         )
         if verdict.final:
@@ -294,7 +302,7 @@ def _decide(
         final=over,
         blocks_needed=blocks_needed(ratios, margin, level),
         size_known=size_known(sorted(pooled), cut),
-        figures={"blocks": len(ratios)} | ({} if over else {"next": _next_look(plan, ratios)}),
+        figures={"blocks": len(ratios)} | ({} if over else {"next": _next_look(at, ratios)}),
     )
     return undecided, compare(ratios, level)
 
@@ -307,8 +315,8 @@ def size_known(blocks: Sequence[int], cut: Mapping[str, Sequence[int]]) -> bool:
     return max(shares) <= MOST_CENSORED
 
 
-def _next_look(plan: Plan, ratios: Sequence[float]) -> int:
-    return next((look for look in plan.looks.at if look > len(ratios)), plan.looks.at[-1])
+def _next_look(at: Sequence[int], ratios: Sequence[float]) -> int:
+    return next((look for look in at if look > len(ratios)), at[-1])
 
 
 def _reliability(

@@ -1,30 +1,53 @@
-"""The verdict of a monitored study: so far, and of no more than one effect."""
+"""The verdict of a monitored study: so far, and of the effect that holds now."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from paribus.judgement import Comparison, Verdict, Word
+from paribus.judgement import Comparison, Verdict
 from paribus.model import Direction
-from paribus.reasons import Reason
-from paribus.stats.betting import confidence_sequence, monitor
+from paribus.stats.betting import as_ratios
+from paribus.stats.stretches import Stretch, stretches
 from paribus.stats.verdict import judge
 
 
 def as_of_now(
-    ratios: Sequence[float], level: float, *, better: Direction, margin: float
+    ratios: Mapping[int, float], level: float, *, better: Direction, margin: float
 ) -> tuple[Verdict, Comparison]:
-    """Return verdict and interval of log ratios in order of time; never final.
+    """Return verdict and interval of the log ratios of blocks, in order of time; never final.
 
-    Where no one ratio agrees with all blocks any more the interval is the last one that did, and
-    says too little for a word.
+    Where the effect has changed they are of the blocks since. The verdict's figures then have
+    `since`, the first of these blocks, and `before`: of each earlier effect its blocks, in which
+    block the change was noticed, its word, and its ratio with interval.
     """
-    comparison = monitor(ratios, level)
-    moved = confidence_sequence(ratios, level).moved
-    if moved is not None:
-        figures = {"block": moved}
-        said = Verdict(Word.UNDECIDED, Reason.EFFECT_CHANGED, final=False, figures=figures)
-        return said, comparison
+    blocks = list(ratios)
+    *earlier, now = stretches(list(ratios.values()), level)
+    comparison = as_ratios(now.sequence, level)
     verdict = judge(comparison, better=better, margin=margin, last=False)
-    return replace(verdict, final=False), comparison
+    changed: dict[str, Any] = {}
+    if earlier:
+        before = [_before(one, blocks, level, better=better, margin=margin) for one in earlier]
+        changed = {"since": blocks[now.first], "last": blocks[-1], "before": before}
+    return replace(verdict, final=False, figures={**verdict.figures, **changed}), comparison
+
+
+def stands_on(blocks: Sequence[int], comparison: Comparison, *, monitored: bool) -> list[int]:
+    """Return those of `blocks`, in order, that a comparison is of: the last ones if monitored."""
+    return list(blocks[-comparison.blocks :] if monitored else blocks[: comparison.blocks])
+
+
+def _before(
+    stretch: Stretch, blocks: Sequence[int], level: float, *, better: Direction, margin: float
+) -> dict[str, Any]:
+    found = as_ratios(stretch.sequence, level)
+    return {
+        "first": blocks[stretch.first],
+        "last": blocks[stretch.first + found.blocks - 1],
+        "noticed": None if stretch.noticed is None else blocks[stretch.noticed],
+        "word": judge(found, better=better, margin=margin, last=False).word,
+        "ratio": found.ratio,
+        "low": found.low,
+        "high": found.high,
+    }

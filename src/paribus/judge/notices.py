@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import given_up, pooled_ratios
 from paribus.judge.sessions import sessions
-from paribus.judgement import Finding, Notice, Point
+from paribus.judgement import Finding, Notice, Point, Word
 from paribus.model import State
 from paribus.plan import Plan
 from paribus.reasons import NoticeName
-from paribus.stats.betting import confidence_sequence
 from paribus.stats.censoring import censored_share
 from paribus.stats.drift import drift
 from paribus.stats.order import bias, order_effect
@@ -44,13 +43,20 @@ ORDER_ERROR = 0.05
 
 
 def notices(
-    plan: Plan, evidence: Evidence, points: Sequence[Point], headlines: Sequence[Finding]
+    plan: Plan,
+    evidence: Evidence,
+    points: Sequence[Point],
+    headlines: Sequence[Finding],
+    withheld: Container[Finding] = (),
 ) -> tuple[Notice, ...]:
-    """Return the notices of a study, those that change how its verdicts are read first."""
+    """Return the notices of a study, those that change how its verdicts are read first.
+
+    Of those `headlines` that are `withheld` they give no word either.
+    """
     found = [
         *_given_up(plan, evidence),
         *sessions(plan, evidence),
-        *_moved(plan, evidence),
+        *_moved(headlines, withheld),
         *_cut_off(plan, evidence, headlines),
         *_states(plan, points),
         *_probes(plan, evidence),
@@ -84,10 +90,13 @@ def clock_set(steps_s: Sequence[float]) -> list[Notice]:
 
 
 def changed(facts: Mapping[tuple[str, str], Sequence[str]]) -> list[Notice]:
-    """Return what to say of facts that changed between the launches of one arm."""
+    """Return what to say of facts that changed between launches: once for arms with the same."""
+    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (label, arm), keys in facts.items():
+        alike.setdefault((label, tuple(keys)), []).append(arm)
     return [
-        Notice(NoticeName.CHANGED_FACTS, "warning", (label,), {"arm": arm, "keys": list(keys)})
-        for (label, arm), keys in facts.items()
+        Notice(NoticeName.CHANGED_FACTS, "warning", (label,), {"arms": arms, "keys": list(keys)})
+        for (label, keys), arms in alike.items()
     ]
 
 
@@ -113,18 +122,27 @@ def _given_up(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
             yield Notice(NoticeName.GIVEN_UP, "warning", (selection.label,), figures)
 
 
-def _moved(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
-    """Say in a monitored study when no one ratio agrees with all blocks any more."""
-    reference = plan.study.arms[0].name
-    for label in plan.metrics if plan.study.settings.monitor else ():
-        for arm in plan.study.arms[1:]:
-            ratios = pooled_ratios(evidence, label, reference, arm.name, plan.metrics[label][0])
-            if not ratios:
-                continue
-            found = confidence_sequence(list(ratios.values()), plan.looks.confidence)
-            if found.moved is not None:
-                figures = {"arm": arm.name, "block": list(ratios)[found.moved - 1]}
-                yield Notice(NoticeName.RATIO_MOVED, "warning", (label,), figures)
+def _moved(headlines: Sequence[Finding], withheld: Container[Finding]) -> Iterable[Notice]:
+    """Say in a monitored study what the effect was before it changed, and what it is now."""
+    for finding in headlines:
+        figures, now = finding.verdict.figures, finding.comparison
+        before = figures.get("before", ())
+        if not before or now is None:
+            continue
+        since = {
+            "first": figures["since"],
+            "last": figures["last"],
+            "noticed": None,
+            "word": finding.verdict.word,
+            "ratio": now.ratio,
+            "low": now.low,
+            "high": now.high,
+        }
+        effects = [*before, since]
+        if finding in withheld:
+            effects = [{**one, "word": Word.WITHHELD} for one in effects]
+        said = {"arm": finding.arm, "effects": effects}
+        yield Notice(NoticeName.RATIO_MOVED, "warning", (finding.benchmark,), said)
 
 
 def _cut_off(plan: Plan, evidence: Evidence, headlines: Sequence[Finding]) -> Iterable[Notice]:
@@ -149,34 +167,40 @@ def _cut_off(plan: Plan, evidence: Evidence, headlines: Sequence[Finding]) -> It
 
 
 def _states(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
+    levels: dict[str, dict[str, dict[int, float]]] = {
+        label: {arm.name: {} for arm in plan.study.arms} for label in plan.metrics
+    }
+    for p in points:
+        if p.block and p.level:
+            levels[p.benchmark][p.arm][p.block] = p.level
+    return two_states(levels)
+
+
+def two_states(
+    levels: Mapping[str, Mapping[str, Mapping[int, float]]], *, paired: bool = True
+) -> Iterable[Notice]:
     """Say in which benchmarks the launches of an arm fall into two states.
 
-    Benchmarks of which the same is to be said share one notice.
+    `levels` are by benchmark, arm (the reference first) and block; of launches that are not
+    `paired` the numbers are those of no two arms. Benchmarks of which the same is to be said share
+    one notice.
     """
     alike: dict[bool, dict[str, dict[str, Any]]] = {}
-    reference, *others = (arm.name for arm in plan.study.arms)
-    for label in plan.metrics:
-        values = {
-            arm: {
-                p.block: p.level
-                for p in points
-                if (p.benchmark, p.arm) == (label, arm) and p.block and p.level
-            }
-            for arm in (reference, *others)
-        }
-        found = {arm: ratio_per_state(values[reference], values[arm]) for arm in others}
+    for label, of_arms in levels.items():
+        reference, *others = of_arms
+        found = {arm: ratio_per_state(of_arms[reference], of_arms[arm]) for arm in others}
         seen = {arm: ratios for arm, ratios in found.items() if ratios is not None}
         if seen:
             same = not any(ratios.shares_differ for ratios in seen.values())
-            alike.setdefault(same, {})[label] = _of_states(reference, seen)
+            alike.setdefault(same, {})[label] = _of_states(reference, seen, paired)
     for several in alike.values():
         yield Notice(NoticeName.TWO_STATES, "warning", tuple(several), several)
 
 
-def _of_states(reference: str, seen: Mapping[str, StateRatios]) -> dict[str, Any]:
+def _of_states(reference: str, seen: Mapping[str, StateRatios], paired: bool) -> dict[str, Any]:
     """Return the figures of the states of one benchmark by arm, the reference first."""
     first = next(iter(seen.values())).reference
-    found: dict[str, Any] = {reference: _counts(first)}
+    found: dict[str, Any] = {reference: _counts(first) | ({} if paired else {"paired": False})}
     for arm, ratios in seen.items():
         found[arm] = {
             **_counts(ratios.arm),

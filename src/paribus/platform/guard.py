@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 import shlex
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from paribus.command import Command, Room
 from paribus.model import Facts
 from paribus.platform.warden import SEGMENTS, SHARED_MEMORY
 from paribus.probes.archive import Archive
-from paribus.probes.load import Readings, background_load, beside
+from paribus.probes.load import Readings, background_load, beside, load_between
 from paribus.probes.machine import process_of
 
 _PORT = "/sys/class/infiniband/*/ports/*"
@@ -164,6 +164,31 @@ def room_of(said: str) -> Room | None:
         return None
     free, block, inodes, total = map(int, words[:4])
     return Room(words[4], free * block, inodes if total else None)
+
+
+def busiest(
+    reports: Sequence[tuple[int, Report]], boots: Sequence[str], names: Sequence[str]
+) -> tuple[tuple[Facts, Facts], tuple[str, ...], float]:
+    """Return load, who else was busy, and the launch's own seconds, on the busiest node.
+
+    `reports` have the numbers of their nodes, whose boot_id and name are in `boots` and `names`.
+    The busiest is where most was waited for memory, and for cores that others used. Nodes of one
+    boot_id are one machine: what the launch used on one of them is no other's.
+    """
+    used: dict[str, float] = {}
+    for node, report in reports:
+        used[boots[node]] = used.get(boots[node], 0.0) + (report.cpu_s or 0.0)
+    found = []
+    for node, report in reports:
+        grown = load_between(report.before, report.after)
+        others = max(0.0, grown.get("load.busy_s", 0.0) - used[boots[node]])
+        waited = min(grown.get("load.cpu_pressure_us", 0.0) / 1e6, others)
+        waited += grown.get("load.memory_pressure_us", 0.0) / 1e6
+        found.append((waited, -node, report))
+    _, node, report = max(found, key=lambda one: one[:2])
+    name = {"load.node": names[-node]}
+    load = {**report.before, **name}, {**report.after, **name}
+    return load, report.beside, used[boots[-node]]
 
 
 def _difference(words: str) -> float:

@@ -12,7 +12,7 @@ class Host:
     `name` is what the study calls it and what launchers know it by. `shell` is an argv of this
     machine that carries out /bin/sh there, which takes its script from standard input, as
     `ssh NAME exec /bin/sh` does; its exit code is the shell's, 255 where there is no connection.
-    `master` is the argv that makes the connection which `shell` then uses, and that ends with it;
+    `master` does so too, and makes the connection which `shell` then uses, and that ends with it;
     none where no connection is needed.
     """
 

@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -329,7 +330,8 @@ def _check(hosts: int, *, sshd: bool, path: str) -> None:
         raise UserError(
             f"{hosts} hosts", place=place, fix=f"ask for 1 to {MOST_HOSTS}: a bridge takes no more"
         )
-    if reason := containers.check(Container("namespace"), capture):
+    ask = partial(capture, env={"PATH": path})
+    if reason := containers.check(Container("namespace"), ask):
         cause, _, fix = reason.rpartition(": ")
         fix = fix.partition(", or use each")[0]
         raise UserError(f"no pocket cluster here: {cause}", place=place, fix=fix)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import subprocess
 import threading
 import time
@@ -20,14 +21,12 @@ from typing import TypeVar
 
 from paribus.command import Command, Completed
 from paribus.errors import LaunchError, MachineError, UserError
-from paribus.model import Facts
 from paribus.platform.clients import start_client
-from paribus.platform.guard import Guarded, Report, report_of, script
+from paribus.platform.guard import Guarded, Report, busiest, report_of, script
 from paribus.platform.hosts import Host
-from paribus.platform.keeper import Keeper, Task
+from paribus.platform.keeper import Keeper, Task, shell_script
 from paribus.platform.local import LocalStation
 from paribus.platform.space import said_of
-from paribus.probes.load import load_between
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -48,29 +47,6 @@ REPLY_BYTES = 4096
 """Of what a daemon printed, what its launcher gets to show."""
 
 _REFUSED = 255
-
-_CLEAR = """
-for tries in 1 2 3 4 5 6 7 8 9 10; do
-    pids=
-    for one in $(grep -slF "PARIBUS_LAUNCH=$nonce" /proc/[0-9]*/environ); do
-        one=${one#/proc/}
-        pids="$pids ${one%/environ}"
-    done
-    [ -n "$pids" ] || break
-    kill -KILL $pids
-    sleep 0.1
-done 2>/dev/null
-tries=0
-for one in "$scratch/alive.$nonce".*; do
-    while [ -e "$one" ] && [ "$tries" -lt 60 ]; do
-        tries=$((tries + 1))
-        sleep 0.1
-    done
-done
-read -r boot </proc/sys/kernel/random/boot_id
-echo "$nonce $boot"
-exit
-"""
 
 
 @dataclass(slots=True)
@@ -230,11 +206,16 @@ class HostStation:
         lost = sorted({part.node for part in launch.parts if part.task.lost})
         if lost:
             self._account(launch, lost)
-        reports = [(part, report_of(part.task.said)) for part in launch.parts]
-        for part, report in reports:
-            if report is None or report.refused:
+        known = []
+        for part in launch.parts:
+            report = report_of(part.task.said)
+            if report is not None and not report.refused:
+                known.append((part.node, report))
+            elif part is launch.parts[0] and report is None and timed_out:
+                # What it guarded could not be ended in time, so that the guard was.
+                return Completed(-signal.SIGKILL, 0.0, timed_out)
+            elif part is launch.parts[0] or report is not None:
                 raise _not_started(self.hosts[part.node], report, part)
-        known = [(part.node, report) for part, report in reports if report is not None]
         boots = [keeper.boot for keeper in self._keepers]
         load, beside, cpu_s = busiest(known, boots, [host.name for host in self.hosts])
         rooms = tuple(
@@ -270,7 +251,7 @@ class HostStation:
     def _clear(self, node: int, nonce: str) -> str:
         """End what is left of a launch on a node; return its boot_id, "" if no answer came."""
         client = start_client(self.hosts[node].shell, subprocess.PIPE, subprocess.DEVNULL)
-        text = f"nonce={nonce} scratch='{self.scratch}'\n{_CLEAR}"
+        text = f"nonce={nonce} scratch='{self.scratch}'\n{shell_script('clear.sh')}"
         try:
             said, _ = client.communicate(text.encode(), PROBE_S)
         except subprocess.TimeoutExpired:
@@ -348,31 +329,6 @@ def _all(several: Sequence[T], do: Callable[[T], R]) -> list[R]:
         return []
     with ThreadPoolExecutor(min(AT_ONCE, len(several))) as pool:
         return list(pool.map(do, several))
-
-
-def busiest(
-    reports: Sequence[tuple[int, Report]], boots: Sequence[str], names: Sequence[str]
-) -> tuple[tuple[Facts, Facts], tuple[str, ...], float]:
-    """Return load, who else was busy, and the launch's own seconds, on the busiest node.
-
-    `reports` have the numbers of their nodes, whose boot_id and name are in `boots` and `names`.
-    The busiest is where most was waited for memory, and for cores that others used. Nodes of one
-    boot_id are one machine: what the launch used on one of them is no other's.
-    """
-    used: dict[str, float] = {}
-    for node, report in reports:
-        used[boots[node]] = used.get(boots[node], 0.0) + (report.cpu_s or 0.0)
-    found = []
-    for node, report in reports:
-        grown = load_between(report.before, report.after)
-        others = max(0.0, grown.get("load.busy_s", 0.0) - used[boots[node]])
-        waited = min(grown.get("load.cpu_pressure_us", 0.0) / 1e6, others)
-        waited += grown.get("load.memory_pressure_us", 0.0) / 1e6
-        found.append((waited, -node, report))
-    _, node, report = max(found, key=lambda one: one[:2])
-    name = {"load.node": names[-node]}
-    load = {**report.before, **name}, {**report.after, **name}
-    return load, report.beside, used[boots[-node]]
 
 
 def _wait(parts: Sequence[_Part], within_s: float) -> None:

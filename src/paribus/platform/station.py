@@ -30,7 +30,9 @@ class Station(Protocol):
     scratch: str
 
     @property
-    def here(self) -> str: ...
+    def here(self) -> str:
+        """Its own directory on this machine."""
+        ...
 
     def run(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
@@ -33,6 +34,7 @@ KERNELS = {
     "bandwidth": Kernel({"bandwidth": "MB/s"}),
     "bibandwidth": Kernel({"bandwidth": "MB/s"}),
     "message_rate": Kernel({"message_rate": "msg/s"}),
+    "pairs": Kernel({"latency": "us", "bandwidth": "MB/s"}, ("from", "to", "bytes")),
     "bcast": Kernel({"time": "us"}),
     "allgather": Kernel({"time": "us"}),
     "allreduce": Kernel({"time": "us"}),
@@ -58,28 +60,41 @@ def read(text: str) -> Reading:
     (at, end), body = rest[-1], rest[:-1]
     if end.get("check") != "passed":
         refuse(f"the check of the data did not pass: {end.get('check')!r}", at)
-    skew: dict[str, float] = {}
+    beside: dict[str, float] = {}
     units = KERNELS[kernel].units
-    samples = tuple(_sample(number, line, units, skew) for number, line in body)
-    _check_complete(samples, cases_of(kernel, said), at)
+    samples = tuple(_sample(number, line, units, beside) for number, line in body)
+    _check_complete(samples, cases_of(kernel, said, header["ranks"]), at)
     parameters: dict[str, Scalar] = {
         name: value
         for name, value in said.items()
         if name not in ("bytes", "libraries") and isinstance(value, str | int | float)
     }
-    facts = {**_header_facts(header), **_end_facts(end), **skew}
+    facts = {**_header_facts(header), **_end_facts(end), **beside}
     return Reading(kernel, str(header["version"]), parameters, header["ranks"], samples, facts)
 
 
-def cases_of(kernel: str, arguments: Mapping[str, Any]) -> list[tuple[str, Case]]:
+def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tuple[str, Case]]:
     """Return metric and case of everything that a kernel measures with these arguments."""
     units, keys = KERNELS[kernel]
+    if kernel == "pairs":
+        return _pairs(sorted(arguments["bytes"]), ranks)
     if keys == ("bytes",):
         cases = [Case.of(bytes=size) for size in arguments["bytes"]]
     else:
         names = {"count": "libraries", "functions": "functions"}
         cases = [Case.of(**{names[key]: arguments[key] for key in keys})]
     return [(metric, case) for metric in units for case in cases]
+
+
+def _pairs(sizes: Sequence[int], ranks: int) -> list[tuple[str, Case]]:
+    """Return the latency of each pair at the least size, and at the others both bandwidths."""
+    ways = [(a, b) for a in range(ranks) for b in range(ranks) if a != b]
+    return [
+        ("bandwidth" if place else "latency", Case((("from", a), ("to", b), ("bytes", size))))
+        for place, size in enumerate(sizes)
+        for a, b in ways
+        if place or a < b
+    ]
 
 
 def _lines(stdout: str) -> Iterable[tuple[int, dict[str, Any]]]:
@@ -125,9 +140,13 @@ def _announced(header: Mapping[str, Any], at: int) -> tuple[str, dict[str, Any]]
 
 
 def _sample(
-    at: int, line: Mapping[str, Any], units: Mapping[str, str], skew: dict[str, float]
+    at: int, line: Mapping[str, Any], units: Mapping[str, str], beside: dict[str, float]
 ) -> Sample:
-    """Return one case line as a sample, its median start skew added to `skew`."""
+    """Return one case line as a sample; what it says beside is added to `beside`.
+
+    That is the median start skew, and of a pair of ranks that was measured again with fewer pairs
+    at once the figure before.
+    """
     try:
         case = Case.of(**line["case"])
         name = str(line["metric"])
@@ -141,7 +160,9 @@ def _sample(
         if "skew_us" in line:
             if len(skews := _numbers(line["skew_us"])) != len(values):
                 refuse(f"{len(values)} samples, but {len(skews)} figures of skew", at)
-            skew[f"kernel.skew_us.{case}"] = median(skews)
+            beside[f"kernel.skew_us.{case}"] = median(skews)
+        if "crowded" in line:
+            beside[f"kernel.crowded.{name}.{case}"] = _numbers([line["crowded"]])[0]
         if type(line["batch"]) is not int:
             refuse(f"a batch of {line['batch']!r} iterations", at)
         return Sample(name, case, values, line["batch"])
@@ -153,10 +174,11 @@ def _check_complete(
     samples: Sequence[Sample], announced: Sequence[tuple[str, Case]], at: int
 ) -> None:
     """Refuse a case that is missing, double, or not one that the first line announces."""
-    found = [(sample.metric, sample.case) for sample in samples]
-    for one in found:
-        if one not in announced or found.count(one) > 1:
-            why = "twice" if one in announced else "but the first line does not name it"
+    found = Counter((sample.metric, sample.case) for sample in samples)
+    expected = set(announced)
+    for one, times in found.items():
+        if one not in expected or times > 1:
+            why = "twice" if one in expected else "but the first line does not name it"
             refuse(f"{one[0]} at {one[1]} is there {why}", at)
     for name, case in announced:
         if (name, case) not in found:

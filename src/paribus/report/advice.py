@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
 from collections.abc import Sequence
-from statistics import fmean
 
 from paribus.judgement import Finding, Judgement, Point, Word
 from paribus.model import State
+from paribus.reasons import NoticeName
 from paribus.report import lookup
 from paribus.report.wording import clean, listing
-from paribus.stats.betting import BETS
+from paribus.stats.betting import fewest_blocks
 from paribus.stats.estimate import fewest_pairs
 from paribus.units import count
 
@@ -73,8 +72,11 @@ def _undecided(judgement: Judgement) -> list[str]:
 
 def _way_out(judgement: Judgement, finding: Finding) -> str:
     """Return the way out of an undecided verdict; `blocks_needed` counts blocks in all."""
-    done = finding.comparison.blocks if finding.comparison else 0
+    weighed = finding.comparison.blocks if finding.comparison else 0
+    done = max(weighed, lookup.complete_blocks(judgement, finding))
     needed = finding.verdict.blocks_needed or 0
+    if done > weighed:  # what came after the last look counts from the next one on
+        needed = max(needed, next((look for look in judgement.looks if look > done), 0))
     fewest = _fewest_blocks(judgement, finding)
     otherwise = "lengthen the measured region, reduce noise on the machine or widen the margin"
     if needed > MOST_BLOCKS:
@@ -85,6 +87,8 @@ def _way_out(judgement: Judgement, finding: Finding) -> str:
         if not lookup.measured(judgement):
             return f"{least}. Measure more blocks, with the arms in turn."
         way = _under_plan(judgement, done, max(needed, fewest))
+        if not way and any(n.name is NoticeName.LAUNCHES_LOST for n in judgement.notices):
+            return f"{least}. Report on an intact copy, or repeat the study in a new directory."
         return f"{least}. {way or 'See why the others failed'} and use a new directory."
     if needed <= done:
         return f"{otherwise}, in a new study."
@@ -111,8 +115,7 @@ def _fewest_blocks(judgement: Judgement, finding: Finding) -> int:
     level = finding.comparison.level if finding.comparison else judgement.level
     settings, error = judgement.study.settings, round(1 - level, 12)
     if settings.monitor:
-        worth = ((n, fmean((1 + bet) ** n for bet in BETS)) for n in itertools.count(1))
-        return next(n for n, wealth in worth if wealth >= 2 / error)
+        return fewest_blocks(1 - error)
     interval = fewest_pairs(error)
     looks = judgement.looks if lookup.measured(judgement) else ()
     return next((look for look in looks if look >= interval), interval)

@@ -19,7 +19,7 @@ HOW_TO_READ = """\
 A ratio is the arm's value divided by the reference's. It can differ from the quotient of the two \
 medians beside it. Where launches are compared within a block the ratio is the better estimate, \
 because drift between blocks does not affect it. Its interval contains the true ratio with {sure} \
-confidence, {when}.
+confidence{when}.
 
 Faster and slower: the whole interval lies beyond the margin. Equivalent: the whole interval lies \
 inside the margin. Undecided: the interval crosses an edge of the margin. Withheld: the figures \
@@ -258,10 +258,11 @@ def _how_to_read(judgement: Judgement) -> Html:
     order = "close in time and in random order"
     if settings.layout == "duet":
         order = "at the same time, each on half of the cores"
+    looks = ", over all looks at the data" if lookup.several_looks(judgement) else ""
     text = HOW_TO_READ.format(
         unit=UNITS[lookup.unit(judgement)].format(which=which, order=order),
         sure=units.percent(settings.confidence),
-        when="at any time" if settings.monitor else "over all looks at the data",
+        when=", at any time" if settings.monitor else looks,
     )
     paragraphs = (element("p", escape(part)) for part in text.split("\n\n"))
     return element("section", element("h2", "How to read this"), *paragraphs)

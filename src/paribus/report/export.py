@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, TextIO
 
-from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread, Verdict
+from paribus.judgement import Comparison, Finding, Judgement, Matrix, Notice, Spread, Verdict
 from paribus.model import Case, Metric, Scalar, Study
 from paribus.outside import csv_cell
 from paribus.probes.variables import discreet_env
@@ -51,6 +51,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         **{key: [finding_json(judgement, f) for f in found] for key, found in _findings(judgement)},
         "published": [published.to_json(row) for row in judgement.published],
         "transports": [{**_plain(c), "text": c.text} for c in judgement.carriers],
+        "matrices": [_matrix(m) for m in judgement.matrices],
         "tallies": [_plain(t) for t in judgement.tallies],
         "launches": [{**_plain(p), "flag": p.flag} for p in judgement.points],
         "differences": [_plain(d) for d in judgement.differences],
@@ -173,6 +174,11 @@ def _notice(n: Notice) -> dict[str, Any]:
 
 def _metric(metric: Metric) -> dict[str, Any]:
     return {k: getattr(metric, k) for k in ("name", "unit", "better", "endpoint")}
+
+
+def _matrix(matrix: Matrix) -> dict[str, Any]:
+    said = {"metric": _metric(matrix.metric), "case": _case(matrix.case)}
+    return {**_plain(matrix), **said, "text": matrix.sentences}
 
 
 def _case(case: Case) -> dict[str, Scalar]:

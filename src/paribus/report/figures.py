@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any
 
 from paribus.errors import UserError
-from paribus.judgement import Judgement
-from paribus.report import lookup, plots
+from paribus.judgement import Judgement, Matrix
+from paribus.report import heat, lookup, plots
 from paribus.report.axes import Spec, drawn
 
 WIDTH = 520
@@ -45,7 +45,10 @@ def all_figures(judgement: Judgement) -> Iterator[tuple[str, Spec]]:
             yield f"overview-{better}-is-better", spec
     for number, benchmark in enumerate(lookup.benchmarks(judgement)):
         start = f"{number:02d}-{_plain(benchmark)}"
-        for index, panel in enumerate(drawn(judgement, benchmark)):
+        maps = heat.of_benchmark(judgement, benchmark)
+        for name, heat_map in _heat_maps(maps):
+            yield f"{start}-{name}", heat_map
+        for index, panel in enumerate(() if maps else drawn(judgement, benchmark)):
             name = f"{start}-{index}" if index else start
             if plots.has_values(panel.cases):
                 yield f"{name}-absolute", plots.curves(judgement, panel)
@@ -63,6 +66,24 @@ def write_figures(
 
     Raises UserError for an unknown format, and when a file cannot be written.
     """
+    return _write(all_figures(judgement), directory, formats)
+
+
+def write_matrices(
+    matrices: Sequence[Matrix], directory: Path, formats: Set[str] = frozenset(FORMATS)
+) -> list[Path]:
+    """Write the heat map of each matrix into `directory`; otherwise as `write_figures`."""
+    return _write(_heat_maps(matrices), directory, formats)
+
+
+def _heat_maps(matrices: Sequence[Matrix]) -> Iterator[tuple[str, Spec]]:
+    for group in heat.groups(matrices):
+        for matrix in group:
+            name = _plain(f"{matrix.arm} {matrix.metric.name} {matrix.case}")
+            yield name, heat.heat_map(matrix, group)
+
+
+def _write(drawings: Iterator[tuple[str, Spec]], directory: Path, formats: Set[str]) -> list[Path]:
     import vl_convert
 
     unknown = sorted(set(formats) - set(FORMATS))
@@ -71,7 +92,7 @@ def write_figures(
     written = []
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for name, spec in all_figures(judgement):
+        for name, spec in drawings:
             text = json.dumps(spec | {"width": WIDTH, "config": CONFIG})
             if "svg" in formats:
                 path = directory / f"{name}.svg"

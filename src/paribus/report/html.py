@@ -12,13 +12,14 @@ import contextlib
 import hashlib
 import json
 import time
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
 from paribus import units
 from paribus.errors import UserError
-from paribus.judgement import Judgement
-from paribus.report import appendix, lookup, plots, published, sentences, tables, unequal
+from paribus.judgement import Judgement, Matrix
+from paribus.report import appendix, heat, lookup, plots, published, sentences, tables, unequal
 from paribus.report.advice import next_steps
 from paribus.report.axes import Spec, drawn, panels
 from paribus.report.bundle import javascript
@@ -182,10 +183,15 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     place = tables.anchor(judgement, label)
     parts = [element("h2", escape(label), id=place)]
     for head in heads:
-        reason = element("small", escape(head.verdict.reason))
+        blocks = sentences.rests_on(judgement, head)
+        said = f"{head.verdict.reason}; on {blocks}" if blocks else head.verdict.reason
+        reason = element("small", escape(said))
         parts.append(element("p", escape(sentences.headline_sentence(judgement, head)), reason))
     unit = lookup.unit(judgement)
-    for panel in drawn(judgement, label):
+    maps = heat.of_benchmark(judgement, label)
+    for group in heat.groups(maps):
+        parts.append(_heat_maps(group, figures))
+    for panel in () if maps else drawn(judgement, label):
         title = f"{panel.metric.name}{f', {panel.group}' if panel.group else ''}"
         pictures = []
         if plots.has_values(panel.cases):
@@ -204,9 +210,24 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     elif len(judgement.points) > plots.MOST_POINTS:
         said = f"{len(judgement.points):,} launches are too many for a time axis;"
         parts.append(element("p", escape(f"{said} launches.csv lists them all."), kind="small"))
-    parts += [tables.cases(judgement, label, panel) for panel in shown]
+    if maps:
+        parts.append(element("p", "cases.csv lists every pair of nodes.", kind="small"))
+    else:
+        parts += [tables.cases(judgement, label, panel) for panel in shown]
     parts.append(tables.endpoints(judgement, label))
     return element("section", *parts, aria_labelledby=place)
+
+
+def _heat_maps(group: Sequence[Matrix], figures: Figures) -> Html:
+    """Return the heat maps of one figure in all arms, and what each shows."""
+    return join(
+        element(
+            "div",
+            *(figures.add(heat.heat_map(m, group), heat.title(m)) for m in group),
+            kind="figures",
+        ),
+        *(element("p", escape(" ".join((f"{heat.title(m)}:", *m.sentences)))) for m in group),
+    )
 
 
 def _box(title: str, kind: str, content: Html) -> Html:

@@ -14,6 +14,11 @@ def measured(judgement: Judgement) -> bool:
     return judgement.study.settings.seed is not None
 
 
+def several_looks(judgement: Judgement) -> bool:
+    """Return whether a verdict had several looks: of a table each group of benchmarks has one."""
+    return len(judgement.looks) > 1 and measured(judgement)
+
+
 def unit(judgement: Judgement) -> str:
     """Return what one value of an arm stands for: "launch", "session", or "value" of a table."""
     return judgement.study.settings.unit if measured(judgement) else "value"
@@ -79,6 +84,16 @@ def launches_of(judgement: Judgement, row: Finding) -> tuple[int, int]:
     if unit(judgement) == "launch":
         return launches, bad
     return sum(v.launches for v in (row.reference_value, row.arm_value) if v), bad
+
+
+def complete_blocks(judgement: Judgement, row: Finding) -> int:
+    """Return how many counted blocks have a launch with samples in both arms of `row`."""
+    counted = [p for p in judgement.points if p.benchmark == row.benchmark and p.block]
+    blocks = [
+        {p.block for p in counted if p.arm == arm and p.level is not None}
+        for arm in (row.reference or judgement.reference, row.arm)
+    ]
+    return len(blocks[0] & blocks[1])
 
 
 def flagged(judgement: Judgement) -> tuple[Point, ...]:

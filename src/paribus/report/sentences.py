@@ -79,6 +79,22 @@ def counted_blocks(judgement: Judgement, blocks: int) -> str:
     return f"{count(blocks, several)} of sessions"
 
 
+def rests_on(judgement: Judgement, finding: Finding) -> str:
+    """Return on how many of the blocks launched so far a finding rests; "" if on all of them.
+
+    Blocks with failed launches give no ratio, and those after the last look are not weighed yet.
+    """
+    if finding.comparison is None or not lookup.measured(judgement):
+        return ""
+    launched = {p.block for p in judgement.points if p.benchmark == finding.benchmark} - {WARM_UP}
+    several = counted_blocks(judgement, len(launched))
+    return (
+        f"{finding.comparison.blocks} of {several}"
+        if finding.comparison.blocks < len(launched)
+        else ""
+    )
+
+
 def ratio_note(judgement: Judgement) -> str:
     """Return what a ratio divides, and what its interval promises."""
     settings = judgement.study.settings
@@ -86,7 +102,7 @@ def ratio_note(judgement: Judgement) -> str:
     if settings.monitor:
         promise = f"Intervals: {sure}, valid at any time; the verdicts are provisional."
     else:
-        looks = ["all looks"] if len(judgement.looks) > 1 else []
+        looks = ["all looks"] if lookup.several_looks(judgement) else []
         arms = ["all arms"] if len(judgement.study.arms) > 2 else []
         over = f" over {' and '.join(looks + arms)}" if looks + arms else ""
         promise = f"Intervals: {sure}{over}."
@@ -97,9 +113,12 @@ def ratio_note(judgement: Judgement) -> str:
         how = "session by session within each pair, a session being the median of its launches"
     elif settings.layout == "duet":
         how = "between launches that ran at the same time"
+    fewer = any(rests_on(judgement, head) for head in judgement.headlines)
+    others = "before a change" if settings.monitor else "after the last look"
+    left = f" Blocks with a failed launch, and those {others}, are left out of the ratio." * fewer
     return (
         f"Ratio: arm / reference, {how}, so it can differ from the quotient of the two medians "
-        f"shown. {promise}"
+        f"shown. {promise}{left}"
     )
 
 
@@ -146,6 +165,8 @@ def equal_text(judgement: Judgement) -> str:
     if not judgement.facts:
         return "No facts were recorded, so other differences are unknown."
     differ = "other " if judgement.differences else ""
+    if not (judgement.differences or judgement.equal_facts):
+        return "No fact is known of both arms yet, so differences are unknown."
     none = "" if judgement.differences else "No fact differs: "
     return f"{none}{count(judgement.equal_facts, f'{differ}fact')} equal in all arms."
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from paribus import units
 from paribus.judgement import Finding, Judgement, Word
-from paribus.report import lookup, sentences, unequal, wording
+from paribus.report import heat, lookup, sentences, unequal, wording
 from paribus.report.advice import next_steps
 from paribus.report.printing import Row, heading, item, line, print_rows, raw
 from paribus.report.published import print_published
@@ -76,6 +76,7 @@ def _print_figures(judgement: Judgement, console: Console) -> None:
     _print_layers(judgement, console)
     _print_rankings(judgement, console)
     _print_cases(judgement, console)
+    _print_matrices(judgement, console)
     _print_endpoints(judgement, console)
     print_published(judgement, console)
     _print_notes(judgement, console)
@@ -179,6 +180,7 @@ def _reading(judgement: Judgement, row: Finding) -> str:
         wording.change_text(row),
         f"margin {units.percent(row.margin)}",
         f"decided by the {decides}" if decides else "",
+        f"on {blocks}" if (blocks := sentences.rests_on(judgement, row)) else "",
         "so far" if wording.provisional(row.verdict) else "",
     ]
     if launches and lookup.measured(judgement):
@@ -257,6 +259,13 @@ def _print_cases(judgement: Judgement, console: Console) -> None:
     note = sentences.cases_note(judgement, judgement.cases)
     if note:
         item(console, note, style="dim")
+
+
+def _print_matrices(judgement: Judgement, console: Console) -> None:
+    if judgement.matrices:
+        heading(console, "All pairs of nodes (rows send, columns receive; * is slow)")
+    for matrix in judgement.matrices:
+        heat.print_matrix(matrix, console)
 
 
 def _print_endpoints(judgement: Judgement, console: Console) -> None:

@@ -7,6 +7,14 @@ The interval holds every theta against which that has not happened yet. Method: 
 A. Ramdas, "Estimating means of bounded random variables by betting", J. R. Stat. Soc. B 86
 (2024) 1; the stake here is an odd bounded score of a block instead of the block's value, because
 log ratios have no bounds, and are fair about theta by symmetry and not by their mean.
+
+An effect that changes must be noticed although the bets of the blocks before were lost on what
+holds since. So a part of the money is kept back and staked anew at each later block: a mixture of
+bets over the blocks at which a change may begin is a fair game as well, and the interval becomes
+empty soon after a change. J. Shin, A. Ramdas, A. Rinaldo, "E-detectors: a nonparametric framework
+for sequential change detection", New Engl. J. Stat. Data Sci. 2 (2023) 229; intersections of
+sequences that start at every time: S. Shekhar, A. Ramdas, "Reducing sequential change detection to
+sequential estimation", ICML (2024).
 """
 
 from __future__ import annotations
@@ -14,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from paribus.judgement import Comparison
@@ -28,6 +37,20 @@ BETS = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95)
 """Shares of the wealth that are staked on each side, in equal parts from the start: the large ones
 decide large effects within 8 blocks, the small ones go on to narrow after thousands."""
 
+FROM_THE_START = 0.8
+"""Share of the money that is staked from the first block on: as much as keeps the first interval
+at 95 % at 8 blocks. The rest is staked from later blocks on."""
+
+FIRST_RESTART = 9
+"""Block from which on money is staked anew: before it nothing can be said that could change."""
+
+RESTART_POWER = 1.5
+"""The share of a later block falls as its number to this power: faster would notice late changes
+later, slower early ones (the shares add up to 1)."""
+
+_AT_ONCE = 200
+"""Blocks whose bets are multiplied up before wealth is rescaled: 0.05^200 is still a number."""
+
 _FAR = 64.0
 """Ranges of the data from the data, from where every score is 1 or -1 to the last bit."""
 
@@ -40,7 +63,8 @@ class ConfidenceSequence:
     """Estimate and interval of a log ratio after `blocks` blocks.
 
     `moved` is the block at which the interval became empty, because no one ratio agrees with
-    all blocks any more: the effect itself has changed. The interval is then the last one before.
+    all blocks any more: the effect itself has changed, some blocks earlier (stretches.py says
+    when). The interval is then the last one before.
     """
 
     blocks: int
@@ -89,15 +113,54 @@ def scores(values: Floats, scale: Floats, theta: float) -> Floats:
 def wealth(score: Floats) -> Floats:
     """Return what 1 has become after each block, along the last axis, staked on positive scores.
 
-    The mean over BETS of the product of 1 + bet * score; what overflows is infinite.
+    The mean over BETS, and over the blocks at which to begin with the `shares` of each, of the
+    product of 1 + bet * score since then; what overflows is infinite.
     """
     import numpy as np
 
-    total = np.zeros_like(score)
+    bets = np.array(BETS).reshape(-1, *(1,) * score.ndim)
+    share = shares(score.shape[-1] + 1)
+    total = np.empty_like(score)
+    staked: Floats = np.full((len(BETS), *score.shape[:-1], 1), share[0])
     with np.errstate(over="ignore", under="ignore"):
-        for bet in BETS:
-            total += np.cumprod(1 + bet * score, axis=-1)
-    return total / len(BETS)
+        for begin in range(0, score.shape[-1], _AT_ONCE):
+            grown = np.cumprod(1 + bets * score[..., begin : begin + _AT_ONCE], axis=-1)
+            # What is staked after a block is worth its share until the next one.
+            added = share[begin + 1 : begin + 1 + grown.shape[-1]]
+            every = grown * (staked + np.cumsum(added / grown, axis=-1))
+            total[..., begin : begin + _AT_ONCE] = np.add.reduce(every, axis=0)
+            staked = every[..., -1:]
+    return total / len(BETS) + (1 - np.cumsum(share)[1:])
+
+
+@lru_cache(maxsize=8)
+def shares(blocks: int) -> Floats:
+    """Return the share of the money that is staked from each of so many blocks on.
+
+    All blocks that may ever come share 1.
+    """
+    import numpy as np
+
+    number = np.arange(1.0, blocks + 1)
+    later = np.where(number >= FIRST_RESTART, number**-RESTART_POWER, 0.0)
+    # Euler and Maclaurin's sum of n^-power from the first restart on, to 1e-5 of itself.
+    power, first = RESTART_POWER, float(FIRST_RESTART)
+    whole = first**-power * (first / (power - 1) + 1 / 2 + power / (12 * first))
+    found: Floats = (1 - FROM_THE_START) * later / whole
+    found[:1] = FROM_THE_START
+    found.flags.writeable = False
+    return found
+
+
+def fewest_blocks(confidence: float) -> int:
+    """Return from how many blocks on there can be an interval at `confidence`: all on one side."""
+    import numpy as np
+
+    limit = 2 / (1 - confidence)
+    blocks = 16
+    while not (reached := wealth(np.ones(blocks)) >= limit).any():
+        blocks *= 2
+    return int(reached.argmax()) + 1
 
 
 def confidence_sequence(
@@ -136,15 +199,13 @@ def confidence_sequence(
     return ConfidenceSequence(n, estimate, low, high, moved)
 
 
-def monitor(log_ratios: Sequence[float], level: float) -> Comparison:
-    """Return the ratio with its interval at confidence `level`, valid whenever one looks.
+def as_ratios(found: ConfidenceSequence, level: float) -> Comparison:
+    """Return a confidence sequence at confidence `level` as a ratio with its interval.
 
-    Takes the place of `estimate.compare` where there is no last block; here the order of
-    `log_ratios` is that of time. Raises ValueError as `confidence_sequence`.
+    Takes the place of `estimate.compare` where there is no last block.
     """
     import numpy as np
 
-    found = confidence_sequence(log_ratios, level)
     with np.errstate(over="ignore"):
         ratio, low, high = (float(np.exp(x)) for x in (found.estimate, found.low, found.high))
     return Comparison(blocks=found.blocks, ratio=ratio, low=low, high=high, level=level)

@@ -40,7 +40,7 @@ def judge(
     4. Otherwise undecided; final at the `last` look, where rule 1 asks for no precision.
 
     `needed`, from `blocks_needed`, is passed on in an undecided verdict. A comparison from a
-    confidence sequence (`betting.monitor`) is judged alike; it has no last look. With
+    confidence sequence (betting.py) is judged alike; it has no last look. With
     `size_known` False (censoring.py) the word stands and the size does not.
     """
     low, high, effect = map(_log, (comparison.low, comparison.high, comparison.ratio))

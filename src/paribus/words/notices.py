@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from paribus.reasons import NoticeName
 from paribus.units import count, format_seconds, percent
 from paribus.words import launches, logs, notices_of_logs, notices_of_tables, transport
 from paribus.words.lists import listed, ranges
+from paribus.words.verdicts import effects
 
 Figures = Mapping[str, Any]
 Labels = Sequence[str]
@@ -45,13 +47,21 @@ def _why_needless(one: Figures) -> str:
 def _two_states(labels: Labels, figures: Figures) -> str:
     each = "; ".join(_modes(label, figures[label]) for label in labels)
     unequal = any(of_arm.get("shares_differ") for of_arm in figures[labels[0]].values())
-    why = (
-        "The arms are affected unequally: the share of launches in each mode may be the real"
-        " difference."
-        if unequal
-        else "All arms are affected equally, so the cause is the machine. The ratio compares"
-        " neighbours and holds; absolute figures depend on the mode."
-    )
+    if unequal:
+        why = (
+            "The arms are affected unequally: the share of launches in each mode may be the real"
+            " difference."
+        )
+    elif all(of_arm.get("paired", True) for of_arm in figures[labels[0]].values()):
+        why = (
+            "All arms are affected equally, so the cause is the machine. The ratio compares"
+            " neighbours and holds; absolute figures depend on the mode."
+        )
+    else:
+        why = (
+            "No arm is affected significantly more. The launches are not paired, so the ratio"
+            " depends on how many are in each mode."
+        )
     return f"{each}. {why}"
 
 
@@ -142,10 +152,13 @@ def _flagged(where: str, figures: Figures, of: int = 0) -> str:
     first = figures["first"]
     flag = launches.flag(first["outlying"], first["disturbed"])
     arm = f"{first['benchmark']}, {first['arm']}"
-    number = len(figures["numbers"])
+    logs = figures.get("logs", ())
+    number = len(logs or figures["numbers"])
     verbs = ("is", "counts") if number == 1 else ("are", "count")
     many = f"{number} of {count(of, 'launch')}" if of else count(number, "launch")
     said = f"{many} {verbs[0]} {where}, and {verbs[1]} as well. First: "
+    if logs:
+        return f"{said}{first['benchmark']}, {logs[0]}: {flag}."
     if figures.get("source") == "table":
         return f"{said}{arm}, block {first['block']}: {flag}."
     log = f"logs/{first['number']:04d}-*"
@@ -234,7 +247,8 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.INTERFERENCE: _interference,
     NoticeName.CLOCK_SET: _clock_set,
     NoticeName.CHANGED_FACTS: lambda labels, f: (
-        f"{labels[0]}, {f['arm']}: changed between launches: {', '.join(f['keys'])}."
+        f"{labels[0]}, {listed(f['arms'], MOST_NAMED, last=' and ')}: changed between launches:"
+        f" {', '.join(f['keys'])}."
     ),
     NoticeName.GIVEN_UP: lambda labels, f: f"{labels[0]} stopped early: {f['arm']}: {f['error']}",
     NoticeName.ACCEPTED_WITHOUT_NEED: lambda _, f: (
@@ -250,8 +264,12 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
         f"No data on {' and '.join(f['unknown'])}: the report cannot warn of what they would show."
     ),
     NoticeName.RATIO_MOVED: lambda labels, f: (
-        f"{labels[0]}, {f['arm']}: no single ratio fits all blocks since about block"
-        f" {f['block']}: the effect itself has changed."
+        f"{labels[0]}, {f['arm']}: the effect itself has changed ("
+        + "; ".join(
+            f"noticed at block {one['noticed']}, estimated from block {since['first']} on"
+            for one, since in pairwise(f["effects"])
+        )
+        + f"). {effects(f['effects']).capitalize()}. The verdict is of the last of these."
     ),
     **notices_of_tables.TEXTS,
     **notices_of_logs.TEXTS,
@@ -279,10 +297,7 @@ _FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
         "Report on an intact copy of the directory if there is one. The output of each launch is in"
         " logs/."
     ),
-    NoticeName.RATIO_MOVED: lambda _: (
-        "The interval shown is the last one before the change. Continue monitoring in a new"
-        " directory."
-    ),
+    NoticeName.RATIO_MOVED: lambda _: "Find what changed on the platforms at that time.",
     NoticeName.ORDER_UNKNOWN: lambda f: (
         logs.order_fix(f["dated_by"])
         if f["source"] == "logs"

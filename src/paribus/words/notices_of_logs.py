@@ -9,7 +9,7 @@ from paribus.reasons import DatedBy, NoticeName, Reason, Unreadable
 from paribus.units import count
 from paribus.words import logs
 from paribus.words.lists import and_others, listed
-from paribus.words.verdicts import sentence
+from paribus.words.verdicts import sentence, the_same
 
 Figures = Mapping[str, Any]
 Labels = Sequence[str]
@@ -105,11 +105,20 @@ def _versions(labels: Labels, figures: Figures) -> str:
 def _contamination(labels: Labels, figures: Figures) -> str:
     guards = figures["guards"]
     said = [f"{listed(one['logs'], MOST_NAMED)}: {one['guard']}" for one in guards[:MOST_GUARDS]]
-    return f"{labels[0]}, {figures['arm']}: {_joined(said, figures['number'])}."
+    arms = listed(figures["arms"], MOST_NAMED, last=" and ")
+    return f"{labels[0]}, {arms}: {_joined(said, figures['number'])}."
 
 
 def _withheld(labels: Labels, figures: Figures) -> str:
     return f"{listed(labels, MOST_NAMED)}: {sentence(Reason(figures['code']), figures)}."
+
+
+def _identical(labels: Labels, figures: Figures) -> str:
+    return (
+        f"{listed(labels, MOST_NAMED)}: {the_same(figures['groups'], 'are identical files')}. They"
+        " hold so few figures that launches can print the same, so each counts as a launch. If"
+        " some are copies, give the log of each launch once."
+    )
 
 
 def _one_after_the_other(labels: Labels, figures: Figures) -> str:
@@ -153,7 +162,9 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     ),
     NoticeName.WORK_DIFFERS: _withheld,
     NoticeName.LAUNCHES_FAILED: _withheld,
-    NoticeName.COPIES: _withheld,
+    NoticeName.COPIES: lambda labels, f: (
+        _withheld(labels, f) if f.get("code") else _identical(labels, f)
+    ),
     NoticeName.ONE_ARM_AFTER_THE_OTHER: _one_after_the_other,
     NoticeName.NOT_IN_TURNS: _not_in_turns,
     NoticeName.CONTAMINATION: _contamination,

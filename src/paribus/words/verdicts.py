@@ -28,6 +28,8 @@ def sentence(code: Reason, figures: Figures, *, size_known: bool = True) -> str:
             said += f"; a verdict takes about {count(figures['needed'], 'block')}"
         if reserved := figures.get("unless"):
             said += f"; {unless(reserved)}"
+        if before := figures.get("before"):
+            said += f"; since block {figures['since']}, before: {effects(before)}"
         return said if size_known else f"{said}; {SIZE_WITHHELD}"
     said = FIXED.get(code, "")
     return said or _MADE[code](figures)
@@ -132,6 +134,19 @@ _INTERVALS: Mapping[Reason, Callable[[Figures, str], str]] = {
 }
 
 
+def effects(several: Sequence[Figures]) -> str:
+    """Return the effects that held one after another, each with its blocks."""
+    return "; ".join(
+        f"blocks {one['first']} to {one['last']} {one['word']}, {_interval(one)}" for one in several
+    )
+
+
+def _interval(one: Figures) -> str:
+    low, high = (f"{one[end]:.4g}" for end in ("low", "high"))
+    known = one["low"] > 0 or one["high"] < math.inf
+    return f"{one['ratio']:.4g} [{low}, {high}]" if known else f"{one['ratio']:.4g} [no interval]"
+
+
 # --- sentences without figures ---------------------------------------------------------------
 
 FIXED: Mapping[Reason, str] = {
@@ -225,19 +240,18 @@ def _by_order(figures: Figures) -> str:
     )
 
 
-def _the_same(groups: Sequence[Sequence[str]]) -> str:
-    """Return in words which logs have the same figures; there is one group at least."""
+def the_same(groups: Sequence[Sequence[str]], how: str = "have the same figures") -> str:
+    """Return in words which logs are the same; there is one group at least."""
     others = len(groups) - 1
     are = "group is" if others == 1 else "groups are"
     more = f", and {others} other {are} alike" if others else ""
-    return f"{and_others(groups[0])} have the same figures{more}"
+    return f"{and_others(groups[0])} {how}{more}"
 
 
 def _copied(figures: Figures) -> str:
-    return (
-        f"{_the_same(figures['groups'])}: a copied log is not a second launch; give the log"
-        " of each launch once"
-    )
+    how = "are identical files" if figures.get("identical") else "have the same figures"
+    said = the_same(figures["groups"], how)
+    return f"{said}: a copied log is not a second launch; give the log of each launch once"
 
 
 def _no_block(figures: Figures) -> str:
@@ -247,7 +261,7 @@ def _no_block(figures: Figures) -> str:
 
 def _alike(figures: Figures) -> str:
     return (
-        f"{_the_same(figures['groups'])}: copies of one log, or figures of too few digits to"
+        f"{the_same(figures['groups'])}: copies of one log, or figures of too few digits to"
         " distinguish launches; give the log of each launch once, and let the tool print more"
         " digits or larger cases"
     )
@@ -273,9 +287,6 @@ _MADE: Mapping[Reason, Callable[[Figures], str]] = {
     ),
     Reason.ENDED_BEFORE_FIRST_LOOK: lambda f: (
         f"the study ended after {count(f['blocks'], 'block')}, before its first look"
-    ),
-    Reason.EFFECT_CHANGED: lambda f: (
-        f"no single ratio fits all blocks since block {f['block']}: the effect has changed"
     ),
     Reason.TOO_FEW_SAMPLES: lambda f: f"too few samples per launch for {f['endpoint']}",
     Reason.FAILURES_DIFFER: lambda f: f"{_failed(f)}: more than chance explains (p = {f['p']:.2g})",

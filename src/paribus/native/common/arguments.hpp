@@ -41,16 +41,18 @@ struct Spec {
     std::size_t imb_room = 0;  // behind each buffer, with --like imb
     bool likes = true;         // can measure as other programs define it
     bool libraries = false;    // takes --libraries, --count, --functions
+    long samples = 200;        // default of --samples
+    double max_case_s = 0.15;  // default of --max-case-s
 };
 
 struct Arguments {
     std::vector<long> bytes{0};  // of each case; one case where the kernel has no sizes
-    long samples = 200;
+    long samples = 0;
     bool samples_given = false;
     long warmup = -1;
     long iterations = 0;
     long ranks = 0;
-    double max_case_s = 0.15;
+    double max_case_s = 0;
     Like like = Like::paribus;
     double delay_us = 0;
     double delay_share = 0;
@@ -184,6 +186,8 @@ inline std::string read_argument(const Spec& spec, const std::string& key, const
 // be used.
 inline Arguments read_arguments(const Spec& spec, int argc, char** argv) {
     Arguments a;
+    a.samples = spec.samples;
+    a.max_case_s = spec.max_case_s;
     if (spec.sizes != nullptr) a.error = detail::read_sizes(spec, spec.sizes, a.bytes);
     if (a.error.empty()) a.error = detail::read_delays(spec, a);
     for (int i = 1; i < argc && a.error.empty(); ++i) {
@@ -217,16 +221,20 @@ inline std::string usage(const Spec& spec) {
         text +=
             std::string("  --bytes LIST|FROM:TO   sizes, such as 8,4096 or 1:1048576 (default ") +
             spec.sizes + ")\n";
+    if (!spec.libraries)
+        text += "  --samples N            samples per case (default " +
+                std::to_string(spec.samples) +
+                "; fewer where the case would\n"
+                "                         last longer than --max-case-s)\n"
+                "  --max-case-s S         time that one case may take (default " +
+                json(spec.max_case_s) + ")\n";
     text +=
         spec.libraries
             ? R"(  --libraries DIR        where libparibus_0000.so and the following lie
   --count N              how many of them to load
   --functions M          functions in each of them
 )"
-            : R"(  --samples N            samples per case (default 200; fewer, but 20, where the case
-                         would last longer than --max-case-s)
-  --max-case-s S         time that one case may take (default 0.15)
-  --warmup N             samples dropped before (default a tenth, 10 iterations or more)
+            : R"(  --warmup N             samples dropped before (default a tenth, 10 iterations or more)
   --iterations N         iterations per sample, instead of as many as the clock needs
   --delay-us X           wait X us in every operation: a known answer
   --delay-share X        wait the share X of the operation's own time in every operation

@@ -26,6 +26,8 @@ struct Series {
     long batch = 1;
     std::vector<double> samples;
     std::vector<std::int64_t> starts;
+    const char* unit = nullptr;  // where it is not the kernel's
+    std::string more{};          // what else there is to say: an object of JSON
 };
 
 // From MPI_Init to MPI_Finalize. Lines are kept until the end: a launcher that forwards them would
@@ -261,7 +263,8 @@ private:
 
     std::string line_of(const Series& series, const Offset& offset_end) const {
         Object line;
-        line.raw("case", series.case_text).add("metric", series.metric).add("unit", spec.unit);
+        line.raw("case", series.case_text).add("metric", series.metric);
+        line.add("unit", series.unit == nullptr ? spec.unit : series.unit);
         line.add("batch", series.batch).add("count", static_cast<long>(series.samples.size()));
         line.add("samples", series.samples);
         if (!series.starts.empty()) {
@@ -276,7 +279,9 @@ private:
             for (std::size_t i = 0; i < last.size(); ++i) last[i] = 1e-3 * (last[i] - first[i]);
             line.add("skew_us", last);
         }
-        return line.text() + "\n";
+        std::string text = line.text();
+        if (!series.more.empty()) text.replace(text.size() - 1, 1, ", " + series.more.substr(1));
+        return text + "\n";
     }
 
     std::string last_line(const Usage& now, double wall_s, const State& after) const {

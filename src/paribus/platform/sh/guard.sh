@@ -28,7 +28,8 @@ refuse() { # refuse KIND TEXT: nothing was started
 
 sent() { # sent SIGNAL: whether processes of the command were there to be sent it
     pids=
-    for one in $(grep -slF "$mark" /proc/[0-9]*/environ); do
+    # No -F: with it, busybox stops at the first NUL of an environment.
+    for one in $(grep -sl "$mark" /proc/[0-9]*/environ); do
         one=${one#/proc/}
         pids="$pids ${one%/environ}"
     done

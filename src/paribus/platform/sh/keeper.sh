@@ -10,7 +10,7 @@ shift 3
 echo "$$" >"$last"
 # Caught, not ignored, which launches would inherit.
 trap : HUP INT TERM PIPE
-exec 9<>"$life"
+exec 8<>"$requests" 9<>"$life"
 
 serve() { # One process writes, so that nothing is mixed.
     cd "$scratch/run" || exit
@@ -30,14 +30,14 @@ serve() { # One process writes, so that nothing is mixed.
     done
 }
 
-(exec 9>&- <>"$requests" && serve) &
+(exec <"$requests" 8>&- 9>&- && serve) &
 server=$!
 while read -r word id rest; do
     case $word in
     start)
         head -c "$rest" >"$scratch/run/$id.sh"
         (
-            exec 5<"$life" 9>&- >"$scratch/run/$id.out" 2>"$scratch/run/$id.err" </dev/null
+            exec 5<"$life" 8>&- 9>&- >"$scratch/run/$id.out" 2>"$scratch/run/$id.err" </dev/null
             : >"$scratch/run/$id.said"
             /bin/sh "$scratch/run/$id.sh" start
             echo "done $id $?" 1<>"$requests"
@@ -45,7 +45,7 @@ while read -r word id rest; do
         ;;
     stop)
         : >"$scratch/run/$id.stop"
-        (exec 9>&- >/dev/null 2>&1 </dev/null && /bin/sh "$scratch/run/$id.sh" stop) &
+        (exec 8>&- 9>&- >/dev/null 2>&1 </dev/null && /bin/sh "$scratch/run/$id.sh" stop) &
         ;;
     reply)
         [ ! -p "$scratch/ask/$id.reply" ] || echo "$rest" 1<>"$scratch/ask/$id.reply"

@@ -1,0 +1,136 @@
+"""Matrices of the benchmarks that measure all pairs of nodes: from launches to what is slow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from paribus.judge.evidence import Cell, Evidence
+from paribus.judgement import Matrix, Slow
+from paribus.model import Case, Facts, Metric, State
+from paribus.plan import Plan
+from paribus.stats.matrix import Examined, Outlier, examine
+
+if TYPE_CHECKING:
+    from paribus.stats.matrix import Floats
+
+HOSTS = "rank.hosts"
+WAY = ("from", "to")
+
+
+def matrices(
+    plan: Plan, evidence: Evidence, facts: Mapping[str, Mapping[str, Sequence[Facts]]]
+) -> tuple[Matrix, ...]:
+    """Return the matrices of a study: by benchmark, metric and size, then by arm.
+
+    They are of the launches that count and are good; `facts` are those of launches.
+    """
+    found: list[Matrix] = []
+    for selection in plan.study.benchmarks:
+        label = selection.label
+        metrics = [m for m in plan.metrics[label] if m.endpoint == "median"]
+        mine: list[Matrix] = []
+        for arm in plan.study.arms:
+            launches = [
+                entry.medians
+                for entry in evidence.entries(label)
+                if entry.launch.arm == arm.name
+                and entry.state is State.OK
+                and evidence.counted(entry.launch)
+            ]
+            seen = facts.get(label, {}).get(arm.name, ())
+            names = names_of(seen[0].get(HOSTS) if seen else None)
+            mine += of_launches(launches, metrics, names, benchmark=label, arm=arm.name)
+        found += sorted(mine, key=lambda m: (metrics.index(m.metric), m.case))
+    return tuple(found)
+
+
+def names_of(hosts: object) -> tuple[str, ...]:
+    """Return a name for each rank: its host's, and its number where the host has several.
+
+    >>> names_of(["a", "b"]), names_of(["a", "a"])
+    (('a', 'b'), ('a:0', 'a:1'))
+    """
+    listed = [str(host) for host in hosts] if isinstance(hosts, list) else []
+    return tuple(
+        f"{host}:{rank}" if listed.count(host) > 1 else host for rank, host in enumerate(listed)
+    )
+
+
+def of_launches(
+    launches: Sequence[Mapping[Cell, float]],
+    metrics: Sequence[Metric],
+    names: Sequence[str] = (),
+    *,
+    benchmark: str = "pairs",
+    arm: str = "",
+) -> list[Matrix]:
+    """Return a matrix for each metric and size that all `launches` (their figures) have.
+
+    Without `names` the ranks' numbers stand for them. Cells that are not of a pair are passed over.
+    """
+    known = {metric.name: metric for metric in metrics}
+    cells: dict[tuple[str, Case], dict[tuple[int, int], Cell]] = {}
+    for cell in launches[0] if launches else ():
+        name, case = cell
+        items = dict(case.items)
+        if name in known and all(isinstance(items.get(key), int) for key in WAY):
+            rest = Case(tuple(item for item in case.items if item[0] not in WAY))
+            places = cells.setdefault((name, rest), {})
+            places[int(items["from"]), int(items["to"])] = cell
+    found = []
+    for (name, rest), places in cells.items():
+        size = 1 + max(max(place) for place in places)
+        if not all(cell in launch for launch in launches for cell in places.values()):
+            continue
+        seen = examine([_square(one, places, size) for one in launches], better=known[name].better)
+        nodes = tuple(names) if len(names) == size else tuple(map(str, range(size)))
+        found.append(_matrix(seen, nodes, known[name], rest, len(launches), benchmark, arm))
+    return found
+
+
+def _square(
+    figures: Mapping[Cell, float], places: Mapping[tuple[int, int], Cell], size: int
+) -> Floats:
+    import numpy as np
+
+    square = np.full((size, size), np.nan)
+    for place, cell in places.items():
+        square[place] = figures[cell]
+    return square
+
+
+def _matrix(
+    seen: Examined,
+    nodes: tuple[str, ...],
+    metric: Metric,
+    case: Case,
+    launches: int,
+    benchmark: str,
+    arm: str,
+) -> Matrix:
+    def named(one: Outlier) -> Slow:
+        return Slow(one.ratio, nodes[one.first], "" if one.second is None else nodes[one.second])
+
+    return Matrix(
+        benchmark=benchmark,
+        arm=arm,
+        metric=metric,
+        case=case,
+        nodes=nodes,
+        launches=launches,
+        median=_rows(seen.median),
+        low=_rows(seen.low),
+        high=_rows(seen.high),
+        level=seen.level,
+        judged=seen.judged,
+        slow_nodes=tuple(map(named, seen.nodes)),
+        slow_pairs=tuple(map(named, seen.pairs)),
+        apart=seen.apart,
+    )
+
+
+def _rows(square: Floats) -> tuple[tuple[float | None, ...], ...]:
+    return tuple(
+        tuple(None if value != value else value for value in row) for row in square.tolist()
+    )

@@ -1,0 +1,231 @@
+"""The matrix of all pairs of nodes: a heat map, and lines for a terminal."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from paribus.judgement import Judgement, Matrix
+from paribus.report.axes import FAILED, Spec, layer, new_spec, tooltip
+from paribus.report.printing import item, raw
+from paribus.report.wording import clean
+from paribus.units import format_value
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHOWN_FIGURES = 10
+"""Nodes up to which a cell has room for its figure."""
+
+MOST_LABELS = 24
+MOST_IN_A_TERMINAL = 16
+COLOURS = ("#eef3f8", "#b9cfe4", "#f2c98f", "#dd7d3c", "#96281b")
+"""From fast to slow: light to dark, for those who see no colours too."""
+
+CLAMP = 2.0
+"""How many times as slow as the median pair the darkest colour is, at most."""
+
+
+def of_benchmark(judgement: Judgement, label: str) -> list[Matrix]:
+    """Return the matrices of one benchmark, those of the arms side by side."""
+    return [matrix for matrix in judgement.matrices if matrix.benchmark == label]
+
+
+def groups(matrices: Sequence[Matrix]) -> list[list[Matrix]]:
+    """Return matrices by what they measure: those of all arms share a scale."""
+    found: dict[tuple[object, ...], list[Matrix]] = {}
+    for one in matrices:
+        found.setdefault((one.metric, one.case), []).append(one)
+    return list(found.values())
+
+
+def title(matrix: Matrix) -> str:
+    name = f"{matrix.metric.name}, {matrix.case} ({matrix.metric.unit})"
+    return clean(f"{matrix.arm}: {name}" if matrix.arm else name)
+
+
+def heat_map(matrix: Matrix, shared: Sequence[Matrix] = ()) -> Spec:
+    """Return the heat map of `matrix`, on one scale with those that it is `shared` with.
+
+    Slow nodes are framed and their names are red, slow pairs have a ring. The darkest colour is of
+    pairs CLAMP times as slow as the median, and slower ones: a broken link flattens no others.
+    """
+    nodes = [clean(name) for name in matrix.nodes]
+    slow = {clean(one.node) for one in matrix.slow_nodes}
+    fast, slowest = _ends(matrix, shared)
+    rows = _rows(matrix, fast, slowest)
+    spec = new_spec(title(matrix), f"{title(matrix)}. {' '.join(matrix.sentences)}")
+    size = max(160, min(400, 26 * len(nodes)))
+    spec |= {"height": size, "data": {"values": rows}}
+    x, y = _axis(nodes, slow, "to", "x"), _axis(nodes, slow, "from", "y")
+    tips = tooltip(**{"from": "from", "to": "to", "shown": "median launch", "range": "launches"})
+    layers = [
+        layer({"type": "rect"}, {"x": x, "y": y}, {"color": _colour(matrix, fast, slowest), **tips})
+    ]
+    if len(nodes) <= SHOWN_FIGURES:
+        dark = {"test": "datum.dark", "value": "#ffffff"}
+        ink = {"color": {"condition": dark, "value": "#1b1f24"}}
+        text = {"text": {"field": "shown", "type": "nominal"}}
+        layers.append(layer({"type": "text", "fontSize": 11}, {"x": x, "y": y}, text | ink | tips))
+    frame = {"type": "rect", "filled": False, "stroke": FAILED, "strokeWidth": 2}
+    for channel, axis in (("y", y), ("x", x)):
+        framed = [{"from": name, "to": name} for name in sorted(slow)]
+        if framed:
+            layers.append(layer(frame, {channel: axis}, {}) | {"data": {"values": framed}})
+    if ringed := [row for row in rows if row["slow"]]:
+        ring = {"type": "point", "shape": "circle", "filled": False, "stroke": "#0b0d10"}
+        room = (0.8 * size / len(nodes)) ** 2
+        ring |= {"size": max(30, min(500, room)), "strokeWidth": 2, "opacity": 1}
+        layers.append(layer(ring, {"x": x, "y": y}, tips) | {"data": {"values": ringed}})
+    return spec | {"layer": layers}
+
+
+def _rows(matrix: Matrix, fast: float, slowest: float) -> list[Spec]:
+    """Return the cells; a figure that is of both ways stands in both."""
+    one_way = {(one.node, one.to) for one in matrix.slow_pairs}
+    whole = math.log(slowest / fast)
+    rows: list[Spec] = []
+    for i, source in enumerate(matrix.nodes):
+        for j, target in enumerate(matrix.nodes):
+            a, b = (i, j) if matrix.median[i][j] is not None else (j, i)
+            value, low, high = (of[a][b] for of in (matrix.median, matrix.low, matrix.high))
+            if value is None or low is None or high is None:
+                continue
+            rows.append(
+                {
+                    "from": clean(source),
+                    "to": clean(target),
+                    "value": value,
+                    "shown": format_value(value),
+                    "range": f"{format_value(low)} to {format_value(high)}",
+                    "slow": (matrix.nodes[a], matrix.nodes[b]) in one_way,
+                    "dark": math.log(value / fast) / whole > 0.7,
+                }
+            )
+    return rows
+
+
+def _axis(nodes: Sequence[str], slow: set[str], field: str, channel: str) -> Spec:
+    """Return the axis of all nodes; beyond MOST_LABELS some names, and those of slow nodes."""
+    step = -(-len(nodes) // MOST_LABELS)
+    at = [place for place, name in enumerate(nodes) if name in slow]
+    shown = [
+        name
+        for place, name in enumerate(nodes)
+        if name in slow or (place % step == 0 and all(abs(place - one) >= step for one in at))
+    ]
+    names = ",".join(f"'{_quoted(name)}'" for name in sorted(slow))
+    red = {"test": f"indexof([{names}], datum.value) >= 0", "value": FAILED}
+    bold = {"test": red["test"], "value": "bold"}
+    axis: Spec = {
+        "title": field,
+        "values": shown,
+        "labelLimit": 110,
+        "labelOverlap": False,
+        "domain": False,
+        "ticks": len(nodes) > MOST_LABELS,
+        "grid": False,
+    }
+    if slow:
+        axis |= {"labelColor": {"condition": red, "value": "currentColor"}}
+        axis |= {"labelFontWeight": {"condition": bold, "value": "normal"}}
+    if channel == "x":
+        axis |= {"orient": "top", "labelAngle": -90 if _crowded(shown) else 0}
+    return {
+        "field": field,
+        "type": "ordinal",
+        "scale": {"domain": list(nodes), "paddingInner": 0.04 if len(nodes) <= 24 else 0},
+        "axis": axis,
+    }
+
+
+def _crowded(names: Sequence[str]) -> bool:
+    """Return whether names side by side would touch: some 7 pixels a letter, in 420."""
+    return 7 * (1 + max(map(len, names))) * len(names) > 420
+
+
+def _quoted(name: str) -> str:
+    return name.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def _ends(matrix: Matrix, shared: Sequence[Matrix]) -> tuple[float, float]:
+    """Return the figures of the fastest and the slowest colour."""
+    figures = sorted(v for m in (shared or (matrix,)) for v in m.figures)
+    middle = statistics.median(figures)
+    if matrix.metric.better == "lower":
+        return figures[0], max(1.2 * middle, min(figures[-1], CLAMP * middle))
+    return figures[-1], min(middle / 1.2, max(figures[0], middle / CLAMP))
+
+
+def _colour(matrix: Matrix, fast: float, slow: float) -> Spec:
+    """Return the colour by figure: logarithmic, slow is dark."""
+    lower = matrix.metric.better == "lower"
+    return {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {
+            "type": "log",
+            "domain": sorted((fast, slow)),
+            "clamp": True,
+            "range": list(COLOURS if lower else COLOURS[::-1]),
+            "interpolate": "lab",
+        },
+        "legend": {
+            "title": matrix.metric.unit,
+            "orient": "right",
+            "gradientLength": 140,
+            "values": [fast, math.sqrt(fast * slow), slow],
+            "format": ",.3~r",
+        },
+    }
+
+
+def text_lines(matrix: Matrix, width: int) -> list[str]:
+    """Return the matrix as lines of at most `width` columns, slow nodes and pairs with a *.
+
+    Three digits or two. No lines where it has more than MOST_IN_A_TERMINAL nodes or is wider: then
+    `matrix.sentences` must do. MB/s are printed as GB/s.
+    """
+    if len(matrix.nodes) > MOST_IN_A_TERMINAL:
+        return []
+    for digits in (3, 2):
+        lines = _lines(matrix, digits)
+        if max(map(len, lines)) <= width:
+            return lines
+    return []
+
+
+def _lines(matrix: Matrix, digits: int) -> list[str]:
+    """Return head and rows with so many significant digits, columns under each other."""
+    rates = matrix.metric.unit == "MB/s"
+    slow = {one.node for one in matrix.slow_nodes}
+    pairs = {(one.node, one.to) for one in matrix.slow_pairs}
+
+    def shown(value: float | None) -> str:
+        if value is None:
+            return ""
+        figure = value / 1000 if rates else value
+        return f"{figure:,.{max(0, digits - 1 - math.floor(math.log10(figure)))}f}"
+
+    cells = [["GB/s" if rates else matrix.metric.unit, *map(str, range(len(matrix.nodes)))]]
+    for i, name in enumerate(matrix.nodes):
+        marks = ["*" if (name, other) in pairs else "" for other in matrix.nodes]
+        figures = [shown(value) + mark for value, mark in zip(matrix.median[i], marks, strict=True)]
+        cells.append([f"{i} {clean(name)}{'*' if name in slow else ''}", *figures])
+    widths = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))]
+    lines = []
+    for row in cells:
+        right = [cell.rjust(room) for cell, room in zip(row[1:], widths[1:], strict=True)]
+        lines.append(" ".join([row[0].ljust(widths[0]), *right]).rstrip())
+    return lines
+
+
+def print_matrix(matrix: Matrix, console: Console) -> None:
+    """Print a matrix where there is room for it, and what is slow in it."""
+    item(console, title(matrix), style="bold")
+    for one in text_lines(matrix, console.width - 4):
+        raw(console, f"    {one}")
+    for sentence in matrix.sentences:
+        item(console, sentence, indent=4)
