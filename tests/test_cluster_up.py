@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from paribus.cluster.links import Links
+from paribus.cluster.setup import leaders
 from paribus.errors import UserError
 from paribus.platform.hosts import Host
 from paribus.platform.pocket import Pocket
@@ -219,6 +222,29 @@ def test_a_full_home_is_named_and_undone(machines: Machines, tmp_path: Path) -> 
     assert "is the disk full?" in done.stdout or "is full" in done.stdout
     machines.cluster("down", cwd=tmp_path)
     assert machines.homes() == before
+
+
+def test_nodes_that_share_a_home_are_set_up_once() -> None:
+    homes = {"a": ("a",), "b": ("b", "c"), "c": ("b", "c"), "d": ()}
+    assert leaders("abcd", Links(homes=homes)) == ("a", "b", "d")
+
+
+def test_one_home_for_all(machines: Machines, tmp_path: Path) -> None:
+    """As with NFS: the key is in one file, once, and goes from there."""
+    # Not below /tmp, of which each host has its own.
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as shared:
+        Path(shared, ".ssh").mkdir(mode=0o700)
+        keys = Path(shared, ".ssh", "authorized_keys")
+        keys.write_bytes(before := Path(f"{machines.identity}.pub").read_bytes())
+        for i in range(3):
+            machines.on(i, f"mount --bind {shared} /root")
+        done = machines.cluster("up", "--accept-host-keys", cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "all nodes share one home directory" in done.stdout
+        assert keys.read_text().count("paribus-cluster-") == 1
+        assert machines.cluster("down", cwd=tmp_path).returncode == 0
+        assert keys.read_bytes() == before
+        assert [one.name for one in Path(shared).iterdir()] == [".ssh"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])

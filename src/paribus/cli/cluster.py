@@ -102,7 +102,7 @@ def _up(
     from paribus.cluster import setup
     from paribus.cluster.findings import worst_first
 
-    begun = setup.begin(directory, hosts, found.network)
+    begun = setup.begin(directory, hosts, found)
     changed, links = setup.up(begun, directory, there, found)
     # What was true of ssh before the nodes had a key is not any more.
     findings = [one for one in found.findings if one.check != "ssh"] + list(changed.findings)
