@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -12,16 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
 
 from paribus.cluster.answers import Answer, ask
 from paribus.cluster.checks import rdma, same_machine
+from paribus.cluster.environment import to_json
 from paribus.cluster.findings import Finding
-from paribus.cluster.links import Asked
+from paribus.cluster.hostfiles import hostfiles
+from paribus.cluster.links import Asked, Links, groups_of, peers_of
 from paribus.cluster.networks import choose, interfaces
-from paribus.cluster.preflight import Preflight, preflight
+from paribus.cluster.preflight import CHECKS, Preflight, preflight
 from paribus.errors import UserError
 from paribus.platform.hosts import Host
 from paribus.platform.pocket import Pocket
+from paribus.report.cluster import print_preflight
 
 ASKED = Asked(ssh_s=0, answer_s=5)
 
@@ -70,7 +77,7 @@ def test_a_sound_cluster_is_fine_and_nothing_is_left(hosts: tuple[Host, ...]) ->
     assert [str(one.address.ip) for one in result.chosen.values()] == [
         f"10.77.0.{i}" for i in (1, 2, 3)
     ]
-    assert "3 pairs of nodes connect both ways" in found(result, "ports")[0].cause
+    assert "TCP is open both ways: 3 pairs of nodes" in found(result, "ports")[0].cause
     assert "share one kernel" in found(result, "identity")[0].cause
     assert len(result.links.ssh) == 6
     assert left(hosts) == before
@@ -210,6 +217,26 @@ def test_no_compiler_anywhere_is_broken_on_one_node_a_warning(hosts: tuple[Host,
     assert "not all TCP ports" in found(none, "ports")[0].cause
 
 
+def test_busybox_is_enough(hosts: tuple[Host, ...]) -> None:
+    if "no" in on(hosts[0], "command -v busybox >/dev/null || echo no"):
+        pytest.skip("no busybox here")
+    only = (
+        "mkdir /tmp/bb; b=$(command -v busybox);"
+        " for a in $($b --list); do ln -s $b /tmp/bb/$a; done;"
+        " rm -f /tmp/bb/ip; for a in c++ as ld mpirun mpicxx; do"
+        " ln -s $(command -v $a) /tmp/bb/$a; done; PATH=/tmp/bb; export PATH; exec /tmp/bb/sh"
+    )
+    try:
+        result = preflight([after(host, only) for host in hosts], asked=ASKED)
+    finally:
+        for host in hosts:
+            on(host, "rm -rf /tmp/bb")
+    assert result.fine, result.findings
+    assert result.network == "10.77.0.0/16"  # from /proc/net: there is no ip
+    assert found(result, "ports")[0].grade == "ok"
+    assert not result.answers[0].all("address")
+
+
 def test_mpi_of_another_family_and_none(hosts: tuple[Host, ...]) -> None:
     mpich = "printf '%s\\n' 'HYDRA build details:' '    Version:       4.0.2'"
     put = f"mkdir -p /tmp/mpi; printf '%s\\n' '#!/bin/sh' \"{mpich}\" >/tmp/mpi/mpirun"
@@ -225,6 +252,28 @@ def test_mpi_of_another_family_and_none(hosts: tuple[Host, ...]) -> None:
     assert "no MPI on the PATH" in causes["h2",]
     (differs,) = (cause for cause in causes.values() if "differs" in cause)
     assert "MPICH 4.0.2 (h1)" in differs
+
+
+def test_mpi_is_looked_for_where_the_user_says(hosts: tuple[Host, ...]) -> None:
+    on(
+        hosts[0],
+        "mkdir -p /tmp/mpi/bin; ln -s $(command -v mpirun) $(command -v mpicxx) /tmp/mpi/bin",
+    )
+    try:
+        result = preflight(hosts[:2], prefix="/tmp/mpi", asked=ASKED)
+    finally:
+        on(hosts[0], "rm -rf /tmp/mpi")
+    assert result.answers[0].one("mpi.launcher") == "/tmp/mpi/bin/mpirun"
+    (one,) = found(result, "mpi")
+    assert one.nodes == ("h2",)
+    assert one.cause.startswith("no MPI in /tmp/mpi/bin")
+
+
+def test_hostfiles_hold_the_slots() -> None:
+    files = hostfiles({"a": 2, "b": 1})
+    assert files["hostfile.openmpi"] == "a slots=2\nb slots=1\n"
+    assert files["hostfile.mpich"] == files["hostfile.intel"] == "a:2\nb:1\n"
+    assert files["hostfile.plain"] == "a\na\nb\n"
 
 
 @pytest.fixture
@@ -312,7 +361,74 @@ def test_sixty_four_hosts_take_less_than_20_s(tmp_path: Path) -> None:
         pytest.skip(str(error))
     assert result.fine, result.findings
     assert result.seconds < 20
-    assert "256 pairs of nodes connect both ways, sampled from 2016" in str(result.findings)
+    assert "256 pairs of nodes, sampled from 2016" in str(result.findings)
+
+
+KEYS = (
+    *(
+        "user",
+        "arch",
+        "hostname",
+        "boot",
+        "net",
+        "machine",
+        "cpus",
+        "siblings",
+        "memory",
+        "address",
+    ),
+    *("interface", "route", "trie", "rdma", "mpi.said", "mpi.launcher", "mpi.build", "compiler"),
+    *("tmp", "tmp.space", "tmp.refused", "shm.space", "limit.memlock", "missing", "connection"),
+    "sysctl.net.ipv4.ip_local_port_range",
+)
+WORDS = (
+    "",
+    "0",
+    "9" * 1000,
+    "-1",
+    "eth0",
+    "eth0 inet 10.0.0.1/33",
+    "eth0 inet 10.0.0.1/8 x",
+    "|",
+    "\x1b[2J",
+)
+VALUES = st.one_of(
+    st.sampled_from((*WORDS, "mlx5|4: ACTIVE", "/32 host LOCAL", "|-- 999.1.1.1", "e 1 00000000")),
+    st.text(max_size=20),
+    st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join),
+)
+
+
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from(KEYS), st.lists(VALUES, min_size=1, max_size=3)),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_whatever_nodes_say_is_judged_and_shown(said: list[dict[str, list[str]]]) -> None:
+    answers = tuple(Answer(f"n{i}", facts) for i, facts in enumerate(said))
+    findings = [one for check in CHECKS for one in check(answers)]
+    network, chosen, more = choose(answers, "")
+    result = Preflight(answers, network, chosen, Links(), tuple(findings + more), 1.0)
+    json.dumps(to_json(result), allow_nan=False)
+    out = io.StringIO()
+    print_preflight(result, Console(file=out, width=100))
+    assert "\x1b[2J" not in out.getvalue()
+
+
+def test_pairs_of_many_nodes_are_sampled_and_tried_from_both_ends() -> None:
+    nodes = [(Host(f"n{i}", ()), answer(f"n{i}", boot=f"b{i}")) for i in range(130)]
+    groups = groups_of(nodes)
+    assert [len(one) for one in groups] == [64, 64, 2, 64, 64, 2]
+    for several in (nodes[:2], nodes[:7], nodes[:64]):
+        assert groups_of(several) == [several]
+        peers = peers_of(several)
+        assert all(sorted([i, *one]) == list(range(len(several))) for i, one in enumerate(peers))
+    one_kernel = [(host, answer(host.name, boot="b")) for host, _ in nodes[:64]]
+    peers = peers_of(one_kernel)
+    assert {len(one) for one in peers} == {8}
+    assert all(i in peers[j] for i in range(64) for j in peers[i])
 
 
 def answer(name: str, **facts: Any) -> Answer:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from paribus.cluster.links import Links
+from paribus.cluster.setup import leaders
 from paribus.errors import UserError
 from paribus.platform.hosts import Host
 from paribus.platform.pocket import Pocket
@@ -215,6 +222,105 @@ def test_a_full_home_is_named_and_undone(machines: Machines, tmp_path: Path) -> 
     assert "is the disk full?" in done.stdout or "is full" in done.stdout
     machines.cluster("down", cwd=tmp_path)
     assert machines.homes() == before
+
+
+def test_nodes_that_share_a_home_are_set_up_once() -> None:
+    homes = {"a": ("a",), "b": ("b", "c"), "c": ("b", "c"), "d": ()}
+    assert leaders("abcd", Links(homes=homes)) == ("a", "b", "d")
+
+
+def test_one_home_for_all(machines: Machines, tmp_path: Path) -> None:
+    """As with NFS: the key is in one file, once, and goes from there."""
+    # Not below /tmp, of which each host has its own.
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as shared:
+        Path(shared, ".ssh").mkdir(mode=0o700)
+        keys = Path(shared, ".ssh", "authorized_keys")
+        keys.write_bytes(before := Path(f"{machines.identity}.pub").read_bytes())
+        for i in range(3):
+            machines.on(i, f"mount --bind {shared} /root")
+        done = machines.cluster("up", "--accept-host-keys", cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "all nodes share one home directory" in done.stdout
+        assert keys.read_text().count("paribus-cluster-") == 1
+        assert machines.cluster("down", cwd=tmp_path).returncode == 0
+        assert keys.read_bytes() == before
+        assert [one.name for one in Path(shared).iterdir()] == [".ssh"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_ended_in_the_middle_it_leaves_nothing(
+    machines: Machines, tmp_path: Path, number: signal.Signals
+) -> None:
+    assert machines.cluster("check", "--accept-host-keys", cwd=tmp_path).returncode == 0
+    ours = ("--port", str(PORT), "--user", "root", "--identity", machines.identity)
+    argv = [*machines.prefix, sys.executable, "-m", "paribus", "cluster", "check", HOSTS, *ours]
+    files = "ls -d /tmp/* /dev/shm/* /root/.paribus*; ls /proc | grep -c '^[0-9]'"
+    before = [machines.on(i, files) for i in range(3)]
+    temporary = tmp_path / "t"
+    temporary.mkdir()
+    for delay_s in (0.4, 0.8, 1.2, 1.6, 2.0):
+        done = subprocess.Popen(argv, cwd=tmp_path, env={**os.environ, "TMPDIR": str(temporary)})
+        time.sleep(delay_s)
+        done.send_signal(number)
+        done.wait(10)
+        deadline = time.monotonic() + 10
+        while (now := [machines.on(i, files) for i in range(3)]) != before or any(
+            temporary.iterdir()
+        ):
+            assert time.monotonic() < deadline, (delay_s, now, list(temporary.iterdir()))
+            time.sleep(0.1)
+
+
+PAGE = Path(__file__).parent.parent / "docs" / "clusters.md"
+NAMED = """
+mount --bind "$1" /etc/hosts && shift
+eval "$(ssh-agent -s)" >/dev/null && trap 'ssh-agent -k >/dev/null' EXIT
+ssh-add -q "$1" && shift
+cd "$1" && shift
+"$@"
+"""
+
+
+def test_every_command_of_the_page(tmp_path: Path) -> None:
+    """The page's commands, on hosts that are called as there; they answer on port 22."""
+    if os.geteuid():
+        pytest.skip("not root")
+    page = PAGE.read_text()
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", page, re.M | re.S)
+    assert [kind for kind, _ in blocks].count("sh") == 7
+    work = tmp_path / "work"
+    work.mkdir()
+    with Pocket(4, sshd=True, directory=str(tmp_path / "pocket")) as pocket:
+        gate = pocket.gate
+        assert gate is not None
+        key = Path(f"{gate.identity}.pub").read_bytes()
+        change = f"kill $(cat /run/sshd.pid)\nsleep 0.2\n{PREPARE.replace(str(PORT), '22')}"
+        for host in pocket.hosts:
+            subprocess.run([*host.shell, "-c", change], input=key, check=True)
+        names = "".join(f"{a} node{n[1:]}\n" for n, a in gate.addresses)
+        (tmp_path / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
+        prefix = [*gate.prefix, "unshare", "-m", "/bin/sh", "-c", NAMED, "sh"]
+        prefix += [str(tmp_path / "hosts"), gate.identity, str(work)]
+        machines = Machines(pocket.hosts, gate.prefix, gate.identity)
+        before = machines.homes()
+        codes = []
+        for kind, text in blocks:
+            if kind == "toml":
+                (work / "pairs.toml").write_text(text)
+                continue
+            argv = [*prefix, sys.executable, "-m", *shlex.split(text)]
+            done = subprocess.run(argv, capture_output=True, text=True, check=False, input="")
+            codes.append(done.returncode)
+            if "run" in argv:
+                assert "latency" in done.stdout, done.stderr
+                assert "64 KiB" in done.stdout, done.stdout
+            assert done.returncode in (0, 2), (text, done.stdout, done.stderr)
+        # Only the first that meets unknown host keys stops.
+        assert codes == [0, 2, 0, 0, 0, 0, 0]
+        for i in range(4):  # The kernels that `run` compiled, which the next study needs.
+            machines.on(i, "rm -r /root/.cache")
+        assert machines.homes() == before
+    assert sorted(one.name for one in work.iterdir()) == ["pairs.study", "pairs.toml"]
 
 
 def test_a_pocket_cluster_is_not_set_up(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.cli.hosts import add_host_keys
+
 if TYPE_CHECKING:
     from paribus.cluster.preflight import Preflight
     from paribus.cluster.setup import Changed
@@ -59,9 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         parser.add_argument(f"--{name}", metavar=name.upper(), default="", help=text)
     parser.add_argument("--port", type=int, default=0, help="port of sshd")
-    parser.add_argument(
-        "--accept-host-keys", action="store_true", help="accept the host keys that are shown now"
-    )
+    add_host_keys(parser)
     parser.add_argument(
         "--json", action="store_true", help='print JSON, schema "paribus.cluster/1"'
     )
@@ -102,7 +102,7 @@ def _up(
     from paribus.cluster import setup
     from paribus.cluster.findings import worst_first
 
-    begun = setup.begin(directory, hosts, found.network)
+    begun = setup.begin(directory, hosts, found)
     changed, links = setup.up(begun, directory, there, found)
     # What was true of ssh before the nodes had a key is not any more.
     findings = [one for one in found.findings if one.check != "ssh"] + list(changed.findings)

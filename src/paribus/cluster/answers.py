@@ -16,6 +16,9 @@ ASK_S = 20.0
 
 _CLOCK_READINGS = 3
 
+LONGEST = 1000
+"""Characters of a value: no node has a longer one to say."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -85,7 +88,7 @@ def _answer(session: Session, script: str, prefix: str) -> Answer:
     facts: dict[str, list[str]] = {}
     for line in session.until(mark):
         key, _, value = line.partition(" ")
-        facts.setdefault(key, []).append(value.strip())
+        facts.setdefault(key, []).append(value.strip()[:LONGEST])
     missing = [key for key in ("user", "arch", "hostname") if not facts.get(key)]
     return Answer(
         session.host.name,
@@ -106,8 +109,8 @@ def _reading(session: Session) -> tuple[float, float]:
     session.send("clock\n")
     said = session.line()
     trip = time.monotonic() - begin
-    whole, _, part = said.strip().partition(".")
-    if not whole.isdecimal():
+    whole, _, part = said.strip()[:40].partition(".")
+    if not whole.isdecimal() or len(whole) > 12:
         return trip, float("nan")
     if part.isdecimal():
         return trip, float(f"{int(whole)}.{part}") - (here + trip / 2)

@@ -83,7 +83,9 @@ def platform(answers: Sequence[Answer]) -> list[Finding]:
         for one in differing("platform", what, answers, _reader(key), grade, fix)
     ]
     first = answers[0]
-    same = f"{first.one('arch')}, Linux {first.one('kernel')}, {first.one('libc')}"
+    same = (
+        f"{first.one('arch')}, Linux {first.one('kernel')}, {first.one('libc') or 'libc unknown'}"
+    )
     return found or [Finding("platform", "ok", f"{same} on all")]
 
 
@@ -146,8 +148,8 @@ def rdma(answers: Sequence[Answer]) -> list[Finding]:
     def ports(answer: Answer) -> str:
         # By what a port is, never by its name: of two like machines one may have mlx5_0, the
         # other mlx5_1.
-        active = (p.split("|") for p in answer.all("rdma") if "ACTIVE" in p.upper())
-        return ", ".join(sorted(f"{words[3]} {words[2]}" for words in active)) or "none active"
+        active = (p.split("|")[2:] for p in answer.all("rdma") if "ACTIVE" in p.upper())
+        return ", ".join(sorted(" ".join(words[::-1]) for words in active)) or "none active"
 
     fix = "use nodes whose ports have the same rate and link layer, or leave out those that differ"
     found += differing("rdma", "active RDMA ports", answers, ports, "broken", fix)

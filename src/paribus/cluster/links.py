@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -90,13 +91,14 @@ def link(
     if not chosen and len(nodes) > 1:
         found.untested = "no network was found that they share"
     done: set[frozenset[str]] = set()
-    for group in _groups(nodes):
+    for group in groups_of(nodes):
         done |= _Group(group, programs, chosen, asked).carry_out(found)
     found.tried = len(done)
     return found
 
 
-def _groups(nodes: list[tuple[Host, Answer]]) -> list[list[tuple[Host, Answer]]]:
+def groups_of(nodes: list[tuple[Host, Answer]]) -> list[list[tuple[Host, Answer]]]:
+    """Return groups of nodes that are linked at once: all, or two divisions of many."""
     if len(nodes) <= AT_ONCE:
         return [nodes] if len(nodes) > 1 else []
     groups = []
@@ -106,7 +108,7 @@ def _groups(nodes: list[tuple[Host, Answer]]) -> list[list[tuple[Host, Answer]]]
     return [group for group in groups if len(group) > 1]
 
 
-def _peers(group: Sequence[tuple[Host, Answer]]) -> list[list[int]]:
+def peers_of(group: Sequence[tuple[Host, Answer]]) -> list[list[int]]:
     """Return, for each node of a group, the others that it tries; whom it tries tries it."""
     size = len(group)
     most = size - 1
@@ -151,7 +153,7 @@ def _programs(nodes: Sequence[tuple[Host, Answer]]) -> tuple[dict[tuple[str, str
     ):
         if isinstance(said, SessionError):
             why = f"the compiler of {able[kind][0].name} did not end ({said})"
-        elif said.startswith("! ") or not said:
+        elif not re.fullmatch(r"[A-Za-z0-9+/=\n]+", said):
             first = said.splitlines()[0].removeprefix("! ") if said else "nowhere to write"
             why = f"the compiler of {able[kind][0].name} failed: {first}"
         else:
@@ -179,7 +181,7 @@ class _Group:
         self.hosts = [host for host, _ in nodes]
         self.names = [answer.name for answer in self.answers]
         self.programs, self.chosen, self.asked = programs, chosen, asked
-        self.peers = _peers(nodes)
+        self.peers = peers_of(nodes)
         self.mark = nonce()
         self.ports: dict[int, list[int]] = {}
 
@@ -256,9 +258,10 @@ class _Group:
         closed = []
         for line in session.until("done"):
             match line.split(maxsplit=3):
-                case ["to", peer, port, why] if why != "ok":
-                    target = self.names[int(peer)]
-                    closed.append(Closed(self.names[number], target, int(port), why))
+                case ["to", peer, port, why] if why != "ok" and f"{peer}{port}".isdecimal():
+                    if int(peer) < len(self.names):
+                        target = self.names[int(peer)]
+                        closed.append(Closed(self.names[number], target, int(port), why))
         return closed
 
     def address(self, number: int) -> str:

@@ -37,8 +37,8 @@ if [ "$word" != go ] || [ -z "$work" ]; then
     read -r word
     exit 0
 fi
-base64 -d >"$work/ports" <<'END'
+base64 -d >"$work/ports" <<'@END'
 @PROGRAM@
-END
+@END
 chmod 700 "$work/ports"
 "$work/ports" "$mark" "$number" "$first" "$last" 2>/dev/null || echo "listening"

@@ -39,11 +39,12 @@ def same_mpi(answers: Sequence[Answer]) -> list[Finding]:
     found = []
     if without:
         launcher = next(filter(None, (one.one("mpi.launcher") for one in without)), "")
-        cause = f"{launcher} is of no MPI that Paribus knows" if launcher else "no MPI on the PATH"
+        prefix = without[0].one("mpi.prefix")
+        cause = f"no MPI in {prefix}/bin" if prefix else "no MPI on the PATH of a shell by ssh"
+        if launcher:
+            cause = f"{launcher} is of no MPI that Paribus knows"
         names = tuple(one.name for one in without)
-        found.append(
-            Finding("mpi", "broken", f"{cause} of a shell that ssh starts", names, _INSTALL)
-        )
+        found.append(Finding("mpi", "broken", cause, names, _INSTALL))
     if not having:
         return found
     fix = "install the same MPI on all nodes, or name where it is: --mpi /opt/openmpi"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -56,16 +57,19 @@ def _addresses(answer: Answer) -> Iterator[tuple[str, str]]:
     networks = []
     for line in answer.all("route")[1:]:
         words = line.split()
-        if len(words) > 7 and words[2] == "00000000":
+        with suppress(ValueError, IndexError):
             # Little-endian hexadecimal, as the kernels of x86-64, AArch64 and POWER print it.
             start, mask = (ipaddress.IPv4Address(bytes.fromhex(words[i])[::-1]) for i in (1, 7))
-            networks.append((words[0], ipaddress.IPv4Network(f"{start}/{mask}", strict=False)))
+            if words[2] == "00000000":  # not through a gateway
+                networks.append((words[0], ipaddress.IPv4Network(f"{start}/{mask}", strict=False)))
     lines = answer.all("trie")
     for before, line in pairwise(lines):
         if line.endswith("host LOCAL") and (match := re.search(r"\|-- ([0-9.]+)", before)):
-            for name, network in networks:
-                if ipaddress.IPv4Address(match[1]) in network:
-                    yield name, f"{match[1]}/{network.prefixlen}"
+            with suppress(ValueError):
+                own = ipaddress.IPv4Address(match[1])
+                for name, network in networks:
+                    if own in network:
+                        yield name, f"{own}/{network.prefixlen}"
 
 
 def choose(

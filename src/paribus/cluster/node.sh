@@ -12,7 +12,6 @@ found() { command -v "$1" 2>/dev/null; }
 # A command on a dead file system would never end.
 limited=
 if found timeout >/dev/null; then limited='timeout 5'; fi
-[ -z "$prefix" ] || PATH=$prefix/bin:$PATH
 
 for tool in cat chmod cp cut head id kill ls mkdir mkfifo mktemp mv od rm sed sleep sort tail tr \
     uname base64 stat taskset ssh; do
@@ -25,7 +24,9 @@ file machine /etc/machine-id
 say net "$(readlink /proc/self/ns/net)"
 say arch "$(uname -m)"
 file kernel /proc/sys/kernel/osrelease
-say libc "$(getconf GNU_LIBC_VERSION 2>/dev/null || ldd --version 2>&1 | head -n 1)"
+libc=$(getconf GNU_LIBC_VERSION 2>/dev/null)
+if [ -z "$libc" ] && found ldd >/dev/null; then libc=$(ldd --version 2>&1 | head -n 1); fi
+say libc "$libc"
 [ ! -r /etc/os-release ] || sed -n 's/^PRETTY_NAME="*\([^"]*\)"*/os \1/p' /etc/os-release
 say cpus "$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)"
 file siblings /sys/devices/system/cpu/cpu0/topology/thread_siblings_list
@@ -63,12 +64,21 @@ done
     ipv4/ip_local_port_range 2>/dev/null ) |
     sed -n '/^==> /{s/^==> /sysctl.net\//;s/ <==$//;s/\//./g;N;s/\n/ /p;}'
 
-launcher=$(found mpirun || found mpiexec)
+# Where the user says that MPI is, it is nowhere else.
+mpi() {
+    if [ -z "$prefix" ]; then
+        found "$1"
+    else
+        [ -x "$prefix/bin/$1" ] && echo "$prefix/bin/$1"
+    fi
+}
+say mpi.prefix "$prefix"
+launcher=$(mpi mpirun || mpi mpiexec)
 if [ -n "$launcher" ]; then
     say mpi.launcher "$launcher"
     $limited "$launcher" --version </dev/null 2>&1 | head -n 5 | sed 's/^/mpi.said /'
 fi
-wrapper=$(found mpicxx)
+wrapper=$(mpi mpicxx)
 if [ -n "$wrapper" ]; then
     say mpi.compiler "$wrapper"
     folders=$($limited "$wrapper" --showme:libdirs </dev/null 2>/dev/null ||

@@ -16,6 +16,7 @@ from paribus.inputs import exists
 from paribus.platform import ssh
 from paribus.platform.hostkeys import HostKey, accept, known, scan
 from paribus.platform.hosts import Host
+from paribus.platform.local import LocalStation
 from paribus.platform.pocket import Pocket
 from paribus.platform.session import AT_ONCE, Crowd, Session, nonce
 from paribus.study.hosts import hosts_of
@@ -54,7 +55,9 @@ def opened(hosts: Hosts, known_hosts: Path, accepts: Accepts) -> Iterator[Sequen
     Host keys are looked for in `known_hosts`; those that `accepts` takes are added there. Raises
     UserError with the fingerprints where it takes them not.
     """
-    with tempfile.TemporaryDirectory(prefix="paribus-") as folder:
+    # Its directory goes even when Paribus is killed.
+    with LocalStation() as station:
+        folder = station.here
         if hosts.pocket:
             with Pocket(hosts.pocket, link=hosts.link, directory=f"{folder}/pocket") as pocket:
                 yield pocket.hosts

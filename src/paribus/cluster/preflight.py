@@ -119,7 +119,7 @@ def ports(links: Links, answers: Sequence[Answer], asked: Asked) -> list[Finding
     found += _closed(links.closed, answers, asked)
     if not links.closed and links.tried:
         sampled = f", sampled from {links.pairs}" if links.tried < links.pairs else ""
-        cause = f"{count(links.tried, 'pair')} of nodes connect both ways{sampled}"
+        cause = f"TCP is open both ways: {count(links.tried, 'pair')} of nodes{sampled}"
         found.append(Finding("ports", "ok", cause))
     return found
 

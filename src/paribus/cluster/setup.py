@@ -37,11 +37,15 @@ FILES = (
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What is known of a cluster that was set up: its tag, its hosts, their network."""
+    """What is known of a cluster that was set up: its tag, its hosts, their network.
+
+    `leaders` are the hosts that were given its files: one for each home directory.
+    """
 
     tag: str
     hosts: Hosts
     network: str
+    leaders: tuple[str, ...]
 
     @property
     def folder(self) -> str:
@@ -64,7 +68,8 @@ def read_cluster(directory: Path) -> Cluster | None:
         return None
     try:
         data = json.loads(decoded(read_bounded(path, 16 << 20, "a cluster")))
-        return Cluster(str(data["tag"]), hosts_from(data["hosts"]), str(data["network"]))
+        hosts, network = hosts_from(data["hosts"]), str(data["network"])
+        return Cluster(str(data["tag"]), hosts, network, tuple(map(str, data["leaders"])))
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"is damaged: {error}",
@@ -74,7 +79,7 @@ def read_cluster(directory: Path) -> Cluster | None:
         ) from None
 
 
-def begin(directory: Path, hosts: Hosts, network: str) -> Cluster:
+def begin(directory: Path, hosts: Hosts, found: Preflight) -> Cluster:
     """Return the cluster of `directory`, which is made and written if it is not there.
 
     Raises UserError where the directory is that of other hosts or another network, and for a
@@ -86,9 +91,10 @@ def begin(directory: Path, hosts: Hosts, network: str) -> Cluster:
             place=f"pocket:{hosts.pocket}",
             fix='write hosts = "pocket:N" into an arm; `paribus cluster check pocket:4` checks one',
         )
-    there = read_cluster(directory)
+    there, network = read_cluster(directory), found.network
     if there is None:
-        there = Cluster(f"paribus-cluster-{secrets.token_hex(6)}", hosts, network)
+        names = leaders(hosts.names, found.links)
+        there = Cluster(f"paribus-cluster-{secrets.token_hex(6)}", hosts, network, names)
         directory.mkdir(mode=0o700, exist_ok=True)
         text = {"schema": "paribus.cluster-state/1", **asdict(there)}
         (directory / STATE).write_text(json.dumps(text, indent=2) + "\n")
@@ -129,7 +135,7 @@ def up(
     for name, text in hostfiles(slots).items():
         _write(directory / name, text)
     _write(directory / "nodes_known_hosts", scanned)
-    changed = _each(leaders(hosts, found.links), cluster, lambda mark: _up_script(mark, key, files))
+    changed = _each(hosts, cluster, lambda mark: _up_script(mark, key, files))
     options = f"-F {cluster.folder}/ssh_config -o ConnectTimeout=5"
     asked = Asked(ssh_s=30, ssh_options=options, ports=False, by_name=True)
     links = link(hosts, found.answers, found.chosen, asked)
@@ -147,7 +153,7 @@ def up(
 
 
 def down(cluster: Cluster, directory: Path, hosts: Sequence[Host]) -> Changed:
-    """Undo on all nodes what `up` did; returns what was changed and what is left.
+    """Undo on the nodes what `up` did; returns what was changed and what is left.
 
     The files in `directory` go if nothing is left on any node.
     """
@@ -161,14 +167,13 @@ def down(cluster: Cluster, directory: Path, hosts: Sequence[Host]) -> Changed:
     return changed
 
 
-def leaders(hosts: Sequence[Host], links: Links) -> list[Host]:
+def leaders(names: Sequence[str], links: Links) -> tuple[str, ...]:
     """Return a host for each home directory: the first of those that share one."""
-    found: list[Host] = []
-    for host in hosts:
-        seen = links.homes.get(host.name, ())
-        if not any(one.name in seen for one in found):
-            found.append(host)
-    return found
+    found: list[str] = []
+    for name in names:
+        if not set(found) & set(links.homes.get(name, ())):
+            found.append(name)
+    return tuple(found)
 
 
 def _slots(hosts: Hosts, answers: Sequence[Answer]) -> dict[str, int]:
@@ -216,7 +221,8 @@ def _up_script(mark: str, key: str, files: Mapping[str, tuple[int, str]]) -> str
 
 
 def _each(hosts: Sequence[Host], cluster: Cluster, script: Callable[[str], str]) -> Changed:
-    """Return what a script changed on each host: its lines `changed FILE`, or `! CAUSE`."""
+    """Return what a script changed on each leader: its lines `changed FILE`, or `! CAUSE`."""
+    hosts = [host for host in hosts if host.name in cluster.leaders]
 
     def talk(session: Session) -> list[str]:
         mark = nonce()
