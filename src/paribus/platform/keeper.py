@@ -63,12 +63,13 @@ class Keeper:
     """One host in a sitting. `asked(keeper, id, text)` hears, in a thread, what an agent asks for.
 
     After `open`: `scratch` is the directory of the sitting there, `boot` says which start of the
-    system it is.
+    system it is, and `machine` has its network namespace, and its own name with its machine-id.
     """
 
     def __init__(self, host: Host, node: int, asked: Asked) -> None:
         self.host, self.node, self.asked = host, node, asked
         self.scratch = self.boot = ""
+        self.machine: tuple[str, ...] = ()
         self.rooms: list[Room] = []
         self._client: subprocess.Popen[bytes] | None = None
         self._said: list[str] = []
@@ -182,6 +183,8 @@ class Keeper:
         word, _, rest = words.partition(" ")
         if word == "room" and (room := room_of(rest)):
             self.rooms.append(room)
+        elif word == "machine":
+            self.machine = tuple(rest.split(" ", 1))
         elif word == "failed":
             self._failed = rest
         elif word == "ready":

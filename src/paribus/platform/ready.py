@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from paribus.benchmarks import benchmark_of
+from paribus.command import Mpi
 from paribus.errors import StudyError, UserError
 from paribus.hosts import Hosts
 from paribus.model import Arm, Program, Study
@@ -15,12 +16,16 @@ from paribus.platform import containers, toolchain
 from paribus.platform.arms import Ready, concrete, names_of, program
 from paribus.platform.host_machine import AT_ONCE, HostMachine, send
 from paribus.platform.local import this_node
-from paribus.platform.machine import HERE, Machine
+from paribus.platform.machine import HERE, Machine, first_errors
 from paribus.platform.programs import check_there, find_mpi_for
 from paribus.platform.remote import HostStation
 from paribus.platform.station import Node, Station
+from paribus.platform.toolchain import read_version
 from paribus.probes.machine import shares
 from paribus.units import count
+
+VERSION_S = 15.0
+"""Seconds in which a launcher must have said its version."""
 
 
 def make_ready(
@@ -117,6 +122,7 @@ def _arm(
     if not any(p.mpi for p in programs.values()):
         return ready
     mpi = find_mpi_for(arm, programs.values(), place, machine)
+    _check_same(mpi, machines)
     ready = replace(ready, mpi=mpi)
     if not build:
         named = {label: (wanted.kernel,) for label, wanted in programs.items() if wanted.kernel}
@@ -139,6 +145,34 @@ def _arm(
             if len(machines) > 1:
                 send(made, machines[0], machines[1:])
     return replace(ready, kernels=kernels, libraries=libraries, facts=facts)
+
+
+def _check_same(mpi: Mpi, machines: Sequence[HostMachine]) -> None:
+    """Raise UserError for a host that has another MPI than the first, or none, at the same path.
+
+    A launcher starts its daemons, and the ranks load their library, from that path on every host.
+    """
+
+    def asked(machine: HostMachine) -> str:
+        """Return what another host has there, "" for the same MPI."""
+        answer = machine.capture([mpi.mpirun, "--version"], env=mpi.env, timeout_s=VERSION_S)
+        said = read_version(answer.stdout + answer.stderr)
+        if said is None:
+            return f"no MPI that answers ({first_errors(answer)})"
+        return "" if said == (mpi.family, mpi.version) else str(Mpi(*said, "", ""))
+
+    if len(machines) < 2:
+        return
+    first, *others = machines
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for machine, found in zip(others, pool.map(asked, others), strict=True):
+            if found:
+                raise UserError(
+                    f"{first.host.name} has {mpi} there, but this host has {found}",
+                    place=machine.at(mpi.mpirun),
+                    fix=f"install {mpi} at that path on every host of the arm, or name with `mpi`"
+                    " the prefix of one that all have",
+                )
 
 
 def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) -> None:

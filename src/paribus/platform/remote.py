@@ -185,6 +185,25 @@ class HostStation:
         """
         self._local.check_room(*others)
 
+    def check_machines(self, place: str) -> None:
+        """Raise UserError, of `place`, where two hosts are one machine under two names.
+
+        Of one start of a system, those are one that share a network namespace, or a name and a
+        machine-id; pocket hosts and containers have both of their own.
+        """
+        seen: dict[tuple[str, int, str], str] = {}
+        for keeper in self._keepers:
+            for kind, value in enumerate(keeper.machine if all(keeper.machine) else ()):
+                name = keeper.host.name
+                first = seen.setdefault((keeper.boot, kind, value), name)
+                if first != name:
+                    raise UserError(
+                        f"{first} and {name} are one machine under two names",
+                        place=place,
+                        fix="name each machine once; `ranks_per_host` or slots=N in a hostfile"
+                        " place several ranks on it",
+                    )
+
     # --- the end of a launch ---------------------------------------------------------------
 
     def _end(self, launch: _Launch) -> None:

@@ -33,7 +33,9 @@ def stations(study: Study) -> Iterator[Mapping[str, Station]]:
                 opened[arm.hosts] = local
                 if arm.hosts is not None:
                     reached = _reached(arm.hosts, local, stack, study.path)
-                    opened[arm.hosts] = stack.enter_context(HostStation(reached, local))
+                    station = stack.enter_context(HostStation(reached, local))
+                    station.check_machines(f"{study.path}: arms.{arm.name}.hosts")
+                    opened[arm.hosts] = station
             found[arm.name] = opened[arm.hosts]
         yield found
 

@@ -41,5 +41,8 @@ if [ -d /dev/shm ] && { mkdir "$shared" 2>/dev/null || [ -n "$again" ]; }; then
 fi
 stat -f -c "$nonce room %a %S %d %c %n" "$scratch" /dev/shm 2>/dev/null
 read -r boot </proc/sys/kernel/random/boot_id
+read -r host </proc/sys/kernel/hostname
+{ read -r machine </etc/machine-id; } 2>/dev/null
+printf '%s machine %s %s/%s\n' "$nonce" "$(stat -L -c %i /proc/self/ns/net)" "$host" "$machine"
 printf '%s ready %s %s\n' "$nonce" "$boot" "$scratch"
 exec /bin/sh "$scratch/keeper.sh" "$scratch" "$nonce" "$node" "$@"
