@@ -29,14 +29,31 @@ def noise(kind, rng, sd, n=60):
 
 
 def stopped(ratios):
-    """Return the log ratios up to the look at which a study of them ends (rules of verdict.py)."""
+    """Return what studies (rows) say at the look at which each ends (rules of verdict.py)."""
+    ends = np.empty((3, len(ratios)))
+    blocks = np.empty(len(ratios), dtype=int)
+    going = np.arange(len(ratios))
     for look in LOOKS.at:
-        middle, low, high = map(float, hodges_lehmann(ratios[:look].copy(), LOOKS.level))
+        found = np.stack(hodges_lehmann(ratios[going, :look], LOOKS.level))
+        ends[:, going], blocks[going] = found, look
+        middle, low, high = found
         half = (high - low) / 2
-        beyond = (low > DELTA or high < -DELTA) and half <= max(DELTA, abs(middle) / 4)
-        if beyond or -DELTA < low <= high < DELTA or half <= DELTA / 4:
-            break
-    return ratios[:look]
+        apart = (low > DELTA) | (high < -DELTA)
+        beyond = apart & (half <= np.maximum(DELTA, abs(middle) / 4))
+        within = (low > -DELTA) & (high < DELTA)
+        going = going[~(beyond | within | (half <= DELTA / 4))]
+    rows = zip(blocks.tolist(), *np.exp(ends).tolist(), strict=True)
+    return [Comparison(*row, LOOKS.confidence) for row in rows]
+
+
+def test_studies_stopped_together_are_those_stopped_alone():
+    scatter = np.linspace(0.002, 0.04, 40)[:, None]
+    rows = 0.03 + scatter * np.random.default_rng(1).normal(size=(40, 60))
+    together = stopped(rows)
+    assert len({one.blocks for one in together}) > 3
+    for row, one in zip(rows, together, strict=True):
+        assert stopped(row[None]) == [one]
+        assert compare(row[: one.blocks].tolist(), LOOKS.confidence) == one
 
 
 @pytest.mark.parametrize("kind", ["normal", "heavy", "outliers", "two states"])
@@ -52,15 +69,12 @@ def stopped(ratios):
 )
 def test_the_interval_covers_in_95_percent(kind, first, second):
     rng = np.random.default_rng(2026)
-    truth = second[0] - first[0]
-    missed = 0
-    for _ in range(PAIRS):
-        one, other = (
-            compare(stopped(effect + noise(kind, rng, sd)), LOOKS.confidence)
-            for effect, sd in (first, second)
-        )
-        found = change(one, other)
-        missed += not found.low <= math.exp(truth) <= found.high
+    truth = math.exp(second[0] - first[0])
+    drawn = [[effect + noise(kind, rng, sd) for effect, sd in (first, second)]
+             for _ in range(PAIRS)]  # fmt: skip
+    before, after = (stopped(np.stack(rows)) for rows in zip(*drawn, strict=True))
+    found = map(change, before, after)
+    missed = sum(not one.low <= truth <= one.high for one in found)
     assert missed / PAIRS <= 0.05
 
 

@@ -15,6 +15,7 @@ from scipy.stats import false_discovery_control, wilcoxon
 
 import paribus
 from calibrate_looks import grid
+from chances import at_most
 from paribus.judgement import Word
 from paribus.stats.estimate import compare, hodges_lehmann, signed_rank_cdf
 from paribus.stats.family import Claim, benjamini_hochberg, claims, holm, word_p
@@ -381,17 +382,44 @@ def test_claims_that_cannot_be():
 # --- error rates, for the stop that is worst: wherever a look supports anything ------------------
 
 
+ENOUGH = nominal_level(0.05, STANDARD.at)
+"""The largest p of a case that the family, which only adds to it, may support."""
+
+LATER, EARLIER = np.tril_indices(STANDARD.at[-1])  # pairs, those of the first blocks first
+NEW = np.array([0, *(n * (n + 1) // 2 for n in STANDARD.at[:-1])])  # first pair of each look
+
+
+def smallest_word_p(rows: np.ndarray, margin: float) -> np.ndarray:
+    """Return the smallest `word_p` of the rows at each look."""
+    sums, limit = rows[:, LATER] + rows[:, EARLIER], 2 * math.log1p(margin)
+
+    def counted(which):
+        return np.add.reduceat(which, NEW, axis=1, dtype=int).cumsum(axis=1)
+
+    above, below = counted(sums <= limit), counted(sums >= -limit)
+    within = np.maximum(counted(sums <= -limit), counted(sums >= limit))
+    fewest = np.minimum(np.minimum(above, below), within).min(axis=0)
+    pairs = zip(STANDARD.at, fewest, strict=True)
+    return np.array([min(1.0, 2 * signed_rank_cdf(n)[w]) for n, w in pairs])
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.02])
+def test_the_quick_p_of_simulations_is_that_of_a_word(margin):
+    for seed in range(20):
+        rows = family_rows(4, 60, seed, shift=DELTA * (seed % 3) / 2)
+        slow = [min(word_p(row[:n], margin) for row in rows) for n in STANDARD.at]
+        assert smallest_word_p(rows, margin) == pytest.approx(slow, rel=1e-12)
+
+
 def claimed(rows: np.ndarray, n: int, margin: float) -> np.ndarray:
     """Return which cases are supported after `n` blocks."""
-    alone = [any_look_p(word_p(row[:n], margin), STANDARD.at) for row in rows]
-    if min(alone) > 0.05:  # the family only adds to them
-        return np.zeros(len(rows), dtype=bool)
     found = claims(as_series(rows[:, :n]), [margin] * len(rows), STANDARD, seed=n)
     return np.array([claim.supported for claim in found])
 
 
 def ever_claimed(rows: np.ndarray, margin: float) -> bool:
-    return any(claimed(rows, n, margin).any() for n in STANDARD.at)
+    smallest = zip(STANDARD.at, smallest_word_p(rows, margin), strict=True)
+    return any(p <= ENOUGH * (1 + 1e-9) and claimed(rows, n, margin).any() for n, p in smallest)
 
 
 def stop_of(headline: np.ndarray) -> int:
@@ -435,17 +463,21 @@ def test_few_of_the_claims_are_false_when_half_of_the_cases_differ():
 
 
 @pytest.mark.parametrize(("cases", "shared"), [(3, 0.0), (3, 0.9), (6, 0.0), (6, 0.9)])
-def test_small_families_rarely_claim_anything_of_identical_arms(cases, shared):
+def test_small_families_rarely_claim_anything_of_identical_arms(cases, shared, sample):
     studies = 2000 if cases == 3 else 1000
-    rows = (family_rows(cases, 60, seed, shared=shared) for seed in range(studies))
-    assert sum(ever_claimed(one, 0.0) for one in rows) / studies <= 0.06
+    tried = sample(range(studies))
+    rows = (family_rows(cases, 60, seed, shared=shared) for seed in tried)
+    wrong = sum(ever_claimed(one, 0.0) for one in rows)
+    assert wrong / len(tried) <= at_most(0.06, len(tried), studies)
 
 
 @pytest.mark.parametrize("cases", [3, 10])
-def test_cases_exactly_at_the_margin_rarely_get_a_word(cases):
+def test_cases_exactly_at_the_margin_rarely_get_a_word(cases, sample):
     studies = 2000
-    rows = (family_rows(cases, 60, seed, shift=DELTA) for seed in range(studies))
-    assert sum(ever_claimed(one, 0.02) for one in rows) / studies <= 0.06
+    tried = sample(range(studies))
+    rows = (family_rows(cases, 60, seed, shift=DELTA) for seed in tried)
+    wrong = sum(ever_claimed(one, 0.02) for one in rows)
+    assert wrong / len(tried) <= at_most(0.06, len(tried), studies)
 
 
 def test_uncorrected_cases_at_the_margin_get_many():
