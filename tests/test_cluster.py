@@ -29,6 +29,7 @@ from paribus.errors import UserError
 from paribus.platform.hosts import Host
 from paribus.platform.pocket import Pocket
 from paribus.report.cluster import print_preflight
+from studies import paribus
 
 ASKED = Asked(ssh_s=0, answer_s=5)
 
@@ -485,3 +486,16 @@ def test_addresses_without_ip_come_from_proc() -> None:
     ]
     (one,) = interfaces(answer("a", trie=trie, route=route, interface=["eth0 1500 up 1000"]))
     assert (one.name, str(one.address), one.speed) == ("eth0", "10.77.0.1/16", 1000)
+
+
+def test_the_first_table_of_a_cluster(tmp_path: Path) -> None:
+    """One command: preconditions, then all pairs of three nodes, with pictures."""
+    done = paribus("cluster", "check", "pocket:3", "--first-table", "--out", "c", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "cluster: latency, 8 B (us)" in done.stdout
+    assert "cluster: bandwidth, 1 MiB (MB/s)" in done.stdout
+    made = {path.name for path in (tmp_path / "c" / "first-table").iterdir()}
+    assert {"cluster-latency-8-b.png", "cluster-bandwidth-1-mib.svg", "pairs-5.out"} <= made
+    alone = paribus("cluster", "check", "pocket:1", "--first-table", cwd=tmp_path)
+    assert alone.returncode == 2
+    assert "one node has no pairs" in alone.stderr

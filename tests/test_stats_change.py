@@ -43,7 +43,7 @@ def stopped(ratios):
         within = (low > -DELTA) & (high < DELTA)
         going = going[~(beyond | within | (half <= DELTA / 4))]
     rows = zip(blocks.tolist(), *np.exp(ends).tolist(), strict=True)
-    return [Comparison(*row, LOOKS.confidence) for row in rows]
+    return [Comparison(n, mid, low, high, LOOKS.confidence) for n, mid, low, high in rows]
 
 
 def test_studies_stopped_together_are_those_stopped_alone():

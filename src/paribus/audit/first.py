@@ -19,8 +19,8 @@ _DIFFERS = ("factor", "explained", "accepted", "unexplained")
 def indistinct(study: Study, answer: Audit) -> tuple[str, ...]:
     """Return the arms that differ from the reference in nothing, not even in the factor.
 
-    An arm that is switched by other commands differs by that, whether facts show it or not. So may
-    one of which some node gave no facts.
+    An arm that is switched by other commands, or has other hosts, differs by that, whether facts
+    show it or not. So may one of which some node gave no facts.
     """
     if study.factor == NOTHING:
         return ()
@@ -33,6 +33,7 @@ def indistinct(study: Study, answer: Audit) -> tuple[str, ...]:
         if arm.name not in differing
         and not silent & {arm.name, reference.name}
         and (arm.before, arm.after) == (reference.before, reference.after)
+        and arm.hosts == reference.hosts
     )
 
 

@@ -24,7 +24,7 @@ EXAMPLE = """\
 example:
   paribus cluster check pocket:3                 # three hosts on this machine, to try it
   paribus cluster check hosts.txt --network 10.1.0.0/16 --ports 42000-42199
-  paribus cluster up node[1-16] --user me
+  paribus cluster up node[1-16] --user me --first-table
   paribus cluster down node[1-16]
 
 `check` changes nothing. `up` writes hostfiles, an ssh_config and an environment report into
@@ -61,6 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         parser.add_argument(f"--{name}", metavar=name.upper(), default="", help=text)
     parser.add_argument("--port", type=int, default=0, help="port of sshd")
+    parser.add_argument(
+        "--first-table",
+        action="store_true",
+        help="measure all pairs of nodes: latency and bandwidth, slow pairs and slow nodes",
+    )
     add_host_keys(parser)
     parser.add_argument(
         "--json", action="store_true", help='print JSON, schema "paribus.cluster/1"'
@@ -70,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def cluster(arguments: argparse.Namespace) -> int:
     """Return the exit code of the verb."""
+    from paribus.cli import first_table
     from paribus.cluster.links import Asked
     from paribus.cluster.opened import asked_hosts, opened
     from paribus.cluster.preflight import preflight
@@ -86,7 +92,16 @@ def cluster(arguments: argparse.Namespace) -> int:
         changed = None
         if arguments.what == "up" and found.fine:
             found, changed = _up(hosts, directory, there, found)
-    _show(found, as_json=arguments.json)
+        _show(found, as_json=arguments.json)
+        if arguments.first_table and found.fine:
+            first_table.show(
+                hosts,
+                there,
+                network=found.network,
+                mpi=arguments.mpi,
+                directory=directory,
+                quiet=arguments.json,
+            )
     if changed is not None:
         _tell_changes(changed.files, "already set up")
         print(f"paribus: hostfiles and the environment report are in {directory}", file=sys.stderr)
