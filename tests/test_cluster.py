@@ -29,7 +29,6 @@ from paribus.errors import UserError
 from paribus.platform.hosts import Host
 from paribus.platform.pocket import Pocket
 from paribus.report.cluster import print_preflight
-from studies import paribus
 
 ASKED = Asked(ssh_s=0, answer_s=5)
 
