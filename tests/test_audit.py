@@ -25,10 +25,11 @@ from paribus.audit.audit import (
     unsteady,
 )
 from paribus.audit.classes import classify, factors
+from paribus.audit.nodes import changes
 from paribus.errors import StoreError, UserError
 from paribus.facts import matches
 from paribus.model import LEVEL, Arm, Facts, Selection, Settings, Study
-from paribus.store import Store
+from paribus.store import Gathered, Store
 from paribus.words.notices import needless
 from studies import paribus, write_study
 from test_classes import KEYS
@@ -376,3 +377,31 @@ def test_a_reference_that_changed_withholds_every_verdict(tmp_path: Path) -> Non
     assert again.returncode == 3, again.stdout
     assert "os.release" in again.stdout
     assert "withheld" in again.stdout
+
+
+def test_nodes_that_differ_alike_are_one_line_whose_names_fold() -> None:
+    nodes = {f"n{number}": {"cpu.microcode": "0x1"} for number in range(1, 1001)}
+    nodes |= {f"n{number}": {"cpu.microcode": "0x2"} for number in range(1, 400)}
+    (difference,) = between_nodes(nodes, Question(STUDY, "b", POINT))
+    assert difference.node == "n[1-399]"
+
+
+def test_nodes_without_facts_fold_by_the_reason() -> None:
+    silent = {
+        f"node {number} of 900": {ERROR: f"node {number} of 900: no answer", NODES: 900}
+        for number in range(2, 901)
+    }
+    nodes: dict[str, dict[str, Facts]] = {"a": {"n1": {}, **silent}, "b": {"n1": {}}}
+    (difference,) = audit_study(STUDY, {}, nodes, {}, {}).differences
+    assert difference.node == "node [2-900] of 900"
+    assert difference.arm_value == "node [2-900] of 900: no answer"
+
+
+def test_nodes_that_changed_alike_fold() -> None:
+    gathered = [
+        Gathered("b", f"n{number}", at, {"cpu.governor": governor})
+        for at, governor in ((1.0, "performance"), (2.0, "powersave"))
+        for number in range(1, 201)
+    ]
+    (difference,) = changes(gathered, STUDY, POINT, {})
+    assert (difference.key, difference.node) == ("cpu.governor", "n[1-200]")

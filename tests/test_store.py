@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -187,3 +188,14 @@ def test_hostile_names_stay_inside_the_logs_folder(store: Store, tmp_path: Path)
     out, err = store.log_paths(Launch(1, 0, "../../x", "a/b", 0))
     assert out.parent == err.parent == tmp_path / "logs"
     assert out.name == "0001-0-a_b-.._.._x.out"
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), 0.0, -1.0])
+def test_arrays_hold_the_values_that_tuples_do(store: Store, wrong: float) -> None:
+    store.append(LAUNCH, outcome())
+    (whole,), (arrays,) = (list(store.launches(arrays=way)) for way in (False, True))
+    for one, other in zip(whole.outcome.samples, arrays.outcome.samples, strict=True):
+        assert one == other._replace(values=tuple(other.values))
+        assert isinstance(other.values, array)
+        with pytest.raises(ValueError, match="is not a measurement"):
+            Sample(one.metric, one.case, array("d", [1.0, wrong, 2.0]))

@@ -1,8 +1,10 @@
 """What Paribus itself costs, measured against plain loops, interleaved in one session.
 
     ./dev bench [--write]
+    ./dev bench --scale
 
-Prints a table; --write puts it into docs/benchmarks-of-paribus.md. Every figure is a ratio or a
+Prints a table; --write puts it into docs/benchmarks-of-paribus.md. --scale is a group of its own:
+it takes minutes and 1.5 GB of disk. Every figure is a ratio or a
 difference of two things timed turn by turn, because the machines are shared and noisy.
 """
 
@@ -71,7 +73,13 @@ def main() -> None:
     """Measure, print, and write the page when asked."""
     parser = argparse.ArgumentParser(description="What Paribus itself costs.")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--scale", action="store_true", help="1,000 hosts, 10,000 launches")
     arguments = parser.parse_args()
+    if arguments.scale:
+        from bench_scale import scale_cost
+
+        show(scale_cost())
+        return
     from bench_logs import log_cost
 
     logs = log_cost()  # first: what this process holds later counts as its children's memory
@@ -86,11 +94,16 @@ def main() -> None:
         *table_cost(),
         *logs,
     ]
+    show(rows)
+    if arguments.write:
+        write_page(rows)
+
+
+def show(rows: list[tuple[str, str, str]]) -> None:
+    """Print rows of the table."""
     width = max(len(row[0]) for row in rows)
     for what, measured, bound in rows:
         print(f"{what:{width}}  {measured:>24}  {bound}")
-    if arguments.write:
-        write_page(rows)
 
 
 def interleaved(

@@ -30,7 +30,7 @@ def main() -> None:
                 continue
             for sample in one.outcome.samples:
                 size = sample.case.get("bytes")
-                series.setdefault(f"{one.launch.benchmark}-{size}", []).append(sample.values)
+                series.setdefault(f"{one.launch.benchmark}-{size}", []).append(tuple(sample.values))
     arrays = {name: np.array(rows, dtype=np.float32) for name, rows in series.items()}
     np.savez_compressed(asked.file, allow_pickle=False, **arrays)
     for name, array in arrays.items():

@@ -250,8 +250,8 @@ class Difference:
     the verdict unless the user accepts it ("accepted"); "noted" does not count, for it varies from
     launch to launch, names a machine, or is the same spread of nodes in both arms; "unknown" could
     not be read. `reason` says why it matters, or is the user's for accepting it. `rank` says how
-    likely it is to move the figures at hand: 0 (not known to) to 3 (nearly always). With `node`
-    that node differs from the others of its own arm, or from itself before.
+    likely it is to move the figures at hand: 0 (not known to) to 3 (nearly always). With `node`,
+    a nodeset, those nodes differ from the others of their own arm, or from themselves before.
     """
 
     key: str

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -87,8 +88,16 @@ class Case(NamedTuple):
 class _Sample(NamedTuple):
     metric: str
     case: Case
-    values: tuple[float, ...]
+    values: Sequence[float]
     batch: int
+
+
+def _good(values: Sequence[float]) -> bool:
+    if isinstance(values, array):
+        import numpy as np
+
+        return len(values) > 0 and 0 < np.min(values) <= np.max(values) < math.inf
+    return bool(values) and all(map(math.isfinite, values)) and min(values) > 0  # no NaN in min()
 
 
 class Sample(_Sample):
@@ -101,15 +110,10 @@ class Sample(_Sample):
 
     __slots__ = ()
 
-    def __new__(cls, metric: str, case: Case, values: tuple[float, ...], batch: int = 1) -> Sample:
+    def __new__(cls, metric: str, case: Case, values: Sequence[float], batch: int = 1) -> Sample:
         if batch < 1:
             raise ValueError(f"{metric} at {case}: a batch of {batch}")
-        # Logs have one value a sample; studies have millions, and for those min() is sound, as
-        # NaN is not finite.
-        if len(values) == 1:
-            good = 0 < values[0] < math.inf
-        else:
-            good = bool(values) and all(map(math.isfinite, values)) and min(values) > 0
+        good = 0 < values[0] < math.inf if len(values) == 1 else _good(values)
         if not good:
             wrong = next((v for v in values if not 0 < v < math.inf), None)
             said = "no values" if wrong is None else f"{wrong} is not a measurement"

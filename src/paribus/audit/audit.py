@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from paribus.audit.classes import classify, factors
@@ -20,6 +21,7 @@ from paribus.audit.shown import Shares, shown
 from paribus.facts import Row, matches
 from paribus.judgement import Difference
 from paribus.model import LEVEL, Facts, Study
+from paribus.nodeset import fold
 from paribus.probes.archive import Unknown, fact, unknown
 
 Nodes = Mapping[str, Facts]
@@ -120,9 +122,8 @@ def audit_study(
     for arm in (reference, *others):
         found += between_nodes(nodes.get(arm, {}), Question(study, arm, every))
         found += [
-            Difference(ERROR, arm, "", str(facts[ERROR]), "unknown", SILENT, 3, node)
-            for node, facts in nodes.get(arm, {}).items()
-            if ERROR in facts
+            Difference(ERROR, arm, "", f"{fold(silent)}: {why}", "unknown", SILENT, 3, fold(silent))
+            for why, silent in _silent(nodes.get(arm, {})).items()
         ]
     differing = {one.key for one in found if not one.node}
     return Audit(ranked(found), frozenset(equal - differing))
@@ -196,7 +197,7 @@ def _shared(sides: Sequence[Facts]) -> set[str]:
 
 
 def between_nodes(nodes: Nodes, question: Question) -> tuple[Difference, ...]:
-    """Return in what nodes of one arm differ from most of its nodes.
+    """Return in what nodes of one arm differ from most of its nodes: those with one value at once.
 
     Only noted: where both arms have such nodes in the same share they meet the same, and where not
     `audit` tells it as a difference between the arms.
@@ -208,13 +209,25 @@ def between_nodes(nodes: Nodes, question: Question) -> tuple[Difference, ...]:
         if not _held(row) or len(shares) == 1 or any(map(_unread, shares)):
             continue
         most = max(sorted(shares), key=lambda text: shares[text])
-        for node in sorted(nodes):
-            if (value := _value(nodes[node], key)) != most:
+        having: dict[str, list[str]] = {}
+        for node, facts in nodes.items():
+            having.setdefault(_value(facts, key), []).append(node)
+        why = f"the nodes of this arm differ among themselves: {row.reason}"
+        rank = _rank(row, question)
+        for value, names in having.items():
+            if value != most:
                 told = shown({most: Fraction(1)}, {value: Fraction(1)})
-                why = f"the nodes of this arm differ among themselves: {row.reason}"
-                rank = _rank(row, question)
-                found.append(Difference(key, question.arm, *told, "noted", why, rank, node))
+                found.append(Difference(key, question.arm, *told, "noted", why, rank, fold(names)))
     return ranked(found)
+
+
+def _silent(nodes: Nodes) -> dict[str, list[str]]:
+    """Return the nodes that gave no facts, by the reason: the fact begins with the node."""
+    found: dict[str, list[str]] = {}
+    for node, facts in nodes.items():
+        if ERROR in facts:
+            found.setdefault(str(facts[ERROR]).removeprefix(f"{node}: "), []).append(node)
+    return found
 
 
 def moved(before: Nodes, after: Nodes, question: Question) -> tuple[Difference, ...]:
@@ -277,10 +290,16 @@ def unsteady(launches: Sequence[Facts]) -> list[str]:
 
 
 def _usual(key: str, values: Sequence[Any]) -> Any:
-    numbers = [_number(value) for value in values]
-    if classify(key).kind == "volatile" and None not in numbers:
-        return statistics.median(number for number in numbers if number is not None)
-    counts = Counter(json.dumps(value, sort_keys=True) for value in values)
+    if classify(key).kind == "volatile":
+        numbers = [number for number in map(_number, values) if number is not None]
+        if len(numbers) == len(values):
+            return statistics.median(numbers)
+    if set(map(type, values)) == {str}:
+        return Counter(values).most_common(1)[0][0]
+    distinct = {id(value): value for value in values}
+    counts: Counter[str] = Counter()
+    for one, times in Counter(map(id, values)).items():
+        counts[json.dumps(distinct[one], sort_keys=True)] += times
     return json.loads(counts.most_common(1)[0][0])
 
 
@@ -336,6 +355,8 @@ def _notable(row: Row, ours: Shares, theirs: Shares) -> bool:
 def _number(value: Any) -> float | None:
     """Return a number as it is, the mean of a list of them, None for anything else."""
     if isinstance(value, list):
+        if value and set(map(type, value)) <= {int, float}:
+            return statistics.fmean(value)
         several = [_number(one) for one in value]
         known = [one for one in several if one is not None]
         return statistics.fmean(known) if known and len(known) == len(several) else None
@@ -363,7 +384,14 @@ def _value(facts: Facts, key: str) -> str:
     """Return a fact as JSON; one that is not there is absent, or lost with half an answer."""
     if key not in facts:
         return _HALF if ERROR in facts else _ABSENT
-    return json.dumps(facts[key], sort_keys=True)
+    value = facts[key]
+    return _quoted(value) if type(value) is str else json.dumps(value, sort_keys=True)
+
+
+@lru_cache(1 << 16)
+def _quoted(text: str) -> str:
+    """Return a text as JSON: thousands of nodes have the same."""
+    return json.dumps(text)
 
 
 def _unread(text: str) -> bool:

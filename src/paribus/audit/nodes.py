@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from paribus.audit.audit import ERROR, NODES, Question, moved, ranked
 from paribus.judgement import Difference
 from paribus.model import Facts, Study
+from paribus.nodeset import fold
 from paribus.store import Gathered
 
 
@@ -36,7 +38,7 @@ def changes(
     """Return what should have stayed on the nodes of an arm and did not, each against the first.
 
     Of several changes of one fact the first is told; one that was undone is told as well, for
-    launches may have met it.
+    launches may have met it. Nodes of which the same is told stand together.
     """
     first: dict[tuple[str, str], Facts] = {}
     found: dict[tuple[str, str, str], Difference] = {}
@@ -54,4 +56,7 @@ def changes(
         )
         for told in moved(then, now, Question(study, one.arm, layers, accepted)):
             found.setdefault((told.arm, told.node, told.key), told)
-    return ranked(found.values())
+    alike: dict[Difference, list[str]] = {}
+    for told in found.values():
+        alike.setdefault(replace(told, node=""), []).append(told.node)
+    return ranked(replace(told, node=fold(names)) for told, names in alike.items())

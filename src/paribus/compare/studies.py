@@ -17,6 +17,7 @@ from paribus.errors import UserError
 from paribus.inputs import exists, is_directory
 from paribus.judge.conclude import conclude, launch_facts
 from paribus.judge.evidence import collect
+from paribus.judge.light import Light
 from paribus.judgement import Difference
 from paribus.model import Selection
 from paribus.outside import printable
@@ -76,7 +77,7 @@ def _read(name: str, directory: Path) -> Measured:
     plan = read_plan(directory)
     with Store(directory) as store:
         store.check_plan(plan.sha256)
-        stored = store.launches(void=True)
+        stored = store.launches(void=True, arrays=True)
         evidence = collect(stored, plan.metrics, plan.session, place=str(directory))
         return Measured(
             printable(name),
@@ -84,7 +85,7 @@ def _read(name: str, directory: Path) -> Measured:
             evidence,
             conclude(plan, store, evidence),
             of_nodes(store.gathered()),
-            launch_facts(plan, store.launches(samples=False)),
+            launch_facts(plan, map(Light(), store.launches(samples=False))),
         )
 
 

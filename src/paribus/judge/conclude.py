@@ -15,6 +15,7 @@ from paribus.judge.cases import cases
 from paribus.judge.coarse import coarse as coarse_of
 from paribus.judge.evidence import Evidence, LaunchEvidence, collect
 from paribus.judge.headlines import endpoints, given_up, headlines, layers, pairs
+from paribus.judge.light import Light
 from paribus.judge.schedule import last_block_over
 from paribus.judge.timeline import points, tallies
 from paribus.judge.withhold import Because, withhold
@@ -35,10 +36,10 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
     """
     attempts: list[Stored] = []
     if evidence is None:
-        whole = _noted(store.launches(void=True), attempts)
+        whole = _noted(store.launches(void=True, arrays=True), attempts)
         evidence = collect(whole, plan.metrics, plan.session, place=str(store.directory))
     else:
-        attempts.extend(store.launches(samples=False, void=True))
+        attempts.extend(map(Light(), store.launches(samples=False, void=True)))
     arms = [arm.name for arm in plan.study.arms]
     spent = plan.used_up(store.launches_s())
     # A damaged study cannot be continued: it stands by the looks that what is whole reaches.
@@ -46,6 +47,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
     over = {s.label: ended or _over(plan, evidence, s.label) for s in plan.study.benchmarks}
     facts = launch_facts(plan, attempts)
     said = audited(plan, store, facts)
+    nodes = of_nodes(store.gathered())
     voided = [one for one in attempts if one.void]
     carriers = transport.carriers(plan, facts)
     judgement = judgement_of(
@@ -58,7 +60,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
     )
     return replace(
         judgement,
-        facts={arm: _merged(facts, of_nodes(store.gathered()).get(arm, {}), arm) for arm in arms},
+        facts={arm: _merged(facts, nodes.get(arm, {}), arm) for arm in arms},
         equal_facts=len(said.equal),
         carriers=carriers,
         matrices=matrices.matrices(plan, evidence, facts),
@@ -202,8 +204,9 @@ def _changed(
 
 def _noted(launches: Iterable[Stored], attempts: list[Stored]) -> Iterator[Stored]:
     """Yield `launches`, and put each into `attempts` without its samples."""
+    light = Light()
     for one in launches:
-        attempts.append(replace(one, outcome=replace(one.outcome, samples=())))
+        attempts.append(light(one))
         yield one
 
 
@@ -230,7 +233,9 @@ def audited(
     """
     gathered = store.gathered()
     accepted = read_accepted(store.directory)
-    launches = launch_facts(plan, store.launches(samples=False)) if facts is None else facts
+    launches = (
+        launch_facts(plan, map(Light(), store.launches(samples=False))) if facts is None else facts
+    )
     said = audit_study(plan.study, plan.layers, of_nodes(gathered), launches, accepted)
     over_time = changes(gathered, plan.study, tuple(plan.layers.values()), accepted)
     return Audit(ranked([*over_time, *said.differences]), said.equal)

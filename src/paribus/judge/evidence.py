@@ -14,7 +14,7 @@ from paribus.probes.load import BESIDE
 from paribus.records.rows import Stored
 from paribus.stats.pairs import block_log_ratios
 from paribus.stats.probes import ProbeOfLaunch
-from paribus.stats.summary import LEAST_SAMPLES, endpoint, interrupted
+from paribus.stats.summary import LEAST_SAMPLES, ascending, endpoint, interrupted
 
 Cell = tuple[str, Case]
 """A metric's name and a case."""
@@ -262,7 +262,7 @@ def figures(
         several = sampled.get(sample.metric)
         if not several:
             continue
-        values = sorted(sample.values)
+        values = ascending(sample.values)
         if len(values) > 1:
             slow += interrupted(values, several[-1].better)
             count += len(values)

@@ -14,6 +14,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from paribus.model import Case, Facts, Launch, Outcome, Sample, State
@@ -52,7 +53,7 @@ class Gathered:
     facts: Facts
 
 
-def pack(values: tuple[float, ...]) -> bytes:
+def pack(values: Sequence[float]) -> bytes:
     """Return `values` as zlib-compressed little-endian doubles."""
     numbers = array.array("d", values)
     if sys.byteorder == "big":
@@ -60,12 +61,12 @@ def pack(values: tuple[float, ...]) -> bytes:
     return zlib.compress(numbers.tobytes(), 1)
 
 
-def unpack(data: bytes) -> tuple[float, ...]:
-    """Return what `pack` packed."""
+def unpack(data: bytes, *, arrays: bool = False) -> Sequence[float]:
+    """Return what `pack` packed: as a tuple, or as an array of doubles."""
     numbers = array.array("d", zlib.decompress(data))
     if sys.byteorder == "big":
         numbers.byteswap()
-    return tuple(numbers)
+    return numbers if arrays else tuple(numbers)
 
 
 def checksum(values: Sequence[object]) -> int:
@@ -129,8 +130,17 @@ def voided(row: Row, reason: str) -> Row:
     return sealed((*row[:VOID], reason, *row[VOID + 1 : CHECKSUM]))
 
 
-def stored(row: Row, samples: Iterable[Row]) -> Stored:
-    """Return the launch that a row holds; raises one of UNREADABLE if it makes no sense."""
+@lru_cache(4096)
+def _case(parameters: str) -> Case:
+    """Return the case of a row: a study has few, and each launch has them all."""
+    return Case.from_json(parameters)
+
+
+def stored(row: Row, samples: Iterable[Row], *, arrays: bool = False) -> Stored:
+    """Return the launch that a row holds; raises one of UNREADABLE if it makes no sense.
+
+    The values of its samples are tuples, or `arrays` of doubles.
+    """
     return Stored(
         Launch(row[1], row[3], row[4], row[5], row[7], row[6]),
         row[2],
@@ -141,7 +151,7 @@ def stored(row: Row, samples: Iterable[Row]) -> Stored:
             row[11],
             tuple(json.loads(row[12])),
             tuple(
-                Sample(metric, Case.from_json(parameters), unpack(data), batch)
+                Sample(metric, _case(parameters), unpack(data, arrays=arrays), batch)
                 for metric, parameters, batch, _, data in samples
             ),
             json.loads(row[13]),

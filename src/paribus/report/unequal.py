@@ -10,6 +10,7 @@ from paribus.audit.audit import ERROR
 from paribus.audit.first import indistinct
 from paribus.judgement import Difference, Judgement
 from paribus.model import Facts, Study
+from paribus.nodeset import fold
 from paribus.report import sentences
 from paribus.report.markup import Html, element, escape, join, table
 from paribus.report.printing import heading, item, line
@@ -36,6 +37,9 @@ LIKELY = (
     "almost always affects these figures",
 )
 """What `Difference.rank` means."""
+
+MOST_OF_NAMES = 60
+"""Characters of a nodeset that are shown."""
 
 MOST_SHOWN = 6
 """Differences of one kind that are shown with their values; the unexplained are never cut."""
@@ -76,7 +80,7 @@ def print_differences(
 
 
 def _print_one(one: Difference, arms: Sequence[str], console: Console) -> None:
-    who = f" on {one.node}" if one.node else ""
+    who = f" on {_cut(one.node)}" if one.node else ""
     who += f" ({', '.join(arms)})" if arms else ""
     change = f"{one.key}{who}: {one.reference_value} -> {one.arm_value}"
     if one.kind == "unexplained":
@@ -136,7 +140,7 @@ def _answer(study: Study, answer: Audit) -> str:
 
 def _asked(study: Study, nodes: Mapping[str, Mapping[str, Facts]]) -> str:
     sides = [
-        f"{arm.name} ({', '.join(nodes.get(arm.name, {})) or 'no nodes'})" for arm in study.arms
+        f"{arm.name} ({_cut(fold(nodes.get(arm.name, {}))) or 'no nodes'})" for arm in study.arms
     ]
     return f"Facts of {sides[0]} against {'; '.join(sides[1:])}."
 
@@ -211,7 +215,7 @@ def _count(differences: Sequence[Difference]) -> int:
 def _cells(d: Difference, *, several: bool, why: bool) -> list[Html]:
     said = f"{LIKELY[d.rank]}: {d.reason}" if d.kind == "unexplained" and d.reason else d.reason
     return [
-        join(element("code", escape(d.key)), escape(f" on {d.node}" if d.node else "")),
+        join(element("code", escape(d.key)), escape(f" on {_cut(d.node)}" if d.node else "")),
         *([escape(d.arm)] if several else []),
         escape(d.reference_value),
         escape(d.arm_value),
@@ -231,6 +235,11 @@ def _joined(differences: Sequence[Difference]) -> list[tuple[Difference, list[st
         alike = (d.key, d.reference_value, d.arm_value, d.kind, d.node)
         grouped.setdefault(alike, (d, []))[1].append(d.arm)
     return list(grouped.values())
+
+
+def _cut(names: str) -> str:
+    """Return a nodeset, of a long one its beginning: the files have all of it."""
+    return names if len(names) <= MOST_OF_NAMES else f"{names[:MOST_OF_NAMES]} ..."
 
 
 def _style(kind: str) -> str:
