@@ -39,7 +39,7 @@ MODULES = {
     ),
     **dict.fromkeys(("test_kernels", "test_launchers", "test_probes_rank", "test_threads"), "mpi"),
     **dict.fromkeys(("test_main_job", "test_toolchain", "test_gathering", "test_remote"), "mpi"),
-    "test_host_machine": "mpi",
+    **dict.fromkeys(("test_host_machine", "test_kernel_pairs"), "mpi"),
     # Containers have names and addresses that must not meet; they start MPI too.
     **dict.fromkeys(("test_containers", "test_container_ends"), "mpi"),
     **dict.fromkeys(("test_cluster", "test_cluster_up"), "mpi"),
