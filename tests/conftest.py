@@ -39,7 +39,7 @@ MODULES = {
     ),
     **dict.fromkeys(("test_kernels", "test_launchers", "test_probes_rank", "test_threads"), "mpi"),
     **dict.fromkeys(("test_main_job", "test_toolchain", "test_gathering", "test_remote"), "mpi"),
-    "test_host_machine": "mpi",
+    **dict.fromkeys(("test_host_machine", "test_kernel_pairs"), "mpi"),
     # Containers have names and addresses that must not meet; they start MPI too.
     **dict.fromkeys(("test_containers", "test_container_ends"), "mpi"),
     **dict.fromkeys(("test_cluster", "test_cluster_up"), "mpi"),
@@ -48,6 +48,10 @@ MODULES = {
     "test_ssh": "ssh",
     # One browser for all of them.
     "test_report_html": "browser",
+    # What one test has computed, or parsed, another checks again.
+    "test_validation": "validation",
+    "test_english": "parsed",
+    "test_layers": "parsed",
 }
 """Modules whose tests stay on one worker, in their order, by the name of their group."""
 
@@ -176,11 +180,11 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     terminalreporter.write_sep("-", "what this run leaves out")
     if tried < several:
         terminalreporter.write_line(
-            f"sampled: {tried:,} of {several:,} inputs and kills (--sample-seed"
+            f"sampled: {tried:,} of {several:,} inputs, kills and simulated studies (--sample-seed"
             f" {config.stash[_SEED]} tries the same ones, --thorough all)"
         )
     elif several:
         terminalreporter.write_line(
-            f"sampled: nothing; all {several:,} inputs and kills were tried"
+            f"sampled: nothing; all {several:,} inputs, kills and simulated studies were tried"
         )
     terminalreporter.write_line(f"skipped: {skipped} tests, for what this machine lacks")

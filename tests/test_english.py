@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -63,23 +64,24 @@ NEVER_ONE = (
 """Sentences whose number is never 1, has decimals, or is a list."""
 
 
-def files() -> list[Path]:
-    """Return the Python files of Paribus."""
-    found = list(SOURCE.rglob("*.py"))
+@cache
+def files() -> dict[Path, list[ast.AST]]:
+    """Return the Python files of Paribus, each with all its nodes."""
+    found = {path: list(ast.walk(ast.parse(path.read_text()))) for path in SOURCE.rglob("*.py")}
     assert len(found) > 100
     return found
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """Return line and text of every string of a file but docstrings; `{}` stands for a value."""
-    tree = ast.parse(path.read_text())
+    nodes = files()[path]
     skipped = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             skipped.add(id(node.value))
         if isinstance(node, ast.JoinedStr):
             skipped |= {id(part) for part in node.values}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             parts = (p.value if isinstance(p, ast.Constant) else "{}" for p in node.values)
             yield node.lineno, "".join(map(str, parts))
@@ -135,8 +137,8 @@ def test_numbers_agree_with_their_nouns() -> None:
 def test_percent_has_one_style() -> None:
     """`2 %`, as units.percent writes it: never a format of Python's own, which says 2%."""
     found = []
-    for path in files():
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, nodes in files().items():
+        for node in nodes:
             if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
                 spec = ast.unparse(node.format_spec)
                 if "%" in spec and "probes" not in path.parts:

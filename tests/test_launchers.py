@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -334,14 +333,6 @@ HEAVY = {"bytes": [SIZE], "samples": SAMPLES, "iterations": ITERATIONS}
 PAYLOAD = 2 * SIZE * SAMPLES * ITERATIONS
 
 needs_two_cores = pytest.mark.skipif(len(CORES) < 2, reason="needs 2 cores")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        if "PARIBUS_CACHE" not in os.environ:
-            patch.setenv("PARIBUS_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @needs_two_cores

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -63,11 +64,18 @@ def layer(name: str) -> int:
     return next(i for i, names in enumerate(LAYERS) if name in names)
 
 
+@cache
+def parsed(path: Path) -> tuple[list[ast.stmt], list[ast.AST]]:
+    """Return the statements of a file, and all its nodes."""
+    tree = ast.parse(path.read_text())
+    return tree.body, list(ast.walk(tree))
+
+
 def imports(path: Path, *, top_only: bool = False) -> list[str]:
     """Return the dotted names that a module imports; type-checking blocks do not count."""
-    tree = ast.parse(path.read_text())
-    nodes: list[ast.AST] = list(tree.body) if top_only else list(ast.walk(tree))
-    for node in ast.walk(tree):
+    body, every = parsed(path)
+    nodes: list[ast.AST] = list(body) if top_only else every
+    for node in every:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             skipped = {id(child) for child in ast.walk(node)}
             nodes = [n for n in nodes if id(n) not in skipped]
@@ -147,11 +155,18 @@ def test_files_and_functions_stay_short() -> None:
     long_functions = {
         f"{path.relative_to(PACKAGE)}:{node.name}"
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in parsed(path)[1]
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno >= 60
     }
     assert long_functions == set()
+
+
+def head_of(node: ast.expr) -> str:
+    """Return the name that a chain of attributes begins with; empty where it is no chain."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def private_names(path: Path, own: str) -> set[str]:
@@ -159,19 +174,19 @@ def private_names(path: Path, own: str) -> set[str]:
 
     Imported ones, and attributes of what it imports; of what is behind a private name its first.
     """
-    tree = ast.parse(path.read_text())
+    _, nodes = parsed(path)
     named: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             named |= {a.asname: a.name for a in node.names if a.asname}
             named |= {n: n for a in node.names if not a.asname for n in a.name.split(".")[:1]}
         elif isinstance(node, ast.ImportFrom) and node.module:
             named |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
     taken = set(named.values())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and head_of(node) in named:
             head, _, rest = ast.unparse(node).partition(".")
-            taken |= {f"{named[head]}.{rest}"} if head in named else set()
+            taken |= {f"{named[head]}.{rest}"}
     private = set()
     for name in taken:
         parts = name.split(".")

@@ -64,7 +64,7 @@ def test_tests_that_are_alone_meet_no_other_and_the_rest_is_counted(tmp_path: Pa
     for begin, end in alone:
         met = [(b, e) for _, b, e in times if b < end and e > begin]
         assert met == [(begin, end)]
-    assert "sampled: 100 of 800 inputs and kills (--sample-seed 7" in said
+    assert "sampled: 100 of 800 inputs, kills and simulated studies (--sample-seed 7" in said
     assert "skipped: 1 tests" in said
     assert re.search(r"^16 passed, 1 skipped in ", said.splitlines()[-1])
 
