@@ -18,11 +18,13 @@ import pytest
 
 from paribus.command import Command, Completed
 from paribus.errors import LaunchError, MachineError, UserError
+from paribus.fields import Place
+from paribus.hosts import Hosts
 from paribus.platform.hostkeys import UnknownKeysError, accept, reach, scan
 from paribus.platform.hosts import Host
 from paribus.platform.local import LocalStation
 from paribus.platform.remote import HostStation
-from paribus.platform.ssh import Ssh, addresses
+from paribus.study.hosts import hosts_of
 from processes import children, ended, gone, processes_with
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin:/bin")
@@ -125,21 +127,28 @@ def local() -> Iterator[LocalStation]:
         yield local
 
 
-def options(folder: Path, tmp_path: Path) -> Ssh:
-    return Ssh(str(tmp_path / "known"), identity=str(folder / "id"), user="root")
+def options(folder: Path, tmp_path: Path, text: str) -> Hosts:
+    ssh = {"user": "root", "identity": str(folder / "id"), "known_hosts": str(tmp_path / "known")}
+    hosts = hosts_of(Place("test", "", {"hosts": text, "ssh": ssh}), Path())
+    assert hosts is not None
+    return hosts
+
+
+def reached(hosts: Hosts, local: LocalStation) -> tuple[Host, ...]:
+    return reach(hosts, hosts.ssh.known_hosts, Path(local.here))
 
 
 def both(servers: list[Server]) -> str:
     return f"127.0.0.1:{servers[0].port}-{servers[1].port}"
 
 
-def trusted(ssh: Ssh, names: list[str], local: LocalStation) -> tuple[Host, ...]:
+def trusted(hosts: Hosts, local: LocalStation) -> tuple[Host, ...]:
     """Return the hosts, after their keys have been accepted."""
     with pytest.raises(UnknownKeysError) as caught:
-        reach(ssh, names, Path(local.here))
+        reached(hosts, local)
     assert "SHA256:" in caught.value.cause
-    accept(caught.value.keys, Path(ssh.known_hosts))
-    return reach(ssh, names, Path(local.here))
+    accept(caught.value.keys, Path(hosts.ssh.known_hosts))
+    return reached(hosts, local)
 
 
 def start(station: HostStation, tmp_path: Path, script: str, timeout_s: float = 30.0) -> Completed:
@@ -155,7 +164,7 @@ def start(station: HostStation, tmp_path: Path, script: str, timeout_s: float = 
 def test_ports_behind_one_address_are_hosts_with_a_key_each(
     servers: list[Server], folder: Path, tmp_path: Path, local: LocalStation
 ) -> None:
-    hosts = trusted(options(folder, tmp_path), [both(servers)], local)
+    hosts = trusted(options(folder, tmp_path, both(servers)), local)
     names = [f"127.0.0.1-{one.port}" for one in servers]
     assert [host.name for host in hosts] == names
     lines = (tmp_path / "known").read_text().splitlines()
@@ -180,7 +189,7 @@ def test_a_changed_host_key_names_file_and_line(
     name = f"127.0.0.1-{servers[0].port}"
     other = (folder / "key1.pub").read_text().split()
     (tmp_path / "known").write_text(f"# mine\n{name} {other[0]} {other[1]}\n")
-    hosts = reach(options(folder, tmp_path), [f"127.0.0.1:{servers[0].port}"], Path(local.here))
+    hosts = reached(options(folder, tmp_path, f"127.0.0.1:{servers[0].port}"), local)
     with pytest.raises(UserError, match=f"{tmp_path}/known:2: the host key of {name} is not"):
         HostStation(hosts, local).__enter__()
     with pytest.raises(UserError, match="known:2: another key is known"):
@@ -204,11 +213,11 @@ def test_a_login_that_is_refused_is_not_asked_about(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    names = [f"127.0.0.1:{servers[0].port}"]
-    ssh = options(folder, tmp_path)
-    trusted(ssh, names, local)
-    hosts = reach(replace(ssh, **change), names, Path(local.here))
-    with pytest.raises(MachineError, match=f"(?s){names[0].replace(':', '-')}: {said}"):
+    name = f"127.0.0.1:{servers[0].port}"
+    asked = options(folder, tmp_path, name)
+    trusted(asked, local)
+    hosts = reached(replace(asked, ssh=replace(asked.ssh, **change)), local)
+    with pytest.raises(MachineError, match=f"(?s){name.replace(':', '-')}: {said}"):
         HostStation(hosts, local).__enter__()
 
 
@@ -216,7 +225,7 @@ def test_nobody_there_is_said_at_once(folder: Path, tmp_path: Path, local: Local
     (port,) = free_ports(1)
     begin = time.monotonic()
     with pytest.raises(MachineError, match="no ssh server answers: Connection refused"):
-        reach(options(folder, tmp_path), [f"127.0.0.1:{port}"], Path(local.here))
+        reached(options(folder, tmp_path, f"127.0.0.1:{port}"), local)
     assert time.monotonic() - begin < 5
 
 
@@ -240,7 +249,7 @@ def test_what_a_login_lacks_is_named_with_host_and_fix(
     script.chmod(0o755)
     server = Server(folder, "odd", free_ports(1)[0], f"ForceCommand {script}\n")
     try:
-        hosts = trusted(options(folder, tmp_path), [f"127.0.0.1:{server.port}"], local)
+        hosts = trusted(options(folder, tmp_path, f"127.0.0.1:{server.port}"), local)
         with pytest.raises(UserError, match=said) as caught:
             HostStation(hosts, local).__enter__()
         assert caught.value.place.startswith(f"127.0.0.1-{server.port}")
@@ -252,7 +261,7 @@ def test_what_a_login_lacks_is_named_with_host_and_fix(
 def test_a_connection_that_is_lost_fails_the_launch_and_the_next_one_works(
     servers: list[Server], folder: Path, tmp_path: Path, local: LocalStation
 ) -> None:
-    hosts = trusted(options(folder, tmp_path), [f"127.0.0.1:{servers[0].port}"], local)
+    hosts = trusted(options(folder, tmp_path, f"127.0.0.1:{servers[0].port}"), local)
     with HostStation(hosts, local) as station:
         script = "read -r keeper <../keeper.0; kill -9 $(ps -o ppid= -p $keeper); sleep 60"
         with pytest.raises(LaunchError, match=r"the connection to 127.* was lost in mid-launch"):
@@ -269,11 +278,12 @@ from paribus.platform.hosts import Host
 from paribus.platform.local import LocalStation
 from paribus.platform.remote import HostStation
 from paribus.platform.hostkeys import reach
-from paribus.platform.ssh import Ssh
+from paribus.hosts import Address, Hosts, Link, Ssh
 from pathlib import Path
 
 with LocalStation() as local:
-    with HostStation(reach({ssh!r}, {names!r}, Path(local.here)), local) as station:
+    hosts = reach({asked!r}, {asked.ssh.known_hosts!r}, Path(local.here))
+    with HostStation(hosts, local) as station:
         print(station.scratch, local.here, flush=True)
         command = Command(("/bin/sh", "-c", "trap '' TERM; setsid sleep {mark} & sleep {mark}"))
         scratch = f"{{station.scratch}}/launch"
@@ -284,10 +294,10 @@ with LocalStation() as local:
 def test_a_killed_paribus_leaves_nothing_behind_its_connections(
     servers: list[Server], folder: Path, tmp_path: Path, local: LocalStation
 ) -> None:
-    names, ssh, mark = [both(servers)], options(folder, tmp_path), f"75{os.getpid()}"
-    trusted(ssh, names, local)
+    asked, mark = options(folder, tmp_path, both(servers)), f"75{os.getpid()}"
+    trusted(asked, local)
     sitting = subprocess.Popen(
-        [sys.executable, "-c", SITTING.format(ssh=ssh, names=names, mark=mark)],
+        [sys.executable, "-c", SITTING.format(asked=asked, mark=mark)],
         stdout=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
@@ -313,7 +323,7 @@ def test_a_server_that_ends_in_mid_launch_is_named(
 ) -> None:
     server = Server(folder, "brief", free_ports(1)[0])
     try:
-        hosts = trusted(options(folder, tmp_path), [f"127.0.0.1:{server.port}"], local)
+        hosts = trusted(options(folder, tmp_path, f"127.0.0.1:{server.port}"), local)
         with HostStation(hosts, local) as station:
             cut = threading.Timer(1.0, server.end)
             cut.start()
@@ -324,19 +334,3 @@ def test_a_server_that_ends_in_mid_launch_is_named(
         server.end()
         for left in (Path(station.scratch), Path("/dev/shm", Path(station.scratch).name)):
             shutil.rmtree(left)
-
-
-def test_names_and_ports_of_hosts() -> None:
-    assert [(a.name, a.place, a.port) for a in addresses(["g.x:2201-2203"])] == [
-        (f"g.x-{port}", "g.x", port) for port in (2201, 2202, 2203)
-    ]
-    assert [(a.name, a.port) for a in addresses(["a", "b"], [7])] == [("a", 7), ("b", 7)]
-    assert [a.port for a in addresses(["a", "b"], [7, 8])] == [7, 8]
-    for names, ports in (
-        (["-o x"], []),
-        (["a:9-3"], []),
-        (["a", "b"], [1, 2, 3]),
-        (["a:99999"], []),
-    ):
-        with pytest.raises(UserError):
-            addresses(names, ports)

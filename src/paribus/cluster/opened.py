@@ -62,8 +62,8 @@ def opened(hosts: Hosts, known_hosts: Path, accepts: Accepts) -> Iterator[Sequen
             with Pocket(hosts.pocket, link=hosts.link, directory=f"{folder}/pocket") as pocket:
                 yield pocket.hosts
             return
-        several, options = addresses(hosts, known_hosts)
-        there = ssh.hosts_of(ssh.configure(options, several, Path(folder)), several)
+        config = ssh.configure(hosts, str(known_hosts.absolute()), Path(folder))
+        there = ssh.reached_by(config, hosts.names)
         _accept_unknown(there, known_hosts, accepts)
         with ExitStack() as masters:
             at_once = THROUGH_JUMP if hosts.ssh.jump else AT_ONCE
@@ -75,22 +75,10 @@ def opened(hosts: Hosts, known_hosts: Path, accepts: Accepts) -> Iterator[Sequen
             yield there
 
 
-def addresses(hosts: Hosts, known_hosts: Path) -> tuple[list[ssh.Address], ssh.Ssh]:
-    """Return where each host is, and how it is reached."""
-    own = hosts.ssh
-    several = [
-        ssh.Address(one.name, "" if one.address == one.name else one.address, one.port or own.port)
-        for one in hosts.addresses
-    ]
-    path = str(known_hosts.absolute())
-    return several, ssh.Ssh(path, own.user, (), own.jump, own.config, own.identity)
-
-
 def client_config(hosts: Hosts, known_hosts: Path) -> str:
     """Return an ssh_config(5) that leads to the hosts as Paribus reaches them."""
-    several, options = addresses(hosts, known_hosts)
     with tempfile.TemporaryDirectory(prefix="paribus-") as folder:
-        text = ssh.configure(options, several, Path(folder)).read_text()
+        text = ssh.configure(hosts, str(known_hosts.absolute()), Path(folder)).read_text()
     return "".join(line for line in text.splitlines(True) if "ControlPath" not in line)
 
 

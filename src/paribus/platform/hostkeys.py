@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paribus.errors import UserError
+from paribus.hosts import Hosts
 from paribus.platform.hosts import Host
 from paribus.platform.local import capture
-from paribus.platform.ssh import Ssh, addresses, configure, hosts_of, why_no_connection
+from paribus.platform.ssh import configure, reached_by, why_no_connection
 
 AT_ONCE = 64
 SCAN_S = 30.0
@@ -36,20 +37,18 @@ class UnknownKeysError(UserError):
     keys: Sequence[HostKey] = ()
 
 
-def reach(ssh: Ssh, names: Sequence[str], directory: Path) -> tuple[Host, ...]:
-    """Return the hosts of `names`; what ssh needs for them is written into `directory`.
+def reach(asked: Hosts, known_hosts: str, directory: Path) -> tuple[Host, ...]:
+    """Return the hosts that are asked for; what ssh needs for them is written into `directory`.
 
-    Raises UnknownKeysError, with the fingerprints, where host keys are not known.
+    Raises UnknownKeysError, with the fingerprints, where host keys are not in `known_hosts`.
     """
-    several = addresses(names, ssh.ports)
-    config = configure(ssh, several, directory)
-    hosts = hosts_of(config, several)
-    if unknown := [host for host in hosts if not known(host.name, ssh.known_hosts)]:
+    hosts = reached_by(configure(asked, known_hosts, directory), asked.names)
+    if unknown := [host for host in hosts if not known(host.name, known_hosts)]:
         keys = scan(unknown)
         shown = "".join(f"\n    {key.name} {key.fingerprint}" for key in keys)
         error = UnknownKeysError(
             f"the host keys of {len(unknown)} of {len(hosts)} hosts are not known:{shown}",
-            place=ssh.known_hosts,
+            place=known_hosts,
             fix="compare them with what `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` prints"
             " there, then accept them",
         )

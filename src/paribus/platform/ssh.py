@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paribus.errors import MachineError, UserError
+from paribus.hosts import Hosts
 from paribus.platform.hosts import Host
 
 CONNECT_S = 10
@@ -20,9 +20,6 @@ CONNECT_S = 10
 MOST_PATH = 86
 """Bytes of a control socket's path: 104 where systems are strict, less what ssh appends."""
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
-_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@$-]*")
-_PORTS = re.compile(r"(.+):([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 _COMMON = f"""
 Host *
@@ -43,89 +40,32 @@ Host *
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Ssh:
-    """How a study reaches its hosts. All paths are absolute.
-
-    `ports` is one for all hosts or one for each, none for 22. `jump` is what ProxyJump takes.
-    `config` is a configuration of the user's that is read as well; `identity` a private key, else
-    the keys of the agent are tried. `known_hosts` holds the keys of the hosts.
-    """
-
-    known_hosts: str
-    user: str = ""
-    ports: tuple[int, ...] = ()
-    jump: str = ""
-    config: str = ""
-    identity: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A host as the study and launchers call it, and where it is ("": the same name)."""
-
-    name: str
-    place: str = ""
-    port: int = 0
-
-
-def addresses(names: Sequence[str], ports: Sequence[int] = ()) -> list[Address]:
-    """Return the hosts behind `names`; GATE:2201-2216 are sixteen, called GATE-2201 and so on.
-
-    Raises UserError for a name that is none, and where ports and hosts do not match in number.
-    """
-    found = []
-    for text in names:
-        match = _PORTS.fullmatch(text)
-        name, first, last = match.groups() if match else (text, None, None)
-        if not _NAME.fullmatch(name):
-            raise UserError("is not the name of a host", place=text, fix="check `hosts`")
-        if first is None:
-            found.append(Address(name))
-            continue
-        several = range(int(first), int(last or first) + 1)
-        if not several or not 0 < several[0] <= several[-1] < 65536:
-            raise UserError("has no ports of 1 to 65535 in order", place=text, fix="check `hosts`")
-        found += [Address(f"{name}-{port}", name, port) for port in several]
-    if len(ports) == 1:
-        return [replace(one, port=one.port or ports[0]) for one in found]
-    if not ports:
-        return found
-    if len(ports) != len(found):
-        raise UserError(
-            f"{len(ports)} ports are given for {len(found)} hosts",
-            place="port",
-            fix="give one port, or as many as there are hosts",
-        )
-    return [replace(one, port=port) for one, port in zip(found, ports, strict=True)]
-
-
-def configure(ssh: Ssh, hosts: Sequence[Address], directory: Path) -> Path:
+def configure(hosts: Hosts, known_hosts: str, directory: Path) -> Path:
     """Return the configuration just written into `directory`, for this user's eyes only.
 
-    Raises UserError where the directory has a path that is too long for sockets.
+    `known_hosts` is the file of host keys. Raises UserError where the directory has a path that is
+    too long for sockets, and for a file of `hosts.ssh` that is not there.
     """
-    longest = f"{directory}/m{len(hosts)}"
+    ssh, longest = hosts.ssh, f"{directory}/m{len(hosts.addresses)}"
     if len(longest.encode()) > MOST_PATH:
         raise UserError(
             f"has a path of more than {MOST_PATH} bytes, which is too long for sockets",
             place=str(directory),
             fix="set TMPDIR to a directory with a shorter path",
         )
-    if ssh.user and not _USER.fullmatch(ssh.user):
-        raise UserError("is not the name of a user", place=f"user = {ssh.user!r}", fix="check it")
     for one in filter(None, (ssh.config, ssh.identity)):
         if not Path(one).is_file():
             raise UserError("is no file", place=one, fix="check `ssh` of the arm")
     lines = []
-    for number, host in enumerate(hosts):
+    for number, host in enumerate(hosts.addresses):
+        port = host.port or ssh.port
         lines += [f"Host {host.name}", f"    HostKeyAlias {host.name}"]
-        lines += [f"    HostName {host.place}"] if host.place else []
-        lines += [f"    Port {host.port}"] if host.port else []
+        lines += [f"    HostName {host.address}"] if host.address != host.name else []
+        lines += [f"    Port {port}"] if port else []
         lines += [f"    ControlPath {_quoted(f'{directory}/m{number}')}"]
         lines += [f"    ProxyJump {ssh.jump}"] if ssh.jump else []
     text = "\n".join(lines) + "\n" + _COMMON
-    text += f"    UserKnownHostsFile {_quoted(ssh.known_hosts)}\n"
+    text += f"    UserKnownHostsFile {_quoted(known_hosts)}\n"
     if ssh.user:
         text += f"    User {ssh.user}\n"
     if ssh.identity:
@@ -146,15 +86,13 @@ def _quoted(path: str) -> str:
     return '"' + path.replace("%", "%%") + '"'
 
 
-def hosts_of(config: Path, several: Sequence[Address]) -> tuple[Host, ...]:
-    """Return `several` as hosts that are reached by the configuration `config`."""
+def reached_by(config: Path, names: Sequence[str]) -> tuple[Host, ...]:
+    """Return the hosts of these names, which are reached by the configuration `config`."""
     found = []
-    for one in several:
-        to = (one.name, "exec /bin/sh")
+    for name in names:
+        to = (name, "exec /bin/sh")
         ssh = ("ssh", "-F", str(config), "-o")
-        found.append(
-            Host(one.name, (*ssh, "ControlMaster=no", *to), (*ssh, "ControlMaster=auto", *to))
-        )
+        found.append(Host(name, (*ssh, "ControlMaster=no", *to), (*ssh, "ControlMaster=auto", *to)))
     return tuple(found)
 
 

@@ -13,7 +13,6 @@ from paribus.platform.hosts import Host
 from paribus.platform.local import LocalStation
 from paribus.platform.pocket import Pocket
 from paribus.platform.remote import HostStation
-from paribus.platform.ssh import Ssh
 from paribus.platform.station import Station
 
 
@@ -46,17 +45,7 @@ def _reached(hosts: Hosts, local: LocalStation, stack: ExitStack, study: str) ->
         directory = f"{local.here}/pocket"
         pocket = stack.enter_context(Pocket(hosts.pocket, link=hosts.link, directory=directory))
         return pocket.hosts
-    asked = hosts.ssh
-    ssh = Ssh(
-        known_hosts=asked.known_hosts or known_hosts_of(study),
-        user=asked.user,
-        ports=(asked.port,) if asked.port else (),
-        jump=asked.jump,
-        config=asked.config,
-        identity=asked.identity,
-    )
-    names = [f"{a.address}:{a.port}" if a.port else a.address for a in hosts.addresses]
-    return reach(ssh, names, Path(local.here))
+    return reach(hosts, hosts.ssh.known_hosts or known_hosts_of(study), Path(local.here))
 
 
 def known_hosts_of(study: str) -> str:
