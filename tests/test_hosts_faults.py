@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shlex
+import signal
 import sqlite3
 import subprocess
 import time
@@ -15,10 +17,14 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi
+from paribus.model import State
+from paribus.plan import read_plan
 from paribus.platform.local import LocalStation
 from paribus.platform.pocket import Pocket
+from paribus.store import Store
+from paribus.study.execute import HOSTS
 from processes import children
-from studies import command
+from studies import command, paribus
 
 STUDY = """
 question = "Does anything differ?"
@@ -39,6 +45,9 @@ blocks = 8
 """
 
 POCKET = 'hosts = "pocket:2"'
+
+LAUNCHES = 18
+"""Those of the study: a warm-up of each arm, and 8 blocks."""
 
 ENDED_S = 60.0
 """Seconds in which a sitting ends whose node has gone: a quarter of that, on a quiet machine."""
@@ -132,6 +141,155 @@ def launches(out: Path) -> set[tuple[int, float]]:
         return set()
 
 
+# --- a host that goes --------------------------------------------------------------------------
+
+PLACES = 20
+"""Places of a study in which a host goes; 2 without --thorough."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "seed" in metafunc.fixturenames:
+        several = PLACES if metafunc.config.getoption("--thorough") else 2
+        metafunc.parametrize("seed", [None] * several, ids=[f"place{i}" for i in range(several)])
+
+
+def when(sitting: Sitting, draw: random.Random) -> str:
+    """Wait for a place of a study, and return what it is called."""
+    place = draw.choice(["facts", "before a launch", "MPI_Init", "in a launch", "the end"])
+    after = LAUNCHES if place == "the end" else draw.randrange(LAUNCHES - 2)
+    if place == "facts":
+        sitting.until((sitting.out / "launches.db").exists)
+    else:
+        sitting.until(lambda: sitting.stored() >= after)
+    if place == "MPI_Init":
+        sitting.until(
+            lambda: any(
+                "/latency-" in _read(f"/proc/{one}/cmdline").split("\0")[0]
+                for one in below(sitting.process.pid)
+            )
+        )
+    most = {"before a launch": 0.02, "MPI_Init": 0.1, "the end": 0.3}.get(place, 0.7)
+    time.sleep(draw.uniform(0, most))
+    return f"{place}, after {after} launches"
+
+
+def test_a_host_that_goes_is_named_and_the_study_resumes(tmp_path: Path, seed: None) -> None:
+    number = random.SystemRandom().randrange(1 << 30)
+    draw = random.Random(number)
+    study, host = write(tmp_path), draw.choice(["h1", "h2"])
+    with Sitting(study) as sitting:
+        sitting.until(lambda: len(sitting.pids()) == 2)
+        place = f"{when(sitting, draw)}, {host}, seed {number}"
+        pids = sitting.pids()
+        if host not in pids:  # The study was over before.
+            assert sitting.end()[0] == 0, place
+            return
+        os.kill(pids[host], signal.SIGKILL)
+        before = launches(sitting.out)
+        code, said = sitting.end()
+    over = code == 0 and not (before ^ launches(tmp_path / "out"))
+    if not over:
+        assert code == 2, (place, said)
+        assert f"{host}: " in said, (place, said)
+        assert "--resume" in said, (place, said)
+    planned_and_whole(study, before, host if "does not count" in said else "")
+
+
+def planned_and_whole(study: Path, before: set[tuple[int, float]], named: str = "") -> None:
+    """Resume a study; demand that it ends with the planned launches, and the report names `named`.
+
+    `before` are launches that must not be lost.
+    """
+    out = study.parent / "out"
+    done = paribus("run", study, "--out", out, "--resume", cwd=study.parent)
+    assert done.returncode == 0, done.stderr
+    whole(out, before)
+    if named:
+        reports = paribus("report", out, cwd=study.parent).stdout, (out / "report.html").read_text()
+        assert all(f"{named}" in " ".join(one.split()) for one in reports)
+
+
+def whole(out: Path, before: set[tuple[int, float]]) -> None:
+    """Demand that each planned launch of a study counts once, and that `before` is still there."""
+    assert before <= launches(out)
+    with Store(out) as store:
+        assert store.counting() == {one.number for one in read_plan(out).launches}
+        assert all(one.outcome.state is State.OK for one in store.launches(samples=False))
+
+
+def voided(out: Path) -> list[str]:
+    """Return why launches of a study do not count."""
+    with Store(out) as store:
+        return [one.void for one in store.launches(samples=False, void=True) if one.void]
+
+
+# --- faults that pass, and faults that stay -------------------------------------------------------
+
+
+def inside(pid: int, script: str) -> None:
+    """Carry out a script in the host whose first process is `pid`."""
+    argv = ["nsenter", "-t", str(pid), "-m", "-u", "-n", "-i", "-p", "/bin/sh", "-c", script]
+    subprocess.run(argv, check=True, capture_output=True)
+
+
+REBOOT = """
+cat /proc/sys/kernel/random/uuid >/dev/shm/boot
+mount --bind /dev/shm/boot /proc/sys/kernel/random/boot_id
+kill -KILL $(grep -sL 2147483647 /proc/[0-9]*/cmdline | cut -d / -f 3 | grep -v -x -e 1 -e $$)
+rm -rf /tmp/paribus-* /dev/shm/paribus-*
+"""
+"""A new boot_id, no process but the two that keep the host, no file of before."""
+
+
+def test_a_study_goes_on_after_a_cut_link_and_a_reboot(tmp_path: Path) -> None:
+    study = write(tmp_path)
+    with Sitting(study) as sitting:
+        sitting.until(lambda: sitting.stored() >= 3)
+        pids = sitting.pids()
+        inside(pids["h2"], "ip link set eth0 down")
+        time.sleep(2)
+        inside(pids["h2"], "ip link set eth0 up")
+        sitting.until(lambda: sitting.stored() >= 9)
+        inside(pids["h2"], REBOOT)
+        code, said = sitting.end(120)
+    assert code == 0, said
+    out = tmp_path / "out"
+    whole(out, set())
+    why = voided(out)
+    assert any(re.match(r"h2 \(from h1\): no launch started there for \d+ s", one) for one in why)
+    assert "h2 was rebooted in mid-launch" in why
+    assert HOSTS in why
+    reported = " ".join(paribus("report", out, cwd=tmp_path).stdout.split())
+    assert "do not count: h2 was rebooted in mid-launch" in reported
+
+
+FULL = "mount -o remount,size=1m /tmp; cat /dev/zero >/tmp/filler 2>/dev/null; true"
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (FULL, "h2: the launch could not be started: its guard was ended, or could not write"),
+        ("ip link set eth0 down", "h2 (from h1): no launch starts there any more"),
+    ],
+    ids=["disk", "link"],
+)
+def test_a_study_ends_resumable_while_a_host_is_of_no_use(
+    tmp_path: Path, fault: str, said: str
+) -> None:
+    study = write(tmp_path)
+    with Sitting(study) as sitting:
+        sitting.until(lambda: sitting.stored() >= 3)
+        before = launches(sitting.out)
+        inside(sitting.pids()["h2"], fault)
+        code, printed = sitting.end()
+    assert code == 2, printed
+    assert said in printed
+    assert "no arm caused the failure" in printed
+    assert "--resume" in printed
+    planned_and_whole(study, before, said)
+
+
 # --- hosts that are reached over ssh --------------------------------------------------------------
 
 
@@ -210,3 +368,27 @@ def test_other_mpis_on_the_hosts_of_an_arm_are_refused(
     assert said in done.stderr
     assert f"install {mpi} at that path on every host" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_lost_connection_is_made_again_or_the_host_is_named(
+    gated: Pocket, tmp_path: Path
+) -> None:
+    """The server of a connection is killed; later sshd as well."""
+    assert gated.gate is not None
+    host = gated.gate.addresses[1][1]
+    study = write(tmp_path, over_ssh(gated))
+    with Sitting(study, prefix=gated.gate.prefix) as sitting:
+        sitting.until(lambda: sitting.stored() >= 3)
+        on(gated, 1, "kill -KILL $(pidof sshd | tr ' ' '\\n' | grep -v -x $(cat /run/sshd.pid))")
+        sitting.until(lambda: sitting.stored() >= 9)
+        before = launches(sitting.out)
+        on(gated, 1, "kill -KILL $(pidof sshd)")
+        code, said = sitting.end()
+    assert code == 2, said
+    assert f"{host}: the connection was lost in mid-launch, and there is no answer any more" in said
+    assert "--resume" in said
+    assert f"the connection to {host} was lost in mid-launch" in voided(tmp_path / "out")
+    on(gated, 1, "/usr/sbin/sshd -f /run/paribus/sshd_config")
+    done = run_over_ssh(study, gated, "--resume")
+    assert done.returncode == 0, done.stderr
+    whole(tmp_path / "out", before)

@@ -7,6 +7,7 @@ ParibusError            cause, place, next step; exit code of the command line
 |   |-- UnequalError    the arms are not what the study says, so it is not measured (exit 3)
 |   `-- MachineError    the measuring machine lacks something; no arm is to blame
 `-- LaunchError         one launch gave nothing usable; the study goes on
+    |-- HostError       a host failed meanwhile and is there again; no arm is to blame
     `-- ParseError      what a program printed is not what success prints
 """
 
@@ -55,6 +56,10 @@ class LaunchError(ParibusError):
     """One launch gave nothing usable."""
 
     exit_code = 4
+
+
+class HostError(LaunchError):
+    """A host failed in mid-launch and is there again; no arm is to blame."""
 
 
 class ParseError(LaunchError):

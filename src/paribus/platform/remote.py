@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from paribus.command import Command, Completed
-from paribus.errors import LaunchError, MachineError, UserError
+from paribus.errors import HostError, LaunchError, MachineError, UserError
 from paribus.platform.clients import start_client
 from paribus.platform.guard import Guarded, Report, busiest, report_of, script
 from paribus.platform.hosts import Host
@@ -47,15 +47,20 @@ REPLY_BYTES = 4096
 """Of what a daemon printed, what its launcher gets to show."""
 
 _REFUSED = 255
+_SILENT = "its guard was ended, or could not write, as where the disk is full"
 
 
 @dataclass(slots=True)
 class _Part:
-    """What is carried out on one node for a launch; `printed` is what a daemon said, or its end."""
+    """What is carried out on one node for a launch; `printed` is what a daemon said, or its end.
+
+    `silent`: its guard ended without a report while the launch went on.
+    """
 
     guarded: Guarded
     task: Task
     printed: bytes = b""
+    silent: bool = False
 
     @property
     def node(self) -> int:
@@ -233,7 +238,7 @@ class HostStation:
             elif part is launch.parts[0] and report is None and timed_out:
                 # What it guarded could not be ended in time, so that the guard was.
                 return Completed(-signal.SIGKILL, 0.0, timed_out)
-            elif part is launch.parts[0] or report is not None:
+            elif part is launch.parts[0] or report is not None or part.silent:
                 raise _not_started(self.hosts[part.node], report, part)
         boots = [keeper.boot for keeper in self._keepers]
         load, beside, cpu_s = busiest(known, boots, [host.name for host in self.hosts])
@@ -252,8 +257,7 @@ class HostStation:
             self._keepers[node].drop()
             if not boot:
                 raise MachineError(
-                    "the connection was lost in mid-launch, and no answer came within"
-                    f" {PROBE_S:g} s",
+                    "the connection was lost in mid-launch, and there is no answer any more",
                     place=self.hosts[node].name,
                     fix="bring the node back, then continue with --resume: every stored launch is"
                     " kept",
@@ -263,9 +267,9 @@ class HostStation:
         for node, boot, before in zip(nodes, boots, known, strict=True):
             name = self.hosts[node].name
             if boot != before:
-                raise LaunchError(f"{name} was rebooted in mid-launch", place=name)
+                raise HostError(f"{name} was rebooted in mid-launch", place=name)
         name = self.hosts[nodes[0]].name
-        raise LaunchError(f"the connection to {name} was lost in mid-launch", place=name)
+        raise HostError(f"the connection to {name} was lost in mid-launch", place=name)
 
     def _clear(self, node: int, nonce: str) -> str:
         """End what is left of a launch on a node; return its boot_id, "" if no answer came."""
@@ -286,7 +290,13 @@ class HostStation:
         """Connect again to hosts whose keeper has ended."""
         gone = [keeper for keeper in self._keepers if not keeper.alive()]
         if gone:
-            _all(gone, lambda one: one.open(self._name, self._nonce, self._parent(), again=True))
+            try:
+                _all(
+                    gone, lambda one: one.open(self._name, self._nonce, self._parent(), again=True)
+                )
+            except UserError as error:
+                fix = f"{error.fix}; then continue with --resume: every stored launch is kept"
+                raise MachineError(error.cause, place=error.place, fix=fix) from error
 
     def _parent(self) -> str:
         return self.scratch.rpartition("/")[0] or "/"
@@ -318,15 +328,19 @@ class HostStation:
             part = _Part(guarded, Task(len, len))
             part.task.out = part.task.err = part.keep
             launch.parts.append(part)
-        threading.Thread(target=self._follow, args=(part, keeper, ident), daemon=True).start()
+        arguments = (launch, part, keeper, ident)
+        threading.Thread(target=self._follow, args=arguments, daemon=True).start()
 
-    def _follow(self, part: _Part, keeper: Keeper, ident: str) -> None:
+    def _follow(self, launch: _Launch, part: _Part, keeper: Keeper, ident: str) -> None:
         """Carry out what an agent asked for, and answer it."""
         self._keepers[part.node].start(part.guarded.ident, script(part.guarded), part.task)
         part.task.over.wait()
         report = report_of(part.task.said)
-        if part.task.lost or report is None:
+        if part.task.lost:
             keeper.reply(ident, _REFUSED, part.printed or b"paribus: the connection was lost")
+        elif report is None:
+            part.silent = not launch.closed
+            keeper.reply(ident, _REFUSED, f"paribus: {_SILENT}".encode())
         elif report.refused:
             keeper.reply(ident, _REFUSED, report.refused.encode()[-REPLY_BYTES:])
         else:
@@ -364,7 +378,7 @@ def _not_started(host: Host, report: Report | None, part: _Part) -> UserError | 
             place=f"{host.name}: {part.guarded.command.argv[0]}",
             fix="check that the program exists there and is executable",
         )
-    said = report.refused if report else "its guard was ended, or could not write"
+    said = report.refused if report else _SILENT
     return MachineError(
         f"the launch could not be started: {said}",
         place=host.name,

@@ -33,6 +33,7 @@ from paribus.study.launching import Ended, Prepared, outcome_of, start, start_to
 from paribus.study.levels import remember, void_confused
 from paribus.study.preparing import limit, part_of, prepare
 from paribus.study.progress import progress
+from paribus.study.reaching import checked_hosts
 from paribus.study.resume import redone, resume
 
 Watch = Callable[[Progress], None]
@@ -41,6 +42,7 @@ RETRY = "a launch of this block failed; the block was rerun"
 GATHER_EVERY_S = 600.0
 """Seconds after which the facts of all nodes are gathered again, in between and at the end."""
 
+HOSTS = "a host or its network failed during this block; the block was rerun"
 DISTURBED = "the machine was disturbed during this block; the block was rerun"
 STATES = "the machine changed its state during this block; the block was rerun"
 MACHINE = "the measuring machine lacked space, inodes or another resource"
@@ -235,7 +237,7 @@ def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
     if settings.unit == "session":
         for launch in block:
             _switch(sitting, launch.arm)
-            _do_launches(sitting, [launch])
+            _check_stands([launch], _do_launches(sitting, [launch]))
         return
     for attempt in range(2):
         if settings.layout == "duet":
@@ -244,11 +246,19 @@ def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
             outcomes = [_do_launches(sitting, [launch])[0] for launch in block]
         reason = _why_again(sitting, block, outcomes)
         if attempt == 1 or not reason:
+            _check_stands(block, outcomes)
             return
         if reason in (STATES, DISTURBED):
             sitting.redone[block[0].benchmark] = sitting.redone.get(block[0].benchmark, 0) + 1
         sitting.store.void([launch.number for launch in block], reason)
         sitting.evidence.drop(block)
+
+
+def _check_stands(block: Sequence[Launch], outcomes: Sequence[Outcome]) -> None:
+    """Raise MachineError where a launch does not count, so that the block is not whole."""
+    for launch, outcome in zip(block, outcomes, strict=True):
+        if outcome.state is State.FAULT:
+            raise _fault(launch, outcome)
 
 
 def _why_again(sitting: _Sitting, block: Sequence[Launch], outcomes: Sequence[Outcome]) -> str:
@@ -260,6 +270,8 @@ def _why_again(sitting: _Sitting, block: Sequence[Launch], outcomes: Sequence[Ou
     label, number = block[0].benchmark, block[0].block
     drawn = sitting.benchmarks[label][0].timeout_s is None
     bad = (State.FAILED, State.INVALID, *((State.TIMEOUT,) if drawn else ()))
+    if any(outcome.state is State.FAULT for outcome in outcomes):
+        return HOSTS
     if any(outcome.state in bad for outcome in outcomes):
         return RETRY
     if sitting.redone.get(label, 0) + 1 > REDO_MOST * number:
@@ -299,26 +311,34 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
         meanwhile_s = sitting.clock.step()
         fallen = sitting.switches.fallen(arms)
     sitting.store.check_in_place()  # first: a directory that was moved took the logs with it
-    outcomes = [
-        with_step(outcome_of(one, ended), before_s, meanwhile_s)
-        for one, ended in zip(prepared, several, strict=True)
-    ]
-    for launch, outcome in zip(launches, outcomes, strict=True):
-        void = MACHINE if outcome.state is State.FAULT else FALLEN if fallen else None
+    outcomes, passed = [], []
+    for launch, one, ended, station in zip(launches, prepared, several, stations, strict=True):
+        outcome = with_step(outcome_of(one, ended), before_s, meanwhile_s)
+        ready = sitting.ready[launch.arm]
+        outcome, back = checked_hosts(outcome, ready, station, one.hosts)
+        void = FALLEN if fallen else None
+        if outcome.state is State.FAULT:
+            void = outcome.error if one.hosts else MACHINE
         sitting.store.append(launch, outcome, void=void)
         sitting.launches_s += outcome.wall_s
         if not void:
             sitting.evidence.add(launch, outcome)
+        outcomes.append(outcome)
+        passed.append(back or ended.passed)
     if fallen:
         raise fallen
-    for launch, outcome in zip(launches, outcomes, strict=True):
-        if outcome.state is State.FAULT:
-            raise MachineError(
-                f"this machine caused the failure, so the launch does not count: {outcome.error}",
-                place=f"launch {launch.number}, {launch.benchmark} in {launch.arm}",
-                fix="fix this, then continue with --resume: every stored launch is kept",
-            )
+    for launch, outcome, over in zip(launches, outcomes, passed, strict=True):
+        if outcome.state is State.FAULT and not over:
+            raise _fault(launch, outcome)
     return outcomes
+
+
+def _fault(launch: Launch, outcome: Outcome) -> MachineError:
+    return MachineError(
+        f"no arm caused the failure, so the launch does not count: {outcome.error}",
+        place=f"launch {launch.number}, {launch.benchmark} in {launch.arm}",
+        fix="fix this, then continue with --resume: every stored launch is kept",
+    )
 
 
 def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:

@@ -12,7 +12,14 @@ from pathlib import Path
 
 from paribus.audit.gate import GATE, gate
 from paribus.command import Command, Completed, Slot
-from paribus.errors import LaunchError, ParibusError, ParseError, StoreError
+from paribus.errors import (
+    HostError,
+    LaunchError,
+    MachineError,
+    ParibusError,
+    ParseError,
+    StoreError,
+)
 from paribus.inputs import read_bounded
 from paribus.model import Benchmark, Facts, Outcome, Parsed, Request, Selection, State
 from paribus.platform.space import fault_of
@@ -54,21 +61,34 @@ class Prepared:
     timeout_s: float
     shown: tuple[str, ...] = ()
 
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The host of each rank, none for a launch on this machine."""
+        return tuple(slot.node for slot in self.slots if slot.node)
+
 
 @dataclass(slots=True)
 class Ended:
-    """How a launch ended: `done` is None, and `failure` a sentence, if it could not start."""
+    """How a launch ended: `done` is None, and `failure` a sentence, if it could not start.
+
+    `fault`: no arm is to blame for that, and with `passed` it is over.
+    """
 
     started: float = 0.0
     done: Completed | None = None
     failure: str = ""
+    fault: bool = False
+    passed: bool = False
     broken: BaseException | None = None
 
 
 def start(
     station: Station, launch: Prepared, ended: Ended, now: Callable[[], float] = time.time
 ) -> None:
-    """Carry out `launch` on `station` and fill in how it ended; `now` gives the time of day."""
+    """Carry out `launch` on `station` and fill in how it ended; `now` gives the time of day.
+
+    Raises MachineError where this machine lacks what it needs; a host that does is a fault.
+    """
     ended.started = now()
     try:
         ended.done = station.run(
@@ -78,8 +98,14 @@ def start(
             timeout_s=launch.timeout_s,
             scratch=launch.scratch,
         )
+    except HostError as error:
+        ended.failure, ended.fault, ended.passed = error.cause, True, True
     except LaunchError as error:
         ended.failure = str(error)
+    except MachineError as error:
+        if not launch.hosts:
+            raise
+        ended.failure, ended.fault = f"{error.place}: {error.cause}", True
 
 
 def start_together(
@@ -124,8 +150,8 @@ def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
     if not launch.out.parent.exists():
         raise _gone(launch.out.parent)
     if ended.done is None:
-        argv = launch.shown
-        return Outcome(State.FAILED, ended.started, 0.0, None, argv, error=ended.failure)
+        argv, state = launch.shown, State.FAULT if ended.fault else State.FAILED
+        return Outcome(state, ended.started, 0.0, None, argv, error=ended.failure)
     before, after = ended.done.load or ({}, {})
     launch = replace(launch, facts={**launch.facts, **before})
     outcome = _checked_places(_read(launch, ended.done, ended.started), launch.slots)
