@@ -386,6 +386,14 @@ def test_nodes_that_differ_alike_are_one_line_whose_names_fold() -> None:
     assert difference.node == "n[1-399]"
 
 
+def test_hosts_of_many_ranks_fold() -> None:
+    ours = one({"rank.hosts": [f"old{rank // 2}" for rank in range(2000)]})
+    theirs = one({"rank.hosts": [f"new{rank}" for rank in range(1000)]})
+    (difference,) = ask(ours, theirs).differences
+    assert difference.reference_value == "old[0-999] (2000 ranks)"
+    assert difference.arm_value == "new[0-999]"
+
+
 def test_nodes_without_facts_fold_by_the_reason() -> None:
     silent = {
         f"node {number} of 900": {ERROR: f"node {number} of 900: no answer", NODES: 900}
