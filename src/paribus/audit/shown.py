@@ -10,6 +10,7 @@ from typing import Any
 
 from paribus.nodeset import fold
 from paribus.probes.archive import unknown
+from paribus.units import count
 
 Shares = Mapping[str, Fraction]
 """The values of one fact, as JSON, to the share of the nodes that have it."""
@@ -44,7 +45,7 @@ def shown(ours: Shares, theirs: Shares, *, names: bool = False) -> tuple[str, st
 
 def _folded(names: list[str]) -> str:
     """Return names of hosts, one a rank, as a nodeset."""
-    several = f" ({len(names)} ranks)" if len(set(names)) < len(names) else ""
+    several = f" ({count(len(names), 'rank')})" if len(set(names)) < len(names) else ""
     return f"{_text(fold(names))}{several}"
 
 
