@@ -243,6 +243,12 @@ def troubled() -> Judgement:
             times *= 1 + 0.03 * ((block // 8) % 2) * 4
         void = ""
         if name == "triad":
+            facts |= {
+                "rank.hosts": ["node1", "node2", "node3"],
+                "rank.cpu_s": [1.0, 1.0, 0.8 if arm == "bridged" else 1.0],
+                "rank.involuntary": [0, 0, 90],
+                "wall_s": 1.0,
+            }
             times *= 1.05 if _second(launch) else 1.0
             facts["lib.libc.build_id"] = "aa11" if block < 12 else "bb22"
             if block == 6 and attempt == 0:

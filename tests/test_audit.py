@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from paribus.audit.accepted import add_accepted, in_vain, parse_accepted, read_accepted
 from paribus.audit.audit import (
@@ -29,6 +31,7 @@ from paribus.audit.nodes import changes
 from paribus.errors import StoreError, UserError
 from paribus.facts import matches
 from paribus.model import LEVEL, Arm, Facts, Selection, Settings, Study
+from paribus.report.unequal import print_differences
 from paribus.store import Gathered, Store
 from paribus.words.notices import needless
 from studies import paribus, write_study
@@ -386,6 +389,14 @@ def test_nodes_that_differ_alike_are_one_line_whose_names_fold() -> None:
     assert difference.node == "n[1-399]"
 
 
+def test_hosts_of_many_ranks_fold() -> None:
+    ours = one({"rank.hosts": [f"old{rank // 2}" for rank in range(2000)]})
+    theirs = one({"rank.hosts": [f"new{rank}" for rank in range(1000)]})
+    (difference,) = ask(ours, theirs).differences
+    assert difference.reference_value == "old[0-999] (2000 ranks)"
+    assert difference.arm_value == "new[0-999]"
+
+
 def test_nodes_without_facts_fold_by_the_reason() -> None:
     silent = {
         f"node {number} of 900": {ERROR: f"node {number} of 900: no answer", NODES: 900}
@@ -405,3 +416,12 @@ def test_nodes_that_changed_alike_fold() -> None:
     ]
     (difference,) = changes(gathered, STUDY, POINT, {})
     assert (difference.key, difference.node) == ("cpu.governor", "n[1-200]")
+
+
+def test_a_long_nodeset_is_cut_and_counted() -> None:
+    nodes = {f"n{number}": {"cpu.microcode": f"{number % 3 // 2}"} for number in range(900)}
+    differences = between_nodes(nodes, Question(STUDY, "b", POINT))
+    text = io.StringIO()
+    print_differences(differences, "", Console(file=text, width=160))
+    assert "cpu.microcode on n[2,5,8," in text.getvalue()
+    assert "... (300 nodes): 0 -> 1" in text.getvalue()

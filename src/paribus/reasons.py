@@ -59,6 +59,7 @@ class NoticeName(StrEnum):
     ORDER_EFFECT = "order effect"
     OUTLYING_LAUNCHES = "outlying launches"
     DISTURBED_LAUNCHES = "disturbed launches"
+    SLOW_HOSTS = "slow hosts"
     INTERFERENCE = "interference"
     CLOCK_SET = "clock set"
     CHANGED_FACTS = "changed facts"

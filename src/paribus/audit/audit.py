@@ -334,7 +334,7 @@ def _difference(
     key: str, ours: Shares, theirs: Shares, kind: Kind, question: Question, why: str = ""
 ) -> Difference:
     row = classify(key)
-    values = shown(ours, theirs)
+    values = shown(ours, theirs, names=key == "rank.hosts")
     return Difference(key, question.arm, *values, kind, why or row.reason, _rank(row, question))
 
 

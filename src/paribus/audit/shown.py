@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from paribus.nodeset import fold
 from paribus.probes.archive import unknown
+from paribus.units import count
 
 Shares = Mapping[str, Fraction]
 """The values of one fact, as JSON, to the share of the nodes that have it."""
@@ -16,18 +18,35 @@ Shares = Mapping[str, Fraction]
 MOST_SHOWN = 160
 """Characters of a value that are shown."""
 
+MOST_NAMES = 4
+"""Names of hosts that are listed one by one."""
+
 LONG = 40
 """Characters from which a list is shown by what the other side does not have."""
 
 
-def shown(ours: Shares, theirs: Shares) -> tuple[str, str]:
-    """Return the values of both sides as text; of long lists only what they do not share."""
+def shown(ours: Shares, theirs: Shares, *, names: bool = False) -> tuple[str, str]:
+    """Return the values of both sides as text; of long lists only what they do not share.
+
+    Long lists of `names` of hosts are nodesets.
+    """
+    if names and len(ours) == len(theirs) == 1:
+        lists = [json.loads(next(iter(side))) for side in (ours, theirs)]
+        if all(isinstance(one, list) and len(one) > MOST_NAMES for one in lists):
+            one, other = (_folded(list(map(str, each))) for each in lists)
+            return one, other
     if len(ours) == len(theirs) == 1:
         words, others = (Counter(_words(json.loads(next(iter(side))))) for side in (ours, theirs))
         only, more = (list(each.elements()) for each in (words - others, others - words))
         if min(words.total(), others.total()) > 2 and (only or more):
             return _text(only, "only: "), _text(more, "only: ")
     return _side(ours), _side(theirs)
+
+
+def _folded(names: list[str]) -> str:
+    """Return names of hosts, one a rank, as a nodeset."""
+    several = f" ({count(len(names), 'rank')})" if len(set(names)) < len(names) else ""
+    return f"{_text(fold(names))}{several}"
 
 
 def _words(value: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from paribus.judge.cases import cases
 from paribus.judge.coarse import coarse as coarse_of
 from paribus.judge.evidence import Evidence, LaunchEvidence, collect
 from paribus.judge.headlines import endpoints, given_up, headlines, layers, pairs
+from paribus.judge.lag import Lag
 from paribus.judge.light import Light
 from paribus.judge.schedule import last_block_over
 from paribus.judge.timeline import points, tallies
@@ -35,11 +37,12 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
     `evidence` is that of all its launches, where whoever carried them out has it already.
     """
     attempts: list[Stored] = []
+    lag = Lag()
     if evidence is None:
-        whole = _noted(store.launches(void=True, arrays=True), attempts)
+        whole = _noted(store.launches(void=True, arrays=True), attempts, lag)
         evidence = collect(whole, plan.metrics, plan.session, place=str(store.directory))
     else:
-        attempts.extend(map(Light(), store.launches(samples=False, void=True)))
+        deque(_noted(store.launches(samples=False, void=True), attempts, lag), maxlen=0)
     arms = [arm.name for arm in plan.study.arms]
     spent = plan.used_up(store.launches_s())
     # A damaged study cannot be continued: it stands by the looks that what is whole reaches.
@@ -72,6 +75,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
                 [s for one in attempts if (s := one.outcome.facts.get(notices.STEP))]
             ),
             *notices.changed(_changed(facts)),
+            *lag.notices(),
             *notices.budget(_cut_short(plan, evidence) if spent else ()),
             *notices.accepted(
                 in_vain(
@@ -202,10 +206,11 @@ def _changed(
     }
 
 
-def _noted(launches: Iterable[Stored], attempts: list[Stored]) -> Iterator[Stored]:
-    """Yield `launches`, and put each into `attempts` without its samples."""
+def _noted(launches: Iterable[Stored], attempts: list[Stored], lag: Lag) -> Iterator[Stored]:
+    """Yield `launches`, and put each into `lag`, and into `attempts` without its samples."""
     light = Light()
     for one in launches:
+        lag.add(one)
         attempts.append(light(one))
         yield one
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from paribus import units
@@ -10,7 +11,7 @@ from paribus.audit.audit import ERROR
 from paribus.audit.first import indistinct
 from paribus.judgement import Difference, Judgement
 from paribus.model import Facts, Study
-from paribus.nodeset import fold
+from paribus.nodeset import expand, fold
 from paribus.report import sentences
 from paribus.report.markup import Html, element, escape, join, table
 from paribus.report.printing import heading, item, line
@@ -238,8 +239,12 @@ def _joined(differences: Sequence[Difference]) -> list[tuple[Difference, list[st
 
 
 def _cut(names: str) -> str:
-    """Return a nodeset, of a long one its beginning: the files have all of it."""
-    return names if len(names) <= MOST_OF_NAMES else f"{names[:MOST_OF_NAMES]} ..."
+    """Return a nodeset, of a long one its beginning and its size: the files have all of it."""
+    if len(names) <= MOST_OF_NAMES:
+        return names
+    with suppress(ValueError):
+        return f"{names[:MOST_OF_NAMES]} ... ({units.count(len(expand(names)), 'node')})"
+    return f"{names[:MOST_OF_NAMES]} ..."
 
 
 def _style(kind: str) -> str:

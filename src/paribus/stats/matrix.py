@@ -41,6 +41,10 @@ ERROR = 0.05
 MATTERS = math.log(1.05)
 CLIP = 4.0
 PERMUTATIONS = 1000
+MOST_ROWS = 20
+EFFICIENCY = 0.37
+"""Of the median absolute deviation: as a standard deviation from so much of the figures."""
+
 STEPS = 30
 AT_ONCE = 1 << 21
 """Figures that are permuted at once: 16 MiB."""
@@ -105,6 +109,32 @@ def examine(launches: Sequence[Floats], *, better: str, seed: int = 1) -> Examin
     costs = np.log(stack) * (1 if better == "lower" else -1)
     nodes, pairs, apart = _slow(costs, known, np.random.default_rng(seed))
     return Examined(seen.median, seen.low, seen.high, seen.level, True, nodes, pairs, apart)
+
+
+def lagging(costs: Floats, seed: int = 1) -> tuple[Outlier, ...]:
+    """Return which nodes (columns) cost more than the others, launch (row) after launch.
+
+    `costs` are logarithms of a figure of each node by itself, of three nodes or more. The bounds
+    are those of a matrix, but how far nodes differ for good says the rest of them alone, which two
+    nodes do badly (1 degree of freedom). Many launches count as MOST_ROWS means of neighbours.
+    """
+    import numpy as np
+
+    count, size = costs.shape
+    if count < LEAST_LAUNCHES or size < 3:
+        return ()
+    effects = costs - np.median(costs, axis=1, keepdims=True)
+    whole = np.median(effects, axis=0)
+    rows = np.array([part.mean(axis=0) for part in np.array_split(effects, min(count, MOST_ROWS))])
+    found = []
+    for i in np.flatnonzero(_lasting(rows, np.random.default_rng(seed)) & (whole > MATTERS)):
+        others = np.delete(whole, i)
+        usual = float(np.median(others))
+        spread = float(np.median(np.abs(others - usual))) / 0.6745 * math.sqrt(size / (size - 1))
+        freedom = max(1, round(EFFICIENCY * (size - 2)))
+        if whole[i] - usual > max(MATTERS, spread * _quantile(ERROR / size, freedom)):
+            found.append(Outlier(math.exp(whole[i] - usual), int(i)))
+    return tuple(sorted(found, key=lambda o: -o.ratio))
 
 
 def _slow(

@@ -140,6 +140,17 @@ def _disturbed(_: Labels, figures: Figures) -> str:
     return f"{said} Busy beside them: {', '.join(busy)}." if busy else said
 
 
+def _slow_hosts(_: Labels, figures: Figures) -> str:
+    slow, rest = figures["slow"], figures["hosts"] - len(figures["slow"])
+    named = [f"{one['host']} ({percent(one['share'])})" for one in slow[:MOST_NAMED]]
+    more = [count(len(slow) - MOST_NAMED, "more host")] if len(slow) > MOST_NAMED else []
+    return (
+        f"In {figures['arm']}, ranks had only a part of their cores on {listed([*named, *more])};"
+        f" on the other {count(rest, 'host')} {percent(figures['share'])}"
+        f" ({count(figures['launches'], 'launch')}). Ranks wait for the slowest."
+    )
+
+
 QUIETEN = (
     "The machine was busy: absolute figures are those of a loaded machine, and intervals are wider."
     " End what was busy, reserve the nodes, or move the ranks to idle cores; `paribus doctor` shows"
@@ -244,6 +255,7 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.ORDER_EFFECT: _order_effect,
     NoticeName.OUTLYING_LAUNCHES: _outlying,
     NoticeName.DISTURBED_LAUNCHES: _disturbed,
+    NoticeName.SLOW_HOSTS: _slow_hosts,
     NoticeName.INTERFERENCE: _interference,
     NoticeName.CLOCK_SET: _clock_set,
     NoticeName.CHANGED_FACTS: lambda labels, f: (
@@ -281,6 +293,10 @@ _FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
         " neighbours of this arm."
     ),
     NoticeName.DISTURBED_LAUNCHES: lambda f: QUIETEN if f.get("many") else "",
+    NoticeName.SLOW_HOSTS: lambda _: (
+        "See there what uses these cores, and whether a control group limits them (cpu.max). Fix it"
+        ", or leave the host out of `hosts` in all arms, then rerun in a new directory."
+    ),
     NoticeName.TRANSPORTS_DIFFER: lambda _: transport.FIX,
     NoticeName.TIME_OUTS: lambda f: (
         "Give the benchmark a longer timeout." if f["size_withheld"] else ""
