@@ -167,7 +167,6 @@ ALLOWED = {
     ("report/wording.py", "text[:LONGEST]"),
     # Places in sequences and keys of mappings, which are written as those of texts are.
     ("audit/audit.py", "KINDS.index(one.kind)"),
-    ("audit/audit.py", "str(facts[ERROR]).removeprefix(f'{node}: ')"),  # names that fold, said once
     ("audit/gate.py", "'rank.cpu_s' not in launch"),
     ("compare/provenance.py", "found.arms.index(arm)"),
     ("compare/published.py", "'benchmarks' in found"),

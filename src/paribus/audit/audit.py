@@ -222,11 +222,11 @@ def between_nodes(nodes: Nodes, question: Question) -> tuple[Difference, ...]:
 
 
 def _silent(nodes: Nodes) -> dict[str, list[str]]:
-    """Return the nodes that gave no facts, by the reason: the fact begins with the node."""
+    """Return the nodes that gave no facts, by the reason."""
     found: dict[str, list[str]] = {}
     for node, facts in nodes.items():
         if ERROR in facts:
-            found.setdefault(str(facts[ERROR]).removeprefix(f"{node}: "), []).append(node)
+            found.setdefault(str(facts[ERROR]), []).append(node)
     return found
 
 

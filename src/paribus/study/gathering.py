@@ -139,7 +139,7 @@ def _named(
             shown = name if names.count(name) == 1 else f"{name} ({number})"
             found.append(Gathered(arm, shown, at, facts))
         else:
-            failure = {ERROR: f"{number}: {wrong[rank]}", NODES: ranks}
+            failure = {ERROR: wrong[rank], NODES: ranks}
             found.append(Gathered(arm, number, at, failure))
     return found
 

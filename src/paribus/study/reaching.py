@@ -29,8 +29,8 @@ PAUSE_S = 1.0
 
 def checked_hosts(
     outcome: Outcome, ready: Ready, station: Station, names: Sequence[str]
-) -> Outcome:
-    """Return `outcome`, with what was wrong between the hosts `names` if it is a failure.
+) -> tuple[Outcome, bool]:
+    """Return `outcome`, with what was wrong between the hosts `names`, and whether that is over.
 
     Waits until launches start on them again; the launch is then one that failed. Where none does
     within BACK_S, it is a fault of no arm. Raises MachineError for a host that is gone.
