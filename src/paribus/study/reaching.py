@@ -30,10 +30,10 @@ PAUSE_S = 1.0
 def checked_hosts(
     outcome: Outcome, ready: Ready, station: Station, names: Sequence[str]
 ) -> tuple[Outcome, bool]:
-    """Return `outcome`, with what was wrong between the hosts `names`, and whether that is over.
+    """Return `outcome`, as a fault if it failed because no launch starts on the hosts `names`.
 
-    Waits until launches start on them again; the launch is then one that failed. Where none does
-    within BACK_S, it is a fault of no arm. Raises MachineError for a host that is gone.
+    Also returns whether that is over: waits until launches start there again, up to BACK_S. Raises
+    MachineError for a host that is gone.
     """
     names = tuple(dict.fromkeys(names))
     if outcome.state in (State.OK, State.FAULT) or ready.mpi is None or len(names) < 2:
