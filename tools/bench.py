@@ -401,6 +401,7 @@ def write_page(rows: list[tuple[str, str, str]]) -> None:
     """Write the page of figures, with machine, command and date."""
     table = "\n".join(f"| {what} | {measured} | {bound} |" for what, measured, bound in rows)
     load = os.getloadavg()[0]
+    scale = "".join(PAGE.read_text().partition("\n`./dev bench --scale`")[1:])
     PAGE.write_text(f"""# What Paribus itself costs
 
 Measured by `./dev bench --write` on {datetime.date.today().isoformat()}: {os.cpu_count()} cores,
@@ -426,7 +427,7 @@ the machine is.
 Most bounds are as wide as suits a machine whose plain loop takes 1 ms per launch; slower ones miss
 some. On 2026-11-21 an AMD EPYC (2 cores, Linux 6.18, Python 3.11.7; plain loop 0.94 ms) kept all of
 those above the logs: harness cost 5.74 ms, last launch to report 1.96 s.
-""")
+{scale}""")
 
 
 def _processor() -> str:
