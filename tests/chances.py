@@ -17,8 +17,3 @@ def at_most(share: float, tried: int, of: int) -> float:
     """
     most = math.floor(share * of + 1e-9)
     return float(hypergeom.ppf(1 - CHANCE, of, most, tried)) / tried
-
-
-def at_least(share: float, tried: int, of: int) -> float:
-    """Return the lower bound on a share among `tried` studies drawn from `of`; see at_most."""
-    return 1 - at_most(1 - share, tried, of)

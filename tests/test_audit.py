@@ -398,10 +398,7 @@ def test_hosts_of_many_ranks_fold() -> None:
 
 
 def test_nodes_without_facts_fold_by_the_reason() -> None:
-    silent = {
-        f"node {number} of 900": {ERROR: "no answer", NODES: 900}
-        for number in range(2, 901)
-    }
+    silent = {f"node {number} of 900": {ERROR: "no answer", NODES: 900} for number in range(2, 901)}
     nodes: dict[str, dict[str, Facts]] = {"a": {"n1": {}, **silent}, "b": {"n1": {}}}
     (difference,) = audit_study(STUDY, {}, nodes, {}, {}).differences
     assert difference.node == "node [2-900] of 900"

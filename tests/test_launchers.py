@@ -98,6 +98,7 @@ def test_ranks_take_hosts_in_turn() -> None:
             argv = built(mpi, placement).argv
             assert argv[argv.index("--map-by") + 1] == order
             assert argv[argv.index("-H") + 1] == "a:2,b:2"
+    assert not here(0, 1).in_turn
     for mpi in (MPICH, INTEL):
         for placement, each in ((turns, "1"), (filled, "2")):
             argv = built(mpi, placement).argv

@@ -42,8 +42,8 @@ def stopped(ratios):
         beyond = apart & (half <= np.maximum(DELTA, abs(middle) / 4))
         within = (low > -DELTA) & (high < DELTA)
         going = going[~(beyond | within | (half <= DELTA / 4))]
-    rows = zip(blocks.tolist(), *np.exp(ends).tolist(), strict=True)
-    return [Comparison(n, mid, low, high, LOOKS.confidence) for n, mid, low, high in rows]
+    rows = zip(blocks.tolist(), np.exp(ends).T.tolist(), strict=True)
+    return [Comparison(n, x, low, high, LOOKS.confidence) for n, (x, low, high) in rows]
 
 
 def test_studies_stopped_together_are_those_stopped_alone():

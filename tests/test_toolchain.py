@@ -203,6 +203,14 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
+@pytest.fixture
+def _small(sources: Path) -> None:
+    """Kernels that compile in a moment, where it does not matter what is compiled."""
+    for name in ("barrier", "triad"):
+        program = "#include <mpi.h>\nint main() { return MPI_Init(nullptr, nullptr); }\n"
+        (sources / f"{name}.cpp").write_text(program)
+
+
 def test_the_key_follows_sources_flags_and_mpi(
     sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,6 +287,7 @@ def test_an_error_of_the_compiler_is_shown(sources: Path, tmp_path: Path) -> Non
     assert list(log.parent.iterdir()) == [log]
 
 
+@pytest.mark.usefixtures("_small")
 def test_a_cache_that_others_can_change_is_refused_with_the_fix(tmp_path: Path) -> None:
     """The directory, one above it, what lies in it: nothing there is executed or handed on."""
     mpi = any_mpi()
@@ -304,6 +313,7 @@ def test_a_cache_that_others_can_change_is_refused_with_the_fix(tmp_path: Path) 
     assert both() == (kernel, libraries)
 
 
+@pytest.mark.usefixtures("_small")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_kernel_of_another_user_is_refused(tmp_path: Path) -> None:
     """As a stranger leaves it who made the cache's directory in /tmp before its user did."""
@@ -319,6 +329,7 @@ def test_a_kernel_of_another_user_is_refused(tmp_path: Path) -> None:
     assert not list(kernel.parent.glob("triad*"))
 
 
+@pytest.mark.usefixtures("_small")
 @pytest.mark.parametrize("umask", [0o000, 0o077])
 def test_what_is_compiled_has_the_same_rights_whatever_the_umask_is(
     umask: int, tmp_path: Path

@@ -8,6 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from scipy.stats import hypergeom
+
+from chances import CHANCE, at_most
+
 HERE = Path(__file__).parent
 TESTS = """
 import os, time
@@ -79,6 +84,15 @@ def test_a_sample_is_that_of_its_seed_whichever_worker_draws_it(tmp_path: Path) 
     assert drawn("b", "--sample-seed", "7") == first
     assert drawn("c", "--sample-seed", "8") != first
     assert drawn("d", "--thorough") == f"sample {list(range(800))}"
+
+
+@pytest.mark.parametrize(("tried", "of"), [(24, 100), (125, 1000), (2500, 20_000)])
+def test_a_sample_passes_its_bound_wherever_all_pass_theirs(tried: int, of: int) -> None:
+    """But for one sample in 100,000; a bound lower by one study would refuse more."""
+    bound = at_most(0.06, tried, of)
+    beyond = [hypergeom.sf(round(bound * tried) - less, of, 0.06 * of, tried) for less in (0, 1)]
+    assert beyond[0] <= CHANCE < beyond[1]
+    assert at_most(0.06, of, of) == pytest.approx(0.06)
 
 
 def test_what_is_alone_or_together_exists() -> None:

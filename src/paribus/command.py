@@ -58,7 +58,8 @@ class Placement:
     @property
     def in_turn(self) -> bool:
         """Whether ranks are numbered over the nodes in turn, not node by node."""
-        return len(self.hosts) < len(list(groupby(slot.node for slot in self.slots)))
+        runs = groupby(slot.node for slot in self.slots if slot.node)
+        return len(self.hosts) < len(list(runs))
 
 
 @dataclass(frozen=True, slots=True)
