@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from paribus.compare.logs import Log
+from paribus.compare.reading import MOST_BYTES
+from paribus.inputs import read_bounded
 from paribus.judge.withhold import Because
 from paribus.model import Sample
 from paribus.reasons import Reason
@@ -87,11 +89,12 @@ def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
     alike: dict[bytes, list[Log]] = {}
     for group in _of_same_figures(logs, dated=False):
         for path, log in {one.path: one for one in group}.items():
-            alike.setdefault(sha256(path.read_bytes()).digest(), []).append(log)
+            if text := _text(path):
+                alike.setdefault(sha256(text).digest(), []).append(log)
     groups = [group for group in alike.values() if len(group) > 1]
     if not groups:
         return []
-    printed = {path: path.read_bytes() for path in {log.path for log in logs}}
+    printed = {path: _text(path) for path in {log.path for log in logs}}
     numbers, times = (
         {path: {*pattern.findall(text)} for path, text in printed.items()}
         for pattern in (_DECIMAL, _TIME)
@@ -104,6 +107,14 @@ def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
         unlike = len(own) >= LEAST_FIGURES and odds * pairs < BY_CHANCE
         found.append((group, unlike or bool(_own(times, group))))
     return found
+
+
+def _text(path: Path) -> bytes:
+    """Return what a log holds; nothing if it is gone since it was read."""
+    try:
+        return read_bounded(path, MOST_BYTES, "a log")
+    except OSError:
+        return b""
 
 
 def _own(printed: Mapping[Path, set[Any]], group: Sequence[Log]) -> set[Any]:
