@@ -144,12 +144,12 @@ def launches(out: Path) -> set[tuple[int, float]]:
 # --- a host that goes --------------------------------------------------------------------------
 
 PLACES = 20
-"""Places of a study in which a host goes; 2 without --thorough."""
+"""Places of a study in which a host goes; 2 without --kills."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seed" in metafunc.fixturenames:
-        several = PLACES if metafunc.config.getoption("--thorough") else 2
+        several = PLACES if metafunc.config.getoption("--kills") else 2
         metafunc.parametrize("seed", [None] * several, ids=[f"place{i}" for i in range(several)])
 
 

@@ -74,7 +74,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What Paribus itself costs.")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     parser.add_argument("--scale", action="store_true", help="1,000 hosts, 10,000 launches")
+    parser.add_argument("--hosts", action="store_true", help="launches on hosts, pocket clusters")
     arguments = parser.parse_args()
+    if arguments.hosts:
+        from bench_hosts import hosts_cost
+
+        show(hosts_cost())
+        return
     if arguments.scale:
         from bench_scale import scale_cost
 

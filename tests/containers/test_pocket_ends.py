@@ -38,10 +38,10 @@ OPENMPI = {
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """With --thorough 52 kills: of the controller and of Paribus, 12 of them in MPI."""
+    """With --kills 52 of them: of the controller and of Paribus, 12 of them in MPI."""
     if "number" in metafunc.fixturenames:
-        thorough = metafunc.config.getoption("--thorough")
-        most = {"moment": 10, "mpi": 3} if thorough else {"moment": 2, "mpi": 1}
+        many = metafunc.config.getoption("--kills")
+        most = {"moment": 10, "mpi": 3} if many else {"moment": 2, "mpi": 1}
         kind = "mpi" if "mpi" in metafunc.function.__name__ else "moment"
         metafunc.parametrize("number", range(most[kind]))
 
