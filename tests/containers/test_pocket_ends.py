@@ -167,7 +167,8 @@ def test_nothing_is_left_after_a_kill_in_mpi(
         held.inside(host, "chmod 755 /tmp/long")
     if across:
         held.inside(0, among_hosts(held.directory))
-        where = "-H h1:1,h2:1" if mpi.family == "openmpi" else "-hosts h1,h2 -ppn 1"
+        own = "--map-by ppr:1:node -H h1:1,h2:1"
+        where = own if mpi.family == "openmpi" else "-hosts h1,h2 -ppn 1"
     held.ask(0, f"{settings}exec {mpi.mpirun} -n 2 {where} /tmp/long")
     last = held.about["pids"][1 if across else 0]
     deadline = time.monotonic() + 60
