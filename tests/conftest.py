@@ -73,7 +73,9 @@ _TRIED = pytest.StashKey[list[int]]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="try every damage, not a sample")
-    parser.addoption("--kills", action="store_true", help="kill hosts and Paribus more often")
+    parser.addoption(
+        "--long", action="store_true", help="also what takes minutes, such as many kills"
+    )
     parser.addoption("--sample-seed", type=int, help="repeat the sample of an earlier run")
 
 
@@ -94,7 +96,11 @@ def pytest_configure_node(node: Any) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--long"):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
         if group := MODULES.get(item.path.stem):
             item.add_marker(pytest.mark.xdist_group(group))

@@ -144,12 +144,12 @@ def launches(out: Path) -> set[tuple[int, float]]:
 # --- a host that goes --------------------------------------------------------------------------
 
 PLACES = 20
-"""Places of a study in which a host goes; 2 without --kills."""
+"""Places of a study in which a host goes; 1 without --long."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seed" in metafunc.fixturenames:
-        several = PLACES if metafunc.config.getoption("--kills") else 2
+        several = PLACES if metafunc.config.getoption("--long") else 1
         metafunc.parametrize("seed", [None] * several, ids=[f"place{i}" for i in range(several)])
 
 
@@ -241,6 +241,7 @@ rm -rf /tmp/paribus-* /dev/shm/paribus-*
 """A new boot_id, no process but the two that keep the host, no file of before."""
 
 
+@pytest.mark.long
 def test_a_study_goes_on_after_a_cut_link_and_a_reboot(tmp_path: Path) -> None:
     study = write(tmp_path)
     with Sitting(study) as sitting:
@@ -274,6 +275,7 @@ FULL = "mount -o remount,size=1m /tmp; cat /dev/zero >/tmp/filler 2>/dev/null; t
     ],
     ids=["disk", "link"],
 )
+@pytest.mark.long
 def test_a_study_ends_resumable_while_a_host_is_of_no_use(
     tmp_path: Path, fault: str, said: str
 ) -> None:
@@ -370,6 +372,7 @@ def test_other_mpis_on_the_hosts_of_an_arm_are_refused(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.long
 def test_a_lost_connection_is_made_again_or_the_host_is_named(
     gated: Pocket, tmp_path: Path
 ) -> None:

@@ -151,6 +151,7 @@ def test_the_order_of_rounds_is_seeded(rounds: Callable[[int, int, int], Rounds]
     assert rounds(8, 1, 0) != rounds(8, 2, 0)
 
 
+@pytest.mark.long
 def test_a_slow_rank_is_named(kernel: Kernel) -> None:
     """From three real launches to the name; the ranks take turns on few cores, hence the delay."""
     metrics = [Metric("latency", "us", "lower")]

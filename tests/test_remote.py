@@ -312,7 +312,7 @@ def test_a_killed_paribus_leaves_nothing_on_any_node(
     )
     seed = random.randrange(1 << 30)
     draw = random.Random(seed)
-    for _ in range(20 if request.config.getoption("--kills") else 3):
+    for _ in range(20 if request.config.getoption("--long") else 3):
         sitting = subprocess.Popen(
             [sys.executable, "-c", text], stdout=subprocess.PIPE, cwd=tmp_path, text=True
         )

@@ -38,9 +38,9 @@ OPENMPI = {
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """With --kills 52 of them: of the controller and of Paribus, 12 of them in MPI."""
+    """With --long 52 of them: of the controller and of Paribus, 12 of them in MPI."""
     if "number" in metafunc.fixturenames:
-        many = metafunc.config.getoption("--kills")
+        many = metafunc.config.getoption("--long")
         most = {"moment": 10, "mpi": 3} if many else {"moment": 2, "mpi": 1}
         kind = "mpi" if "mpi" in metafunc.function.__name__ else "moment"
         metafunc.parametrize("number", range(most[kind]))
