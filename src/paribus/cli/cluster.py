@@ -132,16 +132,15 @@ def _up(
 
 def _write_reports(found: Preflight, hosts: Hosts, directory: Path) -> None:
     """Write the environment report, and how this machine reaches the nodes."""
-    from rich.console import Console
-
     from paribus.cluster.environment import to_json
     from paribus.cluster.opened import client_config
     from paribus.report.cluster import print_preflight
+    from paribus.report.printing import console_on
 
     text = json.dumps(to_json(found), indent=2, allow_nan=False)
     (directory / "environment.json").write_text(f"{text}\n")
     with (directory / "environment.txt").open("w") as file:
-        print_preflight(found, Console(file=file, width=100, highlight=False))
+        print_preflight(found, console_on(file, width=100))
     (directory / "ssh_config").write_text(client_config(hosts, _known(hosts, directory)))
 
 

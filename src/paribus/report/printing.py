@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-def console_on(stream: TextIO) -> Console:
+def console_on(stream: TextIO, width: int | None = None) -> Console:
     """Return a console on `stream`: its colours pass, escape sequences in what it prints do not."""
     from rich.console import Console
     from rich.segment import Segment
@@ -30,7 +30,7 @@ def console_on(stream: TextIO) -> Console:
                 text = one.text if one.control else printable(one.text, keep="\n\t")
                 yield one if text is one.text else Segment(text, one.style)
 
-    return Screened(file=under(stream), highlight=False)
+    return Screened(file=under(stream), highlight=False, width=width)
 
 
 @dataclass(frozen=True, slots=True)
