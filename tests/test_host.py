@@ -14,6 +14,7 @@ import pytest
 
 from paribus.command import Command, Completed
 from paribus.errors import LaunchError, MachineError
+from paribus.platform import warden
 from paribus.platform.local import LocalStation, capture
 from processes import ended, gone, processes_with
 
@@ -84,12 +85,23 @@ def test_segments_that_killed_ranks_leave_are_removed_and_no_others(
         start(host, tmp_path, f"touch {ours} {foreign}; kill -9 $$")
         assert not ours.exists()
         assert foreign.exists()
-        ours.touch()
-        start(host, tmp_path, f"echo more >> {ours}")
-        assert ours.exists(), "it was there before the launch"
     finally:
         ours.unlink(missing_ok=True)
         foreign.unlink(missing_ok=True)
+
+
+def test_segments_that_were_there_before_a_launch_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a directory of its own: in /dev/shm, another test's launch may remove the first one."""
+    monkeypatch.setattr(warden, "SHARED_MEMORY", str(tmp_path))
+    old, new = tmp_path / f"{warden.SEGMENTS[0]}old", tmp_path / f"{warden.SEGMENTS[0]}new"
+    old.touch()
+    before = warden._segments()
+    new.touch()
+    warden._remove_segments(before)
+    assert old.exists()
+    assert not new.exists()
 
 
 def test_a_signal_is_told_as_a_negative_exit_code(host: LocalStation, tmp_path: Path) -> None:
@@ -163,14 +175,14 @@ with LocalStation() as host:
         text=True,
     ) as starter:
         assert starter.stdout is not None
-        warden = int(starter.stdout.readline())
+        guardian = int(starter.stdout.readline())
         while not processes_with(f"sleep\0{mark}"):
             time.sleep(0.01)
-        os.kill(starter.pid if victim == "paribus" else warden, signal.SIGKILL)
+        os.kill(starter.pid if victim == "paribus" else guardian, signal.SIGKILL)
         starter.wait(timeout=20)
     if victim == "paribus":
         assert gone(f"sleep\0{mark}")
-        assert ended([warden])
+        assert ended([guardian])
         assert not (tmp_path / "scratch").exists()
     else:
         # Without its warden only the launch itself can be reached: it dies with its parent.

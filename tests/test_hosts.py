@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,7 @@ def test_one_address_with_a_port_for_each_host(tmp_path: Path) -> None:
     ("text", "slots"),
     [
         ("node1 slots=2 max_slots=4\nnode2 slots=1\n", {"node1": 2, "node2": 1}),
+        ("node1 slots=2 max-slots=4\nnode2\n", {"node1": 2, "node2": 1}),
         ("# from the batch system\nnode1:2\n\nnode2:1  # half\n", {"node1": 2, "node2": 1}),
         ("node1\nnode1\nnode2\n", {"node1": 2, "node2": 1}),
         ("node[1-3]\n", {"node1": 0, "node2": 0, "node3": 0}),
@@ -72,6 +74,8 @@ def test_hostfiles_of_every_dialect(tmp_path: Path, text: str, slots: dict[str, 
         ("node1:0", "it gives 0 slots"),
         ("node1 slot_s=2", "did you mean slots="),
         ("node1 slots=two", "not a whole number"),
+        ("node1 user=me", "write ssh.user in the study"),
+        ("node1:2 binding=socket", "binding= is not known"),
         ("node1 node2", "write NAME, NAME:SLOTS, or NAME slots=N"),
         ("-oProxyCommand=reboot", "is not a host name"),
         ("", "no host is named"),
@@ -155,6 +159,9 @@ def test_ranks_fill_hosts_or_take_turns() -> None:
     assert nodes_of_ranks(turns, 4, 0) == ("a", "b", "a", "b")
     assert nodes_of_ranks(slot, 2, 0) == ("a", "b")
     assert nodes_of_ranks(slot, 2, 2) == ("a", "a")
+    many = Hosts((Address("a", "a", 0, 10**12), Address("b", "b", 0, 10**12)))
+    assert nodes_of_ranks(many, 2, 0) == ("a", "a")
+    assert nodes_of_ranks(replace(many, order="host"), 2, 0) == ("a", "b")
     uneven = Hosts((Address("a", "a", 0, 3), Address("b", "b", 0, 1)), order="host")
     assert nodes_of_ranks(uneven, 4, 0) == ("a", "b", "a", "a")
     with pytest.raises(UserError, match="5 ranks do not fit on 2 hosts that take 4"):

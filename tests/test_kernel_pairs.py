@@ -96,9 +96,12 @@ def test_every_pair_is_there_once_and_read(kernel: Kernel, ranks: int) -> None:
 
 def test_a_slow_rank_is_measured_again_alone(kernel: Kernel) -> None:
     """Its pairs stay slow, whatever else is going on; nothing else takes so long alone."""
-    text = launched(kernel, 5, slow=2)
-    latency = [c for c in cases(text) if c["metric"] == "latency"]
-    mine = [c for c in latency if 2 in (c["case"]["from"], c["case"]["to"])]
+    for _ in range(3):  # On a busy machine all pairs may be so slow at first that none stands out.
+        text = launched(kernel, 5, slow=2)
+        latency = [c for c in cases(text) if c["metric"] == "latency"]
+        mine = [c for c in latency if 2 in (c["case"]["from"], c["case"]["to"])]
+        if {c["at_once"] for c in mine} == {1}:
+            break
     assert {c["at_once"] for c in mine} == {1}
     assert all(c["crowded"] > 0 for c in mine)
     least_us = float(SLOW_US) / 2

@@ -118,8 +118,10 @@ def nodes_of_ranks(hosts: Hosts, ranks: int, per_host: int) -> tuple[str, ...]:
             place="hosts",
             fix="name more hosts, or raise ranks_per_host",
         )
+    # No host takes more than all: a hostfile may give any number of slots.
+    room = {name: min(there, ranks) for name, there in room.items()}
     if hosts.order == "slot":
-        filled = [name for name, slots_there in room.items() for _ in range(slots_there)]
+        filled = [name for name, there in room.items() for _ in range(there)]
         return tuple(filled[:ranks])
     deepest = max(room.values())
     turns = [name for turn in range(deepest) for name, there in room.items() if turn < there]

@@ -6,18 +6,17 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus.cli.hosts import add_host_keys
+from paribus.cli.hosts import accepts_keys, add_host_keys
 
 if TYPE_CHECKING:
     from paribus.cluster.preflight import Preflight
     from paribus.cluster.setup import Changed
     from paribus.hosts import Hosts
-    from paribus.platform.hostkeys import HostKey
     from paribus.platform.hosts import Host
 
 EXAMPLE = """\
@@ -85,7 +84,7 @@ def cluster(arguments: argparse.Namespace) -> int:
     first, last = _ports(arguments.ports)
     hosts = asked_hosts(arguments.hosts, _ssh(arguments), arguments.network)
     directory = _directory(arguments)
-    with opened(hosts, _known(hosts, directory), _accepts(arguments)) as there:
+    with opened(hosts, _known(hosts, directory), accepts_keys(arguments.accept_host_keys)) as there:
         found = preflight(
             there, network=hosts.network, prefix=arguments.mpi, asked=Asked(first, last)
         )
@@ -151,6 +150,12 @@ def _down(arguments: argparse.Namespace) -> int:
     from paribus.report.cluster import print_findings
     from paribus.report.printing import console_on
 
+    if arguments.first_table:
+        raise UserError(
+            "cannot go with `down`, which measures nothing",
+            place="--first-table",
+            fix="measure before: paribus cluster check HOSTS --first-table",
+        )
     directory = _directory(arguments)
     there = setup.read_cluster(directory)
     if there is None:
@@ -160,7 +165,7 @@ def _down(arguments: argparse.Namespace) -> int:
             fix="name the hosts as `up` did, or its directory with --out",
         )
     known = _known(there.hosts, directory)
-    with opened(there.hosts, known, _accepts(arguments)) as hosts:
+    with opened(there.hosts, known, accepts_keys(arguments.accept_host_keys)) as hosts:
         changed = setup.down(there, directory, hosts)
     _tell_changes(changed.files, "nothing was left")
     print_findings(changed.findings, len(there.hosts.names), console_on(sys.stdout))
@@ -204,24 +209,6 @@ def _ssh(arguments: argparse.Namespace) -> dict[str, object]:
         "known_hosts": arguments.known_hosts,
         "config": arguments.ssh_config,
     }
-
-
-def _accepts(arguments: argparse.Namespace) -> Callable[[Sequence[HostKey]], bool]:
-    """Return what decides on host keys: the option, or a user who types yes."""
-
-    def accepts(keys: Sequence[HostKey]) -> bool:
-        for key in keys:
-            print(f"paribus: {key.name} shows the host key {key.fingerprint}", file=sys.stderr)
-        if arguments.accept_host_keys:
-            return True
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return False
-        print(
-            "Are these the keys of your hosts? Type yes to accept them: ", end="", file=sys.stderr
-        )
-        return sys.stdin.readline().strip() == "yes"
-
-    return accepts
 
 
 def _ports(text: str | None) -> tuple[int, int]:

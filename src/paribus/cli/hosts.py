@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from paribus.inputs import is_file
 from paribus.model import Study
 
 if TYPE_CHECKING:
+    from paribus.platform.hostkeys import Accepts, HostKey
     from paribus.platform.station import Station
 
 
@@ -52,6 +53,23 @@ def hosts_by_arm(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def accepts_keys(always: bool) -> Accepts:
+    """Return what decides on unknown host keys: the option, or a user at a terminal."""
+
+    def accepts(keys: Sequence[HostKey]) -> bool:
+        asks = not always and sys.stdin.isatty() and sys.stderr.isatty()
+        if always or asks:
+            for key in keys:
+                print(f"paribus: {key.name} shows the host key {key.fingerprint}", file=sys.stderr)
+        if not asks:
+            return always
+        question = "Are these the keys of your hosts? Type yes to accept them: "
+        print(question, end="", file=sys.stderr, flush=True)
+        return sys.stdin.readline().strip() == "yes"
+
+    return accepts
+
+
 @contextmanager
 def reached(study: Study, *, accept_keys: bool) -> Iterator[Mapping[str, Station]]:
     """Open the stations of `study`; accept unknown host keys if asked to, or if the user says so.
@@ -61,25 +79,16 @@ def reached(study: Study, *, accept_keys: bool) -> Iterator[Mapping[str, Station
     from paribus.platform.hostkeys import UnknownKeysError, accept
     from paribus.platform.stations import stations
 
-    try:
-        with stations(study) as opened:
-            yield opened
-            return
-    except UnknownKeysError as error:
-        if not accept_keys and not _said_yes(error.cause):
-            fix = f"{error.fix}: with --accept-host-keys"
-            raise UnknownKeysError(error.cause, place=error.place, fix=fix) from None
-        if accept_keys:
-            print(f"paribus: {error.cause}\n  accepted into {error.place}", file=sys.stderr)
-        accept(error.keys, Path(error.place))
-    with reached(study, accept_keys=accept_keys) as opened:
+    accepts = accepts_keys(accept_keys)
+    with ExitStack() as stack:
+        # The hosts of one arm show their keys at a time.
+        for attempts_left in reversed(range(len(study.arms) + 1)):
+            try:
+                opened = stack.enter_context(stations(study))
+                break
+            except UnknownKeysError as error:
+                if not (attempts_left and accepts(error.keys)):
+                    fix = f"{error.fix}: with --accept-host-keys"
+                    raise UnknownKeysError(error.cause, place=error.place, fix=fix) from None
+                accept(error.keys, Path(error.place))
         yield opened
-
-
-def _said_yes(cause: str) -> bool:
-    """Return whether somebody at a terminal says that the keys are right."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    print(f"paribus: {cause}", file=sys.stderr)
-    print("Are these the hosts' fingerprints? (yes/no) ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip() == "yes"

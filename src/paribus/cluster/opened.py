@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,7 +14,7 @@ from paribus.fields import Place
 from paribus.hosts import Hosts
 from paribus.inputs import exists
 from paribus.platform import ssh
-from paribus.platform.hostkeys import HostKey, accept, known, scan
+from paribus.platform.hostkeys import Accepts, HostKey, accept, known, scan
 from paribus.platform.hosts import Host
 from paribus.platform.local import LocalStation
 from paribus.platform.pocket import Pocket
@@ -26,9 +26,6 @@ CONNECT_S = 30.0
 
 THROUGH_JUMP = 8
 """Connections that are begun at once through a jump host: sshd turns more away (MaxStartups)."""
-
-Accepts = Callable[[Sequence[HostKey]], bool]
-"""Returns whether the user accepts host keys that are not known."""
 
 
 def asked_hosts(text: str, given: dict[str, Any], network: str) -> Hosts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,10 @@ class HostKey:
     name: str
     fingerprint: str
     line: str
+
+
+Accepts = Callable[[Sequence[HostKey]], bool]
+"""Returns whether the user accepts host keys that are not known."""
 
 
 class UnknownKeysError(UserError):

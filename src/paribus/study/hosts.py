@@ -25,7 +25,10 @@ MOST_FILE_BYTES = 16 << 20
 _SSH_KEYS = ("user", "port", "jump", "config", "identity", "known_hosts")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?")
 _PORTS = re.compile(r"([^:\[\]]+):([0-9]{1,5})(?:-([0-9]{1,5}))?")
-_COUNTED = re.compile(r"(\S+?)(?::([0-9]+))?((?:\s+[a-z_]+=\S+)*)")
+_COUNTED = re.compile(r"(\S+?)(?::([0-9]+))?((?:\s+[a-z_-]+=\S+)*)")
+
+_IGNORED = ("max_slots", "max-slots")
+"""Keys of a hostfile's line that change nothing: they allow oversubscription, never asked for."""
 
 
 def hosts_of(place: Place, folder: Path) -> Hosts | None:
@@ -165,15 +168,22 @@ def _line(said: str) -> tuple[tuple[str, ...], int | None]:
         key, _, value = word.partition("=")
         if key in ("slots", "slot"):
             counts.append(value)
-        elif key not in ("max_slots", "max-slots", "binding", "user", "if"):
-            close = difflib.get_close_matches(key, ["slots", "max_slots"], n=1)
-            raise ValueError(f"{key}= is not known{f'; did you mean {close[0]}=?' * bool(close)}")
+        elif key not in _IGNORED:
+            raise ValueError(_refusal(key))
     if not all(one.isdecimal() for one in counts):
         raise ValueError("the number of slots is not a whole number")
     numbers = [int(one) for one in counts]
     if 0 in numbers:
         raise ValueError("it gives 0 slots, so no rank could be placed; write 1 or more")
     return expand(match[1]), numbers[0] if numbers else None
+
+
+def _refusal(key: str) -> str:
+    """Return why a hostfile's `key=` is refused: ignored, it would change what is measured."""
+    if key == "user":
+        return "user= is not taken from a hostfile; write ssh.user in the study"
+    close = difflib.get_close_matches(key, ["slots", *_IGNORED], n=1)
+    return f"{key}= is not known{f'; did you mean {close[0]}=?' * bool(close)}"
 
 
 def _checked(found: list[Address]) -> tuple[Address, ...]:
