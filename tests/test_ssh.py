@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from paribus.cli.hosts import reached as hosts_of_study
 from paribus.command import Command, Completed
 from paribus.errors import LaunchError, MachineError, UserError
 from paribus.fields import Place
@@ -25,7 +26,9 @@ from paribus.platform.hosts import Host
 from paribus.platform.local import LocalStation
 from paribus.platform.remote import HostStation
 from paribus.study.hosts import hosts_of
+from paribus.study.load import load_study
 from processes import children, ended, gone, processes_with
+from studies import write_study
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin:/bin")
 
@@ -159,6 +162,29 @@ def start(station: HostStation, tmp_path: Path, script: str, timeout_s: float = 
         timeout_s=timeout_s,
         scratch=f"{station.scratch}/launch",
     )
+
+
+def test_a_study_whose_arms_have_unknown_hosts_is_asked_for_each(
+    servers: list[Server], folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = f"user = 'root', identity = '{folder / 'id'}', known_hosts = '{tmp_path / 'known'}'"
+    arms = "".join(
+        f"[arms.{arm}]\nhosts = '127.0.0.1:{server.port}'\nssh = {{ {keys} }}\n"
+        for arm, server in zip("ab", servers, strict=True)
+    )
+    study = load_study(write_study(tmp_path, arms=arms))
+    with (
+        pytest.raises(UnknownKeysError, match="SHA256:") as refused,
+        hosts_of_study(study, accept_keys=False),
+    ):
+        pass
+    assert "--accept-host-keys" in refused.value.fix
+    assert not (tmp_path / "known").exists()
+    with hosts_of_study(study, accept_keys=True) as opened:
+        assert set(opened) == {"a", "b"}
+    assert capsys.readouterr().err.count("shows the host key") == 2
+    with hosts_of_study(study, accept_keys=False) as opened:
+        assert set(opened) == {"a", "b"}
 
 
 def test_ports_behind_one_address_are_hosts_with_a_key_each(

@@ -183,7 +183,7 @@ def _refusal(key: str) -> str:
     if key == "user":
         return "user= is not taken from a hostfile; write ssh.user in the study"
     close = difflib.get_close_matches(key, ["slots", *_IGNORED], n=1)
-    return f"{key}= is not known{f'; did you mean {close[0]}=?' * bool(close)}"
+    return f"{key}= is not known" + (f"; did you mean {close[0]}=?" if close else "")
 
 
 def _checked(found: list[Address]) -> tuple[Address, ...]:
