@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -130,6 +131,27 @@ def test_a_host_that_ends_is_not_there_and_the_others_are(
         first, own = str(pocket.pids[1]), str(os.getpid())
         shell = [own if word == first else word for word in pocket.hosts[1].shell]
         assert entered(shell) == 255
+
+
+def test_of_tmp_a_host_has_only_the_python_that_paribus_runs_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An environment made in /tmp may hold the MPI of the study."""
+    for name in ("environment", "else"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+    if tmp_path.parts[1] != "tmp":
+        pytest.skip("pytest's directory is not in /tmp")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
+    with Pocket(1, directory=f"{tmp_path}/p") as pocket:
+        done = subprocess.run(
+            pocket.hosts[0].shell,
+            input=f"cd {tmp_path}; ls; ls environment",
+            text=True,
+            capture_output=True,
+            check=True,
+        )
+    assert done.stdout.split() == ["environment", "file"]
 
 
 def entered(shell: Sequence[str]) -> int:

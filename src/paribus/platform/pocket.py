@@ -11,6 +11,7 @@ import re
 import select
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -184,6 +185,7 @@ class Pocket:
             "late.fstab": (
                 f"{SHARED_MEMORY}host-run /run tmpfs mode=755\nhost-tmp /tmp tmpfs mode=1777\n"
             ),
+            "kept": f"{sys.prefix}\n",
             "bridge.ip": BRIDGE,
             **wiring.files,
             **{f"{node.name}.cores": f"{threads(node)}\n" for node in self.nodes},

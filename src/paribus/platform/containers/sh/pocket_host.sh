@@ -17,8 +17,12 @@ if [ -r "$here/sshd_config" ]; then
     key=$(cat "$here/$name") keys=$(cat "$here/authorized_keys") config=$(cat "$here/sshd_config")
     read -r sshd <"$here/sshd"
 fi
-# Last, for these places may hide the directory.
+# Last, for these places may hide the directory. What Paribus runs from stays: its MPI may lie there.
+read -r kept <"$here/kept"
+cd "$kept" || exit 1
 mount -a -T "$here/late.fstab"
+[ -d "$kept" ] || { mkdir -p "$kept" && mount --no-canonicalize --bind . "$kept"; }
+cd /
 if [ -n "$sshd" ]; then
     mkdir -m 700 /run/sshd /run/paribus
     cd /run/paribus || exit 1
