@@ -300,6 +300,7 @@ def test_typical_values_and_what_is_unsteady() -> None:
     assert typical(launches) == {"cpu.model": "x", "rank.involuntary": 2.5}
     assert unsteady(launches) == ["cpu.model"]
     assert unsteady([{"cpu.model": "x"}, {"cpu.model": DENIED}]) == []
+    assert unsteady([{"cpu.model": None}, {"cpu.model": "x"}, {"cpu.model": "x"}]) == ["cpu.model"]
 
 
 @given(

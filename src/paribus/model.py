@@ -96,7 +96,8 @@ def _good(values: Sequence[float]) -> bool:
     if isinstance(values, array):
         import numpy as np
 
-        return len(values) > 0 and 0 < np.min(values) <= np.max(values) < math.inf
+        numbers = np.frombuffer(values)
+        return len(numbers) > 0 and bool(numbers.min() > 0) and bool(numbers.max() < math.inf)
     return bool(values) and all(map(math.isfinite, values)) and min(values) > 0  # no NaN in min()
 
 

@@ -282,10 +282,15 @@ def typical(launches: Iterable[Facts]) -> dict[str, Any]:
 def unsteady(launches: Sequence[Facts]) -> list[str]:
     """Return the facts that should stay from launch to launch and have several known values."""
     seen: dict[str, set[str]] = {}
+    last: dict[str, Any] = {}
     for facts in launches:
-        for key in facts:
-            if _held(classify(key)) and not _unread(value := _value(facts, key)):
-                seen.setdefault(key, set()).add(value)
+        for key, value in facts.items():
+            # Of thousands of launches most have the very object of the one before.
+            if value is last.get(key, facts) or not _held(classify(key)):
+                continue
+            last[key] = value
+            if not _unread(text := _value(facts, key)):
+                seen.setdefault(key, set()).add(text)
     return sorted(key for key, values in seen.items() if len(values) > 1)
 
 
