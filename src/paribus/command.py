@@ -62,19 +62,28 @@ class Placement:
         return len(self.hosts) < len(list(runs))
 
 
+Family = Literal["openmpi", "mpich", "intelmpi", "msmpi"]
+
+MPI_NAMES: Mapping[Family, str] = {
+    "openmpi": "Open MPI",
+    "mpich": "MPICH",
+    "intelmpi": "Intel MPI",
+    "msmpi": "MS-MPI",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Mpi:
     """An MPI installation: its family, version text, and the programs that belong together."""
 
-    family: Literal["openmpi", "mpich", "intelmpi"]
+    family: Family
     version: tuple[int, ...]
     mpicxx: str
     mpirun: str
     env: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        names = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": "Intel MPI"}
-        return f"{names[self.family]} {'.'.join(map(str, self.version))}"
+        return f"{MPI_NAMES[self.family]} {'.'.join(map(str, self.version))}"
 
 
 class Room(NamedTuple):
