@@ -96,8 +96,7 @@ def _good(values: Sequence[float]) -> bool:
     if isinstance(values, array):
         import numpy as np
 
-        numbers = np.frombuffer(values)
-        return len(numbers) > 0 and bool(numbers.min() > 0) and bool(numbers.max() < math.inf)
+        return bool(len(n := np.frombuffer(values)) and n.min() > 0 and n.max() < math.inf)
     return bool(values) and all(map(math.isfinite, values)) and min(values) > 0  # no NaN in min()
 
 

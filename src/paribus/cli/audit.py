@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from paribus.audit.accepted import add_accepted, in_vain, parse_accepted
-from paribus.audit.audit import ERROR, Audit, Nodes
+from paribus.audit.audit import Audit, Nodes
 from paribus.audit.first import indistinct
+from paribus.audit.values import ERROR
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm
 from paribus.inputs import is_directory
 from paribus.model import Study

@@ -135,19 +135,19 @@ def _end_all(spent: Spent, term_s: float, spared: Collection[int] = ()) -> None:
         time.sleep(0.01)
 
 
-def _segments() -> set[str]:
+def segments_now() -> set[str]:
     """Return the shared-memory files of MPI libraries that are there now."""
     with contextlib.suppress(OSError):
         return {name for name in os.listdir(SHARED_MEMORY) if name.startswith(SEGMENTS)}
     return set()
 
 
-def _remove_segments(before: set[str]) -> None:
+def remove_segments(before: set[str]) -> None:
     """Remove the segments that were not there `before`, are ours, and that nobody maps.
 
     Killed ranks leave theirs behind, and not every library lets them be put elsewhere.
     """
-    new = _segments() - before
+    new = segments_now() - before
     if not new:
         return
     mapped = set()
@@ -274,7 +274,7 @@ class Warden:
         """
         own = self.own if request["name"] else []
         directories = [os.path.join(parent, request["name"]) for parent in own]
-        segments = _segments()
+        segments = segments_now()
         made: list[str] = []
         try:
             for directory in (*own, *directories):
@@ -298,7 +298,7 @@ class Warden:
         finally:
             for directory in reversed(made):
                 shutil.rmtree(directory, ignore_errors=True)
-            _remove_segments(segments)
+            remove_segments(segments)
 
     def _watch(self, request: dict[str, Any], scratch: str, out: Any, err: Any) -> dict[str, Any]:
         begin = time.monotonic()

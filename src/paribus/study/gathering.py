@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus import probes
-from paribus.audit.audit import ERROR, NODES
+from paribus.audit.values import ERROR, NODES
 from paribus.benchmarks import benchmark_of
 from paribus.errors import LaunchError
 from paribus.hosts import nodes_of_ranks
