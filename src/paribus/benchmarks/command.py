@@ -121,11 +121,12 @@ def parse(text: str, request: Request) -> Parsed:
         raise ParseError(f"success = {_cut(proof)} is not in the output; {_end(text)}")
     if asked["regex"] is None:
         return Parsed((Sample(_WALL.name, Case(), (request.wall_s,)),))
-    return Parsed((Sample(_FIGURE.name, Case(), (_figure(asked["regex"], text),)),))
+    return Parsed((Sample(_FIGURE.name, Case(), (_figure(request, text),)),))
 
 
-def _figure(regex: str, text: str) -> float:
-    """Return the figure of the only match of `regex`."""
+def _figure(request: Request, text: str) -> float:
+    """Return the figure of the only match of the regular expression."""
+    regex = str(request.parameters["regex"])
     if len(text) > MOST_SEARCHED:
         raise ParseError(
             f"the output has {format_bytes(len(text))}, more than regex is applied to"
@@ -142,9 +143,12 @@ def _figure(regex: str, text: str) -> float:
     if not found:
         raise ParseError(f"regex {_cut(regex)} matches nothing: correct it; {_end(text)}")
     if len(found) > 1:
+        fix = (
+            "let one rank alone print it" if request.ranks > 1 else "let it match more of the line"
+        )
         raise ParseError(
-            f"regex {_cut(regex)} matches {len(found)} times, where one figure decides: let it"
-            f" match more of the line; {_end(text)}"
+            f"regex {_cut(regex)} matches {len(found)} times, where one figure decides: {fix};"
+            f" {_end(text)}"
         )
     figure = (found[0] or "").strip()
     if not (_NUMBER.fullmatch(figure) and 0 < float(figure) < math.inf):
@@ -176,13 +180,13 @@ def _within(seconds: float) -> Iterator[None]:
 
 def _cut(text: str) -> str:
     shown = printable(text)
-    return f"{shown[:40]!r} [cut]" if len(shown) > 40 else repr(shown)
+    return f"'{shown[:40]}' [cut]" if len(shown) > 40 else f"'{shown}'"
 
 
 def _end(text: str) -> str:
     """Return what an error quotes of the end of an output."""
     end = " ".join(printable(text[-4 * SHOWN :], keep="\n\t").split())[-SHOWN:]
-    return f"the output ends with {end!r}" if end else "there is no output"
+    return f"the output ends with '{end}'" if end else "there is no output"
 
 
 BENCHMARK = Benchmark(
