@@ -140,11 +140,12 @@ def test_the_options_arrive_in_the_study(tmp_path: Path) -> None:
         *("--a-env", "R=3", "--b-env", "R=4", "--setup", "sh -c 'echo READY > prepared'"),
         *("--regex", "rate: ([0-9]+)", "--unit", "Mop/s", "--higher", "--success", "READY"),
         *("--name", "rates", "--out", "here", "--budget", "5 min", "--json"),
+        *("--margin", "3 %", "--blocks", "20"),
         cwd=tmp_path,
     )
     table = tomllib.loads((tmp_path / "rates.toml").read_text())
     assert table["factor"] == "env"
-    assert table["plan"] == {"budget": "5 min"}
+    assert table["plan"] == {"margin": "3 %", "blocks": 20, "budget": "5 min"}
     assert done.returncode == 0, done.stdout + done.stderr
     verdict = json.loads(done.stdout)
     (head,) = verdict["headlines"]
@@ -167,6 +168,7 @@ def test_the_options_arrive_in_the_study(tmp_path: Path) -> None:
         (("--a", "true", "--ranks", "0"), "use a whole number from 1"),
         (("--a", "true", "--a-env", "API_TOKEN=x"), "looks like a secret"),
         (("--a", "true", "--budget", "soon"), "plan.budget"),
+        (("--a", "true", "--blocks", "0"), "use a whole number from 8"),
     ],
 )
 def test_a_refused_command_leaves_nothing_behind(

@@ -45,6 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", default="ab", help="of the study file and directory (ab)")
     parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (NAME.study)")
     parser.add_argument("--budget", metavar="TIME", help='stop after this time, such as "5 min"')
+    parser.add_argument("--blocks", metavar="N", type=int, help="pairs of launches at most (60)")
+    parser.add_argument(
+        "--margin", metavar="SHARE", help="differences below it are equivalent (2 %%)"
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the verdict as JSON")
     form.add_argument("--brief", action="store_true", help="print verdict, warnings and table only")
@@ -52,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    """Return the exit code of `paribus ab`: that of `paribus run` on the file that is written."""
+    """Return the exit code of `paribus run` on the study file that is written."""
     from paribus.cli import parser_of
     from paribus.study.load import load_study
 
@@ -103,7 +107,7 @@ def _study(arguments: argparse.Namespace) -> str:
             "better": better if arguments.regex else None,
             "success": arguments.success,
         },
-        plan={"budget": arguments.budget},
+        plan={key: getattr(arguments, key) for key in ("margin", "blocks", "budget")},
     )
 
 

@@ -1,4 +1,4 @@
-"""The study file of `paribus ab`: two commands of a shell line as the two arms of a study."""
+"""The study file of the verb ab: two commands of a shell line as the two arms of a study."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHELL = re.compile(r"[|&;<>()`*?]|\$[\w({]|(?:^|\s)~")
 _VARIABLE = re.compile(r"\s*\w+=")
 
 HEAD = """\
-# Written by `paribus ab`, which ran it. To change something, edit it, then: paribus run FILE
+# Written by the verb ab of Paribus. To change something, edit it, then: paribus run FILE
 """
 
 
@@ -73,7 +73,7 @@ def study_file(
     *,
     setup: Sequence[str] = (),
     benchmark: Mapping[str, str | int | None],
-    plan: Mapping[str, str | None],
+    plan: Mapping[str, str | int | None],
 ) -> str:
     """Return the text of a study of `sides`, the first the reference.
 
@@ -97,7 +97,7 @@ def study_file(
         if setup:
             lines.append(f"before = {_list([shlex.join(setup)])}")
     lines += ["", "[[benchmarks]]", 'name = "command"', *_keys(benchmark)]
-    if any(plan.values()):
+    if any(one is not None for one in plan.values()):
         lines += ["", "[plan]", *_keys(plan)]
     return "\n".join(lines) + "\n"
 
