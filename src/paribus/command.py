@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Command:
     """An argv, what it adds to the environment, and files it needs in the scratch directory.
 
-    `outputs` are patterns of files in the scratch directory whose text belongs to its stdout.
+    `outputs` are patterns of files in the scratch directory whose text belongs to its stdout. That
+    is its working directory too, unless `cwd` is another.
     Launchers, containers and schedulers are pure functions from Command to Command; only
     local.py carries one out.
     """
@@ -25,6 +26,7 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
+    cwd: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from types import FrameType
 
 VERBS = {
     "run": "run a study: plan, launch, judge, report",
+    "ab": "compare two commands: a verdict, and the study file that it ran",
     "compare": "compare existing results: logs of benchmarks, or tables (CSV, Parquet, JSON Lines)",
     "report": "repeat the report of a study directory: terminal, HTML, JSON, CSV, figures",
     "record": "record the facts of this machine, scrubbed, or show a recording",

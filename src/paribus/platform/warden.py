@@ -47,8 +47,10 @@ SEGMENTS = ("mpich_", "Intel_MPI_", "vader_segment.", "sm_segment.", "ucx_shm_")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _die_with_warden() -> None:
+def _about_to_start(at: int) -> None:
+    """In the child, before it becomes the program: die with the warden, and say when into `at`."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.write(at, b"%d" % time.monotonic_ns())
 
 
 def _descendants() -> list[int]:
@@ -301,9 +303,9 @@ class Warden:
             remove_segments(segments)
 
     def _watch(self, request: dict[str, Any], scratch: str, out: Any, err: Any) -> dict[str, Any]:
-        begin = time.monotonic()
         spent = Spent()
         spared = frozenset(_descendants()) if request["stay"] else frozenset()
+        at_r, at_w = os.pipe()
         try:
             started_by_us = subprocess.Popen(
                 request["argv"],
@@ -313,10 +315,14 @@ class Warden:
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
-                preexec_fn=_die_with_warden,
+                preexec_fn=lambda: _about_to_start(at_w),
             )
+            begin = int(os.read(at_r, 32)) / 1e9
         except OSError as error:
             return {**_refused(error), "program": True}
+        finally:
+            os.close(at_r)
+            os.close(at_w)
         child = Child(started_by_us.pid, spent)
         line = self.next_line(request["timeout_s"], child)
         wall_s = time.monotonic() - begin
