@@ -29,7 +29,7 @@ from paribus.judgement import Judgement, Notice, Word
 from paribus.readers.known import harnesses
 from paribus.reasons import NoticeName, Reason
 from paribus.words import logs as words
-from paribus.words.notices_of_logs import nothing
+from paribus.words.notices_of_logs import nothing, unread
 
 MOST_REFUSED = 0.10
 """Share of an arm's logs of a tool that may be refused, as in `stats.reliability`."""
@@ -41,8 +41,9 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     Raises UserError, saying what was found, when nothing can be compared, and as `judge_table`.
     """
     if len(logs.arms) < 2:
+        lost = f"; {unread(unread_figures(logs.unread), 5)}" if logs.unread else ""
         raise UserError(
-            "is one arm only",
+            f"is one arm only{lost}",
             place=logs.arms[0],
             fix="give the folder, or the log, of another arm too",
         )

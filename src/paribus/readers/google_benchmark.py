@@ -59,6 +59,10 @@ def _samples(name: str, rows: list[dict[str, Any]]) -> list[Sample]:
     """Return a benchmark's figures, one value a repetition; of aggregates alone the median."""
     single = [row for row in rows if row["run_type"] == "iteration"]
     aggregates = {row["aggregate_name"]: row for row in rows if row["run_type"] == "aggregate"}
+    for row in rows:
+        kind = f"_{row['aggregate_name']}" if row in aggregates.values() else ""
+        if inner(row, "name") != f"{row['run_name']}{kind}":
+            refuse(f"{name!r} has a row of another name")
     if len(single) + len(aggregates) != len(rows):
         refuse(f"{name!r} has rows that are neither iterations nor aggregates, or one twice")
     if not single and "median" not in aggregates:

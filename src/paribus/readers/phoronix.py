@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 MARK = "<PhoronixTestSuite>\n  <Generated>"
 END = "</PhoronixTestSuite>"
+INSTALLATION = "Test Install "
+"""How the descriptions begin of how long an installation took, and how large it is."""
+
 DIRECTIONS: dict[str, Direction] = {"HIB": "higher", "LIB": "lower"}
 
 
@@ -35,8 +38,7 @@ def read(text: str) -> list[Measured | Failed]:
         refuse("no system is named in it")
     found: list[Measured | Failed] = []
     for result in root.findall("Result"):
-        # Without an identifier it is how long the installation took, and how large it is.
-        if _text(result, "Identifier") and _text(result, "DisplayFormat") == "BAR_GRAPH":
+        if _measures(result):
             for entry in result.findall("Data/Entry"):
                 system = _text(entry, "Identifier")
                 if system not in dates:
@@ -46,6 +48,18 @@ def read(text: str) -> list[Measured | Failed]:
     if not found:
         refuse("the suite reports no figure of a test")
     return found
+
+
+def _measures(result: Element) -> bool:
+    """Return whether it is of runs: not an installation, nor a graph over time or a picture."""
+    kind = _text(result, "DisplayFormat")
+    if _text(result, "Identifier"):
+        if not kind.isupper():
+            refuse(f"a <Result> has the format {kind[:20]!r}")
+        return kind == "BAR_GRAPH"
+    if not _text(result, "Description").startswith(INSTALLATION):
+        refuse("a <Result> names no test")
+    return False
 
 
 def _tree(text: str) -> Element:
@@ -69,11 +83,11 @@ def _tree(text: str) -> Element:
 
 
 def _text(element: Element, name: str) -> str:
-    """Return the text of the one child of that name, "" where it is empty or lacks."""
+    """Return the text of the one child of that name, "" where it is empty."""
     found = element.findall(name)
-    if len(found) > 1:
+    if len(found) != 1:
         refuse(f"<{name}> is there {len(found)} times in one <{element.tag}>")
-    return (found[0].text or "").strip() if found else ""
+    return (found[0].text or "").strip()
 
 
 def _launches(

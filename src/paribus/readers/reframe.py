@@ -170,9 +170,13 @@ def _of_perflog(text: str) -> list[_Job]:
     if len(set(columns)) < len(columns) or not {"name", "job_exitcode"} < {*columns}:
         refuse("the heading of the perflog is damaged, or lacks name or job_exitcode", before + 1)
     jobs = []
+    seen: set[str] = set()
     for number, row in enumerate(rows, before + 2):
-        if not row.strip():
+        if "|" not in row:  # what a batch script prints behind it
             continue
+        if row in seen:
+            refuse("a row is there twice", number)
+        seen.add(row)
         cells = row.split("|")
         if len(cells) != len(columns):
             refuse(f"{len(cells)} columns where the heading has {len(columns)}", number)
