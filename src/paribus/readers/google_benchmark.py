@@ -78,8 +78,8 @@ def _samples(name: str, rows: list[dict[str, Any]]) -> list[Sample]:
         if having and len(having) < len(used):
             refuse(f"{name!r} has {metric.name} in {len(having)} of {len(used)} repetitions")
         for kind, of in _STATISTICS.items() if len(values) > 1 else ():
-            row = aggregates.get(kind)
-            if row and not near(_figure(row, metric.name), of(values), _ROUNDED):
+            said = aggregates.get(kind)
+            if said and not near(_figure(said, metric.name), of(values), _ROUNDED):
                 refuse(f"the {kind} {metric.name} of {name!r} is not that of its repetitions")
         if values and min(values) > 0:  # of a benchmark that sleeps no CPU time may be left
             samples.append(Sample(metric.name, case, tuple(values)))
