@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from paribus.words.notices import needless
 
 if TYPE_CHECKING:
     from paribus.audit.audit import Audit, Nodes
+    from paribus.judgement import Difference
     from paribus.model import Study
 
 LIKELY = (
@@ -89,7 +89,10 @@ def _show(study: Study, nodes: Mapping[str, Nodes], answer: Audit, *, everything
     ]
     line(console, f"Recorded facts of {names[0]} against {'; '.join(names[1:])}.", style="dim")
     console.print()
-    for (rank, reason), mine in groupby(open_, lambda one: (one.rank, one.reason)):
+    by_reason: dict[tuple[int, str], list[Difference]] = {}
+    for one in open_:
+        by_reason.setdefault((one.rank, one.reason), []).append(one)
+    for (rank, reason), mine in by_reason.items():
         line(console, f"{LIKELY[rank]}: {reason}", indent=2, hang=2, style="bold")
         for one in mine:
             arm = f" ({one.arm})" if len(study.arms) > 2 else ""

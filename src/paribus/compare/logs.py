@@ -164,7 +164,7 @@ def _as_arms(
     """
     within = [one.within for one in logs] + [one.within for one in unread]
     inside = dict.fromkeys(within)
-    if len(inside) < 2 or "" in inside:
+    if len(inside) < 2 or not all(inside):
         return arms, logs, unread
     key = harnesses()[logs[0].reading.benchmark].arms if logs else ""
 

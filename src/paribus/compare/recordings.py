@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from paribus.audit.audit import KINDS, Audit, audit_study, typical
+from paribus.audit.audit import Audit, audit_study, typical
 from paribus.audit.classes import factors
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare.logs import arms_of, natural
@@ -22,7 +22,9 @@ from paribus.reasons import Reason
 UNPACKED = "unknown.json"
 """A directory that holds it is a recording, unpacked."""
 
-_SUFFIXES = (".tar.gz", ".tgz", ".tar")
+_PACKED = {".gz", ".tgz", ".tar"}
+"""What the names of recordings end in, one after the other."""
+
 MOST_NODES = 10_000
 
 
@@ -42,7 +44,7 @@ def read_recordings(path: Path) -> dict[str, Facts]:
         fix = "for one study: `paribus audit DIR`; for two: `paribus compare DIR DIR`"
         raise UserError("is the directory of a study, not a recording", place=shown, fix=fix)
     inside = sorted(path.iterdir(), key=lambda one: natural(one.name))
-    files = [one for one in inside if one.name.endswith(_SUFFIXES) and not is_directory(one)]
+    files = [one for one in inside if one.suffix in _PACKED and not is_directory(one)]
     if not files:
         fix = "on each machine: `paribus record --out NAME.tar.gz`"
         raise UserError("holds no recording of a machine", place=shown, fix=fix)
@@ -53,8 +55,9 @@ def read_recordings(path: Path) -> dict[str, Facts]:
 
 def _name(path: Path) -> str:
     """Return what a recording is called: its file's name without what it ends in."""
-    ending = next((one for one in _SUFFIXES if path.name.endswith(one)), "")
-    return path.name.removesuffix(ending) or path.name
+    while path.suffix in _PACKED:
+        path = path.with_suffix("")
+    return path.name
 
 
 def audit_recordings(
@@ -62,8 +65,7 @@ def audit_recordings(
 ) -> tuple[Study, dict[str, dict[str, Facts]], Audit]:
     """Return the machines as arms of a study without benchmarks, their facts, and what differs.
 
-    `factor` explains what it explains in a study, "" nothing. Differences of one reason stand
-    together. Raises UserError for one that is not
+    `factor` explains what it explains in a study, "" nothing. Raises UserError for one that is not
     shipped, and as `read_recordings`.
     """
     if factor and factor not in factors():
@@ -76,9 +78,7 @@ def audit_recordings(
     arms = tuple(Arm(name) for name in nodes)
     question = f"What differs between {' and '.join(nodes)}?"
     study = Study(question, factor, arms, (), Settings())
-    said = audit_study(study, {}, nodes, {}, accepted)
-    alike = sorted(said.differences, key=lambda d: (KINDS.index(d.kind), -d.rank, d.reason, d.key))
-    return study, nodes, Audit(tuple(alike), said.equal)
+    return study, nodes, audit_study(study, {}, nodes, {}, accepted)
 
 
 def with_facts(judgement: Judgement, given: Sequence[str], reference: str) -> Judgement:
