@@ -91,7 +91,9 @@ def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
         for path, log in {one.path: one for one in group}.items():
             if text := _text(path):
                 alike.setdefault(sha256(text).digest(), []).append(log)
-    groups = [group for group in alike.values() if len(group) > 1]
+    # A file of several launches is one file, however many of them are the same in another.
+    several = ({log.path: log for log in group} for group in alike.values())
+    groups = [[*of_path.values()] for of_path in several if len(of_path) > 1]
     if not groups:
         return []
     printed = {path: _text(path) for path in {log.path for log in logs}}
