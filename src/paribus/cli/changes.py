@@ -54,12 +54,20 @@ def exit_code(compared: Compared) -> int:
 
 
 def _write(compared: Compared, text: str, out: Path) -> None:
+    from paribus.report import change
     from paribus.report.change_page import page
+    from paribus.report.values import write_values
 
+    figures = (
+        one._replace(file=study.judgement.directory)
+        for study in change.studies(compared)
+        for one in study.judgement.figures
+    )
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / "change.json").write_text(text + "\n")
         (out / "report.html").write_text(page(compared), encoding="utf-8")
+        write_values(figures, out, files=True)
     except OSError as error:
         raise UserError(
             f"cannot be written: {error.strerror}", place=str(out), fix="choose another --out"
