@@ -99,7 +99,10 @@ def test_a_table_in_blocks_gets_the_report_of_a_study(tmp_path: Path) -> None:
     assert "whether the number of blocks was fixed in advance" in flat
     assert "failure" not in done.stdout, "of failures a table tells nothing"
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"verdict.json", "report.html", "cases.csv", "launches.csv"}
+    assert names == {"verdict.json", "report.html", "cases.csv", "launches.csv"} | {
+        "values.csv",
+        "values.parquet",
+    }
     verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
     (head,) = verdict["headlines"]
     assert head["verdict"]["word"] == "slower"

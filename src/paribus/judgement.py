@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from paribus.model import Case, Facts, Launch, Metric, State, Study
 from paribus.reasons import NoticeName, Reason
@@ -242,6 +242,25 @@ class Point:
         return launches.flag(self.outlying, self.disturbed)
 
 
+class Figures(NamedTuple):
+    """What one counting launch contributes: a figure of each metric at each case.
+
+    `values` are by name of one of the `metrics` and case, in its unit. `launch` is the number in
+    the plan, or of numbers from elsewhere a count; `block` is None where nothing pairs launches.
+    `at_s` is when it started, in seconds since the first one, None if that is unknown. `file` is
+    where numbers from elsewhere were read.
+    """
+
+    arm: str
+    block: int | None
+    launch: int
+    at_s: float | None
+    benchmark: str
+    metrics: Mapping[str, Metric]
+    values: Mapping[tuple[str, Case], float]
+    file: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One fact that differs between an arm and the reference, or that could not be compared.
@@ -318,7 +337,8 @@ class Judgement:
     `design` says in one sentence how the figures came about and what that controls. `published`
     are figures of others that the user laid beside his own. `carriers` are the transports between
     ranks; none for numbers from elsewhere, of which they are not known. `matrices` are those of
-    benchmarks that measure all pairs of nodes.
+    benchmarks that measure all pairs of nodes. `figures` are those of the launches that all of it
+    rests on, by benchmark, arm and block; they may be many, and are made as they are asked for.
     """
 
     study: Study
@@ -346,6 +366,7 @@ class Judgement:
     published: tuple[Published, ...] = ()
     carriers: tuple[Carrier, ...] = ()
     matrices: tuple[Matrix, ...] = ()
+    figures: Iterable[Figures] = field(default=(), compare=False, repr=False)
 
     @property
     def reference(self) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.cli.exports import gate
 from paribus.compare.change import Changed
 from paribus.compare.studies import compare_studies
 from paribus.errors import UserError
@@ -18,6 +19,7 @@ from paribus.store import Store
 
 if TYPE_CHECKING:
     from paribus.compare.studies import Compared
+    from paribus.report.gate import Rule
 
 
 def judged(directory: Path) -> Judgement:
@@ -28,8 +30,13 @@ def judged(directory: Path) -> Judgement:
         return conclude(plan, store)
 
 
-def changes(paths: Sequence[Path], out: Path | None, *, as_json: bool) -> int:
-    """Show what changed between studies, write it to `out`, and return the exit code."""
+def changes(
+    paths: Sequence[Path], out: Path | None, rules: Sequence[Rule], *, as_json: bool
+) -> int:
+    """Show what changed between studies, write it to `out`, and return the exit code.
+
+    By the `rules` of --fail-on, slower is an effect that worsened.
+    """
     from paribus.report import change
 
     compared = compare_studies(paths)
@@ -42,7 +49,9 @@ def changes(paths: Sequence[Path], out: Path | None, *, as_json: bool) -> int:
         from paribus.report.printing import console_on
 
         change.print_changes(compared, console_on(sys.stdout))
-    return exit_code(compared)
+    heads = [one for step in compared.steps for one in step.headlines]
+    said = "{0.arm} in {0.benchmark}: {0.word}, {0.reason}"
+    return gate(heads, rules, said.format, exit_code(compared))
 
 
 def exit_code(compared: Compared) -> int:
@@ -54,12 +63,20 @@ def exit_code(compared: Compared) -> int:
 
 
 def _write(compared: Compared, text: str, out: Path) -> None:
+    from paribus.report import change
     from paribus.report.change_page import page
+    from paribus.report.values import write_values
 
+    figures = (
+        one._replace(file=study.judgement.directory)
+        for study in change.studies(compared)
+        for one in study.judgement.figures
+    )
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / "change.json").write_text(text + "\n")
         (out / "report.html").write_text(page(compared), encoding="utf-8")
+        write_values(figures, out, files=True)
     except OSError as error:
         raise UserError(
             f"cannot be written: {error.strerror}", place=str(out), fix="choose another --out"

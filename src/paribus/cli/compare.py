@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.cli.exports import add_exports, finish
 from paribus.cli.shipped import add_beside
 from paribus.errors import StoreError, UserError
 from paribus.inputs import exists
@@ -81,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_beside(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, help="write the reports to DIR")
+    add_exports(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the verdict as JSON")
     form.add_argument("--brief", action="store_true", help="print verdict, warnings and table only")
@@ -105,11 +107,13 @@ def compare(arguments: argparse.Namespace) -> int:
     )
     if out is not None and exists(out) and (not out.is_dir() or any(out.iterdir())):
         raise StoreError("already exists", place=str(out), fix="choose another with --out")
+    if arguments.to and out is None:
+        raise UserError("writes files", place="--to", fix="say where: add --out DIR")
     publications = shipped.read_published(arguments.beside)
     if are_studies(arguments.paths):
         _refuse_options(arguments)
         if len(arguments.paths) > 1:
-            return changes(arguments.paths, out, as_json=arguments.json)
+            return changes(arguments.paths, out, arguments.fail_on, as_json=arguments.json)
         judgement = judged(arguments.paths[0])
     else:
         judgement = _judged(arguments.paths, answers, arguments.pair, str(out or ""))
@@ -126,7 +130,8 @@ def compare(arguments: argparse.Namespace) -> int:
             raise UserError(
                 f"cannot be written: {error.strerror}", place=str(out), fix="choose another --out"
             ) from error
-    return outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
+    code = outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
+    return finish(arguments, judgement, out, code)
 
 
 def _refuse_options(arguments: argparse.Namespace) -> None:
@@ -136,14 +141,14 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
         fix = "leave it out: a study recorded the facts of its arms"
         raise UserError("is not possible with study directories", place="--facts", fix=fix)
     if len(arguments.paths) > 1:
-        given["beside"] = arguments.beside
+        given |= {"beside": arguments.beside, "to": arguments.to}
     if wrong := next((name for name, value in given.items() if value), None):
         raise UserError(
             "is not possible with study directories",
             place=f"--{wrong}",
             fix="leave it out: the plan of a study fixes it"
             if wrong in FIXED
-            else "show published figures beside one study: `paribus report DIR --beside FILE`",
+            else f"use it with one study: `paribus report DIR --{wrong} ...`",
         )
 
 

@@ -21,7 +21,8 @@ from paribus.store import Store
 FILES = (
     *("plan.json", plans.DRAFT, "launches.db", "launches.db-wal", "launches.db-shm"),
     *("launches.count", "lock", "accepted.json", "verdict.json", "report.html"),
-    *("cases.csv", "launches.csv", "logs", "figures"),
+    *("cases.csv", "launches.csv", "values.csv", "values.parquet", "logs", "figures"),
+    *("table.md", "table.tex", "table.csv", "junit.xml"),
 )
 """What Paribus writes into a study directory: nothing else there is ever removed."""
 

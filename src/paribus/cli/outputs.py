@@ -53,8 +53,8 @@ def conclude_and_write(
 
 
 def write_files(judgement: Judgement, directory: Path) -> None:
-    """Write verdict.json, report.html, cases.csv and launches.csv into `directory`."""
-    from paribus.report import export, html
+    """Write verdict.json, report.html, and the tables beside them into `directory`."""
+    from paribus.report import export, html, lookup, values
 
     text = json.dumps(export.to_json(judgement), indent=2, allow_nan=False)
     (directory / "verdict.json").write_text(text + "\n")
@@ -62,6 +62,7 @@ def write_files(judgement: Judgement, directory: Path) -> None:
         export.cases_csv(judgement, file)
     with (directory / "launches.csv").open("w", newline="") as file:
         export.launches_csv(judgement, file)
+    values.write_values(judgement.figures, directory, files=not lookup.measured(judgement))
     html.write_html(judgement, directory / "report.html")
 
 

@@ -1,35 +1,46 @@
-"""`paribus report DIR`: the report of a study directory, made again from what is stored."""
+"""`paribus report DIR|REPORT`: a report made again from what is stored, and files for a paper."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.cli.audit import add_accept
+from paribus.cli.exports import add_exports, finish
 from paribus.cli.shipped import add_beside
 from paribus.compare.beside import beside
+from paribus.errors import UserError
+from paribus.inputs import is_directory
 from paribus.judge.conclude import conclude
+from paribus.judgement import Judgement
 from paribus.plan import read_plan
 from paribus.store import Store
 
 EXAMPLE = """\
 example:
   paribus report container-network.study
-  paribus report container-network.study --svg --png     # figures for a paper
+  paribus report container-network.study --to latex --to pdf   # table and figures for a paper
+  paribus report network-report --to markdown            # of what `compare --out` wrote
+  paribus report container-network.study --to junit --fail-on slower:5%  # in a pipeline
   paribus report container-network.study --salvage       # what is intact in a damaged directory
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.description = "Repeat the report of a study directory from its stored data."
+    parser.description = "Repeat a report from its stored data, and write it for a paper."
     parser.epilog = EXAMPLE
-    parser.add_argument("directory", metavar="DIR", type=Path, help="study directory")
+    parser.add_argument(
+        "directory",
+        metavar="DIR",
+        type=Path,
+        help="study directory; or what `paribus compare --out` wrote, or a verdict.json",
+    )
     add_beside(parser)
-    parser.add_argument("--svg", action="store_true", help="write each figure as SVG")
-    parser.add_argument("--png", action="store_true", help="write each figure as PNG")
+    add_exports(parser)
     add_accept(parser)
     parser.add_argument(
         "--salvage",
@@ -45,7 +56,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def report(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus report`."""
     from paribus.cli import outputs, shipped
-    from paribus.report.figures import write_figures
+    from paribus.report.stored import is_report, read_report
+
+    directory: Path = arguments.directory
+    if is_report(directory):
+        for name in ("salvage", "accept"):
+            if getattr(arguments, name):
+                raise UserError(
+                    "is not possible with a report",
+                    place=f"--{name}",
+                    fix="use it with the study directory",
+                )
+        judgement = read_report(directory)
+        directory = directory if is_directory(directory) else directory.parent
+        judgement = replace(judgement, directory=str(directory))
+        judgement = beside(judgement, shipped.read_published(arguments.beside))
+    else:
+        judgement = _of_study(arguments)
+        if os.access(directory, os.W_OK):
+            outputs.write_files(judgement, directory)
+    code = outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
+    return finish(arguments, judgement, directory, code)
+
+
+def _of_study(arguments: argparse.Namespace) -> Judgement:
+    """Return the judgement of a study directory; what is accepted now is kept there."""
+    from paribus.cli import shipped
 
     directory: Path = arguments.directory
     plan = read_plan(directory)
@@ -53,10 +89,4 @@ def report(arguments: argparse.Namespace) -> int:
     with Store(directory, salvage=arguments.salvage) as store:
         store.check_plan(plan.sha256)
         judgement = conclude(plan, store)
-    judgement = beside(judgement, shipped.read_published(arguments.beside))
-    if os.access(directory, os.W_OK):
-        outputs.write_files(judgement, directory)
-    formats = {name for name in ("svg", "png") if getattr(arguments, name)}
-    if formats:
-        write_figures(judgement, directory / "figures", formats)
-    return outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
+    return beside(judgement, shipped.read_published(arguments.beside))

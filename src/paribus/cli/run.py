@@ -12,6 +12,7 @@ from paribus import plan as plans
 from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.cli.audit import add_accept
 from paribus.cli.directory import clear, directory_for
+from paribus.cli.exports import add_exports, finish
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached
 from paribus.cli.shipped import add_beside
 from paribus.errors import UserError
@@ -72,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="measure although the arms differ in more than the factor (no verdict)",
     )
     add_beside(parser)
+    add_exports(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the verdict as JSON")
     form.add_argument("--brief", action="store_true", help="print verdict, warnings and table only")
@@ -146,7 +148,8 @@ def _carry_out(
             file=sys.stderr,
         )
         raise
-    return outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
+    code = outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
+    return finish(arguments, judgement, directory, code)
 
 
 def _check_kept(directory: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from paribus import __version__
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare import provenance
+from paribus.compare.figures import FiguresOfTable, Joined
 from paribus.compare.gridded import GriddedEvidence
 from paribus.compare.unpaired import unpaired
 from paribus.errors import UserError
@@ -84,6 +85,7 @@ def judge_table(
         judgement,
         tallies=(),  # how many launches failed, a table does not tell
         design=provenance.design(table, found, of),
+        figures=FiguresOfTable(found, metrics),
         notices=(*told, *provenance.without_confounded(judgement.notices, told)),
         versions={"python": platform.python_version(), "reported by": __version__},
     )
@@ -249,6 +251,7 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         started=begin,
         wall_s=points[-1].at_s if points else 0.0,
         looks=tuple(sorted({look for part in parts for look in part.looks})),
+        figures=Joined(parts),
     )
 
 

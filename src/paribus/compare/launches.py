@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from paribus.compare.figures import WithUnpaired
 from paribus.compare.imported import Answers, judge_table
 from paribus.compare.pairing import Kind, Pairing, alternate, made, source_of
 from paribus.judge.withhold import Because, withhold
@@ -84,6 +85,7 @@ def judged(
             headlines=_stronger(alone.headlines, part.headlines),
             cases=_stronger(alone.cases, part.cases),
             design=f"{part.design} {words.TWO_INTERVALS}",
+            figures=WithUnpaired(part.figures, alone.figures),
         )
     return withhold(_reserved(_told_when(part, kinds), by_label), lambda _: None)
 

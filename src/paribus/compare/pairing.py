@@ -248,6 +248,7 @@ def source_of(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> S
     for kind in kinds:
         metrics = {metric.name: metric for metric in metrics_of(kind.logs[0])}
         for log, block in zip(kind.logs, _blocks(kind, pairing, arms), strict=True):
+            place = f"{log.path}{log.name.removeprefix(_file_name(log))}"
             placed: dict[str, Any] = {"block": block}
             if pairing in ("time", "none"):
                 placed = {"launch": f"{log.arm}: {log.name}"}
@@ -257,7 +258,7 @@ def source_of(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> S
                 metric = metrics[sample.metric]
                 rows.append(
                     Row(
-                        place=str(log.path),
+                        place=place,
                         arm=log.arm,
                         benchmark=kind.label,
                         metric=metric.name,

@@ -16,6 +16,7 @@ from paribus.judge import matrices, notices, salvaged, transport
 from paribus.judge.cases import cases
 from paribus.judge.coarse import coarse as coarse_of
 from paribus.judge.evidence import Evidence, LaunchEvidence, collect
+from paribus.judge.figures import FiguresOfLaunches
 from paribus.judge.headlines import endpoints, given_up, headlines, layers, pairs
 from paribus.judge.lag import Lag
 from paribus.judge.light import Light
@@ -68,6 +69,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
         equal_facts=len(said.equal),
         carriers=carriers,
         matrices=matrices.matrices(plan, evidence, facts),
+        figures=FiguresOfLaunches(plan, evidence, judgement.started or 0.0),
         notices=(
             *transport.differing(plan, carriers, facts),
             *salvaged.notices(store.lost),

@@ -16,7 +16,7 @@ from paribus.judgement import Comparison, Finding, Judgement, Matrix, Notice, Sp
 from paribus.model import Case, Metric, Scalar, Study
 from paribus.outside import csv_cell
 from paribus.probes.variables import discreet_env
-from paribus.report import published
+from paribus.report import paper, published
 
 SCHEMA = "paribus.verdict/1"
 
@@ -26,6 +26,10 @@ CASE_COLUMNS = (
     *("arm_median", "arm_q1", "arm_q3", "arm_launches"),
     *("ratio", "ratio_low", "ratio_high", "level", "blocks", "margin"),
     *("verdict", "final", "size_known", "blocks_needed"),
+)
+TABLE_COLUMNS = (
+    *("benchmark", "metric", "unit", "better", "arm", "reference", "reference_value", "arm_value"),
+    *("ratio", "ratio_low", "ratio_high", "level", "n", "margin", "verdict", "note"),
 )
 LAUNCH_COLUMNS = (
     *("number", "block", "counted", "benchmark", "arm", "at_s", "state", "level", "flag"),
@@ -95,6 +99,26 @@ def launches_csv(judgement: Judgement, file: TextIO) -> None:
     for p in judgement.points:
         row = (p.number, p.block, p.block > 0, p.benchmark, p.arm, p.at_s, p.state.value, p.level)
         writer.writerow([_cell(v) for v in (*row, p.flag)])
+
+
+def table_csv(judgement: Judgement, file: TextIO) -> None:
+    """Write the table of a paper as CSV: the headlines, with all digits, `note` the footnote.
+
+    Open the file with newline="". A ratio whose size is withheld is empty.
+    """
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(TABLE_COLUMNS)
+    for f in judgement.headlines:
+        values = [_spread_cells(one)[0] for one in (f.reference_value, f.arm_value)]
+        ratio = _comparison_cells(f.comparison if f.verdict.size_known else None)[:4]
+        writer.writerow(
+            _cell(v)
+            for v in (
+                *(f.benchmark, f.metric.name, f.metric.unit, f.metric.better),
+                *(f.arm, judgement.reference, *values, *ratio),
+                *(paper.number(f), f.margin, f.verdict.word.value, paper.note(f)),
+            )
+        )
 
 
 def _case_row(judgement: Judgement, f: Finding) -> list[Scalar | None]:

@@ -1,4 +1,4 @@
-"""Every figure of a report as a file for a paper: SVG or PNG, drawn without a browser."""
+"""Every figure of a report as a file for a paper: SVG, PNG or PDF, drawn without a browser."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from paribus.errors import UserError
 from paribus.judgement import Judgement, Matrix
 from paribus.report import heat, lookup, plots
 from paribus.report.axes import Spec, drawn
+from paribus.report.wording import clean
 
 WIDTH = 520
 PNG_SCALE = 2.0
 INK = "#1b1f24"
-FORMATS = ("svg", "png")
+FORMATS = ("svg", "png", "pdf")
 
 CONFIG: dict[str, Any] = {
     "background": "white",
@@ -60,13 +61,28 @@ def all_figures(judgement: Judgement) -> Iterator[tuple[str, Spec]]:
 
 
 def write_figures(
-    judgement: Judgement, directory: Path, formats: Set[str] = frozenset(FORMATS)
+    judgement: Judgement,
+    directory: Path,
+    formats: Set[str] = frozenset(FORMATS),
+    *,
+    title: str = "",
+    width: float | None = None,
 ) -> list[Path]:
     """Write every figure into `directory` (made if missing) and return the paths.
 
-    Raises UserError for an unknown format, and when a file cannot be written.
+    `title` stands above each, `width` is that of the whole figure in px of 1/96 inch. Raises
+    UserError for an unknown format, and when a file cannot be written.
     """
-    return _write(all_figures(judgement), directory, formats)
+    drawings = ((name, _sized(spec, title, width)) for name, spec in all_figures(judgement))
+    return _write(drawings, directory, formats)
+
+
+def _sized(spec: Spec, title: str, width: float | None) -> Spec:
+    if title:
+        spec = spec | {"title": {"text": clean(title), "subtitle": spec["title"]}}
+    if width is not None:
+        spec = spec | {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
+    return spec
 
 
 def write_matrices(
@@ -84,23 +100,19 @@ def _heat_maps(matrices: Sequence[Matrix]) -> Iterator[tuple[str, Spec]]:
 
 
 def _write(drawings: Iterator[tuple[str, Spec]], directory: Path, formats: Set[str]) -> list[Path]:
-    import vl_convert
-
     unknown = sorted(set(formats) - set(FORMATS))
     if unknown:
-        raise UserError(f"no figures as {', '.join(unknown)}", fix="choose svg, png or both")
+        raise UserError(
+            f"no figures as {', '.join(unknown)}", fix=f"choose among {', '.join(FORMATS)}"
+        )
     written = []
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name, spec in drawings:
-            text = json.dumps(spec | {"width": WIDTH, "config": CONFIG})
-            if "svg" in formats:
-                path = directory / f"{name}.svg"
-                path.write_text(vl_convert.vegalite_to_svg(text), encoding="utf-8")
-                written.append(path)
-            if "png" in formats:
-                path = directory / f"{name}.png"
-                path.write_bytes(vl_convert.vegalite_to_png(text, scale=PNG_SCALE))
+            text = json.dumps({"width": WIDTH} | spec | {"config": CONFIG})
+            for ending in (one for one in FORMATS if one in formats):
+                path = directory / f"{name}.{ending}"
+                path.write_bytes(_drawn(text, ending))
                 written.append(path)
     except OSError as error:
         raise UserError(
@@ -109,6 +121,27 @@ def _write(drawings: Iterator[tuple[str, Spec]], directory: Path, formats: Set[s
             fix="free space there, or make it writable",
         ) from error
     return written
+
+
+def _drawn(text: str, ending: str) -> bytes:
+    """Return a figure in the format that a file with this ending has."""
+    import vl_convert
+
+    if ending == "svg":
+        return vl_convert.vegalite_to_svg(text).encode()
+    if ending == "pdf":
+        svg = _SIZE.sub(_in_points, vl_convert.vegalite_to_svg(text), count=1)
+        return bytes(vl_convert.svg_to_pdf(svg))
+    return bytes(vl_convert.vegalite_to_png(text, scale=PNG_SCALE))
+
+
+_SIZE = re.compile(r'width="([0-9.]+)" height="([0-9.]+)"')
+
+
+def _in_points(match: re.Match[str]) -> str:
+    """Return the size of an SVG that makes a PDF of its size: there a px counts as a point."""
+    width, height = (float(px) * 72 / 96 for px in match.groups())
+    return f'width="{width}" height="{height}"'
 
 
 def _plain(label: str) -> str:

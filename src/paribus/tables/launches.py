@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ class Group:
     in the order of all blocks; these have `names`, and `times[arm][number]` in seconds if the table
     has times. `left_out` holds the name of each other block with what it lacks; `lacking[arm]`
     their numbers, among `attempted`. Not in blocks, figures are by launch, in no order.
+    `files[arm]` says where the first row of each block or launch was read.
     """
 
     benchmark: str
@@ -40,6 +41,7 @@ class Group:
     left_out: tuple[tuple[str, str], ...] = ()
     lacking: tuple[tuple[int, ...], ...] = ()
     attempted: int = 0
+    files: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +85,10 @@ def arrange(table: Table, reference: str = "") -> Arrangement:
         )
     # A row is a launch unless columns say which rows are samples of one.
     each = not {"launch", "time", "sample"} & table.columns
-    launches = ((row, i if each else launch_of(row)) for i, row in enumerate(table.rows))
+    launches = [(row, i if each else launch_of(row)) for i, row in enumerate(table.rows)]
+    files = _files(table, launches)
     groups = tuple(
-        Group(benchmark, _ordered(figures))
+        Group(benchmark, _ordered(figures), files=files[benchmark])
         for benchmark, figures in _figures(table, launches).items()
     )
     return Arrangement("apart" if table.timed else "unordered", arms, groups, False, sampled)
@@ -143,6 +146,17 @@ def _figures(table: Table, placed: Iterable[tuple[Row, Any]]) -> dict[str, Figur
     return dict(found)
 
 
+def _files(table: Table, placed: Iterable[tuple[Row, Any]]) -> dict[str, dict[str, dict[Any, str]]]:
+    """Return by benchmark, arm, and block (or launch) the file in which its first row is."""
+    found: dict[str, dict[str, dict[Any, str]]] = {}
+    for row, block in placed:
+        of_arm = found.setdefault(row.benchmark, {}).setdefault(row.arm, {})
+        if block not in of_arm:
+            within = (name for name in table.sources if row.place.startswith(f"{name}, row "))
+            of_arm[block] = next(within, row.place)
+    return found
+
+
 def _figure(table: Table, rows: Sequence[Row]) -> float:
     """Return the median over launches of the median of their samples."""
     samples: dict[tuple[str, str], Row] = {}
@@ -189,8 +203,14 @@ def _blocks(
     for row, block in placed if table.timed else ():
         key = row.benchmark, row.arm, block
         starts[key] = min(starts.get(key, inf), inf if row.time is None else row.time)
+    files = _files(table, placed)
     for benchmark, figures in _figures(table, placed).items():
         group = _group(benchmark, _ordered(figures), arms, names, starts)
+        of = {
+            arm: {block + 1: file for block, file in blocks.items()}
+            for arm, blocks in files[benchmark].items()
+        }
+        group = replace(group, files=of)
         if not group.numbers:
             lack = "; ".join(f"block {shown(b)} lacks {what}" for b, what in group.left_out[:3])
             raise UserError(

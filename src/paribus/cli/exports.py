@@ -1,0 +1,154 @@
+"""Files for papers and pipelines, and the exit code of a pipeline: options that verbs share."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from paribus.errors import UserError
+
+if TYPE_CHECKING:
+    from paribus.judgement import Judgement
+    from paribus.report.gate import Judged, Rule
+
+    T = TypeVar("T", bound=Judged)
+
+TEXTS = {"markdown": "table.md", "latex": "table.tex", "csv": "table.csv", "junit": "junit.xml"}
+"""Formats of one file, and what it is called."""
+
+FIGURES = "figures"
+FORMATS = (*TEXTS, "svg", "png", "pdf")
+FAILED = 1
+"""The exit code where a rule of --fail-on is met."""
+
+UNITS = {"": 1.0, "px": 1.0, "in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96 / 72}
+"""Units of length in px, as CSS defines them."""
+
+LEAST_WIDTH, MOST_WIDTH = 150.0, 5000.0
+
+
+def add_exports(parser: argparse.ArgumentParser) -> None:
+    """Declare --to, --title, --width and --fail-on."""
+    parser.add_argument(
+        "--to",
+        metavar="FORMAT",
+        choices=FORMATS,
+        action="append",
+        default=[],
+        help=f"write files for a paper or a pipeline; may be repeated: {', '.join(FORMATS)}",
+    )
+    parser.add_argument(
+        "--title", metavar="TEXT", default="", help="with --to: title of tables and figures"
+    )
+    parser.add_argument(
+        "--width", metavar="LENGTH", type=_length, help="with --to: width of figures, such as 88mm"
+    )
+    parser.add_argument(
+        "--fail-on",
+        metavar="WORD",
+        type=_rules,
+        action="extend",
+        default=[],
+        help=f"exit with code {FAILED} if a verdict is slower, undecided, or reliability differs:"
+        " slower, slower:5%% (the whole interval beyond), undecided, reliability; with commas",
+    )
+
+
+def finish(
+    arguments: argparse.Namespace, judgement: Judgement, directory: Path | None, code: int
+) -> int:
+    """Write what --to asks for into `directory`, print the names, and return the exit code.
+
+    It is `code`, or FAILED where a rule of --fail-on is met. Raises UserError where nothing can be
+    written.
+    """
+    from paribus.report.sentences import headline_sentence
+
+    if directory is not None and (paths := _write(arguments, judgement, directory)):
+        out = sys.stderr if arguments.json else sys.stdout
+        print("\nWritten:", *(f"  {path}" for path in paths), sep="\n", file=out)
+    return gate(
+        judgement.headlines,
+        arguments.fail_on,
+        lambda head: headline_sentence(judgement, head),
+        code,
+        monitored=judgement.study.settings.monitor,
+    )
+
+
+def gate(
+    several: Iterable[T],
+    rules: Sequence[Rule],
+    said: Callable[[T], str],
+    code: int,
+    *,
+    monitored: bool = False,
+) -> int:
+    """Return the exit code by the `rules`; stderr says which comparison fails by which."""
+    from paribus.report.gate import failures
+
+    found = failures(several, rules, monitored=monitored)
+    for one, rule in found:
+        print(f"paribus: --fail-on {rule}: {said(one)}", file=sys.stderr)
+    return FAILED if found else code
+
+
+def _write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) -> list[Path]:
+    """Write `judgement` in the formats of --to into `directory` and return the paths."""
+    from paribus.report.figures import write_figures
+
+    written = []
+    for name in [one for one in TEXTS if one in arguments.to]:
+        path = directory / TEXTS[name]
+        try:
+            path.write_text(_text(name, arguments, judgement), encoding="utf-8", newline="")
+        except OSError as error:
+            raise UserError(
+                f"cannot be written: {error.strerror}",
+                place=str(path),
+                fix="make the directory writable, or report on a copy of it",
+            ) from error
+        written.append(path)
+    if drawn := set(arguments.to) - TEXTS.keys():
+        shape = {"title": arguments.title, "width": arguments.width}
+        written += write_figures(judgement, directory / FIGURES, drawn, **shape)
+    return written
+
+
+def _text(name: str, arguments: argparse.Namespace, judgement: Judgement) -> str:
+    import io
+
+    from paribus.report import export, junit, latex, markdown
+
+    if name == "junit":
+        return junit.document(judgement, arguments.fail_on)
+    if name == "csv":
+        file = io.StringIO(newline="")
+        export.table_csv(judgement, file)
+        return file.getvalue()
+    if name == "markdown":
+        return markdown.document(judgement, arguments.title)
+    return latex.document(judgement, arguments.title)
+
+
+def _rules(text: str) -> Sequence[Rule]:
+    from paribus.report.gate import parse_rules
+
+    try:
+        return parse_rules(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _length(text: str) -> float:
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", text)
+    if match is None or match[2] not in UNITS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no length; write for example 88mm or 3.5in")
+    pixels = float(match[1]) * UNITS[match[2]]
+    if not LEAST_WIDTH <= pixels <= MOST_WIDTH:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 40mm and 1320mm")
+    return pixels

@@ -1,0 +1,95 @@
+"""The rules of `--fail-on`: which verdicts fail a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from paribus.judgement import Comparison, Verdict, Word
+from paribus.model import Metric
+from paribus.units import parse_share, percent
+
+WORDS = {
+    "slower": Word.SLOWER,
+    "undecided": Word.UNDECIDED,
+    "reliability": Word.RELIABILITY,
+}
+EXAMPLE = "slower, or slower:5%, or slower:5%,reliability"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A verdict that fails; with `beyond` its interval must lie beyond this share."""
+
+    word: Word
+    beyond: float | None = None
+
+    def __str__(self) -> str:
+        return self.word.value if self.beyond is None else f"{self.word}:{percent(self.beyond)}"
+
+
+class Judged(Protocol):
+    """A headline, or a change of one between two studies."""
+
+    @property
+    def metric(self) -> Metric: ...
+    @property
+    def margin(self) -> float: ...
+    @property
+    def comparison(self) -> Comparison | None: ...
+    @property
+    def verdict(self) -> Verdict: ...
+
+
+T = TypeVar("T", bound=Judged)
+
+
+def parse_rules(text: str) -> tuple[Rule, ...]:
+    """Return the rules in "slower:5%,reliability": words, of which slower may have a share.
+
+    Raises ValueError.
+    """
+    found = []
+    for one in text.split(","):
+        word, colon, share = (part.strip() for part in one.partition(":"))
+        if word not in WORDS or (colon and word != "slower"):
+            known = ", ".join(WORDS)
+            raise ValueError(f"{one!r} is none of {known}; write for example {EXAMPLE}")
+        try:
+            found.append(Rule(WORDS[word], parse_share(share) if colon else None))
+        except ValueError:
+            raise ValueError(f"{one!r} has no share; write for example {EXAMPLE}") from None
+    return tuple(found)
+
+
+def failures(
+    several: Iterable[T], rules: Sequence[Rule], *, monitored: bool = False
+) -> list[tuple[T, Rule]]:
+    """Return what fails, each with the first rule that says so."""
+    found = []
+    for one in several:
+        rule = next((rule for rule in rules if failing(one, rule, monitored=monitored)), None)
+        if rule is not None:
+            found.append((one, rule))
+    return found
+
+
+def failing(one: Judged, rule: Rule, *, monitored: bool = False) -> bool:
+    """Return whether a comparison fails by a rule.
+
+    With a share: if its whole interval lies beyond, whatever its margin makes of that. An interval
+    counts where the study stands by it: at the last look, or at any time if it is `monitored`.
+    """
+    verdict, comparison = one.verdict, one.comparison
+    if rule.beyond is None:
+        return verdict.word is rule.word
+    if verdict.word is Word.SLOWER and one.margin >= rule.beyond:
+        return True
+    judged = verdict.word in (Word.SLOWER, Word.EQUIVALENT, Word.UNDECIDED)
+    stands = judged and verdict.size_known and (verdict.final or monitored)
+    if comparison is None or not stands:
+        return False
+    if one.metric.better == "lower":
+        return comparison.low > 1 + rule.beyond
+    return comparison.high < 1 / (1 + rule.beyond)

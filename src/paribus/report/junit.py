@@ -1,0 +1,48 @@
+"""The verdicts as JUnit XML, as pipelines show them: a test case for each comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from paribus.judgement import Judgement, Word
+from paribus.report import sentences
+from paribus.report.gate import Rule, failing
+from paribus.report.wording import clean
+
+
+def document(judgement: Judgement, rules: Sequence[Rule] = ()) -> str:
+    """Return the XML: a failure where a rule of `--fail-on` says so, an error without a verdict.
+
+    A comparison that is undecided, and that no rule is about, is skipped.
+    """
+    name = clean(judgement.study.question)
+    suite = ElementTree.Element("testsuite", name=name)
+    counts = dict.fromkeys(("failure", "error", "skipped"), 0)
+    monitored = judgement.study.settings.monitor
+    for head in judgement.headlines:
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            classname=clean(head.benchmark),
+            name=clean(f"{head.arm} against {judgement.reference}"),
+        )
+        rule = next((rule for rule in rules if failing(head, rule, monitored=monitored)), None)
+        kinds = {Word.WITHHELD: "error", Word.NO_DATA: "error", Word.UNDECIDED: "skipped"}
+        kind = "failure" if rule else kinds.get(head.verdict.word, "")
+        said = sentences.headline_sentence(judgement, head)
+        if kind:
+            counts[kind] += 1
+            inner = ElementTree.SubElement(case, kind, message=clean(head.verdict.reason))
+            if kind != "skipped":
+                inner.set("type", str(rule) if rule else head.verdict.word.value)
+            inner.text = said
+        else:
+            ElementTree.SubElement(case, "system-out").text = said
+    suite.set("tests", str(len(judgement.headlines)))
+    for kind, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        suite.set(attribute, str(counts[kind]))
+    suites = ElementTree.Element("testsuites")
+    suites.append(suite)
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=False) + "\n"

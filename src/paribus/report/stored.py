@@ -1,0 +1,201 @@
+"""The judgement that verdict.json holds: what `paribus compare --out` wrote, read again."""
+
+from __future__ import annotations
+
+import json
+import math
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from paribus.errors import StoreError
+from paribus.hosts import hosts_from
+from paribus.inputs import is_directory, read_bounded
+from paribus.judgement import (
+    Carrier,
+    Comparison,
+    Difference,
+    Finding,
+    Judgement,
+    Matrix,
+    Notice,
+    Point,
+    Published,
+    Tally,
+    Verdict,
+)
+from paribus.model import Arm, Case, Selection, Settings, Study
+from paribus.outside import printable
+from paribus.report import export, published
+
+NAME = "verdict.json"
+MOST_BYTES = 256 << 20
+"""Bytes of a verdict; that of 10,000 launches and 1,000 cases takes about 4 MB."""
+
+OPEN = frozenset({"ratio", "low", "high", "quantum"})
+"""Figures of a verdict that JSON has as null where they are infinite."""
+
+
+def is_report(path: Path) -> bool:
+    """Return whether `path` is a verdict, or a directory with one that is not that of a study."""
+    if is_directory(path):
+        return (path / NAME).is_file() and not (path / "plan.json").exists()
+    return path.suffix == ".json"
+
+
+def read_report(path: Path) -> Judgement:
+    """Return the judgement at `path`, a verdict.json or a directory with one.
+
+    Raises StoreError.
+    """
+    file = path / NAME if is_directory(path) else path
+    place = printable(str(file))
+    fix = "give what `paribus compare --out` or `paribus report` wrote, whole"
+    try:
+        table = json.loads(read_bounded(file, MOST_BYTES, "a verdict"))
+    except (OSError, ValueError, RecursionError) as error:
+        said = getattr(error, "strerror", None) or "it is not JSON"
+        raise StoreError(f"cannot be read: {said}", place=place, fix=fix) from error
+    if not isinstance(table, dict) or table.get("schema") != export.SCHEMA:
+        raise StoreError(f"is not a verdict of schema {export.SCHEMA}", place=place, fix=fix)
+    try:
+        judgement = _judgement(table)
+        export.to_json(judgement)  # makes every sentence: none fails later
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
+        cause = printable(f"is not a verdict: {type(error).__name__}: {error}")[:300]
+        raise StoreError(cause, place=place, fix=fix) from error
+    return judgement
+
+
+def _judgement(table: Mapping[str, Any]) -> Judgement:
+    study = _study(table["study"])
+    made: dict[str, Any] = {
+        name: tuple(_value(kind, one) for one in table[key])
+        for name, key, kind in (
+            ("notices", "notices", Notice),
+            ("tallies", "tallies", Tally),
+            ("differences", "differences", Difference),
+            ("matrices", "matrices", Matrix),
+            ("points", "launches", Point),
+            ("carriers", "transports", Carrier),
+        )
+    }
+    for key in ("headlines", "layers", "endpoints", "pairs", "cases"):
+        made[key] = tuple(_finding(one, key) for one in table[key])
+    own = (*made["headlines"], *made["cases"])
+    made["published"] = tuple(_published(one, own) for one in table["published"])
+    hints = _hints(Judgement)
+    for name in ("sentence", "complete", "directory", "plan_sha256", "versions", "design"):
+        made[name] = _value(hints[name], table[name])
+    for name in ("level", "started", "wall_s", "equal_facts", "looks", "facts"):
+        made[name] = _value(hints[name], table[name])
+    return Judgement(study=study, **made)
+
+
+def _finding(table: Mapping[str, Any], key: str) -> Finding:
+    """Return a finding; only those of pairs of arms name their reference."""
+    comparison, verdict = table["comparison"], table["verdict"]
+    if comparison is not None:
+        ends = {"ratio": math.inf, "low": 0.0, "high": math.inf}
+        comparison = {k: ends.get(k) if v is None else v for k, v in comparison.items()}
+    own = {f.name for f in fields(Verdict)}
+    verdict = {k: v for k, v in verdict.items() if k in own}
+    verdict["figures"] = _open_ends(_mapping(verdict["figures"]))
+    made = {k: v for k, v in table.items() if k not in ("case", "comparison", "verdict")}
+    made["reference"] = table["reference"] if key == "pairs" else ""
+    return Finding(
+        case=None if table["case"] is None else _value(Case, table["case"]),
+        comparison=None if comparison is None else _value(Comparison, comparison),
+        verdict=_value(Verdict, verdict),
+        **{k: _value(_hints(Finding)[k], v) for k, v in made.items()},
+    )
+
+
+def _published(table: Mapping[str, Any], findings: Sequence[Finding]) -> Published:
+    """Return a published figure beside the finding of one's own that gives the text it stood by."""
+    made = {f.name: table[f.name] for f in fields(Published) if f.name in table}
+    row: Published = _value(Published, {**made, "said": table["published"]})
+    beside = [
+        replace(row, finding=f, turned=turned)
+        for f in findings
+        if (f.arm, f.benchmark) == (table["here_arm"], table["here_benchmark"])
+        for turned in (False, True)
+    ]
+    return next((one for one in beside if published.here(one) == table["here"]), row)
+
+
+def _open_ends(figures: Any) -> Any:
+    """Return figures with an infinity where JSON has none; also in those of earlier effects."""
+    if isinstance(figures, Mapping):
+        return {
+            k: math.inf if v is None and k in OPEN else _open_ends(v) for k, v in figures.items()
+        }
+    return [_open_ends(one) for one in figures] if isinstance(figures, list) else figures
+
+
+def _study(table: Mapping[str, Any]) -> Study:
+    return Study(
+        question=_value(str, table["question"]),
+        factor=_value(str, table["factor"]),
+        arms=tuple(
+            _value(Arm, one, hosts=hosts_from(one["hosts"]) if one.get("hosts") else None)
+            for one in table["arms"]
+        ),
+        benchmarks=tuple(_value(Selection, one) for one in table["benchmarks"]),
+        settings=_value(Settings, table["plan"]),
+        explains=tuple(table["explains"]),
+        path=_value(str, table["path"]),
+    )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r:.40} is not an object")
+    return value
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
+def _value(kind: Any, value: Any, **made: Any) -> Any:
+    """Return a value of JSON as `kind` wants it; `made` are fields of a dataclass made already.
+
+    Keys that a dataclass does not have are texts for people, or of a later version. Raises
+    TypeError and ValueError for what does not fit, and KeyError for a field that is missing.
+    """
+    if kind is Case:
+        return Case(tuple(_mapping(value).items()))
+    if is_dataclass(kind) and isinstance(kind, type):
+        table, hints = _mapping(value), _hints(kind)
+        left = [f.name for f in fields(kind) if f.name in table and f.name not in made]
+        return kind(**{name: _value(hints[name], table[name]) for name in left}, **made)
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in inner:
+            return None
+        return _value(next(one for one in inner if one is not type(None)), value)
+    if origin is Literal:
+        if value not in inner:
+            raise ValueError(f"{value!r:.40} is none of {inner}")
+        return value
+    if origin in (tuple, Sequence):
+        if not isinstance(value, list):
+            raise TypeError(f"{value!r:.40} is not a list")
+        return tuple(_value(inner[0], one) for one in value)
+    if origin is Mapping or kind is Mapping:
+        return _mapping(value)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(value)
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    if kind is float and value is None:
+        return math.inf  # a launch that was cut off
+    if isinstance(kind, type) and not isinstance(value, kind):
+        raise TypeError(f"{value!r:.40} is not {kind.__name__}")
+    return value
