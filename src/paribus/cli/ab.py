@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from itertools import count
 from pathlib import Path
 
-from paribus.errors import StudyError, UserError
+from paribus.cli.written import write_study
+from paribus.errors import UserError
 from paribus.inputs import exists
 from paribus.study.two_commands import Side, environment, split, study_file
 
@@ -61,7 +61,11 @@ def compare(arguments: argparse.Namespace) -> int:
     from paribus.study.load import load_study
 
     text = _study(arguments)
-    path = _written(text, arguments.name, arguments.out)
+    if "/" in arguments.name or not arguments.name.strip():
+        place = f"--name {arguments.name!r}"
+        fix = "write --name NAME; --out says where the study directory is"
+        raise UserError("is not a usable name", place=place, fix=fix)
+    path = write_study(text, Path(arguments.name), with_directory=arguments.out is None)
     directory = arguments.out or path.with_suffix(".study")
     options = [f"--{key}" for key in ("json", "brief") if getattr(arguments, key)]
     words = ["run", str(path), "--out", str(directory), *options]
@@ -109,28 +113,3 @@ def _study(arguments: argparse.Namespace) -> str:
         },
         plan={key: getattr(arguments, key) for key in ("margin", "blocks", "budget")},
     )
-
-
-def _written(text: str, name: str, out: Path | None) -> Path:
-    """Return the file that `text` was written to: NAME.toml, or NAME-2.toml and so on if taken.
-
-    Without `out` no directory of its name is there either. Raises UserError where it cannot be.
-    """
-    if "/" in name or not name.strip():
-        fix = "write --name NAME; --out says where the study directory is"
-        raise UserError("is not a usable name", place=f"--name {name!r}", fix=fix)
-    for number in count(1):
-        path = Path(f"{name}.toml" if number == 1 else f"{name}-{number}.toml")
-        if exists(path) or (out is None and exists(path.with_suffix(".study"))):
-            continue
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            continue
-        except (OSError, ValueError) as error:
-            said = getattr(error, "strerror", None) or error
-            fix = "choose another with --name, or another directory"
-            raise StudyError(f"cannot be written: {said}", place=str(path), fix=fix) from error
-        return path
-    raise AssertionError("count() has no end")
