@@ -411,3 +411,17 @@ def test_a_hostile_name_is_shown_and_obeyed_by_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
     assert len(done.stdout) < 10_000
+
+
+def test_list_names_the_harnesses_and_says_what_a_launch_is(tmp_path: Path) -> None:
+    shown = paribus("list", cwd=tmp_path).stdout
+    assert all(f"\n   {name} " in shown for name in HARNESSES)
+    assert "a repetition is a sample" in paribus("list", "google_benchmark", cwd=tmp_path).stdout
+    table = json.loads(paribus("list", "--json", cwd=tmp_path).stdout)
+    assert list(table["files"]) == list(HARNESSES)
+
+
+def test_why_a_single_file_holds_nothing_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(PYPERF.replace('"1.0"', '"2.0"'))
+    done = paribus("compare", "a.json", cwd=tmp_path)
+    assert (done.returncode, "`pyperf convert`" in done.stderr) == (2, True)
