@@ -291,6 +291,25 @@ def test_aggregates_alone_count_with_their_median_and_what_was_skipped_is_said()
     assert one.reading.samples[0].values == (pytest.approx(1615.65659),)
     assert "skipped by the program: BM_X" in one.reading.guards
     assert any("built as debug" in guard for guard in one.reading.guards)
+    scaled = GOOGLE.replace('"cpu_scaling_enabled": false', '"cpu_scaling_enabled": true')
+    assert len(measured("google_benchmark", scaled)[0].reading.guards) == 2
+
+
+def test_a_saved_file_of_pytest_benchmark_without_rounds_counts_with_their_median() -> None:
+    table = json.loads(PYTEST)
+    for test in table["benchmarks"]:
+        del test["stats"]["data"]
+    (one,) = measured("pytest_benchmark", json.dumps(table, indent=4))
+    assert [s.values for s in one.reading.samples] == [
+        (pytest.approx(12.917100, abs=1e-6),),
+        (pytest.approx(4.406500, abs=1e-6),),
+    ]
+
+
+def test_a_file_made_to_fill_the_memory_is_refused_before_it_is_read() -> None:
+    bomb = PHORONIX.replace("<Notes></Notes>", "<a/>" * (3 << 20), 1)
+    with pytest.raises(ParseError, match="more than 8,388,608 characters"):
+        harnesses()["phoronix"].read(bomb)
 
 
 # --- compared ------------------------------------------------------------------------------------
