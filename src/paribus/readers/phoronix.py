@@ -92,7 +92,10 @@ def _text(element: Element, name: str) -> str:
     found = element.findall(name)
     if len(found) != 1:
         refuse(f"<{name}> is there {len(found)} times in one <{element.tag}>")
-    return (found[0].text or "").strip()
+    text = (found[0].text or "").strip()
+    if "\n" in text:
+        refuse(f"<{name}> is torn: {text[:60]!r}")
+    return text
 
 
 def _launches(
