@@ -28,6 +28,8 @@ LAUNCHES = {
     "pytest_benchmark/good-two_tests": (1, 2, 0),
     "reframe/good-perflog": (2, 2, 0),
     "reframe/good-report": (2, 2, 0),
+    "superbench/good-training": (1, 8, 0),
+    "superbench/good-two_nodes": (3, 44, 1),
 }
 """Launches that were measured, samples of all, and launches that failed: counted by hand."""
 
@@ -37,6 +39,7 @@ PYTEST = (FIXTURES / "pytest_benchmark" / "good-two_tests.out").read_text()
 PYPERF = (FIXTURES / "pyperf" / "good-fast.out").read_text()
 REPORT = (FIXTURES / "reframe" / "good-report.out").read_text()
 PERFLOG = (FIXTURES / "reframe" / "good-perflog.out").read_text()
+SUPERBENCH = (FIXTURES / "superbench" / "good-training.out").read_text()
 PHORONIX = (FIXTURES / "phoronix" / "good-GVNO2.out").read_text()
 
 
@@ -48,7 +51,7 @@ def failed(harness: str, text: str) -> list[str]:
     return [one.cause for one in harnesses()[harness].read(text) if isinstance(one, Failed)]
 
 
-def said(launches: Iterable[Measured]) -> list[object]:
+def said(launches: Iterable[Measured]) -> list[tuple[list[Any], list[str]]]:
     return [
         (
             [(s.metric, s.case, sorted(s.values)) for s in one.reading.samples],
@@ -140,7 +143,8 @@ def test_damage_is_refused_or_harmless(
 ) -> None:
     """Or costs the launch that it is in: that one has failed, none has another figure.
 
-    Whether a row of a perflog is missing, or a name is another, nothing shows.
+    Whether a row of a perflog is missing, or a name is another, nothing shows. SuperBench rounds
+    small bandwidths to 0.0.
     """
     name, good = path.parent.name, path.read_text()
     right = said(measured(name, good))
@@ -156,6 +160,10 @@ def test_damage_is_refused_or_harmless(
             continue
         mine = said(one for one in found if isinstance(one, Measured))
         lost = len(found) - len(mine) - LAUNCHES[f"{name}/{path.stem}"][2]
+        if name == "superbench":
+            figures = {repr(one) for launch in right for one in launch[0]}
+            if {repr(one) for launch in mine for one in launch[0]} <= figures:
+                continue
         rows = path.stem == "good-perflog" and len(mine) < len(right)
         if any(one not in right for one in mine) or (len(mine) + lost != len(right) and not rows):
             slipped.append(what)
@@ -210,6 +218,8 @@ OTHERS = {
         "lower or higher",
     ),
     "no exit code": ("reframe", PERFLOG, "job_exitcode|", "exit|", "lacks name or job_exitcode"),
+    "no node": ("superbench", SUPERBENCH, '"node": ', '"host": ', "names no node"),
+    "no known figure": ("superbench", SUPERBENCH, "model-benchmarks", "monitor", "known unit"),
     "an entity": (
         "phoronix",
         PHORONIX,
@@ -243,6 +253,8 @@ def test_a_launch_that_failed_is_named_and_no_figure() -> None:
     assert failed("phoronix", PHORONIX) == ["'FLAC Audio Encoding, s' has no figure of a run"]
     row = PERFLOG.replace("|0|vm|", "|1|vm|", 1)
     assert failed("reframe", row) == ["'sleepy %n=1' ended with exit code 1"]
+    two = (FIXTURES / "superbench" / "good-two_nodes.out").read_text()
+    assert failed("superbench", two) == ["'mem-bw' ended with return code 1"]
     sanity = REPORT.replace('"fail_phase": null', '"fail_phase": "sanity"', 1)
     sanity = sanity.replace('"result": "pass"', '"result": "fail"', 1)
     assert failed("reframe", sanity) == ["'sleepy %n=1' failed in sanity: 'None'"]
@@ -279,6 +291,25 @@ def test_aggregates_alone_count_with_their_median_and_what_was_skipped_is_said()
     assert one.reading.samples[0].values == (pytest.approx(1615.65659),)
     assert "skipped by the program: BM_X" in one.reading.guards
     assert any("built as debug" in guard for guard in one.reading.guards)
+    scaled = GOOGLE.replace('"cpu_scaling_enabled": false', '"cpu_scaling_enabled": true')
+    assert len(measured("google_benchmark", scaled)[0].reading.guards) == 2
+
+
+def test_a_saved_file_of_pytest_benchmark_without_rounds_counts_with_their_median() -> None:
+    table = json.loads(PYTEST)
+    for test in table["benchmarks"]:
+        del test["stats"]["data"]
+    (one,) = measured("pytest_benchmark", json.dumps(table, indent=4))
+    assert [s.values for s in one.reading.samples] == [
+        (pytest.approx(12.917100, abs=1e-6),),
+        (pytest.approx(4.406500, abs=1e-6),),
+    ]
+
+
+def test_a_file_made_to_fill_the_memory_is_refused_before_it_is_read() -> None:
+    bomb = PHORONIX.replace("<Notes></Notes>", "<a/>" * (3 << 20), 1)
+    with pytest.raises(ParseError, match="more than 8,388,608 characters"):
+        harnesses()["phoronix"].read(bomb)
 
 
 # --- compared ------------------------------------------------------------------------------------
@@ -399,3 +430,17 @@ def test_a_hostile_name_is_shown_and_obeyed_by_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
     assert len(done.stdout) < 10_000
+
+
+def test_list_names_the_harnesses_and_says_what_a_launch_is(tmp_path: Path) -> None:
+    shown = paribus("list", cwd=tmp_path).stdout
+    assert all(f"\n   {name} " in shown for name in HARNESSES)
+    assert "a repetition is a sample" in paribus("list", "google_benchmark", cwd=tmp_path).stdout
+    table = json.loads(paribus("list", "--json", cwd=tmp_path).stdout)
+    assert list(table["files"]) == list(HARNESSES)
+
+
+def test_why_a_single_file_holds_nothing_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(PYPERF.replace('"1.0"', '"2.0"'))
+    done = paribus("compare", "a.json", cwd=tmp_path)
+    assert (done.returncode, "`pyperf convert`" in done.stderr) == (2, True)

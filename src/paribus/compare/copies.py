@@ -86,14 +86,13 @@ def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
     That is by a time of day, or by other numbers with a decimal point, that are not in every other
     log of the kind. Dates as `log.dated` has them would not do: a log says no less without them.
     """
-    alike: dict[bytes, list[Log]] = {}
-    for group in _of_same_figures(logs, dated=False):
-        for path, log in {one.path: one for one in group}.items():
-            if text := _text(path):
-                alike.setdefault(sha256(text).digest(), []).append(log)
     # A file of several launches is one file, however many of them are the same in another.
-    several = ({log.path: log for log in group} for group in alike.values())
-    groups = [[*of_path.values()] for of_path in several if len(of_path) > 1]
+    likely = {log.path: log for group in _of_same_figures(logs, dated=False) for log in group}
+    alike: dict[bytes, list[Log]] = {}
+    for path, log in likely.items():
+        if text := _text(path):
+            alike.setdefault(sha256(text).digest(), []).append(log)
+    groups = [group for group in alike.values() if len(group) > 1]
     if not groups:
         return []
     printed = {path: _text(path) for path in {log.path for log in logs}}

@@ -95,6 +95,7 @@ HARNESSES = (
     "pyperf",
     "reframe",
     "phoronix",
+    "superbench",
 )
 """The harnesses whose files are read, each in a file of its name that holds one HARNESS."""
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 MARK = "<PhoronixTestSuite>\n  <Generated>"
 END = "</PhoronixTestSuite>"
+MOST = 8 << 20
+"""Characters of a file, at most: each may become 30 bytes of a tree. Published ones have 80,000."""
+
 INSTALLATION = "Test Install "
 """How the descriptions begin of how long an installation took, and how large it is."""
 
@@ -71,6 +74,8 @@ def _tree(text: str) -> Element:
     end = once(text, END, f"the end, {END!r},") + len(END)
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         refuse("declares entities, which the Phoronix Test Suite does not")
+    if end - at > MOST:
+        refuse(f"has more than {MOST:,} characters: split it, or give fewer systems")
     parser = XMLParser()
     try:
         parser.feed(text[at:end])
@@ -87,7 +92,10 @@ def _text(element: Element, name: str) -> str:
     found = element.findall(name)
     if len(found) != 1:
         refuse(f"<{name}> is there {len(found)} times in one <{element.tag}>")
-    return (found[0].text or "").strip()
+    text = (found[0].text or "").strip()
+    if "\n" in text:
+        refuse(f"<{name}> is torn: {text[:60]!r}")
+    return text
 
 
 def _launches(
