@@ -119,7 +119,8 @@ def compose(
         hosts = len(where.hosts)
         command = containers.wrap_launcher(command, container, hosts=hosts, scratch=scratch)
     files = {name: filled(text) for name, text in wanted.files.items()}
-    cwd = "" if container else filled(wanted.cwd)
+    own_root = container and container.engine != "namespace"  # it does not have the directory
+    cwd = "" if own_root else filled(wanted.cwd)
     return replace(command, files={**files, **command.files}, outputs=wanted.outputs, cwd=cwd)
 
 
