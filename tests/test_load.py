@@ -79,6 +79,8 @@ def test_a_whole_study(tmp_path: Path) -> None:
         ("seed = 5", "bind = 'socket'", ["plan.bind = 'socket'", '"core"']),
         ("seed = 5", "confidence = 0.5", ["plan.confidence", "0.95"]),
         ('engine = "namespace"', 'engine = "dcoker"', ["arms.b.container.engine", "podman"]),
+        ('engine = "namespace"', 'engine = "docker"', ["arms.b.container.engine", '"podman"']),
+        ('engine = "namespace"', 'engine = "apptainer"', ['wrap = ["apptainer", "exec", "image']),
         ('engine = "namespace"', 'engine = "namespace", network = "host"', ["container", "bridge"]),
         ('engine = "namespace"', 'engine = "namespace", image = "x"', ["no images", "podman"]),
         ('env = { X = "1" }', "env = { X = 1 }", ["arms.b.env", 'X = "1"']),

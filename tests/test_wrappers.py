@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from studies import paribus
 
 OPENMPI = Mpi("openmpi", (4, 1), "mpicxx", "mpirun")
 NICE = ("nice", "-n", "5")
+WRAPPED = min(19, os.nice(0) + 5)
+"""The nice value of what NICE starts, of tests that are nice themselves too."""
 
 
 def write(folder: Path, arm: str, *, factor: str = "wrapper", ranks: str = "") -> Path:
@@ -121,7 +124,7 @@ def test_the_factor_explains_what_a_wrapper_changes_and_another_does_not(tmp_pat
     for one in _launches(tmp_path / "out"):
         (log,) = (tmp_path / "out" / "logs").glob(f"{one.launch.number:04d}-*.out")
         logs[one.launch.arm].add(log.read_text())
-    assert logs == {"bare": {"0\n"}, "wrapped": {"5\n"}}
+    assert logs == {"bare": {f"{os.nice(0)}\n"}, "wrapped": {f"{WRAPPED}\n"}}
     done = paribus("run", write(tmp_path, arm, factor="env"), "--out", "two", cwd=tmp_path)
     assert done.returncode == 3
     assert "wrapper.argv" in done.stderr
@@ -132,7 +135,7 @@ def test_the_factor_explains_what_a_wrapper_changes_and_another_does_not(tmp_pat
 def test_each_rank_is_wrapped(tmp_path: Path, mpi: Mpi) -> None:
     prefix = Path(mpi.mpirun).parent.parent
     own = f'mpi = "{prefix}"\nwrap = ["nice", "-n", "5"]'
-    path = write(tmp_path, own, ranks='ranks = 2\nsuccess = "5\\n5\\n"')
+    path = write(tmp_path, own, ranks=f'ranks = 2\nsuccess = "{WRAPPED}\\n{WRAPPED}\\n"')
     around = f'{own}\nwrap_around = "launcher"'
     path.write_text(path.read_text().replace("[arms.bare]", f"[arms.bare]\n{around}"))
     done = paribus("run", path, "--out", "out", "--json", cwd=tmp_path)

@@ -31,6 +31,7 @@ first steps:
   paribus run container-network      # what does bridged container networking cost MPI?
   paribus run mpi-transport          # shared memory against TCP; needs no privilege
   paribus run my-study.toml --out my-study
+  paribus ab --a './solver old.cfg' --b './solver new.cfg'
 
 exit codes: 0 verdict reached (equivalent and undecided included), 2 user error,
 3 verdict withheld by the audit, 4 invalid data, 130 interrupted (resumable)

@@ -22,8 +22,9 @@ example:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = (
-        "Compare two commands: launch them in random order until there is a verdict. No shell is"
-        " started. The study is written to NAME.toml and carried out as `paribus run` does."
+        "Compare two commands: launch them in random order until there is a verdict. No\n"
+        "shell is started. The study is written to NAME.toml, and carried out as\n"
+        "`paribus run` does."
     )
     parser.epilog = EXAMPLE
     for side, what in (("a", "the reference"), ("b", "what is compared with it")):

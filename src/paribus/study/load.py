@@ -207,6 +207,7 @@ def _container(arm: Place) -> Container:
         arm.refuse("container", table, "is not a table", f'{fix} (built in) and "podman"')
     place = arm.within(f"{arm.path}.container", table)
     place.only(_CONTAINER_KEYS)
+    wrappers.refuse_engine(place)
     return Container(
         engine=place.need("engine", fields.one_of("namespace", "podman"), 'engine = "namespace"'),
         network=place.read("network", fields.one_of("bridge", "host"), "bridge"),
