@@ -26,7 +26,8 @@ class Rule:
     beyond: float | None = None
 
     def __str__(self) -> str:
-        return self.word.value if self.beyond is None else f"{self.word}:{percent(self.beyond)}"
+        name = next(name for name, word in WORDS.items() if word is self.word)
+        return name if self.beyond is None else f"{name}:{percent(self.beyond)}"
 
 
 class Judged(Protocol):

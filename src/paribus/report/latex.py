@@ -45,8 +45,8 @@ def escape(text: str) -> str:
 
     At the start of a line of a table "[" and "*" would belong to what ends the line before.
 
-    >>> escape("50 % of $x_1$"), escape("[bold] --a")
-    ('50 \\\\% of \\\\$x\\\\_1\\\\$', '{[}bold] -{}-a')
+    >>> print(escape("50 % of $x_1$"), escape("[bold] --a"))
+    50 \% of \$x\_1\$ {[}bold] -{}-a
     """
     shown = "".join(_SPECIAL.get(one, one) for one in _LIGATURE.sub(r"\1\0", clean(text)))
     shown = shown.replace("\0", "{}")

@@ -65,7 +65,8 @@ def cases(judgement: Judgement) -> list[PaperTable]:
         head = [words.CASE, *([words.ARM] if several else []), *names]
         head += [words.RATIO, words.NUMBER, words.VERDICT]
         first = 2 if several else 1
-        caption = words.cases(label, rows[0].metric, sentences.levels_text(rows))
+        known = [f for f in rows if wording.has_interval(f.comparison)]
+        caption = words.cases(label, rows[0].metric, sentences.levels_text(known))
         made = PaperTable(caption, head, frozenset(range(first, first + 4)))
         for f in rows:
             arm = [f.arm] if several else []

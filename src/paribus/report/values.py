@@ -46,7 +46,8 @@ def write_values(figures: Iterable[Figures], directory: Path, *, files: bool) ->
     launches = iter(figures)
     with (
         (directory / "values.csv").open("w", newline="", encoding="utf-8") as file,
-        ParquetWriter(str(directory / NAME), table.schema) as parquet,
+        (directory / NAME).open("wb") as binary,
+        ParquetWriter(binary, table.schema) as parquet,
     ):
         file.write(f"{_line(names)}\n")
         while some := list(islice(launches, AT_ONCE)):

@@ -127,6 +127,8 @@ def _stopped(judgement: Judgement) -> str:
     settings, looks = judgement.study.settings, judgement.looks
     if settings.monitor:
         return "The study has no planned end, so every verdict is one so far."
+    if not looks:
+        return ""
     when = listed([str(look) for look in looks], last=" and ")
     once = len(looks) == 1
     at = f"once, after {count(looks[0], 'block')}" if once else f"after {when} blocks"
