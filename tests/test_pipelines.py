@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import subprocess
+from argparse import ArgumentTypeError
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from xml.etree import ElementTree
 import pytest
 
 import judgements
+from paribus.cli.exports import parse_rules
 from paribus.judgement import Finding, Word
 from paribus.report import junit
-from paribus.report.gate import Rule, failing, failures, parse_rules
+from paribus.report.gate import Rule, failing, failures
 from studies import command, paribus, write_study
 from test_report_paper import EVIL, evil
 
@@ -81,7 +83,7 @@ def test_an_interval_that_is_valid_at_any_time_counts_before_the_end() -> None:
 
 def test_rules_are_parsed_and_the_first_that_is_met_is_named() -> None:
     rules = parse_rules("slower:5 %, slower ,reliability")
-    assert rules == (Rule(Word.SLOWER, 0.05), Rule(Word.SLOWER), Rule(Word.RELIABILITY))
+    assert rules == [Rule(Word.SLOWER, 0.05), Rule(Word.SLOWER), Rule(Word.RELIABILITY)]
     found = failures([LATENCY, head("triad"), with_word(LATENCY, Word.RELIABILITY)], rules)
     assert [str(rule) for _, rule in found] == ["slower:5 %", "reliability"]
 
@@ -90,7 +92,7 @@ def test_rules_are_parsed_and_the_first_that_is_met_is_named() -> None:
     "text", ["", "slowr", "slower:", "slower:5", "slower:200%", "undecided:5%"]
 )
 def test_what_is_no_rule(text: str) -> None:
-    with pytest.raises(ValueError, match="write for example slower, or slower:5%"):
+    with pytest.raises(ArgumentTypeError, match="write for example slower, or slower:5%"):
         parse_rules(text)
 
 

@@ -364,7 +364,7 @@ def test_a_damaged_verdict_is_an_error_or_can_be_shown(tmp_path: Path) -> None:
     whole["facts"] = {arm: {"cpu.model": "x"} for arm in whole["facts"]}
     text, refused = json.dumps(whole), 0
     for number, path in enumerate(spots(whole)):
-        bad = (None, "x", [], {}, -1, "delete")[number % 6]
+        bad: Any = (None, "x", [], {}, -1, "delete")[number % 6]
         table = json.loads(text)
         inner = table
         for step in path[:-1]:

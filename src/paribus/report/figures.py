@@ -90,8 +90,10 @@ def _sized(spec: Spec, title: str, width: float | None) -> Spec:
         spec = spec | {"title": lines}
     if width is not None:
         spec = spec | {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
-        if width < WIDTH:  # the names above the columns of a heat map would overlap
-            spec = json.loads(json.dumps(spec).replace('"labelAngle": 0', '"labelAngle": -90'))
+        for one in spec["layer"] if width < WIDTH else ():
+            axis = one["encoding"].get("x", {}).get("axis") or {}
+            if axis.get("orient") == "top":  # the names above a heat map would overlap
+                axis["labelAngle"] = -90
     return spec
 
 

@@ -21,8 +21,8 @@ _SPECIAL = {
     '"': r"\textquotedbl{}",
     "`": r"\textasciigrave{}",
 }
-_LIGATURE = re.compile(r"([-,'])(?=\1)")
-"""Two of these are one other sign."""
+_LIGATURE = re.compile("(?<=-)(?=-)|(?<=,)(?=,)|(?<=')(?=')")
+"""Between two that would be set as one other sign."""
 
 HEADER = r"""% \input this file; it needs \usepackage{booktabs} and \usepackage[T1]{fontenc}.
 """
@@ -48,8 +48,8 @@ def escape(text: str) -> str:
     >>> print(escape("50 % of $x_1$"), escape("[bold] --a"))
     50 \% of \$x\_1\$ {[}bold] -{}-a
     """
-    shown = "".join(_SPECIAL.get(one, one) for one in _LIGATURE.sub(r"\1\0", clean(text)))
-    shown = shown.replace("\0", "{}")
+    parts = _LIGATURE.split(clean(text))
+    shown = "{}".join("".join(_SPECIAL.get(one, one) for one in part) for part in parts)
     return f"{{{shown[0]}}}{shown[1:]}" if shown[:1] in ("[", "*") else shown
 
 

@@ -77,7 +77,7 @@ def cases(judgement: Judgement) -> list[PaperTable]:
 
 def remarks(judgement: Judgement) -> list[str]:
     """Return what stands below the first table: what columns mean, warnings, what is left out."""
-    said = [words.number(*{"+" in number(f) for f in judgement.headlines})]
+    said = [words.number(*{_is_unpaired(f) for f in judgement.headlines})]
     if any(head.comparison for head in judgement.headlines):
         said.append(sentences.ratio_note(judgement))
     said += [
@@ -96,6 +96,10 @@ def number(f: Finding) -> str:
     if f.reference_value is None or f.arm_value is None:
         return "0"
     return f"{f.reference_value.launches} + {f.arm_value.launches}"
+
+
+def _is_unpaired(f: Finding) -> bool:
+    return f.comparison is not None and not f.comparison.blocks
 
 
 def note(f: Finding) -> str:

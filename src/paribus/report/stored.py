@@ -185,8 +185,8 @@ def _value(kind: Any, value: Any, **made: Any) -> Any:
         return Case(tuple(value.items()))
     if kind is Spread:  # a launch that was cut off has no figure
         ends = {k: v for k, v in _mapping(value).items() if v is not None}
-        cut = dict.fromkeys(value.keys() - ends, math.inf)
-        return Spread(**cut, **{k: _value(_hints(Spread)[k], v) for k, v in ends.items()})
+        made |= dict.fromkeys(value.keys() - ends, math.inf)
+        return Spread(**made, **{k: _value(_hints(Spread)[k], v) for k, v in ends.items()})
     if is_dataclass(kind) and isinstance(kind, type):
         table, hints = _mapping(value), _hints(kind)
         left = [f.name for f in fields(kind) if f.name in table and f.name not in made]
