@@ -104,7 +104,7 @@ def _is_unpaired(f: Finding) -> bool:
 
 def note(f: Finding) -> str:
     """Return the footnote of a finding: why it has no verdict, and what a verdict is subject to."""
-    if f.verdict.word in SAID and f.verdict.size_known and "unless" not in f.verdict.figures:
+    if f.verdict.word in SAID and f.verdict.size_known and not f.verdict.figures.get("unless"):
         return words.SO_FAR if wording.provisional(f.verdict) else ""
     return f"{f.verdict.reason}."
 

@@ -122,7 +122,7 @@ class _Table:
             "time": [one.at_s for one in launches],
             "benchmark": [self._code("benchmark", one.benchmark) for one in launches],
         }
-        if "file" in self.codes:
+        if self.codes.get("file") is not None:
             columns["file"] = [self._code("file", one.file) for one in launches]
         each = pa.array(np.repeat(np.arange(len(launches)), counts))
         for name, of in columns.items():
