@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 import judgements
+from paribus import load
 from paribus.cli.exports import parse_rules
 from paribus.judgement import Finding, Word
 from paribus.report import junit
@@ -211,6 +212,10 @@ def test_a_change_between_studies_that_worsened_fails(tmp_path: Path) -> None:
     assert (plain.returncode, gated.returncode) == (0, 1), plain.stdout + plain.stderr
     assert "paribus: --fail-on slower:10 %: slow in steady: worsened" in gated.stderr
     assert paribus(*words, "--fail-on", "slower:60%", cwd=tmp_path).returncode == 0
+    assert paribus(*words, "--out", "change", cwd=tmp_path).returncode == 0
+    values = load(tmp_path / "change")
+    assert set(values["file"]) == {"before.study", "after.study"}
+    assert len(values["value"]) == 2 * 16
     refused = paribus(*words, "--to", "latex", "--out", "o", cwd=tmp_path)
     assert refused.returncode == 2
     assert "--to: is not possible with study directories" in refused.stderr

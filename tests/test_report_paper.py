@@ -105,7 +105,7 @@ def test_no_name_is_markup_in_markdown(text: str) -> None:
 
 TOKEN = re.compile(r"\\(?P<command>[A-Za-z]+|.)|(?P<special>[{}$&#^_%~])|[^\\{}$&#^_%~]+", re.S)
 KNOWN = re.compile(
-    "begin|end|centering|caption|toprule|midrule|bottomrule|textsuperscript|smallskip|footnotesize"
+    "begin|end|centering|small|setlength|tabcolsep|caption|toprule|midrule|bottomrule|textsuperscript|smallskip|footnotesize"
     "|linewidth|par|paragraph|textbackslash|textasciicircum|textasciitilde|textless|textgreater"
     "|textbar|textquotedbl|textasciigrave"
 )

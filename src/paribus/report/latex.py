@@ -55,7 +55,11 @@ def escape(text: str) -> str:
 
 def _table(table: paper.PaperTable, remarks: list[str]) -> str:
     kinds = "".join("r" if i in table.right else "l" for i in range(len(table.head)))
-    lines = [r"\begin{table}", r"\centering", f"\\caption{{{escape(table.caption)}}}"]
+    lines = [
+        r"\begin{table}",
+        r"\centering\small\setlength{\tabcolsep}{4pt}",
+        f"\\caption{{{escape(table.caption)}}}",
+    ]
     lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", _row(_escaped(table.head))]
     lines += [r"\midrule"]
     for cells, mark in zip(table.rows, table.marks, strict=True):

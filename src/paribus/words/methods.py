@@ -69,7 +69,7 @@ def _launched(study: Study) -> str:
         f" {placed}."
     )
     if several:
-        said += " In each round every benchmark had one block, the benchmarks in random order."
+        said += " In each round every benchmark that was still open had one block, in random order."
     if settings.every_s:
         said += f" A round started every {format_seconds(settings.every_s)}."
     return f"{said} The first block of a benchmark was a warm-up and does not count."
