@@ -22,7 +22,7 @@ import pytest
 import judgements
 from paribus.errors import StoreError
 from paribus.judgement import Judgement
-from paribus.model import Arm, Settings
+from paribus.model import Arm, Case
 from paribus.outside import csv_cell
 from paribus.report import export, figures, latex, markdown, paper, stored
 from paribus.words import paper as words_of_paper
@@ -237,16 +237,10 @@ def test_a_title_replaces_the_question() -> None:
 def test_many_cases_are_no_table_of_a_paper() -> None:
     base = judgements.two_arms()
     (first, *_) = base.cases
-    many = tuple(replace(first, case=replace_case(n)) for n in range(paper.MOST_CASES + 1))
+    many = tuple(replace(first, case=Case.of(bytes=n)) for n in range(paper.MOST_CASES + 1))
     judgement = replace(base, cases=many)
     assert "latency by case" not in markdown.document(judgement)
     assert "The cases of latency are in cases.csv." in markdown.document(judgement)
-
-
-def replace_case(number: int) -> Any:
-    from paribus.model import Case
-
-    return Case.of(bytes=number)
 
 
 # --- methods ---------------------------------------------------------------------------------
@@ -440,9 +434,3 @@ def test_a_long_title_is_set_in_lines_that_fit(tmp_path: Path) -> None:
     held = [line for line in lines if line in title]
     assert " ".join(held) == title
     assert len(held) > 1
-
-
-def test_settings_of_a_plan_that_has_a_seed_are_planned() -> None:
-    """What the methods decide on: a table of numbers has no seed."""
-    assert judgements.imported().study.settings.seed is None
-    assert Settings().seed is None
