@@ -31,7 +31,8 @@ from paribus.compare.recognise import look, readings
 from paribus.errors import ParseError
 from paribus.model import Reading
 from paribus.readers import kernel, nvidia_topo
-from paribus.readers.known import readers
+from paribus.readers.harness import Measured
+from paribus.readers.known import harnesses, readers
 from paribus.readers.text import plain
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -75,6 +76,7 @@ def parsers() -> Mapping[str, Mapping[str, Read]]:
             found.setdefault(_code(name), {})[name] = benchmark.read
     own = [name for name, benchmark in BENCHMARKS.items() if benchmark.read is None]
     found["kernels"] = dict.fromkeys(own, kernel.READER.read)
+    found |= {name: {name: harness.read} for name, harness in harnesses().items()}
     found["nvidia_topo"] = {"nvidia_topo": nvidia_topo.read}
     found["files"] = dict.fromkeys((n for reads in found.values() for n in reads), _file)
     return found
@@ -94,7 +96,7 @@ def _file(text: str) -> object:
     for problem in problems:
         if ": not understood (" in problem.detail:
             raise RuntimeError(problem.detail)
-    return problems
+    return None
 
 
 @cache
@@ -231,11 +233,18 @@ def fault(name: str, read: Read, text: str) -> str:
 
 
 def _wrong(name: str, found: object) -> str:
+    if isinstance(found, list):
+        launches = (one for one in found if isinstance(one, Measured))
+        said = (_strange(name, one.reading, {m.name for m in one.metrics}) for one in launches)
+        return next(filter(None, said), "") if found else "reads nothing, without a word"
     if not isinstance(found, Reading):
         return ""
+    return _strange(name, found, {metric.name for metric in BENCHMARKS[found.benchmark].metrics})
+
+
+def _strange(name: str, found: Reading, known: set[str]) -> str:
     if not found.samples:
         return "reads nothing, without a word"
-    known = {metric.name for metric in BENCHMARKS[found.benchmark].metrics}
     strange = sorted({sample.metric for sample in found.samples} - known)
     return f"{name} reads {strange[0]}, which it does not measure" if strange else ""
 

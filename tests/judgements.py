@@ -353,6 +353,24 @@ def large() -> Judgement:
     return judged(asked, script, name="container-network", facts=FACTS)
 
 
+@cache
+def commands() -> Judgement:
+    """Return two programs of the user's own: wall time, and a figure that they print."""
+    arms = (Arm("a", argv=("./old", "in.dat")), Arm("b", argv=("./new", "in.dat")))
+    asked: dict[str, Any] = dict.fromkeys(("argv", "regex", "success", "unit", "better"))
+    rate = {**asked, "regex": "rate: (.*)", "unit": "Mcells/s", "better": "higher"}
+    made = study(
+        (), arms, question="Is b faster than a?", factor="command", path="ab.toml",
+        benchmarks=(
+            Selection("command", "command", 0, asked), Selection("rate", "command", 0, rate)
+        ),
+    )  # fmt: skip
+    ratios = {label: {"b": 0.94} for label in ("command", "rate")}
+    script = Script(ratios, growth=0, samples=1, base={"command": 0.0125, "rate": 4.2})
+    facts = [nodes(arm.name, MACHINE, {"command.argv": " ".join(arm.argv)}) for arm in arms]
+    return judged(made, script, name="ab", facts=facts)
+
+
 ALL: dict[str, Callable[[], Judgement]] = {
     "two_arms": two_arms,
     "three_arms": three_arms,
@@ -376,5 +394,6 @@ MORE: dict[str, Callable[[], Judgement]] = {
     "logs": logs,
     "logs_apart": logs_apart,
     "logs_untimed": logs_untimed,
+    "commands": commands,
 }
 """What has notices that none of the others has."""

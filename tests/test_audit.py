@@ -14,20 +14,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from paribus.audit.accepted import add_accepted, in_vain, parse_accepted, read_accepted
-from paribus.audit.audit import (
-    ERROR,
-    NODES,
-    Audit,
-    Question,
-    audit,
-    audit_study,
-    between_nodes,
-    moved,
-    typical,
-    unsteady,
-)
+from paribus.audit.audit import Audit, Question, audit, audit_study, between_nodes, moved
 from paribus.audit.classes import classify, factors
 from paribus.audit.nodes import changes
+from paribus.audit.values import ERROR, NODES, typical, unsteady
 from paribus.errors import StoreError, UserError
 from paribus.facts import matches
 from paribus.model import LEVEL, Arm, Facts, Selection, Settings, Study
@@ -300,6 +290,7 @@ def test_typical_values_and_what_is_unsteady() -> None:
     assert typical(launches) == {"cpu.model": "x", "rank.involuntary": 2.5}
     assert unsteady(launches) == ["cpu.model"]
     assert unsteady([{"cpu.model": "x"}, {"cpu.model": DENIED}]) == []
+    assert unsteady([{"cpu.model": None}, {"cpu.model": "x"}, {"cpu.model": "x"}]) == ["cpu.model"]
 
 
 @given(

@@ -151,6 +151,7 @@ def test_a_benchmark_is_checked_when_its_file_is_loaded(
         ('Program(("true",), env={"N": 1})', "env={'N': 1}: give a dict of texts"),
         ('Program(("true",), files={"../x": ""})', "give a name without directories"),
         ('Program(("true",), threads=-1)', "threads=-1"),
+        ('Program(("true",), cwd=1)', "cwd=1, bound=True: give a path, and True or False"),
         ("1 / 0", "command() fails: ZeroDivisionError"),
     ],
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,10 @@ Sample = Callable[[Iterable[Any]], list[Any]]
 
 
 def benchmark_of(path: Path) -> Benchmark:
-    return BENCHMARKS[path.parent.name]
+    one = BENCHMARKS[path.parent.name]
+    if one.choose is None:
+        return one
+    return replace(one, metrics=one.choose(request_of(path).parameters))
 
 
 def request_of(path: Path) -> Request:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from paribus.benchmarks import BENCHMARKS, get
 from paribus.errors import ParseError
@@ -304,3 +306,20 @@ def test_of_all_types_only_sizes_that_a_type_can_have_are_asked_for() -> None:
     found = {s.case for s in get("osu_latency").parse(text, request).samples}
     assert Case.of(bytes=2, datatype="MPI_CHAR") in found
     assert Case.of(bytes=2, datatype="MPI_INT") not in found
+
+
+@given(st.integers(0, 22), st.floats(1.0, 5e4))
+def test_rates_of_bytes_and_of_messages_agree_as_they_are_rounded(power: int, rate: float) -> None:
+    """At 1 MiB, half a step of the messages is more than that of the MB/s."""
+    size = 1 << power
+    text = (
+        "# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n"
+        "# [ pairs: 1 ] [ window size: 64 ]\n# Datatype: MPI_CHAR.\n"
+        "# Size                  MB/s        Messages/s\n"
+        f"{size:<10}{rate:>20.2f}{{:>20.2f}}\n"
+    )
+    messages = 1e6 * rate / size
+    reading = read("osu_mbw_mr", text.format(messages))
+    assert reading.samples[0].case == Case.of(bytes=size)
+    with pytest.raises(ParseError, match="are not"):
+        read("osu_mbw_mr", text.format(messages * 1.1 + 0.1))

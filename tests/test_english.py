@@ -16,7 +16,7 @@ SOURCE = ROOT / "src" / "paribus"
 PAGES = (
     *(ROOT / "docs" / f"{name}.md" for name in ("audit", "commands", "doctor", "report")),
     *(ROOT / "docs" / f"{name}.md" for name in ("add-a-benchmark", "compare", "containers")),
-    *(ROOT / "docs" / f"{name}.md" for name in ("clusters", "pocket", "values")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("ab", "clusters", "pocket", "recipes", "values")),
     *(ROOT / "docs" / f"{name}.md" for name in ("facts", "fidelity", "kernels", "validation")),
     *(ROOT / "docs" / f"{name}.md" for name in ("statistics", "study-file", "vocabulary")),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "dev")),

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpis import any_mpi
-from paribus.audit.audit import ERROR, NODES
 from paribus.audit.nodes import changes, of_nodes
+from paribus.audit.values import ERROR, NODES
 from paribus.command import Command, Completed
 from paribus.judgement import Difference
 from paribus.model import Study

@@ -97,9 +97,9 @@ def test_segments_that_were_there_before_a_launch_stay(
     monkeypatch.setattr(warden, "SHARED_MEMORY", str(tmp_path))
     old, new = tmp_path / f"{warden.SEGMENTS[0]}old", tmp_path / f"{warden.SEGMENTS[0]}new"
     old.touch()
-    before = warden._segments()
+    before = warden.segments_now()
     new.touch()
-    warden._remove_segments(before)
+    warden.remove_segments(before)
     assert old.exists()
     assert not new.exists()
 

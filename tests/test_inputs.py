@@ -416,7 +416,11 @@ transport = "tcp"
 env = { X = "1", OMP_NUM_THREADS = "2" }
 before = ["true", "sh -c 'echo x'"]
 after = "true"
+argv = ["./a", "-n"]
+wrap = ["nice", "-n", "5"]
+wrap_around = "launcher"
 [arms.b]
+argv = ["./b"]
 container = { engine = "podman", network = "bridge", each = "host", image = "x" }
 
 [[benchmarks]]
@@ -433,6 +437,13 @@ threads = "all"
 name = "incast"
 [[benchmarks]]
 name = "fio"
+[[benchmarks]]
+name = "command"
+regex = "took (.*) s"
+unit = "s"
+better = "lower"
+success = "DONE"
+directory = "case"
 
 [plan]
 margin = "2 %"

@@ -24,7 +24,7 @@ from paribus.platform.launchers import bind, launch
 from paribus.platform.launchers.network import on_network
 from paribus.platform.local import LocalStation
 from paribus.platform.machine import HERE as THIS_MACHINE
-from paribus.platform.toolchain import kernel_path
+from paribus.platform.toolchain import kernel_path, read_version
 
 PROGRAM = Command(("/bin/app", "-n", "8"), {"COLOUR": "green"}, {"input": "text"})
 FOUR = Mpi("openmpi", (4, 1, 4), "/o/bin/mpicxx", "/o/bin/mpirun")
@@ -106,6 +106,34 @@ def test_ranks_take_hosts_in_turn() -> None:
             assert argv[argv.index("-ppn") + 1] == each
         with pytest.raises(UserError, match="only where all take as many"):
             built(mpi, Placement((Slot("a"), Slot("b"), Slot("a"), Slot("a"))))
+
+
+MS_MPI = Mpi("msmpi", (10, 1, 12498, 18), "", "mpiexec")
+
+
+def test_ms_mpi_as_its_documentation_writes_it() -> None:
+    """mpiexec /hosts <num> <host1> [num1] <host2> [num2], /env <name> <value>: cc947675."""
+    hosts = Placement((Slot("n1"), Slot("n1"), Slot("n2")), network="10.77.0.0/16")
+    assert built(MS_MPI, hosts, "tcp").argv == (
+        *("mpiexec", "-hosts", "2", "n1", "2", "n2", "1", "-env", "COLOUR", "green"),
+        *("-env", "MPICH_DISABLE_ND", "1", "-env", "MPICH_DISABLE_SHM", "1"),
+        *("-env", "MPICH_NETMASK", "10.77.0.0/255.255.0.0", *PROGRAM.argv),
+    )
+    assert built(MS_MPI).argv[:3] == ("mpiexec", "-n", "2")
+    with pytest.raises(UserError, match="a range of IPv4 addresses"):
+        built(MS_MPI, replace(hosts, network="eth0"))
+    with pytest.raises(UserError, match="one host after the other"):
+        built(MS_MPI, Placement((Slot("a"), Slot("b"), Slot("a"))))
+
+
+def test_ms_mpi_states_its_version_above_its_help() -> None:
+    """As printed in issue 36 of microsoft/Microsoft-MPI."""
+    text = (
+        "Microsoft MPI Startup Program [Version 10.0.12498.5]\n\n"
+        "Launches an application on multiple hosts.\n\nUsage:\n\n"
+        "    mpiexec [options] executable [args] [ : [options] exe [args] : ... ]\n"
+    )
+    assert read_version(text) == ("msmpi", (10, 0, 12498, 5))
 
 
 def test_open_mpi_takes_one_transport_and_nothing_else() -> None:

@@ -30,7 +30,7 @@ def test_outputs_after_each_other_are_taken_apart(path: Path, times: int, betwee
     assert problems == []
     assert [one.part for one in found] == list(range(1, times + 1))
     alone = read(one)
-    for _, reading, _ in found:
+    for _, reading, *_ in found:
         assert reading.samples == alone.samples
         assert reading.parameters == alone.parameters
 

@@ -75,6 +75,7 @@ ALLOWED = {
     ("compare/logs.py", "name.partition('-')"),
     ("compare/logs.py", "re.match('[0-9]+', p.name)"),
     ("compare/logs.py", "re.split('([0-9]+)', name)"),
+    ("compare/recordings.py", "one.partition('=')"),
     ("compare/pairing.py", "log.arm.rpartition('/')"),
     ("compare/pairing.py", "log.name.rpartition('#')"),
     ("compare/pairing.py", "name.endswith(log.path.name)"),

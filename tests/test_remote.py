@@ -102,6 +102,17 @@ def test_a_variable_with_an_odd_name_is_set(station: HostStation, tmp_path: Path
     assert "odd.name=x y\n" in (tmp_path / "out").read_text()
 
 
+def test_a_command_may_work_in_another_directory(station: HostStation, tmp_path: Path) -> None:
+    there = tmp_path / "a b"
+    there.mkdir()
+    start(station, tmp_path, Command(("/bin/sh", "-c", "pwd; echo $TMPDIR"), cwd=str(there)))
+    assert (tmp_path / "out").read_text() == f"{there}\n{station.scratch}/launch\n"
+    there.rmdir()
+    done = start(station, tmp_path, Command(("pwd",), cwd=str(there)))
+    assert done.exit_code == 126
+    assert "a b" in (tmp_path / "err").read_text()
+
+
 def test_what_cannot_be_started_names_the_host(station: HostStation, tmp_path: Path) -> None:
     with pytest.raises(LaunchError, match=r"h1: /no/such: .*not found"):
         start(station, tmp_path, Command(("/no/such",)))

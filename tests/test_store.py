@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from paribus.errors import StoreError
 from paribus.model import Case, Launch, Outcome, Sample, State
-from paribus.records.rows import pack, unpack
+from paribus.records.rows import pack, read_facts, unpack
 from paribus.store import SCHEMA_VERSION, Store
 
 LAUNCH = Launch(number=3, block=1, benchmark="latency", arm="host", seed=7)
@@ -199,3 +200,38 @@ def test_arrays_hold_the_values_that_tuples_do(store: Store, wrong: float) -> No
         assert isinstance(other.values, array)
         with pytest.raises(ValueError, match="is not a measurement"):
             Sample(one.metric, one.case, array("d", [1.0, wrong, 2.0]))
+
+
+TEXTS = st.text(st.sampled_from('a1 ,:[]{}"\\é'), max_size=8)
+FACTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=3),
+)
+
+
+@given(st.dictionaries(TEXTS, FACTS, max_size=5))
+def test_facts_come_back_as_json_gives_them(facts: dict[str, object]) -> None:
+    text = json.dumps(facts)
+    assert read_facts(text) == facts
+    assert read_facts(json.dumps(facts, separators=(",", ":"))) == facts
+
+
+@given(st.dictionaries(TEXTS, FACTS, min_size=1, max_size=3), st.data())
+def test_damaged_facts_are_what_json_makes_of_them(
+    facts: dict[str, object], data: st.DataObject
+) -> None:
+    text = json.dumps(facts)
+    place = data.draw(st.integers(0, len(text) - 1))
+    text = text[:place] + data.draw(TEXTS) + text[place + 1 :]
+    try:
+        expected = json.loads(text)
+    except json.JSONDecodeError:
+        with pytest.raises(json.JSONDecodeError):
+            read_facts(text)
+    else:
+        assert read_facts(text) == expected
+
+
+def test_lists_that_launches_have_in_common_are_one() -> None:
+    one, other = (read_facts(json.dumps({"rank.hosts": ["a", "b"], "n": n})) for n in (1, 2))
+    assert one["rank.hosts"] is other["rank.hosts"]

@@ -48,21 +48,36 @@ def test_skipped():
     pass
 """
 
+TOGETHER = """
+import os
+from pathlib import Path
+import pytest
+
+@pytest.mark.parametrize("n", range(6))
+def test_on_one_worker(n):
+    with (Path(__file__).parent / "log").open("a") as log:
+        log.write(f"worker {os.environ.get('PYTEST_XDIST_WORKER')}\\n")
+"""
+
 
 def outcome(folder: Path, *options: str) -> tuple[str, list[str]]:
     """Return what pytest printed about tests with our conftest, and what the tests noted."""
     folder.mkdir()
     (folder / "conftest.py").write_text((HERE / "conftest.py").read_text())
     (folder / "test_some.py").write_text(TESTS)
+    (folder / "test_ssh.py").write_text(TOGETHER)
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, (folder / "log").read_text().splitlines()
 
 
-def test_tests_that_are_alone_meet_no_other_and_the_rest_is_counted(tmp_path: Path) -> None:
+def test_tests_are_alone_or_on_one_worker_and_the_rest_is_counted(tmp_path: Path) -> None:
     said, log = outcome(tmp_path / "a", "-n", "2", "--dist", "loadgroup", "--sample-seed", "7")
-    spans = [line.split() for line in log if not line.startswith("sample")]
+    workers = [line for line in log if line.startswith("worker ")]
+    assert len(workers) == 6
+    assert len(set(workers)) == 1
+    spans = [line.split() for line in log if line.startswith(("alone ", "shared "))]
     times = [(kind, float(begin), float(end)) for kind, begin, end in spans]
     alone = [(begin, end) for kind, begin, end in times if kind == "alone"]
     assert len(alone) == 3
@@ -71,7 +86,7 @@ def test_tests_that_are_alone_meet_no_other_and_the_rest_is_counted(tmp_path: Pa
         assert met == [(begin, end)]
     assert "sampled: 100 of 800 inputs, kills and simulated studies (--sample-seed 7" in said
     assert "skipped: 1 tests" in said
-    assert re.search(r"^16 passed, 1 skipped in ", said.splitlines()[-1])
+    assert re.search(r"^22 passed, 1 skipped in ", said.splitlines()[-1])
 
 
 def test_a_sample_is_that_of_its_seed_whichever_worker_draws_it(tmp_path: Path) -> None:

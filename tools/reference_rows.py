@@ -1,6 +1,7 @@
 """Writes the tables of docs/benchmarks.md that follow from the code and from the recorded outputs.
 
-Three of them: every benchmark, what each tool's output must show, and what the readers rest on.
+Four of them: every benchmark, what each tool's output must show, what the readers rest on, and the
+files of harnesses.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import re
 from pathlib import Path
 
 from paribus.benchmarks import BENCHMARKS
+from paribus.readers.known import harnesses
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -17,6 +19,7 @@ HEADINGS = (
     "| benchmark | layer |",
     "| tools | versions |",
     "| origin of the outputs | readers |",
+    "| files of | versions |",
 )
 TOPOLOGIES = "published by others, topologies"
 
@@ -68,11 +71,19 @@ def origin_rows() -> list[str]:
     return [f"| {origin} | {', '.join(names)} |" for origin, names in found.items()]
 
 
+def harness_rows() -> list[str]:
+    """Return of each harness whose files are read what a launch is, and what a file must show."""
+    return [
+        f"| `{name}` | {one.versions} | {one.launches} | {one.proof} |"
+        for name, one in harnesses().items()
+    ]
+
+
 def page(text: str) -> str:
-    """Return the page with its three tables as they must be; what is around them stays."""
+    """Return the page with its tables as they must be; what is around them stays."""
     lines = text.splitlines()
     for heading, rows in zip(
-        HEADINGS, (benchmark_rows(), proof_rows(), origin_rows()), strict=True
+        HEADINGS, (benchmark_rows(), proof_rows(), origin_rows(), harness_rows()), strict=True
     ):
         (begin,) = (n for n, line in enumerate(lines, 2) if line.startswith(heading))
         end = next(n for n in range(begin, len(lines)) if not lines[n].startswith("|"))

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Command:
     """An argv, what it adds to the environment, and files it needs in the scratch directory.
 
-    `outputs` are patterns of files in the scratch directory whose text belongs to its stdout.
+    `outputs` are patterns of files in the scratch directory whose text belongs to its stdout. That
+    is its working directory too, unless `cwd` is another.
     Launchers, containers and schedulers are pure functions from Command to Command; only
     local.py carries one out.
     """
@@ -25,6 +26,7 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
+    cwd: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +64,28 @@ class Placement:
         return len(self.hosts) < len(list(runs))
 
 
+Family = Literal["openmpi", "mpich", "intelmpi", "msmpi"]
+
+MPI_NAMES: Mapping[Family, str] = {
+    "openmpi": "Open MPI",
+    "mpich": "MPICH",
+    "intelmpi": "Intel MPI",
+    "msmpi": "MS-MPI",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Mpi:
     """An MPI installation: its family, version text, and the programs that belong together."""
 
-    family: Literal["openmpi", "mpich", "intelmpi"]
+    family: Family
     version: tuple[int, ...]
     mpicxx: str
     mpirun: str
     env: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        names = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": "Intel MPI"}
-        return f"{names[self.family]} {'.'.join(map(str, self.version))}"
+        return f"{MPI_NAMES[self.family]} {'.'.join(map(str, self.version))}"
 
 
 class Room(NamedTuple):

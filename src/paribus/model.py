@@ -1,7 +1,4 @@
-"""The values that Paribus hands from room to room: no I/O here, only dataclasses and Protocols.
-
-Vocabulary: docs/vocabulary.md. A launch is one start of the program and the experimental unit.
-"""
+"""The values that Paribus hands from room to room, in the words of docs/vocabulary.md: no I/O."""
 
 from __future__ import annotations
 
@@ -22,9 +19,6 @@ Scalar = str | int | float | bool
 
 NO_FACTOR = "not given (use --factor)"
 """The factor of a comparison if nobody says what was changed."""
-
-
-# --- what a benchmark measures -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +70,9 @@ class Case(NamedTuple):
         from paribus.units import format_bytes
 
         def one(key: str, value: Scalar) -> str:
-            return (
-                format_bytes(value)
-                if key == "bytes" and isinstance(value, int)
-                else f"{key}={value}"
-            )
+            if key == "bytes" and isinstance(value, int):
+                return format_bytes(value)
+            return f"{key}={value}"
 
         return ", ".join(one(k, v) for k, v in self.items) or "all"
 
@@ -96,7 +88,7 @@ def _good(values: Sequence[float]) -> bool:
     if isinstance(values, array):
         import numpy as np
 
-        return len(values) > 0 and 0 < np.min(values) <= np.max(values) < math.inf
+        return bool(len(n := np.frombuffer(values)) and n.min() > 0 and n.max() < math.inf)
     return bool(values) and all(map(math.isfinite, values)) and min(values) > 0  # no NaN in min()
 
 
@@ -172,23 +164,23 @@ class Reading:
 class Program:
     """What to start for every rank. `argv[0]` is a path, or a name looked up on the PATH.
 
-    `kernel` names one of Paribus' own programs instead: the executor has it compiled with the
-    arm's MPI and puts the path of the executable in front of `argv`. With `libraries` of
-    (count, functions) it also has that many shared libraries of that many functions generated,
-    and appends `--libraries DIRECTORY`. `mpi` is False for a program that is started without a
-    launcher (then one process whatever the ranks).
+    `kernel` names one of Paribus' own programs instead: it is compiled with the arm's MPI, and the
+    path of the executable put in front of `argv`. With `libraries` of (count, functions), that many
+    shared libraries of that many functions are generated, and `--libraries DIRECTORY` is appended.
+    `mpi` is False for a program that is started without a launcher: one process whatever the ranks.
 
-    The working directory is the launch's own scratch directory, removed after it. `files` are put
-    there before (name to text, executable); the text of those that match `outputs` (patterns of
-    names) is appended to stdout after the end, so that logs and `parse` see it. `env` is what the
-    program needs; the arm's own `env` wins. `server` is the argv of the other side of a network
-    benchmark: it is started first, on a second host of the arm where it has hosts, else on this
-    machine, and ended with the launch. In `argv`, `server`, `files` and `env` the words {scratch},
-    {server} (the address of the other side) and {port} (a free one, the launch's own) are replaced.
+    The working directory is `cwd`, or the launch's own scratch directory, removed after it. `files`
+    are put there before (name to text, executable); the text of those that match `outputs`
+    (patterns of names) is appended to stdout after the end, so that logs and `parse` see it. `env`
+    is what the program needs; the arm's own `env` wins. `server` is the argv of the other side of a
+    network benchmark: it is started first, on a second host of the arm where it has hosts, else on
+    this machine, and ended with the launch. In `argv`, `server`, `files` and `env` the words
+    {scratch}, {server} (address of the other side) and {port} (a free one) are replaced.
 
     `threads` is how many OpenMP threads every rank is to have, 0 for its share of the cores that
     the arm leaves: it is bound to as many cores, OMP_NUM_THREADS and its like say so, and `command`
-    and `parse` find the number as the parameter "threads". None: one core, and no variables.
+    and `parse` find the number as the parameter "threads". None: one core, and no variables; any
+    core where it is not `bound`, but its share of the cores in a duet.
     `needs` are programs, and files by their absolute path, that must be there before anything is
     launched, as `argv[0]` and `server[0]` must; the first is the program that a shell leads to.
     """
@@ -203,14 +195,17 @@ class Program:
     server: tuple[str, ...] = ()
     threads: int | None = None
     needs: tuple[str, ...] = ()
+    bound: bool = True
+    cwd: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of a benchmark: checked parameters, and the ranks it must be seen to use."""
+    """What is asked of a benchmark; `parse` finds in `wall_s` how many seconds the launch took."""
 
     parameters: Mapping[str, Any]
     ranks: int
+    wall_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +229,8 @@ class Benchmark:
     command(request) -> Program
     parse(stdout, request) -> Parsed, or raises ParseError with the line; demands positive proof
     (success marker, every requested case, parameters and ranks echoed as asked).
-    The first of `metrics` is the figure of merit: the one that decides.
+    The first of `metrics` is the figure of merit: the one that decides; where parameters say what
+    is measured, `choose` returns them. With `stderr`, `parse` gets that too, after stdout.
 
     Of tools that others made: read(text) -> Reading, raises ParseError as parse does;
     recognise(text) says whether a text is this tool's output at all, by one of its `marks` near the
@@ -259,9 +255,9 @@ class Benchmark:
     versions: str = ""
     proof: str = ""
     means: str = ""
+    choose: Callable[[Mapping[str, Any]], tuple[Metric, ...]] | None = None
+    stderr: bool = False
 
-
-# --- the study -----------------------------------------------------------------------------------
 
 Transport = Literal["auto", "shm", "tcp"]
 
@@ -282,7 +278,8 @@ class Arm:
 
     `hosts` of None is this machine. `ranks_per_host` counts on hosts, 0 for an equal share, and
     where containers stand for hosts, 0 for all. What `observe` prints is the level that `before`
-    switched to; with `level` it must be this one.
+    switched to; with `level` it must be this one. `argv` replaces that of the benchmarks that have
+    the parameter, and `wrap` is put before the program, or before the launcher.
     """
 
     name: str
@@ -296,6 +293,9 @@ class Arm:
     after: tuple[tuple[str, ...], ...] = ()
     observe: tuple[tuple[str, ...], ...] = ()
     level: str = ""
+    argv: tuple[str, ...] = ()
+    wrap: tuple[str, ...] = ()
+    wrap_around: Literal["rank", "launcher"] = "rank"
 
 
 @dataclass(frozen=True, slots=True)

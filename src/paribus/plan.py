@@ -355,6 +355,8 @@ def _arm(table: dict[str, Any]) -> Arm:
             "before": tuple(tuple(argv) for argv in table["before"]),
             "after": tuple(tuple(argv) for argv in table["after"]),
             "observe": tuple(tuple(argv) for argv in table.get("observe", ())),
+            "argv": tuple(table.get("argv", ())),
+            "wrap": tuple(table.get("wrap", ())),
         }
     )
 

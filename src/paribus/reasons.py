@@ -70,6 +70,7 @@ class NoticeName(StrEnum):
     SESSIONS = "sessions"
     LAUNCHES_LOST = "launches lost"
     NOT_CHECKED = "not checked"
+    SUCCESS_NOT_CHECKED = "success not checked"
     RATIO_MOVED = "the ratio moved"
     TRANSPORTS_DIFFER = "transports differ"
     # Tables.

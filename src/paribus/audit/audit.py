@@ -13,16 +13,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from paribus.audit.classes import classify, factors
 from paribus.audit.shown import Shares, shown
+from paribus.audit.values import ABSENT, ERROR, NODES, held, number_of, text_of, typical, unread
 from paribus.facts import Row, matches
 from paribus.judgement import Difference
 from paribus.model import LEVEL, Facts, Study
 from paribus.nodeset import fold
-from paribus.probes.archive import Unknown, fact, unknown
 
 Nodes = Mapping[str, Facts]
 """Facts by the name of the node."""
@@ -34,16 +33,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 OF_RANKS = ("rank.", "limits.", "lib.", "program.", "mpi.", "kernel.")
 """Facts that a launch's own ranks know better than whoever else looks at their node."""
 
-ERROR = "facts.error"
-"""The fact of a node that gave no facts, or not all of them: why."""
-
-NODES = "facts.nodes"
-"""Beside it: how many nodes its arm has."""
-
 SILENT = "nothing is known of this node, so nothing in this arm can be called equal"
-
-_ABSENT = json.dumps(fact(Unknown.ABSENT))
-_HALF = json.dumps(fact(Unknown.UNREADABLE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +98,7 @@ def audit_study(
         gathered = (_keys(ours) | _keys(theirs) if ours and theirs else set()) - of_ranks
         # Of a variable that it sets the study knows more than nodes whose values are not shown.
         known = {key for sides in told.values() for key in _shared(sides) if key in set_here}
-        gathered -= {key for key in known if any(map(_unread, _values(ours, theirs, key)))}
+        gathered -= {key for key in known if any(map(unread, _values(ours, theirs, key)))}
         whole = Question(study, arm, every, accepted)
         parts = [(_compared(ours, theirs, gathered), whole)]
         for label, (one, other) in told.items():
@@ -145,8 +135,8 @@ def _compared(reference: Nodes, arm: Nodes, keys: Collection[str]) -> _Compared:
     for key in sorted(keys):
         ours, theirs = _shares(reference, key), _shares(arm, key)
         values = ours.keys() | theirs.keys()
-        out_of_sight = _ABSENT in values and classify(key).hidden
-        if any(map(_unread, values)) or values == {_ABSENT} or out_of_sight:
+        out_of_sight = ABSENT in values and classify(key).hidden
+        if any(map(unread, values)) or values == {ABSENT} or out_of_sight:
             unknown[key] = ours, theirs
         elif ours == theirs:
             equal.add(key)
@@ -206,12 +196,12 @@ def between_nodes(nodes: Nodes, question: Question) -> tuple[Difference, ...]:
     for key in sorted(_keys(nodes)):
         row = classify(key)
         shares = _shares(nodes, key)
-        if not _held(row) or len(shares) == 1 or any(map(_unread, shares)):
+        if not held(row) or len(shares) == 1 or any(map(unread, shares)):
             continue
         most = max(sorted(shares), key=lambda text: shares[text])
         having: dict[str, list[str]] = {}
         for node, facts in nodes.items():
-            having.setdefault(_value(facts, key), []).append(node)
+            having.setdefault(text_of(facts, key), []).append(node)
         why = f"the nodes of this arm differ among themselves: {row.reason}"
         rank = _rank(row, question)
         for value, names in having.items():
@@ -239,8 +229,8 @@ def moved(before: Nodes, after: Nodes, question: Question) -> tuple[Difference, 
     for node in sorted(before.keys() & after.keys()):
         for key in sorted((before[node].keys() | after[node].keys()) - {ERROR, NODES}):
             row = classify(key)
-            first, last = _value(before[node], key), _value(after[node], key)
-            if not _held(row) or first == last or _unread(first) or _unread(last):
+            first, last = text_of(before[node], key), text_of(after[node], key)
+            if not held(row) or first == last or unread(first) or unread(last):
                 continue
             told = shown({first: Fraction(1)}, {last: Fraction(1)})
             changed = f"changed while the study went on: {row.reason}"
@@ -268,39 +258,6 @@ def explained_by(study: Study) -> tuple[str, ...]:
     factor = factors().get(study.factor)
     level = () if study.factor == "nothing" else (LEVEL,)
     return (*level, *(factor.explains if factor else ()), *study.explains)
-
-
-def typical(launches: Iterable[Facts]) -> dict[str, Any]:
-    """Return the usual value of each fact: the most frequent, of volatile numbers the median."""
-    values: dict[str, list[Any]] = {}
-    for facts in launches:
-        for key, value in facts.items():
-            values.setdefault(key, []).append(value)
-    return {key: _usual(key, several) for key, several in values.items()}
-
-
-def unsteady(launches: Sequence[Facts]) -> list[str]:
-    """Return the facts that should stay from launch to launch and have several known values."""
-    seen: dict[str, set[str]] = {}
-    for facts in launches:
-        for key in facts:
-            if _held(classify(key)) and not _unread(value := _value(facts, key)):
-                seen.setdefault(key, set()).add(value)
-    return sorted(key for key, values in seen.items() if len(values) > 1)
-
-
-def _usual(key: str, values: Sequence[Any]) -> Any:
-    if classify(key).kind == "volatile":
-        numbers = [number for number in map(_number, values) if number is not None]
-        if len(numbers) == len(values):
-            return statistics.median(numbers)
-    if set(map(type, values)) == {str}:
-        return Counter(values).most_common(1)[0][0]
-    distinct = {id(value): value for value in values}
-    counts: Counter[str] = Counter()
-    for one, times in Counter(map(id, values)).items():
-        counts[json.dumps(distinct[one], sort_keys=True)] += times
-    return json.loads(counts.most_common(1)[0][0])
 
 
 def _explained(key: str, question: Question) -> bool:
@@ -345,26 +302,11 @@ def _rank(row: Row, question: Question) -> int:
 def _notable(row: Row, ours: Shares, theirs: Shares) -> bool:
     if row.notable is None:
         return False
-    sides = [[_number(json.loads(text)) for text in side] for side in (ours, theirs)]
+    sides = [[number_of(json.loads(text)) for text in side] for side in (ours, theirs)]
     numbers = [[number for number in side if number is not None] for side in sides]
     if not all(numbers):
         return False
     return abs(statistics.fmean(numbers[0]) - statistics.fmean(numbers[1])) > row.notable
-
-
-def _number(value: Any) -> float | None:
-    """Return a number as it is, the mean of a list of them, None for anything else."""
-    if isinstance(value, list):
-        if value and set(map(type, value)) <= {int, float}:
-            return statistics.fmean(value)
-        several = [_number(one) for one in value]
-        known = [one for one in several if one is not None]
-        return statistics.fmean(known) if known and len(known) == len(several) else None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _held(row: Row) -> bool:
-    return row.kind in ("identical", "covaries")
 
 
 def _keys(nodes: Nodes) -> set[str]:
@@ -372,28 +314,9 @@ def _keys(nodes: Nodes) -> set[str]:
 
 
 def _shares(nodes: Nodes, key: str) -> Shares:
-    counts = Counter(_value(facts, key) for facts in nodes.values())
+    counts = Counter(text_of(facts, key) for facts in nodes.values())
     return {text: Fraction(count, len(nodes)) for text, count in counts.items()}
 
 
 def _values(reference: Nodes, arm: Nodes, key: str) -> set[str]:
-    return {_value(facts, key) for facts in (*reference.values(), *arm.values())}
-
-
-def _value(facts: Facts, key: str) -> str:
-    """Return a fact as JSON; one that is not there is absent, or lost with half an answer."""
-    if key not in facts:
-        return _HALF if ERROR in facts else _ABSENT
-    value = facts[key]
-    return _quoted(value) if type(value) is str else json.dumps(value, sort_keys=True)
-
-
-@lru_cache(1 << 16)
-def _quoted(text: str) -> str:
-    """Return a text as JSON: thousands of nodes have the same."""
-    return json.dumps(text)
-
-
-def _unread(text: str) -> bool:
-    """Return whether a fact's value is unknown for another reason than that it is not there."""
-    return text != _ABSENT and text.startswith('{"unknown"') and unknown(json.loads(text))
+    return {text_of(facts, key) for facts in (*reference.values(), *arm.values())}

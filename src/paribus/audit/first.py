@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from paribus.audit.audit import ERROR, Audit
+from paribus.audit.audit import Audit
+from paribus.audit.values import ERROR
 from paribus.errors import UnequalError
 from paribus.model import Study
 from paribus.units import count

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from paribus.audit.audit import ERROR, NODES, Question, moved, ranked
+from paribus.audit.audit import Question, moved, ranked
+from paribus.audit.values import ERROR, NODES
 from paribus.judgement import Difference
 from paribus.model import Facts, Study
 from paribus.nodeset import fold

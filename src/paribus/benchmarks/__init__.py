@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +31,7 @@ _FILES = {
         "triad",
         "loader",
     ),
+    "command": ("command",),
     **TOOLS,
 }
 """The files of this folder, each with its benchmarks; `paribus list` keeps this order."""
@@ -89,7 +91,10 @@ def get(name: str) -> Benchmark:
 def benchmark_of(selection: Selection) -> Benchmark:
     """Return the benchmark that `selection` names; raises UserError if its file has changed."""
     if selection.file is None:
-        return get(selection.benchmark)
+        benchmark = get(selection.benchmark)
+        if benchmark.choose is None:
+            return benchmark
+        return replace(benchmark, metrics=benchmark.choose(selection.parameters))
     if file_digest(Path(selection.file)) != selection.file_sha256:
         raise StudyError(
             "has changed since the plan was frozen",

@@ -230,6 +230,8 @@ def _unsound(program: Program) -> Iterator[str]:
     for name in program.files:
         if "/" in name or name in ("", ".", ".."):
             yield f"has the file {name!r}: give a name without directories"
+    if not isinstance(program.cwd, str) or not isinstance(program.bound, bool):
+        yield f"has cwd={program.cwd!r}, bound={program.bound!r}: give a path, and True or False"
     if program.threads is not None and not (
         isinstance(program.threads, int) and program.threads >= 0
     ):

@@ -15,6 +15,8 @@ from types import FrameType
 
 VERBS = {
     "run": "run a study: plan, launch, judge, report",
+    "new": "write a commented study file to edit, or a copy of one that ships",
+    "ab": "compare two commands: a verdict, and the study file that it ran",
     "compare": "compare existing results: logs of benchmarks, or tables (CSV, Parquet, JSON Lines)",
     "report": "repeat a report from stored data, or write it for a paper: tables, figures",
     "record": "record the facts of this machine, scrubbed, or show a recording",

@@ -1,4 +1,4 @@
-"""`paribus audit STUDY` or `DIR`: what differs between the arms beyond the factor."""
+"""`paribus audit STUDY`, `DIR` or recordings: what differs between the arms beyond the factor."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from paribus.audit.accepted import add_accepted, in_vain, parse_accepted
-from paribus.audit.audit import ERROR, Audit, Nodes
+from paribus.audit.accepted import add_accepted, parse_accepted
+from paribus.audit.audit import Audit, Nodes
 from paribus.audit.first import indistinct
+from paribus.audit.values import ERROR
+from paribus.cli import recordings
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm
 from paribus.inputs import is_directory
 from paribus.model import Study
 from paribus.store import Store
-from paribus.words.notices import needless
 
 EXAMPLE = """\
 example:
   paribus audit container-network                  # before the first launch
   paribus audit network-study                      # of a study directory, after
   paribus audit network-study --accept cpu.microcode="one node is newer; stated in the paper"
+  paribus audit here.tar.gz there.tar.gz           # two machines, as `paribus record` wrote them
 
 exit codes: 0 clean, 2 user error, 3 unexplained differences, 4 no facts from a node
 """
@@ -42,10 +44,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "List what differs between the arms of a study beyond its factor. For a study file,"
         " Paribus gathers the facts of every node now, through the launcher and container of each"
-        " arm. For a study directory, it uses the facts that the launches recorded."
+        " arm. For a study directory, it uses the facts that the launches recorded. Of several"
+        " recordings of machines, or folders of them, it lists what differs; no study is needed."
     )
     parser.epilog = EXAMPLE
-    parser.add_argument("what", metavar="STUDY|DIR", help="a study file, one that ships, or DIR")
+    parser.add_argument(
+        "what",
+        metavar="STUDY|DIR|RECORDING",
+        nargs="+",
+        help="a study file, one that ships, or DIR; or recordings, the reference first",
+    )
+    parser.add_argument(
+        "--factor", default="", help="of recordings: the factor of a study that would explain facts"
+    )
     parser.add_argument(
         "--all", action="store_true", help="list all differences, including unknown facts"
     )
@@ -70,15 +81,16 @@ def add_accept(parser: argparse.ArgumentParser) -> None:
 def audit(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus audit`."""
     accepted = parse_accepted(arguments.accept)
-    path = Path(arguments.what)
+    recordings.refuse_options(arguments)
+    if len(arguments.what) > 1:
+        return recordings.audit_recorded(arguments, accepted)
+    path = Path(arguments.what[0])
     if is_directory(path):
         seen = _of_directory(path, accepted)
     else:
         hosts = hosts_by_arm(arguments.hosts)
-        seen = _of_study(arguments.what, accepted, hosts, accept_keys=arguments.accept_host_keys)
-    differing = {one.key for one in seen.answer.differences}
-    if unused := in_vain(accepted, differing, seen.answer.equal):
-        print(f"note: --accept without effect: {needless(unused)}", file=sys.stderr)
+        seen = _of_study(str(path), accepted, hosts, accept_keys=arguments.accept_host_keys)
+    recordings.note_unused(accepted, seen.answer)
     if arguments.json:
         print(json.dumps(to_json(seen.study, seen.nodes, seen.answer), indent=2))
     else:

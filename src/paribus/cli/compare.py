@@ -25,6 +25,8 @@ example:
   paribus compare times.jsonl --unit s --better lower --reference old
   paribus compare infiniband roce --beside roce-2024             # beside published figures
   paribus compare before.study after.study                       # two studies of one question
+  paribus compare both-commands.json                             # hyperfine: each command an arm
+  paribus compare a.json b.json --facts a.tar.gz b.tar.gz        # with what differs between them
 
 Paribus recognises logs by their content (`paribus list` shows the tools). From 8 logs of each arm
 on, it compares launches without pairing; pairs of neighbours in time (by dates in the logs or file
@@ -70,6 +72,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how to pair logs (default: by time, where it is known)",
     )
     parser.add_argument("--margin", metavar="SHARE", help='practical equivalence, such as "2 %%"')
+    parser.add_argument(
+        "--facts",
+        metavar="FILE",
+        nargs="+",
+        default=[],
+        help="what `paribus record` wrote on the machine of each arm, in the order of the arms"
+        " or as ARM=FILE: the report lists what differs",
+    )
     add_beside(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, help="write the reports to DIR")
     add_exports(parser)
@@ -107,6 +117,10 @@ def compare(arguments: argparse.Namespace) -> int:
         judgement = judged(arguments.paths[0])
     else:
         judgement = _judged(arguments.paths, answers, arguments.pair, str(out or ""))
+    if arguments.facts:
+        from paribus.compare.recordings import with_facts
+
+        judgement = with_facts(judgement, arguments.facts, answers.reference)
     judgement = beside(judgement, publications)
     if out is not None:
         try:
@@ -123,6 +137,9 @@ def compare(arguments: argparse.Namespace) -> int:
 def _refuse_options(arguments: argparse.Namespace) -> None:
     """Refuse what a study directory fixes itself, and what has no place beside several."""
     given = {name: getattr(arguments, name) for name in FIXED}
+    if arguments.facts:
+        fix = "leave it out: a study recorded the facts of its arms"
+        raise UserError("is not possible with study directories", place="--facts", fix=fix)
     if len(arguments.paths) > 1:
         given |= {"beside": arguments.beside, "to": arguments.to}
     if wrong := next((name for name, value in given.items() if value), None):

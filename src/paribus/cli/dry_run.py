@@ -54,7 +54,8 @@ def _print_study(plan: Plan) -> None:
     print(f"seed {settings.seed}{budget}")
     for selection in study.benchmarks:
         limit = selection.timeout_s
-        said = [count(selection.ranks, "rank"), f"{plan.metrics[selection.label][0].name} decides"]
+        ranks = count(selection.ranks, "rank") if selection.ranks else "no MPI"
+        said = [ranks, f"{plan.metrics[selection.label][0].name} decides"]
         said += [f"limit {format_seconds(limit)}"] if limit else []
         said += [f"{k} {_value(k, v)}" for k, v in selection.parameters.items() if v is not None]
         print(_wrapped(f"{selection.label}: {'; '.join(said)}", "  "))
@@ -95,7 +96,7 @@ def _print_missing(plan: Plan, ready: Mapping[str, Ready]) -> None:
         for one in plan.study.benchmarks:
             benchmark = benchmark_of(one)
             try:
-                wanted = program(one, benchmark)
+                wanted = program(arm, one, benchmark)
                 machine = ready[arm.name].machine
                 check_there(arm, benchmark, wanted, one.label, machine, switched=True)
             except UserError as error:

@@ -38,12 +38,13 @@ def show(
     with LocalStation() as local, HostStation(there, local) as station:
         ready = make_ready(study, _tell, {arm.name: station})[arm.name]
         matrices = first_table(station, ready, study, folder, _tell)
-    write_matrices(matrices, folder, {"png", "svg"})
     if not quiet:
         console = console_on(sys.stdout)
         for matrix in matrices:
             console.print()
             print_matrix(matrix, console)
+        sys.stdout.flush()  # Drawing takes a second.
+    write_matrices(matrices, folder, {"png", "svg"})
     print(
         f"paribus: the heat maps, and the outputs of all launches, are in {folder}", file=sys.stderr
     )

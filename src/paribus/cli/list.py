@@ -1,4 +1,4 @@
-"""`paribus list`: the benchmarks, and the studies and publications that ship."""
+"""`paribus list`: the benchmarks, what ships, and the harnesses whose files are read."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ NAME = 18
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = (
-        "List the benchmarks, and the studies and publications that ship. With words: all about"
-        " those that have one of these names, or that a word occurs in."
+        "List the benchmarks, the studies and publications that ship, and the harnesses whose"
+        " files `paribus compare` reads. With words: all about those that have one of these names,"
+        " or that a word occurs in."
     )
     parser.epilog = EXAMPLE
     parser.add_argument("words", metavar="NAME|WORD", nargs="*", help="show all about these")
@@ -42,22 +43,26 @@ def list_all(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus list`."""
     from paribus.benchmarks import BENCHMARKS, suite_of
     from paribus.cli.shipped import publications, question_of, shipped_studies
+    from paribus.readers.known import harnesses
 
     studies = {name: question_of(path) for name, path in shipped_studies().items()}
     published = {name: one.source for name, one in publications().items()}
+    files = {name: f"{one.versions}; {one.launches}" for name, one in harnesses().items()}
     texts = {
         **{b.name: f"{b.layer} {suite_of(b.name)} {b.program} {b.summary}" for b in _every()},
         **studies,
         **published,
+        **files,
     }
     wanted = _wanted(arguments.words, texts)
     benchmarks = [one for one in BENCHMARKS.values() if one.name in wanted]
     studies = {name: text for name, text in studies.items() if name in wanted}
     published = {name: text for name, text in published.items() if name in wanted}
+    files = {name: text for name, text in files.items() if name in wanted}
     if arguments.json:
         rows = [_row(one) for one in benchmarks]
         table = {"schema": "paribus.list/1", "benchmarks": rows, "studies": studies}
-        print(json.dumps({**table, "publications": published}, indent=2))
+        print(json.dumps({**table, "publications": published, "files": files}, indent=2))
         return 0
     if arguments.words:
         for benchmark in benchmarks:
@@ -66,6 +71,9 @@ def list_all(arguments: argparse.Namespace) -> int:
         _print_short(benchmarks)
     _print_shipped("studies that ship (paribus run NAME)", studies)
     _print_shipped("publications that ship (paribus compare ... --beside NAME)", published)
+    if not arguments.words:
+        files = {name: text.partition(";")[0] for name, text in files.items()}
+    _print_shipped("harnesses whose files are read (paribus compare FILE ...)", files)
     return 0
 
 

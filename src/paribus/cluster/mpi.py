@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from paribus.cluster.answers import Answer
 from paribus.cluster.checks import differing
 from paribus.cluster.findings import Finding, Grade
-from paribus.platform.toolchain import Family, read_version
-
-NAMES: dict[Family, str] = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": "Intel MPI"}
+from paribus.command import MPI_NAMES, Family
+from paribus.platform.toolchain import read_version
 
 _INSTALL = (
     "install one MPI with its compilers on every node: openmpi-bin libopenmpi-dev or mpich"
@@ -28,7 +27,7 @@ def named(answer: Answer) -> str:
     """Return the MPI of a node for people, "none" where it has none."""
     said = version_of(answer)
     if said:
-        return f"{NAMES[said[0]]} {said[1]}"
+        return f"{MPI_NAMES[said[0]]} {said[1]}"
     return "unknown" if answer.one("mpi.launcher") else "none"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare.logs import Log
-from paribus.model import Case, Scalar
+from paribus.model import Case, Metric, Scalar
 from paribus.readers.known import reader_of
 from paribus.readers.reader import WORK
 from paribus.tables.cases import case_key
@@ -223,7 +223,7 @@ def other_work(one: Log, other: Log) -> list[str]:
 
     What the figure of merit is divided by is none: a time per iteration is that of one iteration.
     """
-    per = BENCHMARKS[one.reading.benchmark].metrics[0].name
+    per = metrics_of(one)[0].name
     reader = reader_of(one.reading.benchmark)
     mine, others = reader.work(one.reading), reader.work(other.reading)
     return [
@@ -234,9 +234,14 @@ def other_work(one: Log, other: Log) -> list[str]:
     ]
 
 
+def metrics_of(log: Log) -> tuple[Metric, ...]:
+    """Return the metrics of a log: those of its tool, or those that a harness's file names."""
+    return log.metrics or BENCHMARKS[log.reading.benchmark].metrics
+
+
 def iterations(log: Log) -> Scalar | None:
     """Return by how many iterations a log's figure of merit was divided, None if by none."""
-    per = BENCHMARKS[log.reading.benchmark].metrics[0].name
+    per = metrics_of(log)[0].name
     facts = log.reading.facts.items()
     return next((value for key, value in facts if _is_divisor(key, per)), None)
 

@@ -86,11 +86,12 @@ def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
     That is by a time of day, or by other numbers with a decimal point, that are not in every other
     log of the kind. Dates as `log.dated` has them would not do: a log says no less without them.
     """
+    # A file of several launches is one file, however many of them are the same in another.
+    likely = {log.path: log for group in _of_same_figures(logs, dated=False) for log in group}
     alike: dict[bytes, list[Log]] = {}
-    for group in _of_same_figures(logs, dated=False):
-        for path, log in {one.path: one for one in group}.items():
-            if text := _text(path):
-                alike.setdefault(sha256(text).digest(), []).append(log)
+    for path, log in likely.items():
+        if text := _text(path):
+            alike.setdefault(sha256(text).digest(), []).append(log)
     groups = [group for group in alike.values() if len(group) > 1]
     if not groups:
         return []

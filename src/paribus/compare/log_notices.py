@@ -147,7 +147,7 @@ def not_in_turns(kinds: Sequence[Kind]) -> Iterable[Notice]:
 def _two_tools(logs: Logs) -> Iterable[Notice]:
     """Say of tools that measure something by the same name that they are not mixed."""
     alike: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for kind in logs.kinds:
+    for kind in (kind for kind in logs.kinds if kind.tool in BENCHMARKS):
         benchmark = BENCHMARKS[kind.tool]
         family = kind.tool.partition("_")[0] if benchmark.read else "paribus"
         of_layer = alike.setdefault((benchmark.layer, benchmark.metrics[0].unit), {})

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 
-from paribus.compare.comparable import other_work
+from paribus.compare.comparable import Apart, other_work
 from paribus.compare.copies import copied, identical_by_chance
 from paribus.compare.imported import Answers, merged
 from paribus.compare.launches import alike, judged, way
@@ -26,9 +26,10 @@ from paribus.compare.pairing import (
 from paribus.errors import UserError
 from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Judgement, Notice, Word
+from paribus.readers.known import harnesses
 from paribus.reasons import NoticeName, Reason
 from paribus.words import logs as words
-from paribus.words.notices_of_logs import nothing
+from paribus.words.notices_of_logs import nothing, unread
 
 MOST_REFUSED = 0.10
 """Share of an arm's logs of a tool that may be refused, as in `stats.reliability`."""
@@ -40,8 +41,9 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     Raises UserError, saying what was found, when nothing can be compared, and as `judge_table`.
     """
     if len(logs.arms) < 2:
+        lost = f"; {unread(unread_figures(logs.unread), 5)}" if logs.unread else ""
         raise UserError(
-            "is one arm only",
+            f"is one arm only{lost}",
             place=logs.arms[0],
             fix="give the folder, or the log, of another arm too",
         )
@@ -53,7 +55,8 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
             place=" and ".join(logs.arms),
             fix="give outputs of the same benchmark with the same parameters for each arm"
             + " (two tools differ by 14 % on the same latency, so they are not compared)" * several
-            + "; `paribus list` names the known tools",
+            + "; `paribus list` names the known tools"
+            + "".join(f"; {one}" for one in dict.fromkeys(map(_alike, logs.apart)) if one),
         )
     parts, designs = [], []
     for kinds in alike(logs.kinds):
@@ -84,6 +87,12 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     why = {label: because for of_name in reasons.values() for label, because in of_name.items()}
     whole = replace(whole, design=" ".join(designs), notices=tuple(notices))
     return withhold(whole, lambda f: why.get(f.benchmark))
+
+
+def _alike(one: Apart) -> str:
+    """Return what would make files of a harness comparable, "" for any other log."""
+    harness = harnesses().get(one.tool)
+    return harness.alike if harness else ""
 
 
 def _is_open(judgement: Judgement, kind: Kind) -> bool:
@@ -164,7 +173,12 @@ def _refused_too_often(logs: Logs) -> dict[str, Because]:
     lost = Counter(one.arm for one in logs.unread if one.lost)
     for kind in logs.kinds:
         good = Counter(log.arm for log in kind.logs)
-        bad = Counter(one.arm for one in logs.unread if one.tool == kind.tool)
+        of = kind.logs[0].reading.parameters.items()
+        bad = Counter(
+            one.arm
+            for one in logs.unread
+            if one.tool == kind.tool and one.of.items() <= of  # which test it was may be known
+        )
         all_of = {arm: good[arm] + bad[arm] for arm in logs.arms}
         # Which tool a lost launch was of is not known: they count against every tool.
         if _too_many(lost, {arm: every[arm] + lost[arm] for arm in logs.arms}):

@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import chain, takewhile
 from pathlib import Path
 
@@ -18,9 +18,10 @@ from paribus.compare.reading import is_log, read_files
 from paribus.compare.recognise import Found
 from paribus.errors import UserError
 from paribus.inputs import exists, is_directory
-from paribus.model import Reading
+from paribus.model import Metric, Reading, Scalar
 from paribus.outside import printable
 from paribus.plan import read_plan
+from paribus.readers.known import harnesses
 from paribus.reasons import Unreadable
 from paribus.words import logs as words
 
@@ -32,7 +33,9 @@ class Log:
     `name` is the file's path below its arm's folder, with #2 for the second output in one file;
     `at` is when the file was written or, if `dated`, when the log itself says that it was measured
     (seconds since the epoch). `alone` is False for one of several outputs of a tool in one file.
-    `written` is when the file was, and `zoned` whether the date's time zone is known.
+    `written` is when the file was, and `zoned` whether the date's time zone is known. `metrics`
+    are those of a harness's file, otherwise those of the tool; `within` is what the launch is of
+    where that file holds all arms.
     """
 
     arm: str
@@ -44,6 +47,8 @@ class Log:
     reading: Reading
     written: float = 0.0
     zoned: bool = False
+    metrics: tuple[Metric, ...] = ()
+    within: str = ""
 
 
 _File = tuple[str, str, str, float, int]
@@ -55,7 +60,7 @@ class Unread:
     """A file, or a part of one, that was not read, and why; `tool` if one was recognised in it.
 
     `detail` is what the reason names: a path, what the system says, what a reader refused.
-    `name` is that of a Log.
+    `name` and `within` are those of a Log, and `of` are the parameters of one launch that failed.
     """
 
     arm: str
@@ -63,6 +68,8 @@ class Unread:
     code: Unreadable
     detail: str = ""
     tool: str = ""
+    of: Mapping[str, Scalar] = field(default_factory=dict)
+    within: str = ""
 
     @property
     def why(self) -> str:
@@ -141,9 +148,33 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
     for (arm, name, file, written, _), one in zip(files, held, strict=True):
         logs += _logs(arm, name, file, written, one.found)
         unread += [Unread(arm, name, *problem) for problem in one.problems]
+    if len(files) == 1:
+        arms, logs, unread = _as_arms(arms, logs, unread)
     order = {arm: at for at, arm in enumerate(arms)}
     logs.sort(key=lambda log: order[log.arm])
     return tuple(arms), logs, unread
+
+
+def _as_arms(
+    arms: dict[str, None], logs: list[Log], unread: list[Unread]
+) -> tuple[dict[str, None], list[Log], list[Unread]]:
+    """Return the arms that one file holds, and what it holds of each: those of some harnesses.
+
+    Everything as it is where it holds one arm only.
+    """
+    within = [one.within for one in logs] + [one.within for one in unread]
+    inside = dict.fromkeys(within)
+    if len(inside) < 2 or not all(inside):
+        return arms, logs, unread
+    key = harnesses()[logs[0].reading.benchmark].arms if logs else ""
+
+    def less(parameters: Mapping[str, Scalar]) -> dict[str, Scalar]:
+        return {name: value for name, value in parameters.items() if name != key}
+
+    for at, log in enumerate(logs):
+        reading = replace(log.reading, parameters=less(log.reading.parameters))
+        logs[at] = replace(log, arm=log.within, reading=reading)
+    return inside, logs, [replace(one, arm=one.within, of=less(one.of)) for one in unread]
 
 
 def natural(name: str) -> tuple[tuple[int, str], ...]:
@@ -225,11 +256,12 @@ def _logs(arm: str, name: str, path: str, written: float, found: Sequence[Found]
     """Yield the logs that a file holds."""
     of = [one.reading.benchmark for one in found]
     file = Path(path)
-    for part, reading, date in found:
+    for part, reading, date, metrics, within in found:
         at, zoned = date or (written, False)
         alone = of.count(reading.benchmark) == 1
         called = f"{name}#{part}" if part else name
-        yield Log(arm, called, file, at, date is not None, alone, reading, written, zoned)
+        log = Log(arm, called, file, at, date is not None, alone, reading, written, zoned)
+        yield replace(log, metrics=metrics, within=within) if metrics else log
 
 
 def _shown(path: Path) -> str:

@@ -13,8 +13,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, Literal
 
-from paribus.benchmarks import BENCHMARKS
-from paribus.compare.comparable import Apart, Skipped, comparable
+from paribus.compare.comparable import Apart, Skipped, comparable, metrics_of
 from paribus.compare.logs import Log, Unread, natural
 from paribus.reasons import DatedBy, Untimed
 from paribus.tables.cases import in_order
@@ -247,7 +246,7 @@ def source_of(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> S
     """
     rows: list[Row] = []
     for kind in kinds:
-        metrics = {metric.name: metric for metric in BENCHMARKS[kind.tool].metrics}
+        metrics = {metric.name: metric for metric in metrics_of(kind.logs[0])}
         for log, block in zip(kind.logs, _blocks(kind, pairing, arms), strict=True):
             place = f"{log.path}{log.name.removeprefix(_file_name(log))}"
             placed: dict[str, Any] = {"block": block}

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from io import FileIO
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from paribus.compare.recognise import Found, Problem, Seen, look, readings
 from paribus.errors import ParseError
 from paribus.inputs import not_plain, open_regular
 from paribus.readers import nvidia_topo
-from paribus.readers.known import readers
+from paribus.readers.known import harnesses, readers
 from paribus.readers.launches import FAILED
 from paribus.readers.text import HEAD, line_at, plain
 from paribus.reasons import Unreadable
@@ -104,8 +105,9 @@ def _no_tool(text: str) -> tuple[Unreadable, str]:
 @cache
 def _failures() -> tuple[str, ...]:
     """Return what launchers say of a launch that failed, and tools before they say their name."""
-    tools = (said for reader in readers().values() for said in reader.complaints)
-    return (*FAILED, *dict.fromkeys(tools))
+    said = [one.complaints for one in readers().values()]
+    said += [one.complaints for one in harnesses().values()]
+    return (*FAILED, *dict.fromkeys(chain.from_iterable(said)))
 
 
 def _wiring(text: str) -> tuple[Unreadable, str]:

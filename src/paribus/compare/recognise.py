@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate, pairwise, takewhile
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from paribus.errors import ParseError
-from paribus.model import Reading
-from paribus.readers.known import readers
+from paribus.model import Metric, Reading, Scalar
+from paribus.readers.harness import Failed, Harness
+from paribus.readers.known import harnesses, readers
 from paribus.readers.launches import FAILED
 from paribus.readers.text import HEAD, within
 from paribus.reasons import Unreadable
@@ -28,28 +30,37 @@ class Found(NamedTuple):
     """An output that was read; `part` is its number, from 1, in a text that holds several, else 0.
 
     `date` is when it says that it was made (seconds since the epoch), and whether in a known zone.
+    `metrics` and `arm` are those of a launch in a harness's file (readers/harness.py).
     """
 
     part: int
     reading: Reading
     date: tuple[float, bool] | None
+    metrics: tuple[Metric, ...] = ()
+    arm: str = ""
 
 
 class Problem(NamedTuple):
-    """What was not read, and why; `tool` if one was recognised in it."""
+    """What was not read, and why; `tool` if one was recognised in it.
+
+    `of` and `arm` are the parameters and the arm of a launch that failed by a harness's file.
+    """
 
     code: Unreadable
     detail: str = ""
     tool: str = ""
+    of: Mapping[str, Scalar] = MappingProxyType({})
+    arm: str = ""
 
 
 @cache
 def _marks() -> Mapping[str, tuple[str, ...]]:
     """Return each mark with the tools whose it is: every tool's output has one near its start."""
     found: dict[str, tuple[str, ...]] = {}
-    for reader in readers().values():
-        for mark in reader.marks:
-            found[mark] = (*found.get(mark, ()), reader.name)
+    marks = [(one.name, one.marks) for one in readers().values()]
+    for name, several in (*marks, *((one.name, one.marks) for one in harnesses().values())):
+        for mark in several:
+            found[mark] = (*found.get(mark, ()), name)
     return found
 
 
@@ -134,6 +145,8 @@ def readings(text: str, seen: Seen) -> tuple[list[Found], list[Problem]]:
                 break
         if any(found for found, _ in read):
             found = [one for several, _ in read for one in several]
+            if any(one.metrics for one in found):  # a part may hold several launches
+                found = [one._replace(part=number) for number, one in enumerate(found, 1)]
             problems = [problem for _, refused in read for problem in refused]
     return found, problems
 
@@ -147,6 +160,9 @@ def _whole(
     """
     found, problems = [], []
     likely = tools(near)
+    for harness in (harnesses()[tool] for tool in likely if tool in harnesses()):
+        if harness.recognise(text):  # names that its user gave may look like another tool's
+            return _of_harness(harness, text, part, before)
     for tool in likely:
         reader = readers()[tool]
         if len(likely) > 1 and not reader.recognise(text):  # HPL's own, or printed by HPCC?
@@ -154,15 +170,37 @@ def _whole(
         try:
             reading = reader.read_clean(text) if clean else reader.read(text)
             found.append(Found(part, reading, reader.started(text)))
-        except ParseError as error:
-            line = f", line {before + error.line}" if error.line else ""
-            problems.append(_refused(tool, f"{error.cause}{line}"))
-        except Exception as error:  # a reader's own fault costs its file, not the comparison
-            problems.append(_refused(tool, f"not understood ({type(error).__name__}: {error})"))
+        except Exception as error:
+            problems.append(_refused(tool, error, before))
     return found, problems
 
 
-def _refused(tool: str, why: str) -> Problem:
+def _of_harness(
+    harness: Harness, text: str, part: int, before: int
+) -> tuple[list[Found], list[Problem]]:
+    """Return the launches that a harness's file holds, and those that failed."""
+    try:
+        launches = harness.read_clean(text)
+    except Exception as error:
+        return [], [_refused(harness.name, error, before)]
+    found, problems = [], []
+    for number, one in enumerate(launches, 1):
+        if isinstance(one, Failed):
+            cause = f"{harness.name}: {one.cause}"
+            problems.append(Problem(Unreadable.REFUSED, cause, harness.name, *one[1:]))
+        else:
+            found.append(Found(number if len(launches) > 1 else part, *one))
+    return found, problems
+
+
+def _refused(tool: str, error: Exception, before: int) -> Problem:
+    """Return why an output was refused that follows `before` lines.
+
+    A reader's own fault costs its file, not the comparison.
+    """
+    why = f"not understood ({type(error).__name__}: {error})"
+    if isinstance(error, ParseError):
+        why = f"{error.cause}, line {before + error.line}" if error.line else error.cause
     return Problem(Unreadable.REFUSED, f"{tool}: {why}", tool)
 
 

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from paribus.audit.audit import ERROR, audit_study, ranked
+from paribus.audit.audit import audit_study, ranked
 from paribus.audit.classes import classify
 from paribus.audit.nodes import of_nodes
+from paribus.audit.values import ERROR
 from paribus.compare.change import Measured, NotCompared, Step, changes
 from paribus.compare.logs import arms_of
 from paribus.errors import UserError

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from paribus import __version__
 from paribus.audit.accepted import in_vain, read_accepted
-from paribus.audit.audit import Audit, audit_study, ranked, typical, unsteady
+from paribus.audit.audit import Audit, audit_study, ranked
 from paribus.audit.nodes import changes, of_nodes
+from paribus.audit.values import typical, unsteady
 from paribus.judge import matrices, notices, salvaged, transport
 from paribus.judge.cases import cases
 from paribus.judge.coarse import coarse as coarse_of

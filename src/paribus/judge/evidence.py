@@ -224,9 +224,10 @@ class LaunchEvidence:
         if (arm, cell) not in known:
             blocks = self.blocks.get(benchmark, {})
             known[arm, cell] = {
-                block: blocks[block][arm].medians[cell]
+                block: figure
                 for block in sorted(blocks)
-                if arm in blocks[block] and cell in blocks[block][arm].medians
+                if arm in blocks[block]
+                and (figure := blocks[block][arm].medians.get(cell)) is not None
             }
         return known[arm, cell]
 

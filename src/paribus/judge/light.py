@@ -18,6 +18,7 @@ class Light:
 
     def __init__(self) -> None:
         self._known: dict[object, Any] = {}
+        self._lists: dict[int, tuple[list[str], Any]] = {}
 
     def __call__(self, one: Stored) -> Stored:
         facts = {key: self._lighter(key, value) for key, value in one.outcome.facts.items()}
@@ -28,9 +29,13 @@ class Light:
             return self._known.setdefault(value, value)
         if type(value) is not list or not value:
             return value
+        listed = self._lists.get(id(value))
+        if listed and listed[0] is value:  # as the store hands out what many launches have
+            return listed[1]
         types = set(map(type, value))
         if types == {str}:
-            return self._known.setdefault(tuple(value), value)
+            self._lists[id(value)] = value, self._known.setdefault(tuple(value), value)
+            return self._lists[id(value)][1]
         if types <= {int, float} and classify(key).kind == "volatile":
             return fmean(value)
         return value

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
+from paribus.benchmarks import command
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import given_up, pooled_ratios
 from paribus.judge.sessions import sessions
@@ -66,6 +67,7 @@ def notices(
         *_disturbed(plan, evidence, points),
         *_interference(plan, evidence),
         *_not_checked(evidence),
+        *_success(plan),
     ]
     return tuple(sorted(found, key=lambda notice: notice.level != "warning"))
 
@@ -333,3 +335,16 @@ def _not_checked(evidence: Evidence) -> Iterable[Notice]:
     unknown += ["the state probe"] if evidence.probes is None else []
     if unknown:
         yield Notice(NoticeName.NOT_CHECKED, "note", figures={"unknown": unknown})
+
+
+def _success(plan: Plan) -> Iterable[Notice]:
+    """Say of which programs of the user's own no output proves that they succeeded."""
+    unproven = [
+        one
+        for one in plan.study.benchmarks
+        if one.file is None and one.benchmark == command.NAME and not one.parameters.get("success")
+    ]
+    if unproven:
+        by_figure = [one.label for one in unproven if one.parameters.get("regex")]
+        labels = tuple(one.label for one in unproven)
+        yield Notice(NoticeName.SUCCESS_NOT_CHECKED, "note", labels, {"by_figure": by_figure})

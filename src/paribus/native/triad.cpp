@@ -9,6 +9,11 @@ constexpr double scale = 3;
 double first_term(std::size_t i) { return static_cast<double>(i % 1024); }
 double second_term(std::size_t i) { return static_cast<double>(i % 509); }
 
+// At -O2 GCC takes one number at a time here, with which one core does not reach the memory's
+// bandwidth. Chosen where the program runs: hosts with other processors may share its file.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
+__attribute__((optimize("tree-vectorize"), target_clones("default", "avx2")))
+#endif
 void triad(double* __restrict a, const double* __restrict b, const double* __restrict c,
            std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) a[i] = b[i] + scale * c[i];

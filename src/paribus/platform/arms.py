@@ -6,6 +6,7 @@ A launch is pure composition: program, binding, container, launcher, container.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -43,9 +44,10 @@ class Ready:
     machine: Machine = HERE
 
 
-def program(selection: Selection, benchmark: Benchmark) -> Program:
-    """Return the program that `selection` asks for."""
-    return benchmark.command(Request(selection.parameters, selection.ranks))
+def program(arm: Arm, selection: Selection, benchmark: Benchmark) -> Program:
+    """Return the program that `selection` asks for; an arm's own argv replaces its."""
+    own = {"argv": list(arm.argv)} if arm.argv and "argv" in selection.parameters else {}
+    return benchmark.command(Request({**selection.parameters, **own}, selection.ranks))
 
 
 def concrete(ready: Ready, selection: Selection, benchmark: Benchmark) -> Selection:
@@ -54,7 +56,7 @@ def concrete(ready: Ready, selection: Selection, benchmark: Benchmark) -> Select
     That is OMP_NUM_THREADS of the arm, which may be its factor; what the program asks for; or the
     rank's share of the cores. Unchanged for a program that is not one of threads.
     """
-    wanted = program(selection, benchmark)
+    wanted = program(ready.arm, selection, benchmark)
     if wanted.threads is None:
         return selection
     own = "OMP_NUM_THREADS" in wanted.env  # then its cores are not those of OpenMP's threads
@@ -76,9 +78,9 @@ def compose(
 ) -> Command:
     """Return the whole command of one launch: pure, so that a dry run can print it."""
     selection = concrete(ready, selection, benchmark)
-    wanted = program(selection, benchmark)
+    wanted = program(ready.arm, selection, benchmark)
     ranks = selection.ranks if wanted.mpi else 1 + bool(wanted.server)
-    each = 1 if wanted.threads is None else int(selection.parameters["threads"])
+    each = _cores_of_a_rank(ready, selection, wanted)
     container = ready.arm.container
     where = _placement(ready, wanted, ranks, each, scratch)
     label = selection.label
@@ -95,10 +97,10 @@ def compose(
         command = Command(
             tuple(map(filled, argv)), env={key: filled(value) for key, value in env.items()}
         )
-        command = launchers.bind(command, own.slots)
+        command = launchers.bind(_wrapped(command, ready.arm, "rank"), own.slots)
         if container and container.each == "rank":
             command = containers.wrap_program(command, container, scratch=scratch)
-        return launchers.launch(
+        command = launchers.launch(
             command,
             ranks=ranks,
             mpi=ready.mpi if wanted.mpi else None,
@@ -106,6 +108,7 @@ def compose(
             transport=ready.arm.transport,
             scratch=scratch,
         )
+        return _wrapped(command, ready.arm, "launcher")
 
     command = placed(argv, 0)
     if wanted.server:
@@ -116,7 +119,24 @@ def compose(
         hosts = len(where.hosts)
         command = containers.wrap_launcher(command, container, hosts=hosts, scratch=scratch)
     files = {name: filled(text) for name, text in wanted.files.items()}
-    return replace(command, files={**files, **command.files}, outputs=wanted.outputs)
+    own_root = container and container.engine != "namespace"  # it does not have the directory
+    cwd = "" if own_root else filled(wanted.cwd)
+    return replace(command, files={**files, **command.files}, outputs=wanted.outputs, cwd=cwd)
+
+
+def _wrapped(command: Command, arm: Arm, around: str) -> Command:
+    """Return `command` behind the wrapper of `arm`, if that goes there."""
+    wrap = arm.wrap if arm.wrap_around == around else ()
+    return replace(command, argv=(*wrap, *command.argv))
+
+
+def _cores_of_a_rank(ready: Ready, selection: Selection, wanted: Program) -> int:
+    """Return how many cores a rank is bound to; 0: to none, as no duet shares them out."""
+    if wanted.threads is not None:
+        return int(selection.parameters["threads"])
+    if wanted.bound:
+        return 1
+    return len(ready.cores) if len(ready.parts) > 1 else 0
 
 
 def slots_of(ready: Ready, selection: Selection, benchmark: Benchmark) -> tuple[Slot, ...]:
@@ -124,7 +144,7 @@ def slots_of(ready: Ready, selection: Selection, benchmark: Benchmark) -> tuple[
 
     Containers name nodes of their own, and of ranks with several cores threads are bound.
     """
-    wanted = program(selection, benchmark)
+    wanted = program(ready.arm, selection, benchmark)
     ranks = selection.ranks if wanted.mpi else 1
     return bound(names_of(ready.arm, wanted, ranks), _cores(ready), 1)
 
@@ -189,6 +209,10 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
             facts[f"container.{key}"] = getattr(arm.container, key)
         if arm.container.each == "host":
             facts["container.ranks"] = str(arm.ranks_per_host or "all")
+    if arm.argv:
+        facts["command.argv"] = shlex.join(arm.argv)
+    if arm.wrap:
+        facts["wrapper.argv"], facts["wrapper.around"] = shlex.join(arm.wrap), arm.wrap_around
     for name, value in arm.env.items():
         values = list(dict.fromkeys(one.env[name] for one in arms if name in one.env))
         number = f"(not shown, value {values.index(value) + 1})"

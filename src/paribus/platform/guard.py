@@ -61,6 +61,7 @@ def script(one: Guarded) -> str:
         "adapters": _COUNTERS,
     }
     quoted = {key: shlex.quote(value) for key, value in command.env.items()}
+    enter = [f"cd {shlex.quote(command.cwd)} || exit 126"] if command.cwd else []
     exports = [f"export {key}={value}" for key, value in quoted.items() if _NAME.fullmatch(key)]
     exports.append(f"export PARIBUS_NODE={one.node}")
     odd = [f"{key}={value}" for key, value in command.env.items() if not _NAME.fullmatch(key)]
@@ -76,7 +77,7 @@ def script(one: Guarded) -> str:
         (
             *(f"{key}={shlex.quote(value)}" for key, value in settings.items()),
             f"written() {{ {' && '.join(files) or ':'}; }}",
-            f"started() {{ {'; '.join([*exports, become])}; }}",
+            f"started() {{ {'; '.join([*exports, *enter, become])}; }}",
             f"found() {{ {'; '.join(there)}; }}",
             f"outputs() {{ {_printed(command.outputs)}; }}",
             '. "$scratch/guard.sh"\n',

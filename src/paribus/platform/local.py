@@ -185,7 +185,7 @@ class LocalStation:
             "stderr": str(Path(stderr).absolute()),
             "timeout_s": timeout_s,
             "name": name,
-            "cwd": cwd,
+            "cwd": cwd or command.cwd,
             "stay": stay,
         }
         used, load, began = processor_times(), load_facts(), time.monotonic()

@@ -7,6 +7,7 @@ nothing of it: every rank takes itself for the only one, or MPI_Init gives up.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,8 +15,11 @@ from paribus.command import Command, Mpi, Placement
 from paribus.errors import UserError
 from paribus.model import Arm, Benchmark, Program
 from paribus.platform import launchers
-from paribus.platform.machine import Machine
+from paribus.platform.machine import Machine, first_errors
 from paribus.platform.toolchain import find_mpi, mpi_of_library
+
+ASK_S = 60.0
+"""Seconds for a wrapper to say whether it leads to a program: it may start a container."""
 
 _LIBRARY = re.compile(r"^\s*(libmpi\w*\.so\S*) => (/\S+)", re.M)
 
@@ -36,12 +40,17 @@ def check_there(
     """
     if arm.container and arm.container.image:
         return
-    there = 'give its path, path = "/...", or ' if "path" in benchmark.parameters else ""
-    fix = f"{there}get it: {benchmark.get}" if benchmark.get else f"{there}install it"
+    path = 'give its path, path = "/...", or ' if "path" in benchmark.parameters else ""
+    fix = f"{path}get it: {benchmark.get}" if benchmark.get else f"{path}install it"
+    _check_wrapper(arm, place, machine, switched)
     for name in _started(program):
-        if not (_where(name, arm, machine) or _unknown(name, arm, switched)):
+        there = _where(name, arm, machine) or _unknown(name, arm, switched)
+        if not (there or _behind(name, arm, machine, switched)):
             said = "no executable file" if "/" in name else "no program on the PATH called"
             raise UserError(f"{said} {name}", place=machine.at(place), fix=fix)
+    if program.cwd and "{" not in program.cwd and not machine.is_directory(program.cwd):
+        fix = 'give directory = "..." that is there, or "{scratch}" for one of each launch\'s own'
+        raise UserError(f"no directory {program.cwd}", place=machine.at(place), fix=fix)
     for name in program.needs:
         found = _where(name, arm, machine) or machine.readable(name)
         if not (found or _unknown(name, arm, switched)):
@@ -151,6 +160,35 @@ def _started(program: Program) -> tuple[str, ...]:
 def _unknown(name: str, arm: Arm, switched: bool) -> bool:
     """Return whether it shows only later if there is such a file."""
     return "{" in name or ("/" in name and bool(arm.before) and not switched)
+
+
+def _check_wrapper(arm: Arm, place: str, machine: Machine, switched: bool) -> None:
+    """Raise UserError where the wrapper of an arm is not there."""
+    for name in arm.wrap[:1]:
+        if not (_where(name, arm, machine) or _unknown(name, arm, switched)):
+            said = "no executable file" if "/" in name else "no program on the PATH called"
+            fix = "install it, give its path, or remove it from the arm"
+            where = f"{place}: wrap of {arm.name}"
+            raise UserError(f"{said} {name}", place=machine.at(where), fix=fix)
+
+
+def _behind(name: str, arm: Arm, machine: Machine, switched: bool) -> bool:
+    """Return whether the wrapper of an arm leads to a program that the machine does not have.
+
+    Raises UserError, with what the wrapper says, where it leads to none.
+    """
+    if not arm.wrap or (arm.before and not switched):
+        return bool(arm.wrap)
+    ask = (*arm.wrap, "/bin/sh", "-c", 'command -v "$0"', name)
+    answer = machine.capture(ask, env=arm.env, timeout_s=ASK_S)
+    if answer.exit_code == 0:
+        return True
+    said = "" if answer.exit_code == 127 else f" ({first_errors(answer)})"
+    raise UserError(
+        f"no program {name}, neither here nor behind `{shlex.join(arm.wrap)}`{said}",
+        place=machine.at(f"wrap of {arm.name}"),
+        fix="give its path, as it is behind the wrapper, or correct the wrapper",
+    )
 
 
 def _where(name: str, arm: Arm, machine: Machine) -> str | None:

@@ -43,13 +43,16 @@ def make_ready(
     named and not compiled: enough to show commands. Raises UserError with the fix for whatever is
     missing.
     """
-    programs = {s.label: program(s, benchmark_of(s)) for s in study.benchmarks}
+    programs = {
+        arm.name: {s.label: program(arm, s, benchmark_of(s)) for s in study.benchmarks}
+        for arm in study.arms
+    }
     machines = {arm.name: _machines((opened or {}).get(arm.name)) for arm in study.arms}
     for arm in study.arms if build else ():
         for one in study.benchmarks:
             place = f"{study.path}: {one.label}"
             first = _first(machines[arm.name])
-            check_there(arm, benchmark_of(one), programs[one.label], place, first)
+            check_there(arm, benchmark_of(one), programs[arm.name][one.label], place, first)
     cores = (node or this_node()).cores
     known: dict[Hosts, tuple[Node, ...]] = {}
     ready = {}
@@ -60,8 +63,8 @@ def make_ready(
             if arm.hosts not in known:
                 known[arm.hosts] = _nodes(machines[arm.name])
             bare = _there(study, arm, known[arm.hosts], machines[arm.name][0])
-        _check_cores(study, bare, programs)
-        ready[arm.name] = _arm(study, bare, programs, tell, build, machines[arm.name])
+        _check_cores(study, bare, programs[arm.name])
+        ready[arm.name] = _arm(study, bare, programs[arm.name], tell, build, machines[arm.name])
     return ready
 
 

@@ -12,15 +12,14 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Literal
 
-from paribus.command import Mpi
+from paribus.command import Family, Mpi
 from paribus.errors import UserError
 from paribus.platform.machine import HERE, MADE, Machine, first_errors
 
-Family = Literal["openmpi", "mpich", "intelmpi"]
-
 FAMILIES: tuple[Family, ...] = ("openmpi", "mpich", "intelmpi")
+"""Families that have a compiler `mpicxx`."""
+
 FLAGS = ("-O2", "-std=c++17", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-pthread")
 
 _GET_ONE = (
@@ -36,6 +35,7 @@ _VERSIONS: tuple[tuple[Family, re.Pattern[str]], ...] = (
     ("intelmpi", re.compile(r"Intel\(R\) MPI Library[^\n]*?(?:Version\s+)?(20\d\d(?:\.\d+)+)")),
     ("openmpi", re.compile(r"Open ?MPI\)?:?\s+v?(\d+(?:\.\d+)+)")),
     ("mpich", re.compile(r"MPICH version:?\s+(\d+(?:\.\d+)+)")),
+    ("msmpi", re.compile(r"Microsoft MPI Startup Program \[Version (\d+(?:\.\d+)+)\]")),
     ("mpich", re.compile(r"HYDRA build details:\s*Version:\s+(\d+(?:\.\d+)+)")),
 )
 

@@ -47,8 +47,10 @@ SEGMENTS = ("mpich_", "Intel_MPI_", "vader_segment.", "sm_segment.", "ucx_shm_")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _die_with_warden() -> None:
+def _about_to_start(at: int) -> None:
+    """In the child, before it becomes the program: die with the warden, and say when into `at`."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.write(at, b"%d" % time.monotonic_ns())
 
 
 def _descendants() -> list[int]:
@@ -135,19 +137,19 @@ def _end_all(spent: Spent, term_s: float, spared: Collection[int] = ()) -> None:
         time.sleep(0.01)
 
 
-def _segments() -> set[str]:
+def segments_now() -> set[str]:
     """Return the shared-memory files of MPI libraries that are there now."""
     with contextlib.suppress(OSError):
         return {name for name in os.listdir(SHARED_MEMORY) if name.startswith(SEGMENTS)}
     return set()
 
 
-def _remove_segments(before: set[str]) -> None:
+def remove_segments(before: set[str]) -> None:
     """Remove the segments that were not there `before`, are ours, and that nobody maps.
 
     Killed ranks leave theirs behind, and not every library lets them be put elsewhere.
     """
-    new = _segments() - before
+    new = segments_now() - before
     if not new:
         return
     mapped = set()
@@ -274,7 +276,7 @@ class Warden:
         """
         own = self.own if request["name"] else []
         directories = [os.path.join(parent, request["name"]) for parent in own]
-        segments = _segments()
+        segments = segments_now()
         made: list[str] = []
         try:
             for directory in (*own, *directories):
@@ -298,12 +300,12 @@ class Warden:
         finally:
             for directory in reversed(made):
                 shutil.rmtree(directory, ignore_errors=True)
-            _remove_segments(segments)
+            remove_segments(segments)
 
     def _watch(self, request: dict[str, Any], scratch: str, out: Any, err: Any) -> dict[str, Any]:
-        begin = time.monotonic()
         spent = Spent()
         spared = frozenset(_descendants()) if request["stay"] else frozenset()
+        at_r, at_w = os.pipe()
         try:
             started_by_us = subprocess.Popen(
                 request["argv"],
@@ -313,10 +315,14 @@ class Warden:
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
-                preexec_fn=_die_with_warden,
+                preexec_fn=lambda: _about_to_start(at_w),
             )
+            begin = int(os.read(at_r, 32)) / 1e9
         except OSError as error:
             return {**_refused(error), "program": True}
+        finally:
+            os.close(at_r)
+            os.close(at_w)
         child = Child(started_by_us.pid, spent)
         line = self.next_line(request["timeout_s"], child)
         wall_s = time.monotonic() - begin

@@ -30,6 +30,19 @@ def document(text: str, mark: str) -> dict[str, Any]:
     return found
 
 
+def row(line: str, number: int) -> dict[str, Any]:
+    """Return the JSON object that a line is; raises ParseError as `document` does."""
+    try:
+        found = _DECODER.decode(line)
+    except json.JSONDecodeError as error:
+        refuse(f"is not whole JSON: {error.msg}", number)
+    except RecursionError:
+        refuse("is not JSON of this tool: nested too deep", number)
+    if not isinstance(found, dict):
+        refuse("is not JSON of this tool", number)
+    return found
+
+
 def inner(tree: Any, *path: str | int) -> Any:
     """Return what `path` leads to; raises ParseError with the part of it that is missing."""
     found = tree

@@ -8,6 +8,7 @@ from importlib import import_module
 
 from paribus.facts import Row
 from paribus.readers import kernel
+from paribus.readers.harness import Harness
 from paribus.readers.reader import WORK, Reader
 
 TOOLS = {
@@ -87,6 +88,17 @@ TOOLS = {
 }
 """The tools: a file of this name here and in benchmarks/, each with the benchmarks in it."""
 
+HARNESSES = (
+    "hyperfine",
+    "google_benchmark",
+    "pytest_benchmark",
+    "pyperf",
+    "reframe",
+    "phoronix",
+    "superbench",
+)
+"""The harnesses whose files are read, each in a file of its name that holds one HARNESS."""
+
 _FILE_OF = {name: file for file, names in TOOLS.items() for name in names}
 
 
@@ -103,6 +115,12 @@ def readers() -> Mapping[str, Reader]:
     """Return the readers by name, in the order of their files; that of our kernels is the last."""
     every = {name: one for file in TOOLS for name, one in _of_file(file).items()}
     return {**every, kernel.TOOL: kernel.READER}
+
+
+@cache
+def harnesses() -> Mapping[str, Harness]:
+    """Return the harnesses by name, in the order of the list."""
+    return {name: import_module(f"paribus.readers.{name}").HARNESS for name in HARNESSES}
 
 
 def reader_of(benchmark: str) -> Reader:

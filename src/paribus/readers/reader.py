@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from paribus.errors import ParseError
 from paribus.facts import Row
@@ -16,6 +16,8 @@ from paribus.readers.launches import check_launch
 from paribus.readers.text import HEAD, LONGEST, WINDOW, line_of, plain, refuse
 
 _RUN = re.compile(r"(.)\1{299}")
+
+Read = TypeVar("Read")
 
 
 WORK = "work."
@@ -83,24 +85,8 @@ class Reader:
 
         That is `read` without what one look at a whole file does once.
         """
-        _check_runs(text)
-        try:
-            reading = self.of_plain(text)
-        except (ValueError, OverflowError, RecursionError) as error:
-            raise ParseError(str(error)[:LONGEST]) from error
-        except (AttributeError, IndexError, KeyError, TypeError) as error:
-            cause = f"is not laid out as {self.name} writes it: {error!r}"
-            raise ParseError(cause[:LONGEST]) from error
-        places = [sample[:2] for sample in reading.samples]
-        if len(set(places)) < len(places):
-            (metric, case), _ = Counter(places).most_common(1)[0]
-            refuse(f"{metric} at {case} is there twice")
-        for _, case in places:
-            for key, value in case.items:
-                if isinstance(value, int) and value > LARGEST:
-                    refuse(f"{key} of {len(str(value))} digits: the output is damaged")
-        if not places:
-            refuse(f"nothing that {self.name} measures is in it")
+        reading = read_with(self.of_plain, self.name, text)
+        check_reading(reading)
         return reading
 
     def recognise(self, text: str) -> bool:
@@ -116,6 +102,32 @@ class Reader:
         And whether that is in a known zone.
         """
         return started(self.dates, text)
+
+
+def read_with(of_plain: Callable[[str], Read], name: str, text: str) -> Read:
+    """Return what `of_plain` reads in a text; raises ParseError for all that it fails with."""
+    _check_runs(text)
+    try:
+        return of_plain(text)
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise ParseError(str(error)[:LONGEST]) from error
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        cause = f"is not laid out as {name} writes it: {error!r}"
+        raise ParseError(cause[:LONGEST]) from error
+
+
+def check_reading(reading: Reading) -> None:
+    """Raise ParseError for a figure that is there twice, for none, and for one of a huge case."""
+    places = [sample[:2] for sample in reading.samples]
+    if len(set(places)) < len(places):
+        (metric, case), _ = Counter(places).most_common(1)[0]
+        refuse(f"{metric} at {case} is there twice")
+    for _, case in places:
+        for key, value in case.items:
+            if isinstance(value, int) and value > LARGEST:
+                refuse(f"{key} of {len(str(value))} digits: the output is damaged")
+    if not places:
+        refuse(f"nothing that {reading.benchmark} measures is in it")
 
 
 def _check_runs(text: str) -> None:

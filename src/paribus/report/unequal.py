@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from paribus import units
-from paribus.audit.audit import ERROR
 from paribus.audit.first import indistinct
+from paribus.audit.values import ERROR
 from paribus.judgement import Difference, Judgement
 from paribus.model import Facts, Study
 from paribus.nodeset import expand, fold

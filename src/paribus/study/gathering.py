@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus import probes
-from paribus.audit.audit import ERROR, NODES
+from paribus.audit.values import ERROR, NODES
 from paribus.benchmarks import benchmark_of
 from paribus.errors import LaunchError
 from paribus.hosts import nodes_of_ranks
@@ -152,13 +152,13 @@ def check_switched(study: Study, arm: Arm, machine: Machine) -> None:
     for one in study.benchmarks if arm.before else ():
         benchmark = benchmark_of(one)
         place = f"{study.path}: {one.label} in {arm.name}, after its `before` commands"
-        check_there(arm, benchmark, program(one, benchmark), place, machine, switched=True)
+        check_there(arm, benchmark, program(arm, one, benchmark), place, machine, switched=True)
 
 
 def nodes_of(study: Study, ready: Ready) -> int:
     """Return how many nodes the launches of an arm use: its containers that stand for hosts."""
     arm = ready.arm
-    wanted = [(s, program(s, benchmark_of(s))) for s in study.benchmarks]
+    wanted = [(s, program(arm, s, benchmark_of(s))) for s in study.benchmarks]
     ranks = max(s.ranks if p.mpi else 1 + bool(p.server and arm.hosts) for s, p in wanted)
     if arm.hosts:
         return len(set(nodes_of_ranks(arm.hosts, ranks, arm.ranks_per_host)))
@@ -191,7 +191,7 @@ def _programs(study: Study, ready: Ready) -> tuple[str, ...]:
     """Return the programs of the study; one of our kernels stands for all: built alike."""
     found: dict[str, str] = {}
     for selection in study.benchmarks:
-        wanted = program(selection, benchmark_of(selection))
+        wanted = program(ready.arm, selection, benchmark_of(selection))
         # Behind a shell is the program whose libraries count.
         behind = wanted.needs if wanted.argv[:1] in (("sh",), ("/bin/sh",)) else ()
         path = (*ready.kernels.get(selection.label, ()), *behind, *wanted.argv)[0]

@@ -197,9 +197,11 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
     elif done.exit_code != 0:
         state, error = State.FAILED, _why(done.exit_code, launch.out, launch.err)
     else:
-        request = Request(launch.selection.parameters, launch.selection.ranks)
+        asked = launch.selection
+        request = Request(asked.parameters, asked.ranks, done.wall_s)
         try:
-            parsed = launch.benchmark.parse(_text(launch.out), request)
+            text = _text(launch.out) + (_text(launch.err) if launch.benchmark.stderr else "")
+            parsed = launch.benchmark.parse(text, request)
         except (ParseError, ValueError) as problem:
             line = (
                 f", line {problem.line}" if isinstance(problem, ParseError) and problem.line else ""

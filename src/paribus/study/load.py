@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 from paribus import benchmarks, fields
 from paribus.benchmarks.files import file_digest, load_file
-from paribus.benchmarks.tool import located
 from paribus.errors import StudyError, UserError
 from paribus.fields import Place
 from paribus.hosts import nodes_of_ranks
@@ -23,6 +22,7 @@ from paribus.inputs import read_toml
 from paribus.model import Arm, Benchmark, Container, Request, Selection, Settings, Study
 from paribus.platform import containers
 from paribus.stats.looks import LONGER, schedule
+from paribus.study import wrappers
 from paribus.study.hosts import hosts_of
 from paribus.units import parse_seconds, parse_share
 
@@ -39,6 +39,7 @@ _ARM_KEYS = (
     *("mpi", "transport", "container", "ranks_per_host", "env"),
     *("hosts", "ssh", "link", "network", "order"),
     *("before", "after", "observe", "level"),
+    *wrappers.KEYS,
 )
 _LATER_KEYS = ("scheduler", "simulate")
 _CONTAINER_KEYS = ("engine", "network", "each", "image")
@@ -182,6 +183,7 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
         after=place.read("after", fields.commands, ()),
         observe=observe,
         level=level,
+        **wrappers.started_by(place, folder),
     )
 
 
@@ -273,8 +275,7 @@ def _selection(
             hint = f"did you mean {close[0]!r}? " if close else ""
             place.refuse("name", name, "no such benchmark", f"{hint}`paribus list` shows all")
         benchmark = benchmarks.get(name)
-        if benchmark.parameters.get("path"):
-            _locate(place, folder, tools.get(benchmarks.suite_of(name)))
+        wrappers.locate(place, folder, benchmark, tools.get(benchmarks.suite_of(name)))
     noted = len(place.problems or ())
     place.only((*_BENCHMARK_KEYS, *benchmark.parameters))
     for key, parameter in benchmark.parameters.items():
@@ -302,13 +303,6 @@ def _selection(
         file_sha256=file_digest(file) if file else None,
         endpoints=place.read("endpoints", fields.endpoints, fields.ENDPOINTS),
     )
-
-
-def _locate(place: Place, folder: Path, tool: str | None) -> None:
-    """Set `path` to that of the benchmark or of its suite: a relative one is from the study."""
-    path = place.table.get("path", tool)
-    if path is not None:
-        place.table["path"] = located(folder, path) if isinstance(path, str) else path
 
 
 def _check_command(place: Place, benchmark: Benchmark, request: Request) -> None:
@@ -343,6 +337,8 @@ def _check_whole(top: Place, study: Study) -> None:
     settings = study.settings
     with top.noting():
         _check_layout(top, study)
+    with top.noting():
+        wrappers.check_argv(top, study.arms, study.benchmarks)
     each = settings.launches + 1 if settings.unit == "session" else 1
     launches = settings.blocks * each * len(study.arms) * len(study.benchmarks)
     for arm in study.arms:

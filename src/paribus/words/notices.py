@@ -245,6 +245,17 @@ def _sessions_fix(figures: Figures) -> str:
     )
 
 
+def _success(labels: Labels, figures: Figures) -> str:
+    rest = [label for label in labels if label not in figures["by_figure"]]
+    said = []
+    if rest:
+        said.append(f"{listed(rest, MOST_NAMED)}: only exit code 0 shows that a launch succeeded.")
+    if figures["by_figure"]:
+        named = listed(figures["by_figure"], MOST_NAMED)
+        said.append(f"{named}: only exit code 0 and a figure show that a launch succeeded.")
+    return f"{' '.join(said)} Many programs exit with 0 on failure."
+
+
 TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.TWO_STATES: _two_states,
     NoticeName.STATE_PROBE: _state_probe,
@@ -275,6 +286,7 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.NOT_CHECKED: lambda _, f: (
         f"No data on {' and '.join(f['unknown'])}: the report cannot warn of what they would show."
     ),
+    NoticeName.SUCCESS_NOT_CHECKED: _success,
     NoticeName.RATIO_MOVED: lambda labels, f: (
         f"{labels[0]}, {f['arm']}: the effect itself has changed ("
         + "; ".join(
@@ -312,6 +324,10 @@ _FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
     NoticeName.LAUNCHES_LOST: lambda _: (
         "Report on an intact copy of the directory if there is one. The output of each launch is in"
         " logs/."
+    ),
+    NoticeName.SUCCESS_NOT_CHECKED: lambda _: (
+        'Give the benchmark success = "..." (`ab`: --success): a text that the output has only'
+        " when the work is done."
     ),
     NoticeName.RATIO_MOVED: lambda _: "Find what changed on the platforms at that time.",
     NoticeName.ORDER_UNKNOWN: lambda f: (

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from paribus.command import Command, Mpi, Placement
 from paribus.model import Transport
-from paribus.platform.launchers import intelmpi, mpich, openmpi, serial
+from paribus.platform.launchers import intelmpi, mpich, msmpi, openmpi, serial
 from paribus.platform.launchers.binding import bind
 from paribus.platform.launchers.serving import listens, port_of, serve
 
@@ -36,6 +36,7 @@ LAUNCHERS: Mapping[str, Launcher] = {
     "openmpi": openmpi.launch,
     "mpich": mpich.launch,
     "intelmpi": intelmpi.launch,
+    "msmpi": msmpi.launch,
 }
 
 

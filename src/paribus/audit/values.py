@@ -1,0 +1,96 @@
+"""The values of a fact: as text, as a number, and the usual one of several launches."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from paribus.audit.classes import classify
+from paribus.facts import Row
+from paribus.model import Facts
+from paribus.probes.archive import Unknown, fact, unknown
+
+ERROR = "facts.error"
+"""The fact of a node that gave no facts, or not all of them: why."""
+
+NODES = "facts.nodes"
+"""Beside it: how many nodes its arm has."""
+
+ABSENT = json.dumps(fact(Unknown.ABSENT))
+HALF = json.dumps(fact(Unknown.UNREADABLE))
+
+
+def text_of(facts: Facts, key: str) -> str:
+    """Return a fact as JSON; one that is not there is absent, or lost with half an answer."""
+    if key not in facts:
+        return HALF if ERROR in facts else ABSENT
+    value = facts[key]
+    return _quoted(value) if type(value) is str else json.dumps(value, sort_keys=True)
+
+
+@lru_cache(1 << 16)
+def _quoted(text: str) -> str:
+    """Return a text as JSON: thousands of nodes have the same."""
+    return json.dumps(text)
+
+
+def unread(text: str) -> bool:
+    """Return whether a fact's value is unknown for another reason than that it is not there."""
+    return text != ABSENT and text.startswith('{"unknown"') and unknown(json.loads(text))
+
+
+def number_of(value: Any) -> float | None:
+    """Return a number as it is, the mean of a list of them, None for anything else."""
+    if isinstance(value, list):
+        if value and set(map(type, value)) <= {int, float}:
+            return statistics.fmean(value)
+        several = [number_of(one) for one in value]
+        known = [one for one in several if one is not None]
+        return statistics.fmean(known) if known and len(known) == len(several) else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def held(row: Row) -> bool:
+    return row.kind in ("identical", "covaries")
+
+
+def typical(launches: Iterable[Facts]) -> dict[str, Any]:
+    """Return the usual value of each fact: the most frequent, of volatile numbers the median."""
+    values: dict[str, list[Any]] = {}
+    for facts in launches:
+        for key, value in facts.items():
+            values.setdefault(key, []).append(value)
+    return {key: _usual(key, several) for key, several in values.items()}
+
+
+def unsteady(launches: Sequence[Facts]) -> list[str]:
+    """Return the facts that should stay from launch to launch and have several known values."""
+    seen: dict[str, set[str]] = {}
+    last: dict[str, Any] = {}
+    for facts in launches:
+        for key, value in facts.items():
+            # Of thousands of launches most have the very object of the one before.
+            if value is last.get(key, facts) or not held(classify(key)):
+                continue
+            last[key] = value
+            if not unread(text := text_of(facts, key)):
+                seen.setdefault(key, set()).add(text)
+    return sorted(key for key, values in seen.items() if len(values) > 1)
+
+
+def _usual(key: str, values: Sequence[Any]) -> Any:
+    if classify(key).kind == "volatile":
+        numbers = [number for number in map(number_of, values) if number is not None]
+        if len(numbers) == len(values):
+            return statistics.median(numbers)
+    if set(map(type, values)) == {str}:
+        return Counter(values).most_common(1)[0][0]
+    distinct = {id(value): value for value in values}
+    counts: Counter[str] = Counter()
+    for one, times in Counter(map(id, values)).items():
+        counts[json.dumps(distinct[one], sort_keys=True)] += times
+    return json.loads(counts.most_common(1)[0][0])

@@ -1,0 +1,115 @@
+"""`paribus ab --a CMD --b CMD`: two commands, a verdict, and the study file that says how."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from paribus.cli.written import write_study
+from paribus.errors import UserError
+from paribus.inputs import exists
+from paribus.study.two_commands import Side, environment, split, study_file
+
+EXAMPLE = """\
+example:
+  paribus ab --a './solver old.cfg' --b './solver new.cfg' --success DONE
+  paribus ab --a ./solver --b ./solver --b-env OMP_WAIT_POLICY=active
+  paribus ab --a ./v1 --b ./v2 --ranks 4 --regex 'rate: (.*) Mcells/s' --unit Mcells/s --higher
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = (
+        "Compare two commands: launch them in random order until there is a verdict. No shell is"
+        " started. The study is written to NAME.toml and carried out as `paribus run` does."
+    )
+    parser.epilog = EXAMPLE
+    for side, what in (("a", "the reference"), ("b", "what is compared with it")):
+        parser.add_argument(f"--{side}", metavar="CMD", required=True, help=what)
+        parser.add_argument(f"--{side}-name", metavar="NAME", default=side, help="call it so")
+        parser.add_argument(
+            f"--{side}-env",
+            metavar="X=1",
+            action="append",
+            default=[],
+            help=f"set a variable for {side} (repeatable)",
+        )
+    parser.add_argument("--setup", metavar="CMD", help="a command before each launch, not timed")
+    parser.add_argument("--ranks", metavar="N", type=int, help="start N ranks with MPI")
+    parser.add_argument("--regex", help="compare the figure that its one group matches, not time")
+    parser.add_argument("--unit", help="with --regex: the unit of the figure")
+    parser.add_argument("--higher", action="store_true", help="with --regex: higher is better")
+    parser.add_argument("--success", metavar="TEXT", help="what the output contains on success")
+    parser.add_argument("--name", default="ab", help="of the study file and directory (ab)")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (NAME.study)")
+    parser.add_argument("--budget", metavar="TIME", help='stop after this time, such as "5 min"')
+    parser.add_argument("--blocks", metavar="N", type=int, help="pairs of launches at most (60)")
+    parser.add_argument(
+        "--margin", metavar="SHARE", help="differences below it are equivalent (2 %%)"
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    form.add_argument("--brief", action="store_true", help="print verdict, warnings and table only")
+    parser.set_defaults(carry_out=compare)
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus run` on the study file that is written."""
+    from paribus.cli import parser_of
+    from paribus.study.load import load_study
+
+    text = _study(arguments)
+    if "/" in arguments.name or not arguments.name.strip():
+        place = f"--name {arguments.name!r}"
+        fix = "write --name NAME; --out says where the study directory is"
+        raise UserError("is not a usable name", place=place, fix=fix)
+    path = write_study(text, Path(arguments.name), with_directory=arguments.out is None)
+    directory = arguments.out or path.with_suffix(".study")
+    options = [f"--{key}" for key in ("json", "brief") if getattr(arguments, key)]
+    words = ["run", str(path), "--out", str(directory), *options]
+    plan = directory / "plan.json"
+    before = exists(plan)
+    try:
+        load_study(path)
+        print(f"paribus: the study is {path}", file=sys.stderr)
+        carried = parser_of(words).parse_args(words)
+        return int(carried.carry_out(carried))
+    except UserError:
+        if before or not exists(plan):  # nothing was launched, and the command can be corrected
+            path.unlink()
+        raise
+
+
+def _study(arguments: argparse.Namespace) -> str:
+    """Return the text of the study file that the arguments ask for."""
+    if not arguments.regex and (arguments.unit or arguments.higher):
+        fix = "add --regex '...' for a figure that the commands print"
+        raise UserError("wall time is in s, lower is better", place="--unit, --higher", fix=fix)
+    if arguments.regex and not arguments.unit:
+        raise UserError("a figure has a unit", place="--regex", fix="add --unit s")
+    if arguments.a_name == arguments.b_name:
+        fix = "give them two names"
+        raise UserError("both sides have one name", place="--a-name, --b-name", fix=fix)
+    a, b = (
+        Side(
+            getattr(arguments, f"{side}_name"),
+            split(getattr(arguments, side), f"--{side}"),
+            environment(getattr(arguments, f"{side}_env"), f"--{side}-env"),
+        )
+        for side in ("a", "b")
+    )
+    better = "higher" if arguments.higher else "lower"
+    return study_file(
+        (a, b),
+        setup=split(arguments.setup, "--setup") if arguments.setup is not None else (),
+        benchmark={
+            "ranks": arguments.ranks,
+            "regex": arguments.regex,
+            "unit": arguments.unit,
+            "better": better if arguments.regex else None,
+            "success": arguments.success,
+        },
+        plan={key: getattr(arguments, key) for key in ("margin", "blocks", "budget")},
+    )

@@ -1,0 +1,43 @@
+"""`paribus new`: a commented study file to edit."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.resources import files
+from pathlib import Path
+
+from paribus.cli.shipped import find_study
+from paribus.cli.written import write_study
+
+EXAMPLE = """\
+examples:
+  paribus new                        # every key with a comment, in study.toml
+  paribus new huge-pages             # a copy of a study that ships, to edit
+  paribus new latency-study.toml
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = "Write a commented study file, or a copy of one that ships, to edit."
+    parser.epilog = EXAMPLE
+    parser.add_argument(
+        "what",
+        nargs="?",
+        default="study.toml",
+        metavar="FILE.toml|NAME",
+        help="the file to write, or the name of a study that ships (default: study.toml)",
+    )
+    parser.set_defaults(carry_out=new)
+
+
+def new(arguments: argparse.Namespace) -> int:
+    """Write the file, print its name, and return the exit code; raises UserError."""
+    asked = Path(arguments.what)
+    if asked.suffix == ".toml":
+        text = files("paribus.cli").joinpath("new-study.toml").read_text(encoding="utf-8")
+    else:
+        text = find_study(arguments.what).read_text(encoding="utf-8")
+    path = write_study(text, asked.with_suffix(""))
+    print(f"{path}\nEdit it, then: paribus audit {path}; paribus run {path}")
+    return 0

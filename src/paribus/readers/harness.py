@@ -1,0 +1,149 @@
+"""What is known of the file of a harness: a program that launched others and wrote their figures.
+
+A tool's output is one launch. A harness's file holds as many as it started processes, whose names,
+units and directions are its user's, and says of some that they failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from paribus.model import Direction, Metric, Reading, Scalar
+from paribus.outside import printable
+from paribus.readers.json import inner
+from paribus.readers.reader import check_reading, read_with
+from paribus.readers.text import HEAD, plain
+
+NOT_WRITTEN = "not printed"
+"""The version in readings of a harness that writes none."""
+
+LONGEST_NAME = 100
+"""Characters of a name; what is longer is told apart by a digest of the whole."""
+
+
+class Measured(NamedTuple):
+    """One launch: what the file says of it, in which metrics, and when it was, as in Reader.
+
+    `arm` is what the launch is of where one file holds all arms of a comparison.
+    """
+
+    reading: Reading
+    date: tuple[float, bool] | None
+    metrics: tuple[Metric, ...]
+    arm: str = ""
+
+
+class Failed(NamedTuple):
+    """One launch that gave no figure, and why; `parameters` are those of its Reading, or some."""
+
+    cause: str
+    parameters: Mapping[str, Scalar]
+    arm: str = ""
+
+
+Launches = Sequence[Measured | Failed]
+
+
+@dataclass(frozen=True, slots=True)
+class Harness:
+    """What is known of a harness's file; fields that a Reader has too mean the same.
+
+    `launches` says what counts as a launch in it, and what as a sample. `arms` is the parameter
+    that names the arms where one file is all that is compared, "" if a file is one arm; `alike`
+    is what makes the launches of two files comparable.
+    """
+
+    name: str
+    of_plain: Callable[[str], Launches]
+    marks: tuple[str, ...]
+    launches: str
+    versions: str
+    proof: str
+    arms: str = ""
+    alike: str = ""
+    complaints: tuple[str, ...] = ()
+
+    def read(self, text: str) -> Launches:
+        """Return the launches in any text; raises ParseError where it is not whole."""
+        return self.read_clean(plain(text))
+
+    def read_clean(self, text: str) -> Launches:
+        """Return the launches in a text that is `plain`; raises ParseError as `read` does."""
+        found = read_with(self.of_plain, self.name, text)
+        for one in found:
+            if isinstance(one, Measured):
+                check_reading(one.reading)
+        return found
+
+    def recognise(self, text: str) -> bool:
+        """Return whether a text begins as a file of this harness."""
+        head = plain(text[:HEAD])
+        return any(mark in head for mark in self.marks)
+
+
+def name_of(tree: Any, *path: str | int) -> str:
+    """Return the name that `path` leads to, fit to be printed; raises ParseError where it lacks."""
+    said = inner(tree, *path)
+    name = printable(" ".join(str(said).split()))
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[: LONGEST_NAME - 10]}... {sha256(name.encode()).hexdigest()[:6]}"
+
+
+def when(said: object) -> tuple[float, bool] | None:
+    """Return a date in ISO 8601 as seconds since the epoch, and whether its zone is known.
+
+    >>> when("2026-11-22T15:57:48+00:00"), when("2026-11-22 15:57:48"), when("soon")
+    ((1795363068.0, True), (1795363068.0, False), None)
+    """
+    try:
+        date = datetime.fromisoformat(str(said))
+        zoned = date.tzinfo is not None
+        return (date if zoned else date.replace(tzinfo=UTC)).timestamp(), zoned
+    except (ValueError, OverflowError):
+        return None
+
+
+# --- units ---------------------------------------------------------------------------------------
+
+_TIMES = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e-9),
+}
+_BYTE_RATES = {
+    **{f"{prefix}B/s": 1e-6 * 1000**n for n, prefix in enumerate(("", "k", "M", "G", "T"))},
+    **{f"{prefix}iB/s": 1e-6 * 1024**n for n, prefix in enumerate(("K", "M", "G", "T"), 1)},
+    "KB/s": 1e-3,
+}
+_FLOPS = {"mflop": 1e-3, "gflop": 1.0, "tflop": 1e3, "pflop": 1e6}
+
+
+def canonical(unit: str) -> tuple[float, str]:
+    """Return the factor to the unit in which figures of this kind are compared, and that unit.
+
+    Times are in s, rates of bytes in MB/s, floating-point speeds in Gflop/s; others stay.
+
+    >>> canonical("ms"), canonical("GB/s"), canonical("Gflops"), canonical("widgets")
+    ((0.001, 's'), (1000.0, 'MB/s'), (1.0, 'Gflop/s'), (1.0, 'widgets'))
+    """
+    if (seconds := _TIMES.get(unit.lower())) is not None:
+        return seconds, "s"
+    if (rate := _BYTE_RATES.get(unit)) is not None:
+        return rate, "MB/s"
+    speed = unit.lower().removesuffix("/s").removesuffix("/sec").removesuffix("s")
+    if speed in _FLOPS:
+        return _FLOPS[speed], "Gflop/s"
+    return 1.0, printable(unit)
+
+
+def better_of(unit: str) -> Direction | None:
+    """Return which values in a unit of `canonical` are better, None where the unit does not say."""
+    if unit == "s":
+        return "lower"
+    return "higher" if unit.endswith(("/s", "/sec", " per second", " Per Second")) else None

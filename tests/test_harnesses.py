@@ -1,0 +1,446 @@
+"""Files of harnesses: which launches are in them, real ones, damaged ones, and compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+import pytest
+
+from log_folders import FIXTURES, judged, names_of, read, text_of, words_of, write
+from paribus.compare.logs import find_logs
+from paribus.errors import ParseError
+from paribus.readers.harness import Failed, Measured, canonical
+from paribus.readers.known import HARNESSES, harnesses, readers
+from studies import paribus
+from test_benchmarks_contract import damaged
+
+GOOD = sorted(p for name in HARNESSES for p in (FIXTURES / name).glob("good-*.out"))
+LAUNCHES = {
+    "google_benchmark/good-debug_build": (1, 6, 0),
+    "hyperfine/good-two_commands": (20, 20, 0),
+    "phoronix/good-GVNO2": (26, 26, 1),
+    "phoronix/good-GVNO3": (35, 35, 1),
+    "pyperf/good-fast": (10, 10, 0),
+    "pytest_benchmark/good-two_tests": (1, 2, 0),
+    "reframe/good-perflog": (2, 2, 0),
+    "reframe/good-report": (2, 2, 0),
+    "superbench/good-training": (1, 8, 0),
+    "superbench/good-two_nodes": (3, 44, 1),
+}
+"""Launches that were measured, samples of all, and launches that failed: counted by hand."""
+
+HYPERFINE = (FIXTURES / "hyperfine" / "good-two_commands.out").read_text()
+GOOGLE = (FIXTURES / "google_benchmark" / "good-debug_build.out").read_text()
+PYTEST = (FIXTURES / "pytest_benchmark" / "good-two_tests.out").read_text()
+PYPERF = (FIXTURES / "pyperf" / "good-fast.out").read_text()
+REPORT = (FIXTURES / "reframe" / "good-report.out").read_text()
+PERFLOG = (FIXTURES / "reframe" / "good-perflog.out").read_text()
+SUPERBENCH = (FIXTURES / "superbench" / "good-training.out").read_text()
+PHORONIX = (FIXTURES / "phoronix" / "good-GVNO2.out").read_text()
+
+
+def measured(harness: str, text: str) -> list[Measured]:
+    return [one for one in harnesses()[harness].read(text) if isinstance(one, Measured)]
+
+
+def failed(harness: str, text: str) -> list[str]:
+    return [one.cause for one in harnesses()[harness].read(text) if isinstance(one, Failed)]
+
+
+def said(launches: Iterable[Measured]) -> list[tuple[list[Any], list[str]]]:
+    return [
+        (
+            [(s.metric, s.case, sorted(s.values)) for s in one.reading.samples],
+            [metric.better for metric in one.metrics],
+        )
+        for one in launches
+    ]
+
+
+def hyperfine(
+    times: dict[str, list[float]], codes: dict[str, list[int | None]] | None = None
+) -> str:
+    """Return a file of hyperfine with these times."""
+    results = [
+        {
+            "command": command,
+            "mean": fmean(values),
+            "median": median(values),
+            "min": min(values),
+            "max": max(values),
+            "times": values,
+            "exit_codes": (codes or {}).get(command, [0] * len(values)),
+        }
+        for command, values in times.items()
+    ]
+    return json.dumps({"results": results}, indent=2)
+
+
+def many(level: float, count: int = 10) -> list[float]:
+    return [level * (1 + 0.001 * ((7 * i) % 10)) for i in range(count)]
+
+
+# --- what is read --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_a_process_is_a_launch_and_what_it_repeats_are_its_samples(path: Path) -> None:
+    name = path.parent.name
+    found = measured(name, path.read_text())
+    samples = [sample for one in found for sample in one.reading.samples]
+    launches = (len(found), len(samples), len(failed(name, path.read_text())))
+    assert launches == LAUNCHES[f"{name}/{path.stem}"]
+    assert {one.reading.benchmark for one in found} == {name}
+    for one in found:
+        assert {s.metric for s in one.reading.samples} <= {m.name for m in one.metrics}
+
+
+def test_repetitions_rounds_and_values_of_a_worker_are_samples() -> None:
+    (google,), (tests,) = measured("google_benchmark", GOOGLE), measured("pytest_benchmark", PYTEST)
+    assert {len(sample.values) for sample in google.reading.samples} == {3}
+    assert {len(sample.values) for sample in tests.reading.samples} == {7}
+    assert {len(one.reading.samples[0].values) for one in measured("pyperf", PYPERF)} == {2}
+
+
+def test_units_and_directions_are_the_same_in_all_files() -> None:
+    """Figures as they stand in the files, such as 12345.6 MB/s, and 4983.3 Mflops."""
+    firsts = {}
+    for name, text in (("google_benchmark", GOOGLE), ("pytest_benchmark", PYTEST)):
+        firsts[name] = measured(name, text)[0]
+    firsts |= {"pyperf": measured("pyperf", PYPERF)[0], "reframe": measured("reframe", REPORT)[0]}
+    firsts["phoronix"] = measured("phoronix", PHORONIX)[0]
+    assert {
+        name: (one.reading.samples[0].values[0], one.metrics[0].unit, one.metrics[0].better)
+        for name, one in firsts.items()
+    } == {
+        "google_benchmark": (pytest.approx(982.0276, abs=1e-3), "ns", "lower"),
+        "pytest_benchmark": (pytest.approx(13.3789, abs=1e-3), "us", "lower"),
+        "pyperf": (pytest.approx(27.39837, abs=1e-3), "us", "lower"),
+        "reframe": (12345.6, "MB/s", "higher"),
+        "phoronix": (pytest.approx(4.9833), "Gflop/s", "higher"),
+    }
+    assert [canonical(one) for one in ("GiB/s", "sign/s")] == [(1073.741824, "MB/s"), (1, "sign/s")]
+
+
+def test_a_perflog_and_its_report_say_the_same() -> None:
+    assert said(measured("reframe", PERFLOG)) == said(measured("reframe", REPORT))
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_recognised_by_content_and_as_nothing_else(path: Path) -> None:
+    text = path.read_text()
+    assert [name for name, one in harnesses().items() if one.recognise(text)] == [path.parent.name]
+    assert not [name for name, one in readers().items() if one.recognise(text)]
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_damage_is_refused_or_harmless(
+    path: Path, sample: Callable[[Iterable[Any]], list[Any]]
+) -> None:
+    """Or costs the launch that it is in: that one has failed, none has another figure.
+
+    Whether a row of a perflog is missing, or a name is another, nothing shows. SuperBench rounds
+    small bandwidths to 0.0.
+    """
+    name, good = path.parent.name, path.read_text()
+    right = said(measured(name, good))
+    slipped, refused = [], 0
+    # Two figures of a list, such as a value and its reference, may have changed their places.
+    every = (one for one in damaged(good.splitlines()) if not one[0].endswith("next swapped"))
+    tried = sample(every)
+    for what, text in tried:
+        try:
+            found = harnesses()[name].read(text)
+        except ParseError:
+            refused += 1
+            continue
+        mine = said(one for one in found if isinstance(one, Measured))
+        lost = len(found) - len(mine) - LAUNCHES[f"{name}/{path.stem}"][2]
+        if name == "superbench":
+            figures = {repr(one) for launch in right for one in launch[0]}
+            if {repr(one) for launch in mine for one in launch[0]} <= figures:
+                continue
+        rows = path.stem == "good-perflog" and len(mine) < len(right)
+        if any(one not in right for one in mine) or (len(mine) + lost != len(right) and not rows):
+            slipped.append(what)
+    assert not slipped
+    assert refused > len(tried) / 4
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_what_a_batch_script_prints_around_files_is_harmless(tmp_path: Path, path: Path) -> None:
+    text, count = path.read_text(), LAUNCHES[f"{path.parent.name}/{path.stem}"][0]
+    write(tmp_path, {"1.log": f"Job 4711 starts\n{text}\nended\n", "2.log": f"{text}\n{text}"})
+    for number in (1, 2):
+        _, logs, _ = find_logs([tmp_path / f"{number}.log"])
+        assert len(logs) == number * count
+        assert len({log.name for log in logs}) == len(logs)
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+OTHERS = {
+    "hyperfine without times": ("hyperfine", HYPERFINE, '"times"', '"all"', "such as 1.20"),
+    "a command twice": ("hyperfine", HYPERFINE, "sleep 0.01", "sleep 0.02", "name of its own"),
+    "another schema": (
+        *("google_benchmark", GOOGLE, '"context": {', '"context": {"json_schema_version": 2,'),
+        "is of schema 2; Paribus reads 1",
+    ),
+    "an old Google Benchmark": (
+        *("google_benchmark", GOOGLE, '"run_type"', '"kind"'),
+        "Google Benchmark 1.5 or newer",
+    ),
+    "a benchmark that failed": (
+        *("google_benchmark", GOOGLE, '"threads": 1,', '"error_occurred": true,'),
+        "'BM_Triad/1024' failed",
+    ),
+    "only calibrated": ("pyperf", PYPERF, '"values"', '"valves"', "has values|neither values"),
+    "another format of pyperf": ("pyperf", PYPERF, '"1.0"', '"2.0"', "`pyperf convert`"),
+    "a count": ("pyperf", PYPERF, '"second"', '"integer"', "less need not be better"),
+    "no test": (
+        *(
+            "pytest_benchmark",
+            PYTEST,
+            PYTEST[PYTEST.find("        {") : PYTEST.find('    ],\n    "da')],
+        ),
+        *("", "reports no test"),
+    ),
+    "an old report": ("reframe", REPORT, '"data_version": "4.2"', '"data_version": "3.1"', "4.7"),
+    "no direction": (
+        "reframe",
+        PERFLOG,
+        "MB/s|12000.0|-0.1|0.1",
+        "x|1|-0.1|0.1",
+        "lower or higher",
+    ),
+    "no exit code": ("reframe", PERFLOG, "job_exitcode|", "exit|", "lacks name or job_exitcode"),
+    "no node": ("superbench", SUPERBENCH, '"node": ', '"host": ', "names no node"),
+    "no known figure": ("superbench", SUPERBENCH, "model-benchmarks", "monitor", "known unit"),
+    "an entity": (
+        "phoronix",
+        PHORONIX,
+        "<?xml",
+        '<!DOCTYPE a [<!ENTITY b "c">]>\n<?xml',
+        "declares entities",
+    ),
+    "not XML": ("phoronix", PHORONIX, "</Data>", "</Date>", "is not whole XML: mismatched tag"),
+    "a system without a name": ("phoronix", PHORONIX, "<System>", "<Sys>", "XML"),
+    "no direction of a test": ("phoronix", PHORONIX, ">LIB<", "><", "higher or lower is better"),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_file_of_another_version_or_without_proof_is_refused_with_the_fix(what: str) -> None:
+    name, text, old, new, cause = OTHERS[what]
+    assert old in text
+    with pytest.raises(ParseError, match=cause) as caught:
+        harnesses()[name].read(text.replace(old, new))
+    assert 10 < len(caught.value.cause) < 250
+    assert "\n" not in caught.value.cause
+
+
+def test_a_launch_that_failed_is_named_and_no_figure() -> None:
+    text = hyperfine({"a": [1.0, 2.0, 3.0]}, {"a": [0, 1, None]})
+    assert [one.reading.samples[0].values for one in measured("hyperfine", text)] == [(1.0,)]
+    assert failed("hyperfine", text) == [
+        "a start of 'a' ended with exit code 1",
+        "a start of 'a' was ended by a signal",
+    ]
+    assert failed("phoronix", PHORONIX) == ["'FLAC Audio Encoding, s' has no figure of a run"]
+    row = PERFLOG.replace("|0|vm|", "|1|vm|", 1)
+    assert failed("reframe", row) == ["'sleepy %n=1' ended with exit code 1"]
+    two = (FIXTURES / "superbench" / "good-two_nodes.out").read_text()
+    assert failed("superbench", two) == ["'mem-bw' ended with return code 1"]
+    sanity = REPORT.replace('"fail_phase": null', '"fail_phase": "sanity"', 1)
+    sanity = sanity.replace('"result": "pass"', '"result": "fail"', 1)
+    assert failed("reframe", sanity) == ["'sleepy %n=1' failed in sanity: 'None'"]
+
+
+def test_a_job_outside_the_limits_of_reframe_counts() -> None:
+    """Without it an arm would lose its slow launches."""
+    slow = REPORT.replace('"result": "pass"', '"result": "fail"', 1)
+    slow = slow.replace('"fail_phase": null', '"fail_phase": "performance"', 1)
+    assert said(measured("reframe", slow)) == said(measured("reframe", REPORT))
+    slow = PERFLOG.replace("pass|", "fail|", 1)
+    assert said(measured("reframe", slow)) == said(measured("reframe", REPORT))
+
+
+def test_retries_of_reframe_do_not_count_and_reruns_do() -> None:
+    table = json.loads(REPORT)
+    table["runs"] *= 2
+    assert len(measured("reframe", json.dumps(table, indent=2))) == 4
+    table["session_info"]["cmdline"] += " --max-retries=1"
+    assert len(measured("reframe", json.dumps(table, indent=2))) == 2
+
+
+def test_one_threshold_alone_says_what_is_better_before_the_unit() -> None:
+    lower = PERFLOG.replace("12000.0|-0.1|0.1", "12000.0|null|0.1")
+    assert {one.metrics[0].better for one in measured("reframe", lower)} == {"lower"}
+
+
+def test_aggregates_alone_count_with_their_median_and_what_was_skipped_is_said() -> None:
+    table = json.loads(GOOGLE)
+    table["benchmarks"] = [r for r in table["benchmarks"] if r["run_type"] == "aggregate"]
+    table["benchmarks"].append({"name": "BM_X", "run_type": "iteration", "skipped": True})
+    (one,) = measured("google_benchmark", json.dumps(table, indent=2))
+    assert [len(sample.values) for sample in one.reading.samples] == [1] * 6
+    assert one.reading.samples[0].values == (pytest.approx(1615.65659),)
+    assert "skipped by the program: BM_X" in one.reading.guards
+    assert any("built as debug" in guard for guard in one.reading.guards)
+    scaled = GOOGLE.replace('"cpu_scaling_enabled": false', '"cpu_scaling_enabled": true')
+    assert len(measured("google_benchmark", scaled)[0].reading.guards) == 2
+
+
+def test_a_saved_file_of_pytest_benchmark_without_rounds_counts_with_their_median() -> None:
+    table = json.loads(PYTEST)
+    for test in table["benchmarks"]:
+        del test["stats"]["data"]
+    (one,) = measured("pytest_benchmark", json.dumps(table, indent=4))
+    assert [s.values for s in one.reading.samples] == [
+        (pytest.approx(12.917100, abs=1e-6),),
+        (pytest.approx(4.406500, abs=1e-6),),
+    ]
+
+
+def test_a_file_made_to_fill_the_memory_is_refused_before_it_is_read() -> None:
+    bomb = PHORONIX.replace("<Notes></Notes>", "<a/>" * (3 << 20), 1)
+    with pytest.raises(ParseError, match="more than 8,388,608 characters"):
+        harnesses()["phoronix"].read(bomb)
+
+
+# --- compared ------------------------------------------------------------------------------------
+
+
+def test_two_commands_in_one_file_of_hyperfine_are_two_arms(tmp_path: Path) -> None:
+    path = tmp_path / "both.json"
+    path.write_text(hyperfine({"old": many(1.0), "new": many(1.2)}))
+    done = paribus("compare", path, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (head,) = json.loads(done.stdout)["headlines"]
+    assert (head["arm"], head["verdict"]["word"]) == ("new", "slower")
+    done = paribus("compare", path, "--reference", "new", "--brief", cwd=tmp_path)
+    assert done.stdout.startswith("old is faster in hyperfine")
+    assert "not in turns" in done.stdout  # hyperfine starts one command after the other
+
+
+def test_each_file_of_hyperfine_is_an_arm_and_each_command_is_compared_with_itself(
+    tmp_path: Path,
+) -> None:
+    texts = {
+        "a.json": hyperfine({"one": many(1.0), "two": many(3.0)}),
+        "b.json": hyperfine({"two": many(3.6), "one": many(1.0001)}),
+    }
+    write(tmp_path, texts)
+    found = judged(tmp_path / "a.json", tmp_path / "b.json")
+    assert words_of(found) == {
+        "hyperfine (command one)": "equivalent",
+        "hyperfine (command two)": "slower",
+    }
+
+
+def test_other_commands_in_two_files_are_not_compared_and_the_fix_is_said(tmp_path: Path) -> None:
+    write(tmp_path, {f"{n}.json": hyperfine({f"./{n}": many(1.0)}) for n in ("a", "b")})
+    done = paribus("compare", "a.json", "b.json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "hyperfine -n" in done.stderr
+    done = paribus("compare", "a.json", cwd=tmp_path)
+    assert (done.returncode, "is one arm only" in done.stderr) == (2, True)
+
+
+def test_starts_that_fail_withhold_the_verdict_on_their_command_alone(tmp_path: Path) -> None:
+    text = hyperfine({"good": many(1.0), "bad": many(1.0)})
+    codes: dict[str, list[int | None]] = {"bad": [0] * 8 + [1, None]}
+    other = hyperfine({"good": many(1.3), "bad": many(1.3)}, codes)
+    write(tmp_path, {"a.json": text, "b.json": other})
+    found = judged(tmp_path / "a.json", tmp_path / "b.json")
+    assert words_of(found) == {
+        "hyperfine (command good)": "slower",
+        "hyperfine (command bad)": "withheld",
+    }
+    assert "2 of 10 of b" in text_of(found, "launches failed")
+
+
+def test_rounds_and_repetitions_never_become_launches(tmp_path: Path) -> None:
+    """Seven rounds, or three repetitions, of one process: one launch, so no interval."""
+    for name, text in (("google_benchmark", GOOGLE), ("pytest_benchmark", PYTEST)):
+        folder = write(tmp_path / name, {"a.json": text, "b.json": text.replace("22T15", "22T16")})
+        found = judged(folder / "a.json", folder / "b.json")
+        assert words_of(found) == {name: "withheld"}
+        assert "one launch for each arm" in found.design
+
+
+def test_several_files_are_several_launches(tmp_path: Path) -> None:
+    for arm, factor in (("a", 1.0), ("b", 1.1)):
+        texts = {}
+        for number, level in enumerate(many(factor, 8)):
+            table = json.loads(PYTEST)
+            for test in table["benchmarks"]:
+                stats = test["stats"]
+                stats["data"] = [level * one for one in stats["data"]]
+                stats |= {key: level * stats[key] for key in ("min", "max", "mean", "median")}
+            table["datetime"] = f"2026-11-22T15:{number:02}:00+00:00"
+            texts[f"{number}.json"] = json.dumps(table, indent=4)
+        write(tmp_path / arm, texts)
+    found = judged(tmp_path / "a", tmp_path / "b")
+    assert words_of(found) == {"pytest_benchmark": "slower"}
+    assert len(found.cases) == 2
+
+
+def test_a_copy_of_a_file_is_no_second_arm(tmp_path: Path) -> None:
+    write(tmp_path, {"a.json": HYPERFINE, "b.json": HYPERFINE})
+    found = judged(tmp_path / "a.json", tmp_path / "b.json")
+    assert set(words_of(found).values()) == {"withheld"}
+    assert "identical files" in text_of(found, "copies")
+
+
+def test_two_launches_with_the_same_figure_in_one_file_are_no_copies(tmp_path: Path) -> None:
+    for number in ("2", "3"):
+        text = (FIXTURES / "phoronix" / f"good-GVNO{number}.out").read_text()
+        write(tmp_path, {f"O{number}.xml": text})
+    found = judged(tmp_path / "O2.xml", tmp_path / "O3.xml")
+    assert "copies" not in names_of(found)
+    assert words_of(found)["phoronix (test OpenSSL: Algorithm: RSA4096, sign/s)"] == "withheld"
+
+
+def test_systems_in_one_file_of_phoronix_are_its_arms(tmp_path: Path) -> None:
+    other = (FIXTURES / "phoronix" / "good-GVNO3.out").read_text()
+    begin, end = other.find("  <System>"), other.find("  <Result>")
+    text = PHORONIX.replace("  <Result>", f"{other[begin:end]}  <Result>", 1)
+    entries = other.split("<Data>\n")[1:]
+    for entry, part in zip(entries, text.split("<Data>\n")[1:], strict=True):
+        mine = entry[: entry.find("    </Data>")]
+        text = text.replace(part, part.replace("    </Data>", f"{mine}    </Data>"))
+    write(tmp_path, {"merged.xml": text})
+    logs = read(tmp_path / "merged.xml")
+    assert logs.arms == ("GVNO2", "GVNO3")
+    assert {kind.label for kind in logs.kinds} >= {
+        "phoronix (test OpenSSL: Algorithm: RSA4096, sign/s)"
+    }
+
+
+def test_a_hostile_name_is_shown_and_obeyed_by_nothing(tmp_path: Path) -> None:
+    names = ["x\x1b[31m\n" + "yz" * 50_000, "x\x1b[31m\n" + "yz" * 50_001]
+    path = tmp_path / "both.json"
+    path.write_text(hyperfine({names[0]: many(1.0), names[1]: many(2.0)}))
+    done = paribus("compare", path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout
+    assert len(done.stdout) < 10_000
+
+
+def test_list_names_the_harnesses_and_says_what_a_launch_is(tmp_path: Path) -> None:
+    shown = paribus("list", cwd=tmp_path).stdout
+    assert all(f"\n   {name} " in shown for name in HARNESSES)
+    assert "a repetition is a sample" in paribus("list", "google_benchmark", cwd=tmp_path).stdout
+    table = json.loads(paribus("list", "--json", cwd=tmp_path).stdout)
+    assert list(table["files"]) == list(HARNESSES)
+
+
+def test_why_a_single_file_holds_nothing_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(PYPERF.replace('"1.0"', '"2.0"'))
+    done = paribus("compare", "a.json", cwd=tmp_path)
+    assert (done.returncode, "`pyperf convert`" in done.stderr) == (2, True)

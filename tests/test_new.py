@@ -1,0 +1,71 @@
+"""`paribus new`, and the recipes: files to edit that load, and studies that run as they ship."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from paribus.cli.shipped import shipped_studies
+from paribus.errors import StudyError
+from paribus.study.load import load_study
+from studies import paribus
+
+RECIPES = (Path(__file__).parents[1] / "docs" / "recipes.md").read_text()
+NAMES = re.findall(r"^\|[^|]+\| `([a-z-]+)` \|", RECIPES, re.M)
+COMMENTED = re.compile(r"# (\w+ +=|\[\[).*")
+
+
+def test_a_new_study_loads_and_takes_the_next_free_name(tmp_path: Path) -> None:
+    for name in ("study.toml", "study-2.toml"):
+        said = paribus("new", cwd=tmp_path)
+        assert said.returncode == 0, said.stderr
+        assert said.stdout.splitlines()[0] == name
+        assert load_study(tmp_path / name).arms
+    assert paribus("new", "mine.toml", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "mine.toml").read_text() == (tmp_path / "study.toml").read_text()
+
+
+def test_every_key_of_a_new_study_exists(tmp_path: Path) -> None:
+    """Each line that is commented out, taken in alone: its value may not do, its key must."""
+    paribus("new", cwd=tmp_path)
+    lines = (tmp_path / "study.toml").read_text().splitlines()
+    keys = [number for number, line in enumerate(lines) if COMMENTED.fullmatch(line)]
+    assert len(keys) > 20
+    command = next(n for n in keys if lines[n].startswith("# [["))
+    for number in keys:
+        first = command if command < number <= command + 8 else number
+        text = [
+            line[2:] if first <= n <= number and COMMENTED.fullmatch(line) else line
+            for n, line in enumerate(lines)
+        ]
+        (tmp_path / "one.toml").write_text("\n".join(text))
+        refused = ""
+        try:
+            load_study(tmp_path / "one.toml")
+        except StudyError as error:
+            refused = str(error)
+        assert "unknown key" not in refused, lines[number]
+
+
+def test_a_study_that_ships_is_copied(tmp_path: Path) -> None:
+    said = paribus("new", "huge-pages", cwd=tmp_path)
+    assert said.returncode == 0
+    assert (tmp_path / "huge-pages.toml").read_text() == shipped_studies()["huge-pages"].read_text()
+    said = paribus("new", "huge-pagse", cwd=tmp_path)
+    assert said.returncode == 2
+    assert "did you mean 'huge-pages'?" in said.stderr
+
+
+def test_the_recipes_are_six_studies_that_ship() -> None:
+    assert len(NAMES) == 6
+    assert set(NAMES) <= set(shipped_studies())
+
+
+@pytest.mark.parametrize("name", ["huge-pages", "python-start", "scheduling"])
+def test_a_recipe_launches_both_arms(name: str, tmp_path: Path) -> None:
+    """Other tests run the studies of networks and transports."""
+    said = paribus("run", name, "--dry-run", "--out", "out", cwd=tmp_path)
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert "No unexplained differences" in said.stdout + said.stderr or "pilot" in said.stdout
