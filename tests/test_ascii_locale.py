@@ -29,7 +29,7 @@ def test_a_study_is_measured_reported_and_audited(tmp_path: Path) -> None:
     done = paribus("run", study, "--out", out, cwd=folder, **ASCII)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     assert "slow is slower in steady" in done.stdout
-    again = paribus("report", out, "--svg", cwd=folder, **ASCII)
+    again = paribus("report", out, "--to", "svg", cwd=folder, **ASCII)
     assert (again.returncode, "Traceback" in again.stderr) == (0, False), again.stderr
     as_json = paribus("report", out, "--json", cwd=folder, **ASCII)
     assert as_json.returncode == 0, as_json.stderr

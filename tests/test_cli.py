@@ -71,7 +71,7 @@ def test_report_makes_the_same_report_again_also_elsewhere(tmp_path: Path) -> No
     (tmp_path / "out").rename(moved)
     (tmp_path / "steady.py").unlink()
     study.unlink()
-    again = paribus("report", moved, "--svg", "--png", cwd=tmp_path)
+    again = paribus("report", moved, "--to", "svg", "--to", "png", cwd=tmp_path)
     assert again.returncode == first.returncode == 0, again.stderr
     assert first.stdout.splitlines()[0] == again.stdout.splitlines()[0]
     figures = {path.suffix for path in (moved / "figures").iterdir()}
@@ -544,7 +544,8 @@ def test_a_study_that_does_not_exist(tmp_path: Path) -> None:
         ("paribus ", {"run", "report", "list"}),
         ("paribus run --re", {"--resume"}),
         ("paribus run mpi", {"mpi-transport"}),
-        ("paribus report --s", {"--svg"}),
+        ("paribus report --t", {"--to", "--title"}),
+        ("paribus report --to p", {"pdf", "png"}),
     ],
 )
 def test_completion(tmp_path: Path, line: str, expected: set[str]) -> None:

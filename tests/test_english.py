@@ -20,6 +20,7 @@ PAGES = (
     *(ROOT / "docs" / f"{name}.md" for name in ("facts", "fidelity", "kernels", "validation")),
     *(ROOT / "docs" / f"{name}.md" for name in ("statistics", "study-file", "vocabulary")),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "dev")),
+    ROOT / "docs" / "pipelines.md",
     *(SOURCE / "doctor").glob("*.toml"),
     *(ROOT / "studies").glob("*.toml"),
 )

@@ -17,6 +17,7 @@ from paribus.outside import csv_cell
 from paribus.report.export import (
     CASE_COLUMNS,
     LAUNCH_COLUMNS,
+    TABLE_COLUMNS,
     cases_csv,
     launches_csv,
     to_json,
@@ -218,5 +219,5 @@ def test_launches_read_back(name: str) -> None:
 
 def test_every_column_is_documented() -> None:
     page = (DOCS / "report.md").read_text()
-    for column in (*CASE_COLUMNS, *LAUNCH_COLUMNS):
+    for column in (*CASE_COLUMNS, *LAUNCH_COLUMNS, *TABLE_COLUMNS):
         assert f"`{column}`" in page, f"docs/report.md does not explain the column {column}"

@@ -447,11 +447,12 @@ def test_report_is_not_read_in_parts(cache: Path, tmp_path: Path) -> None:
 def test_figures_are_files(tmp_path: Path) -> None:
     judgement = judgements.two_arms()
     written = figures.write_figures(judgement, tmp_path / "figures")
-    assert len(written) == len({p.name for p in written}) == 2 * 17
+    assert len(written) == len({p.name for p in written}) == 3 * 17
     assert sorted(p for p in (tmp_path / "figures").iterdir()) == sorted(written)
     for path in written:
         head = path.read_bytes()[:8]
-        assert head.startswith(b"<svg" if path.suffix == ".svg" else b"\x89PNG\r\n\x1a\n")
+        marks = {".svg": b"<svg", ".png": b"\x89PNG\r\n\x1a\n", ".pdf": b"%PDF-"}
+        assert head.startswith(marks[path.suffix])
     assert (tmp_path / "figures" / "00-latency-ratio.svg").exists()
 
 
@@ -462,8 +463,8 @@ def test_figures_of_every_judgement(name: str, tmp_path: Path) -> None:
 
 
 def test_unknown_figure_format(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no figures as pdf"):
-        figures.write_figures(judgements.two_arms(), tmp_path, {"pdf"})
+    with pytest.raises(UserError, match="no figures as jpeg"):
+        figures.write_figures(judgements.two_arms(), tmp_path, {"jpeg"})
 
 
 def test_figures_in_a_place_that_is_taken(tmp_path: Path) -> None:

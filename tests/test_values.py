@@ -159,6 +159,17 @@ def test_both_verbs_write_them(tmp_path: Path) -> None:
     assert values["unit"].tolist() == ["s"] * 18
 
 
+def test_a_spreadsheet_computes_nothing_and_a_program_gets_the_text(tmp_path: Path) -> None:
+    metric = Metric("=1+1", "@u", "lower")
+    one = Figures("-O2", 1, 1, 0.0, "+b", {"=1+1": metric}, {("=1+1", Case()): 2.5}, "=file")
+    write_values([one], tmp_path, files=True)
+    text = (tmp_path / "values.csv").read_text().splitlines()[1]
+    assert text == "'-O2,1,1,0.0,'+b,{},'=1+1,'@u,lower,2.5,'=file"
+    values = paribus.load(tmp_path)
+    texts = [values[name][0] for name in ("arm", "benchmark", "metric", "unit", "file")]
+    assert texts == ["-O2", "+b", "=1+1", "@u", "=file"]
+
+
 def test_ten_thousand_launches_are_written_and_read_without_slowness(tmp_path: Path) -> None:
     metrics = {name: Metric(name, "us", "lower") for name in ("latency", "latency p99")}
     cases = [Case.of(bytes=2**n) for n in range(22)]

@@ -18,7 +18,7 @@ VERBS = {
     "new": "write a commented study file to edit, or a copy of one that ships",
     "ab": "compare two commands: a verdict, and the study file that it ran",
     "compare": "compare existing results: logs of benchmarks, or tables (CSV, Parquet, JSON Lines)",
-    "report": "repeat the report of a study directory: terminal, HTML, JSON, CSV, figures",
+    "report": "repeat a report from stored data, or write it for a paper: tables, figures",
     "record": "record the facts of this machine, scrubbed, or show a recording",
     "audit": "list what differs between the arms of a study beyond its factor",
     "cluster": "check hosts for MPI launches, set them up as a cluster, and undo it",
@@ -33,7 +33,7 @@ first steps:
   paribus run my-study.toml --out my-study
   paribus ab --a './solver old.cfg' --b './solver new.cfg'
 
-exit codes: 0 verdict reached (equivalent and undecided included), 2 user error,
+exit codes: 0 verdict reached (equivalent and undecided included), 1 --fail-on, 2 user error,
 3 verdict withheld by the audit, 4 invalid data, 130 interrupted (resumable)
 """
 

@@ -50,7 +50,7 @@ def add_exports(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on",
         metavar="WORD",
-        type=_rules,
+        type=parse_rules,
         action="extend",
         default=[],
         help=f"exit with code {FAILED} if a verdict is slower, undecided, or reliability differs:"
@@ -135,13 +135,27 @@ def _text(name: str, arguments: argparse.Namespace, judgement: Judgement) -> str
     return latex.document(judgement, arguments.title)
 
 
-def _rules(text: str) -> Sequence[Rule]:
-    from paribus.report.gate import parse_rules
+def parse_rules(text: str) -> Sequence[Rule]:
+    """Return the rules in "slower:5%,reliability": words, of which slower may have a share.
 
-    try:
-        return parse_rules(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    Raises ArgumentTypeError.
+    """
+    from paribus.report.gate import WORDS, Rule
+    from paribus.units import parse_share
+
+    found = []
+    for one in text.split(","):
+        word, colon, share = (part.strip() for part in one.partition(":"))
+        try:
+            if word not in WORDS or (colon and word != "slower"):
+                raise ValueError
+            found.append(Rule(WORDS[word], parse_share(share) if colon else None))
+        except ValueError:
+            fix = "write for example slower, or slower:5%, or slower:5%,reliability"
+            raise argparse.ArgumentTypeError(
+                f"{one!r} is none of {', '.join(WORDS)}; {fix}"
+            ) from None
+    return found
 
 
 def _length(text: str) -> float:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from paribus.errors import UserError
@@ -16,6 +17,9 @@ from paribus.report.wording import clean
 
 WIDTH = 520
 PNG_SCALE = 2.0
+CHARACTER = 7.5
+"""Width in px of a letter of a title, on average and on the safe side."""
+
 INK = "#1b1f24"
 FORMATS = ("svg", "png", "pdf")
 
@@ -78,10 +82,18 @@ def write_figures(
 
 
 def _sized(spec: Spec, title: str, width: float | None) -> Spec:
-    if title:
-        spec = spec | {"title": {"text": clean(title), "subtitle": spec["title"]}}
+    """Return a figure with a title above its own, in lines that fit, and of a width."""
+    if title or width is not None:
+        most = int((width or WIDTH) / CHARACTER)
+        own = wrap(spec["title"], most)
+        lines = {"text": wrap(clean(title), most), "subtitle": own} if title else {"text": own}
+        spec = spec | {"title": lines}
     if width is not None:
         spec = spec | {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
+        for one in spec["layer"] if width < WIDTH else ():
+            axis = one["encoding"].get("x", {}).get("axis") or {}
+            if axis.get("orient") == "top":  # the names above a heat map would overlap
+                axis["labelAngle"] = -90
     return spec
 
 
@@ -109,7 +121,7 @@ def _write(drawings: Iterator[tuple[str, Spec]], directory: Path, formats: Set[s
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name, spec in drawings:
-            text = json.dumps({"width": WIDTH} | spec | {"config": CONFIG})
+            text = json.dumps({"width": WIDTH, "config": CONFIG} | spec)
             for ending in (one for one in FORMATS if one in formats):
                 path = directory / f"{name}.{ending}"
                 path.write_bytes(_drawn(text, ending))

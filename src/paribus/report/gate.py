@@ -8,14 +8,13 @@ from typing import Protocol, TypeVar
 
 from paribus.judgement import Comparison, Verdict, Word
 from paribus.model import Metric
-from paribus.units import parse_share, percent
+from paribus.units import percent
 
 WORDS = {
     "slower": Word.SLOWER,
     "undecided": Word.UNDECIDED,
     "reliability": Word.RELIABILITY,
 }
-EXAMPLE = "slower, or slower:5%, or slower:5%,reliability"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,8 @@ class Rule:
     beyond: float | None = None
 
     def __str__(self) -> str:
-        return self.word.value if self.beyond is None else f"{self.word}:{percent(self.beyond)}"
+        name = next(name for name, word in WORDS.items() if word is self.word)
+        return name if self.beyond is None else f"{name}:{percent(self.beyond)}"
 
 
 class Judged(Protocol):
@@ -43,24 +43,6 @@ class Judged(Protocol):
 
 
 T = TypeVar("T", bound=Judged)
-
-
-def parse_rules(text: str) -> tuple[Rule, ...]:
-    """Return the rules in "slower:5%,reliability": words, of which slower may have a share.
-
-    Raises ValueError.
-    """
-    found = []
-    for one in text.split(","):
-        word, colon, share = (part.strip() for part in one.partition(":"))
-        if word not in WORDS or (colon and word != "slower"):
-            known = ", ".join(WORDS)
-            raise ValueError(f"{one!r} is none of {known}; write for example {EXAMPLE}")
-        try:
-            found.append(Rule(WORDS[word], parse_share(share) if colon else None))
-        except ValueError:
-            raise ValueError(f"{one!r} has no share; write for example {EXAMPLE}") from None
-    return tuple(found)
 
 
 def failures(

@@ -21,8 +21,8 @@ _SPECIAL = {
     '"': r"\textquotedbl{}",
     "`": r"\textasciigrave{}",
 }
-_LIGATURE = re.compile(r"([-,'])(?=\1)")
-"""Two of these are one other sign."""
+_LIGATURE = re.compile("(?<=-)(?=-)|(?<=,)(?=,)|(?<=')(?=')")
+"""Between two that would be set as one other sign."""
 
 HEADER = r"""% \input this file; it needs \usepackage{booktabs} and \usepackage[T1]{fontenc}.
 """
@@ -45,17 +45,21 @@ def escape(text: str) -> str:
 
     At the start of a line of a table "[" and "*" would belong to what ends the line before.
 
-    >>> escape("50 % of $x_1$"), escape("[bold] --a")
-    ('50 \\\\% of \\\\$x\\\\_1\\\\$', '{[}bold] -{}-a')
+    >>> print(escape("50 % of $x_1$"), escape("[bold] --a"))
+    50 \% of \$x\_1\$ {[}bold] -{}-a
     """
-    shown = "".join(_SPECIAL.get(one, one) for one in _LIGATURE.sub(r"\1\0", clean(text)))
-    shown = shown.replace("\0", "{}")
+    parts = _LIGATURE.split(clean(text))
+    shown = "{}".join("".join(_SPECIAL.get(one, one) for one in part) for part in parts)
     return f"{{{shown[0]}}}{shown[1:]}" if shown[:1] in ("[", "*") else shown
 
 
 def _table(table: paper.PaperTable, remarks: list[str]) -> str:
     kinds = "".join("r" if i in table.right else "l" for i in range(len(table.head)))
-    lines = [r"\begin{table}", r"\centering", f"\\caption{{{escape(table.caption)}}}"]
+    lines = [
+        r"\begin{table}",
+        r"\centering\small\setlength{\tabcolsep}{4pt}",
+        f"\\caption{{{escape(table.caption)}}}",
+    ]
     lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", _row(_escaped(table.head))]
     lines += [r"\midrule"]
     for cells, mark in zip(table.rows, table.marks, strict=True):

@@ -65,7 +65,8 @@ def cases(judgement: Judgement) -> list[PaperTable]:
         head = [words.CASE, *([words.ARM] if several else []), *names]
         head += [words.RATIO, words.NUMBER, words.VERDICT]
         first = 2 if several else 1
-        caption = words.cases(label, rows[0].metric, sentences.levels_text(rows))
+        known = [f for f in rows if wording.has_interval(f.comparison)]
+        caption = words.cases(label, rows[0].metric, sentences.levels_text(known))
         made = PaperTable(caption, head, frozenset(range(first, first + 4)))
         for f in rows:
             arm = [f.arm] if several else []
@@ -76,7 +77,7 @@ def cases(judgement: Judgement) -> list[PaperTable]:
 
 def remarks(judgement: Judgement) -> list[str]:
     """Return what stands below the first table: what columns mean, warnings, what is left out."""
-    said = [words.number(*{"+" in number(f) for f in judgement.headlines})]
+    said = [words.number(*{_is_unpaired(f) for f in judgement.headlines})]
     if any(head.comparison for head in judgement.headlines):
         said.append(sentences.ratio_note(judgement))
     said += [
@@ -97,9 +98,13 @@ def number(f: Finding) -> str:
     return f"{f.reference_value.launches} + {f.arm_value.launches}"
 
 
+def _is_unpaired(f: Finding) -> bool:
+    return f.comparison is not None and not f.comparison.blocks
+
+
 def note(f: Finding) -> str:
     """Return the footnote of a finding: why it has no verdict, and what a verdict is subject to."""
-    if f.verdict.word in SAID and f.verdict.size_known and "unless" not in f.verdict.figures:
+    if f.verdict.word in SAID and f.verdict.size_known and not f.verdict.figures.get("unless"):
         return words.SO_FAR if wording.provisional(f.verdict) else ""
     return f"{f.verdict.reason}."
 

@@ -25,6 +25,7 @@ from paribus.judgement import (
     Notice,
     Point,
     Published,
+    Spread,
     Tally,
     Verdict,
 )
@@ -56,7 +57,7 @@ def read_report(path: Path) -> Judgement:
     place = printable(str(file))
     fix = "give what `paribus compare --out` or `paribus report` wrote, whole"
     try:
-        table = json.loads(read_bounded(file, MOST_BYTES, "a verdict"))
+        table = json.loads(read_bounded(file, MOST_BYTES, "a verdict"), parse_constant=_refuse)
     except (OSError, ValueError, RecursionError) as error:
         said = getattr(error, "strerror", None) or "it is not JSON"
         raise StoreError(f"cannot be read: {said}", place=place, fix=fix) from error
@@ -69,6 +70,11 @@ def read_report(path: Path) -> Judgement:
         cause = printable(f"is not a verdict: {type(error).__name__}: {error}")[:300]
         raise StoreError(cause, place=place, fix=fix) from error
     return judgement
+
+
+def _refuse(constant: str) -> float:
+    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _judgement(table: Mapping[str, Any]) -> Judgement:
@@ -86,6 +92,8 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
     }
     for key in ("headlines", "layers", "endpoints", "pairs", "cases"):
         made[key] = tuple(_finding(one, key) for one in table[key])
+        if strange := {f.arm for f in made[key]} - {arm.name for arm in study.arms[1:]}:
+            raise ValueError(f"{strange.pop()!r:.40} is no arm")
     own = (*made["headlines"], *made["cases"])
     made["published"] = tuple(_published(one, own) for one in table["published"])
     hints = _hints(Judgement)
@@ -138,6 +146,8 @@ def _open_ends(figures: Any) -> Any:
 
 
 def _study(table: Mapping[str, Any]) -> Study:
+    if not all(one["endpoints"] for one in table["benchmarks"]):
+        raise ValueError("a benchmark has no endpoint")
     return Study(
         question=_value(str, table["question"]),
         factor=_value(str, table["factor"]),
@@ -170,7 +180,13 @@ def _value(kind: Any, value: Any, **made: Any) -> Any:
     TypeError and ValueError for what does not fit, and KeyError for a field that is missing.
     """
     if kind is Case:
-        return Case(tuple(_mapping(value).items()))
+        if not all(isinstance(one, str | int | float) for one in _mapping(value).values()):
+            raise TypeError(f"{value!r:.40} is not a case")
+        return Case(tuple(value.items()))
+    if kind is Spread:  # a launch that was cut off has no figure
+        ends = {k: v for k, v in _mapping(value).items() if v is not None}
+        made |= dict.fromkeys(value.keys() - ends, math.inf)
+        return Spread(**made, **{k: _value(_hints(Spread)[k], v) for k, v in ends.items()})
     if is_dataclass(kind) and isinstance(kind, type):
         table, hints = _mapping(value), _hints(kind)
         left = [f.name for f in fields(kind) if f.name in table and f.name not in made]
@@ -193,9 +209,9 @@ def _value(kind: Any, value: Any, **made: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(value)
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        if value < 0:
+            raise ValueError(f"{value} is negative")
         return value
-    if kind is float and value is None:
-        return math.inf  # a launch that was cut off
     if isinstance(kind, type) and not isinstance(value, kind):
         raise TypeError(f"{value!r:.40} is not {kind.__name__}")
     return value

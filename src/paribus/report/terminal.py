@@ -33,6 +33,7 @@ LONGEST_ARM = 11
 FILES = (
     ("report", "report.html"),
     ("verdict", "verdict.json"),
+    ("values", "values.csv"),
     ("launches", "launches.db"),
     ("outputs", "logs"),
 )

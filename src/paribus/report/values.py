@@ -46,7 +46,8 @@ def write_values(figures: Iterable[Figures], directory: Path, *, files: bool) ->
     launches = iter(figures)
     with (
         (directory / "values.csv").open("w", newline="", encoding="utf-8") as file,
-        ParquetWriter(str(directory / NAME), table.schema) as parquet,
+        (directory / NAME).open("wb") as binary,
+        ParquetWriter(binary, table.schema) as parquet,
     ):
         file.write(f"{_line(names)}\n")
         while some := list(islice(launches, AT_ONCE)):
@@ -121,7 +122,7 @@ class _Table:
             "time": [one.at_s for one in launches],
             "benchmark": [self._code("benchmark", one.benchmark) for one in launches],
         }
-        if "file" in self.codes:
+        if self.codes.get("file") is not None:
             columns["file"] = [self._code("file", one.file) for one in launches]
         each = pa.array(np.repeat(np.arange(len(launches)), counts))
         for name, of in columns.items():

@@ -69,7 +69,7 @@ def _launched(study: Study) -> str:
         f" {placed}."
     )
     if several:
-        said += " In each round every benchmark had one block, the benchmarks in random order."
+        said += " In each round every benchmark that was still open had one block, in random order."
     if settings.every_s:
         said += f" A round started every {format_seconds(settings.every_s)}."
     return f"{said} The first block of a benchmark was a warm-up and does not count."
@@ -127,6 +127,8 @@ def _stopped(judgement: Judgement) -> str:
     settings, looks = judgement.study.settings, judgement.looks
     if settings.monitor:
         return "The study has no planned end, so every verdict is one so far."
+    if not looks:
+        return ""
     when = listed([str(look) for look in looks], last=" and ")
     once = len(looks) == 1
     at = f"once, after {count(looks[0], 'block')}" if once else f"after {when} blocks"

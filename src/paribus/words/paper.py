@@ -34,8 +34,10 @@ def cases(label: str, metric: Metric, levels: str) -> str:
 
 def number(*unpaired: bool) -> str:
     """Return what n is in a table with paired rows (False), `unpaired` ones (True), or both."""
-    blocks, launches = "blocks", "launches of the reference and of the arm, which nothing pairs"
-    return f"n: {' or '.join(launches if one else blocks for one in sorted(unpaired)) or blocks}."
+    launches = "launches of the reference and of the arm, which nothing pairs"
+    if not any(unpaired):
+        return "n: blocks."
+    return f"n: {launches}." if all(unpaired) else f"n: blocks; as a sum: {launches}."
 
 
 def warning(name: str, text: str) -> str:

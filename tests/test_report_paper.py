@@ -1,0 +1,441 @@
+"""Reports for papers: tables, methods, figures, and what is read of a stored verdict."""
+
+from __future__ import annotations
+
+import csv
+import doctest
+import io
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import judgements
+from paribus.errors import StoreError
+from paribus.judgement import Judgement
+from paribus.model import Arm, Case
+from paribus.outside import csv_cell
+from paribus.report import export, figures, latex, markdown, paper, stored
+from paribus.words import paper as words_of_paper
+from paribus.words.methods import methods
+from test_matrices import matrices, study
+from test_report_terminal import printed
+
+GOLDEN = Path(__file__).parent / "golden"
+EVERY = judgements.ALL | judgements.MORE
+SET = ("two_arms", "three_arms", "withheld", "hostile", "logs")
+"""Judgements whose LaTeX has a golden file: Markdown, of all, shows the rest."""
+
+
+def planned(name: str) -> Judgement:
+    """Return a judgement with another hash of its plan: that changes with every key of a study."""
+    return replace(EVERY[name](), plan_sha256="5" * 64)
+
+
+def golden(path: Path, text: str) -> None:
+    """Rewrite with UPDATE_GOLDEN=1 after a wanted change, and read the difference."""
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_markdown(name: str) -> None:
+    golden(GOLDEN / f"paper-{name}.md", markdown.document(planned(name)))
+
+
+@pytest.mark.parametrize("name", SET)
+def test_latex(name: str) -> None:
+    golden(GOLDEN / f"paper-{name}.tex", latex.document(planned(name)))
+
+
+@pytest.mark.parametrize("module", [latex, markdown, words_of_paper])
+def test_examples(module: ModuleType) -> None:
+    done = doctest.testmod(module)
+    assert done.attempted
+    assert not done.failed
+
+
+# --- what others wrote is shown, never obeyed -------------------------------------------------
+
+EVIL = (
+    *("[x](http://e.org)", "a|b", "`c`", "**d**", "<b>e</b>", "&amp;", "@everyone", "#1", "$x$"),
+    *("\\input{/etc/passwd}", "}", "{", "%", "[1cm]", "*", "a--b", "~", "^", "_", "\x1b[31m"),
+    *(
+        "=1+1",
+        "-2",
+        "+3",
+        "@SUM(A1)",
+        "![i](j)",
+        "www.e.org",
+        "https://e.org",
+        "\n\n# h",
+        '"',
+        "''",
+    ),
+)
+
+
+def evil(text: str) -> Judgement:
+    """Return a judgement in which every name is `text`."""
+    base = judgements.withheld()
+    arms = (Arm(f"{text}r"), Arm(text))
+    metric = replace(base.headlines[0].metric, unit=text)
+    heads = tuple(replace(f, benchmark=text, arm=text, metric=metric) for f in base.headlines)
+    named = replace(base.study, question=text, arms=arms, factor=text)
+    return replace(base, study=named, headlines=heads, cases=())
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_no_name_is_markup_in_markdown(text: str) -> None:
+    lines = markdown.document(evil(text), title=text).splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    assert len(rows) == 4
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {9}
+    for line in lines:
+        plain = re.sub(r"</?sup>|&(?:\w+|#[0-9]+);|\\.", "", line)
+        plain = re.sub(r"^\*\*(.*?)\*\*", r"\1", plain)
+        assert not re.search(r"[<>&@`*_\[~$#]|://|www\.", plain), line
+    assert "\x1b" not in "\n".join(lines)
+
+
+TOKEN = re.compile(r"\\(?P<command>[A-Za-z]+|.)|(?P<special>[{}$&#^_%~])|[^\\{}$&#^_%~]+", re.S)
+KNOWN = re.compile(
+    "begin|end|centering|small|setlength|tabcolsep|caption|toprule|midrule|bottomrule|textsuperscript|smallskip|footnotesize"
+    "|linewidth|par|paragraph|textbackslash|textasciicircum|textasciitilde|textless|textgreater"
+    "|textbar|textquotedbl|textasciigrave"
+)
+
+
+def tokens(text: str) -> Iterator[re.Match[str]]:
+    at = 0
+    while at < len(text):
+        found = TOKEN.match(text, at)
+        assert found, text[at : at + 20]
+        yield found
+        at = found.end()
+
+
+def check_latex(text: str) -> None:
+    """Assert that LaTeX would set it: groups and environments close, rows have all their cells."""
+    body = "".join(line for line in text.splitlines(keepends=True) if line[:1] != "%")
+    depth, environments = 0, []
+    for found in tokens(body):
+        command, special = found["command"], found["special"]
+        if command and command.isalpha():
+            assert KNOWN.fullmatch(command), command
+            name = re.match(r"\{(\w+)\}", body[found.end() :])
+            if command == "begin" and name:
+                environments.append(name[1])
+            elif command == "end" and name:
+                assert environments.pop() == name[1]
+        elif command:
+            assert command in "{}$&#_%\\", command
+        elif special in ("{", "}"):
+            depth += 1 if special == "{" else -1
+            assert depth >= 0
+        elif special:
+            assert special == "&", special
+            assert environments[-1] == "tabular"
+    assert depth == 0
+    assert environments == []
+    for columns, rows in re.findall(
+        r"\\begin\{tabular\}\{(\w+)\}(.*?)\\end\{tabular\}", body, re.S
+    ):
+        for row in rows.split("\\\\\n")[:-1]:
+            assert len(re.findall(r"(?<!\\)&", row)) == len(columns) - 1, row
+            first = re.sub(r"\\(toprule|midrule)|\s", "", row)
+            assert first[:1] not in ("[", "*"), row
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_no_name_is_a_command_in_latex(text: str, tmp_path: Path) -> None:
+    made = latex.document(evil(text), title=text)
+    check_latex(made)
+    compiled(made, tmp_path)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_latex_can_be_set(name: str, tmp_path: Path) -> None:
+    made = latex.document(EVERY[name]())
+    check_latex(made)
+    compiled(made, tmp_path)
+
+
+def compiled(text: str, folder: Path) -> None:
+    """Let pdfLaTeX set it where there is one."""
+    if shutil.which("pdflatex") is None:
+        return
+    head = r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{booktabs}"
+    whole = f"{head}\\begin{{document}}\n{text}\\end{{document}}\n"
+    (folder / "paper.tex").write_text(whole)
+    words = ("pdflatex", "-halt-on-error", "-interaction=nonstopmode", "paper.tex")
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_the_check_of_latex_finds_what_is_wrong() -> None:
+    good = latex.document(judgements.withheld())
+    check_latex(good)
+    for wrong in (
+        good.replace("latency & us", "latency us", 1),
+        good.replace("latency & us", "[1] & us", 1),
+        good.replace("latency & us", r"\input{x} & us", 1),
+        good.replace("latency & us", "{latency & us", 1),
+        good.replace(r"95 \%", "95 $", 1),
+        good.replace(r"\end{minipage}", "", 1),
+    ):
+        assert wrong != good
+        with pytest.raises(AssertionError):
+            check_latex(wrong)
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_the_table_as_csv_reads_back_and_computes_nothing(text: str) -> None:
+    file = io.StringIO(newline="")
+    judgement = evil(text)
+    export.table_csv(judgement, file)
+    rows = list(csv.DictReader(io.StringIO(file.getvalue(), newline="")))
+    for row, f in zip(rows, judgement.headlines, strict=True):
+        assert tuple(row) == export.TABLE_COLUMNS
+        assert row["arm"] == csv_cell(text)
+        assert not any(re.match(r" *[=+@-]|\t|\r", row[c]) for c in ("arm", "benchmark", "unit"))
+        assert f.comparison is not None
+        assert float(row["ratio"]) == f.comparison.ratio
+        assert row["note"] == f"{f.verdict.reason}."
+
+
+# --- tables ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_headline_is_a_row_and_every_verdict_that_is_none_has_a_note(name: str) -> None:
+    judgement = EVERY[name]()
+    table = paper.headlines(judgement)
+    assert len(table.rows) == len(judgement.headlines)
+    for f, cells, mark in zip(judgement.headlines, table.rows, table.marks, strict=True):
+        assert cells[-1] == f.verdict.word.value
+        if f.verdict.word in paper.SAID and f.verdict.size_known and f.verdict.final:
+            assert not mark or "unless" in f.verdict.figures
+        else:
+            assert table.notes[mark]
+        if f.comparison and not f.verdict.size_known:
+            assert "size withheld" in cells
+
+
+def test_a_title_replaces_the_question() -> None:
+    judgement = judgements.two_arms()
+    assert markdown.document(judgement).startswith(f"**{judgement.study.question}**")
+    assert markdown.document(judgement, "Table 1").startswith("**Table 1**\n")
+    assert r"\caption{Table 1}" in latex.document(judgement, "Table 1")
+
+
+def test_many_cases_are_no_table_of_a_paper() -> None:
+    base = judgements.two_arms()
+    (first, *_) = base.cases
+    many = tuple(replace(first, case=Case.of(bytes=n)) for n in range(paper.MOST_CASES + 1))
+    judgement = replace(base, cases=many)
+    assert "latency by case" not in markdown.document(judgement)
+    assert "The cases of latency are in cases.csv." in markdown.document(judgement)
+
+
+# --- methods ---------------------------------------------------------------------------------
+
+
+def test_the_methods_are_those_of_the_plan() -> None:
+    said = methods(judgements.two_arms())
+    for part in (
+        "Launches of host and bridged were randomised in blocks",
+        "in an order drawn at random for each block (seed 20210)",
+        "the median of its samples",
+        "Hodges-Lehmann",
+        "signed-rank",
+        "after 8, 12, 18, 27, 40 and 60 blocks, as fixed before the first launch",
+        "a level of 98.7 %, so that all looks together err in at most 5 % of studies",
+        "2 % (latency, bandwidth, triad) and 5 % (allreduce, barrier)",
+        "corrected for multiple comparisons: Benjamini and Hochberg at 5 %",
+        f"plan {judgements.two_arms().plan_sha256[:12]}",
+    ):
+        assert part in said, part
+
+
+def changed(**settings: Any) -> str:
+    base = judgements.two_arms()
+    study = replace(base.study, settings=replace(base.study.settings, **settings))
+    return methods(replace(base, study=study))
+
+
+def test_each_design_has_its_own_methods() -> None:
+    assert "rows of random Latin squares" in methods(judgements.three_arms())
+    assert "all comparisons with the reference together" in methods(judgements.three_arms())
+    sessions = methods(judgements.sessions())
+    assert "5 launches of it; the median of these launches counts once" in sessions
+    assert "99th percentile" in sessions
+    assert "one directly after the other" not in sessions
+    duet = changed(layout="duet")
+    assert "started at the same time, each on its own share of the cores" in duet
+    assert "one directly after the other" not in duet
+    assert "or when 2 min 00 s of launches were used up" in changed(budget_s=120.0)
+    assert "its headline and 90 % of its cases had a verdict" in changed(decides="cases")
+    monitor = methods(judgements.monitor())
+    assert "valid at 95 % at any time" in monitor
+    assert "as fixed before" not in monitor
+    assert "Bonferroni" in monitor
+    assert "The study is unfinished." in methods(judgements.incomplete())
+    assert "its time limit cut off" in methods(judgements.censored())
+    assert "the factor does not explain it" in methods(judgements.withheld())
+
+
+@pytest.mark.parametrize(
+    "name", ["imported", "table", "turns", "logs", "logs_apart", "logs_untimed"]
+)
+def test_numbers_from_elsewhere_were_not_planned(name: str) -> None:
+    judgement = EVERY[name]()
+    said = methods(judgement)
+    assert said.startswith("The launches were made elsewhere")
+    assert judgement.design in said
+    for word in ("seed", "as fixed before", "warm-up", "plan ", "were randomised in blocks"):
+        assert word not in said
+    paired = any(f.comparison and f.comparison.blocks > 5 for f in judgement.headlines)
+    assert ("signed-rank interval" in said) == (paired or name == "table")
+
+
+def test_an_interval_of_logs_has_the_level_that_is_stated() -> None:
+    judgement = judgements.logs_untimed()
+    (head,) = judgement.headlines
+    assert head.comparison is not None
+    assert head.comparison.level == pytest.approx(0.975)
+    said = methods(judgement)
+    assert "rank-sum interval at 97.5 %" in said
+    assert "Benjamini and Hochberg at 2.5 %" in said
+
+
+# --- stored verdicts --------------------------------------------------------------------------
+
+
+def kept(judgement: Judgement, folder: Path) -> Path:
+    path = folder / "verdict.json"
+    path.write_text(json.dumps(export.to_json(judgement), allow_nan=False))
+    return path
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_stored_verdict_is_reported_as_the_judgement_was(name: str, tmp_path: Path) -> None:
+    judgement = EVERY[name]()
+    path = kept(judgement, tmp_path)
+    again = stored.read_report(path)
+    assert json.loads(json.dumps(export.to_json(again))) == json.loads(path.read_text())
+    assert printed(again) == printed(judgement)
+    assert markdown.document(again) == markdown.document(judgement)
+    assert list(figures.all_figures(again)) == list(figures.all_figures(judgement))
+    assert stored.read_report(tmp_path) == again
+
+
+def test_heat_maps_are_kept(tmp_path: Path) -> None:
+    judgement = replace(study(), matrices=matrices(8, "host"))
+    again = stored.read_report(kept(judgement, tmp_path))
+    assert list(figures.all_figures(again)) == list(figures.all_figures(judgement))
+
+
+def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the place of every value; of a list that of its first entry."""
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from spots(inner, (*path, key))
+    elif isinstance(value, list) and value:
+        yield from spots(value[0], (*path, 0))
+
+
+def test_a_damaged_verdict_is_an_error_or_can_be_shown(tmp_path: Path) -> None:
+    """Each value in turn is another, or gone: no traceback (all six damages of each were tried)."""
+    whole = export.to_json(judgements.withheld())
+    whole["facts"] = {arm: {"cpu.model": "x"} for arm in whole["facts"]}
+    text, refused = json.dumps(whole), 0
+    for number, path in enumerate(spots(whole)):
+        bad: Any = (None, "x", [], {}, -1, "delete")[number % 6]
+        table = json.loads(text)
+        inner = table
+        for step in path[:-1]:
+            inner = inner[step]
+        if bad == "delete":
+            del inner[path[-1]]
+        else:
+            inner[path[-1]] = bad
+        (tmp_path / "verdict.json").write_text(json.dumps(table))
+        try:
+            judgement = stored.read_report(tmp_path)
+        except StoreError:
+            refused += 1
+            continue
+        markdown.document(judgement)
+        printed(judgement)
+        list(figures.all_figures(judgement))
+    assert refused > 80
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is not JSON"),
+        (b'{"schema": NaN}', "is not JSON"),
+        (b"[1]", "is not a verdict of schema paribus.verdict/1"),
+        (b'{"schema": "paribus.verdict/2"}', "is not a verdict of schema"),
+        (b'{"schema": "paribus.verdict/1"}', "is not a verdict: KeyError"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"\xff\xfe", "is not JSON"),
+    ],
+)
+def test_what_is_no_verdict(content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / "verdict.json").write_bytes(content)
+    with pytest.raises(StoreError, match=re.escape(said)) as caught:
+        stored.read_report(tmp_path)
+    assert "compare --out" in caught.value.fix
+
+
+# --- figures ---------------------------------------------------------------------------------
+
+COLUMN = 88 / 25.4 * 96
+"""The width of a column, 88 mm, in px."""
+
+
+def test_figures_have_the_width_that_is_asked_for(tmp_path: Path) -> None:
+    judgement = judgements.logs_untimed()
+    paths = figures.write_figures(judgement, tmp_path, title="T & <t> " * 12, width=COLUMN)
+    assert len(paths) == 3 * 3
+    for path in paths:
+        data = path.read_bytes()
+        if path.suffix == ".png":
+            assert data.startswith(b"\x89PNG\r\n\x1a\n")
+            assert struct.unpack(">I", data[16:20])[0] == pytest.approx(2 * COLUMN, abs=2)
+        elif path.suffix == ".svg":
+            found = re.search(rb'^<svg[^>]* width="([0-9.]+)"', data)
+            assert found is not None
+            assert float(found[1]) == pytest.approx(COLUMN, abs=0.5)
+            assert b"T &amp; &lt;t&gt;" in data
+        else:
+            assert data.startswith(b"%PDF-")
+            box = re.search(rb"/MediaBox *\[0 0 ([0-9.]+)", data)
+            assert box is not None
+            assert float(box[1]) == pytest.approx(88 / 25.4 * 72, abs=0.5)
+
+
+def test_a_long_title_is_set_in_lines_that_fit(tmp_path: Path) -> None:
+    title = "A title that is quite long and does not fit a single column of a journal"
+    (path, *_) = figures.write_figures(
+        judgements.two_arms(), tmp_path, {"svg"}, title=title, width=COLUMN
+    )
+    lines = re.findall(r">([^<>]+)</(?:text|tspan)>", path.read_text())
+    held = [line for line in lines if line in title]
+    assert " ".join(held) == title
+    assert len(held) > 1
