@@ -169,7 +169,7 @@ def _plan(judgement: Judgement) -> Html:
         [
             escape(b.label),
             escape(b.benchmark),
-            str(b.ranks or "none"),
+            escape(str(b.ranks or "none")),
             escape(b.endpoints[0] if b.endpoints else ""),
             escape(wording.parameters_text(b.parameters)),
             escape(format_seconds(b.timeout_s) if b.timeout_s else "from the warm-up"),
