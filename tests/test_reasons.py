@@ -135,7 +135,7 @@ ALLOWED = {
     # Values: of facts, of options, and the digits of printed figures.
     ("audit/accepted.py", "key.endswith('.')"),
     ("audit/accepted.py", "option.partition('=')"),
-    ("audit/audit.py", "text.startswith('{\"unknown\"')"),
+    ("audit/values.py", "text.startswith('{\"unknown\"')"),
     ("audit/shown.py", "text[:MOST_SHOWN - 4]"),
     ("audit/shown.py", "value.split(':')"),
     ("compare/copies.py", "f'{abs(value):.12f}'.rstrip('0')"),
