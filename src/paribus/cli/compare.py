@@ -148,7 +148,7 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
             place=f"--{wrong}",
             fix="leave it out: the plan of a study fixes it"
             if wrong in FIXED
-            else f"use it with one study: `paribus report DIR --{wrong} ...`",
+            else "use it with `paribus report DIR`, of one study",
         )
 
 

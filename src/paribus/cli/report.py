@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "directory",
         metavar="DIR",
         type=Path,
-        help="study directory; or what `paribus compare --out` wrote, or a verdict.json",
+        help="study directory; or what `paribus compare PATH --out DIR` wrote, or a verdict.json",
     )
     add_beside(parser)
     add_exports(parser)

@@ -1,4 +1,4 @@
-"""The judgement that verdict.json holds: what `paribus compare --out` wrote, read again."""
+"""The judgement that a verdict.json holds, read again: of a study, or of compared results."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def read_report(path: Path) -> Judgement:
     """
     file = path / NAME if is_directory(path) else path
     place = printable(str(file))
-    fix = "give what `paribus compare --out` or `paribus report` wrote, whole"
+    fix = "give what `paribus compare PATH --out DIR` or `paribus report` wrote, whole"
     try:
         table = json.loads(read_bounded(file, MOST_BYTES, "a verdict"), parse_constant=_refuse)
     except (OSError, ValueError, RecursionError) as error:

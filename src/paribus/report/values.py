@@ -160,7 +160,7 @@ class Values(dict[str, "Column"]):
 
 
 def load(directory: str | Path) -> Values:
-    """Return the figures of all launches that a study, or `paribus compare --out`, wrote.
+    """Return the figures of all launches that a study, or `paribus compare PATH --out DIR`, wrote.
 
     Raises StoreError where `directory` holds none, or something else.
     """
