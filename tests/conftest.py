@@ -89,6 +89,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_TRIED] = [0, 0]
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a long text by its beginning: programs that tests start have the name as a variable."""
+    if isinstance(val, str | bytes) and len(val) > 1000:
+        return f"{val[:20]!r}..."
+    return None
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Hand the seed to a worker of pytest-xdist."""

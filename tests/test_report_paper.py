@@ -395,12 +395,13 @@ def test_a_damaged_verdict_is_an_error_or_can_be_shown(tmp_path: Path) -> None:
         (b"[" * 100_000, "is not JSON"),
         (b"\xff\xfe", "is not JSON"),
     ],
+    ids=("empty", "NaN", "list", "newer", "nothing else", "deep", "bytes"),
 )
 def test_what_is_no_verdict(content: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / "verdict.json").write_bytes(content)
     with pytest.raises(StoreError, match=re.escape(said)) as caught:
         stored.read_report(tmp_path)
-    assert "compare --out" in caught.value.fix
+    assert "paribus compare PATH --out DIR" in caught.value.fix
 
 
 # --- figures ---------------------------------------------------------------------------------

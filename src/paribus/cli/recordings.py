@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from paribus.audit.accepted import in_vain
 from paribus.errors import UserError
+from paribus.inputs import is_file
 from paribus.words.notices import needless
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def refuse_options(arguments: argparse.Namespace) -> None:
             raise UserError("is not possible with recordings", place=place, fix=fix)
         return
     (what,) = arguments.what
-    if what.endswith(RECORDED) or (Path(what) / "unknown.json").is_file():
+    if what.endswith(RECORDED) or is_file(Path(what) / "unknown.json"):
         fix = f"give another beside it; to see what is in it: paribus record --from {what}"
         raise UserError("is one recording", place=what, fix=fix)
     if arguments.factor:

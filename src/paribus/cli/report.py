@@ -23,7 +23,7 @@ EXAMPLE = """\
 example:
   paribus report container-network.study
   paribus report container-network.study --to latex --to pdf   # table and figures for a paper
-  paribus report network-report --to markdown            # of what `compare --out` wrote
+  paribus report network-report --to markdown            # of what `paribus compare` wrote
   paribus report container-network.study --to junit --fail-on slower:5%  # in a pipeline
   paribus report container-network.study --salvage       # what is intact in a damaged directory
 """
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "directory",
         metavar="DIR",
         type=Path,
-        help="study directory; or what `paribus compare PATH --out DIR` wrote, or a verdict.json",
+        help="study directory; or a directory that `paribus compare` wrote, or a verdict.json",
     )
     add_beside(parser)
     add_exports(parser)

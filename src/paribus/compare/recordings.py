@@ -12,7 +12,7 @@ from paribus.audit.values import typical
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare.logs import arms_of, natural
 from paribus.errors import UserError
-from paribus.inputs import exists, is_directory
+from paribus.inputs import exists, is_directory, is_file
 from paribus.judge.withhold import withhold
 from paribus.judgement import Difference, Judgement
 from paribus.model import Arm, Facts, Settings, Study
@@ -39,7 +39,7 @@ def read_recordings(path: Path) -> dict[str, Facts]:
         raise UserError("does not exist", place=shown, fix="check the spelling")
     if not is_directory(path):
         return {_name(path): facts_of(from_tar(path))}
-    if (path / UNPACKED).is_file():
+    if is_file(path / UNPACKED):
         return {path.resolve().name: facts_of(from_root(path))}
     if (path / "plan.json").exists():
         fix = "for one study: `paribus audit DIR`; for two: `paribus compare DIR DIR`"
