@@ -127,8 +127,9 @@ def test_two_commands_get_a_verdict_and_the_study_that_was_carried_out(tmp_path:
     again = paribus("run", "ab.toml", "--out", "again", "--brief", cwd=tmp_path)
     assert again.returncode == 0
     assert again.stdout.startswith("long is slower in command (")
-    third = paribus(*words, "--brief", cwd=tmp_path)
-    assert third.returncode == 0
+    third = paribus(*words, "--brief", "--to", "latex", "--fail-on", "slower", cwd=tmp_path)
+    assert third.returncode == 1
+    assert "long" in (tmp_path / "ab-2.study" / "table.tex").read_text()
     assert "the study is ab-2.toml" in third.stderr
     assert (tmp_path / "ab-2.study" / "plan.json").exists()
 

@@ -252,24 +252,23 @@ def test_the_examples_do_what_the_page_says(kind: str, slower: bool, tmp_path: P
     example = fences("yaml")[("GitHub", "GitLab").index(kind)]
     (study,) = fences("toml")
     level = "3.5" if slower else "2.50013"
-    write_study(tmp_path)
-    (tmp_path / "steady.py").rename(tmp_path / "program.py")
-    more = f'file = "program.py"\nscript = "cat {tmp_path}/$BUILD/level"'
-    (tmp_path / "ci.toml").write_text(study.replace('file = "program.py"', more))
-    for build, text in (("old", "2.50013"), ("new", level)):
-        (tmp_path / build).mkdir()
-        (tmp_path / build / "level").write_text(text)
+    (tmp_path / "ci.toml").write_text(study)
+    for path, text in (("old/program", "2.50013"), ("program", level)):
+        program = tmp_path / path
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\necho took {text} s\necho DONE\n")
+        program.chmod(0o755)
     shim = tmp_path / "bin" / "paribus"
     shim.parent.mkdir()
     shim.write_text(f'#!/bin/sh\nexec {shlex.join(command())} "$@"\n')
     shim.chmod(0o755)
-    path = {"PATH": f"{shim.parent}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": "summary"}
+    env = {"PATH": f"{shim.parent}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": "summary"}
     failed = False
     for line, always in commands(example):
         if line.startswith(("pip install", "make", "git worktree")) or (failed and not always):
             continue
         done = subprocess.run(
-            ["sh", "-e", "-c", line], cwd=tmp_path, env={**os.environ, **path},
+            ["sh", "-e", "-c", line], cwd=tmp_path, env={**os.environ, **env},
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == (1 if slower and "paribus run" in line else 0), done.stderr

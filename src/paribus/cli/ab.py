@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from paribus.cli.exports import add_exports
 from paribus.cli.written import write_study
 from paribus.errors import UserError
 from paribus.inputs import exists
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--margin", metavar="SHARE", help="differences below it are equivalent (2 %%)"
     )
+    add_exports(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the verdict as JSON")
     form.add_argument("--brief", action="store_true", help="print verdict, warnings and table only")
@@ -68,14 +70,15 @@ def compare(arguments: argparse.Namespace) -> int:
         raise UserError("is not a usable name", place=place, fix=fix)
     path = write_study(text, Path(arguments.name), with_directory=arguments.out is None)
     directory = arguments.out or path.with_suffix(".study")
-    options = [f"--{key}" for key in ("json", "brief") if getattr(arguments, key)]
-    words = ["run", str(path), "--out", str(directory), *options]
+    words = ["run", str(path), "--out", str(directory)]
     plan = directory / "plan.json"
     before = exists(plan)
     try:
         load_study(path)
         print(f"paribus: the study is {path}", file=sys.stderr)
         carried = parser_of(words).parse_args(words)
+        for key in ("json", "brief", "to", "title", "width", "fail_on"):
+            setattr(carried, key, getattr(arguments, key))
         return int(carried.carry_out(carried))
     except UserError:
         if before or not exists(plan):  # nothing was launched, and the command can be corrected
