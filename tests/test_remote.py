@@ -105,7 +105,7 @@ def test_a_variable_with_an_odd_name_is_set(station: HostStation, tmp_path: Path
 def test_a_command_may_work_in_another_directory(station: HostStation, tmp_path: Path) -> None:
     there = tmp_path / "a b"
     there.mkdir()
-    start(station, tmp_path, Command(("/bin/sh", "-c", "pwd; echo $TMPDIR"), cwd=str(there)))
+    start(station, tmp_path, Command(("/bin/sh", "-c", 'pwd; echo "$TMPDIR"'), cwd=str(there)))
     assert (tmp_path / "out").read_text() == f"{there}\n{station.scratch}/launch\n"
     there.rmdir()
     done = start(station, tmp_path, Command(("pwd",), cwd=str(there)))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -64,32 +65,21 @@ PAIRS = {
 }
 """OSU's programs by their names, and the benchmarks of IMB-MPI1."""
 
-SCRIPT = """\
-#!/bin/sh
-case $FIDELITY_SIDE in
-ours) exec {ours} --bytes {sizes} --samples 1 --like {like} ;;
-*) exec {theirs} ;;
-esac
-"""
-
 
 def benchmark(name: str, ours: str, theirs: str) -> Benchmark:
     """Return the benchmark of one pair: `ours` and `theirs` are the paths of the programs."""
     pair = PAIRS[name]
     of_osu = name.startswith("osu_")
+    # OSU's programs pass through all sizes: so memory and caches have seen the same.
+    sizes = f"{SIZES[0]}:{SIZES[-1]}" if of_osu else ",".join(map(str, SIZES))
+    mine = [ours, "--bytes", sizes, "--samples", "1", "--like", "osu" if of_osu else "imb"]
     reference = (
-        f"{theirs} -m {SIZES[0]}:{SIZES[-1]}"
+        [theirs, "-m", sizes]
         if of_osu
-        else f"{theirs} {name} -iter_policy off -msglen {{scratch}}/sizes"
+        else [theirs, name, "-iter_policy", "off", "-msglen", "{scratch}/sizes"]
     )
     files = {
-        "side": SCRIPT.format(
-            ours=ours,
-            theirs=reference,
-            like="osu" if of_osu else "imb",
-            # OSU's programs pass through all sizes; what memory and caches have seen is the same.
-            sizes=f"{SIZES[0]}:{SIZES[-1]}" if of_osu else ",".join(map(str, SIZES)),
-        ),
+        "side": f'[ "${SIDE}" != ours ] || exec {shlex.join(mine)}\nexec {" ".join(reference)}\n',
         "sizes": "".join(f"{size}\n" for size in SIZES),
     }
 
