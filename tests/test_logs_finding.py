@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from log_folders import FIXTURES, GOOD, judged, names_of, osu, read, text_of, words_of, write
+from log_folders import FIXTURES, GOOD, TOOLS, judged, names_of, osu, read, text_of, words_of, write
 from paribus import plan as plans
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare.imported import Answers
@@ -35,7 +35,7 @@ def test_every_good_fixture_is_read_and_none_is_faster_than_itself(tmp_path: Pat
     missing = [n for n in names if ("one", n) not in seen]
     assert not missing, [one.why for one in unread if one.name in missing]
     tools = {log.reading.benchmark for log in logs}
-    assert tools == set(BENCHMARKS)
+    assert tools == TOOLS
     found = judged(tmp_path / "one", tmp_path / "other")
     said = {f.verdict.word for f in (*found.headlines, *found.cases)}
     assert not said & {Word.FASTER, Word.SLOWER}
