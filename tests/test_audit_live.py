@@ -469,7 +469,7 @@ def test_an_update_between_blocks_ends_the_study(tmp_path: Path) -> None:
     assert int((tmp_path / "n").read_text()) >= 120
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 3))])
 def test_identical_arms_have_nothing_unexplained(tmp_path: Path, seed: int) -> None:
     text = study(
         more=f'{LATENCY}\n[[benchmarks]]\nname = "allreduce"\nbytes = ["8 B"]\n'

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from paribus.cli.shipped import shipped_studies
 from paribus.errors import StudyError
 from paribus.study.load import load_study
@@ -63,9 +61,8 @@ def test_the_recipes_are_six_studies_that_ship() -> None:
     assert set(NAMES) <= set(shipped_studies())
 
 
-@pytest.mark.parametrize("name", ["huge-pages", "python-start", "scheduling"])
-def test_a_recipe_launches_both_arms(name: str, tmp_path: Path) -> None:
-    """Other tests run the studies of networks and transports."""
-    said = paribus("run", name, "--dry-run", "--out", "out", cwd=tmp_path)
+def test_a_recipe_launches_both_arms(tmp_path: Path) -> None:
+    """Other tests run the studies of networks, transports, variables and wrappers."""
+    said = paribus("run", "python-start", "--dry-run", "--out", "out", cwd=tmp_path)
     assert said.returncode == 0, said.stdout + said.stderr
-    assert "No unexplained differences" in said.stdout + said.stderr or "pilot" in said.stdout
+    assert "pilot" in said.stdout
