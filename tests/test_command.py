@@ -228,8 +228,10 @@ def test_a_slower_command_is_found_by_its_wall_time(tmp_path: Path) -> None:
 def test_a_figure_on_stderr_counts_too_and_the_report_says_what_is_not_proven(
     tmp_path: Path,
 ) -> None:
-    script = "echo rate: 3.50$(od -An -N2 -tu2 /dev/urandom | tr -dc 0-9) Mop/s >&2"
-    more = f'argv = ["sh", "-c", "{script}"]\nregex = "rate: (.*) Mop"'
+    script = (
+        "printf unfinished; echo rate: 3.50$(od -An -N2 -tu2 /dev/urandom | tr -dc 0-9) Mop/s >&2"
+    )
+    more = f'argv = ["sh", "-c", "{script}"]\nregex = "^rate: (.*) Mop"'
     path = write(tmp_path, more + '\nunit = "Mop/s"\nbetter = "higher"')
     done = paribus("run", path, "--out", "out", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -116,7 +116,7 @@ def test_ms_mpi_as_its_documentation_writes_it() -> None:
     hosts = Placement((Slot("n1"), Slot("n1"), Slot("n2")), network="10.77.0.0/16")
     assert built(MS_MPI, hosts, "tcp").argv == (
         *("mpiexec", "-hosts", "2", "n1", "2", "n2", "1", "-env", "COLOUR", "green"),
-        *("-env", "MPICH_DISABLE_ND", "1", "-env", "MPICH_DISABLE_SHM", "1"),
+        *("-env", "MSMPI_DISABLE_ND", "1", "-env", "MSMPI_DISABLE_SHM", "1"),
         *("-env", "MPICH_NETMASK", "10.77.0.0/255.255.0.0", *PROGRAM.argv),
     )
     assert built(MS_MPI).argv[:3] == ("mpiexec", "-n", "2")

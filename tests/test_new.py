@@ -51,9 +51,14 @@ def test_a_study_that_ships_is_copied(tmp_path: Path) -> None:
     said = paribus("new", "huge-pages", cwd=tmp_path)
     assert said.returncode == 0
     assert (tmp_path / "huge-pages.toml").read_text() == shipped_studies()["huge-pages"].read_text()
-    said = paribus("new", "huge-pagse", cwd=tmp_path)
-    assert said.returncode == 2
-    assert "did you mean 'huge-pages'?" in said.stderr
+    (tmp_path / "notes.txt").write_bytes(b"\xff")
+    fixes = {"huge-pagse": "did you mean 'huge-pages'?", "notes.txt": "those that ship: "}
+    for name, fix in fixes.items():
+        said = paribus("new", name, cwd=tmp_path)
+        assert said.returncode == 2
+        assert said.stderr.startswith(f"paribus: {name}: no study of this name ships\n")
+        assert fix in said.stderr
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_the_recipes_are_six_studies_that_ship() -> None:

@@ -182,7 +182,9 @@ def test_every_documented_key_is_one_that_code_gives() -> None:
     unseen = [key for key in documented() if not any(pattern_of(key).fullmatch(k) for k in keys)]
     last = {key: key.replace(".NAME", "").rpartition(".")[2] for key in unseen}
     assert {key for key, word in last.items() if word not in sources} == set()
-    assert len(unseen) < 60
+    # What the study says of an arm is of no machine.
+    of_study = ("placement.", "command.", "wrapper.", "container.")
+    assert len([key for key in unseen if not key.startswith(of_study)]) < 45
 
 
 def test_a_path_that_is_read_is_a_path_that_means_something() -> None:

@@ -52,9 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--margin", metavar="SHARE", help="differences below it are equivalent (2 %%)"
     )
     add_exports(parser)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print the verdict as JSON")
-    form.add_argument("--brief", action="store_true", help="print verdict, warnings and table only")
     parser.set_defaults(carry_out=compare)
 
 

@@ -83,9 +83,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_beside(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, help="write the reports to DIR")
     add_exports(parser)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print the verdict as JSON")
-    form.add_argument("--brief", action="store_true", help="print verdict, warnings and table only")
     parser.set_defaults(carry_out=compare)
 
 

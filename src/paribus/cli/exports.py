@@ -1,4 +1,4 @@
-"""Files for papers and pipelines, and the exit code of a pipeline: options that verbs share."""
+"""How a judgement leaves Paribus: options that verbs share, files for papers, a pipeline's gate."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEAST_WIDTH, MOST_WIDTH = 150.0, 5000.0
 
 
 def add_exports(parser: argparse.ArgumentParser) -> None:
-    """Declare --to, --title, --width and --fail-on."""
+    """Declare --to, --title, --width, --fail-on, --json and --brief."""
     parser.add_argument(
         "--to",
         metavar="FORMAT",
@@ -56,6 +56,9 @@ def add_exports(parser: argparse.ArgumentParser) -> None:
         help=f"exit with code {FAILED} if a verdict is slower, undecided, or reliability differs:"
         " slower, slower:5%% (the whole interval beyond), undecided, reliability; with commas",
     )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    form.add_argument("--brief", action="store_true", help="print verdict, warnings and table only")
 
 
 def finish(

@@ -6,7 +6,7 @@ import argparse
 from importlib.resources import files
 from pathlib import Path
 
-from paribus.cli.shipped import find_study
+from paribus.cli.shipped import find_shipped
 from paribus.cli.written import write_study
 
 EXAMPLE = """\
@@ -37,7 +37,7 @@ def new(arguments: argparse.Namespace) -> int:
     if asked.suffix == ".toml":
         text = files("paribus.cli").joinpath("new-study.toml").read_text(encoding="utf-8")
     else:
-        text = find_study(arguments.what).read_text(encoding="utf-8")
+        text = find_shipped(arguments.what).read_text(encoding="utf-8")
     path = write_study(text, asked.with_suffix(""))
     print(f"{path}\nEdit it, then: paribus audit {path}; paribus run {path}")
     return 0

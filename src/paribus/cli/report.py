@@ -47,9 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="report what is intact in a damaged directory, and list what is lost",
     )
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print the verdict as JSON")
-    form.add_argument("--brief", action="store_true", help="print verdict, warnings and table only")
     parser.set_defaults(carry_out=report)
 
 

@@ -24,6 +24,11 @@ def find_study(text: str) -> Path:
     return _find(text, shipped_studies(), "no such study file, and none that ships")
 
 
+def find_shipped(name: str) -> Path:
+    """Return the study that ships under `name`; raises UserError with the nearest name."""
+    return _find_name(name, shipped_studies(), "no study of this name ships")
+
+
 def announce(text: str) -> None:
     """Say on stderr what is about to be done in the user's name."""
     print(text, file=sys.stderr)
@@ -70,6 +75,10 @@ def _find(text: str, ships: Mapping[str, Path], cause: str) -> Path:
     path = Path(text)
     if exists(path) or path.suffix == ".toml":
         return path
+    return _find_name(text, ships, cause)
+
+
+def _find_name(text: str, ships: Mapping[str, Path], cause: str) -> Path:
     if text in ships:
         return ships[text]
     close = difflib.get_close_matches(text, ships, n=1)

@@ -200,7 +200,9 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
         asked = launch.selection
         request = Request(asked.parameters, asked.ranks, done.wall_s)
         try:
-            text = _text(launch.out) + (_text(launch.err) if launch.benchmark.stderr else "")
+            # Apart, for stdout may end in mid-line.
+            said = (launch.out, launch.err) if launch.benchmark.stderr else (launch.out,)
+            text = "\n".join(map(_text, said))
             parsed = launch.benchmark.parse(text, request)
         except (ParseError, ValueError) as problem:
             line = (

@@ -1,6 +1,7 @@
 """MS-MPI: its mpiexec's argv, for hosts with Windows. Written from its documentation, and untried.
 
-Options and variables: the page `mpiexec` of Microsoft HPC Pack 2012's command reference (cc947675).
+Options: the page `mpiexec` of Microsoft HPC Pack 2012's command reference (cc947675). Variables:
+its page "Environment Variables for the mpiexec Command" (gg243459).
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from paribus.platform.launchers.network import merged
 
 _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {
     "auto": {},
-    "shm": {"MPICH_DISABLE_ND": "1", "MPICH_DISABLE_SOCK": "1"},
-    "tcp": {"MPICH_DISABLE_ND": "1", "MPICH_DISABLE_SHM": "1"},
+    "shm": {"MSMPI_DISABLE_ND": "1", "MSMPI_DISABLE_SOCK": "1"},
+    "tcp": {"MSMPI_DISABLE_ND": "1", "MSMPI_DISABLE_SHM": "1"},
 }
 
 
