@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from paribus import plan as plans
+from paribus.design import Arm, Selection, Settings, Study
 from paribus.errors import ParibusError
 from paribus.judge.conclude import conclude
-from paribus.model import Arm, Case, Launch, Outcome, Sample, Selection, Settings, State, Study
+from paribus.model import Case, Launch, Outcome, Sample, State
 from paribus.plan import Plan, read_plan
 from paribus.report import export
 from paribus.store import Gathered, Store

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from imported import imported, logs, logs_apart, logs_untimed, table, turns
+from paribus.design import Arm, Container, Selection, Settings, Study
 from paribus.judgement import Judgement
-from paribus.model import Arm, Case, Container, Launch, Metric, Selection, Settings, State, Study
+from paribus.model import Case, Launch, Metric, State
 from paribus.study.execute import DISTURBED, RETRY, STATES
 from stored import Script, Twist, judged, nodes
 

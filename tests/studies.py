@@ -20,7 +20,7 @@ from paribus.study.load import load_study
 
 STEADY = """
 from paribus.errors import ParseError
-from paribus.model import (Benchmark, Case, Metric, Parameter, Parsed, Program, Sample)
+from paribus.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Sample
 
 def command(request):
     return Program(("/bin/sh", "-c", request.parameters["script"], "{mark}"), mpi=False)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from paribus import plan as plans
-from paribus.model import Arm, Case, Outcome, Sample, Selection, Settings, State, Study
+from paribus.design import Arm, Selection, Settings, Study
+from paribus.model import Case, Outcome, Sample, State
 from paribus.store import Gathered, Store
 
 SIZES = (8, 65536)

@@ -18,9 +18,10 @@ from paribus.audit.audit import Audit, Question, audit, audit_study, between_nod
 from paribus.audit.classes import classify, factors
 from paribus.audit.nodes import changes
 from paribus.audit.values import ERROR, NODES, typical, unsteady
+from paribus.design import Arm, Selection, Settings, Study
 from paribus.errors import StoreError, UserError
 from paribus.facts import matches
-from paribus.model import LEVEL, Arm, Facts, Selection, Settings, Study
+from paribus.model import LEVEL, Facts
 from paribus.report.unequal import print_differences
 from paribus.store import Gathered, Store
 from paribus.words.notices import needless

@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 
 from mpis import any_mpi
 from paribus.benchmarks import BENCHMARKS, incast
+from paribus.design import Arm, Container, Selection
 from paribus.errors import ParseError
-from paribus.model import Arm, Case, Container, Reading, Request, Sample, Selection, State
+from paribus.model import Case, Reading, Request, Sample, State
 from paribus.platform import containers
 from paribus.platform.arms import Ready, compose
 from paribus.platform.local import LocalStation, capture

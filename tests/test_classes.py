@@ -10,8 +10,9 @@ import pytest
 
 from paribus.audit.classes import UNCLASSED, classify, factors, rows
 from paribus.benchmarks import BENCHMARKS
+from paribus.design import Arm, Container
 from paribus.facts import CLASSES, Row, matches
-from paribus.model import LEVEL, Arm, Container
+from paribus.model import LEVEL
 from paribus.platform.arms import asked_of
 from paribus.readers.known import TOOLS, facts_of, readers
 

@@ -13,9 +13,9 @@ import pytest
 
 import draw_statistics
 from paribus import plan
+from paribus.design import Settings
 from paribus.judge import cases, notices
 from paribus.judgement import Word
-from paribus.model import Settings
 from paribus.stats import (
     censoring,
     drift,

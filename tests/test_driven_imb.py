@@ -9,8 +9,9 @@ import pytest
 
 from mpis import installations
 from paribus.benchmarks import BENCHMARKS
+from paribus.design import Arm, Selection
 from paribus.errors import ParseError, UserError
-from paribus.model import Arm, Case, Parsed, Request, Selection
+from paribus.model import Case, Parsed, Request
 from paribus.platform.arms import Ready, compose
 from paribus.platform.local import LocalStation
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from paribus.command import Command
-from paribus.model import Benchmark, Outcome, Parsed, Selection, State
+from paribus.design import Selection
+from paribus.model import Benchmark, Outcome, Parsed, State
 from paribus.platform.local import LocalStation
 from paribus.study.failures import why
 from paribus.study.launching import MOST_PRINTED, Ended, Prepared, outcome_of, start

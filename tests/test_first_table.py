@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from paribus.design import Arm
 from paribus.errors import LaunchError
-from paribus.model import Arm
 from paribus.platform.local import LocalStation
 from paribus.platform.machine import HERE
 from paribus.platform.ready import make_ready

@@ -20,8 +20,8 @@ from mpis import any_mpi
 from paribus.audit.nodes import changes, of_nodes
 from paribus.audit.values import ERROR, NODES
 from paribus.command import Command, Completed
+from paribus.design import Study
 from paribus.judgement import Difference
-from paribus.model import Study
 from paribus.platform.arms import Ready
 from paribus.platform.local import LocalStation
 from paribus.platform.ready import make_ready

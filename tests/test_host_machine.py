@@ -17,8 +17,9 @@ import pytest
 
 from mpis import any_mpi
 from paribus.benchmarks import BENCHMARKS
+from paribus.design import Arm
 from paribus.errors import UserError
-from paribus.model import Arm, Program
+from paribus.model import Program
 from paribus.platform.dialogue import ask
 from paribus.platform.host_machine import HostMachine, send
 from paribus.platform.hosts import Host

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.command import Placement
+from paribus.design import Study
 from paribus.errors import StudyError, UserError
 from paribus.hosts import Address, Hosts, Link, nodes_of_ranks
-from paribus.model import Study
 from paribus.nodeset import MOST_NAMES, expand, fold
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.platform.placing import bound

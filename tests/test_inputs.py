@@ -23,9 +23,10 @@ from hypothesis import strategies as st
 
 from paribus.benchmarks.files import load_file
 from paribus.benchmarks.vasp import command as vasp
+from paribus.design import Study
 from paribus.errors import ParibusError, UserError
 from paribus.inputs import MOST_DEPTH, MOST_TEXT, open_regular, read_bounded, read_toml
-from paribus.model import Request, Study
+from paribus.model import Request
 from paribus.study.load import load_study
 from studies import command, paribus, write_study
 

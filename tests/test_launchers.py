@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from mpis import each_mpi
 from paribus.benchmarks import get
 from paribus.command import Command, Mpi, Placement, Slot
+from paribus.design import Arm, Selection, Transport
 from paribus.errors import UserError
-from paribus.model import Arm, Parsed, Request, Selection, Transport
+from paribus.model import Parsed, Request
 from paribus.platform.arms import Ready, compose
 from paribus.platform.launchers import bind, launch
 from paribus.platform.launchers.network import on_network

@@ -21,6 +21,7 @@ LAYERS = (
         "hosts",
         "nodeset",
         "model",
+        "design",
         "facts",
         "command",
         "judgement",

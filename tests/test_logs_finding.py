@@ -18,9 +18,9 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.compare.imported import Answers
 from paribus.compare.logged import judge_logs
 from paribus.compare.logs import arms_of, find_logs
+from paribus.design import Arm, Selection, Settings, Study
 from paribus.errors import UserError
 from paribus.judgement import Word
-from paribus.model import Arm, Selection, Settings, Study
 from studies import paribus
 
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus import plan as plans
+from paribus.design import Arm, Container, Selection, Settings, Study
 from paribus.errors import StoreError
-from paribus.model import Arm, Container, Selection, Settings, Study
 from paribus.plan import check_same, freeze, plan, read_plan, write_plan
 
 SOFTWARE = {"paribus": "1", "kernels": "abc"}

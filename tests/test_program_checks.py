@@ -10,8 +10,9 @@ import pytest
 from mpis import installations
 from paribus.benchmarks import BENCHMARKS
 from paribus.command import Mpi
+from paribus.design import Arm, Container
 from paribus.errors import StudyError, UserError
-from paribus.model import Arm, Container, Program, State
+from paribus.model import Program, State
 from paribus.platform.machine import HERE
 from paribus.platform.programs import check_there, find_mpi_for
 from paribus.platform.ready import make_ready

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from paribus.command import Completed
-from paribus.model import Arm, Benchmark, Container, Metric, Parsed, Program, Request, Selection
+from paribus.design import Arm, Container, Selection
+from paribus.model import Benchmark, Metric, Parsed, Program, Request
 from paribus.platform import containers
 from paribus.platform.arms import Ready, compose
 from paribus.platform.launchers import port_of

@@ -20,9 +20,10 @@ from typing import Any
 import pytest
 
 import judgements
+from paribus.design import Arm
 from paribus.errors import StoreError
 from paribus.judgement import Judgement
-from paribus.model import Arm, Case
+from paribus.model import Case
 from paribus.outside import csv_cell
 from paribus.report import export, figures, latex, markdown, paper, stored
 from paribus.words import paper as words_of_paper

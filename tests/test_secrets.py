@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from mpis import any_mpi
+from paribus.design import Arm, Container, Selection
 from paribus.errors import StudyError
-from paribus.model import Arm, Benchmark, Container, Metric, Parsed, Program, Selection
+from paribus.model import Benchmark, Metric, Parsed, Program
 from paribus.platform.arms import Ready, compose, discreet
 from paribus.probes import Archive, facts_of
 from paribus.probes.scrub import scrubbed

@@ -7,10 +7,11 @@ import pytest
 
 import judgements
 from paribus import plan as plans
+from paribus.design import Settings
 from paribus.judge.evidence import LaunchEvidence
 from paribus.judge.schedule import last_block_over
 from paribus.judgement import Judgement, Word
-from paribus.model import Launch, Outcome, Settings, State
+from paribus.model import Launch, Outcome, State
 from paribus.report import html, sentences
 from paribus.stats.estimate import hodges_lehmann
 from paribus.stats.looks import schedule

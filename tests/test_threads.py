@@ -13,8 +13,9 @@ import pytest
 from mpis import any_mpi, each_mpi
 from paribus.benchmarks import BENCHMARKS
 from paribus.command import Command, Mpi
+from paribus.design import Arm, Selection
 from paribus.errors import StudyError, UserError
-from paribus.model import Arm, Benchmark, Parsed, Program, Request, Selection, State
+from paribus.model import Benchmark, Parsed, Program, Request, State
 from paribus.platform.arms import Ready, compose, concrete
 from paribus.platform.launchers import bind
 from paribus.platform.local import LocalStation

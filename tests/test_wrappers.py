@@ -12,8 +12,8 @@ import pytest
 from mpis import each_mpi
 from paribus.benchmarks import benchmark_of
 from paribus.command import Mpi
+from paribus.design import Arm, Selection
 from paribus.errors import StudyError
-from paribus.model import Arm, Selection
 from paribus.platform.arms import Ready, asked_of, compose
 from paribus.store import Store, Stored
 from paribus.study.load import load_study

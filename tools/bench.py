@@ -29,19 +29,9 @@ from typing import Any
 from paribus import plan as plans
 from paribus.benchmarks import benchmark_of
 from paribus.command import Command, Placement
+from paribus.design import Arm, Container, Selection, Settings, Study
 from paribus.judge.evidence import collect
-from paribus.model import (
-    Arm,
-    Case,
-    Container,
-    Launch,
-    Outcome,
-    Sample,
-    Selection,
-    Settings,
-    State,
-    Study,
-)
+from paribus.model import Case, Launch, Outcome, Sample, State
 from paribus.platform import containers, launchers, toolchain
 from paribus.platform.arms import compose
 from paribus.platform.local import LocalStation, capture

@@ -73,11 +73,7 @@ def benchmark(name: str, ours: str, theirs: str) -> Benchmark:
     # OSU's programs pass through all sizes: so memory and caches have seen the same.
     sizes = f"{SIZES[0]}:{SIZES[-1]}" if of_osu else ",".join(map(str, SIZES))
     mine = [ours, "--bytes", sizes, "--samples", "1", "--like", "osu" if of_osu else "imb"]
-    reference = (
-        [theirs, "-m", sizes]
-        if of_osu
-        else [theirs, name, "-iter_policy", "off", "-msglen", "{scratch}/sizes"]
-    )
+    reference = [theirs, "-m", sizes] if of_osu else [theirs, name, "-msglen", "{scratch}/sizes"]
     files = {
         "side": f'[ "${SIDE}" != ours ] || exec {shlex.join(mine)}\nexec {" ".join(reference)}\n',
         "sizes": "".join(f"{size}\n" for size in SIZES),

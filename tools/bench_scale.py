@@ -18,8 +18,9 @@ from typing import Any
 from paribus import nodeset
 from paribus import plan as plans
 from paribus.audit.audit import audit_study
+from paribus.design import Arm, Selection, Settings, Study
 from paribus.hosts import Address, Hosts
-from paribus.model import Arm, Case, Launch, Outcome, Sample, Selection, Settings, State, Study
+from paribus.model import Case, Launch, Outcome, Sample, State
 from paribus.store import Gathered, Store
 
 HOSTS = 1000

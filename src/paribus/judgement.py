@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from paribus.model import Case, Facts, Launch, Metric, State, Study
+from paribus.design import Study
+from paribus.model import Case, Facts, Launch, Metric, State
 from paribus.reasons import NoticeName, Reason
 from paribus.words import launches, matrices, notices, transport, verdicts
 

@@ -11,8 +11,6 @@ from enum import StrEnum
 from itertools import repeat
 from typing import Any, Literal, NamedTuple
 
-from paribus.hosts import Hosts
-
 Direction = Literal["lower", "higher"]
 Endpoint = Literal["median", "p99", "p25", "min"]
 Scalar = str | int | float | bool
@@ -257,104 +255,6 @@ class Benchmark:
     means: str = ""
     choose: Callable[[Mapping[str, Any]], tuple[Metric, ...]] | None = None
     stderr: bool = False
-
-
-Transport = Literal["auto", "shm", "tcp"]
-
-
-@dataclass(frozen=True, slots=True)
-class Container:
-    """A container layer of an arm. `each` says what one container holds: a rank or a host."""
-
-    engine: Literal["namespace", "podman"]
-    network: Literal["bridge", "host"] = "bridge"
-    each: Literal["rank", "host"] = "host"
-    image: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """The platform at one level of the factor: a stack of layers around the program.
-
-    `hosts` of None is this machine. `ranks_per_host` counts on hosts, 0 for an equal share, and
-    where containers stand for hosts, 0 for all. What `observe` prints is the level that `before`
-    switched to; with `level` it must be this one. `argv` replaces that of the benchmarks that have
-    the parameter, and `wrap` is put before the program, or before the launcher.
-    """
-
-    name: str
-    mpi: str | None = None
-    transport: Transport = "auto"
-    container: Container | None = None
-    hosts: Hosts | None = None
-    ranks_per_host: int = 0
-    env: Mapping[str, str] = field(default_factory=dict)
-    before: tuple[tuple[str, ...], ...] = ()
-    after: tuple[tuple[str, ...], ...] = ()
-    observe: tuple[tuple[str, ...], ...] = ()
-    level: str = ""
-    argv: tuple[str, ...] = ()
-    wrap: tuple[str, ...] = ()
-    wrap_around: Literal["rank", "launcher"] = "rank"
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """A benchmark as one study uses it; `label` is unique within the study.
-
-    `timeout_s` is the limit of a launch; None means one drawn from the warm-up launches. The
-    first of `endpoints` decides; the others are reported beside it, each on its own.
-    """
-
-    label: str
-    benchmark: str
-    ranks: int
-    parameters: Mapping[str, Any]
-    timeout_s: float | None = None
-    file: str | None = None
-    file_sha256: str | None = None
-    endpoints: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The [plan] table: everything about the design that is fixed before the first launch.
-
-    `margin` of None means the metric's own; `blocks` is the most blocks per benchmark; `seed` of
-    None means one drawn when the plan is frozen.
-
-    `unit` "session": the factor is expensive to switch, so a block is a pair (or more) of
-    sessions of `launches` launches each, and the median of a session is what counts. `layout`
-    "duet": the arms of a block are launched at the same time, each on its half of the cores.
-    `decides`: a benchmark goes on until its headline is decided, or until its cases are as well.
-    `monitor`: open-ended; judged by a confidence sequence that is valid at any moment.
-    """
-
-    margin: float | None = None
-    confidence: float = 0.95
-    blocks: int = 60
-    budget_s: float | None = None
-    seed: int | None = None
-    bind: Literal["core", "none"] = "core"
-    unit: Literal["launch", "session"] = "launch"
-    launches: int = 5
-    layout: Literal["pairs", "duet"] = "pairs"
-    decides: Literal["headline", "cases"] = "headline"
-    monitor: bool = False
-    every_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """One question: factor, arms (the first is the reference), benchmarks, plan."""
-
-    question: str
-    factor: str
-    arms: tuple[Arm, ...]
-    benchmarks: tuple[Selection, ...]
-    settings: Settings
-    explains: tuple[str, ...] = ()
-    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ from typing import Any
 
 from paribus import __version__
 from paribus.benchmarks import benchmark_of
+from paribus.design import Arm, Container, Selection, Settings, Study
 from paribus.errors import StoreError, StudyError
 from paribus.hosts import hosts_from
 from paribus.inputs import read_bounded
-from paribus.model import Arm, Container, Endpoint, Launch, Metric, Selection, Settings, Study
+from paribus.model import Endpoint, Launch, Metric
 from paribus.stats.looks import Looks, schedule
 from paribus.stats.plan import Randomiser, orders
 

@@ -20,7 +20,7 @@ from typing import Literal
 import pytest
 
 from paribus.command import Command, Placement, Slot
-from paribus.model import Container
+from paribus.design import Container
 from paribus.platform import containers
 from paribus.platform.local import Captured, capture
 

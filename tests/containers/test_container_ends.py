@@ -20,7 +20,7 @@ from containers.fabrics import (
     nothing_left,
     traces,
 )
-from paribus.model import Container
+from paribus.design import Container
 from paribus.platform import containers
 from paribus.platform.local import Captured, capture
 

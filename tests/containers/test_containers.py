@@ -27,7 +27,8 @@ from mpis import each_mpi
 from paribus.benchmarks import BENCHMARKS
 from paribus.command import Command, Slot
 from paribus.command import Mpi as Installed
-from paribus.model import Arm, Container, Request, Selection
+from paribus.design import Arm, Container, Selection
+from paribus.model import Request
 from paribus.platform import containers
 from paribus.platform.arms import Ready, compose
 from paribus.platform.containers.fabric import MOST_HOSTS, address, hosts_file

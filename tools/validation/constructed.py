@@ -9,19 +9,10 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from paribus import plan as plans
+from paribus.design import Arm, Selection, Settings, Study
 from paribus.judge.conclude import conclude
 from paribus.judgement import Judgement, Word
-from paribus.model import (
-    Arm,
-    Case,
-    Launch,
-    Outcome,
-    Sample,
-    Selection,
-    Settings,
-    State,
-    Study,
-)
+from paribus.model import Case, Launch, Outcome, Sample, State
 from paribus.report.terminal import print_report
 from paribus.store import Store
 from validation.awkward import failures_called_different

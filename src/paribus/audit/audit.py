@@ -18,9 +18,10 @@ from typing import Literal, get_args
 from paribus.audit.classes import classify, factors
 from paribus.audit.shown import Shares, shown
 from paribus.audit.values import ABSENT, ERROR, NODES, held, number_of, text_of, typical, unread
+from paribus.design import Study
 from paribus.facts import Row, matches
 from paribus.judgement import Difference
-from paribus.model import LEVEL, Facts, Study
+from paribus.model import LEVEL, Facts
 from paribus.nodeset import fold
 
 Nodes = Mapping[str, Facts]

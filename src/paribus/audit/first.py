@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from paribus.audit.audit import Audit
 from paribus.audit.values import ERROR
+from paribus.design import Study
 from paribus.errors import UnequalError
-from paribus.model import Study
 from paribus.units import count
 
 NOTHING = "nothing"

@@ -7,13 +7,7 @@ from collections.abc import Iterable
 from paribus.benchmarks.parameters import flag, one_of, positive, threads, wanted_threads
 from paribus.benchmarks.shell import with_stderr
 from paribus.benchmarks.tool import path_or, tool
-from paribus.model import (
-    Case,
-    Metric,
-    Parameter,
-    Program,
-    Request,
-)
+from paribus.model import Case, Metric, Parameter, Program, Request
 from paribus.readers.babelstream import CLASSIC, READER
 
 

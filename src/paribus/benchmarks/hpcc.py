@@ -6,12 +6,7 @@ from paribus.benchmarks import linpack
 from paribus.benchmarks.parameters import positive, threads
 from paribus.benchmarks.tool import tool
 from paribus.errors import UserError
-from paribus.model import (
-    Metric,
-    Parameter,
-    Program,
-    Request,
-)
+from paribus.model import Metric, Parameter, Program, Request
 from paribus.readers.hpcc import READER
 
 

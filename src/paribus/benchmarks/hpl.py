@@ -8,13 +8,7 @@ from itertools import product
 from paribus.benchmarks import linpack
 from paribus.benchmarks.parameters import threads
 from paribus.benchmarks.tool import tool
-from paribus.model import (
-    Case,
-    Metric,
-    Parameter,
-    Program,
-    Request,
-)
+from paribus.model import Case, Metric, Parameter, Program, Request
 from paribus.readers.hpl import READER, case_of
 
 

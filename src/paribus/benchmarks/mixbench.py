@@ -6,13 +6,7 @@ from collections.abc import Iterable
 
 from paribus.benchmarks.parameters import one_of, threads, wanted_threads
 from paribus.benchmarks.tool import path_or, tool
-from paribus.model import (
-    Case,
-    Metric,
-    Parameter,
-    Program,
-    Request,
-)
+from paribus.model import Case, Metric, Parameter, Program, Request
 from paribus.readers.mixbench import ITERATIONS, READER, case_of
 
 

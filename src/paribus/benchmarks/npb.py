@@ -9,13 +9,7 @@ from pathlib import Path
 from paribus.benchmarks.parameters import one_of
 from paribus.benchmarks.tool import path_or, tool
 from paribus.errors import UserError
-from paribus.model import (
-    Benchmark,
-    Metric,
-    Parameter,
-    Program,
-    Request,
-)
+from paribus.model import Benchmark, Metric, Parameter, Program, Request
 from paribus.readers.npb import READERS
 
 GET = (

@@ -6,13 +6,7 @@ from collections.abc import Iterable
 
 from paribus.benchmarks.parameters import absolute, one_of
 from paribus.benchmarks.tool import path_or, tool
-from paribus.model import (
-    Case,
-    Metric,
-    Parameter,
-    Program,
-    Request,
-)
+from paribus.model import Case, Metric, Parameter, Program, Request
 from paribus.readers.pynamic import READER
 
 # The argument is the time since the epoch from which the script counts its start-up. Pynamic is

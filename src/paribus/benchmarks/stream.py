@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from paribus.benchmarks.parameters import positive, threads, wanted_threads
 from paribus.benchmarks.tool import path_or, tool
-from paribus.model import (
-    Metric,
-    Parameter,
-    Program,
-    Request,
-)
+from paribus.model import Metric, Parameter, Program, Request
 from paribus.readers.stream import READER
 
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from paribus.benchmarks.parameters import one_of, positive, sizes
 from paribus.benchmarks.tool import path_or, tool
-from paribus.model import (
-    Benchmark,
-    Metric,
-    Parameter,
-    Program,
-    Request,
-)
+from paribus.model import Benchmark, Metric, Parameter, Program, Request
 from paribus.readers.ucx import KINDS, READERS, TESTS
 
 # The server writes what it says when it ends, which is after the client: the client waits for it.

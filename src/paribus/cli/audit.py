@@ -15,8 +15,8 @@ from paribus.audit.first import indistinct
 from paribus.audit.values import ERROR
 from paribus.cli import recordings
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm
+from paribus.design import Study
 from paribus.inputs import is_directory
-from paribus.model import Study
 from paribus.store import Store
 
 EXAMPLE = """\

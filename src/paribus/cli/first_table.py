@@ -20,7 +20,7 @@ def show(
     Outputs and pictures are in `directory`/first-table. Raises UserError for a single node, and as
     make_ready and first_table do.
     """
-    from paribus.model import Arm
+    from paribus.design import Arm
     from paribus.platform.local import LocalStation
     from paribus.platform.ready import make_ready
     from paribus.platform.remote import HostStation

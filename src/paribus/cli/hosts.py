@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.design import Study
 from paribus.errors import UserError
 from paribus.inputs import is_file
-from paribus.model import Study
 
 if TYPE_CHECKING:
     from paribus.platform.hostkeys import Accepts, HostKey

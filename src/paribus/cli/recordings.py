@@ -16,8 +16,8 @@ from paribus.words.notices import needless
 
 if TYPE_CHECKING:
     from paribus.audit.audit import Audit, Nodes
+    from paribus.design import Study
     from paribus.judgement import Difference
-    from paribus.model import Study
 
 LIKELY = (
     "No known effect on figures",

@@ -15,8 +15,8 @@ from paribus.cli.directory import clear, directory_for
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached
 from paribus.cli.shipped import add_beside
+from paribus.design import Study
 from paribus.errors import UserError
-from paribus.model import Study
 from paribus.platform.ready import make_ready
 from paribus.platform.space import check_limits
 from paribus.platform.station import Station

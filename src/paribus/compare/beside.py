@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from paribus.compare.published import Figure, Publication
+from paribus.design import Arm, Selection, Settings, Study
 from paribus.judgement import Finding, Judgement, Notice, Published
-from paribus.model import NO_FACTOR, Arm, Selection, Settings, Study
+from paribus.model import NO_FACTOR
 from paribus.reasons import NoticeName
 
 

@@ -13,11 +13,12 @@ from paribus.compare import provenance
 from paribus.compare.figures import FiguresOfTable, Joined
 from paribus.compare.gridded import GriddedEvidence
 from paribus.compare.unpaired import unpaired
+from paribus.design import Arm, Selection, Settings, Study
 from paribus.errors import UserError
 from paribus.judge.conclude import judgement_of
 from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Finding, Judgement, Notice
-from paribus.model import NO_FACTOR, Arm, Direction, Metric, Selection, Settings, Study
+from paribus.model import NO_FACTOR, Direction, Metric
 from paribus.plan import Plan
 from paribus.reasons import NoticeName, Reason
 from paribus.stats.looks import Looks

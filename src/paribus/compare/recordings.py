@@ -11,11 +11,12 @@ from paribus.audit.classes import factors
 from paribus.audit.values import typical
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare.logs import arms_of, natural
+from paribus.design import Arm, Settings, Study
 from paribus.errors import UserError
 from paribus.inputs import exists, is_directory, is_file
 from paribus.judge.withhold import withhold
 from paribus.judgement import Difference, Judgement
-from paribus.model import Arm, Facts, Settings, Study
+from paribus.model import Facts
 from paribus.outside import printable
 from paribus.probes import facts_of, from_root, from_tar
 from paribus.reasons import Reason

@@ -14,13 +14,13 @@ from paribus.audit.nodes import of_nodes
 from paribus.audit.values import ERROR
 from paribus.compare.change import Measured, NotCompared, Step, changes
 from paribus.compare.logs import arms_of
+from paribus.design import Selection
 from paribus.errors import UserError
 from paribus.inputs import exists, is_directory
 from paribus.judge.conclude import conclude, launch_facts
 from paribus.judge.evidence import collect
 from paribus.judge.light import Light
 from paribus.judgement import Difference
-from paribus.model import Selection
 from paribus.outside import printable
 from paribus.plan import read_plan
 from paribus.probes.variables import discreet_env

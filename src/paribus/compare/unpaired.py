@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from paribus.design import Study
 from paribus.errors import UserError
 from paribus.judge.coarse import stands
 from paribus.judge.notices import two_states
 from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread, Verdict, Word
-from paribus.model import Metric, Study
+from paribus.model import Metric
 from paribus.reasons import NoticeName, Reason
 from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.outliers import outlying

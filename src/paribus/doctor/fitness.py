@@ -16,8 +16,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
+from paribus.design import Container
 from paribus.errors import UserError
-from paribus.model import Container
 from paribus.platform import containers, toolchain
 from paribus.platform.local import capture
 from paribus.platform.machine import HERE

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from paribus.benchmarks import benchmark_of
+from paribus.design import Arm, Selection, Settings, Study
 from paribus.doctor.fitness import (
     OBSERVE_S,
     Finding,
@@ -23,7 +24,7 @@ from paribus.doctor.fitness import (
     watch,
 )
 from paribus.errors import ParibusError
-from paribus.model import Arm, Facts, Outcome, Selection, Settings, State, Study
+from paribus.model import Facts, Outcome, State
 from paribus.platform.arms import Ready, compose, slots_of
 from paribus.platform.local import LocalStation
 from paribus.platform.machine import HERE

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from paribus.design import Selection
 from paribus.judge.evidence import Cell, Entry, Evidence
 from paribus.judge.monitoring import as_of_now, stands_on
 from paribus.judge.schedule import looks_at
 from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
-from paribus.model import Direction, Metric, Selection, State
+from paribus.model import Direction, Metric, State
 from paribus.plan import Plan
 from paribus.reasons import Reason
 from paribus.stats.censoring import MOST_CENSORED, censored_share

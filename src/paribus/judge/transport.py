@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from paribus.audit.audit import explained_by
+from paribus.design import Arm
 from paribus.facts import matches
 from paribus.hosts import nodes_of_ranks
 from paribus.judgement import Carrier, Notice
-from paribus.model import Arm, Facts
+from paribus.model import Facts
 from paribus.plan import Plan
 from paribus.reasons import NoticeName
 

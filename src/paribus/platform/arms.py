@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from paribus.command import Command, Mpi, Placement, Slot
+from paribus.design import Arm, Selection
 from paribus.hosts import nodes_of_ranks
-from paribus.model import Arm, Benchmark, Program, Request, Selection
+from paribus.model import Benchmark, Program, Request
 from paribus.platform import containers, launchers
 from paribus.platform.containers.fabric import NETWORK
 from paribus.platform.machine import HERE, Machine

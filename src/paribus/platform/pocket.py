@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
+from paribus.design import Container
 from paribus.errors import MachineError, UserError
 from paribus.hosts import Link
-from paribus.model import Container
 from paribus.platform import containers
 from paribus.platform.containers.fabric import (
     BRIDGE,

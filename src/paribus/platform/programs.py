@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from paribus.command import Command, Mpi, Placement
+from paribus.design import Arm
 from paribus.errors import UserError
-from paribus.model import Arm, Benchmark, Program
+from paribus.model import Benchmark, Program
 from paribus.platform import launchers
 from paribus.platform.machine import Machine, first_errors
 from paribus.platform.toolchain import find_mpi, mpi_of_library

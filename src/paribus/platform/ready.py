@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from paribus.benchmarks import benchmark_of
 from paribus.command import Mpi
+from paribus.design import Arm, Study
 from paribus.errors import StudyError, UserError
 from paribus.hosts import Hosts
-from paribus.model import Arm, Program, Study
+from paribus.model import Program
 from paribus.platform import containers, toolchain
 from paribus.platform.arms import Ready, concrete, names_of, program
 from paribus.platform.host_machine import AT_ONCE, HostMachine, send

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from paribus.design import Study
 from paribus.hosts import Hosts
-from paribus.model import Study
 from paribus.platform.hostkeys import reach
 from paribus.platform.hosts import Host
 from paribus.platform.local import LocalStation

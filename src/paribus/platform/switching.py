@@ -15,8 +15,9 @@ from pathlib import Path
 from types import TracebackType
 
 from paribus.command import Command
+from paribus.design import Arm, Study
 from paribus.errors import LaunchError, ParibusError
-from paribus.model import LEVEL, Arm, Facts, Study
+from paribus.model import LEVEL, Facts
 from paribus.platform.journal import Journal
 from paribus.platform.local import LocalStation
 

@@ -6,12 +6,7 @@ import re
 from math import inf
 
 from paribus.facts import of_tool
-from paribus.model import (
-    Case,
-    Reading,
-    Sample,
-    Scalar,
-)
+from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, once, refuse, refuse_said

@@ -8,12 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from paribus.errors import ParseError
-from paribus.model import (
-    Case,
-    Reading,
-    Sample,
-    Scalar,
-)
+from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers import linpack
 from paribus.readers.dates import SECONDS, date
 from paribus.readers.figures import count, figure

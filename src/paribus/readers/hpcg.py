@@ -9,12 +9,7 @@ from itertools import repeat
 
 from paribus.errors import ParseError
 from paribus.facts import of_tool
-from paribus.model import (
-    Case,
-    Reading,
-    Sample,
-    Scalar,
-)
+from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, figure
 from paribus.readers.reader import Reader
 from paribus.readers.text import begin, line_of, refuse

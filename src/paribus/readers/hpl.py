@@ -5,12 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from paribus.model import (
-    Case,
-    Reading,
-    Sample,
-    Scalar,
-)
+from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers import linpack
 from paribus.readers.dates import CTIME, date
 from paribus.readers.reader import Reader

@@ -8,12 +8,7 @@ from functools import cache, lru_cache
 from math import inf
 
 from paribus.facts import of_tool
-from paribus.model import (
-    Case,
-    Reading,
-    Sample,
-    Scalar,
-)
+from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.reader import Reader
 from paribus.readers.text import found, line_at, line_of, once, refuse
 

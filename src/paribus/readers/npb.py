@@ -14,12 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NoReturn
 
-from paribus.model import (
-    Case,
-    Reading,
-    Sample,
-    Scalar,
-)
+from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, once, refuse
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 import re
 
 from paribus.facts import of_tool
-from paribus.model import (
-    Case,
-    Reading,
-    Sample,
-    Scalar,
-)
+from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import date
 from paribus.readers.figures import counts, figure
 from paribus.readers.reader import Reader

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import re
 
-from paribus.model import (
-    Case,
-    Reading,
-    Sample,
-    Scalar,
-)
+from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, once, refuse, refuse_said

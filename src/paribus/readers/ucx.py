@@ -9,12 +9,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from paribus.model import (
-    Case,
-    Reading,
-    Sample,
-    Scalar,
-)
+from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, figure
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_of, refuse

@@ -12,8 +12,9 @@ from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, TextIO
 
+from paribus.design import Study
 from paribus.judgement import Comparison, Finding, Judgement, Matrix, Notice, Spread, Verdict
-from paribus.model import Case, Metric, Scalar, Study
+from paribus.model import Case, Metric, Scalar
 from paribus.outside import csv_cell
 from paribus.probes.variables import discreet_env
 from paribus.report import paper, published

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from paribus.design import Arm, Selection, Settings, Study
 from paribus.errors import StoreError
 from paribus.hosts import hosts_from
 from paribus.inputs import is_directory, read_bounded
@@ -29,7 +30,7 @@ from paribus.judgement import (
     Tally,
     Verdict,
 )
-from paribus.model import Arm, Case, Selection, Settings, Study
+from paribus.model import Case
 from paribus.outside import printable
 from paribus.report import export, published
 

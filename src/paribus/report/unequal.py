@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from paribus import units
 from paribus.audit.first import indistinct
 from paribus.audit.values import ERROR
+from paribus.design import Study
 from paribus.judgement import Difference, Judgement
-from paribus.model import Facts, Study
+from paribus.model import Facts
 from paribus.nodeset import expand, fold
 from paribus.report import sentences
 from paribus.report.markup import Html, element, escape, join, table

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from paribus import probes
 from paribus.command import Completed
-from paribus.model import Benchmark, Parsed, Program, Selection
+from paribus.design import Selection
+from paribus.model import Benchmark, Parsed, Program
 from paribus.platform.arms import Ready, compose
 from paribus.platform.station import Station
 from paribus.units import count

@@ -13,12 +13,13 @@ from paribus.audit.audit import audit_study
 from paribus.audit.gate import GATE
 from paribus.audit.nodes import changes, of_nodes
 from paribus.benchmarks import benchmark_of
+from paribus.design import Selection
 from paribus.errors import MachineError, ParibusError, StoreError
 from paribus.judge.cases import cases_settled
 from paribus.judge.evidence import LaunchEvidence
 from paribus.judge.headlines import given_up, headlines
 from paribus.judgement import Finding, Progress, Word
-from paribus.model import Benchmark, Launch, Outcome, Selection, State
+from paribus.model import Benchmark, Launch, Outcome, State
 from paribus.plan import Plan
 from paribus.platform.arms import Ready
 from paribus.platform.journal import Journal

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from paribus.benchmarks import benchmark_of
+from paribus.design import Arm, Selection, Settings, Study
 from paribus.errors import LaunchError
 from paribus.judge.evidence import Cell, figures
 from paribus.judge.matrices import of_launches
 from paribus.judgement import Matrix
-from paribus.model import Arm, Facts, Selection, Settings, State, Study
+from paribus.model import Facts, State
 from paribus.platform.arms import Ready, compose, slots_of
 from paribus.platform.station import Station
 from paribus.study.launching import Ended, Prepared, outcome_of, start

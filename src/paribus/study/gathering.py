@@ -15,9 +15,10 @@ from typing import Any
 from paribus import probes
 from paribus.audit.values import ERROR, NODES
 from paribus.benchmarks import benchmark_of
+from paribus.design import Arm, Study
 from paribus.errors import LaunchError
 from paribus.hosts import nodes_of_ranks
-from paribus.model import Arm, Facts, Study
+from paribus.model import Facts
 from paribus.platform.arms import Ready, asked_of, program
 from paribus.platform.containers import hosts_for
 from paribus.platform.machine import Machine

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from paribus.audit.gate import GATE, gate
 from paribus.command import Command, Completed, Slot
+from paribus.design import Selection
 from paribus.errors import (
     HostError,
     LaunchError,
@@ -21,7 +22,7 @@ from paribus.errors import (
     StoreError,
 )
 from paribus.inputs import read_bounded
-from paribus.model import Benchmark, Facts, Outcome, Parsed, Request, Selection, State
+from paribus.model import Benchmark, Facts, Outcome, Parsed, Request, State
 from paribus.platform.space import fault_of
 from paribus.platform.station import Station
 from paribus.probes.load import BESIDE, during

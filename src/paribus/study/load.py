@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 
 from paribus import benchmarks, fields
 from paribus.benchmarks.files import file_digest, load_file
+from paribus.design import Arm, Container, Selection, Settings, Study
 from paribus.errors import StudyError, UserError
 from paribus.fields import Place
 from paribus.hosts import nodes_of_ranks
 from paribus.inputs import read_toml
-from paribus.model import Arm, Benchmark, Container, Request, Selection, Settings, Study
+from paribus.model import Benchmark, Request
 from paribus.platform import containers
 from paribus.stats.looks import LONGER, schedule
 from paribus.study import wrappers

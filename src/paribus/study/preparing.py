@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from paribus.design import Selection
 from paribus.judge.evidence import LaunchEvidence
-from paribus.model import Benchmark, Facts, Launch, Selection
+from paribus.model import Benchmark, Facts, Launch
 from paribus.plan import Plan
 from paribus.platform.arms import Ready, compose, concrete, discreet, slots_of
 from paribus.platform.station import Station

@@ -11,9 +11,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from paribus.design import Selection
 from paribus.errors import LaunchError
 from paribus.hosts import Address
-from paribus.model import Benchmark, Outcome, Parsed, Program, Selection, State
+from paribus.model import Benchmark, Outcome, Parsed, Program, State
 from paribus.platform.arms import Ready, compose
 from paribus.platform.station import Station
 

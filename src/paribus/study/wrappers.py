@@ -9,8 +9,9 @@ from typing import Any
 from paribus import fields
 from paribus.benchmarks.command import argv
 from paribus.benchmarks.tool import located
+from paribus.design import Arm, Selection
 from paribus.fields import Place
-from paribus.model import Arm, Benchmark, Selection
+from paribus.model import Benchmark
 
 KEYS = ("argv", "wrap", "wrap_around")
 

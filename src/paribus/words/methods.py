@@ -9,8 +9,8 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 
+from paribus.design import Study
 from paribus.judgement import Finding, Judgement, Word
-from paribus.model import Study
 from paribus.units import count, format_seconds, percent
 from paribus.words.lists import listed
 

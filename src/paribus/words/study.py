@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from paribus.design import Study
 from paribus.judgement import Finding, Word
-from paribus.model import Study
 from paribus.units import count, format_change, format_seconds
 from paribus.words import logs
 from paribus.words.lists import listed

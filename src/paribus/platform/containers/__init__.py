@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from paribus.command import Command, Placement, Slot
-from paribus.model import Container
+from paribus.design import Container
 from paribus.platform.containers import namespace, podman
 from paribus.platform.containers.fabric import MOST_HOSTS, NETWORK, Capture, host_names
 

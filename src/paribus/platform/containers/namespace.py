@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paribus.command import Command
-from paribus.model import Container
+from paribus.design import Container
 from paribus.platform.containers.fabric import (
     BRIDGE,
     HOST_FSTAB,

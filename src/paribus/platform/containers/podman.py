@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from paribus.command import Command
-from paribus.model import Container
+from paribus.design import Container
 from paribus.platform.containers import namespace
 from paribus.platform.containers.fabric import (
     BRIDGE,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from paribus.command import Command, Mpi, Placement
-from paribus.model import Transport
+from paribus.design import Transport
 from paribus.platform.launchers import intelmpi, mpich, msmpi, openmpi, serial
 from paribus.platform.launchers.binding import bind
 from paribus.platform.launchers.serving import listens, port_of, serve

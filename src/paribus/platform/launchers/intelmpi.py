@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paribus.command import Command, Mpi, Placement
-from paribus.model import Transport
+from paribus.design import Transport
 from paribus.platform.launchers.mpich import hydra
 from paribus.platform.launchers.network import merged
 

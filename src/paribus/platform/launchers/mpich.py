@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paribus.command import Command, Mpi, Placement
+from paribus.design import Transport
 from paribus.errors import UserError
-from paribus.model import Transport
 from paribus.platform.launchers.network import hosts_option, merged, on_network
 
 _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {

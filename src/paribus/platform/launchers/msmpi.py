@@ -10,8 +10,8 @@ import ipaddress
 from collections.abc import Mapping
 
 from paribus.command import Command, Mpi, Placement
+from paribus.design import Transport
 from paribus.errors import UserError
-from paribus.model import Transport
 from paribus.platform.launchers.network import merged
 
 _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from paribus.command import Command, Mpi, Placement
-from paribus.model import Transport
+from paribus.design import Transport
 from paribus.platform.launchers.network import hosts_option, merged
 
 # Both are needed, in both versions; the PRTE_ forms are not obeyed. No effect for other users.
