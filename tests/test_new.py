@@ -61,6 +61,17 @@ def test_a_study_that_ships_is_copied(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_the_source_that_a_study_builds_comes_along(tmp_path: Path) -> None:
+    assert paribus("new", "compiler-flags", cwd=tmp_path).returncode == 0
+    arms = load_study(tmp_path / "compiler-flags.toml").arms
+    assert {arm.source for arm in arms} == {str(tmp_path / "stencil.c")}
+    (tmp_path / "stencil.c").write_text("mine")
+    said = paribus("new", "compiler-flags", cwd=tmp_path)
+    assert said.returncode == 2
+    assert "stencil.c: is there already" in said.stderr
+    assert (tmp_path / "stencil.c").read_text() == "mine"
+
+
 def test_the_recipes_are_six_studies_that_ship() -> None:
     assert len(NAMES) == 6
     assert set(NAMES) <= set(shipped_studies())

@@ -120,13 +120,19 @@ def test_a_daemon_that_a_switch_starts_stays_and_blocks_nothing(tmp_path: Path) 
     assert gone(f"sleep\x0063.{OURS}")
 
 
-def test_a_switch_that_fails_half_way_is_switched_back_and_says_why(tmp_path: Path) -> None:
-    study = switched(tmp_path, before="echo no such port >&2; exit 7")
+@pytest.mark.parametrize("after", ["", "exit 8"])
+@pytest.mark.parametrize("unit", ["launch", "session"])
+def test_a_switch_that_fails_half_way_is_switched_back_and_says_why(
+    tmp_path: Path, unit: str, after: str
+) -> None:
+    before = "echo no such port >&2; exit 7"
+    study = switched(tmp_path, before=before, after=after, plan=f'unit = "{unit}"')
     done = paribus("run", study, "--out", "out", cwd=tmp_path)
     assert done.returncode == 2
     assert "exit code 7: no such port" in done.stderr
     assert "arms.b.before" in done.stderr
-    assert switches_of(tmp_path) == ["before", "after"]
+    assert switches_of(tmp_path) == (["before"] if after else ["before", "after"])
+    assert ("switching back failed too" in done.stderr) == bool(after)
     assert "no such port" in (tmp_path / "out" / "logs" / "switch-b.log").read_text()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from paribus.hosts import Hosts
 from paribus.model import Endpoint
@@ -22,6 +22,13 @@ class Container:
     image: str | None = None
 
 
+class Built(NamedTuple):
+    """Where the build of an arm is, and the SHA-256 of all its files."""
+
+    folder: str
+    digest: str
+
+
 @dataclass(frozen=True, slots=True)
 class Arm:
     """The platform at one level of the factor: a stack of layers around the program.
@@ -29,7 +36,8 @@ class Arm:
     `hosts` of None is this machine. `ranks_per_host` counts on hosts, 0 for an equal share, and
     where containers stand for hosts, 0 for all. What `observe` prints is the level that `before`
     switched to; with `level` it must be this one. `argv` replaces that of the benchmarks that have
-    the parameter, and `wrap` is put before the program, or before the launcher.
+    the parameter, and `wrap` is put before the program, or before the launcher. `build` makes the
+    arm's programs in a copy of `source`; `built` is what it made, while launches are made.
     """
 
     name: str
@@ -46,6 +54,9 @@ class Arm:
     argv: tuple[str, ...] = ()
     wrap: tuple[str, ...] = ()
     wrap_around: Literal["rank", "launcher"] = "rank"
+    build: tuple[tuple[str, ...], ...] = ()
+    source: str = ""
+    built: Built | None = None
 
 
 @dataclass(frozen=True, slots=True)

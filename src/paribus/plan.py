@@ -358,6 +358,7 @@ def _arm(table: dict[str, Any]) -> Arm:
             "observe": tuple(tuple(argv) for argv in table.get("observe", ())),
             "argv": tuple(table.get("argv", ())),
             "wrap": tuple(table.get("wrap", ())),
+            "build": tuple(tuple(argv) for argv in table.get("build", ())),
         }
     )
 

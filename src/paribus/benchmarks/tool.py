@@ -102,7 +102,7 @@ def path_or(request: Request, program: str) -> str:
 
 def located(folder: Path, path: str) -> str:
     """Return `path` as that of a study in `folder`, where it is no name to look up on the PATH."""
-    if not path or not ("/" in path or is_directory(folder / path)):
+    if not path or path.startswith("{") or not ("/" in path or is_directory(folder / path)):
         return path
     return str(folder.resolve() / path) + "/" * path.endswith("/")
 

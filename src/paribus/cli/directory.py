@@ -70,12 +70,7 @@ def clear(directory: Path, *, replace: bool) -> None:
     """
     if not is_directory(directory):
         return
-    if _at_work(directory):
-        raise StoreError(
-            "another `paribus run` is at work in this directory",
-            place=str(directory),
-            fix="wait for it, or end it",
-        )
+    refuse_at_work(directory)
     if _switched(directory):
         raise StoreError(
             "the last sitting was killed and left the platform switched",
@@ -89,6 +84,16 @@ def clear(directory: Path, *, replace: bool) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+
+
+def refuse_at_work(directory: Path) -> None:
+    """Raise StoreError while another sitting is at work in `directory`."""
+    if _at_work(directory):
+        raise StoreError(
+            "another `paribus run` is at work in this directory",
+            place=str(directory),
+            fix="wait for it, or end it",
+        )
 
 
 def _check_free(directory: Path, *, replace: bool) -> None:

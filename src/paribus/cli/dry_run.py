@@ -6,6 +6,7 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from itertools import islice
 from typing import Any
 
@@ -14,6 +15,7 @@ from paribus.cli.hosts import reached
 from paribus.errors import LaunchError, UserError
 from paribus.plan import Plan
 from paribus.platform.arms import Ready, compose, discreet, program
+from paribus.platform.builds import built
 from paribus.platform.programs import check_there
 from paribus.platform.ready import make_ready
 from paribus.study.pilot import Pilot, durations, pilot, refusal
@@ -29,8 +31,11 @@ def show(
     a pilot, launched (with `launch`) and thrown away; never for a study that switches its platform.
     """
     why_not = refusal(plan) if launch else "--no-pilot is given"
-    with reached(plan.study, accept_keys=accept_keys) as opened:
-        ready = make_ready(plan.study, tell, opened, build=not why_not)
+    with (
+        reached(plan.study, accept_keys=accept_keys) as opened,
+        nullcontext(plan.study) if why_not else built(plan.study, None, tell, again=False) as whole,
+    ):
+        ready = make_ready(whole, tell, opened, build=not why_not)
         _print_study(plan)
         _print_commands(plan, ready)
         if why_not:

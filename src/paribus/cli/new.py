@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import tomllib
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from paribus.cli.shipped import find_shipped
 from paribus.cli.written import write_study
+from paribus.errors import UserError
 
 EXAMPLE = """\
 examples:
@@ -37,7 +41,21 @@ def new(arguments: argparse.Namespace) -> int:
     if asked.suffix == ".toml":
         text = files("paribus.cli").joinpath("new-study.toml").read_text(encoding="utf-8")
     else:
-        text = find_shipped(arguments.what).read_text(encoding="utf-8")
+        shipped = find_shipped(arguments.what)
+        text = shipped.read_text(encoding="utf-8")
+        _copy_sources(tomllib.loads(text), shipped.parent)
     path = write_study(text, asked.with_suffix(""))
     print(f"{path}\nEdit it, then: paribus audit {path}; paribus run {path}")
     return 0
+
+
+def _copy_sources(study: Mapping[str, Any], folder: Path) -> None:
+    """Copy what the arms of `study` build their programs of; raises UserError for one in the way."""
+    for name in sorted({arm["source"] for arm in study["arms"].values() if "source" in arm}):
+        try:
+            with Path(name).open("xb") as file:
+                file.write((folder / name).read_bytes())
+        except FileExistsError:
+            if Path(name).read_bytes() != (folder / name).read_bytes():
+                fix = "rename it, or start in another directory"
+                raise UserError("is there already", place=name, fix=fix) from None

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from paribus import plan as plans
 from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.cli.audit import add_accept
-from paribus.cli.directory import clear, directory_for
+from paribus.cli.directory import clear, directory_for, refuse_at_work
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached
 from paribus.cli.shipped import add_beside
 from paribus.design import Study
 from paribus.errors import UserError
+from paribus.platform.builds import built, digests
 from paribus.platform.ready import make_ready
 from paribus.platform.space import check_limits
 from paribus.platform.station import Station
@@ -115,10 +116,14 @@ def _carry_out(
     """Return the exit code of a study that is carried out in `directory`."""
     from paribus.cli import outputs
 
-    ready = make_ready(study, _tell, opened)
+    refuse_at_work(directory)
+    place = directory.with_name(f"{directory.name}.build")
+    with built(study, place, _tell, again=arguments.resume) as whole:
+        ready = make_ready(whole, _tell, opened)
+        software = plans.software() | digests(whole)
     if not arguments.resume:
         clear(directory, replace=arguments.replace)
-    plan = _plan(study, directory, resume=arguments.resume)
+    plan = _plan(study, directory, software, resume=arguments.resume)
     add_accepted(directory, accepted)
     try:
         with Store(directory, write=True) as store:
@@ -175,9 +180,10 @@ def _studies(prefix: str, **_: object) -> list[str]:
     return [name for name in shipped_studies() if name.startswith(prefix)] + files
 
 
-def _plan(study: Study, directory: Path, *, resume: bool) -> plans.Plan:
+def _plan(
+    study: Study, directory: Path, software: Mapping[str, str], *, resume: bool
+) -> plans.Plan:
     """Return the plan to carry out: the one frozen in `directory`, or a new one frozen there."""
-    software = plans.software()
     if resume:
         frozen = plans.read_plan(directory)
         if frozen.study.settings.monitor:

@@ -17,6 +17,7 @@ from paribus.design import Arm, Selection
 from paribus.hosts import nodes_of_ranks
 from paribus.model import Benchmark, Program, Request
 from paribus.platform import containers, launchers
+from paribus.platform.builds import from_build
 from paribus.platform.containers.fabric import NETWORK
 from paribus.platform.machine import HERE, Machine
 from paribus.platform.placing import bound, crowd
@@ -48,7 +49,9 @@ class Ready:
 def program(arm: Arm, selection: Selection, benchmark: Benchmark) -> Program:
     """Return the program that `selection` asks for; an arm's own argv replaces its."""
     own = {"argv": list(arm.argv)} if arm.argv and "argv" in selection.parameters else {}
-    return benchmark.command(Request({**selection.parameters, **own}, selection.ranks))
+    return from_build(
+        benchmark.command(Request({**selection.parameters, **own}, selection.ranks)), arm.built
+    )
 
 
 def concrete(ready: Ready, selection: Selection, benchmark: Benchmark) -> Selection:
@@ -212,6 +215,9 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
             facts["container.ranks"] = str(arm.ranks_per_host or "all")
     if arm.argv:
         facts["command.argv"] = shlex.join(arm.argv)
+    if arm.built:
+        facts["build.command"] = "; ".join(map(shlex.join, arm.build))
+        facts["build.digest"] = arm.built.digest
     if arm.wrap:
         facts["wrapper.argv"], facts["wrapper.around"] = shlex.join(arm.wrap), arm.wrap_around
     for name, value in arm.env.items():

@@ -65,8 +65,7 @@ class Switches:
         if self._needed:
             try:
                 # An interruption may come at any place, also while `after` is carried out.
-                for arm in reversed(self._at[:]):
-                    self.revert(arm)
+                self._revert_after(self._at[:], error)
             finally:
                 self.host.__exit__(kind, error, trace)
 

@@ -135,15 +135,12 @@ def _carry_out(
         redone=redone(store, (STATES, DISTURBED)),
         anyway=anyway,
     )
-    try:
-        if not all(_settled(sitting, label) for label in sitting.benchmarks):
-            _gather(sitting)
-            _audit(sitting)
-            _do_blocks(sitting)
-            _gather(sitting)
-    finally:
-        # Also after Ctrl-C: what a session switched is switched back.
-        _switch(sitting, "")
+    if not all(_settled(sitting, label) for label in sitting.benchmarks):
+        _gather(sitting)
+        _audit(sitting)
+        _do_blocks(sitting)
+        _gather(sitting)
+    _switch(sitting, "")  # After an error or Ctrl-C, `switches` does that as it ends.
     watch(_progress(sitting, None))
     return evidence
 

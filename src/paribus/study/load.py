@@ -341,6 +341,8 @@ def _check_whole(top: Place, study: Study) -> None:
         _check_layout(top, study)
     with top.noting():
         wrappers.check_argv(top, study.arms, study.benchmarks)
+    with top.noting():
+        wrappers.check_builds(top, study.arms, study.benchmarks)
     each = settings.launches + 1 if settings.unit == "session" else 1
     launches = settings.blocks * each * len(study.arms) * len(study.benchmarks)
     for arm in study.arms:

@@ -11,9 +11,11 @@ from paribus.benchmarks.command import argv
 from paribus.benchmarks.tool import located
 from paribus.design import Arm, Selection
 from paribus.fields import Place
+from paribus.inputs import exists
 from paribus.model import Benchmark
+from paribus.platform.builds import BUILD
 
-KEYS = ("argv", "wrap", "wrap_around")
+KEYS = ("argv", "wrap", "wrap_around", "build", "source")
 
 
 _ENGINES = {
@@ -40,10 +42,45 @@ def started_by(place: Place, folder: Path) -> dict[str, Any]:
         fix = 'add the wrapper: wrap = ["numactl", "--interleave=all"]'
         place.refuse("wrap_around", None, "there is no wrapper", fix)
     around = place.read("wrap_around", fields.one_of("rank", "launcher"), "rank")
-    if wrap and "/" in wrap[0]:
+    if wrap and "/" in wrap[0] and not wrap[0].startswith(BUILD):
         wrap[0] = located(folder, wrap[0])
     own = place.read("argv", argv, none)
-    return {"argv": tuple(own), "wrap": tuple(wrap), "wrap_around": around}
+    return {
+        "argv": tuple(own),
+        "wrap": tuple(wrap),
+        "wrap_around": around,
+        **_build(place, folder),
+    }
+
+
+def _build(place: Place, folder: Path) -> dict[str, Any]:
+    """Return the commands that build the programs of an arm, and the source that they need."""
+    build: tuple[tuple[str, ...], ...] = place.read("build", fields.commands, ())
+    source = place.read("source", fields.text, "")
+    if not build:
+        if source:
+            fix = 'add the command that builds it: build = "make CC=clang"'
+            place.refuse("source", source, "nothing is built of it", fix)
+        return {}
+    path = (folder.resolve() / source).absolute()
+    if not exists(path):
+        fix = "give a file or directory, relative to the study file"
+        place.refuse("source", source, "there is no such file or directory", fix)
+    return {"build": build, "source": str(path)}
+
+
+def check_builds(top: Place, arms: Sequence[Arm], selections: Sequence[Selection]) -> None:
+    """Refuse an arm that needs a build which it does not have, and a build that nothing starts."""
+    shared = [one.label for one in selections if BUILD in str(one.parameters)]
+    for arm in arms:
+        own = BUILD in str((arm.argv, arm.wrap, dict(arm.env)))
+        if (own or shared) and not arm.build:
+            what = "the arm" if own else shared[0]
+            fix = 'add its build: build = "make CC=clang"'
+            top.refuse(f"arms.{arm.name}", None, f"{what} uses {BUILD}, and nothing is built", fix)
+        if arm.build and not (own or shared):
+            fix = f'start what it makes: argv = ["{BUILD}/solver"], or path = "{BUILD}/bin"'
+            top.refuse(f"arms.{arm.name}.build", None, "nothing starts what it builds", fix)
 
 
 def locate(place: Place, folder: Path, benchmark: Benchmark, tool: str | None) -> None:
