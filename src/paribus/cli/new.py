@@ -50,7 +50,7 @@ def new(arguments: argparse.Namespace) -> int:
 
 
 def _copy_sources(study: Mapping[str, Any], folder: Path) -> None:
-    """Copy what the arms of `study` build their programs of; raises UserError for one in the way."""
+    """Copy what the arms of `study` are built of; raises UserError for a file in the way."""
     for name in sorted({arm["source"] for arm in study["arms"].values() if "source" in arm}):
         try:
             with Path(name).open("xb") as file:

@@ -1,4 +1,4 @@
-"""Programs that an arm builds for itself: once for a study, in a copy of the source, and hashed."""
+"""Programs that an arm builds for itself: once for a study, in a copy of the source; hashed."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _copy(source: Path, folder: Path, place: str) -> None:
         size += sum(Path(at, name).lstat().st_size for name in files)
         if count > MOST_FILES or size > MOST_BYTES:
             raise UserError(
-                f"more to copy from {source} than {MOST_FILES:,} files or {format_bytes(MOST_BYTES)}",
+                f"{source} has more than {MOST_FILES:,} files or {format_bytes(MOST_BYTES)}",
                 place=place,
                 fix='name the directory of the source alone: source = "src"',
             )
