@@ -17,8 +17,8 @@ from paribus.design import Arm, Built, Study
 from paribus.errors import UserError
 from paribus.inputs import exists
 from paribus.model import Program
-from paribus.platform.local import LocalStation
-from paribus.platform.machine import HERE, Captured, distrusted, first_errors
+from paribus.platform.local import Captured, LocalStation
+from paribus.platform.machine import HERE, distrusted, first_errors
 from paribus.trust import why_not
 from paribus.units import format_bytes
 
