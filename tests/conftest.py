@@ -2,16 +2,20 @@
 
 `./dev test` starts as many workers as there are cores, up to four (pytest-xdist). Tests of one
 module that share a costly set-up, and all tests that start MPI, stay on one worker: MODULES. Tests
-that measure time or look at the whole machine wait until no other test is running, and hold the
-others up: ALONE.
+that look at the whole machine wait until no other test that starts processes is running, and hold
+those up: ALONE. Those that measure time, TIMED, hold up all others. They come last on their worker,
+and tests that start nothing, QUIET, on the others: so that few wait.
 """
 
 from __future__ import annotations
 
 import fcntl
+import os
 import random
+import subprocess
 import tempfile
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Container, Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,11 +65,24 @@ ALONE = {
     "test_containers": "everything that a container leaves on the machine",
     "test_container_ends": "everything that a container leaves on the machine",
     "test_pocket_ends": "everything that a pocket cluster leaves on the machine",
+}
+"""Tests, or modules of tests, beside which no other starts processes, and what they look at."""
+
+TIMED = {
     "test_pocket_links": "times and rates between hosts on this machine",
     "test_benchmarks_wire": "servers and clients that poll, within seconds",
     "test_a_share_of_delay_follows_the_case": "times of two ranks that poll",
 }
-"""Tests, or modules of tests, that have the machine alone, and what they look at."""
+"""Tests, or modules of tests, that have the machine alone, and what they measure."""
+
+QUIET = {
+    *("test_benchmarks_contract", "test_docs_statistics", "test_goldens", "test_machines"),
+    *("test_matrices", "test_probes_properties", "test_probes_stream", "test_report_export"),
+    *("test_report_paper", "test_stats_betting", "test_stats_change", "test_stats_endpoints"),
+    *("test_stats_family", "test_stats_matrix", "test_stats_missing", "test_stats_planning"),
+    *("test_stats_probes", "test_stats_simulation", "test_stats_stretches", "test_store_damage"),
+}
+"""Modules whose tests start no process: this is seen to."""
 
 _SEED = pytest.StashKey[int]()
 _TRIED = pytest.StashKey[list[int]]()
@@ -109,8 +126,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
     for item in items:
-        if group := MODULES.get(item.path.stem):
+        # Beside tests of MPI all wait, so these are on its worker.
+        group = "mpi" if _is_of(item, ALONE, TIMED) else MODULES.get(item.path.stem)
+        if group:
             item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: _is_of(item, ALONE, TIMED, QUIET))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -119,26 +139,52 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     worker = getattr(item.config, "workerinput", None)
     if worker is None:
         return (yield)
-    every, one = _locks(worker["testrunuid"])
-    kind = fcntl.LOCK_EX if ALONE.keys() & {_plain_name(item), item.path.stem} else fcntl.LOCK_SH
-    # Whoever waits for the machine alone holds the gate, so that no other test starts meanwhile.
-    with every.open("w") as gate, one.open("w") as machine:
+    starting, measuring = _locks(worker["testrunuid"])
+    with ExitStack() as stack:
+        if _is_of(item, QUIET):
+            stack.enter_context(_held(measuring, fcntl.LOCK_SH))
+            stack.enter_context(_starting_nothing())
+        else:
+            alone = _is_of(item, ALONE, TIMED)
+            stack.enter_context(_held(starting, fcntl.LOCK_EX if alone else fcntl.LOCK_SH))
+        if _is_of(item, TIMED):
+            stack.enter_context(_held(measuring, fcntl.LOCK_EX))
+        return (yield)
+
+
+@contextmanager
+def _held(name: Path, kind: int) -> Iterator[None]:
+    """Hold a lock; whoever waits for it alone holds the gate, so that no other test gets it."""
+    with Path(f"{name}.gate").open("w") as gate, name.open("w") as lock:
         fcntl.flock(gate, fcntl.LOCK_EX)
-        fcntl.flock(machine, kind)
+        fcntl.flock(lock, kind)
         fcntl.flock(gate, fcntl.LOCK_UN)
-        try:
-            return (yield)
-        finally:
-            fcntl.flock(machine, fcntl.LOCK_UN)
+        yield
 
 
-def _plain_name(item: pytest.Item) -> str:
-    return getattr(item, "originalname", None) or item.name
+@contextmanager
+def _starting_nothing() -> Iterator[None]:
+    """Refuse processes: beside a test of what Paribus leaves behind, they would be found."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a test of QUIET starts a process: remove its module from there")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess.Popen, "__init__", refuse)
+        patch.setattr(os, "fork", refuse)
+        yield
+
+
+def _is_of(item: pytest.Item, *several: Container[str]) -> bool:
+    """Return whether a test, or its module, is one of those named."""
+    names = (getattr(item, "originalname", None) or item.name, item.path.stem)
+    return any(name in one for one in several for name in names)
 
 
 def _locks(run: str) -> tuple[Path, Path]:
+    """Return the locks of starting processes and of measuring time."""
     place = Path(tempfile.gettempdir())
-    return place / f"paribus-tests-{run}.gate", place / f"paribus-tests-{run}.machine"
+    return place / f"paribus-tests-{run}.starting", place / f"paribus-tests-{run}.measuring"
 
 
 @pytest.fixture
@@ -182,6 +228,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         run = getattr(session.config.pluginmanager.get_plugin("dsession"), "nodemanager", None)
         for name in _locks(run.testrunuid) if run else ():
             name.unlink(missing_ok=True)
+            Path(f"{name}.gate").unlink(missing_ok=True)
 
 
 @pytest.hookimpl(trylast=True)

@@ -48,6 +48,39 @@ def test_skipped():
     pass
 """
 
+NOT_BESIDE_PROCESSES = """
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+def test_what_looks_at_the_machine_does_not_wait_for_what_starts_nothing():
+    begun = time.monotonic()
+    while not (HERE / "seen").exists() and time.monotonic() < begun + 30:
+        time.sleep(0.01)
+    (HERE / "log").touch()
+    assert (HERE / "seen").exists()
+"""
+
+STARTING_NOTHING = """
+import os, subprocess, time
+from pathlib import Path
+import pytest
+
+@pytest.mark.parametrize("n", range(4))
+def test_quiet(n):
+    begun = time.monotonic()
+    (Path(__file__).parent / "seen").touch()
+    time.sleep(0.1)
+    with (Path(__file__).parent / "log").open("a") as log:
+        log.write(f"quiet {begun} {time.monotonic()}\\n")
+
+def test_no_process_is_started():
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        with pytest.raises(AssertionError, match="starts a process"):
+            subprocess.run(["true"])
+"""
+
 TOGETHER = """
 import os
 from pathlib import Path
@@ -66,6 +99,8 @@ def outcome(folder: Path, *options: str) -> tuple[str, list[str]]:
     (folder / "conftest.py").write_text((HERE / "conftest.py").read_text())
     (folder / "test_some.py").write_text(TESTS)
     (folder / "test_ssh.py").write_text(TOGETHER)
+    (folder / "test_attack.py").write_text(NOT_BESIDE_PROCESSES)
+    (folder / "test_matrices.py").write_text(STARTING_NOTHING)
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -73,11 +108,12 @@ def outcome(folder: Path, *options: str) -> tuple[str, list[str]]:
 
 
 def test_tests_are_alone_or_on_one_worker_and_the_rest_is_counted(tmp_path: Path) -> None:
-    said, log = outcome(tmp_path / "a", "-n", "2", "--dist", "loadgroup", "--sample-seed", "7")
+    options = ("-n", "2", "--dist", "loadgroup", "--sample-seed", "7")
+    said, log = outcome(tmp_path / "a", *options, "--deselect", "test_attack.py")
     workers = [line for line in log if line.startswith("worker ")]
     assert len(workers) == 6
     assert len(set(workers)) == 1
-    spans = [line.split() for line in log if line.startswith(("alone ", "shared "))]
+    spans = [line.split() for line in log if line.startswith(("alone ", "shared ", "quiet "))]
     times = [(kind, float(begin), float(end)) for kind, begin, end in spans]
     alone = [(begin, end) for kind, begin, end in times if kind == "alone"]
     assert len(alone) == 3
@@ -86,7 +122,12 @@ def test_tests_are_alone_or_on_one_worker_and_the_rest_is_counted(tmp_path: Path
         assert met == [(begin, end)]
     assert "sampled: 100 of 800 inputs, kills and simulated studies (--sample-seed 7" in said
     assert "skipped: 1 tests" in said
-    assert re.search(r"^22 passed, 1 skipped in ", said.splitlines()[-1])
+    assert re.search(r"^27 passed, 1 skipped in ", said.splitlines()[-1])
+
+
+def test_what_starts_nothing_waits_for_no_look_at_the_machine(tmp_path: Path) -> None:
+    beside = ("-n", "2", "--dist", "loadgroup", "-k", "test_attack or test_matrices")
+    outcome(tmp_path / "a", *beside)
 
 
 def test_a_sample_is_that_of_its_seed_whichever_worker_draws_it(tmp_path: Path) -> None:
@@ -124,4 +165,6 @@ def test_what_is_alone_or_together_exists() -> None:
     conftest = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(conftest)
     assert conftest.MODULES.keys() <= modules
-    assert conftest.ALONE.keys() <= modules | names
+    assert modules >= conftest.QUIET
+    assert conftest.ALONE.keys() | conftest.TIMED.keys() <= modules | names
+    assert not conftest.QUIET & (conftest.MODULES.keys() | conftest.ALONE.keys())

@@ -88,7 +88,7 @@ def clear(directory: Path, *, replace: bool) -> None:
 
 def refuse_at_work(directory: Path) -> None:
     """Raise StoreError while another sitting is at work in `directory`."""
-    if _at_work(directory):
+    if is_directory(directory) and _at_work(directory):
         raise StoreError(
             "another `paribus run` is at work in this directory",
             place=str(directory),
