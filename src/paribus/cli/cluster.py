@@ -1,4 +1,4 @@
-"""`paribus cluster check HOSTS`, up and down: hosts made ready for MPI, and as they were."""
+"""`paribus cluster check HOSTS` and up, down: hosts checked, made ready for MPI, as they were."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ example:
   paribus cluster check hosts.txt --network 10.1.0.0/16 --ports 42000-42199
   paribus cluster up node[1-16] --user me --first-table
   paribus cluster down node[1-16]
+  paribus cluster cloud-init node[1-4] --user me --key ~/.ssh/id_ed25519.pub
 
 `check` changes nothing. `up` writes hostfiles, an ssh_config and an environment report into
 ./cluster-NAME, and gives the nodes a key with which they reach each other. `down` undoes that.
+`cloud-init` writes user-data for virtual machines that are to be nodes, and reaches no host.
 HOSTS is a nodeset (node[1-4,7]), a hostfile in any dialect, several ports of one address
 (gate.example:2201-2216), or pocket:N.
 
@@ -44,8 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " identity, MPI, limits, clocks, disks, networks, and TCP connections between each pair."
     )
     parser.epilog = EXAMPLE
-    whats = ("check", "up", "down")
-    parser.add_argument("what", choices=whats, metavar="check|up|down", help="what to do")
+    whats = ("check", "up", "down", "cloud-init")
+    parser.add_argument("what", choices=whats, metavar="|".join(whats), help="what to do")
     parser.add_argument("hosts", metavar="HOSTS", help="node[1-4], a hostfile, or pocket:N")
     parser.add_argument("--network", metavar="NET", default="", help="CIDR or interface for MPI")
     parser.add_argument("--mpi", metavar="PREFIX", default="", help="where MPI is on the nodes")
@@ -66,6 +68,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="measure all pairs of nodes: latency and bandwidth, slow pairs and slow nodes",
     )
     add_host_keys(parser)
+    new = parser.add_argument_group("for cloud-init")
+    new.add_argument(
+        "--key", metavar="FILE.pub", action="append", help="public key of the user (repeatable)"
+    )
+    new.add_argument(
+        "--packages",
+        choices=("openmpi", "mpich", "none"),
+        default="openmpi",
+        help='MPI to install; "none" for an image that brings one (default: openmpi)',
+    )
+    new.add_argument(
+        "--distribution",
+        choices=("debian", "rhel"),
+        default="debian",
+        help="names of packages: Debian and Ubuntu, or RHEL, Alma, Rocky, Fedora (default: debian)",
+    )
+    new.add_argument(
+        "--pin",
+        action="store_true",
+        help="a file for each node with a host key made here, so that it is known beforehand",
+    )
     parser.add_argument(
         "--json", action="store_true", help='print JSON, schema "paribus.cluster/1"'
     )
@@ -84,6 +107,10 @@ def cluster(arguments: argparse.Namespace) -> int:
     first, last = _ports(arguments.ports)
     hosts = asked_hosts(arguments.hosts, _ssh(arguments), arguments.network)
     directory = _directory(arguments)
+    if arguments.what == "cloud-init":
+        from paribus.cli import cloud_init
+
+        return cloud_init.write(arguments, hosts, directory)
     with opened(hosts, _known(hosts, directory), accepts_keys(arguments.accept_host_keys)) as there:
         found = preflight(
             there, network=hosts.network, prefix=arguments.mpi, asked=Asked(first, last)
