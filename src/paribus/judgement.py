@@ -96,6 +96,26 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Efficiency:
+    """How well an arm carries a benchmark of a study that scales to one size.
+
+    `efficiency` is the speed there over the ideal one, which follows from the smallest size: there
+    it is None, as where nothing could be compared. `step` is the speed, of all hosts or ranks
+    together, over that at the size before. `against` is the ratio of the efficiency to that of the
+    reference, None in the reference; its "faster" means that the arm scales better.
+    """
+
+    benchmark: str
+    arm: str
+    size: int
+    metric: Metric
+    value: Spread | None
+    efficiency: Comparison | None = None
+    step: Comparison | None = None
+    against: Finding | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """What else a reader of the figures must know, beside the verdicts: a named finding.
 
@@ -338,8 +358,9 @@ class Judgement:
     `design` says in one sentence how the figures came about and what that controls. `published`
     are figures of others that the user laid beside his own. `carriers` are the transports between
     ranks; none for numbers from elsewhere, of which they are not known. `matrices` are those of
-    benchmarks that measure all pairs of nodes. `figures` are those of the launches that all of it
-    rests on, by benchmark, arm and block; they may be many, and are made as they are asked for.
+    benchmarks that measure all pairs of nodes, `scaling` the efficiencies of a study that scales.
+    `figures` are those of the launches that all of it rests on, by benchmark, arm and block; they
+    may be many, and are made as they are asked for.
     """
 
     study: Study
@@ -367,6 +388,7 @@ class Judgement:
     published: tuple[Published, ...] = ()
     carriers: tuple[Carrier, ...] = ()
     matrices: tuple[Matrix, ...] = ()
+    scaling: tuple[Efficiency, ...] = ()
     figures: Iterable[Figures] = field(default=(), compare=False, repr=False)
 
     @property

@@ -70,6 +70,13 @@ def _launched(study: Study) -> str:
     )
     if several:
         said += " In each round every benchmark that was still open had one block, in random order."
+    if study.scaling:
+        sizes = listed(list(dict.fromkeys(str(one.size) for one in study.benchmarks)), last=" and ")
+        said += (
+            f" Each benchmark has sizes, {sizes} {study.scaling.over}, which went on together; the"
+            " efficiency at a size is estimated from launches of the same round, and those of two"
+            " arms are compared in the same way."
+        )
     if settings.every_s:
         said += f" A round started every {format_seconds(settings.every_s)}."
     return f"{said} The first block of a benchmark was a warm-up and does not count."
