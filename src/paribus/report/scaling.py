@@ -15,6 +15,7 @@ from paribus.report.paper import PaperTable, note
 from paribus.report.printing import Row, heading, item, print_rows
 from paribus.report.wording import clean
 from paribus.stats.scaling import reach
+from paribus.units import percent
 from paribus.words import scaling as words
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def figure(judgement: Judgement, benchmark: str) -> Spec:
         "field": "efficiency",
         "type": "quantitative",
         "scale": {"domain": [0, top], "nice": False},
-        "axis": {"title": "efficiency (share of the ideal speed)", "format": "%"},
+        "axis": {"title": "efficiency, %", "labelExpr": "format(100 * datum.value, '.0f')"},
     }
     arms = arm_channels(judgement)
     colour = {"color": arms["color"]}
@@ -161,7 +162,7 @@ def figure(judgement: Judgement, benchmark: str) -> Spec:
     layers = [
         _level(y, IDEAL, "ideal", [1, 0]),
         _level(y, scaling.bound, "bound", [4, 3]),
-        *_labels(y, ((IDEAL, "ideal"), (scaling.bound, f"{scaling.bound:.0%} of ideal"))),
+        *_labels(y, ((IDEAL, "ideal"), (scaling.bound, f"{percent(scaling.bound)} of ideal"))),
         layer({"type": "line", "strokeWidth": 1.5}, {"x": x, "y": y}, colour),
     ]
     for index, name in enumerate(names):

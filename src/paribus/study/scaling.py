@@ -107,7 +107,7 @@ def _at(place: Place, key: str, value: Any, size: int, sizes: Sequence[int]) -> 
     """Return the value of `key` at `size`: of a table whose keys are sizes the one for it."""
     if not (isinstance(value, Mapping) and value and all(one.isdecimal() for one in value)):
         return value
-    if {int(one) for one in value} != set(sizes):
+    if value.keys() != set(map(str, sizes)):
         fix = f"give one for each of {', '.join(map(str, sizes))}"
         place.refuse(key, None, "does not have a value for each size", fix)
     return value[str(size)]
@@ -122,7 +122,7 @@ def _check_starts(place: Place, found: Selection) -> None:
 
 
 def check(top: Place, study: Study) -> None:
-    """Refuse what contradicts the sizes; notes as Place does."""
+    """Refuse what contradicts the sizes; raises StudyError with all that was noted."""
     if study.scaling is None:
         return
     settings = study.settings
@@ -131,10 +131,8 @@ def check(top: Place, study: Study) -> None:
             key = "monitor" if settings.monitor else "decides"
             fix = "remove it, or [scaling]"
             top.refuse(f"plan.{key}", None, "a study that scales is decided by its headlines", fix)
-    if study.scaling.over == "ranks":
-        return
     most = max((one.size for one in study.benchmarks), default=0)
-    for arm in study.arms:
+    for arm in study.arms if study.scaling.over == "hosts" else ():
         with top.noting():
             if arm.hosts is None:
                 fix = "give it hosts, or scale over ranks: [scaling] ranks = [1, 2, 4]"
@@ -149,3 +147,4 @@ def check(top: Place, study: Study) -> None:
                     "`ranks` of each benchmark counts the ranks of a host in a study that scales"
                 )
                 top.refuse(f"arms.{arm.name}.ranks_per_host", None, cause, "remove it")
+    top.finish()
