@@ -20,6 +20,7 @@ from paribus.judge.figures import FiguresOfLaunches
 from paribus.judge.headlines import endpoints, given_up, headlines, layers, pairs
 from paribus.judge.lag import Lag
 from paribus.judge.light import Light
+from paribus.judge.profiles import profiles
 from paribus.judge.scaling import efficiencies
 from paribus.judge.schedule import last_block_over
 from paribus.judge.timeline import points, tallies
@@ -145,7 +146,11 @@ def judgement_of(
         design=design(plan.study),
     )
     held = withhold(judgement, why)
-    return replace(held, scaling=efficiencies(plan, evidence, held.headlines, over))
+    return replace(
+        held,
+        scaling=efficiencies(plan, evidence, held.headlines, over),
+        profiles=profiles(plan, evidence, held, over),
+    )
 
 
 def _heads(plan: Plan, evidence: Evidence, over: Mapping[str, bool]) -> tuple[Finding, ...]:

@@ -26,7 +26,7 @@ from paribus.judgement import (
 from paribus.model import Case, Metric, Scalar
 from paribus.outside import csv_cell
 from paribus.probes.variables import discreet_env
-from paribus.report import paper, published, scaling
+from paribus.report import paper, profiles, published, scaling
 
 SCHEMA = "paribus.verdict/1"
 
@@ -74,6 +74,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         "matrices": [_matrix(m) for m in judgement.matrices],
         "scaling": [_efficiency(judgement, row) for row in judgement.scaling],
         "reaches": scaling.reaches(judgement),
+        "advice": profiles.advice(judgement),
         "tallies": [_plain(t) for t in judgement.tallies],
         "launches": [{**_plain(p), "flag": p.flag} for p in judgement.points],
         "differences": [_plain(d) for d in judgement.differences],
@@ -89,6 +90,7 @@ def _findings(judgement: Judgement) -> tuple[tuple[str, tuple[Finding, ...]], ..
         ("layers", judgement.layers),
         ("endpoints", judgement.endpoints),
         ("pairs", judgement.pairs),
+        ("profiles", judgement.profiles),
         ("cases", judgement.cases),
     )
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 IDEAL = 1.0
+ONCE: Spec = {"values": [{}]}
+"""Data of a mark that is drawn once, and not for each row."""
 
 
 def benchmarks(judgement: Judgement) -> tuple[str, ...]:
@@ -170,7 +172,7 @@ def figure(judgement: Judgement, benchmark: str) -> Spec:
         mine = {"data": {"values": [row for row in rows if row["arm"] == clean(name)]}}
         whisker = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
         line = {"type": "rule", "strokeWidth": 2, **nudge}
-        dot = {"type": "point", "filled": True, "opacity": 1, "size": 55, **nudge}
+        dot = {"type": "point", "filled": True, "opacity": 1, "size": 30, **nudge}
         layers += [
             layer(line, whisker, colour | tips) | mine,
             layer(dot, {"x": x, "y": y}, arms | tips) | mine,
@@ -181,7 +183,7 @@ def figure(judgement: Judgement, benchmark: str) -> Spec:
 def _level(y: Spec, at: float, name: str, dash: list[int]) -> Spec:
     mark = {"type": "rule", "strokeDash": dash, "color": UNDECIDED, "strokeWidth": 1.5}
     datum = {k: v for k, v in y.items() if k != "field"} | {"datum": at}
-    return {"mark": mark, "encoding": {"y": datum}, "name": name}
+    return {"mark": mark, "encoding": {"y": datum}, "name": name, "data": ONCE}
 
 
 def _labels(y: Spec, levels: tuple[tuple[float, str], ...]) -> Iterator[Spec]:
@@ -189,7 +191,7 @@ def _labels(y: Spec, levels: tuple[tuple[float, str], ...]) -> Iterator[Spec]:
         mark = {"type": "text", "text": name, "align": "left", "dx": 4, "dy": -6, "fontSize": 11}
         datum = {k: v for k, v in y.items() if k != "field"} | {"datum": at}
         place = {"y": datum, "x": {"value": 0}}
-        yield {"mark": {**mark, "color": UNDECIDED}, "encoding": place}
+        yield {"mark": {**mark, "color": UNDECIDED}, "encoding": place, "data": ONCE}
 
 
 def _points(row: Efficiency) -> Iterator[Spec]:

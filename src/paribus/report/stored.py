@@ -33,6 +33,7 @@ from paribus.judgement import (
 )
 from paribus.model import Case
 from paribus.outside import printable
+from paribus.reasons import Kind
 from paribus.report import export, published
 
 NAME = "verdict.json"
@@ -92,11 +93,14 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
             ("carriers", "transports", Carrier),
         )
     }
-    for key in ("headlines", "layers", "endpoints", "pairs", "cases"):
+    for key in ("headlines", "layers", "endpoints", "pairs", "profiles", "cases"):
         made[key] = tuple(_finding(one, key) for one in table[key])
         if strange := {f.arm for f in made[key]} - {arm.name for arm in study.arms[1:]}:
             raise ValueError(f"{strange.pop()!r:.40} is no arm")
-    made["scaling"] = tuple(_efficiency(one) for one in table["scaling"])
+    for one in made["profiles"]:
+        Kind(one.benchmark)
+        _value(Sequence[str], one.verdict.figures["benchmarks"])
+    made["scaling"] = _efficiencies(table["scaling"], study)
     own = (*made["headlines"], *made["cases"])
     made["published"] = tuple(_published(one, own) for one in table["published"])
     hints = _hints(Judgement)
@@ -131,6 +135,16 @@ def _comparison(table: Mapping[str, Any] | None) -> Comparison | None:
     found: Comparison = _value(
         Comparison, {k: ends.get(k) if v is None else v for k, v in table.items()}
     )
+    return found
+
+
+def _efficiencies(tables: Sequence[Mapping[str, Any]], study: Study) -> tuple[Efficiency, ...]:
+    """Return the efficiencies: in each arm of the same benchmarks and sizes."""
+    found = tuple(map(_efficiency, tables))
+    sizes = [[(r.benchmark, r.size) for r in found if r.arm == arm.name] for arm in study.arms]
+    whole = len(found) == len(study.arms) * len(sizes[0])
+    if found and not (study.scaling and whole and all(one == sizes[0] for one in sizes)):
+        raise ValueError("the efficiencies are not of the same sizes in each arm")
     return found
 
 
