@@ -27,6 +27,7 @@ from paribus.model import Case, Metric, Scalar
 from paribus.outside import csv_cell
 from paribus.probes.variables import discreet_env
 from paribus.report import paper, profiles, published, scaling
+from paribus.words import scaling as scaling_words
 
 SCHEMA = "paribus.verdict/1"
 
@@ -153,7 +154,7 @@ def scaling_csv(judgement: Judgement, file: TextIO) -> None:
         assert asked is not None
         own, metric = row.against, row.metric
         ratio = own.comparison if own and own.verdict.size_known else None
-        said = [own.margin, own.verdict.word.value, paper.note(own)] if own else [None] * 3
+        said = [own.margin, own.verdict.word.value, scaling_words.why(own)] if own else [None] * 3
         writer.writerow(
             _cell(v)
             for v in (

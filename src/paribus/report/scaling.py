@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from paribus.design import Scaling
-from paribus.judgement import Efficiency, Finding, Judgement
+from paribus.judgement import Efficiency, Judgement
 from paribus.report import wording
 from paribus.report.axes import UNDECIDED, Spec, arm_channels, layer, new_spec, tooltip
 from paribus.report.markup import Html, element, escape, join, table
-from paribus.report.paper import PaperTable, note
+from paribus.report.paper import PaperTable
 from paribus.report.printing import Row, heading, item, print_rows
 from paribus.report.wording import clean
 from paribus.stats.scaling import reach
@@ -229,9 +229,5 @@ def paper_table(judgement: Judgement) -> list[PaperTable]:
         value = wording.value_text(row.value, row.metric)
         ratio, word = _against(row)
         cells = [row.benchmark, row.arm, str(row.size), value, _share(row, first), ratio, word]
-        made.add(cells, _note(row.against))
+        made.add(cells, words.why(row.against) if row.against else "")
     return [made]
-
-
-def _note(against: Finding | None) -> str:
-    return note(against) if against else ""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from paribus.design import Scaling
-from paribus.judgement import Comparison, Word
+from paribus.judgement import Comparison, Finding, Word
 from paribus.units import count, format_change, percent
 
 WORDS: Mapping[Word, str] = {Word.FASTER: "better", Word.SLOWER: "worse"}
@@ -68,3 +68,12 @@ def per_host(scaling: Scaling, first: int, last: int, efficiency: Comparison | N
     middle, high, low = (format_change(1 / one) for one in _ends(efficiency))
     noun = scaling.over[:-1]
     return f"; speed per {noun} at {first} against {last}: {middle} [{low}, {high}]"
+
+
+def why(against: Finding) -> str:
+    """Return why nothing is said of an arm against the reference, "" where something is."""
+    if against.verdict.word in (*WORDS, Word.EQUIVALENT):
+        return ""
+    if against.verdict.word is Word.UNDECIDED and against.comparison:
+        return f"The interval does not decide against the margin of {percent(against.margin)}."
+    return f"{against.verdict.reason}."
