@@ -44,7 +44,7 @@ def load(folder: Path, scaling: str, benchmarks: str = TRIAD, arms: str = HOSTS)
 
 
 def test_each_benchmark_runs_at_each_size(tmp_path: Path) -> None:
-    ranks = TRIAD.replace("triad", "allreduce") + "ranks = 4\nsizes = [1, 4]\n"
+    ranks = TRIAD.replace("triad", "allreduce") + "ranks = 4\nscaling = [1, 4]\n"
     found = load(tmp_path, "hosts = [2, 4, 8]", TRIAD + ranks)
     assert found.scaling == Scaling("hosts", "strong", 0.5)
     assert [(s.label, s.of, s.hosts, s.ranks, s.size) for s in found.benchmarks] == [

@@ -16,7 +16,7 @@ from paribus.model import Request
 from paribus.units import count, parse_share
 
 KEYS = ("hosts", "ranks", "kind", "bound")
-SIZES = "sizes"
+OWN = "scaling"
 """The key of a benchmark that has other sizes than the study, such as square numbers."""
 
 MOST = 1_000_000
@@ -75,14 +75,14 @@ def at_sizes(
     if over == "ranks" and "ranks" in place.table:
         fix = "remove one of them"
         place.refuse("ranks", None, "[scaling] says how many ranks there are", fix)
-    sizes = place.read(SIZES, ascending, asked.sizes)
+    sizes = place.read(OWN, ascending, asked.sizes)
     each = place.read("ranks", fields.whole(1, MOST), 1)
     noted = len(place.problems or ())
     for size in sizes:
         table = {
             key: _at(place, key, value, size, sizes)
             for key, value in place.table.items()
-            if key != SIZES
+            if key != OWN
         }
         ranks = size * each if over == "hosts" else size
         one = place.within(place.path, {**table, "ranks": ranks})
