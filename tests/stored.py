@@ -184,8 +184,9 @@ def _fill(
                     evidence.add(launch, outcome)
             again, attempt = (again, attempt + 1) if void else ([], 0)
         for label in {launch.benchmark for launch in block} - settled:
-            if _settled(plan, evidence, label, block[0].block):
-                settled.add(label)
+            sizes = plan.study.sizes_with(label)
+            if all(_settled(plan, evidence, one, block[0].block) for one in sizes):
+                settled.update(sizes)
 
 
 def _cases(parameters: Mapping[str, Any]) -> Sequence[Case]:
@@ -202,7 +203,8 @@ def _settled(plan: Plan, evidence: LaunchEvidence, label: str, block: int) -> bo
         return True
     reference, *others = (arm.name for arm in plan.study.arms)
     complete = {len(evidence.complete(label, [reference, arm])) for arm in others}
-    failed = any(e.state is not State.OK for e in evidence.blocks[label].get(block, {}).values())
+    units = evidence.blocks.get(label, {}).get(block, {})
+    failed = any(e.state is not State.OK for e in units.values())
     if plan.study.settings.monitor or not (failed or complete & set(plan.looks.at)):
         return False
     selection = next(s for s in plan.study.benchmarks if s.label == label)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from paribus import plan as plans
+from paribus.command import Completed
+from paribus.design import Scaling
 from paribus.errors import MachineError
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import collect
@@ -24,13 +27,18 @@ ARMS = '[arms.a]\nenv = { ARM = "a" }\n[arms.b]\nenv = { ARM = "b" }\n'
 
 
 def carried_out(
-    folder: Path, *, a: list[Answer], b: list[Answer]
+    folder: Path, *, a: list[Answer], b: list[Answer], blocks: int = 8, sizes: tuple[int, ...] = ()
 ) -> tuple[list[Stored], Judgement]:
     """Return what is stored of a study of 8 blocks on a station that answers so, and its verdict.
 
-    The first answer is that to the warm-up. In `folder` may be what an earlier sitting stored.
+    The first answer is that to the warm-up. With `sizes` the study scales over them. In `folder`
+    may be what an earlier sitting stored.
     """
-    study = load_study(write_study(folder, arms=ARMS, plan="blocks = 8"))
+    study = load_study(write_study(folder, arms=ARMS, plan=f"blocks = {blocks}"))
+    if sizes:
+        (one,) = study.benchmarks
+        several = (replace(one, label=f"steady_{n}", of="steady", ranks=n) for n in sizes)
+        study = replace(study, benchmarks=tuple(several), scaling=Scaling("ranks"))
     ready = make_ready(study, lambda _: None)
     out = folder / "out"
     if out.exists():
@@ -114,3 +122,25 @@ def test_a_machine_that_fails_ends_the_sitting_and_the_next_goes_on(tmp_path: Pa
     stored, _ = carried_out(tmp_path, a=[good], b=[good])
     assert len([one for one in stored if not one.void]) == 18
     assert {one.void for one in stored if one.void} <= {UNFINISHED}
+
+
+def test_the_sizes_of_a_benchmark_go_on_together(tmp_path: Path) -> None:
+    """One that is decided early goes on as long as another: they are compared block by block."""
+
+    def answers(out: Path, err: Path) -> Completed:
+        number = int(out.name[:4])
+        noisy = "steady_2" in out.name and out.name[5:].startswith("0-b")
+        return prints(f"{(1, 2, 4)[number // 8 % 3] if noisy else 2.00017}")(out, err)
+
+    stored, judgement = carried_out(tmp_path, a=[answers], b=[answers], blocks=12, sizes=(1, 2))
+    early, late = judgement.headlines
+    assert early.verdict.word is Word.EQUIVALENT
+    assert early.comparison
+    assert early.comparison.blocks == 8
+    assert late.verdict.word is Word.UNDECIDED
+    for name in ("steady_1", "steady_2"):
+        blocks = {one.launch.block for one in stored if one.launch.benchmark == name}
+        assert blocks == set(range(13))
+    known = judgement.scaling[1].efficiency
+    assert known
+    assert (known.blocks, known.ratio) == (12, pytest.approx(0.5))

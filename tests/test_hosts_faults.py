@@ -141,6 +141,27 @@ def launches(out: Path) -> set[tuple[int, float]]:
         return set()
 
 
+# --- no fault ----------------------------------------------------------------------------------
+
+
+def test_each_size_of_a_study_that_scales_takes_its_hosts(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    scales = '[scaling]\nhosts = [1, 2]\nkind = "weak"\n[[benchmarks]]\nname = "triad"'
+    text = STUDY.format(arm=POCKET).split("[[benchmarks]]")[0]
+    study.write_text(f'{text}{scales}\nbytes = "64 KiB"\n[plan]\nseed = 1\n')
+    with Sitting(study) as sitting:
+        sitting.until(lambda: sitting.stored() >= 4)  # the warm-up of both sizes
+        sitting.process.send_signal(signal.SIGINT)
+        assert sitting.end()[0] == 130, sitting.said()
+    with Store(tmp_path / "out") as store:
+        seen = {
+            one.launch.benchmark: len(set(one.outcome.facts["rank.hosts"]))
+            for one in store.launches()
+            if one.outcome.state is State.OK
+        }
+    assert seen == {"triad on 1 host": 1, "triad on 2 hosts": 2}
+
+
 # --- a host that goes --------------------------------------------------------------------------
 
 PLACES = 20

@@ -169,6 +169,7 @@ def test_cases_read_back(name: str) -> None:
         ("layer", judgement.layers),
         ("endpoint", judgement.endpoints),
         ("pair", judgement.pairs),
+        ("profile", judgement.profiles),
         ("case", judgement.cases),
     )
     findings = [f for _, found in kinds for f in found]

@@ -358,12 +358,18 @@ def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from spots(value[0], (*path, 0))
 
 
-def test_a_damaged_verdict_is_an_error_or_can_be_shown(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "least"), [("withheld", 80), ("scaling", 20)])
+def test_a_damaged_verdict_is_an_error_or_can_be_shown(
+    tmp_path: Path, name: str, least: int
+) -> None:
     """Each value in turn is another, or gone: no traceback (all six damages of each were tried)."""
-    whole = export.to_json(judgements.withheld())
+    whole = export.to_json(judgements.ALL[name]())
     whole["facts"] = {arm: {"cpu.model": "x"} for arm in whole["facts"]}
+    damaged = list(spots(whole))
+    if name == "scaling":
+        damaged = [path for path in damaged if path[0] == name or name in path]
     text, refused = json.dumps(whole), 0
-    for number, path in enumerate(spots(whole)):
+    for number, path in enumerate(damaged):
         bad: Any = (None, "x", [], {}, -1, "delete")[number % 6]
         table = json.loads(text)
         inner = table
@@ -382,7 +388,7 @@ def test_a_damaged_verdict_is_an_error_or_can_be_shown(tmp_path: Path) -> None:
         markdown.document(judgement)
         printed(judgement)
         list(figures.all_figures(judgement))
-    assert refused > 80
+    assert refused > least
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from paribus.hosts import Hosts
@@ -64,7 +64,9 @@ class Selection:
     """A benchmark as one study uses it; `label` is unique within the study.
 
     `timeout_s` is the limit of a launch; None means one drawn from the warm-up launches. The
-    first of `endpoints` decides; the others are reported beside it, each on its own.
+    first of `endpoints` decides; the others are reported beside it, each on its own. In a study
+    that scales, each size is a selection: `of` is the benchmark that it is a size of, and `hosts`
+    how many hosts of each arm it takes, the first ones; 0 for as many as the ranks need.
     """
 
     label: str
@@ -75,6 +77,26 @@ class Selection:
     file: str | None = None
     file_sha256: str | None = None
     endpoints: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")
+    of: str = ""
+    hosts: int = 0
+
+    @property
+    def size(self) -> int:
+        """The hosts, or where these are not varied the ranks."""
+        return self.hosts or self.ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """The [scaling] table: each benchmark runs at several sizes, which are hosts or ranks.
+
+    "strong": the problem is the same at each size; "weak": it is the same for each host or rank.
+    An arm scales as long as its efficiency, the share of the ideal speed, is above `bound`.
+    """
+
+    over: Literal["hosts", "ranks"]
+    kind: Literal["strong", "weak"] = "strong"
+    bound: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +138,21 @@ class Study:
     settings: Settings
     explains: tuple[str, ...] = ()
     path: str = ""
+    scaling: Scaling | None = None
+
+    def sizes_of(self, benchmark: str) -> tuple[Selection, ...]:
+        """Return the selections that are sizes of `benchmark`, the smallest first."""
+        return tuple(one for one in self.benchmarks if one.of == benchmark)
+
+    def sizes_with(self, label: str) -> tuple[str, ...]:
+        """Return the labels of all sizes of the benchmark that `label` is a size of, or itself."""
+        of = next((one.of for one in self.benchmarks if one.label == label), "")
+        return tuple(one.label for one in self.sizes_of(of)) if of else (label,)
+
+
+def arm_at(arm: Arm, selection: Selection) -> Arm:
+    """Return `arm` with the hosts that a launch of `selection` takes of it."""
+    if not (arm.hosts and selection.hosts):
+        return arm
+    each = selection.ranks // selection.hosts
+    return replace(arm, hosts=arm.hosts.first(selection.hosts), ranks_per_host=each)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from paribus.errors import UserError
@@ -83,6 +83,10 @@ class Hosts:
         return tuple(one.name for one in self.addresses) or tuple(
             f"h{number}" for number in range(1, self.pocket + 1)
         )
+
+    def first(self, number: int) -> Hosts:
+        """Return the first `number` of these hosts."""
+        return replace(self, addresses=self.addresses[:number], pocket=min(self.pocket, number))
 
 
 def hosts_from(table: Mapping[str, Any]) -> Hosts:

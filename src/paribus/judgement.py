@@ -96,6 +96,25 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Efficiency:
+    """One size of a benchmark in one arm of a study that scales.
+
+    `efficiency` is the speed over the ideal one (None at the smallest size, and without data),
+    `step` that of all hosts over that at the size before, and `against` the efficiency over the
+    reference's (None there); its "faster" means that the arm scales better.
+    """
+
+    benchmark: str
+    arm: str
+    size: int
+    metric: Metric
+    value: Spread | None
+    efficiency: Comparison | None = None
+    step: Comparison | None = None
+    against: Finding | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """What else a reader of the figures must know, beside the verdicts: a named finding.
 
@@ -338,8 +357,9 @@ class Judgement:
     `design` says in one sentence how the figures came about and what that controls. `published`
     are figures of others that the user laid beside his own. `carriers` are the transports between
     ranks; none for numbers from elsewhere, of which they are not known. `matrices` are those of
-    benchmarks that measure all pairs of nodes. `figures` are those of the launches that all of it
-    rests on, by benchmark, arm and block; they may be many, and are made as they are asked for.
+    benchmarks that measure all pairs of nodes. `scaling` are the efficiencies of a study that
+    scales, `profiles` are of kinds of application (`benchmark` is a reasons.Kind), `figures` of the
+    launches that all rests on, by benchmark, arm and block, made as they are asked for.
     """
 
     study: Study
@@ -367,6 +387,8 @@ class Judgement:
     published: tuple[Published, ...] = ()
     carriers: tuple[Carrier, ...] = ()
     matrices: tuple[Matrix, ...] = ()
+    scaling: tuple[Efficiency, ...] = ()
+    profiles: tuple[Finding, ...] = ()
     figures: Iterable[Figures] = field(default=(), compare=False, repr=False)
 
     @property

@@ -15,7 +15,7 @@ from typing import Any
 
 from paribus import __version__
 from paribus.benchmarks import benchmark_of
-from paribus.design import Arm, Container, Selection, Settings, Study
+from paribus.design import Arm, Container, Scaling, Selection, Settings, Study
 from paribus.errors import StoreError, StudyError
 from paribus.hosts import hosts_from
 from paribus.inputs import read_bounded
@@ -329,6 +329,7 @@ def _from_table(table: dict[str, Any], digest: str) -> Plan:
             settings=Settings(**study["settings"]),
             explains=tuple(study["explains"]),
             path=study["path"],
+            scaling=Scaling(**study["scaling"]) if study.get("scaling") else None,
         ),
         looks=Looks(tuple(table["looks"]["at"]), table["looks"]["level"]),
         launches=tuple(Launch(*row) for row in table["launches"]),

@@ -146,3 +146,17 @@ class LeftOut(StrEnum):
     PARAMETERS_DIFFER = "parameters_differ"
     METRICS_DIFFER = "metrics_differ"
     CASES_DIFFER = "cases_differ"
+
+
+class Kind(StrEnum):
+    """What an application may be bound by; judge/profiles.py says which cases stand for it."""
+
+    LATENCY = "latency"
+    BANDWIDTH = "bandwidth"
+    SMALL_COLLECTIVES = "small_collectives"
+    LARGE_COLLECTIVES = "large_collectives"
+    MEMORY = "memory"
+    COMPUTE = "compute"
+    STORAGE = "storage"
+    START_UP = "start_up"
+    GPU = "gpu"

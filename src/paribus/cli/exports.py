@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from paribus.errors import UserError
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TEXTS = {"markdown": "table.md", "latex": "table.tex", "csv": "table.csv", "junit": "junit.xml"}
 """Formats of one file, and what it is called."""
 
+SCALING = "scaling.csv"
 FIGURES = "figures"
 FORMATS = (*TEXTS, "svg", "png", "pdf")
 FAILED = 1
@@ -102,13 +103,17 @@ def gate(
 
 def _write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) -> list[Path]:
     """Write `judgement` in the formats of --to into `directory` and return the paths."""
+    from paribus.report import export
     from paribus.report.figures import write_figures
 
     written = []
-    for name in [one for one in TEXTS if one in arguments.to]:
-        path = directory / TEXTS[name]
+    texts = [(TEXTS[one], _text(one, arguments, judgement)) for one in TEXTS if one in arguments.to]
+    if "csv" in arguments.to and judgement.scaling:
+        texts.append((SCALING, _csv(export.scaling_csv, judgement)))
+    for name, text in texts:
+        path = directory / name
         try:
-            path.write_text(_text(name, arguments, judgement), encoding="utf-8", newline="")
+            path.write_text(text, encoding="utf-8", newline="")
         except OSError as error:
             raise UserError(
                 f"cannot be written: {error.strerror}",
@@ -123,19 +128,23 @@ def _write(arguments: argparse.Namespace, judgement: Judgement, directory: Path)
 
 
 def _text(name: str, arguments: argparse.Namespace, judgement: Judgement) -> str:
-    import io
-
     from paribus.report import export, junit, latex, markdown
 
     if name == "junit":
         return junit.document(judgement, arguments.fail_on)
     if name == "csv":
-        file = io.StringIO(newline="")
-        export.table_csv(judgement, file)
-        return file.getvalue()
+        return _csv(export.table_csv, judgement)
     if name == "markdown":
         return markdown.document(judgement, arguments.title)
     return latex.document(judgement, arguments.title)
+
+
+def _csv(write: Callable[[Judgement, TextIO], None], judgement: Judgement) -> str:
+    import io
+
+    file = io.StringIO(newline="")
+    write(judgement, file)
+    return file.getvalue()
 
 
 def parse_rules(text: str) -> Sequence[Rule]:

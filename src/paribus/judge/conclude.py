@@ -20,6 +20,8 @@ from paribus.judge.figures import FiguresOfLaunches
 from paribus.judge.headlines import endpoints, given_up, headlines, layers, pairs
 from paribus.judge.lag import Lag
 from paribus.judge.light import Light
+from paribus.judge.profiles import profiles
+from paribus.judge.scaling import efficiencies
 from paribus.judge.schedule import last_block_over
 from paribus.judge.timeline import points, tallies
 from paribus.judge.withhold import Because, withhold
@@ -143,7 +145,12 @@ def judgement_of(
         pairs=tuple(f for label in plan.metrics for f in pairs(plan, evidence, label)),
         design=design(plan.study),
     )
-    return withhold(judgement, why)
+    held = withhold(judgement, why)
+    return replace(
+        held,
+        scaling=efficiencies(plan, evidence, held.headlines, over),
+        profiles=profiles(plan, evidence, held, over),
+    )
 
 
 def _heads(plan: Plan, evidence: Evidence, over: Mapping[str, bool]) -> tuple[Finding, ...]:

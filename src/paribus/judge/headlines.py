@@ -53,7 +53,7 @@ def headline(
     margin = margin_of(plan, evidence, label, metric)
     cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
     at = looks_at(plan, evidence, [label], len(pooled))
-    verdict, comparison = _decide(plan, at, pooled, metric.better, margin, cut, over=over)
+    verdict, comparison = decide(plan, at, pooled, metric.better, margin, cut, over=over)
     if not cells and evidence.complete(label, [reference, arm]):
         verdict = no_data(Reason.TOO_FEW_SAMPLES, {"endpoint": metric.endpoint})
     unreliable = _reliability(plan, evidence, label, arm, over=over)
@@ -69,8 +69,8 @@ def headline(
         margin=margin,
         comparison=comparison,
         verdict=verdict if unreliable is None or _nothing(verdict, unreliable) else unreliable,
-        reference_value=_level(evidence, label, reference, cells, blocks),
-        arm_value=_level(evidence, label, arm, cells, blocks),
+        reference_value=typical_level(evidence, label, reference, cells, blocks),
+        arm_value=typical_level(evidence, label, arm, cells, blocks),
     )
 
 
@@ -125,7 +125,7 @@ def _layer(
     margin = headline_margin(margins)
     pooled = headline_log_ratios(series)
     at = looks_at(plan, evidence, labels, len(pooled))
-    verdict, comparison = _decide(plan, at, pooled, COST.better, margin, cut, over=over)
+    verdict, comparison = decide(plan, at, pooled, COST.better, margin, cut, over=over)
     return Finding(layer, arm, COST, None, margin, comparison, verdict, None, None)
 
 
@@ -261,7 +261,7 @@ def no_data(code: Reason, figures: Mapping[str, Any] | None = None) -> Verdict:
     return Verdict(Word.NO_DATA, code, final=True, figures=figures or {})
 
 
-def _decide(
+def decide(
     plan: Plan,
     at: Sequence[int],
     pooled: Mapping[int, float],
@@ -348,7 +348,7 @@ def _reliability(
     return reliability(failed[reference], failed[arm], len(attempted), last=over)
 
 
-def _level(
+def typical_level(
     evidence: Evidence, label: str, arm: str, cells: Sequence[Cell], blocks: Sequence[int]
 ) -> Spread | None:
     """Return the spread over launches of the geometric mean over cells."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from paribus.audit.audit import explained_by
-from paribus.design import Arm
+from paribus.design import Arm, arm_at
 from paribus.facts import matches
 from paribus.hosts import nodes_of_ranks
 from paribus.judgement import Carrier, Notice
@@ -38,7 +38,9 @@ def carriers(plan: Plan, facts: Mapping[str, Mapping[str, Sequence[Facts]]]) -> 
     where they are, then what the study asks for.
     """
     return tuple(
-        _carrier(selection.label, arm, selection.ranks, facts.get(selection.label, {}))
+        _carrier(
+            selection.label, arm_at(arm, selection), selection.ranks, facts.get(selection.label, {})
+        )
         for selection in plan.study.benchmarks
         for arm in plan.study.arms
         if selection.ranks > 1

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from paribus.command import Command, Mpi, Placement, Slot
-from paribus.design import Arm, Selection
+from paribus.design import Arm, Selection, arm_at
 from paribus.hosts import nodes_of_ranks
 from paribus.model import Benchmark, Program, Request
 from paribus.platform import containers, launchers
@@ -67,7 +67,8 @@ def concrete(ready: Ready, selection: Selection, benchmark: Benchmark) -> Select
     said = "" if own else ready.arm.env.get("OMP_NUM_THREADS", "")
     ranks = selection.ranks if wanted.mpi else 1 + bool(wanted.server)
     number = int(said) if re.fullmatch(r"[1-9]\d{0,5}", said) else wanted.threads
-    number = number or max(1, ready.share // crowd(names_of(ready.arm, wanted, ranks)))
+    names = names_of(arm_at(ready.arm, selection), wanted, ranks)
+    number = number or max(1, ready.share // crowd(names))
     return replace(selection, parameters={**selection.parameters, "threads": number})
 
 
@@ -82,6 +83,7 @@ def compose(
 ) -> Command:
     """Return the whole command of one launch: pure, so that a dry run can print it."""
     selection = concrete(ready, selection, benchmark)
+    ready = replace(ready, arm=arm_at(ready.arm, selection))
     wanted = program(ready.arm, selection, benchmark)
     ranks = selection.ranks if wanted.mpi else 1 + bool(wanted.server)
     each = _cores_of_a_rank(ready, selection, wanted)
@@ -150,7 +152,7 @@ def slots_of(ready: Ready, selection: Selection, benchmark: Benchmark) -> tuple[
     """
     wanted = program(ready.arm, selection, benchmark)
     ranks = selection.ranks if wanted.mpi else 1
-    return bound(names_of(ready.arm, wanted, ranks), _cores(ready), 1)
+    return bound(names_of(arm_at(ready.arm, selection), wanted, ranks), _cores(ready), 1)
 
 
 def names_of(arm: Arm, wanted: Program, ranks: int) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from paribus.benchmarks import benchmark_of
 from paribus.command import Mpi
-from paribus.design import Arm, Study
+from paribus.design import Arm, Study, arm_at
 from paribus.errors import StudyError, UserError
 from paribus.hosts import Hosts
 from paribus.model import Program
@@ -191,7 +191,8 @@ def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) ->
             threads = int(found.parameters["threads"])
         if threads == 1 and not wanted.mpi:
             continue
-        for name, here in Counter(names_of(ready.arm, wanted, ranks)).items():
+        names = names_of(arm_at(ready.arm, selection), wanted, ranks)
+        for name, here in Counter(names).items():
             available = len(ready.nodes[name] if name else ready.cores)
             if here * threads > available:
                 what = count(here, "rank" if wanted.mpi else "process")

@@ -13,11 +13,21 @@ from enum import StrEnum
 from typing import Any, TextIO
 
 from paribus.design import Study
-from paribus.judgement import Comparison, Finding, Judgement, Matrix, Notice, Spread, Verdict
+from paribus.judgement import (
+    Comparison,
+    Efficiency,
+    Finding,
+    Judgement,
+    Matrix,
+    Notice,
+    Spread,
+    Verdict,
+)
 from paribus.model import Case, Metric, Scalar
 from paribus.outside import csv_cell
 from paribus.probes.variables import discreet_env
-from paribus.report import paper, published
+from paribus.report import paper, profiles, published, scaling
+from paribus.words import scaling as scaling_words
 
 SCHEMA = "paribus.verdict/1"
 
@@ -31,6 +41,12 @@ CASE_COLUMNS = (
 TABLE_COLUMNS = (
     *("benchmark", "metric", "unit", "better", "arm", "reference", "reference_value", "arm_value"),
     *("ratio", "ratio_low", "ratio_high", "level", "n", "margin", "verdict", "note"),
+)
+SCALING_COLUMNS = (
+    *("benchmark", "metric", "unit", "better", "arm", "over", "kind", "size", "value"),
+    *("efficiency", "efficiency_low", "efficiency_high", "level", "n"),
+    *("step", "step_low", "step_high"),
+    *("against", "against_low", "against_high", "margin", "verdict", "note"),
 )
 LAUNCH_COLUMNS = (
     *("number", "block", "counted", "benchmark", "arm", "at_s", "state", "level", "flag"),
@@ -57,6 +73,9 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         "published": [published.to_json(row) for row in judgement.published],
         "transports": [{**_plain(c), "text": c.text} for c in judgement.carriers],
         "matrices": [_matrix(m) for m in judgement.matrices],
+        "scaling": [_efficiency(judgement, row) for row in judgement.scaling],
+        "reaches": scaling.reaches(judgement),
+        "advice": profiles.advice(judgement),
         "tallies": [_plain(t) for t in judgement.tallies],
         "launches": [{**_plain(p), "flag": p.flag} for p in judgement.points],
         "differences": [_plain(d) for d in judgement.differences],
@@ -72,6 +91,7 @@ def _findings(judgement: Judgement) -> tuple[tuple[str, tuple[Finding, ...]], ..
         ("layers", judgement.layers),
         ("endpoints", judgement.endpoints),
         ("pairs", judgement.pairs),
+        ("profiles", judgement.profiles),
         ("cases", judgement.cases),
     )
 
@@ -118,6 +138,32 @@ def table_csv(judgement: Judgement, file: TextIO) -> None:
                 *(f.benchmark, f.metric.name, f.metric.unit, f.metric.better),
                 *(f.arm, judgement.reference, *values, *ratio),
                 *(paper.number(f), f.margin, f.verdict.word.value, paper.note(f)),
+            )
+        )
+
+
+def scaling_csv(judgement: Judgement, file: TextIO) -> None:
+    """Write the efficiencies of a study that scales as CSV, with all digits, a row for each size.
+
+    Open the file with newline="". `against` is the efficiency over that of the reference.
+    """
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(SCALING_COLUMNS)
+    asked = judgement.study.scaling
+    for row in judgement.scaling if asked else ():
+        assert asked is not None
+        own, metric = row.against, row.metric
+        ratio = own.comparison if own and own.verdict.size_known else None
+        said = [own.margin, own.verdict.word.value, scaling_words.why(own)] if own else [None] * 3
+        writer.writerow(
+            _cell(v)
+            for v in (
+                *(row.benchmark, metric.name, metric.unit, metric.better, row.arm),
+                *(asked.over, asked.kind, row.size, _spread_cells(row.value)[0]),
+                *_comparison_cells(row.efficiency),
+                *_comparison_cells(row.step)[:3],
+                *_comparison_cells(ratio)[:3],
+                *said,
             )
         )
 
@@ -206,6 +252,15 @@ def _matrix(matrix: Matrix) -> dict[str, Any]:
     return {**_plain(matrix), **said, "text": matrix.sentences}
 
 
+def _efficiency(judgement: Judgement, row: Efficiency) -> dict[str, Any]:
+    intervals = {
+        name: None if one is None else comparison_json(one)
+        for name, one in (("efficiency", row.efficiency), ("step", row.step))
+    }
+    against = row.against and finding_json(judgement, row.against)
+    return {**_plain(row), "metric": _metric(row.metric), **intervals, "against": against}
+
+
 def _case(case: Case) -> dict[str, Scalar]:
     return dict(case.items)
 
@@ -231,6 +286,7 @@ def _study(study: Study) -> dict[str, Any]:
         "arms": [_plain(replace(a, env=discreet_env(a.env))) for a in study.arms],
         "benchmarks": [_plain(s) for s in study.benchmarks],
         "plan": _plain(study.settings),
+        "scaling": _plain(study.scaling),
     }
 
 

@@ -19,11 +19,23 @@ from pathlib import Path
 from paribus import units
 from paribus.errors import UserError
 from paribus.judgement import Judgement, Matrix
-from paribus.report import appendix, heat, lookup, plots, published, sentences, tables, unequal
+from paribus.report import (
+    appendix,
+    heat,
+    lookup,
+    plots,
+    profiles,
+    published,
+    scaling,
+    sentences,
+    tables,
+    unequal,
+)
 from paribus.report.advice import next_steps
 from paribus.report.axes import Spec, drawn, panels
 from paribus.report.bundle import javascript
 from paribus.report.markup import Html, attribute, element, escape, join, pairs
+from paribus.words import scaling as words
 
 
 def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -> None:
@@ -57,6 +69,8 @@ def page(judgement: Judgement, bundle: str) -> str:
         appendix.failures(judgement) if lookup.nothing_came(judgement) else Html(""),
         unequal.html_section(judgement) if unequal.unexplained(judgement) else Html(""),
         _summary(judgement, figures),
+        profiles.html_section(judgement),
+        _scaling(judgement, figures),
         tables.rankings(judgement),
         published.section(judgement),
         *(_benchmark(judgement, b, figures) for b in lookup.benchmarks(judgement)),
@@ -172,6 +186,18 @@ def _summary(judgement: Judgement, figures: Figures) -> Html:
         element("div", *(figures.add(s, s["title"]) for s in shown), kind="figures"),
         aria_label="Verdicts",
     )
+
+
+def _scaling(judgement: Judgement, figures: Figures) -> Html:
+    """Return the section of a study that scales: a picture, a table and sentences each."""
+    asked = judgement.study.scaling
+    if asked is None or not judgement.scaling:
+        return Html("")
+    parts = [element("h2", escape(words.title(asked))), element("p", escape(words.meaning(asked)))]
+    for label in scaling.benchmarks(judgement):
+        drawn = figures.add(scaling.figure(judgement, label), scaling.caption(asked, label))
+        parts += [element("div", drawn, kind="figures"), scaling.html_parts(judgement, label)]
+    return element("section", *parts, aria_label="Scaling")
 
 
 def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from paribus.judgement import Judgement
-from paribus.report import paper
+from paribus.report import paper, scaling
 from paribus.report.wording import clean
 from paribus.words import paper as words
 from paribus.words.methods import methods
@@ -35,7 +35,8 @@ def document(judgement: Judgement, title: str = "") -> str:
     """Return tables, footnotes and the methods of `judgement`; `title` replaces the question."""
     parts = [_table(paper.headlines(judgement, title), paper.remarks(judgement))]
     parts += [f"\\paragraph{{{words.METHODS}.}} {escape(methods(judgement))}\n"]
-    parts += [_table(table, []) for table in paper.cases(judgement)]
+    tables = (*scaling.paper_table(judgement), *paper.cases(judgement))
+    parts += [_table(table, []) for table in tables]
     text = "\n".join(parts)
     return f"{HEADER}{BEYOND if max(text) > LAST_LATIN else ''}{text}"
 

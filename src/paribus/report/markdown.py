@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from paribus.judgement import Judgement
-from paribus.report import paper
+from paribus.report import paper, scaling
 from paribus.report.wording import clean
 from paribus.words import paper as words
 from paribus.words.methods import methods
@@ -20,7 +20,8 @@ def document(judgement: Judgement, title: str = "") -> str:
     parts = [_table(paper.headlines(judgement, title))]
     parts += ["".join(f"- {escape(text)}\n" for text in paper.remarks(judgement))]
     parts += [f"**{words.METHODS}.** {escape(methods(judgement))}\n"]
-    parts += [_table(table) for table in paper.cases(judgement)]
+    tables = (*scaling.paper_table(judgement), *paper.cases(judgement))
+    parts += [_table(table) for table in tables]
     return "\n".join(parts)
 
 

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from paribus.design import Arm, Selection, Settings, Study
+from paribus.design import Arm, Scaling, Selection, Settings, Study
 from paribus.errors import StoreError
 from paribus.hosts import hosts_from
 from paribus.inputs import is_directory, read_bounded
@@ -20,6 +20,7 @@ from paribus.judgement import (
     Carrier,
     Comparison,
     Difference,
+    Efficiency,
     Finding,
     Judgement,
     Matrix,
@@ -32,6 +33,7 @@ from paribus.judgement import (
 )
 from paribus.model import Case
 from paribus.outside import printable
+from paribus.reasons import Kind
 from paribus.report import export, published
 
 NAME = "verdict.json"
@@ -91,10 +93,14 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
             ("carriers", "transports", Carrier),
         )
     }
-    for key in ("headlines", "layers", "endpoints", "pairs", "cases"):
+    for key in ("headlines", "layers", "endpoints", "pairs", "profiles", "cases"):
         made[key] = tuple(_finding(one, key) for one in table[key])
         if strange := {f.arm for f in made[key]} - {arm.name for arm in study.arms[1:]}:
             raise ValueError(f"{strange.pop()!r:.40} is no arm")
+    for one in made["profiles"]:
+        Kind(one.benchmark)
+        _value(Sequence[str], one.verdict.figures["benchmarks"])
+    made["scaling"] = _efficiencies(table["scaling"], study)
     own = (*made["headlines"], *made["cases"])
     made["published"] = tuple(_published(one, own) for one in table["published"])
     hints = _hints(Judgement)
@@ -107,10 +113,7 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
 
 def _finding(table: Mapping[str, Any], key: str) -> Finding:
     """Return a finding; only those of pairs of arms name their reference."""
-    comparison, verdict = table["comparison"], table["verdict"]
-    if comparison is not None:
-        ends = {"ratio": math.inf, "low": 0.0, "high": math.inf}
-        comparison = {k: ends.get(k) if v is None else v for k, v in comparison.items()}
+    verdict = table["verdict"]
     own = {f.name for f in fields(Verdict)}
     verdict = {k: v for k, v in verdict.items() if k in own}
     verdict["figures"] = _open_ends(_mapping(verdict["figures"]))
@@ -118,10 +121,38 @@ def _finding(table: Mapping[str, Any], key: str) -> Finding:
     made["reference"] = table["reference"] if key == "pairs" else ""
     return Finding(
         case=None if table["case"] is None else _value(Case, table["case"]),
-        comparison=None if comparison is None else _value(Comparison, comparison),
+        comparison=_comparison(table["comparison"]),
         verdict=_value(Verdict, verdict),
         **{k: _value(_hints(Finding)[k], v) for k, v in made.items()},
     )
+
+
+def _comparison(table: Mapping[str, Any] | None) -> Comparison | None:
+    """Return a comparison whose open ends JSON has as null."""
+    if table is None:
+        return None
+    ends = {"ratio": math.inf, "low": 0.0, "high": math.inf}
+    found: Comparison = _value(
+        Comparison, {k: ends.get(k) if v is None else v for k, v in table.items()}
+    )
+    return found
+
+
+def _efficiencies(tables: Sequence[Mapping[str, Any]], study: Study) -> tuple[Efficiency, ...]:
+    """Return the efficiencies: in each arm of the same benchmarks and sizes."""
+    found = tuple(map(_efficiency, tables))
+    sizes = [[(r.benchmark, r.size) for r in found if r.arm == arm.name] for arm in study.arms]
+    whole = len(found) == len(study.arms) * len(sizes[0])
+    if found and not (study.scaling and whole and all(one == sizes[0] for one in sizes)):
+        raise ValueError("the efficiencies are not of the same sizes in each arm")
+    return found
+
+
+def _efficiency(table: Mapping[str, Any]) -> Efficiency:
+    intervals = {name: _comparison(table[name]) for name in ("efficiency", "step")}
+    against = None if table["against"] is None else _finding(table["against"], "scaling")
+    found: Efficiency = _value(Efficiency, table, **intervals, against=against)
+    return found
 
 
 def _published(table: Mapping[str, Any], findings: Sequence[Finding]) -> Published:
@@ -160,6 +191,7 @@ def _study(table: Mapping[str, Any]) -> Study:
         settings=_value(Settings, table["plan"]),
         explains=tuple(table["explains"]),
         path=_value(str, table["path"]),
+        scaling=_value(Scaling | None, table["scaling"]),
     )
 
 

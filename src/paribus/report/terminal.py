@@ -11,8 +11,10 @@ from paribus.judgement import Finding, Judgement, Word
 from paribus.report import heat, lookup, sentences, unequal, wording
 from paribus.report.advice import next_steps
 from paribus.report.printing import Row, heading, item, line, print_rows, raw
+from paribus.report.profiles import print_profiles
 from paribus.report.published import print_published
 from paribus.report.ranking import Ranking, place_text, ranking
+from paribus.report.scaling import print_scaling
 from paribus.report.wording import clean
 
 if TYPE_CHECKING:
@@ -75,6 +77,8 @@ def _print_figures(judgement: Judgement, console: Console) -> None:
     if any(h.comparison for h in judgement.headlines):
         line(console, sentences.ratio_note(judgement), style="dim")
     _print_layers(judgement, console)
+    print_profiles(judgement, console)
+    print_scaling(judgement, console)
     _print_rankings(judgement, console)
     _print_cases(judgement, console)
     _print_matrices(judgement, console)

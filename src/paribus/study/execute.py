@@ -210,19 +210,22 @@ def _done(sitting: _Sitting, label: str, block: int) -> bool:
 
 
 def _settled(sitting: _Sitting, label: str) -> bool:
-    """Return whether more blocks of a benchmark would change nothing: decided, or given up."""
-    if given_up(sitting.plan, sitting.evidence, label):
+    """Return whether more blocks of a benchmark would change nothing: decided, or given up.
+
+    The sizes of one that scales go on together, to the same block: they are compared by it.
+    """
+    plan, evidence = sitting.plan, sitting.evidence
+    if given_up(plan, evidence, label):
         return True
-    if sitting.plan.study.settings.monitor:
+    if plan.study.settings.monitor:
         return False
-    return all(
+    sizes = [one for one in plan.study.sizes_with(label) if not given_up(plan, evidence, one)]
+    return len({len(evidence.blocks.get(one, {})) for one in sizes}) == 1 and all(
         finding.verdict.final
         and finding.verdict.word is not Word.NO_DATA
-        and (
-            sitting.plan.study.settings.decides == "headline"
-            or cases_settled(sitting.plan, sitting.evidence, finding)
-        )
-        for finding in sitting.findings[label]
+        and (plan.study.settings.decides == "headline" or cases_settled(plan, evidence, finding))
+        for one in sizes
+        for finding in sitting.findings[one]
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from paribus import probes
 from paribus.audit.values import ERROR, NODES
 from paribus.benchmarks import benchmark_of
-from paribus.design import Arm, Study
+from paribus.design import Arm, Study, arm_at
 from paribus.errors import LaunchError
 from paribus.hosts import nodes_of_ranks
 from paribus.model import Facts
@@ -159,11 +159,16 @@ def check_switched(study: Study, arm: Arm, machine: Machine) -> None:
 def nodes_of(study: Study, ready: Ready) -> int:
     """Return how many nodes the launches of an arm use: its containers that stand for hosts."""
     arm = ready.arm
-    wanted = [(s, program(arm, s, benchmark_of(s))) for s in study.benchmarks]
-    ranks = max(s.ranks if p.mpi else 1 + bool(p.server and arm.hosts) for s, p in wanted)
-    if arm.hosts:
-        return len(set(nodes_of_ranks(arm.hosts, ranks, arm.ranks_per_host)))
-    return hosts_for(arm.container, ranks, arm.ranks_per_host)
+    most = 1
+    for one in study.benchmarks:
+        wanted, its = program(arm, one, benchmark_of(one)), arm_at(arm, one)
+        ranks = one.ranks if wanted.mpi else 1 + bool(wanted.server and arm.hosts)
+        if its.hosts:
+            nodes = len(set(nodes_of_ranks(its.hosts, ranks, its.ranks_per_host)))
+        else:
+            nodes = hosts_for(its.container, ranks, its.ranks_per_host)
+        most = max(most, nodes)
+    return most
 
 
 def asked(

@@ -10,12 +10,13 @@ import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from paribus import benchmarks, fields
 from paribus.benchmarks.files import file_digest, load_file
-from paribus.design import Arm, Container, Selection, Settings, Study
+from paribus.design import Arm, Container, Scaling, Selection, Settings, Study, arm_at
 from paribus.errors import StudyError, UserError
 from paribus.fields import Place
 from paribus.hosts import nodes_of_ranks
@@ -23,7 +24,7 @@ from paribus.inputs import read_toml
 from paribus.model import Benchmark, Request
 from paribus.platform import containers
 from paribus.stats.looks import LONGER, schedule
-from paribus.study import wrappers
+from paribus.study import scaling, wrappers
 from paribus.study.hosts import hosts_of
 from paribus.units import parse_seconds, parse_share
 
@@ -35,7 +36,7 @@ MOST_LAUNCHES = 100_000
 MONITORED_BLOCKS = 10_000
 """The last block of a study without end: two months of one every ten minutes."""
 
-_STUDY_KEYS = ("question", "factor", "explains", "arms", "tools", "benchmarks", "plan")
+_STUDY_KEYS = ("question", "factor", "explains", "arms", "tools", "benchmarks", "scaling", "plan")
 _ARM_KEYS = (
     *("mpi", "transport", "container", "ranks_per_host", "env"),
     *("hosts", "ssh", "link", "network", "order"),
@@ -94,13 +95,14 @@ def load_study(
         factor = top.need("factor", fields.text, 'factor = "network"')
     with top.noting():
         arms = _arms(top, path.parent, hosts or {})
+    scales: Scaling | None = None
     with top.noting():
-        selections = _selections(top, path.parent, tell)
+        selections, scales = _selections(top, path.parent, tell)
     settings = Settings()
     with top.noting():
         settings = _settings(top)
     explains = top.read("explains", fields.texts, explains)
-    study = Study(question, factor, arms, selections, settings, explains, file)
+    study = Study(question, factor, arms, selections, settings, explains, file, scales)
     top.finish()
     _check_whole(top, study)
     top.finish()
@@ -219,26 +221,23 @@ def _container(arm: Place) -> Container:
 
 def _selections(
     top: Place, folder: Path, tell: Callable[[str], None] | None
-) -> tuple[Selection, ...]:
+) -> tuple[tuple[Selection, ...], Scaling | None]:
     tables = top.need("benchmarks", fields.items, '[[benchmarks]]\n  name = "latency"')
-    tools = _tools(top)
+    read = partial(_selection, folder=folder, tools=_tools(top), tell=tell)
     if not tables:
         top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
+    sizes = scaling.sizes_of(top)
     found: list[Selection] = []
     for index, table in enumerate(tables):
         if top.full:
             break
         with top.noting():
-            found.append(_selection(top.within(f"benchmarks[{index}]", table), folder, tools, tell))
-    for index, selection in enumerate(found):
-        if any(selection.label == other.label for other in found[:index]):
-            top.refuse(
-                f"benchmarks[{index}]",
-                None,
-                f"two benchmarks are called {selection.label!r}",
-                'give one of them another name: label = "..."',
-            )
-    return tuple(found)
+            found += scaling.at_sizes(top.within(f"benchmarks[{index}]", table), sizes, read)
+    labels = [one.label for one in found]
+    if twice := next((one for one in labels if labels.count(one) > 1), None):
+        fix = 'give one of them another name: label = "..."'
+        top.refuse("benchmarks", None, f"two benchmarks are called {twice!r}", fix)
+    return tuple(found), sizes.scaling if sizes else None
 
 
 def _tools(top: Place) -> Mapping[str, str]:
@@ -337,6 +336,7 @@ def _settings(top: Place) -> Settings:
 
 def _check_whole(top: Place, study: Study) -> None:
     settings = study.settings
+    scaling.check(top, study)
     with top.noting():
         _check_layout(top, study)
     with top.noting():
@@ -370,6 +370,7 @@ def _check_whole(top: Place, study: Study) -> None:
 
 def _check_ranks(top: Place, arm: Arm, selection: Selection) -> None:
     """Refuse more ranks than the hosts of an arm take."""
+    arm = arm_at(arm, selection)
     if arm.hosts:
         try:
             nodes_of_ranks(arm.hosts, selection.ranks, arm.ranks_per_host)

@@ -32,7 +32,12 @@ def methods(judgement: Judgement) -> str:
     if judgement.study.settings.seed is None:
         parts = [_elsewhere(judgement), *_estimates(judgement)]
     else:
-        parts = [_launched(judgement.study), *_cut(judgement), *_measured(judgement)]
+        parts = [
+            _launched(judgement.study),
+            _sizes(judgement.study),
+            *_cut(judgement),
+            *_measured(judgement),
+        ]
         parts += [_ratio(judgement), _stopped(judgement)]
     parts += [_margins(judgement.headlines), *_families(judgement), *_platforms(judgement)]
     parts.append(_made(judgement))
@@ -73,6 +78,19 @@ def _launched(study: Study) -> str:
     if settings.every_s:
         said += f" A round started every {format_seconds(settings.every_s)}."
     return f"{said} The first block of a benchmark was a warm-up and does not count."
+
+
+def _sizes(study: Study) -> str:
+    """Return how the sizes of a study that scales were measured, "" for any other."""
+    if study.scaling is None:
+        return ""
+    sizes = sorted({one.size for one in study.benchmarks})
+    return (
+        f"The benchmarks have sizes, {listed(list(map(str, sizes)), last=' and ')}"
+        f" {study.scaling.over}, and those of one benchmark went on together. The efficiency at a"
+        " size is the speed over the ideal one, estimated as a ratio from launches of the same"
+        " block at that size and at the smallest."
+    )
 
 
 def _order(names: Sequence[str]) -> str:

@@ -1,0 +1,124 @@
+"""Advice by kind of application: what stands for a kind, and how far its interval carries."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+import judgements
+from judgements import FACTS, SCRIPT, study
+from paribus.judgement import Finding, Judgement, Word
+from paribus.model import Launch, State
+from paribus.reasons import Kind
+from paribus.report import export
+from paribus.report.printing import console_on
+from paribus.report.terminal import print_report
+from stored import Script, Twist, judged
+
+LATE = {"latency": {"bridged": 1.2}, "bandwidth": {"bridged": 1.0}}
+
+
+def of(judgement: Judgement, kind: Kind) -> Finding:
+    return next(one for one in judgement.profiles if one.benchmark == kind)
+
+
+def printed(judgement: Judgement) -> str:
+    file = io.StringIO()
+    print_report(judgement, console_on(file, 100))
+    return " ".join(file.getvalue().split())
+
+
+def test_latency_and_bandwidth_are_told_apart() -> None:
+    """Small messages take 20 % longer, large ones do not: the headline says neither."""
+
+    script = Script(LATE | {"triad": {"bridged": 1.0}}, growth=0, base={"triad": 5992.0})
+    sizes = {"latency": {"bytes": [8, 64, 1024]}, "bandwidth": {"bytes": [65536, 4 << 20]}}
+    asked = study(("latency", "bandwidth", "triad"))
+    asked = replace(
+        asked,
+        benchmarks=tuple(
+            replace(one, parameters={**one.parameters, **sizes.get(one.label, {})})
+            for one in asked.benchmarks
+        ),
+    )
+    judgement = judged(asked, script, name="two", facts=FACTS)
+    latency, bandwidth = of(judgement, Kind.LATENCY), of(judgement, Kind.BANDWIDTH)
+    assert latency.verdict.word is Word.SLOWER
+    assert latency.comparison
+    assert latency.comparison.low < 1.2 < latency.comparison.high
+    assert bandwidth.verdict.word is Word.EQUIVALENT
+    assert latency.verdict.figures["benchmarks"] == ["latency"]
+    said = printed(judgement)
+    assert "What it means for kinds of application: bridged latency-bound" in said
+    assert "latency-bound (small messages): slower, time +" in said
+    assert "bandwidth-bound (large messages): equivalent, within the margin of 2 %" in said
+    assert "memory-bound: equivalent" in said
+    assert "Not measured, so nothing is said: small collectives" in said
+
+
+def test_a_rate_enters_as_its_inverse_and_sizes_choose_the_cases() -> None:
+    judgement = judgements.two_arms()
+    ratios = [
+        f.comparison.ratio if f.metric.better == "lower" else 1 / f.comparison.ratio
+        for f in judgement.cases
+        if f.benchmark in ("latency", "bandwidth") and f.comparison and f.case
+        if (f.case.get("bytes") or 0) in range(65536, 1 << 30) and f.metric.endpoint == "median"
+    ]
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    found = of(judgement, Kind.BANDWIDTH).comparison
+    assert found
+    assert found.ratio == pytest.approx(mean, rel=0.01)
+
+
+def test_a_barrier_is_a_small_collective() -> None:
+    found = of(judgements.two_arms(), Kind.SMALL_COLLECTIVES)
+    assert found.verdict.figures["benchmarks"] == ["allreduce", "barrier"]
+    large = of(judgements.two_arms(), Kind.LARGE_COLLECTIVES)
+    assert large.verdict.figures["benchmarks"] == ["allreduce"]
+
+
+def test_an_interval_across_the_margin_stays_undecided() -> None:
+    script = replace(SCRIPT, ratios={"latency": {"bridged": 1.02}}, growth=0, usual=0.05)
+    judgement = judged(study(("latency",)), script, name="noisy", facts=FACTS, most=12)
+    assert of(judgement, Kind.LATENCY).verdict.word is Word.UNDECIDED
+    assert "latency-bound (small messages): undecided, time " in printed(judgement)
+
+
+def test_nothing_is_said_without_a_verdict_that_it_could_rest_on() -> None:
+    withheld = judgements.withheld()
+    assert {one.verdict.word for one in withheld.profiles} == {Word.WITHHELD}
+    unreliable = of(judgements.reliability(), Kind.SMALL_COLLECTIVES)
+    assert unreliable.verdict.word is Word.RELIABILITY
+
+
+def test_a_benchmark_without_data_leaves_its_kind_to_the_others() -> None:
+    def failing(launch: Launch, attempt: int) -> Twist:
+        bad = launch.benchmark == "allreduce" and launch.arm == "bridged"
+        return Twist(state=State.FAILED, error="no memory") if bad else Twist()
+
+    asked = study(("latency", "allreduce", "barrier"))
+    judgement = judged(asked, replace(SCRIPT, twist=failing), name="one", facts=FACTS)
+    found = of(judgement, Kind.SMALL_COLLECTIVES)
+    assert found.verdict.figures["benchmarks"] == ["barrier"]
+    assert Kind.LARGE_COLLECTIVES not in {one.benchmark for one in judgement.profiles}
+
+
+def test_one_kind_alone_is_no_advice() -> None:
+    """It would repeat the headline; of a program of one's own there is no kind at all."""
+    judgement = judgements.scaling()
+    assert [one.benchmark for one in judgement.profiles] == [Kind.COMPUTE]
+    assert export.to_json(judgement)["advice"] == []
+    assert "kinds of application" not in printed(judgement)
+    assert judgements.commands().profiles == ()
+
+
+def test_json_names_what_was_not_measured() -> None:
+    advice = json.loads(json.dumps(export.to_json(judgements.two_arms())))["advice"]
+    assert [one["kind"] for one in advice] == [kind.value for kind in Kind]
+    assert {one["kind"] for one in advice if one["said"] is None} == {
+        *("compute", "storage", "start_up", "gpu"),
+    }
