@@ -21,12 +21,15 @@ from typing import Any
 import pytest
 
 from paribus.platform.toolchain import FLAGS
+from paribus.readers.kernel import read
 
 NATIVE = Path(__file__).parents[1] / "src" / "paribus" / "native"
 STRICT = ("-Wall", "-Wextra")  # users compile without: another compiler warns of other things
 COLLECTIVES = ["bcast", "allgather", "allreduce", "alltoall"]
 SIZED = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "triad"]
-KERNELS = [*SIZED, "pairs", "barrier", "loader"]
+KERNELS = [*SIZED, "pairs", "many_to_one", "barrier", "loader"]
+LEAST = {"triad": 1, "loader": 1, "many_to_one": 4}
+"""How many ranks kernels need, if not two."""
 METRICS = {
     "latency": ("latency", "us"),
     "bandwidth": ("bandwidth", "MB/s"),
@@ -53,6 +56,10 @@ REFUSALS = [
     ("barrier", ["--corrupt"], "unknown argument --corrupt"),
     ("triad", ["--like", "osu"], "unknown argument --like"),
     ("pairs", ["--bytes", "8"], "needs two sizes"),
+    ("many_to_one", ["--connections", "1,65"], "whole numbers, each once, from 1 to 64"),
+    ("many_to_one", ["--connections", "4,4"], "whole numbers, each once, from 1 to 64"),
+    ("many_to_one", ["--over", "udp"], "--over needs one of mpi, sockets"),
+    ("many_to_one", ["--iterations", "9"], "unknown argument --iterations"),
     ("loader", ["--count", "3"], "--libraries, --count and --functions"),
 ]
 
@@ -195,11 +202,17 @@ def launches(start: Start, libraries: Path) -> dict[tuple[str, str], Ended]:
             quick = ["--libraries", str(libraries), "--count", "3", "--functions", "4"]
         else:
             quick = [*sizes(kernel, "8,4096"), "--samples", "6", "--max-case-s", "0.01"]
+        if kernel == "many_to_one":
+            quick = ["--bytes", "8,4096", "--samples", "6", "--max-case-s", "0.06"]
+            quick += ["--connections", "1,3"]
+            wanted[kernel, "sockets"] = [*quick, "--over", "sockets"], 5
+            wanted[kernel, "one sender"] = [*quick, "--senders", "1"], 6
+            wanted[kernel, "too many"] = [*quick, "--senders", "2"], 4
         for ranks in (1, 2, 4):
             wanted[kernel, f"{ranks} ranks"] = quick, ranks
         if kernel != "barrier":
-            wanted[kernel, "corrupt"] = [*quick, "--corrupt"], 2
-        if kernel not in ("triad", "loader", "pairs"):
+            wanted[kernel, "corrupt"] = [*quick, "--corrupt"], max(2, LEAST.get(kernel, 2))
+        if kernel not in ("triad", "loader", "pairs", "many_to_one"):
             for like in ("osu", "imb"):
                 like_args = [*sizes(kernel, "8,65536"), "--like", like, "--iterations", "40"]
                 wanted[kernel, like] = like_args, 2
@@ -222,13 +235,22 @@ def every_pair(ranks: int) -> list[tuple[str, tuple[int, int, int]]]:
     ]
 
 
+def every_flow(senders: int) -> list[tuple[str, tuple[int, ...]]]:
+    """Return what `many_to_one` prints at 8 B and 4 KiB, 1 and 3 connections."""
+    found: list[tuple[str, tuple[int, ...]]] = []
+    for case in ((8, 1), (8, 3), (4096, 1), (4096, 3)):
+        found += [("goodput", case), ("fairness", case)]
+        found += [("flow", (*case, sender)) for sender in range(1, senders + 1)]
+        found += [("idle_latency", case), ("loaded_latency", case)]
+    return found
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_output_contract(launches: dict[tuple[str, str], Ended], kernel: str, ranks: int) -> None:
     ended = launches[kernel, f"{ranks} ranks"]
     pair = kernel in ("latency", "bandwidth", "bibandwidth")
-    alone = kernel in ("triad", "loader")
-    if (pair and ranks != 2) or (ranks == 1 and not alone):
+    if (pair and ranks != 2) or ranks < LEAST.get(kernel, 2):
         assert (ended.code, ended.out) == (2, "")
         assert f"{kernel}: needs" in ended.err
         return
@@ -252,6 +274,9 @@ def test_output_contract(launches: dict[tuple[str, str], Ended], kernel: str, ra
         assert [(c["metric"], tuple(c["case"].values())) for c in cases] == every_pair(ranks)
         assert all(1 <= c["at_once"] <= ranks // 2 for c in cases)
         assert all(3 <= len(c["samples"]) <= 6 for c in cases)
+    elif kernel == "many_to_one":
+        assert [(c["metric"], tuple(c["case"].values())) for c in cases] == every_flow(1)
+        assert all(3 <= len(c["samples"]) <= 6 for c in cases if "latency" not in c["metric"])
     else:
         expected = [{}] if kernel == "barrier" else [{"bytes": 8}, {"bytes": 4096}]
         assert [c["case"] for c in cases] == expected
@@ -277,7 +302,40 @@ def test_output_contract(launches: dict[tuple[str, str], Ended], kernel: str, ra
         assert state["core_to_core_ns"] is None or state["core_to_core_ns"] > 0
 
 
-@pytest.mark.parametrize("kernel", [*SIZED, "pairs", "loader"])
+@pytest.mark.parametrize(("kind", "senders"), [("sockets", [2, 3]), ("one sender", [2])])
+def test_flows_of_many_to_one(
+    launches: dict[tuple[str, str], Ended], kind: str, senders: list[int]
+) -> None:
+    """All ranks are on one host: the victim is rank 1, its partner the last, the first may send."""
+    ended = launches["many_to_one", kind]
+    assert ended.code == 0, ended.err
+    read(ended.out)  # refuses a flow that is missing or double
+    cases = ended.cases
+    found = [(c["metric"], tuple(c["case"].values())) for c in cases]
+    assert found == every_flow(len(senders))
+    assert [c["rank"] for c in cases if c["metric"] == "flow"] == 4 * senders
+    sums = [c["samples"] for c in cases if c["metric"] == "goodput"]
+    flows = [c["samples"] for c in cases if c["metric"] == "flow"]
+    fair = [c["samples"] for c in cases if c["metric"] == "fairness"]
+    for i, (total, shares) in enumerate(zip(sums, fair, strict=True)):
+        parts = list(zip(*flows[i * len(senders) : (i + 1) * len(senders)], strict=True))
+        assert total == pytest.approx([sum(rates) for rates in parts], rel=1e-5)
+        jain = [sum(x) ** 2 / len(x) / sum(v * v for v in x) for x in parts]
+        assert shares == pytest.approx(jain, rel=1e-5)
+    most = launches["many_to_one", "too many"]
+    assert (most.code, most.out) == (2, "")
+    assert "--senders is more than" in most.err
+
+
+def test_a_delay_of_the_senders_is_seen(start: Start) -> None:
+    """4 ms before each message of 1,000 B leave 2 Mbit/s; no noise makes that more."""
+    few = ("--bytes", "1000", "--connections", "1", "--samples", "3", "--max-case-s", "0.1")
+    ended = start("many_to_one", *few, "--delay-us", "4000", ranks=4)
+    [flow] = [c for c in ended.cases if c["metric"] == "flow"]
+    assert 0.1 < min(flow["samples"]) < max(flow["samples"]) < 2.5
+
+
+@pytest.mark.parametrize("kernel", [*SIZED, "pairs", "many_to_one", "loader"])
 def test_wrong_data_are_seen(launches: dict[tuple[str, str], Ended], kernel: str) -> None:
     ended = launches[kernel, "corrupt"]
     assert ended.code == 1
@@ -285,8 +343,10 @@ def test_wrong_data_are_seen(launches: dict[tuple[str, str], Ended], kernel: str
     case = {
         "loader": '{"libraries": 3, "functions": 4}',
         "pairs": '{"from": 0, "to": 1, "bytes": 8}',
+        "many_to_one": '{"bytes": 8, "connections": 1}',
     }.get(kernel, '{"bytes": 8}')
-    assert f"{kernel}: wrong data at {case}: rank 1, position" in ended.err
+    rank = 0 if kernel == "many_to_one" else 1  # the receiver
+    assert f"{kernel}: wrong data at {case}: rank {rank}, position" in ended.err
 
 
 @pytest.mark.parametrize("like", ["osu", "imb"])

@@ -24,6 +24,7 @@ _FILES = {
         "bibandwidth",
         "message_rate",
         "pairs",
+        "many_to_one",
         "bcast",
         "allgather",
         "allreduce",

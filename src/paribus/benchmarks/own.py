@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from paribus.benchmarks.asked import parse
-from paribus.benchmarks.parameters import need_ranks, one_of, positive, real, sizes
+from paribus.benchmarks.parameters import address, need_ranks, one_of, positive, real, sizes
 from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.kernel import READER, cases_of
 
@@ -15,8 +15,8 @@ from paribus.readers.kernel import READER, cases_of
 SIZES = "8 B, 64 B, 512 B, 2 KiB, 4 KiB, 8 KiB, 16 KiB, 32 KiB, 64 KiB, 128 KiB, 256 KiB, 1 MiB"
 
 _PAIR = ("latency", "bandwidth", "bibandwidth")
-_ALONE = ("triad", "loader")
-"""What takes two ranks, and what takes one; the other kernels take two or more."""
+_LEAST = {"triad": 1, "loader": 1, "many_to_one": 4}
+"""What takes exactly two ranks, and the least of other kernels that do not take two or more."""
 
 # docs/statistics.md, "margin": collectives vary more than the wire does.
 _COLLECTIVE = Metric("time", "us", "lower", margin=0.05)
@@ -34,8 +34,13 @@ def native(
     like: bool = True,
     extra: Mapping[str, Parameter] | None = None,
     libraries: bool = False,
+    intervals: bool = False,
+    ranks: int = 2,
 ) -> Benchmark:
-    """Return the benchmark of one native kernel; `bytes` of None: it has no sizes."""
+    """Return the benchmark of one native kernel.
+
+    `bytes` of None: it has no sizes; `intervals`: its samples are stretches of time.
+    """
     parameters: dict[str, Parameter] = {}
     if bytes is not None:
         parameters["bytes"] = Parameter(
@@ -50,6 +55,8 @@ def native(
             "delay_us": Parameter(None, real, "wait this long in every operation: a known answer"),
             "delay_share": Parameter(None, real, "wait this share of the operation's own time"),
         }
+    if intervals:
+        del parameters["iterations"]
     if like:
         parameters["like"] = Parameter(
             "paribus", one_of("paribus", "osu", "imb"), "measure as this program defines it"
@@ -66,9 +73,10 @@ def native(
             benchmark=kernel,
             version="kernel.version",
             cases=partial(_cases, kernel),
-            echoed=frozenset({*parameters, *(extra or {})} - {"bytes"}),
+            echoed=frozenset({*parameters, *(extra or {})} - {"bytes", "connections"}),
         ),
         parameters={**parameters, **(extra or {})},
+        ranks=ranks,
     )
 
 
@@ -82,14 +90,21 @@ def _two_sizes(value: Any) -> list[int]:
     return found
 
 
+def _connections(value: Any) -> list[int]:
+    items = value if isinstance(value, list) else [value]
+    found = [positive(item) for item in items]
+    if not found or len(set(found)) != len(found) or max(found) > 64:
+        raise ValueError("write numbers of connections from 1 to 64, each once, such as [1, 16]")
+    return found
+
+
 def command(kernel: str, libraries: bool, request: Request) -> Program:
     """Return the kernel's command line: every parameter that was set, and the ranks to refuse."""
-    if kernel not in _ALONE:
-        need_ranks(request, kernel, exactly=2 if kernel in _PAIR else 0, least=2)
+    need_ranks(request, kernel, exactly=2 if kernel in _PAIR else 0, least=_LEAST.get(kernel, 2))
     argv = ["--ranks", str(request.ranks)]
     for key, value in request.parameters.items():
         if value is not None:
-            text = ",".join(map(str, value)) if key == "bytes" else str(value)
+            text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
             argv += [f"--{key.replace('_', '-')}", text]
     count, functions = (request.parameters.get(key) for key in ("count", "functions"))
     return Program(tuple(argv), kernel, (int(count), int(functions)) if libraries else None)  # type: ignore[arg-type]
@@ -135,6 +150,33 @@ BENCHMARKS = (
                 _two_sizes,
                 "the least is the message of the latency, the others are of the bandwidth",
             )
+        },
+    ),
+    native(
+        "many_to_one",
+        layer="network",
+        summary="incast: many ranks send to one at once, beside two that exchange messages",
+        metrics=(
+            Metric("goodput", "Mbit/s", "higher"),
+            Metric("flow", "Mbit/s", "higher", margin=0.05),
+            Metric("fairness", "share", "higher"),
+            Metric("loaded_latency", "us", "lower", margin=0.05),
+            Metric("idle_latency", "us", "lower", margin=0.05),
+        ),
+        bytes="64 B, 4 KiB, 64 KiB",
+        samples=10,
+        like=False,
+        intervals=True,
+        ranks=6,
+        extra={
+            "connections": Parameter([1, 16], _connections, "of each sender, from 1 to 64"),
+            "senders": Parameter(None, positive, "how many ranks send, instead of all but three"),
+            "over": Parameter(
+                "mpi", one_of("mpi", "sockets"), "MPI, or TCP connections of its own"
+            ),
+            "receiver": Parameter(
+                None, address, "address of rank 0's host for the sockets, instead of its name"
+            ),
         },
     ),
     native(
