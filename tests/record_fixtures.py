@@ -33,6 +33,8 @@ WANTED: dict[str, list[dict[str, Any]]] = {
         {"ranks": 5, "connections": [1, 2], "bytes": [64, 65536]},
         {"ranks": 5, "connections": [4], "bytes": [4096], "over": "sockets", "senders": 1},
     ],
+    "alltoallv": [{"ranks": 3}],
+    "halo": [{"ranks": 4, "dims": 3}],
     "triad": [{"bytes": [1 << 20]}],
     "loader": [{"count": 3, "functions": 2}],
 }

@@ -26,7 +26,9 @@ from paribus.readers.kernel import read
 NATIVE = Path(__file__).parents[1] / "src" / "paribus" / "native"
 STRICT = ("-Wall", "-Wextra")  # users compile without: another compiler warns of other things
 COLLECTIVES = ["bcast", "allgather", "allreduce", "alltoall"]
-SIZED = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "triad"]
+LIKES = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "barrier"]
+"""What can measure as other programs define it."""
+SIZED = [*LIKES[:-1], "alltoallv", "halo", "ring", "triad"]
 KERNELS = [*SIZED, "pairs", "many_to_one", "barrier", "loader"]
 LEAST = {"triad": 1, "loader": 1, "many_to_one": 4}
 """How many ranks kernels need, if not two."""
@@ -36,7 +38,8 @@ METRICS = {
     "bibandwidth": ("bandwidth", "MB/s"),
     "message_rate": ("message_rate", "msg/s"),
     "triad": ("bandwidth", "GB/s"),
-    **dict.fromkeys([*COLLECTIVES, "barrier"], ("time", "us")),
+    "ring": ("bandwidth", "MB/s"),
+    **dict.fromkeys([*COLLECTIVES, "alltoallv", "halo", "barrier"], ("time", "us")),
 }
 REFUSALS = [
     ("latency", ["--ranks", "4"], "2 ranks, not the 4 asked for"),
@@ -56,6 +59,9 @@ REFUSALS = [
     ("barrier", ["--corrupt"], "unknown argument --corrupt"),
     ("triad", ["--like", "osu"], "unknown argument --like"),
     ("pairs", ["--bytes", "8"], "needs two sizes"),
+    ("halo", ["--dims", "4"], "--dims needs a whole number from 2 to 3"),
+    ("ring", ["--like", "imb"], "unknown argument --like"),
+    ("alltoallv", ["--bytes", "1073741824"], "more in all than MPI counts"),
     ("many_to_one", ["--connections", "1,65"], "whole numbers, each once, from 1 to 64"),
     ("many_to_one", ["--connections", "4,4"], "whole numbers, each once, from 1 to 64"),
     ("many_to_one", ["--over", "udp"], "--over needs one of mpi, sockets"),
@@ -202,6 +208,11 @@ def launches(start: Start, libraries: Path) -> dict[tuple[str, str], Ended]:
             quick = ["--libraries", str(libraries), "--count", "3", "--functions", "4"]
         else:
             quick = [*sizes(kernel, "8,4096"), "--samples", "6", "--max-case-s", "0.01"]
+        if kernel == "halo":
+            wanted[kernel, "3 dimensions"] = [*quick, "--dims", "3"], 6
+        if kernel == "alltoallv":
+            wanted[kernel, "another seed"] = [*quick, "--seed", "2"], 5
+            wanted[kernel, "one seed"] = quick, 5
         if kernel == "many_to_one":
             quick = ["--bytes", "8,4096", "--samples", "6", "--max-case-s", "0.06"]
             quick += ["--connections", "1,3"]
@@ -212,7 +223,7 @@ def launches(start: Start, libraries: Path) -> dict[tuple[str, str], Ended]:
             wanted[kernel, f"{ranks} ranks"] = quick, ranks
         if kernel != "barrier":
             wanted[kernel, "corrupt"] = [*quick, "--corrupt"], max(2, LEAST.get(kernel, 2))
-        if kernel not in ("triad", "loader", "pairs", "many_to_one"):
+        if kernel in LIKES:
             for like in ("osu", "imb"):
                 like_args = [*sizes(kernel, "8,65536"), "--like", like, "--iterations", "40"]
                 wanted[kernel, like] = like_args, 2
@@ -302,6 +313,34 @@ def test_output_contract(launches: dict[tuple[str, str], Ended], kernel: str, ra
         assert state["core_to_core_ns"] is None or state["core_to_core_ns"] > 0
 
 
+def test_a_halo_is_exchanged_on_the_grid_that_mpi_chooses(
+    launches: dict[tuple[str, str], Ended],
+) -> None:
+    """Two rounds of 8 B and 4 KiB, from both neighbours of each rank in each dimension."""
+    for kind, ranks, grid in (("4 ranks", 4, [2, 2]), ("3 dimensions", 6, [3, 2, 1])):
+        ended = launches["halo", kind]
+        assert ended.code == 0, ended.err
+        assert [case["grid"] for case in ended.cases] == [grid, grid]
+        assert ended.lines[-1]["checked"] == 2 * ranks * 2 * len(grid) * (8 + 4096)
+
+
+def test_the_sizes_of_alltoallv_are_uneven_and_sum_up(
+    launches: dict[tuple[str, str], Ended],
+) -> None:
+    """A rank receives as much as in alltoall, whatever the seed; two ranks have equal sizes."""
+    one, other = (
+        launches["alltoallv", kind].cases[1]["sizes"] for kind in ("one seed", "another seed")
+    )
+    assert one != other
+    for sizes in (one, other):
+        assert len(set(sizes)) > 2
+        assert sum(sizes) == 5 * 4096
+        assert all(0 <= size <= 2 * 4096 for size in sizes)
+    assert launches["alltoallv", "2 ranks"].cases[1]["sizes"] == [4096, 4096]
+    volume = {k: launches[k, "4 ranks"].lines[-1]["checked"] for k in ("alltoall", "alltoallv")}
+    assert volume["alltoallv"] == volume["alltoall"]
+
+
 @pytest.mark.parametrize(("kind", "senders"), [("sockets", [2, 3]), ("one sender", [2])])
 def test_flows_of_many_to_one(
     launches: dict[tuple[str, str], Ended], kind: str, senders: list[int]
@@ -350,7 +389,7 @@ def test_wrong_data_are_seen(launches: dict[tuple[str, str], Ended], kernel: str
 
 
 @pytest.mark.parametrize("like", ["osu", "imb"])
-@pytest.mark.parametrize("kernel", [k for k in (*SIZED, "barrier") if k != "triad"])
+@pytest.mark.parametrize("kernel", LIKES)
 def test_as_other_programs_define_it(
     launches: dict[tuple[str, str], Ended], kernel: str, like: str
 ) -> None:

@@ -98,6 +98,12 @@ def _connections(value: Any) -> list[int]:
     return found
 
 
+def _dims(value: Any) -> int:
+    if value not in (2, 3) or isinstance(value, bool):
+        raise ValueError("use 2 or 3")
+    return int(value)
+
+
 def command(kernel: str, libraries: bool, request: Request) -> Program:
     """Return the kernel's command line: every parameter that was set, and the ranks to refuse."""
     need_ranks(request, kernel, exactly=2 if kernel in _PAIR else 0, least=_LEAST.get(kernel, 2))
@@ -201,11 +207,36 @@ BENCHMARKS = (
         metrics=(_COLLECTIVE,),
     ),
     native(
+        "alltoallv",
+        layer="collective",
+        summary="messages of uneven sizes from each rank to each rank",
+        metrics=(_COLLECTIVE,),
+        like=False,
+        extra={"seed": Parameter(1, positive, "draws the sizes")},
+    ),
+    native(
         "barrier",
         layer="collective",
         summary="the time until the last rank may leave a barrier",
         metrics=(_COLLECTIVE,),
         bytes=None,
+    ),
+    native(
+        "halo",
+        layer="collective",
+        summary="faces exchanged with all neighbours on a periodic grid of ranks",
+        metrics=(_COLLECTIVE,),
+        like=False,
+        ranks=4,
+        extra={"dims": Parameter(2, _dims, "dimensions of the grid: 2 or 3")},
+    ),
+    native(
+        "ring",
+        layer="collective",
+        summary="windows of 64 messages from each rank to the next, all at once, per rank",
+        metrics=(_BANDWIDTH,),
+        like=False,
+        ranks=4,
     ),
     # STREAM's rule asks for arrays of four times the last-level cache; 64 MiB holds up to 16 MiB
     # per rank. Larger caches: set `bytes`.

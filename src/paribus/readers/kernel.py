@@ -49,7 +49,10 @@ KERNELS = {
     "allgather": Kernel({"time": "us"}),
     "allreduce": Kernel({"time": "us"}),
     "alltoall": Kernel({"time": "us"}),
+    "alltoallv": Kernel({"time": "us"}),
     "barrier": Kernel({"time": "us"}, ()),
+    "halo": Kernel({"time": "us"}),
+    "ring": Kernel({"bandwidth": "MB/s"}),
     "triad": Kernel({"bandwidth": "GB/s"}),
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
 }

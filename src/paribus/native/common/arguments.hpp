@@ -42,6 +42,7 @@ struct Spec {
     long least_size = 1;              // that makes sense
     long element_size = 1;            // sizes must be multiples of this
     int buffers = 2;                  // that a rank holds, of one size each,
+    int blocks = 1;                   // of one size that each of these two has,
     bool out_for_each_rank = false;   // or of one for every rank
     bool in_for_each_rank = false;
     bool pairs = false;  // of ranks exchange messages, and the lower one measures
