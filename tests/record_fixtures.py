@@ -35,6 +35,7 @@ WANTED: dict[str, list[dict[str, Any]]] = {
     ],
     "alltoallv": [{"ranks": 3}],
     "halo": [{"ranks": 4, "dims": 3}],
+    "overlap": [{}, {"ranks": 3, "collective": "alltoall", "bytes": [4096]}],
     "triad": [{"bytes": [1 << 20]}],
     "loader": [{"count": 3, "functions": 2}],
 }

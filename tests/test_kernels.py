@@ -29,7 +29,7 @@ COLLECTIVES = ["bcast", "allgather", "allreduce", "alltoall"]
 LIKES = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "barrier"]
 """What can measure as other programs define it."""
 SIZED = [*LIKES[:-1], "alltoallv", "halo", "ring", "triad"]
-KERNELS = [*SIZED, "pairs", "many_to_one", "barrier", "loader"]
+KERNELS = [*SIZED, "overlap", "pairs", "many_to_one", "barrier", "loader"]
 LEAST = {"triad": 1, "loader": 1, "many_to_one": 4}
 """How many ranks kernels need, if not two."""
 METRICS = {
@@ -62,6 +62,8 @@ REFUSALS = [
     ("halo", ["--dims", "4"], "--dims needs a whole number from 2 to 3"),
     ("ring", ["--like", "imb"], "unknown argument --like"),
     ("alltoallv", ["--bytes", "1073741824"], "more in all than MPI counts"),
+    ("overlap", ["--collective", "bcast"], "--collective needs one of allreduce, alltoall"),
+    ("overlap", ["--bytes", "6"], "not a multiple of 4"),
     ("many_to_one", ["--connections", "1,65"], "whole numbers, each once, from 1 to 64"),
     ("many_to_one", ["--connections", "4,4"], "whole numbers, each once, from 1 to 64"),
     ("many_to_one", ["--over", "udp"], "--over needs one of mpi, sockets"),
@@ -208,6 +210,8 @@ def launches(start: Start, libraries: Path) -> dict[tuple[str, str], Ended]:
             quick = ["--libraries", str(libraries), "--count", "3", "--functions", "4"]
         else:
             quick = [*sizes(kernel, "8,4096"), "--samples", "6", "--max-case-s", "0.01"]
+        if kernel == "overlap":
+            wanted[kernel, "alltoall"] = [*quick, "--collective", "alltoall"], 3
         if kernel == "halo":
             wanted[kernel, "3 dimensions"] = [*quick, "--dims", "3"], 6
         if kernel == "alltoallv":
@@ -244,6 +248,17 @@ def every_pair(ranks: int) -> list[tuple[str, tuple[int, int, int]]]:
         *(("latency", (a, b, 8)) for a, b in ways if a < b),
         *(("bandwidth", (a, b, 4096)) for a, b in ways),
     ]
+
+
+def check_overlap(cases: list[dict[str, Any]]) -> None:
+    """Check the shares of every size against the times beside them, by OSU's formula."""
+    for at in range(0, len(cases), 4):
+        exposed, total, pure, compute = (one["samples"] for one in cases[at : at + 4])
+        alone = sorted(pure)[3]
+        least = min(alone, *compute)
+        assert exposed == pytest.approx([100 * (t - least) / alone for t in total], rel=1e-3)
+        hidden = max(0.0, 100 - sorted(exposed)[3])
+        assert cases[at]["overlap"] == pytest.approx(hidden, rel=1e-3, abs=1e-3)
 
 
 def every_flow(senders: int) -> list[tuple[str, tuple[int, ...]]]:
@@ -285,6 +300,12 @@ def test_output_contract(launches: dict[tuple[str, str], Ended], kernel: str, ra
         assert [(c["metric"], tuple(c["case"].values())) for c in cases] == every_pair(ranks)
         assert all(1 <= c["at_once"] <= ranks // 2 for c in cases)
         assert all(3 <= len(c["samples"]) <= 6 for c in cases)
+    elif kernel == "overlap":
+        metrics = ["exposed", "total", "pure", "compute"]
+        found = [(c["metric"], c["case"]["bytes"]) for c in cases]
+        assert found == [(metric, size) for size in (8, 4096) for metric in metrics]
+        assert all(len(c["samples"]) == 6 for c in cases)
+        check_overlap(cases)
     elif kernel == "many_to_one":
         assert [(c["metric"], tuple(c["case"].values())) for c in cases] == every_flow(1)
         assert all(3 <= len(c["samples"]) <= 6 for c in cases if "latency" not in c["metric"])
@@ -311,6 +332,26 @@ def test_output_contract(launches: dict[tuple[str, str], Ended], kernel: str, ra
         assert state["triad_gbps"] > 0
         assert state["clock_ghz"] > 0
         assert state["core_to_core_ns"] is None or state["core_to_core_ns"] > 0
+
+
+def test_overlap_of_alltoall(launches: dict[tuple[str, str], Ended]) -> None:
+    ended = launches["overlap", "alltoall"]
+    assert ended.code == 0, ended.err
+    check_overlap(ended.cases)
+    assert ended.lines[-1]["checked"] == 2 * 3 * 3 * (8 + 4096)
+    facts = read(ended.out).facts
+    assert facts["kernel.overlap.8 B"] == ended.cases[0]["overlap"]
+
+
+def test_a_delay_behind_the_wait_is_not_hidden(start: Start) -> None:
+    """10 ms after each collective: computation of as long cannot hide them, on a busy machine."""
+    few = ("--bytes", "8", "--samples", "5", "--iterations", "1", "--delay-us", "10000")
+    exposed, total, pure, compute = start("overlap", *few).cases
+    assert min(pure["samples"]) > 8_000
+    assert min(compute["samples"]) > 8_000
+    assert min(total["samples"]) > 16_000
+    assert min(exposed["samples"]) > 20
+    assert exposed["overlap"] < 80
 
 
 def test_a_halo_is_exchanged_on_the_grid_that_mpi_chooses(
@@ -374,7 +415,7 @@ def test_a_delay_of_the_senders_is_seen(start: Start) -> None:
     assert 0.1 < min(flow["samples"]) < max(flow["samples"]) < 2.5
 
 
-@pytest.mark.parametrize("kernel", [*SIZED, "pairs", "many_to_one", "loader"])
+@pytest.mark.parametrize("kernel", [*SIZED, "overlap", "pairs", "many_to_one", "loader"])
 def test_wrong_data_are_seen(launches: dict[tuple[str, str], Ended], kernel: str) -> None:
     ended = launches[kernel, "corrupt"]
     assert ended.code == 1

@@ -33,6 +33,7 @@ _FILES = {
         "barrier",
         "halo",
         "ring",
+        "overlap",
         "triad",
         "loader",
     ),

@@ -238,6 +238,24 @@ BENCHMARKS = (
         like=False,
         ranks=4,
     ),
+    native(
+        "overlap",
+        layer="collective",
+        summary="how much of a non-blocking collective is not hidden behind computation",
+        metrics=(
+            Metric("exposed", "percent", "lower", margin=0.05),
+            Metric("total", "us", "lower", margin=0.05),
+            Metric("pure", "us", "lower", margin=0.05),
+            Metric("compute", "us", "lower", margin=0.05),
+        ),
+        bytes="8 B, 512 B, 8 KiB, 64 KiB, 256 KiB, 1 MiB",
+        like=False,
+        extra={
+            "collective": Parameter(
+                "allreduce", one_of("allreduce", "alltoall"), "the collective, non-blocking"
+            )
+        },
+    ),
     # STREAM's rule asks for arrays of four times the last-level cache; 64 MiB holds up to 16 MiB
     # per rank. Larger caches: set `bytes`.
     native(

@@ -53,6 +53,7 @@ KERNELS = {
     "barrier": Kernel({"time": "us"}, ()),
     "halo": Kernel({"time": "us"}),
     "ring": Kernel({"bandwidth": "MB/s"}),
+    "overlap": Kernel({"exposed": "percent", "total": "us", "pure": "us", "compute": "us"}),
     "triad": Kernel({"bandwidth": "GB/s"}),
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
 }
@@ -176,8 +177,8 @@ def _sample(
 ) -> Sample:
     """Return one case line as a sample; what it says beside is added to `beside`.
 
-    That is the median start skew, and of a pair of ranks that was measured again with fewer pairs
-    at once the figure before.
+    That is the median start skew, how much of a collective is hidden, and of a pair of ranks that
+    was measured again with fewer pairs at once the figure before.
     """
     try:
         case = Case.of(**line["case"])
@@ -193,6 +194,8 @@ def _sample(
             if len(skews := _numbers(line["skew_us"])) != len(values):
                 refuse(f"{len(values)} samples, but {len(skews)} figures of skew", at)
             beside[f"kernel.skew_us.{case}"] = median(skews)
+        if "overlap" in line:
+            beside[f"kernel.overlap.{case}"] = _numbers([line["overlap"]])[0]
         if "crowded" in line:
             beside[f"kernel.crowded.{name}.{case}"] = _numbers([line["crowded"]])[0]
         if type(line["batch"]) is not int:
