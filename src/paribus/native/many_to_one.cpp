@@ -366,6 +366,8 @@ int main(int argc, char** argv) {
     if (session.arguments.numbers.at("senders").front() > session.ranks - 3)
         session.refuse("--senders is more than the ranks without receiver, victim and partner");
     const bool sockets = session.arguments.text.at("over") == "sockets";
+    if (!sockets && !session.arguments.text.at("receiver").empty())
+        session.refuse("--receiver is for --over sockets; MPI chooses its addresses itself");
     if (sockets) measure<SocketFlows>(session, true);
     else measure<MpiFlows>(session, false);
     return session.finish();

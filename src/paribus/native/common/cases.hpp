@@ -46,11 +46,12 @@ private:
 template <class Kernel, class Operation>
 Series sample(Session& session, Operation operation, long bytes, const std::string& where) {
     constexpr Spec spec = Kernel::spec();
-    if (!session.like(Like::paribus)) {
-        const Counts counts = counts_of(session, bytes);
-        return spec.pairs ? sample_flow_like(session, operation, counts, where)
-                          : sample_together_like(session, operation, counts, where);
-    }
+    if constexpr (spec.likes)
+        if (!session.like(Like::paribus)) {
+            const Counts counts = counts_of(session, bytes);
+            return spec.pairs ? sample_flow_like(session, operation, counts, where)
+                              : sample_together_like(session, operation, counts, where);
+        }
     const bool delays = !spec.pairs || session.rank < session.ranks / 2;
     if constexpr (spec.start == Start::flow) return sample_flow(session, operation, delays, where);
     else return sample_together(session, operation, delays, where);
