@@ -29,6 +29,13 @@ WANTED: dict[str, list[dict[str, Any]]] = {
     "latency": [{}, {"like": "osu", "iterations": 50}, {"delay_us": 5.0}],
     "allreduce": [{}, {"like": "imb", "iterations": 50}],
     "pairs": [{"ranks": 3}],
+    "many_to_one": [
+        {"ranks": 5, "connections": [1, 2], "bytes": [64, 65536]},
+        {"ranks": 5, "connections": [4], "bytes": [4096], "over": "sockets", "senders": 1},
+    ],
+    "alltoallv": [{"ranks": 3}],
+    "halo": [{"ranks": 4, "dims": 3}],
+    "overlap": [{}, {"ranks": 3, "collective": "alltoall", "bytes": [4096]}],
     "triad": [{"bytes": [1 << 20]}],
     "loader": [{"count": 3, "functions": 2}],
 }

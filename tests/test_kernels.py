@@ -21,19 +21,25 @@ from typing import Any
 import pytest
 
 from paribus.platform.toolchain import FLAGS
+from paribus.readers.kernel import read
 
 NATIVE = Path(__file__).parents[1] / "src" / "paribus" / "native"
 STRICT = ("-Wall", "-Wextra")  # users compile without: another compiler warns of other things
 COLLECTIVES = ["bcast", "allgather", "allreduce", "alltoall"]
-SIZED = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "triad"]
-KERNELS = [*SIZED, "pairs", "barrier", "loader"]
+LIKES = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "barrier"]
+"""What can measure as other programs define it."""
+SIZED = [*LIKES[:-1], "alltoallv", "halo", "ring", "triad"]
+KERNELS = [*SIZED, "overlap", "pairs", "many_to_one", "barrier", "loader"]
+LEAST = {"triad": 1, "loader": 1, "many_to_one": 4}
+"""How many ranks kernels need, if not two."""
 METRICS = {
     "latency": ("latency", "us"),
     "bandwidth": ("bandwidth", "MB/s"),
     "bibandwidth": ("bandwidth", "MB/s"),
     "message_rate": ("message_rate", "msg/s"),
     "triad": ("bandwidth", "GB/s"),
-    **dict.fromkeys([*COLLECTIVES, "barrier"], ("time", "us")),
+    "ring": ("bandwidth", "MB/s"),
+    **dict.fromkeys([*COLLECTIVES, "alltoallv", "halo", "barrier"], ("time", "us")),
 }
 REFUSALS = [
     ("latency", ["--ranks", "4"], "2 ranks, not the 4 asked for"),
@@ -53,6 +59,12 @@ REFUSALS = [
     ("barrier", ["--corrupt"], "unknown argument --corrupt"),
     ("triad", ["--like", "osu"], "unknown argument --like"),
     ("pairs", ["--bytes", "8"], "needs two sizes"),
+    ("halo", ["--dims", "4"], "--dims needs a whole number from 2 to 3"),
+    ("alltoallv", ["--bytes", "1073741824"], "more in all than MPI counts"),
+    ("overlap", ["--collective", "bcast"], "--collective needs one of allreduce, alltoall"),
+    ("many_to_one", ["--connections", "4,65,4"], "whole numbers, each once, from 1 to 64"),
+    ("many_to_one", ["--over", "udp"], "--over needs one of mpi, sockets"),
+    ("many_to_one", ["--iterations", "9"], "unknown argument --iterations"),
     ("loader", ["--count", "3"], "--libraries, --count and --functions"),
 ]
 
@@ -195,11 +207,25 @@ def launches(start: Start, libraries: Path) -> dict[tuple[str, str], Ended]:
             quick = ["--libraries", str(libraries), "--count", "3", "--functions", "4"]
         else:
             quick = [*sizes(kernel, "8,4096"), "--samples", "6", "--max-case-s", "0.01"]
+        if kernel == "overlap":
+            wanted[kernel, "alltoall"] = [*quick, "--collective", "alltoall"], 3
+        if kernel == "halo":
+            wanted[kernel, "3 dimensions"] = [*quick, "--dims", "3"], 6
+        if kernel == "alltoallv":
+            wanted[kernel, "another seed"] = [*quick, "--seed", "2"], 4
+        if kernel == "many_to_one":
+            quick = ["--bytes", "8,4096", "--samples", "6", "--max-case-s", "0.06"]
+            quick += ["--connections", "1,3"]
+            wanted[kernel, "sockets"] = [*quick, "--over", "sockets", "--senders", "2"], 6
+            wanted[kernel, "too many"] = [*quick, "--senders", "2"], 4
+            wanted[kernel, "receiver of mpi"] = [*quick, "--receiver", "h1"], 4
+            nowhere = ["--over", "sockets", "--receiver", "255.255.255.255"]
+            wanted[kernel, "nowhere"] = [*quick, *nowhere], 4
         for ranks in (1, 2, 4):
             wanted[kernel, f"{ranks} ranks"] = quick, ranks
         if kernel != "barrier":
-            wanted[kernel, "corrupt"] = [*quick, "--corrupt"], 2
-        if kernel not in ("triad", "loader", "pairs"):
+            wanted[kernel, "corrupt"] = [*quick, "--corrupt"], max(2, LEAST.get(kernel, 2))
+        if kernel in LIKES:
             for like in ("osu", "imb"):
                 like_args = [*sizes(kernel, "8,65536"), "--like", like, "--iterations", "40"]
                 wanted[kernel, like] = like_args, 2
@@ -222,13 +248,33 @@ def every_pair(ranks: int) -> list[tuple[str, tuple[int, int, int]]]:
     ]
 
 
+def check_overlap(cases: list[dict[str, Any]]) -> None:
+    """Check the shares of every size against the times beside them, by OSU's formula."""
+    for at in range(0, len(cases), 4):
+        exposed, total, pure, compute = (one["samples"] for one in cases[at : at + 4])
+        alone = sorted(pure)[3]
+        least = min(alone, *compute)
+        assert exposed == pytest.approx([100 * (t - least) / alone for t in total], rel=1e-3)
+        hidden = max(0.0, 100 - sorted(exposed)[3])
+        assert cases[at]["overlap"] == pytest.approx(hidden, rel=1e-3, abs=1e-3)
+
+
+def every_flow(senders: int) -> list[tuple[str, tuple[int, ...]]]:
+    """Return what `many_to_one` prints at 8 B and 4 KiB, 1 and 3 connections."""
+    found: list[tuple[str, tuple[int, ...]]] = []
+    for case in ((8, 1), (8, 3), (4096, 1), (4096, 3)):
+        found += [("goodput", case), ("fairness", case)]
+        found += [("flow", (*case, sender)) for sender in range(1, senders + 1)]
+        found += [("idle_latency", case), ("loaded_latency", case)]
+    return found
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_output_contract(launches: dict[tuple[str, str], Ended], kernel: str, ranks: int) -> None:
     ended = launches[kernel, f"{ranks} ranks"]
     pair = kernel in ("latency", "bandwidth", "bibandwidth")
-    alone = kernel in ("triad", "loader")
-    if (pair and ranks != 2) or (ranks == 1 and not alone):
+    if (pair and ranks != 2) or ranks < LEAST.get(kernel, 2):
         assert (ended.code, ended.out) == (2, "")
         assert f"{kernel}: needs" in ended.err
         return
@@ -252,6 +298,15 @@ def test_output_contract(launches: dict[tuple[str, str], Ended], kernel: str, ra
         assert [(c["metric"], tuple(c["case"].values())) for c in cases] == every_pair(ranks)
         assert all(1 <= c["at_once"] <= ranks // 2 for c in cases)
         assert all(3 <= len(c["samples"]) <= 6 for c in cases)
+    elif kernel == "overlap":
+        metrics = ["exposed", "total", "pure", "compute"]
+        found = [(c["metric"], c["case"]["bytes"]) for c in cases]
+        assert found == [(metric, size) for size in (8, 4096) for metric in metrics]
+        assert all(len(c["samples"]) == 6 for c in cases)
+        check_overlap(cases)
+    elif kernel == "many_to_one":
+        assert [(c["metric"], tuple(c["case"].values())) for c in cases] == every_flow(1)
+        assert all(3 <= len(c["samples"]) <= 6 for c in cases if "latency" not in c["metric"])
     else:
         expected = [{}] if kernel == "barrier" else [{"bytes": 8}, {"bytes": 4096}]
         assert [c["case"] for c in cases] == expected
@@ -277,7 +332,98 @@ def test_output_contract(launches: dict[tuple[str, str], Ended], kernel: str, ra
         assert state["core_to_core_ns"] is None or state["core_to_core_ns"] > 0
 
 
-@pytest.mark.parametrize("kernel", [*SIZED, "pairs", "loader"])
+def test_overlap_of_alltoall(launches: dict[tuple[str, str], Ended]) -> None:
+    ended = launches["overlap", "alltoall"]
+    assert ended.code == 0, ended.err
+    check_overlap(ended.cases)
+    assert ended.lines[-1]["checked"] == 2 * 3 * 3 * (8 + 4096)
+    facts = read(ended.out).facts
+    assert facts["kernel.overlap.8 B"] == ended.cases[0]["overlap"]
+
+
+def test_a_delay_behind_the_wait_is_not_hidden(start: Start) -> None:
+    """5 ms after each collective: computation of as long cannot hide them, on a busy machine."""
+    few = ("--bytes", "8", "--samples", "3", "--warmup", "1", "--iterations", "1")
+    exposed, total, pure, compute = start("overlap", *few, "--delay-us", "5000").cases
+    assert min(pure["samples"]) > 4_000
+    assert min(compute["samples"]) > 4_000
+    assert min(total["samples"]) > 8_000
+    assert min(exposed["samples"]) > 5
+    assert exposed["overlap"] < 95
+
+
+def test_a_halo_is_exchanged_on_the_grid_that_mpi_chooses(
+    launches: dict[tuple[str, str], Ended],
+) -> None:
+    """Two rounds of 8 B and 4 KiB, from both neighbours of each rank in each dimension."""
+    for kind, ranks, grid in (("4 ranks", 4, [2, 2]), ("3 dimensions", 6, [3, 2, 1])):
+        ended = launches["halo", kind]
+        assert ended.code == 0, ended.err
+        assert [case["grid"] for case in ended.cases] == [grid, grid]
+        assert ended.lines[-1]["checked"] == 2 * ranks * 2 * len(grid) * (8 + 4096)
+
+
+def test_the_sizes_of_alltoallv_are_uneven_and_sum_up(
+    launches: dict[tuple[str, str], Ended],
+) -> None:
+    """A rank receives as much as in alltoall, whatever the seed; two ranks have equal sizes."""
+    one, other = (
+        launches["alltoallv", kind].cases[1]["sizes"] for kind in ("4 ranks", "another seed")
+    )
+    assert one != other
+    for sizes in (one, other):
+        assert len(set(sizes)) > 2
+        assert sum(sizes) == 4 * 4096
+        assert all(0 <= size <= 2 * 4096 for size in sizes)
+    assert launches["alltoallv", "2 ranks"].cases[1]["sizes"] == [4096, 4096]
+    volume = {k: launches[k, "4 ranks"].lines[-1]["checked"] for k in ("alltoall", "alltoallv")}
+    assert volume["alltoallv"] == volume["alltoall"]
+
+
+def test_flows_of_many_to_one(launches: dict[tuple[str, str], Ended]) -> None:
+    """All ranks are on one host: the victim is rank 1, its partner the last, two of three send."""
+    ended = launches["many_to_one", "sockets"]
+    assert ended.code == 0, ended.err
+    read(ended.out)  # refuses a flow that is missing or double
+    cases = ended.cases
+    found = [(c["metric"], tuple(c["case"].values())) for c in cases]
+    assert found == every_flow(2)
+    assert [c["rank"] for c in cases if c["metric"] == "flow"] == 4 * [2, 3]
+    sums = [c["samples"] for c in cases if c["metric"] == "goodput"]
+    flows = [c["samples"] for c in cases if c["metric"] == "flow"]
+    fair = [c["samples"] for c in cases if c["metric"] == "fairness"]
+    for i, (total, shares) in enumerate(zip(sums, fair, strict=True)):
+        parts = list(zip(*flows[2 * i : 2 * i + 2], strict=True))
+        assert total == pytest.approx([sum(rates) for rates in parts], rel=1e-5)
+        jain = [sum(x) ** 2 / len(x) / sum(v * v for v in x) for x in parts]
+        assert shares == pytest.approx(jain, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "says"),
+    [
+        ("too many", 2, "--senders is more than the ranks without receiver, victim and partner"),
+        ("receiver of mpi", 2, "--receiver is for --over sockets"),
+        ("nowhere", 1, "cannot connect to 255.255.255.255, port "),
+    ],
+)
+def test_roles_and_places_that_cannot_be(
+    launches: dict[tuple[str, str], Ended], kind: str, code: int, says: str
+) -> None:
+    ended = launches["many_to_one", kind]
+    assert (ended.code, ended.out) == (code, "")
+    assert says in ended.err
+
+
+def test_a_delay_of_the_senders_is_seen(start: Start) -> None:
+    """4 ms before each message of 1,000 B leave 2 Mbit/s; no noise makes that more."""
+    few = ("--bytes", "1000", "--connections", "1", "--samples", "3", "--max-case-s", "0.1")
+    ended = start("many_to_one", *few, "--delay-us", "4000", ranks=4)
+    [flow] = [c for c in ended.cases if c["metric"] == "flow"]
+    assert 0.1 < min(flow["samples"]) < max(flow["samples"]) < 2.5
+
+
+@pytest.mark.parametrize("kernel", [*SIZED, "overlap", "pairs", "many_to_one", "loader"])
 def test_wrong_data_are_seen(launches: dict[tuple[str, str], Ended], kernel: str) -> None:
     ended = launches[kernel, "corrupt"]
     assert ended.code == 1
@@ -285,12 +431,14 @@ def test_wrong_data_are_seen(launches: dict[tuple[str, str], Ended], kernel: str
     case = {
         "loader": '{"libraries": 3, "functions": 4}',
         "pairs": '{"from": 0, "to": 1, "bytes": 8}',
+        "many_to_one": '{"bytes": 8, "connections": 1}',
     }.get(kernel, '{"bytes": 8}')
-    assert f"{kernel}: wrong data at {case}: rank 1, position" in ended.err
+    rank = 0 if kernel == "many_to_one" else 1  # the receiver
+    assert f"{kernel}: wrong data at {case}: rank {rank}, position" in ended.err
 
 
 @pytest.mark.parametrize("like", ["osu", "imb"])
-@pytest.mark.parametrize("kernel", [k for k in (*SIZED, "barrier") if k != "triad"])
+@pytest.mark.parametrize("kernel", LIKES)
 def test_as_other_programs_define_it(
     launches: dict[tuple[str, str], Ended], kernel: str, like: str
 ) -> None:

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from containers.pockets import Held
+from incast_on_a_link import launched
 from link_accuracy import ASK, ECHO, SEND, SINK
+from mpis import any_mpi
 from paribus.errors import UserError
 from paribus.hosts import Link
 from paribus.platform.containers.fabric import script
@@ -187,3 +189,28 @@ def test_what_is_asked_of_netem_is_what_tc_understands(
     wrong = lines[0].replace("delay", "dely")
     (tmp_path / "tc").write_text(f"{wrong}\n")
     assert "unknown" not in capture([*unshare, str(tmp_path / "tc")]).stderr
+
+
+def test_three_senders_share_a_link(tmp_path: Path) -> None:
+    """The receiver's link is full, each flow has a third of it, and the victim's message waits in
+    the queue, which holds 10 ms of the rate: the half of that, and more than a tenth in any case.
+    """
+    any_mpi()
+    for number in range(3):  # On a busy machine the senders may not fill the link.
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        found = launched({"rate": "1 Gbit"}, {"bytes": [65536], "connections": [1]}, folder)
+        flows = [found["flow"][sender] for sender in (1, 2, 3)]
+        [goodput, idle_us, loaded_us] = (
+            found[name][0] for name in ("goodput", "idle_latency", "loaded_latency")
+        )
+        if (
+            940 < goodput < 970
+            and max(flows) < 1.2 * goodput / 3
+            and min(flows) > 0.8 * goodput / 3
+        ):
+            break
+    assert 940 < goodput < 970
+    assert flows == [pytest.approx(goodput / 3, rel=0.2)] * 3
+    assert idle_us < 500
+    assert 1000 < loaded_us < 6000

@@ -9,10 +9,9 @@ says first how many senders there are, and which numbers of queue pairs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from paribus.benchmarks.parameters import positive
+from paribus.benchmarks.parameters import address, positive
 from paribus.benchmarks.perftest import GET, device, gid_index
 from paribus.benchmarks.tool import path_or, tool
 from paribus.model import Case, Metric, Parameter, Program, Request
@@ -107,12 +106,6 @@ def _pairs(value: object) -> list[int]:
     return found
 
 
-def _address(value: object) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"[\w.:-]+", value):
-        raise ValueError("write the host name or address of rank 0 that the senders reach")
-    return value
-
-
 BENCHMARK = tool(
     READER,
     layer="network",
@@ -125,7 +118,7 @@ BENCHMARK = tool(
     command=command,
     cases=cases,
     parameters={
-        "receiver": Parameter("127.0.0.1", _address, "address of rank 0, the receiver"),
+        "receiver": Parameter("127.0.0.1", address, "address of rank 0, the receiver"),
         "queue_pairs": Parameter([4, 16, 64], _pairs, "-q: queue pairs of each sender"),
         "seconds": Parameter(10, positive, "-D: how long, for each number of queue pairs"),
         "size": Parameter(65536, positive, "-s: bytes of a message"),

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from paribus.benchmarks.asked import parse
-from paribus.benchmarks.parameters import need_ranks, one_of, positive, real, sizes
+from paribus.benchmarks.parameters import address, need_ranks, one_of, positive, real, sizes
 from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.kernel import READER, cases_of
 
@@ -15,8 +15,8 @@ from paribus.readers.kernel import READER, cases_of
 SIZES = "8 B, 64 B, 512 B, 2 KiB, 4 KiB, 8 KiB, 16 KiB, 32 KiB, 64 KiB, 128 KiB, 256 KiB, 1 MiB"
 
 _PAIR = ("latency", "bandwidth", "bibandwidth")
-_ALONE = ("triad", "loader")
-"""What takes two ranks, and what takes one; the other kernels take two or more."""
+_LEAST = {"triad": 1, "loader": 1, "many_to_one": 4}
+"""What takes exactly two ranks, and the least of other kernels that do not take two or more."""
 
 # docs/statistics.md, "margin": collectives vary more than the wire does.
 _COLLECTIVE = Metric("time", "us", "lower", margin=0.05)
@@ -34,8 +34,13 @@ def native(
     like: bool = True,
     extra: Mapping[str, Parameter] | None = None,
     libraries: bool = False,
+    intervals: bool = False,
+    ranks: int = 2,
 ) -> Benchmark:
-    """Return the benchmark of one native kernel; `bytes` of None: it has no sizes."""
+    """Return the benchmark of one native kernel.
+
+    `bytes` of None: it has no sizes; `intervals`: its samples are stretches of time.
+    """
     parameters: dict[str, Parameter] = {}
     if bytes is not None:
         parameters["bytes"] = Parameter(
@@ -50,6 +55,8 @@ def native(
             "delay_us": Parameter(None, real, "wait this long in every operation: a known answer"),
             "delay_share": Parameter(None, real, "wait this share of the operation's own time"),
         }
+    if intervals:
+        del parameters["iterations"]
     if like:
         parameters["like"] = Parameter(
             "paribus", one_of("paribus", "osu", "imb"), "measure as this program defines it"
@@ -66,9 +73,10 @@ def native(
             benchmark=kernel,
             version="kernel.version",
             cases=partial(_cases, kernel),
-            echoed=frozenset({*parameters, *(extra or {})} - {"bytes"}),
+            echoed=frozenset({*parameters, *(extra or {})} - {"bytes", "connections"}),
         ),
         parameters={**parameters, **(extra or {})},
+        ranks=ranks,
     )
 
 
@@ -82,14 +90,27 @@ def _two_sizes(value: Any) -> list[int]:
     return found
 
 
+def _connections(value: Any) -> list[int]:
+    items = value if isinstance(value, list) else [value]
+    found = [positive(item) for item in items]
+    if not found or len(set(found)) != len(found) or max(found) > 64:
+        raise ValueError("write numbers of connections from 1 to 64, each once, such as [1, 16]")
+    return found
+
+
+def _dims(value: Any) -> int:
+    if value not in (2, 3) or isinstance(value, bool):
+        raise ValueError("use 2 or 3")
+    return int(value)
+
+
 def command(kernel: str, libraries: bool, request: Request) -> Program:
     """Return the kernel's command line: every parameter that was set, and the ranks to refuse."""
-    if kernel not in _ALONE:
-        need_ranks(request, kernel, exactly=2 if kernel in _PAIR else 0, least=2)
+    need_ranks(request, kernel, exactly=2 if kernel in _PAIR else 0, least=_LEAST.get(kernel, 2))
     argv = ["--ranks", str(request.ranks)]
     for key, value in request.parameters.items():
         if value is not None:
-            text = ",".join(map(str, value)) if key == "bytes" else str(value)
+            text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
             argv += [f"--{key.replace('_', '-')}", text]
     count, functions = (request.parameters.get(key) for key in ("count", "functions"))
     return Program(tuple(argv), kernel, (int(count), int(functions)) if libraries else None)  # type: ignore[arg-type]
@@ -138,6 +159,33 @@ BENCHMARKS = (
         },
     ),
     native(
+        "many_to_one",
+        layer="network",
+        summary="incast: many ranks send to one at once, beside two that exchange messages",
+        metrics=(
+            Metric("goodput", "Mbit/s", "higher"),
+            Metric("flow", "Mbit/s", "higher", margin=0.05),
+            Metric("fairness", "share", "higher"),
+            Metric("loaded_latency", "us", "lower", margin=0.05),
+            Metric("idle_latency", "us", "lower", margin=0.05),
+        ),
+        bytes="64 B, 4 KiB, 64 KiB",
+        samples=10,
+        like=False,
+        intervals=True,
+        ranks=6,
+        extra={
+            "connections": Parameter([1, 16], _connections, "of each sender, from 1 to 64"),
+            "senders": Parameter(None, positive, "how many ranks send, instead of all but three"),
+            "over": Parameter(
+                "mpi", one_of("mpi", "sockets"), "MPI, or TCP connections of its own"
+            ),
+            "receiver": Parameter(
+                None, address, "address of rank 0's host for the sockets, instead of its name"
+            ),
+        },
+    ),
+    native(
         "bcast", layer="collective", summary="a message from rank 0 to all", metrics=(_COLLECTIVE,)
     ),
     native(
@@ -159,11 +207,54 @@ BENCHMARKS = (
         metrics=(_COLLECTIVE,),
     ),
     native(
+        "alltoallv",
+        layer="collective",
+        summary="messages of uneven sizes from each rank to each rank",
+        metrics=(_COLLECTIVE,),
+        like=False,
+        extra={"seed": Parameter(1, positive, "draws the sizes")},
+    ),
+    native(
         "barrier",
         layer="collective",
         summary="the time until the last rank may leave a barrier",
         metrics=(_COLLECTIVE,),
         bytes=None,
+    ),
+    native(
+        "halo",
+        layer="collective",
+        summary="faces exchanged with all neighbours on a periodic grid of ranks",
+        metrics=(_COLLECTIVE,),
+        like=False,
+        ranks=4,
+        extra={"dims": Parameter(2, _dims, "dimensions of the grid: 2 or 3")},
+    ),
+    native(
+        "ring",
+        layer="collective",
+        summary="windows of 64 messages from each rank to the next, all at once, per rank",
+        metrics=(_BANDWIDTH,),
+        like=False,
+        ranks=4,
+    ),
+    native(
+        "overlap",
+        layer="collective",
+        summary="how much of a non-blocking collective is not hidden behind computation",
+        metrics=(
+            Metric("exposed", "percent", "lower", margin=0.05),
+            Metric("total", "us", "lower", margin=0.05),
+            Metric("pure", "us", "lower", margin=0.05),
+            Metric("compute", "us", "lower", margin=0.05),
+        ),
+        bytes="8 B, 512 B, 8 KiB, 64 KiB, 256 KiB, 1 MiB",
+        like=False,
+        extra={
+            "collective": Parameter(
+                "allreduce", one_of("allreduce", "alltoall"), "the collective, non-blocking"
+            )
+        },
     ),
     # STREAM's rule asks for arrays of four times the last-level cache; 64 MiB holds up to 16 MiB
     # per rank. Larger caches: set `bytes`.

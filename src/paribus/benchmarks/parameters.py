@@ -6,6 +6,7 @@ All raise ValueError with the fix; the study loader adds file and key.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -147,6 +148,13 @@ def absolute(value: Any) -> str:
     if not path.startswith("/"):
         raise ValueError("write an absolute path, such as '/home/me/input'")
     return path
+
+
+def address(value: Any) -> str:
+    """Return a host name or an address."""
+    if not isinstance(value, str) or not re.fullmatch(r"[\w.:-]+", value):
+        raise ValueError("write the host name or address of rank 0 that the senders reach")
+    return value
 
 
 def words(value: Any) -> list[str]:

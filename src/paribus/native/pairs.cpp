@@ -21,20 +21,6 @@ double median(std::vector<double> values) {
     return *middle;
 }
 
-// Returns once all ranks have come; who waits sleeps, and so takes nothing from the pairs that are
-// still measured. Collective.
-void meet_quietly() {
-    MPI_Request request;
-    MPI_Ibarrier(MPI_COMM_WORLD, &request);
-    int done = 0;
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    while (!done) {
-        const timespec pause{0, 100000};
-        nanosleep(&pause, nullptr);
-        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    }
-}
-
 // What is measured of every pair: round trips of the smallest message, or another size one way. A
 // rank holds the samples of what it sends first; `most` of them for each other rank, 0: not taken.
 struct Quantity {

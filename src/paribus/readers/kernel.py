@@ -35,11 +35,25 @@ KERNELS = {
     "bibandwidth": Kernel({"bandwidth": "MB/s"}),
     "message_rate": Kernel({"message_rate": "msg/s"}),
     "pairs": Kernel({"latency": "us", "bandwidth": "MB/s"}, ("from", "to", "bytes")),
+    "many_to_one": Kernel(
+        {
+            "goodput": "Mbit/s",
+            "flow": "Mbit/s",
+            "fairness": "share",
+            "loaded_latency": "us",
+            "idle_latency": "us",
+        },
+        ("bytes", "connections"),
+    ),
     "bcast": Kernel({"time": "us"}),
     "allgather": Kernel({"time": "us"}),
     "allreduce": Kernel({"time": "us"}),
     "alltoall": Kernel({"time": "us"}),
+    "alltoallv": Kernel({"time": "us"}),
     "barrier": Kernel({"time": "us"}, ()),
+    "halo": Kernel({"time": "us"}),
+    "ring": Kernel({"bandwidth": "MB/s"}),
+    "overlap": Kernel({"exposed": "percent", "total": "us", "pure": "us", "compute": "us"}),
     "triad": Kernel({"bandwidth": "GB/s"}),
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
 }
@@ -78,6 +92,8 @@ def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tupl
     units, keys = KERNELS[kernel]
     if kernel == "pairs":
         return _pairs(sorted(arguments["bytes"]), ranks)
+    if kernel == "many_to_one":
+        return _flows(arguments, arguments.get("senders") or ranks - 3)
     if keys == ("bytes",):
         cases = [Case.of(bytes=size) for size in arguments["bytes"]]
     else:
@@ -94,6 +110,21 @@ def _pairs(sizes: Sequence[int], ranks: int) -> list[tuple[str, Case]]:
         for place, size in enumerate(sizes)
         for a, b in ways
         if place or a < b
+    ]
+
+
+def _flows(arguments: Mapping[str, Any], senders: int) -> list[tuple[str, Case]]:
+    """Return every metric at each size and number of connections, the flow of every sender."""
+    cases = [
+        {"bytes": size, "connections": number}
+        for size in arguments["bytes"]
+        for number in arguments["connections"]
+    ]
+    names = [name for name in KERNELS["many_to_one"].units if name != "flow"]
+    flows = [Case.of(**case, sender=s) for case in cases for s in range(1, senders + 1)]
+    return [
+        *((name, Case.of(**case)) for name in names for case in cases),
+        *(("flow", case) for case in flows),
     ]
 
 
@@ -134,8 +165,10 @@ def _announced(header: Mapping[str, Any], at: int) -> tuple[str, dict[str, Any]]
         if not isinstance(header.get(key), list) or len(header[key]) != ranks:
             refuse(f"{key!r} does not name every rank: {header.get(key)!r}", at)
     said = {**header["args"], "like": header.get("like")}
-    if "bytes" in KERNELS[kernel].keys:
-        said["bytes"] = [int(size) for size in said["bytes"]]
+    for key in {"bytes", "connections"}.intersection(KERNELS[kernel].keys):
+        said[key] = [int(number) for number in said[key]]
+    if kernel == "many_to_one" and not 0 <= int(said["senders"]) <= ranks - 3:
+        refuse(f"{said['senders']!r} senders among {ranks} ranks", at)
     return kernel, said
 
 
@@ -144,8 +177,8 @@ def _sample(
 ) -> Sample:
     """Return one case line as a sample; what it says beside is added to `beside`.
 
-    That is the median start skew, and of a pair of ranks that was measured again with fewer pairs
-    at once the figure before.
+    That is the median start skew, how much of a collective is hidden, and of a pair of ranks that
+    was measured again with fewer pairs at once the figure before.
     """
     try:
         case = Case.of(**line["case"])
@@ -161,6 +194,8 @@ def _sample(
             if len(skews := _numbers(line["skew_us"])) != len(values):
                 refuse(f"{len(values)} samples, but {len(skews)} figures of skew", at)
             beside[f"kernel.skew_us.{case}"] = median(skews)
+        if "overlap" in line:
+            beside[f"kernel.overlap.{case}"] = _numbers([line["overlap"]])[0]
         if "crowded" in line:
             beside[f"kernel.crowded.{name}.{case}"] = _numbers([line["crowded"]])[0]
         if type(line["batch"]) is not int:

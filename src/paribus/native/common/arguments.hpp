@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -19,6 +20,17 @@ enum class Ranks { any, two, even, several };
 enum class Like { paribus, osu, imb };
 enum class Start { together, flow };  // each sample with all ranks, or back to back
 
+// An argument that one kernel alone has: a whole number from `least` to `most`, a list of them, one
+// of two words, or with neither any text.
+struct Option {
+    const char* name = nullptr;  // nullptr ends an array of them
+    const char* initial = "";
+    const char* help = "";
+    long least = 0, most = 0;
+    bool list = false;
+    const char* words[2] = {};
+};
+
 // What a kernel is; what it leaves out is usual.
 struct Spec {
     const char* name = "";
@@ -30,6 +42,7 @@ struct Spec {
     long least_size = 1;              // that makes sense
     long element_size = 1;            // sizes must be multiples of this
     int buffers = 2;                  // that a rank holds, of one size each,
+    int blocks = 1;                   // of one size that each of these two has,
     bool out_for_each_rank = false;   // or of one for every rank
     bool in_for_each_rank = false;
     bool pairs = false;  // of ranks exchange messages, and the lower one measures
@@ -41,6 +54,8 @@ struct Spec {
     std::size_t imb_room = 0;  // behind each buffer, with --like imb
     bool likes = true;         // can measure as other programs define it
     bool libraries = false;    // takes --libraries, --count, --functions
+    bool intervals = false;    // a sample is a stretch of time: no --warmup, no --iterations
+    const Option* options = nullptr;
     long samples = 200;        // default of --samples
     double max_case_s = 0.15;  // default of --max-case-s
 };
@@ -62,6 +77,8 @@ struct Arguments {
     std::string libraries;
     long count = 0;
     long functions = 0;
+    std::map<std::string, std::string> text;           // of each option
+    std::map<std::string, std::vector<long>> numbers;  // of those that are numbers
     std::string error;
 };
 
@@ -143,17 +160,45 @@ inline std::string read_delays(const Spec& spec, Arguments& a) {
     return "";
 }
 
+inline std::string read_option(const Option& option, const std::string& text, Arguments& a) {
+    a.text[option.name] = text;
+    const auto needs = [&](const std::string& what) {
+        return std::string("--") + option.name + " needs " + what;
+    };
+    if (option.words[0] != nullptr && text != option.words[0] && text != option.words[1])
+        return needs(std::string("one of ") + option.words[0] + ", " + option.words[1]);
+    if (option.most == 0) return "";
+    std::vector<long>& numbers = a.numbers[option.name];
+    numbers.clear();
+    for (std::size_t from = 0; from <= text.size();) {
+        const std::size_t comma = option.list ? text.find(',', from) : std::string::npos;
+        const std::string item = text.substr(from, comma - from);
+        long number = 0;
+        if (!read_long(item.c_str(), option.least, number) || number > option.most ||
+            std::count(numbers.begin(), numbers.end(), number) > 0)
+            return needs(
+                (option.list ? "whole numbers, each once, from " : "a whole number from ") +
+                std::to_string(option.least) + " to " + std::to_string(option.most));
+        numbers.push_back(number);
+        if (comma == std::string::npos) break;
+        from = comma + 1;
+    }
+    return "";
+}
+
 // Reads argument `key` with its value, null where there is none; returns what is wrong with it.
 inline std::string read_argument(const Spec& spec, const std::string& key, const char* value,
                                  Arguments& a) {
     const std::string text = value == nullptr ? "" : value;
-    const bool timed = !spec.libraries;
+    const bool timed = !spec.libraries, counted = timed && !spec.intervals;
+    for (const Option* option = spec.options; option != nullptr && option->name; ++option)
+        if (key == std::string("--") + option->name) return read_option(*option, text, a);
     const auto needs = [&](bool read, const std::string& what) {
         return read ? "" : key + " needs " + what;
     };
     const std::tuple<const char*, bool, long, long&> whole[] = {
         {"--ranks", true, 1, a.ranks},           {"--samples", timed, 1, a.samples},
-        {"--warmup", timed, 0, a.warmup},        {"--iterations", timed, 1, a.iterations},
+        {"--warmup", counted, 0, a.warmup},      {"--iterations", counted, 1, a.iterations},
         {"--count", spec.libraries, 1, a.count}, {"--functions", spec.libraries, 1, a.functions}};
     for (const auto& [name, known, least, into] : whole)
         if (known && key == name)
@@ -189,6 +234,8 @@ inline Arguments read_arguments(const Spec& spec, int argc, char** argv) {
     a.samples = spec.samples;
     a.max_case_s = spec.max_case_s;
     if (spec.sizes != nullptr) a.error = detail::read_sizes(spec, spec.sizes, a.bytes);
+    for (const Option* option = spec.options; option != nullptr && option->name; ++option)
+        detail::read_option(*option, option->initial, a);
     if (a.error.empty()) a.error = detail::read_delays(spec, a);
     for (int i = 1; i < argc && a.error.empty(); ++i) {
         const std::string key = argv[i];
@@ -228,15 +275,22 @@ inline std::string usage(const Spec& spec) {
                 "                         last longer than --max-case-s)\n"
                 "  --max-case-s S         time that one case may take (default " +
                 json(spec.max_case_s) + ")\n";
-    text +=
-        spec.libraries
-            ? R"(  --libraries DIR        where libparibus_0000.so and the following lie
+    if (!spec.libraries && !spec.intervals)
+        text +=
+            R"(  --warmup N             samples dropped before (default a tenth, 10 iterations or more)
+  --iterations N         iterations per sample, instead of as many as the clock needs
+)";
+    for (const Option* option = spec.options; option != nullptr && option->name; ++option) {
+        const std::string left = std::string("  --") + option->name;
+        text += left + std::string(left.size() < 24 ? 25 - left.size() : 1, ' ') + option->help;
+        text += *option->initial ? std::string(" (default ") + option->initial + ")\n" : "\n";
+    }
+    text += spec.libraries
+                ? R"(  --libraries DIR        where libparibus_0000.so and the following lie
   --count N              how many of them to load
   --functions M          functions in each of them
 )"
-            : R"(  --warmup N             samples dropped before (default a tenth, 10 iterations or more)
-  --iterations N         iterations per sample, instead of as many as the clock needs
-  --delay-us X           wait X us in every operation: a known answer
+                : R"(  --delay-us X           wait X us in every operation: a known answer
   --delay-share X        wait the share X of the operation's own time in every operation
                          (PARIBUS_DELAY_US and PARIBUS_DELAY_SHARE do the same for one arm)
 )";
@@ -255,8 +309,14 @@ inline std::string echo(const Spec& spec, const Arguments& a) {
         out.add("libraries", a.libraries).add("count", a.count).add("functions", a.functions);
         return out.text();
     }
-    out.add("samples", a.samples).add("warmup", a.warmup).add("iterations", a.iterations);
+    out.add("samples", a.samples);
+    if (!spec.intervals) out.add("warmup", a.warmup).add("iterations", a.iterations);
     out.add("max_case_s", a.max_case_s);
+    for (const Option* option = spec.options; option != nullptr && option->name; ++option) {
+        if (option->most == 0) out.add(option->name, a.text.at(option->name));
+        else if (option->list) out.add(option->name, a.numbers.at(option->name));
+        else out.add(option->name, a.numbers.at(option->name).front());
+    }
     if (a.delay_us > 0) out.add("delay_us", a.delay_us);
     if (a.delay_share > 0) out.add("delay_share", a.delay_share);
     return out.text();

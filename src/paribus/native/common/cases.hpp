@@ -32,9 +32,12 @@ struct Case {
     Buffer in{received + room(), session.like(Like::imb)};
     unsigned salt = 0;  // another one in each round of data
 
+    // What there is to say beside the figures: an object of JSON.
+    std::string more() const { return ""; }
+
 private:
     std::size_t blocks(bool for_each_rank) const {
-        return for_each_rank ? size * static_cast<std::size_t>(ranks) : size;
+        return size * static_cast<std::size_t>(for_each_rank ? ranks : session.spec.blocks);
     }
     std::size_t room() const { return session.like(Like::imb) ? session.spec.imb_room : 0; }
 };
@@ -43,11 +46,12 @@ private:
 template <class Kernel, class Operation>
 Series sample(Session& session, Operation operation, long bytes, const std::string& where) {
     constexpr Spec spec = Kernel::spec();
-    if (!session.like(Like::paribus)) {
-        const Counts counts = counts_of(session, bytes);
-        return spec.pairs ? sample_flow_like(session, operation, counts, where)
-                          : sample_together_like(session, operation, counts, where);
-    }
+    if constexpr (spec.likes)
+        if (!session.like(Like::paribus)) {
+            const Counts counts = counts_of(session, bytes);
+            return spec.pairs ? sample_flow_like(session, operation, counts, where)
+                              : sample_together_like(session, operation, counts, where);
+        }
     const bool delays = !spec.pairs || session.rank < session.ranks / 2;
     if constexpr (spec.start == Start::flow) return sample_flow(session, operation, delays, where);
     else return sample_together(session, operation, delays, where);
@@ -85,6 +89,7 @@ void measure(Session& session) {
         operation(1);
         check();
         for (double& value : series.samples) value = kernel.figure(value);
+        series.more = kernel.more();
         session.keep(std::move(series));
     }
 }

@@ -78,6 +78,8 @@ public:
 
     bool like(Like which) const { return arguments.like == which; }
 
+    const std::vector<std::string>& hosts() const { return hosts_; }  // of each rank
+
     std::string case_text(long bytes) const {
         return spec.sizes == nullptr ? "{}" : Object().add("bytes", bytes).text();
     }

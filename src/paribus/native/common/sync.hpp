@@ -40,6 +40,20 @@ inline void wait_quietly_for_rank_0(int rank) {
     }
 }
 
+// Returns once all ranks have come; who waits sleeps, and so takes nothing from the pairs that are
+// still measured. Collective.
+inline void meet_quietly() {
+    MPI_Request request;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    int done = 0;
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    while (!done) {
+        const timespec pause{0, 100000};
+        nanosleep(&pause, nullptr);
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    }
+}
+
 // How far this rank's clock was ahead of rank 0's, and when (by this rank's clock).
 struct Offset {
     std::int64_t ahead_ns = 0;
