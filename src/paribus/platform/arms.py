@@ -223,7 +223,7 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
         facts["placement.link"] = str(arm.hosts.link)
     if arm.container:
         facts |= containers.asked(arm.container)
-        if arm.container.each == "host":
+        if arm.container.each == "host" and not arm.hosts:
             facts["container.ranks"] = str(arm.ranks_per_host or "all")
     if arm.argv:
         facts["command.argv"] = shlex.join(arm.argv)

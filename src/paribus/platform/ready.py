@@ -156,7 +156,8 @@ def _container_there(
     container: Container, place: str, machine: Machine, *, on_hosts: bool
 ) -> dict[str, str]:
     """Return facts of the engine on `machine`; raises UserError where it makes no containers."""
-    if forbidden := containers.check(container, machine.capture, on_hosts=on_hosts):
+    cache = str(machine.cache())
+    if forbidden := containers.check(container, machine.capture, on_hosts=on_hosts, cache=cache):
         raise UserError(
             forbidden,
             place=machine.at(f"{place}.container"),

@@ -88,11 +88,14 @@ def wrap_launcher(command: Command, container: Container, *, hosts: int, scratch
     return ENGINES[container.engine].wrap_launcher(command, container, hosts=hosts, scratch=scratch)
 
 
-def check(container: Container, capture: Capture, *, on_hosts: bool = False) -> str | None:
+def check(
+    container: Container, capture: Capture, *, on_hosts: bool = False, cache: str = ""
+) -> str | None:
     """Return None if `container` works here, or a sentence: what forbids it, the fix.
 
-    `on_hosts`: here is one of the hosts of an arm. Tries in earnest: `capture(argv, timeout_s=...)`
-    starts short commands that leave nothing behind and returns exit_code, stdout and stderr.
+    `on_hosts`: here is one of the hosts of an arm. `cache` is where kernels lie. Tries in earnest:
+    `capture(argv, timeout_s=...)` starts short commands that leave nothing behind and returns
+    exit_code, stdout and stderr.
     """
     if reason := refusal(container, on_hosts=on_hosts):
         return reason.text
@@ -103,7 +106,7 @@ def check(container: Container, capture: Capture, *, on_hosts: bool = False) -> 
             return forbidden
     if container.each == "host" and not on_hosts:
         return podman.check(container, capture)
-    return images.check(container, capture)
+    return images.check(container, capture, cache)
 
 
 class Refusal(NamedTuple):
@@ -128,13 +131,13 @@ def refusal(container: Container, hosts: int = 1, *, on_hosts: bool = False) -> 
     elif container.engine != "podman" and container.image is None:
         example = "./image.sif" if container.engine != "docker" else "debian:12"
         return Refusal(f"{container.engine} needs an image", f'add image = "{example}"')
-    if reason := _network(container, on_hosts=on_hosts):
-        return reason
     if container.each == "host" and not on_hosts and container.engine not in ENGINES:
         return Refusal(
             f"{container.engine} makes no containers that stand for hosts of one machine",
             'use each = "rank", or give the arm hosts',
         )
+    if reason := _network(container, on_hosts=on_hosts):
+        return reason
     if container.gpu and container.engine == "charliecloud":
         return Refusal(
             "charliecloud has no option for GPUs",

@@ -100,10 +100,10 @@ def _before(container: Container) -> tuple[str, ...]:
     return ("/bin/sh", "-c", _AS_ROOT, "paribus", *private)
 
 
-def check(container: Container, capture: Capture) -> str | None:
+def check(container: Container, capture: Capture, cache: str) -> str | None:
     """Return None, or the sentence that says what is missing; see containers.check.
 
-    Starts a container of the image.
+    Starts a container of the image, with the directory `cache` of kernels bound in.
     """
     engine, image = container.engine, container.image
     program = PROGRAMS[engine]
@@ -111,9 +111,8 @@ def check(container: Container, capture: Capture) -> str | None:
         return f"{program} is not on the PATH: install {engine}, or name another engine"
     if image is not None and (lacking := _lacking(container, capture)):
         return lacking
-    trial = wrap(
-        Command(("/bin/sh", "-c", _NEEDED)), container, scratch="/tmp/paribus-trial", prefix=""
-    )
+    words = ("/bin/sh", "-c", _NEEDED, "paribus", f"{cache}/kernels")
+    trial = wrap(Command(words), container, scratch="/tmp/paribus-trial", prefix="")
     tried = capture(("/bin/sh", "-c", 'cd / && exec "$@"', "sh", *trial.argv), timeout_s=TRIAL_S)
     if tried.exit_code:
         said = _last_line(tried)
@@ -145,13 +144,15 @@ def _lacking(container: Container, capture: Capture) -> str | None:
 
 def described(container: Container, capture: Capture) -> dict[str, str]:
     """Return the engine's version, and the digest of the image where it has one, as facts."""
-    asked = capture([PROGRAMS[container.engine], "--version"], timeout_s=30)
+    # Charliecloud says nothing without USER.
+    argv = ["env", "USER=root", PROGRAMS[container.engine], "--version"]
+    asked = capture(argv, timeout_s=30)
     version = re.search(r"\d+(?:\.\w+)+", asked.stdout + asked.stderr)
     facts = {"container.engine_version": version[0] if version else "not known"}
     if container.image is None:
         return facts
     argv = _inspect(container) if container.engine in STORED else ["sha256sum", container.image]
-    found = capture(argv, timeout_s=TRIAL_S)
+    found = capture(argv, timeout_s=TRIAL_S)  # of a directory there is none
     if found.exit_code == 0 and (words := found.stdout.split()):
         digest = words[0].removeprefix("sha256:")
         facts["container.image_digest"] = f"sha256:{digest}"

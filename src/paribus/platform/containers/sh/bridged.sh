@@ -10,7 +10,8 @@ others() { # others WORDS: the words of `ip -batch` for the route to each other 
         other=$((other + 1))
     done
 }
-remove() {
+remove() { # A link goes with its container's namespace, but only some time after that.
+    ip link del paribus1 2>/dev/null
     ip link del "$bridge" 2>/dev/null
     others del | ip -force -batch - 2>/dev/null
 }
@@ -20,14 +21,16 @@ give_up() {
     exit 125
 }
 remove
-read -r forwarded </proc/sys/net/ipv4/ip_forward
+# Of the first time: a launch that was killed may have left it on.
+forward=/proc/sys/net/ipv4/ip_forward saved=/run/paribus-forward
+[ -r "$saved" ] || cat "$forward" >"$saved"
 {
     echo "link add $bridge type bridge"
     echo "addr add 10.78.$number.254/24 dev $bridge"
     echo "link set $bridge up"
     others add
 } | ip -batch - || give_up 'the bridge of this host could not be made'
-echo 1 >/proc/sys/net/ipv4/ip_forward || give_up 'this host may not forward packets'
+echo 1 >"$forward" || give_up 'this host may not forward packets'
 # The names of hosts are those of their containers.
 {
     echo '127.0.0.1 localhost'
@@ -64,7 +67,6 @@ END
     done
     unset IFS
     # A port forwards only after the kernel has acted on its carrier (see fabric.sh).
-    port=/sys/class/net/paribus1
     until nsenter --net=/proc/self/fd/9 ip -oneline link show dev paribus1 | grep -q " state UP "; do :; done
     until read -r _ </sys/class/net/eth0/carrier && read -r state </sys/class/net/eth0/operstate &&
         [ "$state" = up ]; do :; done
@@ -73,5 +75,5 @@ wait $!
 code=$?
 [ "$code" -le 128 ] || wait $!
 remove
-echo "$forwarded" >/proc/sys/net/ipv4/ip_forward
+cat "$saved" >"$forward"
 exit "$code"

@@ -14,7 +14,7 @@ for word in "$PWD" "$@"; do
     /*/*) [ -d "$word" ] || word=${word%/*} ;;
     *) continue ;;
     esac
-    [ "$bound" = yes ] || case $word/ in "$prefix"/*) continue ;; esac
+    [ "$bound" = yes ] || case ${prefix:+$word/} in "$prefix"/*) continue ;; esac
     [ -d "$word" ] && places=$places$newline$word
 done
 # The machine's MPI is found by these, which lead an image's astray.
@@ -23,6 +23,15 @@ for name in $others; do
     [ "$bound" = yes ] || case $kept in *" $name "*) ;; *) unset "$name" ;; esac
 done
 
+# Ranks in user namespaces of their own may not copy straight from each other's memory (see rank.sh).
+if [ "$engine" = charliecloud ] || { [ "$engine" != docker ] && [ "$(id -u)" -ne 0 ]; }; then
+    export OMPI_MCA_smsc="${OMPI_MCA_smsc:-^cma}"
+    export OMPI_MCA_btl_vader_single_copy_mechanism="${OMPI_MCA_btl_vader_single_copy_mechanism:-none}"
+    export MPIR_CVAR_CH4_CMA_ENABLE="${MPIR_CVAR_CH4_CMA_ENABLE:-0}"
+    export I_MPI_SHM_CMA="${I_MPI_SHM_CMA:-0}"
+    export UCX_POSIX_USE_PROC_LINK="${UCX_POSIX_USE_PROC_LINK:-n}"
+fi
+
 [ "$engine" != charliecloud ] || set -- -- "$@"
 if [ -n "$image" ]; then set -- "$image" "$@"; else set -- --rootfs /run/paribus/rootfs "$@"; fi
 eval "set -- $more \"\$@\""
@@ -30,6 +39,14 @@ IFS=$newline
 for place in $(printf '%s\n' "$places" | sort -u); do
     case $engine in
     docker | podman) set -- --volume "$place:$place" "$@" ;;
+    charliecloud)
+        case $place/ in /tmp/*) continue ;; esac # shared, unless by an option
+        if [ -d "$image" ] && [ ! -d "$image$place" ]; then
+            echo "paribus: $image has no directory $place: mkdir -p '$image$place'" >&2
+            exit 125
+        fi
+        set -- --bind "$place:$place" "$@"
+        ;;
     *) set -- --bind "$place:$place" "$@" ;;
     esac
 done
@@ -68,6 +85,9 @@ charliecloud)
     : "${USER:=$(id -un)}"
     export USER
     set -- --cd "$PWD" "$@"
+    # What TMPDIR names would be mounted in the place of /tmp, and hide what lies there.
+    [ -z "${TMPDIR-}" ] || set -- --set-env="TMPDIR=$TMPDIR" "$@"
+    unset TMPDIR
     engine=ch-run
     ;;
 *) # It hands on the environment, but for this one.
