@@ -394,7 +394,7 @@ def test_a_launch_out_of_time_leaves_no_container_of_podman(tmp_path: Path) -> N
     before = traces()
     with LocalStation() as station:
         scratch = f"{station.scratch}/launch"
-        asleep = Command(("/bin/sh", "-c", "echo up; trap '' TERM; sleep 77"))
+        asleep = Command(("/bin/sh", "-c", "echo up; sleep 77"))
         done = station.run(
             containers.wrap_program(asleep, PODMAN, scratch=scratch),
             stdout=str(tmp_path / "out"),
