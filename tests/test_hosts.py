@@ -115,7 +115,10 @@ def test_a_hostfile_that_cannot_be_used_names_the_line(
         (['hosts = "node1"', 'ssh = { user = "-oProxyCommand=x" }'], "use only letters"),
         (['hosts = "node1"', 'ssh = { jump = "gate -v" }'], "USER@"),
         (['hosts = "node1"', "ssh = { prot = 22 }"], "did you mean 'port'?"),
-        (['hosts = "node1"', 'container = { engine = "namespace" }'], "hold containers as hosts"),
+        (
+            ['hosts = "node1"', 'container = { engine = "namespace" }'],
+            "only pocket hosts are joined",
+        ),
         (['hosts = "node1"', "ranks_per_host = 1"], "2 ranks do not fit on 1 host that takes 1"),
     ],
 )

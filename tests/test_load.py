@@ -79,8 +79,13 @@ def test_a_whole_study(tmp_path: Path) -> None:
         ("seed = 5", "bind = 'socket'", ["plan.bind = 'socket'", '"core"']),
         ("seed = 5", "confidence = 0.5", ["plan.confidence", "0.95"]),
         ('engine = "namespace"', 'engine = "dcoker"', ["arms.b.container.engine", "podman"]),
-        ('engine = "namespace"', 'engine = "docker"', ["arms.b.container.engine", '"podman"']),
-        ('engine = "namespace"', 'engine = "apptainer"', ['wrap = ["apptainer", "exec", "image']),
+        ('engine = "namespace"', 'engine = "dcoker"', ["arms.b.container.engine", '"docker"']),
+        ('engine = "namespace"', 'engine = "docker"', ["needs an image", 'image = "debian:12"']),
+        (
+            'engine = "namespace"',
+            'engine = "apptainer", image = "docker://x"',
+            ["fetched by every rank", "`apptainer pull image.sif docker://x`"],
+        ),
         ('engine = "namespace"', 'engine = "namespace", network = "host"', ["container", "bridge"]),
         ('engine = "namespace"', 'engine = "namespace", image = "x"', ["no images", "podman"]),
         ('env = { X = "1" }', "env = { X = 1 }", ["arms.b.env", 'X = "1"']),
@@ -194,7 +199,7 @@ def test_directories_and_files_that_were_mixed_up(tmp_path: Path) -> None:
 def test_a_container_given_as_a_word(tmp_path: Path) -> None:
     text = re.sub(r"(?m)^container = .*$", 'container = "docker"', GOOD)
     assert text != GOOD
-    with pytest.raises(StudyError, match='the engines are "namespace"'):
+    with pytest.raises(StudyError, match="the engines are namespace"):
         load(tmp_path, text)
 
 

@@ -193,7 +193,6 @@ ALLOWED = {
     ("stats/order.py", "differences.partition(sorted({k, last // 2, last - last // 2, last - k}))"),
     ("words/notices.py", "'launches' not in figures"),
     ("words/verdicts.py", "'needed' in figures"),
-    ("study/load.py", "'container' in place.table"),
     ("study/load.py", "'file' in place.table"),
     ("study/load.py", "'ranks_per_host' in place.table"),
     ("study/load.py", "'launches' in top.table.get('plan', {})"),

@@ -10,16 +10,25 @@ from paribus.hosts import Hosts
 from paribus.model import Endpoint
 
 Transport = Literal["auto", "shm", "tcp"]
+Engine = Literal["namespace", "podman", "docker", "apptainer", "singularity", "charliecloud"]
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A container layer of an arm. `each` says what one container holds: a rank or a host."""
+    """A container layer of an arm. `each` says what one container holds: a rank or a host.
 
-    engine: Literal["namespace", "podman"]
-    network: Literal["bridge", "host"] = "bridge"
+    `image` is a name of the engine's store, or a path. `bind_mpi`: ranks use the machine's MPI,
+    else that of the image. `devices`, `gpu` and `options` are passed on to the engine.
+    """
+
+    engine: Engine
+    network: Literal["bridge", "host", "none"] = "bridge"
     each: Literal["rank", "host"] = "host"
     image: str | None = None
+    bind_mpi: bool = True
+    devices: tuple[str, ...] = ()
+    gpu: Literal["", "nvidia", "amd"] = ""
+    options: tuple[str, ...] = ()
 
 
 class Built(NamedTuple):

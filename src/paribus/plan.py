@@ -353,7 +353,7 @@ def _arm(table: dict[str, Any]) -> Arm:
         **{
             **table,
             "hosts": hosts_from(hosts) if hosts else None,
-            "container": Container(**container) if container else None,
+            "container": _container(container) if container else None,
             "before": tuple(tuple(argv) for argv in table["before"]),
             "after": tuple(tuple(argv) for argv in table["after"]),
             "observe": tuple(tuple(argv) for argv in table.get("observe", ())),
@@ -362,6 +362,11 @@ def _arm(table: dict[str, Any]) -> Arm:
             "build": tuple(tuple(argv) for argv in table.get("build", ())),
         }
     )
+
+
+def _container(table: dict[str, Any]) -> Container:
+    words = {key: tuple(table.get(key, ())) for key in ("devices", "options")}
+    return Container(**{**table, **words})
 
 
 def _digest(table: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ from paribus.platform.local import Captured, capture
 USER = 12345
 EngineName = Literal["namespace", "podman"]
 Each = Literal["rank", "host"]
-Network = Literal["bridge", "host"]
+Network = Literal["bridge", "host", "none"]
 ENGINES: tuple[EngineName, ...] = ("namespace", "podman")
 PROGRAM = """\
 #include <mpi.h>

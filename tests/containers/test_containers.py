@@ -79,7 +79,7 @@ def test_addresses_and_names_are_unique() -> None:
         ("namespace", "host", "host"),
         ("podman", "host", "host"),
         ("podman", "rank", "bridge"),
-        ("podman", "rank", "host"),
+        ("namespace", "rank", "none"),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_fix(

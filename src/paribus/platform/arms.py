@@ -18,6 +18,7 @@ from paribus.hosts import nodes_of_ranks
 from paribus.model import Benchmark, Program, Request
 from paribus.platform import containers, launchers
 from paribus.platform.builds import from_build
+from paribus.platform.containers import on_hosts
 from paribus.platform.containers.fabric import NETWORK
 from paribus.platform.machine import HERE, Machine
 from paribus.platform.placing import bound, crowd
@@ -31,7 +32,7 @@ class Ready:
     `cores` are those that ranks are bound to, none where they are not bound; of an arm with hosts,
     `nodes` has them. `share` is how many physical cores are the arm's (on its smallest host), bound
     to them or not; `parts` are the equal shares of which the arms of a duet get one each. `machine`
-    is where its launches begin, and where its tools are.
+    is where its launches begin, and where its tools are; `container` are facts of its engine.
     """
 
     arm: Arm
@@ -44,6 +45,7 @@ class Ready:
     parts: Sequence[tuple[int, ...]] = ()
     nodes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     machine: Machine = HERE
+    container: Mapping[str, str] = field(default_factory=dict)
 
 
 def program(arm: Arm, selection: Selection, benchmark: Benchmark) -> Program:
@@ -105,7 +107,8 @@ def compose(
         )
         command = launchers.bind(_wrapped(command, ready.arm, "rank"), own.slots)
         if container and container.each == "rank":
-            command = containers.wrap_program(command, container, scratch=scratch)
+            prefix = containers.prefix_of(ready.mpi)
+            command = containers.wrap_program(command, container, scratch=scratch, prefix=prefix)
         command = launchers.launch(
             command,
             ranks=ranks,
@@ -122,12 +125,22 @@ def compose(
         listening = placed(launchers.listens(port), 1)
         command = launchers.serve(command, placed(wanted.server, 1), listening, port=port)
     if container and container.each == "host":
-        hosts = len(where.hosts)
-        command = containers.wrap_launcher(command, container, hosts=hosts, scratch=scratch)
+        command = _within(command, ready, len(where.hosts), scratch)
     files = {name: filled(text) for name, text in wanted.files.items()}
-    own_root = container and container.engine != "namespace"  # it does not have the directory
-    cwd = "" if own_root else filled(wanted.cwd)
+    fabric = container and container.each == "host" and not ready.arm.hosts
+    own_root = container and container.engine == "podman"  # that of a fabric lacks the directory
+    cwd = "" if fabric and own_root else filled(wanted.cwd)
     return replace(command, files={**files, **command.files}, outputs=wanted.outputs, cwd=cwd)
+
+
+def _within(command: Command, ready: Ready, hosts: int, scratch: str) -> Command:
+    """Return the launcher's `command` where containers stand for hosts: in that of the first."""
+    container = ready.arm.container
+    assert container is not None
+    if ready.arm.hosts is None:
+        return containers.wrap_launcher(command, container, hosts=hosts, scratch=scratch)
+    prefix, pocket = containers.prefix_of(ready.mpi), ready.arm.hosts.pocket
+    return on_hosts.wrap(command, container, hosts=pocket, scratch=scratch, prefix=prefix)
 
 
 def _wrapped(command: Command, arm: Arm, around: str) -> Command:
@@ -176,6 +189,9 @@ def _placement(ready: Ready, wanted: Program, ranks: int, each: int, scratch: st
     if arm.hosts:
         network = arm.hosts.network or (NETWORK if arm.hosts.pocket else None)
         agent = str(PurePosixPath(scratch).parent / "agent.sh")
+        if arm.container and arm.container.each == "host":
+            agent = on_hosts.agent(scratch)
+            network = on_hosts.BRIDGED if arm.container.network == "bridge" else network
         where = replace(where, agent=agent, network=network)
     elif arm.container:
         # As hosts: a program of two processes measures between them.
@@ -211,9 +227,8 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
         facts["placement.network"] = arm.hosts.network or "not given"
         facts["placement.link"] = str(arm.hosts.link)
     if arm.container:
-        for key in ("engine", "network", "each"):
-            facts[f"container.{key}"] = getattr(arm.container, key)
-        if arm.container.each == "host":
+        facts |= containers.asked(arm.container)
+        if arm.container.each == "host" and not arm.hosts:
             facts["container.ranks"] = str(arm.ranks_per_host or "all")
     if arm.argv:
         facts["command.argv"] = shlex.join(arm.argv)

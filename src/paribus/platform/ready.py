@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 from paribus.benchmarks import benchmark_of
 from paribus.command import Mpi
-from paribus.design import Arm, Study, arm_at
+from paribus.design import Arm, Container, Study, arm_at
 from paribus.errors import StudyError, UserError
 from paribus.hosts import Hosts
 from paribus.model import Program
 from paribus.platform import containers, toolchain
 from paribus.platform.arms import Ready, concrete, names_of, program
+from paribus.platform.containers.images import described
 from paribus.platform.host_machine import AT_ONCE, HostMachine, send
 from paribus.platform.local import this_node
 from paribus.platform.machine import HERE, Machine, first_errors
@@ -115,18 +117,17 @@ def _arm(
     arm, place = ready.arm, f"{study.path}: arms.{ready.arm.name}"
     machine = ready.machine
     if arm.container:
-        forbidden = containers.check(arm.container, machine.capture)
-        if forbidden:
-            raise UserError(
-                forbidden,
-                place=f"{place}.container",
-                fix="or run `paribus run mpi-transport`: shared memory against TCP needs no"
-                " privilege",
-            )
+        asked = partial(_container_there, arm.container, place, on_hosts=bool(machines))
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            found = list(pool.map(asked, machines or (machine,)))
+        _check_same_image(found, machines, place)
+        ready = replace(ready, container=found[0])
     if not any(p.mpi for p in programs.values()):
         return ready
     mpi = find_mpi_for(arm, programs.values(), place, machine)
     _check_same(mpi, machines)
+    if arm.container and (reason := containers.misfit(arm.container, mpi)):
+        raise UserError(reason.cause, place=f"{place}.container", fix=reason.fix)
     ready = replace(ready, mpi=mpi)
     if not build:
         named = {label: (wanted.kernel,) for label, wanted in programs.items() if wanted.kernel}
@@ -149,6 +150,35 @@ def _arm(
             if len(machines) > 1:
                 send(made, machines[0], machines[1:])
     return replace(ready, kernels=kernels, libraries=libraries, facts=facts)
+
+
+def _container_there(
+    container: Container, place: str, machine: Machine, *, on_hosts: bool
+) -> dict[str, str]:
+    """Return facts of the engine on `machine`; raises UserError where it makes no containers."""
+    cache = str(machine.cache())
+    if forbidden := containers.check(container, machine.capture, on_hosts=on_hosts, cache=cache):
+        raise UserError(
+            forbidden,
+            place=machine.at(f"{place}.container"),
+            fix="or run `paribus run mpi-transport`: shared memory against TCP needs no privilege",
+        )
+    return {} if container.engine == "namespace" else described(container, machine.capture)
+
+
+def _check_same_image(
+    found: Sequence[Mapping[str, str]], machines: Sequence[HostMachine], place: str
+) -> None:
+    """Raise UserError for a host whose image, or engine, is another than the first host's."""
+    for machine, facts in zip(machines[1:], found[1:], strict=True):
+        for key in found[0]:
+            if facts.get(key) != found[0][key]:
+                raise UserError(
+                    f"{key} is {facts.get(key)} on {machine.host.name}, but {found[0][key]} on"
+                    f" {machines[0].host.name}",
+                    place=machine.at(f"{place}.container"),
+                    fix="install the same engine, and the same image, on every host of the arm",
+                )
 
 
 def _check_same(mpi: Mpi, machines: Sequence[HostMachine]) -> None:

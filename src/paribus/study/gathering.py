@@ -190,7 +190,8 @@ def known_before(study: Study, ready: Ready, label: str, switches: Switches) -> 
     What the study asks for, the level of the arm, and what was built.
     """
     built = {"kernel.build": ready.facts[label]} if label in ready.facts else {}
-    return {**asked_of(ready.arm, study.arms), **switches.facts(ready.arm), **built}
+    seen = {**switches.facts(ready.arm), **ready.container, **built}
+    return {**asked_of(ready.arm, study.arms), **seen}
 
 
 def _programs(study: Study, ready: Ready) -> tuple[str, ...]:

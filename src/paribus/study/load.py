@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from paribus import benchmarks, fields
 from paribus.benchmarks.files import file_digest, load_file
-from paribus.design import Arm, Container, Scaling, Selection, Settings, Study, arm_at
+from paribus.design import Arm, Scaling, Selection, Settings, Study, arm_at
 from paribus.errors import StudyError, UserError
 from paribus.fields import Place
 from paribus.hosts import nodes_of_ranks
@@ -25,6 +25,7 @@ from paribus.model import Benchmark, Request
 from paribus.platform import containers
 from paribus.stats.looks import LONGER, schedule
 from paribus.study import scaling, wrappers
+from paribus.study.container import container_of
 from paribus.study.hosts import hosts_of
 from paribus.units import parse_seconds, parse_share
 
@@ -44,7 +45,6 @@ _ARM_KEYS = (
     *wrappers.KEYS,
 )
 _LATER_KEYS = ("scheduler", "simulate")
-_CONTAINER_KEYS = ("engine", "network", "each", "image")
 _BENCHMARK_KEYS = ("name", "file", "label", "ranks", "timeout", "endpoints")
 _PLAN_KEYS = (
     *("margin", "confidence", "blocks", "budget", "seed", "bind"),
@@ -156,11 +156,8 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
     place.only(_ARM_KEYS)
     env: Mapping[str, str] = place.read("env", fields.environment, {})
     _refuse_secrets(place, env)
-    container = _container(place) if "container" in place.table else None
     hosts = hosts_of(place, folder)
-    if hosts and container and container.each == "host":
-        fix = 'use each = "rank", or leave the hosts out: containers then stand for hosts'
-        place.refuse("container", None, "hosts of an arm cannot hold containers as hosts", fix)
+    container = container_of(place, folder, hosts)
     apart = hosts is not None or (container is not None and container.each == "host")
     if "ranks_per_host" in place.table and not apart:
         place.refuse(
@@ -201,22 +198,6 @@ def _refuse_secrets(place: Place, env: Mapping[str, str]) -> None:
                 f"take it out, and export {name} before `paribus run`: launches inherit it, and"
                 " of what they inherit no secret is stored",
             )
-
-
-def _container(arm: Place) -> Container:
-    table = arm.table["container"]
-    if isinstance(table, str):
-        fix = 'write it as a table: container = { engine = "podman" }; the engines are "namespace"'
-        arm.refuse("container", table, "is not a table", f'{fix} (built in) and "podman"')
-    place = arm.within(f"{arm.path}.container", table)
-    place.only(_CONTAINER_KEYS)
-    wrappers.refuse_engine(place)
-    return Container(
-        engine=place.need("engine", fields.one_of("namespace", "podman"), 'engine = "namespace"'),
-        network=place.read("network", fields.one_of("bridge", "host"), "bridge"),
-        each=place.read("each", fields.one_of("rank", "host"), "host"),
-        image=place.read("image", fields.text, None),
-    )
 
 
 def _selections(
@@ -350,7 +331,9 @@ def _check_whole(top: Place, study: Study) -> None:
             with top.noting():
                 _check_ranks(top, arm, selection)
             hosts = containers.hosts_for(arm.container, selection.ranks, arm.ranks_per_host)
-            reason = arm.container and containers.refusal(arm.container, hosts)
+            reason = arm.container and containers.refusal(
+                arm.container, hosts, on_hosts=arm.hosts is not None
+            )
             with top.noting():
                 if reason:
                     top.refuse(f"arms.{arm.name}.container", None, *reason)

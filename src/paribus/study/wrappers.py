@@ -18,22 +18,6 @@ from paribus.platform.builds import BUILD
 KEYS = ("argv", "wrap", "wrap_around", "build", "source")
 
 
-_ENGINES = {
-    **dict.fromkeys(
-        ("apptainer", "singularity"), 'wrap = ["{}", "exec", "image.sif"], instead of `container`'
-    ),
-    "docker": 'engine = "podman", which takes the same images',
-}
-
-
-def refuse_engine(place: Place) -> None:
-    """Refuse engines of containers that are used in another way, with that way."""
-    engine = place.table.get("engine")
-    if isinstance(engine, str) and engine in _ENGINES:
-        fix = f"{_ENGINES[engine].format(engine)}: docs/containers.md"
-        place.refuse("engine", engine, "is not one of the engines", fix)
-
-
 def started_by(place: Place, folder: Path) -> dict[str, Any]:
     """Return the fields of an Arm that say what its launches start; paths are from `folder`."""
     none: list[str] = []

@@ -67,9 +67,9 @@ def wrap_launcher(command: Command, container: Container, *, hosts: int, scratch
     )
 
 
-def check(container: Container, capture: Capture) -> str | None:
+def check(each: str, capture: Capture) -> str | None:
     """Return None, or the sentence that says what forbids namespaces here; see containers.check."""
-    tried = capture(["/bin/sh", "-c", script("check.sh"), "paribus", container.each], timeout_s=20)
+    tried = capture(["/bin/sh", "-c", script("check.sh"), "paribus", each], timeout_s=20)
     if tried.exit_code == 0:
         return None
     word, _, rest = tried.stdout.partition("\n")

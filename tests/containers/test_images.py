@@ -1,0 +1,428 @@
+"""Engines that make containers of images: their command lines, refusals, and real ranks in them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from containers.fabrics import namespaces, traces
+from mpis import any_mpi
+from paribus.benchmarks import BENCHMARKS
+from paribus.command import Command, Mpi
+from paribus.design import Arm, Container, Engine, Selection
+from paribus.errors import StudyError
+from paribus.model import Request
+from paribus.platform import containers
+from paribus.platform.arms import Ready, asked_of, compose
+from paribus.platform.containers import images
+from paribus.platform.local import Captured, LocalStation, capture
+from paribus.platform.machine import HERE
+from paribus.platform.toolchain import kernel_path
+from paribus.study.load import load_study
+
+HERE_NOW = str(Path.cwd())
+PRINT = '#!/bin/sh\nprintf "%s\\n" "$@"\n'
+DOCKER = Container("docker", network="host", each="rank", image="debian:12")
+OPENMPI = Mpi("openmpi", (5, 0, 11), "/opt/mpi/bin/mpicxx", "/opt/mpi/bin/mpirun")
+
+
+def started(container: Container, folder: Path, *, prefix: str = "", **env: str) -> list[str]:
+    """Return the words with which an engine is started for `prog`, and what it puts before them.
+
+    The engine prints them: neither docker's service nor apptainer is on the machines of the tests.
+    """
+    name = images.PROGRAMS[container.engine]
+    (folder / name).write_text(PRINT)
+    (folder / name).chmod(0o755)
+    (folder / "prog").mkdir(exist_ok=True)
+    given = {"PATH": f"{folder}:/usr/bin:/bin", "OMPI_RANK": "1", **env}
+    wrapped = containers.wrap_program(
+        Command((str(folder / "prog"), "a b"), env={"PATH_OF": "x"}),
+        container,
+        scratch=f"{folder}/sitting/1",
+        prefix=prefix,
+    )
+    done = capture(["env", "-i", *(f"{k}={v}" for k, v in given.items()), *wrapped.argv])
+    assert done.exit_code == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def limits() -> dict[str, str]:
+    """Return soft:hard of each limit of this process, as engines take them."""
+    found = {}
+    for line in Path("/proc/self/limits").read_text().replace("unlimited", "-1").splitlines():
+        words = line[26:].split()
+        found[line[:26].strip()] = ":".join(words[:2])
+    return found
+
+
+def test_the_command_line_of_docker(tmp_path: Path) -> None:
+    words = started(DOCKER, tmp_path, HOME="/nowhere", HOSTNAME="x")
+    name = words.pop(words.index("--name") + 1)
+    assert name.startswith("paribus-")
+    own = [*["run", "--rm", "--pull", "never", "--entrypoint"], ""]
+    own += [
+        "--network",
+        "host",
+        "--pid",
+        "host",
+        "--ipc",
+        "host",
+        "--security-opt",
+        "label=disable",
+        "--name",
+    ]
+    assert words[: len(own)] == own
+    rest = words[len(own) :]
+    had = limits()
+    assert rest[:4] == ["--workdir", HERE_NOW, "--user", f"{os.getuid()}:{os.getgid()}"]
+    given = [rest[i + 1] for i, word in enumerate(rest) if word == "--ulimit"]
+    assert set(given) == {
+        f"nofile={had['Max open files']}",
+        f"memlock={had['Max locked memory']}",
+        f"stack={had['Max stack size']}",
+        f"nproc={had['Max processes']}",
+    }
+    # The launcher's variables, not the machine's places: the image has its own.
+    assert [rest[i + 1] for i, word in enumerate(rest) if word == "--env"] == ["OMPI_RANK"]
+    bound = [rest[i + 1] for i, word in enumerate(rest) if word == "--volume"]
+    assert set(bound) == {f"{p}:{p}" for p in (f"{tmp_path}/sitting", f"{tmp_path}/prog", HERE_NOW)}
+    assert rest[-3:] == ["debian:12", f"{tmp_path}/prog", "a b"]
+
+
+def test_podman_takes_the_command_line_of_docker() -> None:
+    podman = replace(DOCKER, engine="podman")
+    assert images.own_words(podman) == images.own_words(DOCKER)
+
+
+def test_the_command_line_of_apptainer(tmp_path: Path) -> None:
+    container = Container(
+        "apptainer", network="none", each="rank", image="/i.sif", gpu="nvidia",
+        devices=("/dev/infiniband",), options=("--writable-tmpfs",),
+    )  # fmt: skip
+    words = started(container, tmp_path)
+    begin = ["exec", "--net", "--network", "none", "--nv", "--bind", "/dev/infiniband", "--pwd"]
+    assert words[: len(begin) + 1] == [*begin, HERE_NOW]
+    assert words[-4:] == ["--writable-tmpfs", "/i.sif", f"{tmp_path}/prog", "a b"]
+    place = f"{tmp_path}/sitting"
+    assert words[words.index(f"{place}:{place}") - 1] == "--bind"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "engine", "words"),
+    [
+        ("nvidia", "docker", ["--gpus", "all"]),
+        ("nvidia", "podman", ["--device", "nvidia.com/gpu=all"]),
+        ("amd", "docker", ["--device", "/dev/kfd", "--device", "/dev/dri", "--group-add", "video"]),
+        ("amd", "singularity", ["--rocm"]),
+    ],
+)
+def test_gpus_are_the_engine_s_own_options(gpu: Any, engine: Engine, words: list[str]) -> None:
+    container = replace(DOCKER, engine=engine, gpu=gpu)
+    text = " ".join(images.own_words(container))
+    assert " ".join(words) in text
+    assert "--device /dev/uverbs0" in " ".join(
+        images.own_words(replace(DOCKER, devices=("/dev/uverbs0",)))
+    )
+
+
+def test_the_mpi_of_the_machine_is_bound_in_or_kept_out(tmp_path: Path) -> None:
+    mpi = tmp_path / "mpi"
+    (mpi / "bin").mkdir(parents=True)
+    leads = {"LD_LIBRARY_PATH": f"{mpi}/lib", "OPAL_PREFIX": str(mpi)}
+    bound = started(DOCKER, tmp_path, prefix=str(mpi), **leads)
+    assert f"{mpi}:{mpi}" in bound
+    assert {"LD_LIBRARY_PATH", "OPAL_PREFIX"} <= set(bound)
+    own = started(replace(DOCKER, bind_mpi=False), tmp_path, prefix=str(mpi), **leads)
+    assert f"{mpi}:{mpi}" not in own
+    assert not {"LD_LIBRARY_PATH", "OPAL_PREFIX"} & set(own)
+
+
+def test_charliecloud_says_which_mount_point_an_image_lacks(tmp_path: Path) -> None:
+    root = tmp_path / "image"
+    root.mkdir()
+    container = Container("charliecloud", "host", "rank", image=str(root))
+    wrapped = containers.wrap_program(Command(("/bin/true",)), container, scratch="/var/lib/x/1")
+    done = capture(["sh", "-c", 'cd / && exec "$@"', "sh", *wrapped.argv])
+    assert done.exit_code == 125
+    assert f"mkdir -p '{root}/var/lib/x'" in done.stderr
+
+
+# --- refusals ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('engine = "docker"', "docker needs an image"),
+        ('engine = "apptainer", image = "a.sif", options = ["-e"]', "--cleanenv takes"),
+        ('engine = "charliecloud", image = "a", gpu = "nvidia"', "ch-fromhost"),
+        ('engine = "charliecloud", image = "a", network = "none"', "is not to be had here"),
+        ('engine = "docker", image = "a", each = "host"', "or give the arm hosts"),
+        ('engine = "docker", image = "a", network = "bridge"', "another address"),
+        ('engine = "namespace", gpu = "amd"', "has no options"),
+    ],
+)
+def test_what_an_engine_cannot_do_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(
+        f'question = "?"\nfactor = "container"\n[arms.a]\n[arms.b]\ncontainer = {{ {text} }}\n'
+        '[[benchmarks]]\nname = "latency"\n'
+    )
+    with pytest.raises(StudyError, match=said):
+        load_study(path)
+
+
+def test_an_image_that_is_a_path_is_beside_the_study(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(
+        'question = "?"\nfactor = "container"\n[arms.a]\n[arms.b]\n'
+        'container = { engine = "apptainer", image = "a.sif", devices = ["/dev/kfd"] }\n'
+        '[[benchmarks]]\nname = "latency"\n'
+    )
+    container = load_study(path).arms[1].container
+    assert container == Container(
+        "apptainer", "host", "rank", f"{tmp_path}/a.sif", devices=("/dev/kfd",)
+    )
+    facts = asked_of(load_study(path).arms[1], ())
+    assert facts["container.mpi"] == "of the machine"
+    assert facts["container.devices"] == "/dev/kfd"
+
+
+def test_an_mpi_that_ranks_in_a_container_cannot_use_is_refused() -> None:
+    system = replace(OPENMPI, mpirun="/usr/bin/mpirun")
+    reason = containers.misfit(DOCKER, system)
+    assert reason is not None
+    assert "bind_mpi = false" in reason.fix
+    assert containers.misfit(replace(DOCKER, bind_mpi=False), system) is None
+    assert containers.misfit(DOCKER, OPENMPI) is None
+    mpich = replace(OPENMPI, family="mpich")
+    assert "open socket" in containers.misfit(DOCKER, mpich).text
+    assert containers.misfit(replace(DOCKER, engine="apptainer"), mpich) is None
+    alone = replace(DOCKER, network="none")
+    assert "reach their launcher" in containers.misfit(alone, OPENMPI).text
+
+
+def test_an_engine_that_is_not_there_and_a_service_that_does_not_answer(tmp_path: Path) -> None:
+    def asked(container: Container, said: str = "", code: int = 1) -> str | None:
+        """Return what is said of an engine whose program ends with `said` on its stderr."""
+        name = images.PROGRAMS[container.engine]
+        if said:
+            (tmp_path / name).write_text(f"#!/bin/sh\necho '{said}' >&2\nexit {code}\n")
+            (tmp_path / name).chmod(0o755)
+
+        def ask(argv: list[str], *, timeout_s: float = 60.0) -> Captured:
+            return capture(argv, timeout_s=timeout_s, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+
+        return containers.check(container, ask)  # type: ignore[arg-type]
+
+    apptainer = Container("apptainer", "host", "rank", image=f"{tmp_path}/no.sif")
+    assert "apptainer is not on the PATH" in (asked(apptainer) or "")
+    assert f"there is no image {tmp_path}/no.sif" in (asked(apptainer, "x") or "")
+    # As docker 28.2.2 without a service, and with one that lacks the image, prints it.
+    down = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is it running?"
+    assert "docker does not answer (Cannot connect" in (asked(DOCKER, down) or "")
+    lacking = "Error: No such image: debian:12"
+    assert "`docker pull debian:12`" in (asked(DOCKER, lacking) or "")
+
+
+# --- for real ------------------------------------------------------------------------------------
+
+PODMAN = Container("podman", network="host", each="rank")
+root = pytest.mark.skipif(os.geteuid() != 0, reason="podman keeps its state in a private /run")
+podman = pytest.mark.skipif(not shutil.which("podman"), reason="podman is not installed")
+charliecloud = pytest.mark.skipif(not shutil.which("ch-run"), reason="charliecloud is missing")
+
+COPY = """\
+set -e
+root=$1 mpirun=$2 kernel=$3
+cd "$root"
+mkdir -p bin usr/bin tmp proc sys dev etc root home run mnt "$root$4"
+: | tee etc/passwd etc/group etc/hosts etc/resolv.conf
+for program in sh cat env od awk sleep taskset sed grep uname hostname; do
+    cp -L "$(command -v $program)" bin/
+done
+lib=$(ldd "$kernel" | sed -n 's|.*=> \\(/.*\\)/libmpi[.]so.*|\\1|p')
+lib=$(readlink -f "$lib")
+plugins=$(find -H "$lib/openmpi" "$lib/pmix" "$lib"/pmix2 -name '*.so' 2>/dev/null || :)
+for one in $plugins; do mkdir -p "$root${one%/*}"; cp -L "$one" "$root$one"; done
+for one in /etc/openmpi /usr/share/openmpi /usr/share/pmix; do
+    [ ! -d $one ] || { mkdir -p "$root${one%/*}"; cp -aL $one "$root$one"; }
+done
+# shellcheck disable=SC2086 # paths without spaces
+for one in $(ldd bin/* "$mpirun" "$kernel" $plugins 2>/dev/null | grep -o '[[:space:]]/[^ ]*'); do
+    mkdir -p "$root${one%/*}"
+    cp -L "$one" "$root$one"
+done
+touch from-the-image
+"""
+
+
+@pytest.fixture(scope="module")
+def image() -> Iterator[Path]:
+    """A root file system with an Open MPI of its own, copied from the machine's."""
+    mpi = any_mpi()
+    if mpi.family != "openmpi" or not mpi.mpirun.startswith("/usr/"):
+        pytest.skip("no Open MPI of the system that could be copied into an image")
+    folder = Path(tempfile.mkdtemp(prefix="paribus-image-"))
+    made = folder / "root"
+    made.mkdir()
+    kernel = kernel_path("latency", mpi, HERE)
+    done = capture(
+        ["/bin/sh", "-c", COPY, "sh", str(made), mpi.mpirun, str(kernel), str(kernel.parent)]
+    )
+    assert done.exit_code == 0, done.stderr
+    yield made
+    shutil.rmtree(folder)
+
+
+def latency(container: Container, tmp_path: Path) -> tuple[Captured, list[str]]:
+    """Return how a launch of two ranks ended, and the transports that they saw."""
+    mpi = any_mpi()
+    benchmark = BENCHMARKS["latency"]
+    small = {"bytes": [8], "samples": 5, "iterations": 10}
+    parameters = {key: one.default for key, one in benchmark.parameters.items()} | small
+    selection = Selection("latency", "latency", 2, parameters)
+    kernels = {"latency": (str(kernel_path("latency", mpi, HERE)),)}
+    ready = Ready(Arm("a", container=container), mpi, (), kernels=kernels, share=2)
+    out, err = tmp_path / "out", tmp_path / "err"
+    with LocalStation() as station:
+        scratch = f"{station.scratch}/launch"
+        command = compose(ready, selection, benchmark, seed=1, scratch=scratch)
+        done = station.run(
+            command, stdout=str(out), stderr=str(err), timeout_s=100, scratch=scratch
+        )
+    said = Captured(done.exit_code, out.read_text(), err.read_text())
+    if done.exit_code:
+        return said, []
+    return said, [
+        str(benchmark.parse(said.stdout, Request(parameters, 2)).facts["mpi.transport_taken"])
+    ]
+
+
+@root
+@podman
+def test_ranks_in_containers_of_podman_share_memory_and_leave_nothing(tmp_path: Path) -> None:
+    before = traces()
+    done, ways = latency(PODMAN, tmp_path)
+    assert (done.exit_code, ways) == (0, ["memory"]), done.stderr
+    assert not {one for one in traces() - before if not one.startswith("interface ")}
+
+
+@root
+@podman
+def test_what_a_rank_in_a_container_of_podman_has(tmp_path: Path) -> None:
+    look = "readlink /proc/self/ns/pid /proc/self/ns/mnt; ulimit -n; pwd; echo $TOLD; exit 7"
+    wrapped = containers.wrap_program(
+        Command(("/bin/sh", "-c", look)), PODMAN, scratch=f"{tmp_path}/1"
+    )
+    done = capture(["env", "TOLD=a b", *wrapped.argv])
+    assert done.exit_code == 7, done.stderr
+    pid, mount, files, place, told = done.stdout.splitlines()
+    assert pid in namespaces(Path("/proc/self"))
+    assert mount not in namespaces(Path("/proc/self"))
+    assert files == limits()["Max open files"].split(":")[0]
+    assert (place, told) == (HERE_NOW, "a b")
+
+
+@root
+@podman
+def test_an_image_that_podman_does_not_have_is_refused_before_the_first_launch() -> None:
+    missing = replace(PODMAN, image="localhost/paribus-missing")
+    assert "`podman pull localhost/paribus-missing`" in (containers.check(missing, capture) or "")
+    facts = images.described(PODMAN, capture)
+    assert facts["container.engine_version"].startswith(
+        capture(["podman", "--version"]).stdout.split()[-1]
+    )
+
+
+@charliecloud
+def test_ranks_with_the_mpi_of_an_image_by_charliecloud(tmp_path: Path, image: Path) -> None:
+    container = Container("charliecloud", "host", "rank", image=str(image), bind_mpi=False)
+    assert containers.check(container, capture, cache=str(HERE.cache())) is None
+    done, ways = latency(container, tmp_path)
+    assert (done.exit_code, ways) == (0, ["memory"]), done.stderr
+
+
+SMALL = "--bytes 8 --samples 5 --iterations 10"
+IMPORT = """\
+set -e
+mount -t tmpfs tmpfs /run
+mount -t tmpfs tmpfs /dev/shm
+mkdir -p "$1/store/storage"
+mount --bind "$1/store" /var/lib/containers
+tar -C "$2" -c . |
+    podman --root "$1/store/storage" --runroot /run/x --storage-driver overlay \\
+        import -q - localhost/paribus
+shift 2
+exec "$@"
+"""
+
+
+@root
+@podman
+def test_ranks_with_the_mpi_of_an_image_by_podman(tmp_path: Path, image: Path) -> None:
+    """The machine's own store stays as it is: another is mounted in its place."""
+    container = replace(PODMAN, image="localhost/paribus", bind_mpi=False)
+    mpi = any_mpi()
+    kernel = str(kernel_path("latency", mpi, HERE))
+    wrapped = containers.wrap_program(
+        Command(("/bin/sh", "-c", f"cat /from-the-image && exec {kernel} {SMALL}", kernel)),
+        container,
+        scratch=f"{tmp_path}/1",
+        prefix="/usr",
+    )
+    argv = [mpi.mpirun, "-n", "2", "--oversubscribe", "--allow-run-as-root", *wrapped.argv]
+    done = capture(
+        ["unshare", "--mount", "/bin/sh", "-c", IMPORT, "sh", str(image.parent), str(image), *argv],
+        timeout_s=100,
+    )
+    assert done.exit_code == 0, done.stderr
+    assert '"kernel"' in done.stdout
+
+
+@root
+@podman
+def test_a_launch_out_of_time_leaves_no_container_of_podman(tmp_path: Path) -> None:
+    before = traces()
+    with LocalStation() as station:
+        scratch = f"{station.scratch}/launch"
+        asleep = Command(("/bin/sh", "-c", "echo up; sleep 77"))
+        done = station.run(
+            containers.wrap_program(asleep, PODMAN, scratch=scratch),
+            stdout=str(tmp_path / "out"),
+            stderr=str(tmp_path / "err"),
+            timeout_s=1.5,
+            scratch=scratch,
+        )
+    assert done.timed_out
+    assert (tmp_path / "out").read_text() == "up\n", (tmp_path / "err").read_text()
+    assert not capture(["pgrep", "-f", "^sleep 77"]).stdout
+    assert not {one for one in traces() - before if not one.startswith("interface ")}
+
+
+def test_a_container_of_docker_ends_with_its_launch(tmp_path: Path) -> None:
+    """The client may be killed without its container: a service has that."""
+    script = f'#!/bin/sh\necho "$1 $*" >>{tmp_path}/said\n[ "$1" = kill ] || exec sleep 5\n'
+    (tmp_path / "docker").write_text(script)
+    (tmp_path / "docker").chmod(0o755)
+    wrapped = containers.wrap_program(Command(("/bin/true",)), DOCKER, scratch=f"{tmp_path}/1")
+    with LocalStation() as station:
+        done = station.run(
+            replace(wrapped, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}),
+            stdout=str(tmp_path / "out"),
+            stderr=str(tmp_path / "err"),
+            timeout_s=1,
+            scratch=f"{station.scratch}/launch",
+        )
+    assert done.timed_out
+    first, second = (tmp_path / "said").read_text().splitlines()
+    name = first.split()[first.split().index("--name") + 1]
+    assert second == f"kill kill {name}"

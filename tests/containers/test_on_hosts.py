@@ -1,0 +1,166 @@
+"""Containers on the hosts of an arm, for real on pocket hosts: one for each rank, or each host."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from mpis import any_mpi
+from paribus.benchmarks import benchmark_of
+from paribus.command import Completed
+from paribus.design import Container, Selection
+from paribus.model import Benchmark, Facts, Parsed, Program, Request
+from paribus.platform import containers
+from paribus.platform.arms import Ready, compose
+from paribus.platform.local import capture
+from paribus.platform.ready import make_ready
+from paribus.platform.remote import HostStation
+from paribus.platform.station import Station
+from paribus.platform.stations import stations
+from paribus.study.load import load_study
+
+ARMS = {
+    "bare": "",
+    "own-ranks": 'engine = "namespace", each = "rank"',
+    "own-network": 'engine = "namespace", network = "host"',
+    "bridged": 'engine = "namespace"',
+    "podman-ranks": 'engine = "podman", each = "rank"',
+    "podman-host": 'engine = "podman", network = "host"',
+    "podman-bridged": 'engine = "podman"',
+}
+PODMAN = os.geteuid() == 0 and shutil.which("podman")
+STUDY = 'question = "?"\nfactor = "container"\n{}\n[[benchmarks]]\nname = "latency"\nranks = 2\n'
+
+
+class Opened(NamedTuple):
+    """A station of two pocket hosts, and the arms on them."""
+
+    station: HostStation
+    arms: Mapping[str, Ready]
+    selection: Selection
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    """Two pocket hosts on which every arm is ready: its engine starts containers on both."""
+    any_mpi()
+    path = tmp_path_factory.mktemp("study") / "study.toml"
+    tables = "".join(
+        f'[arms.{name}]\nhosts = "pocket:2"\ntransport = "tcp"\n'
+        + (f"container = {{ {text} }}\n" if text else "")
+        for name, text in ARMS.items()
+        if PODMAN or "podman" not in name
+    )
+    path.write_text(STUDY.format(tables) + 'bytes = [8]\nsamples = 5\n[plan]\nbind = "none"\n')
+    study = load_study(path)
+    if reason := containers.check(Container("namespace"), capture):
+        pytest.skip(reason)
+    with stations(study) as found:
+        ready = make_ready(study, lambda _: None, found)
+        station: Station = found["bare"]
+        assert isinstance(station, HostStation)
+        yield Opened(station, ready, study.benchmarks[0])
+
+
+def launched(
+    opened: Opened, arm: str, benchmark: Benchmark, tmp_path: Path, *, timeout_s: float = 60
+) -> tuple[Completed, str, str]:
+    """Return how a launch of `benchmark` in an arm ended, and what it printed."""
+    out, err = tmp_path / "out", tmp_path / "err"
+    scratch = f"{opened.station.scratch}/{arm}"
+    selection = replace(opened.selection, label=benchmark.name)
+    command = compose(opened.arms[arm], selection, benchmark, seed=1, scratch=scratch)
+    done = opened.station.run(
+        command, stdout=str(out), stderr=str(err), timeout_s=timeout_s, scratch=scratch
+    )
+    return done, out.read_text(), err.read_text()
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_ranks_on_two_hosts_talk_over_their_network(
+    opened: Opened, tmp_path: Path, arm: str
+) -> None:
+    if arm not in opened.arms:
+        pytest.skip("podman is not installed, or these tests are not root's")
+    benchmark = benchmark_of(opened.selection)
+    done, out, err = launched(opened, arm, benchmark, tmp_path)
+    assert done.exit_code == 0, err
+    facts: Facts = benchmark.parse(out, Request(opened.selection.parameters, 2)).facts
+    assert facts["mpi.transport_taken"] == "network"
+    assert facts["rank.hosts"] == ["h1", "h2"]
+
+
+KINDS = ("net", "mnt", "pid")
+LOOK = "ip -4 -o addr show eth0; readlink " + " ".join(f"/proc/self/ns/{kind}" for kind in KINDS)
+
+
+@pytest.mark.parametrize(
+    ("arm", "address", "own"),
+    [
+        ("bare", "10.77.0", ()),
+        ("own-network", "10.77.0", ("mnt", "pid")),
+        ("bridged", "10.78", ("net", "mnt", "pid")),
+        ("podman-host", "10.77.0", ("mnt",)),
+        ("podman-bridged", "10.78", ("net", "mnt")),
+    ],
+)
+def test_what_a_container_that_stands_for_a_host_has(
+    opened: Opened, tmp_path: Path, arm: str, address: str, own: tuple[str, ...]
+) -> None:
+    if arm not in opened.arms:
+        pytest.skip("podman is not installed, or these tests are not root's")
+    look = Benchmark(
+        name="look",
+        layer="",
+        summary="",
+        metrics=(),
+        command=lambda _: Program(
+            ("/bin/sh", "-c", f"grep -w {{server}} /etc/hosts; {LOOK}; exit 7"), mpi=False
+        ),
+        parse=lambda _text, _request: Parsed(()),
+    )
+    done, out, err = launched(opened, arm, look, tmp_path)
+    assert done.exit_code == 7, err
+    name, shown, *inside = out.splitlines()
+    assert name.split() == [f"{address}.1" if address == "10.77.0" else f"{address}.1.1", "h1"]
+    assert f" {name.split()[0]}/" in shown
+    _, *outside = asked(opened, LOOK)
+    pairs = zip(KINDS, inside, outside, strict=True)
+    assert {kind for kind, one, other in pairs if one != other} == set(own)
+
+
+def test_nothing_is_left_on_a_host(opened: Opened, tmp_path: Path) -> None:
+    arm = "podman-bridged" if PODMAN else "bridged"
+    asleep = Benchmark(
+        name="asleep",
+        layer="",
+        summary="",
+        metrics=(),
+        command=lambda _: Program(("/bin/sh", "-c", "echo up; sleep 79"), mpi=False),
+        parse=lambda _text, _request: Parsed(()),
+    )
+    done, out, err = launched(opened, arm, asleep, tmp_path, timeout_s=1)
+    assert (done.timed_out, out) == (True, "up\n"), err
+    assert "sleep\n79" not in "\n".join(asked(opened, "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'"))
+    launched(opened, arm, benchmark_of(opened.selection), tmp_path)
+    left = asked(opened, "ip link show; ip route; cat /proc/mounts /proc/sys/net/ipv4/ip_forward")
+    assert left[-1] == "0"
+    assert not [
+        line for line in left if "paribus0" in line or "paribus1" in line or "10.78" in line
+    ]
+    assert not [line for line in left if "/run/paribus" in line]
+
+
+def asked(opened: Opened, script: str) -> list[str]:
+    """Return the lines that a script prints on the first host."""
+    done = subprocess.run(
+        opened.station.hosts[0].shell, input=script, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
