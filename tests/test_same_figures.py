@@ -27,6 +27,8 @@ def figures(judgement: Judgement) -> dict[str, list[Any]]:
         "endpoint": judgement.endpoints,
         "pair": judgement.pairs,
         "case": judgement.cases,
+        "profile": judgement.profiles,
+        "scaling": tuple(row.against for row in judgement.scaling if row.against),
     }
     return {
         f"{kind}, {f.benchmark}, {f.arm}, {f.reference}, {f.metric.name}, {f.case}": _row(f)
