@@ -20,8 +20,9 @@ struct Roles {
     std::vector<int> senders;
     int victim = -1, partner = -1;
 
-    // From the host of each rank; `wanted` senders, 0: all that are left. Senders beside the
-    // receiver come last, as do second ones of a host and of the partner's.
+    // From the host of each rank; `wanted` senders, 0: all that are left. The first of
+    // each host come first, that of the partner's host last of these; those beside the receiver
+    // come at the very end.
     Roles(const std::vector<std::string>& hosts, long wanted) {
         const int ranks = static_cast<int>(hosts.size());
         const auto host = [&](int r) { return hosts[static_cast<std::size_t>(r)]; };
@@ -34,8 +35,8 @@ struct Roles {
         std::vector<std::pair<long, int>> order;
         for (int r = 1; r < ranks; ++r) {
             if (r == victim || r == partner) continue;
-            long before = host(r) == host(0) ? ranks : host(r) == host(partner) ? 1 : 0;
-            for (const auto& [rank_of_one, one] : order) before += host(one) == host(r);
+            long before = host(r) == host(0) ? 2 * ranks : host(r) == host(partner) ? 1 : 0;
+            for (const auto& one : order) before += host(one.second) == host(r) ? 2 : 0;
             order.emplace_back(before, r);
         }
         std::sort(order.begin(), order.end());
