@@ -152,6 +152,7 @@ class Kind(StrEnum):
     """What an application may be bound by; judge/profiles.py says which cases stand for it."""
 
     LATENCY = "latency"
+    MESSAGES = "messages"
     BANDWIDTH = "bandwidth"
     SMALL_COLLECTIVES = "small_collectives"
     LARGE_COLLECTIVES = "large_collectives"

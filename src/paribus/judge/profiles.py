@@ -29,17 +29,22 @@ _MESSAGES = frozenset({"point to point", "one-sided", "network"})
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Which cases stand for a kind: those of these layers, or benchmarks, and message sizes."""
+    """Which cases stand for a kind: those of these layers, or benchmarks, and message sizes.
+
+    `alone` is whether one message is under way at a time, None where both stand for the kind.
+    """
 
     kind: Kind
     layers: frozenset[str] = frozenset()
     benchmarks: frozenset[str] = frozenset()
     least: float = 0.0
     most: float = math.inf
+    alone: bool | None = None
 
 
 RULES = (
-    Rule(Kind.LATENCY, _MESSAGES, most=SMALL),
+    Rule(Kind.LATENCY, _MESSAGES, most=SMALL, alone=True),
+    Rule(Kind.MESSAGES, _MESSAGES, most=SMALL, alone=False),
     Rule(Kind.BANDWIDTH, _MESSAGES, least=LARGE),
     Rule(Kind.SMALL_COLLECTIVES, frozenset({"collective"}), most=SMALL),
     Rule(Kind.LARGE_COLLECTIVES, frozenset({"collective"}), least=LARGE),
@@ -77,6 +82,8 @@ def _cells(plan: Plan, evidence: Evidence, rule: Rule, label: str) -> list[Cell]
     metric = plan.metrics[label][0]
     selection = next(one for one in plan.study.benchmarks if one.label == label)
     if plan.layers.get(label) not in rule.layers and selection.benchmark not in rule.benchmarks:
+        return []
+    if rule.alone not in (None, metric.better == "lower" or metric.unit == "trans/s"):
         return []
     cells = evidence.cells_of(label, metric.name)
     return [cell for cell in cells if rule.least <= _size(cell, metric) <= rule.most]

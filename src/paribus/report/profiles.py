@@ -38,13 +38,16 @@ def _texts(one: Finding) -> tuple[str, str]:
 
 def print_profiles(judgement: Judgement, console: Console) -> None:
     """Print the advice for each arm: a line for each kind that was measured."""
-    for arm in judgement.study.arms[1:]:
-        if found := of_arm(judgement, arm.name):
-            heading(console, f"{words.TITLE}: {clean(arm.name)}")
+    arms = [one.name for one in judgement.study.arms[1:]]
+    for name, then in zip(arms, [*arms[1:], ""], strict=True):
+        if found := of_arm(judgement, name):
+            heading(console, f"{words.TITLE}: {clean(name)}")
             for one in found:
                 text, of = _texts(one)
                 item(console, f"{text}; from {of}", name=words.NAMES[Kind(one.benchmark)])
-            item(console, f"{missing(found)} {words.CAUTION}".strip(), style="dim")
+            # Mostly all arms lack the same: then it is said once.
+            if not then or missing(of_arm(judgement, then)) != missing(found):
+                item(console, f"{missing(found)} {words.CAUTION}".strip(), style="dim")
 
 
 def html_section(judgement: Judgement) -> Html:

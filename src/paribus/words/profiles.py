@@ -12,6 +12,7 @@ from paribus.words.lists import listed
 
 NAMES: Mapping[Kind, str] = {
     Kind.LATENCY: "latency-bound (small messages)",
+    Kind.MESSAGES: "bound by the message rate (many small messages at once)",
     Kind.BANDWIDTH: "bandwidth-bound (large messages)",
     Kind.SMALL_COLLECTIVES: "small collectives (global sums, barriers)",
     Kind.LARGE_COLLECTIVES: "large collectives (transposes)",
