@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +17,14 @@ from mpis import any_mpi
 from paribus.benchmarks import benchmark_of
 from paribus.command import Completed
 from paribus.design import Container, Selection
+from paribus.errors import UserError
 from paribus.model import Benchmark, Facts, Parsed, Program, Request
 from paribus.platform import containers
 from paribus.platform.arms import Ready, compose
+from paribus.platform.host_machine import HostMachine
+from paribus.platform.hosts import Host
 from paribus.platform.local import capture
-from paribus.platform.ready import make_ready
+from paribus.platform.ready import check_same_image, make_ready
 from paribus.platform.remote import HostStation
 from paribus.platform.station import Station
 from paribus.platform.stations import stations
@@ -37,6 +41,20 @@ ARMS = {
 }
 PODMAN = os.geteuid() == 0 and shutil.which("podman")
 STUDY = 'question = "?"\nfactor = "container"\n{}\n[[benchmarks]]\nname = "latency"\nranks = 2\n'
+
+
+SERVER = """\
+import socket, sys
+server = socket.create_server(("", int(sys.argv[1])))
+while True:
+    client, address = server.accept()
+    client.sendall(f"{socket.gethostname()} {address[0]}".encode())
+    client.close()
+"""
+CLIENT = """\
+import socket, sys
+print(socket.create_connection((sys.argv[1], int(sys.argv[2]))).recv(100).decode())
+"""
 
 
 class Opened(NamedTuple):
@@ -134,6 +152,34 @@ def test_what_a_container_that_stands_for_a_host_has(
     _, *outside = asked(opened, LOOK)
     pairs = zip(KINDS, inside, outside, strict=True)
     assert {kind for kind, one, other in pairs if one != other} == set(own)
+
+
+def test_a_server_is_in_the_container_of_another_host(opened: Opened, tmp_path: Path) -> None:
+    """The client finds it by the name of the host, which means the container within."""
+    served = Benchmark(
+        name="served",
+        layer="",
+        summary="",
+        metrics=(),
+        command=lambda _: Program(
+            (sys.executable, "-c", CLIENT, "{server}", "{port}"),
+            mpi=False,
+            server=(sys.executable, "-c", SERVER, "{port}"),
+        ),
+        parse=lambda _text, _request: Parsed(()),
+    )
+    done, out, err = launched(opened, "bridged", served, tmp_path)
+    assert done.exit_code == 0, err
+    assert out.split() == ["h2", "10.78.1.1"]
+
+
+def test_an_image_that_differs_between_hosts_is_refused() -> None:
+    machines = [HostMachine(Host(name, ("true",))) for name in ("h1", "h2", "h3")]
+    facts = [{"container.image_digest": f"sha256:{one}"} for one in "aab"]
+    check_same_image(facts[:2], machines[:2], "study")
+    with pytest.raises(UserError, match="sha256:b on h3, but sha256:a on h1") as refused:
+        check_same_image(facts, machines, "study")
+    assert "the same image, on every host" in refused.value.fix
 
 
 def test_nothing_is_left_on_a_host(opened: Opened, tmp_path: Path) -> None:

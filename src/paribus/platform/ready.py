@@ -120,7 +120,7 @@ def _arm(
         asked = partial(_container_there, arm.container, place, on_hosts=bool(machines))
         with ThreadPoolExecutor(AT_ONCE) as pool:
             found = list(pool.map(asked, machines or (machine,)))
-        _check_same_image(found, machines, place)
+        check_same_image(found, machines, place)
         ready = replace(ready, container=found[0])
     if not any(p.mpi for p in programs.values()):
         return ready
@@ -166,7 +166,7 @@ def _container_there(
     return {} if container.engine == "namespace" else described(container, machine.capture)
 
 
-def _check_same_image(
+def check_same_image(
     found: Sequence[Mapping[str, str]], machines: Sequence[HostMachine], place: str
 ) -> None:
     """Raise UserError for a host whose image, or engine, is another than the first host's."""
