@@ -177,7 +177,7 @@ def test_every_documented_key_is_one_that_code_gives() -> None:
     sources = "".join(
         path.read_text()
         for room in ("probes", "platform", "benchmarks", "readers")
-        for path in (ROOT / "src" / "paribus" / room).glob("*.py")
+        for path in (ROOT / "src" / "paribus" / room).rglob("*.py")
     )
     unseen = [key for key in documented() if not any(pattern_of(key).fullmatch(k) for k in keys)]
     last = {key: key.replace(".NAME", "").rpartition(".")[2] for key in unseen}

@@ -110,7 +110,7 @@ def command(kernel: str, libraries: bool, request: Request) -> Program:
     argv = ["--ranks", str(request.ranks)]
     for key, value in request.parameters.items():
         if value is not None:
-            text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
             argv += [f"--{key.replace('_', '-')}", text]
     count, functions = (request.parameters.get(key) for key in ("count", "functions"))
     return Program(tuple(argv), kernel, (int(count), int(functions)) if libraries else None)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from paribus.judgement import Finding, Judgement
@@ -39,7 +40,7 @@ def _texts(one: Finding) -> tuple[str, str]:
 def print_profiles(judgement: Judgement, console: Console) -> None:
     """Print the advice for each arm: a line for each kind that was measured."""
     arms = [one.name for one in judgement.study.arms[1:]]
-    for name, then in zip(arms, [*arms[1:], ""], strict=True):
+    for name, then in zip_longest(arms, arms[1:], fillvalue=""):
         if found := of_arm(judgement, name):
             heading(console, f"{words.TITLE}: {clean(name)}")
             for one in found:
