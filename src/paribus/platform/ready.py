@@ -158,11 +158,10 @@ def _container_there(
     """Return facts of the engine on `machine`; raises UserError where it makes no containers."""
     cache = str(machine.cache())
     if forbidden := containers.check(container, machine.capture, on_hosts=on_hosts, cache=cache):
-        raise UserError(
-            forbidden,
-            place=machine.at(f"{place}.container"),
-            fix="or run `paribus run mpi-transport`: shared memory against TCP needs no privilege",
-        )
+        fix = 'or use engine = "namespace", which is part of Paribus'
+        if container.engine == "namespace":
+            fix = "or run `paribus run mpi-transport`: shared memory against TCP needs no privilege"
+        raise UserError(forbidden, place=machine.at(f"{place}.container"), fix=fix)
     return {} if container.engine == "namespace" else described(container, machine.capture)
 
 
