@@ -45,7 +45,9 @@ MODULES = {
     **dict.fromkeys(("test_main_job", "test_gathering", "test_remote"), "mpi"),
     **dict.fromkeys(("test_host_machine", "test_kernel_pairs"), "mpi"),
     # Containers have names and addresses that must not meet; they start MPI too.
-    **dict.fromkeys(("test_containers", "test_container_ends"), "mpi"),
+    **dict.fromkeys(
+        ("test_containers", "test_container_ends", "test_on_hosts", "test_images"), "mpi"
+    ),
     **dict.fromkeys(("test_cluster", "test_cluster_up", "test_hosts_faults"), "mpi"),
     **dict.fromkeys(("test_pocket", "test_pocket_ends", "test_pocket_links"), "mpi"),
     # Servers on ports that must be free, and name their hosts.
