@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -141,6 +142,45 @@ def test_a_build_that_nothing_starts_is_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("{build}/tool", "/bin/echo"))
     with pytest.raises(UserError, match="nothing starts what it builds"):
         load_study(path)
+
+
+def test_what_cannot_be_copied_or_made_is_named(tmp_path: Path) -> None:
+    study = load_study(write(tmp_path, made("1.0"), made("2.0")))
+    os.mkfifo(tmp_path / "src" / "pipe")
+    with (
+        pytest.raises(UserError, match=r"cannot be copied: .*pipe") as refused,
+        builds.built(study, tmp_path / "out.build", lambda _: None, again=False),
+    ):
+        pass
+    assert refused.value.place.endswith("arms.a.source")
+    (tmp_path / "file.build").touch()
+    with (
+        pytest.raises(UserError, match="no directory of builds can be made"),
+        builds.built(study, tmp_path / "file.build", lambda _: None, again=False),
+    ):
+        pass
+
+
+@needs_make
+def test_a_build_that_was_not_finished_is_made_anew(tmp_path: Path) -> None:
+    """As after a kill in the middle of it, and after a command that failed."""
+    path, place = write(tmp_path, made("1.0"), made("2.0")), tmp_path / "out.build"
+
+    def digest(*, again: bool) -> list[str]:
+        with builds.built(load_study(path), place, lambda _: None, again=again) as study:
+            return [arm.built.digest for arm in study.arms if arm.built]
+
+    whole = digest(again=False)
+    (place / "b.sha256").unlink()
+    (place / "b" / "tool").unlink()
+    assert digest(again=True) == whole
+    makefile = tmp_path / "src" / "Makefile"
+    right = makefile.read_text()
+    makefile.write_text("tool:\n\tfalse\n")
+    with pytest.raises(UserError, match="failed"):
+        digest(again=False)
+    makefile.write_text(right)
+    assert digest(again=True) == whole
 
 
 def test_directories_of_others_and_large_sources_are_left_alone(

@@ -159,6 +159,7 @@ def test_the_study_of_the_page_loads(tmp_path: Path) -> None:
         (("node1", "--user", "me", "--key", "none.pub"), "cannot be read"),
         (("node1", "--user", "root", "--key", "key.pub"), "root does not log in"),
         (("pocket:2", "--key", "key.pub"), "no virtual machines"),
+        (("node1", *OPTIONS, "--out", "key/x"), "cannot be written"),
     ],
 )
 def test_what_makes_no_node_is_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:

@@ -56,9 +56,16 @@ def write(arguments: argparse.Namespace, hosts: Hosts, directory: Path) -> int:
                 place=str(directory / name),
                 fix="remove it, or choose another directory with --out",
             )
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        _write(directory / name, text)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            _write(directory / name, text)
+    except OSError as error:
+        raise UserError(
+            f"cannot be written: {error.strerror}",
+            place=str(error.filename or directory),
+            fix="choose another directory with --out",
+        ) from error
     _tell(arguments, wanted, directory)
     return 0
 

@@ -90,13 +90,15 @@ def _filled_values(table: Mapping[str, str], built: Built) -> dict[str, str]:
 
 def _claim(place: Path) -> None:
     """Make `place`, or refuse one that is not a directory of builds, or not the user's own."""
-    if exists(place) and any(place.iterdir()) and not exists(place / MARK):
-        raise UserError(
-            "is there already, and is no directory of builds",
-            place=str(place),
-            fix="remove or rename it, or choose another study directory with --out",
-        )
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fix = "remove or rename it, or choose another study directory with --out"
+    try:
+        if exists(place) and any(place.iterdir()) and not exists(place / MARK):
+            said = "is there already, and is no directory of builds"
+            raise UserError(said, place=str(place), fix=fix)
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        said = f"no directory of builds can be made here: {error.strerror}"
+        raise UserError(said, place=str(place), fix=fix) from error
     if reason := why_not(place):
         raise distrusted(str(place), reason)
     (place / MARK).touch()
@@ -109,6 +111,7 @@ def _arm(arm: Arm, study: Study, place: Path, tell: Callable[[str], None], again
     folder, manifest = place / arm.name, place / f"{arm.name}.sha256"
     if not (again and manifest.is_file()):
         tell(f"{arm.name}: {'; '.join(map(shlex.join, arm.build))}")
+        manifest.unlink(missing_ok=True)  # it is there only beside a whole build
         shutil.rmtree(folder, ignore_errors=True)
         _copy(Path(arm.source), folder, f"{study.path}: arms.{arm.name}.source")
         _carry_out(arm, folder, f"{study.path}: arms.{arm.name}.build")
@@ -127,11 +130,26 @@ def _arm(arm: Arm, study: Study, place: Path, tell: Callable[[str], None], again
 
 
 def _copy(source: Path, folder: Path, place: str) -> None:
-    """Copy a file, or a directory without version control, study directories and other builds."""
-    if source.is_file():
-        folder.mkdir()
-        shutil.copy2(source, folder)
-        return
+    """Copy a file, or a directory without version control, study directories and other builds.
+
+    Raises UserError for what is too large or cannot be copied, such as a file without permission.
+    """
+    try:
+        if source.is_dir():
+            _check_size(source, place)
+            shutil.copytree(source, folder, symlinks=True, ignore=_left_out)
+        else:
+            folder.mkdir()
+            shutil.copy2(source, folder)
+    except (OSError, shutil.Error) as error:
+        # Of a directory, a list of (from, to, why).
+        first = error.args[0][0] if isinstance(error, shutil.Error) else None
+        said = f"{first[0]}: {first[2]}" if isinstance(first, tuple) else str(error)
+        fix = 'make it readable, or name the directory of the source alone: source = "src"'
+        raise UserError(f"cannot be copied: {said}", place=place, fix=fix) from error
+
+
+def _check_size(source: Path, place: str) -> None:
     count = size = 0
     for at, names, files in os.walk(source):
         names[:] = [name for name in names if name not in _left_out(at, names)]
@@ -143,7 +161,6 @@ def _copy(source: Path, folder: Path, place: str) -> None:
                 place=place,
                 fix='name the directory of the source alone: source = "src"',
             )
-    shutil.copytree(source, folder, symlinks=True, ignore=_left_out)
 
 
 def _left_out(at: str, names: Sequence[str]) -> set[str]:
