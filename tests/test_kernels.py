@@ -32,6 +32,8 @@ LIKES = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "b
 """What can measure as other programs define it."""
 SIZED = [*LIKES[:-1], "alltoallv", "halo", "ring", "triad"]
 KERNELS = [*SIZED, "overlap", "pairs", "many_to_one", "barrier", "loader"]
+COMMON = sorted(path.stem for path in (NATIVE / "common").glob("*.cpp"))
+SOURCES = [*KERNELS, *(f"common/{name}" for name in COMMON)]
 LEAST = {"triad": 1, "loader": 1, "many_to_one": 4}
 """How many ranks kernels need, if not two."""
 METRICS = {
@@ -142,8 +144,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     folder = tmp_path_factory.mktemp("kernels")
     warns = compiler(mpicxx, "-fsyntax-only")
     with ThreadPoolExecutor(2) as pool:
-        said = pool.map(lambda name: warns(NATIVE / f"{name}.cpp", folder / name), KERNELS)
-        warnings = dict(zip(KERNELS, said, strict=True))
+        said = pool.map(lambda name: warns(NATIVE / f"{name}.cpp", folder / "none"), SOURCES)
+        warnings = dict(zip(SOURCES, said, strict=True))
     for name in KERNELS:
         (folder / name).symlink_to(kernel_path(name, toolchain.find_mpi(None, HERE), HERE))
     return Compiled(mpirun, folder, warnings)
@@ -580,24 +582,23 @@ def test_help_and_self_test(start: Start) -> None:
     assert figures["record_ns"] > 0
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_compiles_without_a_warning(compiled: Compiled, kernel: str) -> None:
-    assert compiled.said[kernel] == ""
+@pytest.mark.parametrize("source", SOURCES)
+def test_compiles_without_a_warning(compiled: Compiled, source: str) -> None:
+    assert compiled.said[source] == ""
 
 
 @pytest.mark.skipif(shutil.which("clang++") is None, reason="no clang++")
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_clang_warns_of_nothing(compiled: Compiled, tmp_path: Path, kernel: str) -> None:
+def test_clang_warns_of_nothing(compiled: Compiled, tmp_path: Path) -> None:
     mpicxx = str(Path(compiled.mpirun).with_name("mpicxx"))
     build = compiler(mpicxx, "-fsyntax-only", "-Qunused-arguments", cxx="clang++")
-    assert build(NATIVE / f"{kernel}.cpp", tmp_path / kernel) == ""
+    said = {source: build(NATIVE / f"{source}.cpp", tmp_path / "none") for source in SOURCES}
+    assert {source: text for source, text in said.items() if text} == {}
 
 
 def test_a_session_starts_mpi_when_it_is_asked_to(compiled: Compiled, tmp_path: Path) -> None:
     source = tmp_path / "made.cpp"
     source.write_text(
-        f'#include "{NATIVE}/common/kernel.hpp"\n'
-        "int main() {\n"
+        "".join(f'#include "{NATIVE}/common/{name}.cpp"\n' for name in COMMON) + "int main() {\n"
         "    paribus::Session session{paribus::Spec()};\n"
         "    int started = 1;\n"
         "    MPI_Initialized(&started);\n"

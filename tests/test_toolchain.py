@@ -342,7 +342,7 @@ def test_what_is_compiled_has_the_same_rights_whatever_the_umask_is(
     finally:
         os.umask(before)
     found = {path: path.stat().st_mode & 0o777 for path in (cache.parent, *cache.parent.rglob("*"))}
-    assert len(found) == 8
+    assert len(found) == 10
     assert set(found.values()) == {0o755}
     kernel_path("barrier", any_mpi(), HERE, cache=cache)
 

@@ -1,4 +1,5 @@
 // Alltoallv: as alltoall, with messages of uneven sizes.
+#include <climits>
 #include <cstdint>
 #include <numeric>
 

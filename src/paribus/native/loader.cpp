@@ -1,6 +1,7 @@
 // Loader: the storm of opening many shared libraries from all ranks at once, as Python
 // applications do at start-up (the load that Pynamic makes).
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include "common/kernel.hpp"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -222,24 +222,49 @@ def kernel_identity(name: str, mpi: Mpi, machine: Machine) -> str:
     Compiler, flags, MPI, architecture and sources; equal texts mean the same executable. Raises
     UserError for an unknown kernel or a compiler that does not answer.
     """
-    compiler, wrapped = _compiler(mpi.mpicxx, tuple(sorted(mpi.env.items())), machine)
-    parts = [mpi.mpicxx, compiler, wrapped, " ".join(FLAGS), str(mpi), machine.architecture]
-    digest = hashlib.sha256("\0".join(parts).encode())
-    for source, data in _sources(name).items():
-        digest.update(source.encode() + b"\0" + data + b"\0")
-    return f"{name} {digest.hexdigest()[:16]} ({compiler.splitlines()[0]}; {mpi})"
+    key, compiler = _key({**_own(name), **_common()}, mpi, machine)
+    return f"{name} {key} ({compiler.splitlines()[0]}; {mpi})"
 
 
 def kernel_path(name: str, mpi: Mpi, machine: Machine, *, cache: Path | None = None) -> Path:
     """Return the executable of kernel `name` for `mpi`, compiled now if it is not in the cache.
 
-    Raises UserError for an unknown kernel, a compiler that fails (with its first errors and the
-    path of the whole log), a cache that cannot be written, and one that others can change.
+    What all kernels share is compiled once, to an object that each is linked with. Raises
+    UserError for an unknown kernel, a compiler that fails (with its first errors and the path of
+    the whole log), a cache that cannot be written, and one that others can change.
     """
-    key = kernel_identity(name, mpi, machine).split()[1]
-    target = (cache or machine.cache()) / "kernels" / f"{name}-{key}"
-    compiling = [mpi.mpicxx, *FLAGS, f"{name}.cpp", "-o", MADE, "-ldl"]
-    machine.build(target, _sources(name), [compiling], mpi.env)
+    place, common = cache or machine.cache(), _common()
+    target = place / "kernels" / f"{name}-{kernel_identity(name, mpi, machine).split()[1]}"
+    shared = place / "common" / f"{_key(common, mpi, machine)[0]}.o"
+    if not machine.executables([target]):
+        # One source: parsing the headers of each costs more than compiling what follows them.
+        every = "".join(f'#include "{one}"\n' for one in common if one.endswith(".cpp"))
+        compiling = [mpi.mpicxx, *FLAGS, "-c", "common.cpp", "-o", MADE]
+        machine.build(shared, {**common, "common.cpp": every.encode()}, [compiling], mpi.env)
+    linking = [mpi.mpicxx, *FLAGS, f"{name}.cpp", str(shared), "-o", MADE, "-ldl"]
+    machine.build(target, {**_own(name), **common}, [linking], mpi.env)
+    return target
+
+
+def profiler_path(mpi: Mpi, machine: Machine) -> Path:
+    """Return the profiler for programs of `mpi`, a library to preload, compiled if need be.
+
+    It is not linked with MPI, for the launcher and shells load it too. Errors as kernel_path.
+    """
+    compiler, wrapped = _compiler(mpi.mpicxx, tuple(sorted(mpi.env.items())), machine)
+    folder = native_sources() / "profile"
+    sources = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    flags = [*FLAGS, "-fPIC", "-fno-exceptions", "-fno-rtti"]
+    parts = [compiler, wrapped, str(mpi), machine.architecture, *flags]
+    digest = hashlib.sha256("\0".join(parts).encode())
+    for name, data in sources.items():
+        digest.update(name.encode() + b"\0" + data + b"\0")
+    target = machine.cache() / "kernels" / f"profiler-{digest.hexdigest()[:16]}"
+    commands = [
+        [mpi.mpicxx, *flags, "-c", "profiler.cpp", "-o", "profiler.o"],
+        [wrapped.split()[0], "-shared", "-Wl,--as-needed", "-Wl,-z,lazy", "profiler.o", "-o", MADE],
+    ]
+    machine.build(target, sources, commands, mpi.env)
     return target
 
 
@@ -278,8 +303,8 @@ def _library_source(library: int, functions: int) -> str:
     )
 
 
-def _sources(name: str) -> dict[str, bytes]:
-    """Return the sources of kernel `name`: its own, then the common part, in a fixed order."""
+def _own(name: str) -> dict[str, bytes]:
+    """Return the source of kernel `name`."""
     folder = native_sources()
     own = folder / f"{name}.cpp"
     if not own.is_file():
@@ -287,8 +312,23 @@ def _sources(name: str) -> dict[str, bytes]:
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
         raise UserError("no such kernel", place=name, fix=hint)
-    common = sorted(p for p in (folder / "common").iterdir() if p.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in (own, *common)}
+    return {own.name: own.read_bytes()}
+
+
+def _common() -> dict[str, bytes]:
+    """Return the sources that all kernels share, in a fixed order."""
+    paths = sorted(path for path in (native_sources() / "common").iterdir() if path.is_file())
+    return {f"common/{path.name}": path.read_bytes() for path in paths}
+
+
+def _key(sources: Mapping[str, bytes], mpi: Mpi, machine: Machine) -> tuple[str, str]:
+    """Return the cache key of what `sources` are compiled to, and the compiler's version text."""
+    compiler, wrapped = _compiler(mpi.mpicxx, tuple(sorted(mpi.env.items())), machine)
+    parts = [mpi.mpicxx, compiler, wrapped, " ".join(FLAGS), str(mpi), machine.architecture]
+    digest = hashlib.sha256("\0".join(parts).encode())
+    for source, data in sources.items():
+        digest.update(source.encode() + b"\0" + data + b"\0")
+    return digest.hexdigest()[:16], compiler
 
 
 @cache

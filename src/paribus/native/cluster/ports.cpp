@@ -9,18 +9,18 @@
 // others until its standard input ends.
 
 #include <arpa/inet.h>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <string>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
 #include <vector>
 
 namespace {
@@ -29,7 +29,7 @@ constexpr size_t SIZE = 16384;
 
 struct Talk {
     int fd;
-    bool ours;           // we opened it
+    bool ours;  // we opened it
     bool connected;
     int peer, port;
     size_t sent, got;
@@ -63,7 +63,7 @@ int listen_on(int port) {
     sockaddr_in at{};
     at.sin_family = AF_INET;
     at.sin_port = htons(static_cast<unsigned short>(port));
-    if (fd < 0 || bind(fd, reinterpret_cast<sockaddr *>(&at), sizeof at) || listen(fd, 1024)) {
+    if (fd < 0 || bind(fd, reinterpret_cast<sockaddr*>(&at), sizeof at) || listen(fd, 1024)) {
         if (fd >= 0) close(fd);
         return -1;
     }
@@ -73,7 +73,7 @@ int listen_on(int port) {
 int port_of(int fd) {
     sockaddr_in at{};
     socklen_t size = sizeof at;
-    getsockname(fd, reinterpret_cast<sockaddr *>(&at), &size);
+    getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size);
     return ntohs(at.sin_port);
 }
 
@@ -99,19 +99,19 @@ std::vector<int> listeners(int first, int last) {
     return found;
 }
 
-void say(const Talk &talk, const char *what) {
+void say(const Talk& talk, const char* what) {
     if (talk.ours) printf("to %d %d %s\n", talk.peer, talk.port, what);
 }
 
-void begin(const Peer &peer, int port) {
+void begin(const Peer& peer, int port) {
     Talk talk{-1, true, false, peer.index, port, 0, 0, message(), ""};
     talk.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     sockaddr_in at{};
     at.sin_family = AF_INET;
     at.sin_port = htons(static_cast<unsigned short>(port));
     inet_pton(AF_INET, peer.address.c_str(), &at.sin_addr);
-    if (talk.fd < 0 || (connect(talk.fd, reinterpret_cast<sockaddr *>(&at), sizeof at) &&
-                        errno != EINPROGRESS)) {
+    if (talk.fd < 0 ||
+        (connect(talk.fd, reinterpret_cast<sockaddr*>(&at), sizeof at) && errno != EINPROGRESS)) {
         say(talk, errno == ECONNREFUSED ? "refused" : strerror(errno));
         if (talk.fd >= 0) close(talk.fd);
         return;
@@ -120,19 +120,22 @@ void begin(const Peer &peer, int port) {
 }
 
 // Returns whether the talk is over.
-bool go_on(Talk &talk, short events) {
+bool go_on(Talk& talk, short events) {
     if (talk.ours && !talk.connected && (events & (POLLOUT | POLLERR | POLLHUP))) {
         int error = 0;
         socklen_t size = sizeof error;
         getsockopt(talk.fd, SOL_SOCKET, SO_ERROR, &error, &size);
         if (error) {
-            say(talk, error == ECONNREFUSED ? "refused" : error == ETIMEDOUT ? "silent" : strerror(error));
+            say(talk, error == ECONNREFUSED ? "refused"
+                      : error == ETIMEDOUT  ? "silent"
+                                            : strerror(error));
             return true;
         }
         talk.connected = true;
     }
     if (talk.connected && talk.sent < talk.out.size()) {
-        ssize_t n = send(talk.fd, talk.out.data() + talk.sent, talk.out.size() - talk.sent, MSG_NOSIGNAL);
+        ssize_t n =
+            send(talk.fd, talk.out.data() + talk.sent, talk.out.size() - talk.sent, MSG_NOSIGNAL);
         if (n > 0) talk.sent += static_cast<size_t>(n);
     }
     char buffer[SIZE];
@@ -162,7 +165,7 @@ bool go_on(Talk &talk, short events) {
     return false;
 }
 
-void serve(const std::vector<int> &listening) {
+void serve(const std::vector<int>& listening) {
     std::vector<Peer> peers;
     std::string line;
     double deadline = 0;
@@ -171,8 +174,9 @@ void serve(const std::vector<int> &listening) {
         std::vector<pollfd> polls{{0, POLLIN, 0}};
         for (int fd : listening) polls.push_back({fd, POLLIN, 0});
         const size_t first = polls.size();
-        for (const Talk &talk : talks) {
-            const bool writes = talk.ours ? talk.sent < talk.out.size() : !talk.out.empty() && talk.sent < SIZE;
+        for (const Talk& talk : talks) {
+            const bool writes =
+                talk.ours ? talk.sent < talk.out.size() : !talk.out.empty() && talk.sent < SIZE;
             polls.push_back({talk.fd, static_cast<short>(POLLIN | (writes ? POLLOUT : 0)), 0});
         }
         poll(polls.data(), polls.size(), at_it ? 100 : 1000);
@@ -183,7 +187,8 @@ void serve(const std::vector<int> &listening) {
             }
         for (size_t i = 1; i < first; ++i) {
             int fd;
-            while ((polls[i].revents & POLLIN) && (fd = accept4(polls[i].fd, nullptr, nullptr, SOCK_NONBLOCK)) >= 0)
+            while ((polls[i].revents & POLLIN) &&
+                   (fd = accept4(polls[i].fd, nullptr, nullptr, SOCK_NONBLOCK)) >= 0)
                 talks.push_back({fd, false, true, 0, 0, 0, 0, "", ""});
         }
         if (at_it) {
@@ -218,7 +223,7 @@ void serve(const std::vector<int> &listening) {
             if (sscanf(one.c_str(), "go %d", &wait) == 1) {
                 deadline = now() + wait * 1e-3;
                 at_it = true;
-                for (const Peer &each : peers)
+                for (const Peer& each : peers)
                     for (int port : each.port)
                         if (port) begin(each, port);
             } else if (sscanf(one.c_str(), "%d %63s %d %d %d", &peer.index, address, &peer.port[0],
@@ -232,7 +237,7 @@ void serve(const std::vector<int> &listening) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     if (argc != 5) return 2;
     word = argv[1];
     own = atoi(argv[2]);
