@@ -43,12 +43,12 @@ MODULES = {
     ),
     **dict.fromkeys(("test_kernels", "test_launchers", "test_probes_rank", "test_threads"), "mpi"),
     **dict.fromkeys(("test_main_job", "test_gathering", "test_remote"), "mpi"),
-    **dict.fromkeys(("test_host_machine", "test_kernel_pairs"), "mpi"),
+    **dict.fromkeys(("test_host_machine", "test_kernel_pairs", "test_profiler"), "mpi"),
     # Containers have names and addresses that must not meet; they start MPI too.
     **dict.fromkeys(
         ("test_containers", "test_container_ends", "test_on_hosts", "test_images"), "mpi"
     ),
-    **dict.fromkeys(("test_cluster", "test_cluster_up", "test_hosts_faults"), "mpi"),
+    **dict.fromkeys(("test_cluster", "test_cluster_up", "test_hosts_faults", "test_slurm"), "mpi"),
     **dict.fromkeys(("test_pocket", "test_pocket_ends", "test_pocket_links"), "mpi"),
     # Servers on ports that must be free, and name their hosts.
     "test_ssh": "ssh",
@@ -82,7 +82,8 @@ QUIET = {
     *("test_matrices", "test_probes_properties", "test_probes_stream", "test_report_export"),
     *("test_report_paper", "test_stats_betting", "test_stats_change", "test_stats_endpoints"),
     *("test_stats_family", "test_stats_matrix", "test_stats_missing", "test_stats_planning"),
-    *("test_stats_probes", "test_stats_simulation", "test_stats_stretches", "test_store_damage"),
+    *("test_slurm_text", "test_stats_probes", "test_stats_simulation", "test_stats_stretches"),
+    "test_store_damage",
 }
 """Modules whose tests start no process: this is seen to."""
 
@@ -94,6 +95,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="try every damage, not a sample")
     parser.addoption(
         "--long", action="store_true", help="also what takes minutes, such as many kills"
+    )
+    parser.addoption(
+        "--guests", action="store_true", help="only what needs virtual machines: ./dev test-vm"
     )
     parser.addoption("--sample-seed", type=int, help="repeat the sample of an earlier run")
 
@@ -123,8 +127,11 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    guests = config.getoption("--guests")
+    left_out = [item for item in items if bool(item.get_closest_marker("guests")) != guests]
     if not config.getoption("--long"):
-        left_out = [item for item in items if item.get_closest_marker("long")]
+        left_out += [item for item in items if item.get_closest_marker("long")]
+    if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
     for item in items:

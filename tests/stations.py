@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from paribus.command import Command, Completed
+from paribus.platform.station import Lease
 
 Answer = Callable[[Path, Path], Completed]
 """Writes the two outputs of a launch and returns how it ended."""
@@ -36,6 +37,8 @@ class ScriptedStation:
 
     Arms are known by their variable ARM. A station that asks for facts hears nothing.
     """
+
+    lease: Lease | None = None
 
     def __init__(self, folder: Path, **answers: list[Answer]) -> None:
         self.scratch = self.here = str(folder / "scratch")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paribus.design import Step
 from paribus.errors import UserError
 from paribus.study.load import load_study
 from paribus.study.two_commands import Side, environment, split, study_file
@@ -111,7 +112,7 @@ def test_the_factor_is_what_differs(
     path.write_text(study_file(sides, setup=("rm", "-f", "a b"), benchmark={}, plan={}))
     study = load_study(path)
     assert study.factor == factor
-    assert study.arms[0].before == study.arms[1].before == (("rm", "-f", "a b"),)
+    assert study.arms[0].before == study.arms[1].before == (Step(("rm", "-f", "a b")),)
 
 
 # --- as a user -----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -259,6 +260,10 @@ def test_incast_of_three_senders_on_real_ranks(tmp_path: Path) -> None:
             for sender in (1, 2, 3):
                 row = Case.of(queue_pairs=pairs, sender=sender)
                 assert samples["sender", row] == pytest.approx(32.77)
+    for log in (tmp_path / "out" / "logs").glob("*incast.out"):
+        text = log.read_text()
+        assert "address:" not in text
+        assert max(Counter(re.findall(r"(?m)^\[incast (\d)/3 16\]", text)).values()) < 30
     assert processes_with(str(meet)) == []
     assert list(meet.iterdir()) == []
 

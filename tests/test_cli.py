@@ -489,7 +489,9 @@ def test_no_verb_and_an_unknown_one(tmp_path: Path) -> None:
     assert "did you mean 'report'" in paribus("help", "reprot", cwd=tmp_path).stderr
 
 
-@pytest.mark.parametrize("verb", ["run", "report", "audit", "cluster", "doctor", "list", "help"])
+@pytest.mark.parametrize(
+    "verb", ["run", "report", "profile", "audit", "cluster", "doctor", "list", "help"]
+)
 def test_every_verb_has_help_with_an_example_and_a_page(verb: str, tmp_path: Path) -> None:
     done = paribus(verb, "--help", cwd=tmp_path)
     assert done.returncode == 0

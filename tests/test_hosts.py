@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.command import Placement
-from paribus.design import Study
+from paribus.design import Step, Study
 from paribus.errors import StudyError, UserError
 from paribus.hosts import Address, Hosts, Link, nodes_of_ranks
 from paribus.nodeset import MOST_NAMES, expand, fold
@@ -24,6 +24,9 @@ def study(folder: Path, *lines: str) -> Study:
     """Return a study whose arm b has the keys of `lines`."""
     arms = "[arms.a]\n[arms.b]\n" + "\n".join(lines) + "\n"
     return load_study(write_study(folder, arms=arms, more="ranks = 2"))
+
+
+GUEST = ('hosts = "node1"', 'hypervisors = "hyper1"')
 
 
 def hosts(folder: Path, *lines: str) -> Hosts:
@@ -119,6 +122,16 @@ def test_a_hostfile_that_cannot_be_used_names_the_line(
             ['hosts = "node1"', 'container = { engine = "namespace" }'],
             "only pocket hosts are joined",
         ),
+        (['hosts = "node[1-3]"', 'hypervisors = "hyper[1-2]"'], "2 for 3 hosts: name one for each"),
+        (['hosts = "node1"', 'hypervisors = "node1"'], "name the machine that it runs on"),
+        (['hosts = "pocket:2"', 'hypervisors = "hyper1"'], "pocket hosts are no virtual machines"),
+        (['hypervisors = "hyper1"'], "this arm has no hosts"),
+        ([*GUEST, 'before = { on = "hyper2", run = "x" }'], "did you mean 'hyper1'?"),
+        ([*GUEST, 'before = { on = "else", run = "x" }'], "add it to `hypervisors` of the arm"),
+        ([*GUEST, 'before = { on = "hyper1", run = " " }'], "texts that are not blank"),
+        ([*GUEST, "before = { on = 1, run = 'x' }"], "texts that are not blank"),
+        ([*GUEST, 'after = [{ on = "hyper1" }]'], "has the keys `on` and `run`"),
+        (['before = { on = "hyper1", run = "x" }'], "is no host and no hypervisor of this arm"),
         (['hosts = "node1"', "ranks_per_host = 1"], "2 ranks do not fit on 1 host that takes 1"),
     ],
 )
@@ -126,6 +139,22 @@ def test_hosts_that_cannot_be_used(tmp_path: Path, lines: list[str], said: str) 
     with pytest.raises(StudyError) as error:
         study(tmp_path, *lines)
     assert said in str(error.value)
+
+
+def test_a_plan_keeps_guests_and_what_switches_them(tmp_path: Path) -> None:
+    one = study(
+        tmp_path,
+        'hosts = "vm[1-4]"',
+        'hypervisors = "hyper[1-2]"',
+        'before = [{ on = "hyper1", run = "virsh start vm1" }, "sleep 1"]',
+        'observe = { on = "vm1", run = "uname -r" }',
+    )
+    arm = one.arms[1]
+    assert arm.before == (Step(("virsh", "start", "vm1"), "hyper1"), Step(("sleep", "1")))
+    assert arm.hosts is not None
+    assert [arm.hosts.below(number) for number in range(4)] == ["hyper1"] * 2 + ["hyper2"] * 2
+    write_plan(freeze(one, {}), tmp_path)
+    assert read_plan(tmp_path).study.arms[1] == arm
 
 
 def test_a_plan_keeps_the_hosts(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paribus.design import Step
 from paribus.errors import ParibusError, StoreError, StudyError
 from paribus.plan import read_plan
 from paribus.study.load import load_study
@@ -45,7 +46,7 @@ def test_a_whole_study(tmp_path: Path) -> None:
     path.write_text(GOOD)
     study = load_study(path)
     assert [arm.name for arm in study.arms] == ["a", "b"]
-    assert study.arms[1].before == (("echo", "one word", "two"),)
+    assert study.arms[1].before == (Step(("echo", "one word", "two")),)
     assert study.arms[1].env == {"X": "1"}
     assert study.arms[1].container is not None
     assert study.arms[1].container.network == "bridge"
@@ -90,7 +91,7 @@ def test_a_whole_study(tmp_path: Path) -> None:
         ('engine = "namespace"', 'engine = "namespace", image = "x"', ["no images", "podman"]),
         ('env = { X = "1" }', "env = { X = 1 }", ["arms.b.env", 'X = "1"']),
         ('env = { X = "1" }', 'env = { "X=Y" = "1" }', ["X=Y", "environment variable"]),
-        ('env = { X = "1" }', "scheduler = 'slurm'", ["arms.b.scheduler", "is not supported yet"]),
+        ('env = { X = "1" }', "simulate = 'x'", ["arms.b.simulate", "is not supported yet"]),
         ("[arms.a]\n", "", ["arms", "1 arm"]),
         ("[arms.a]", '[arms."a/b"]', ["arms.a/b", "not a usable name"]),
         (
@@ -153,15 +154,38 @@ def test_any_value_in_any_place_is_read_or_refused(
         assert load_study(path).arms
 
 
+ASKED = {
+    "clusters": {"first": "node[1-2]", "second": "node[3-4]"},
+    "vm-npb": {"physical": "node[1-36]", "virtual": "vm[1-36]"},
+}
+"""Hosts of studies that have none of their own, and ask for them by name."""
+
+
+def test_virtual_machines_are_compared_at_two_sizes() -> None:
+    from paribus.cli.shipped import shipped_studies
+
+    study = load_study(shipped_studies()["vm-npb"], hosts=ASKED["vm-npb"])
+    sizes: dict[str, list[int]] = {one.of: [] for one in study.benchmarks}
+    for one in study.benchmarks:
+        sizes[one.of].append(one.ranks)
+        assert one.parameters["class"] == "C"
+    squares = {"npb_bt", "npb_sp"}
+    assert {name for name, found in sizes.items() if found == [16, 36]} == squares
+    assert sum(found == [16, 32] for found in sizes.values()) == 6
+    with pytest.raises(StudyError) as refused:
+        load_study(shipped_studies()["vm-npb"])
+    assert "--hosts physical=" in str(refused.value)
+    assert "--hosts virtual=" in str(refused.value)
+
+
 def test_every_study_that_ships_loads() -> None:
     from paribus.cli.shipped import shipped_studies
 
     studies = shipped_studies()
     assert {"container-network", "mpi-transport", "same"} <= set(studies)
+    del studies["roce-ib"]  # it asks for more than hosts: tests/test_adapters.py
     for name, path in studies.items():
-        # One that asks for hosts by name has none of its own.
-        asked = {"first": "node[1-2]", "second": "node[3-4]"} if name == "clusters" else {}
-        assert load_study(path, hosts=asked).question.endswith("?")
+        assert load_study(path, hosts=ASKED.get(name, {})).question.endswith("?")
         assert sum(1 for line in path.read_text().splitlines() if line.strip()) <= 30
 
 

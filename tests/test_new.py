@@ -72,8 +72,8 @@ def test_the_source_that_a_study_builds_comes_along(tmp_path: Path) -> None:
     assert (tmp_path / "stencil.c").read_text() == "mine"
 
 
-def test_the_recipes_are_six_studies_that_ship() -> None:
-    assert len(NAMES) == 6
+def test_the_recipes_are_seven_studies_that_ship() -> None:
+    assert len(NAMES) == 7
     assert set(NAMES) <= set(shipped_studies())
 
 

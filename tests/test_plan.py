@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus import plan as plans
-from paribus.design import Arm, Container, Selection, Settings, Study
+from paribus.design import Arm, Container, Selection, Settings, Step, Study
 from paribus.errors import StoreError
 from paribus.plan import check_same, freeze, plan, read_plan, write_plan
 
@@ -25,7 +25,11 @@ def study(arms: int = 2, benchmarks: tuple[str, ...] = ("latency",), **settings:
         question="Which?",
         factor="network",
         arms=tuple(
-            Arm(f"arm{i}", before=(("true",),), container=Container("namespace") if i else None)
+            Arm(
+                f"arm{i}",
+                before=(Step(("true",), on="node1"),),
+                container=Container("namespace") if i else None,
+            )
             for i in range(arms)
         ),
         benchmarks=tuple(

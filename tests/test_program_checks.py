@@ -10,7 +10,7 @@ import pytest
 from mpis import installations
 from paribus.benchmarks import BENCHMARKS
 from paribus.command import Mpi
-from paribus.design import Arm, Container
+from paribus.design import Arm, Container, Step
 from paribus.errors import StudyError, UserError
 from paribus.model import Program, State
 from paribus.platform.machine import HERE
@@ -92,7 +92,7 @@ def test_files_that_a_program_reads_must_be_there(tmp_path: Path) -> None:
 def test_what_cannot_be_seen_from_here_is_not_refused(tmp_path: Path) -> None:
     qe = BENCHMARKS["qe"]
     mounted = Program((f"{tmp_path}/bin/app",), mpi=False)
-    check_there(Arm("a", before=(("mount", "x"),)), qe, mounted, "here", HERE)
+    check_there(Arm("a", before=(Step(("mount", "x")),)), qe, mounted, "here", HERE)
     image = Container("podman", image="an-image")
     check_there(Arm("a", container=image), qe, Program(("nowhere-app",), mpi=False), "here", HERE)
     own = Arm("a", env={"PATH": str(tmp_path)})

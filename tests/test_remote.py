@@ -233,6 +233,21 @@ def test_a_node_that_was_rebooted_is_named(tmp_path: Path) -> None:
         assert settled(cluster, before)
 
 
+def test_a_connection_that_is_dropped_once_is_made_again(tmp_path: Path) -> None:
+    """The shells, in turn: the session, the look at what a lost one left, a drop, the session."""
+    turn = tmp_path / "turn"
+    script = (
+        f"n=$(cat {turn} 2>/dev/null || echo 0); n=$((n + 1)); echo $n >{turn};"
+        " [ $n != 3 ] || exit 255; exec /bin/sh"
+    )
+    host = Host("a", ("/bin/sh", "-c", script))
+    with LocalStation() as local, HostStation([host], local) as station:
+        with pytest.raises(LaunchError, match="the connection to a was lost in mid-launch"):
+            start(station, tmp_path, "read -r k <../keeper.0; kill -9 $k; sleep 60")
+        assert turn.read_text() == "4\n"
+        assert start(station, tmp_path, "true").exit_code == 0
+
+
 def test_hosts_that_share_their_files_share_the_directory(tmp_path: Path) -> None:
     hosts = [Host("a", ("/bin/sh",)), Host("b", ("/bin/sh",))]
     with LocalStation() as local, HostStation(hosts, local) as station:

@@ -120,3 +120,14 @@ def test_rdma_against_tcp_is_a_warning(tmp_path: Path) -> None:
     }
     (text,) = told(judged(tmp_path, facts=seen))
     assert "bare RDMA (seen by the ranks); boxed network (seen by the ranks)" in text
+
+
+@pytest.mark.parametrize(("others", "source"), [(5000, "adapters"), (9 << 20, "placement")])
+def test_what_adapters_counted_decides_for_programs_that_see_nothing(
+    tmp_path: Path, others: int, source: str
+) -> None:
+    counted = {"load.during.adapter_bytes": 1 << 20, "load.during.other_bytes": others}
+    found = judged(tmp_path, facts={"boxed": counted})
+    assert [one.source for one in found.carriers] == ["placement", source]
+    if source == "adapters":
+        assert found.carriers[1].text == "RDMA (counted by the adapters)"

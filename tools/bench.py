@@ -2,6 +2,7 @@
 
     ./dev bench [--write]
     ./dev bench --scale
+    ./dev bench --profiler
 
 Prints a table; --write puts it into docs/benchmarks-of-paribus.md. --scale is a group of its own:
 it takes minutes and 1.5 GB of disk. Every figure is a ratio or a
@@ -65,11 +66,17 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     parser.add_argument("--scale", action="store_true", help="1,000 hosts, 10,000 launches")
     parser.add_argument("--hosts", action="store_true", help="launches on hosts, pocket clusters")
+    parser.add_argument("--profiler", action="store_true", help="what `paribus profile` costs")
     arguments = parser.parse_args()
     if arguments.hosts:
         from bench_hosts import hosts_cost
 
         show(hosts_cost())
+        return
+    if arguments.profiler:
+        from bench_profile import profiler_cost
+
+        show(profiler_cost())
         return
     if arguments.scale:
         from bench_scale import scale_cost

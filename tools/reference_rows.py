@@ -68,7 +68,7 @@ def origin_rows() -> list[str]:
             found["only by hand: these forms"].append(f"`{name}` ({forms})")
         elif hand:
             found["only by hand: every form"].append(f"`{name}`")
-    return [f"| {origin} | {', '.join(names)} |" for origin, names in found.items()]
+    return [f"| {origin} | {', '.join(names)} |" for origin, names in found.items() if names]
 
 
 def harness_rows() -> list[str]:

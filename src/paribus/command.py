@@ -96,6 +96,10 @@ class Room(NamedTuple):
     inodes: int | None
 
 
+Carried = Mapping[str, Mapping[str, int]]
+"""Bytes that each network of each node carried: probes.carried."""
+
+
 @dataclass(frozen=True, slots=True)
 class Completed:
     """How a process ended. `exit_code` is negative for a signal, as in subprocess.
@@ -105,6 +109,7 @@ class Completed:
     write: beside its output, in its scratch directory, in shared memory. `load` is how busy its
     machine was before and after it, by the keys under load. of docs/facts.md, and `beside` who else
     used the processors meanwhile; of several machines the busiest counts, which `load.node` names.
+    `carried` is known of hosts only.
     """
 
     exit_code: int
@@ -115,3 +120,4 @@ class Completed:
     room: tuple[Room, ...] = ()
     load: tuple[Facts, Facts] | None = None
     beside: tuple[str, ...] = ()
+    carried: Carried = field(default_factory=dict)

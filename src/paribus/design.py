@@ -31,6 +31,18 @@ class Container:
     options: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """The RDMA port of an arm's hosts, as sysfs names it; `gid_index` of None: not given."""
+
+    device: str
+    port: int = 1
+    gid_index: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.device}:{self.port}"
+
+
 class Built(NamedTuple):
     """Where the build of an arm is, and the SHA-256 of all its files."""
 
@@ -38,15 +50,30 @@ class Built(NamedTuple):
     digest: str
 
 
+class Step(NamedTuple):
+    """A command that switches the platform: its words, and the host that carries it out.
+
+    `on` is the name of a host or a hypervisor of the arm, "" for this machine.
+    """
+
+    argv: tuple[str, ...]
+    on: str = ""
+
+    def __str__(self) -> str:
+        words = " ".join(self.argv)
+        return f"{self.on}: {words}" if self.on else words
+
+
 @dataclass(frozen=True, slots=True)
 class Arm:
     """The platform at one level of the factor: a stack of layers around the program.
 
-    `hosts` of None is this machine. `ranks_per_host` counts on hosts, 0 for an equal share, and
-    where containers stand for hosts, 0 for all. What `observe` prints is the level that `before`
-    switched to; with `level` it must be this one. `argv` replaces that of the benchmarks that have
-    the parameter, and `wrap` is put before the program, or before the launcher. `build` makes the
-    arm's programs in a copy of `source`; `built` is what it made, while launches are made.
+    `hosts` of None is this machine; `adapter` is what their messages take. `ranks_per_host` counts
+    on hosts, 0 for an equal share, and where containers stand for hosts, 0 for all. What `observe`
+    prints is the level that `before` switched to; with `level` it must be this one. `argv` replaces
+    that of the benchmarks that have the parameter, and `wrap` is put before the program, or before
+    the launcher. `build` makes the arm's programs in a copy of `source`; `built` is what it made,
+    while launches are made. `price` is that of one node, as units.parse_price reads it.
     """
 
     name: str
@@ -54,11 +81,12 @@ class Arm:
     transport: Transport = "auto"
     container: Container | None = None
     hosts: Hosts | None = None
+    adapter: Adapter | None = None
     ranks_per_host: int = 0
     env: Mapping[str, str] = field(default_factory=dict)
-    before: tuple[tuple[str, ...], ...] = ()
-    after: tuple[tuple[str, ...], ...] = ()
-    observe: tuple[tuple[str, ...], ...] = ()
+    before: tuple[Step, ...] = ()
+    after: tuple[Step, ...] = ()
+    observe: tuple[Step, ...] = ()
     level: str = ""
     argv: tuple[str, ...] = ()
     wrap: tuple[str, ...] = ()
@@ -66,6 +94,7 @@ class Arm:
     build: tuple[tuple[str, ...], ...] = ()
     source: str = ""
     built: Built | None = None
+    price: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +165,32 @@ class Settings:
     every_s: float = 0.0
 
 
+PARTS = (
+    *("messages_small", "messages_middle", "messages_large"),
+    *("collectives_small", "collectives_middle", "collectives_large"),
+    *("one_sided", "storage", "waiting", "other", "outside"),
+)
+"""The parts of an application's time: what native/profile counts in MPI, and what is outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Where an application spends its time: `shares` of PARTS, which sum to 1.
+
+    They are means over `ranks`, of the time between MPI_Init and MPI_Finalize. `source` is who
+    measured a profile that ships.
+    """
+
+    name: str
+    command: str
+    ranks: int
+    shares: Mapping[str, float]
+    taken: str = ""
+    machine: str = ""
+    library: str = ""
+    source: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Study:
     """One question: factor, arms (the first is the reference), benchmarks, plan."""
@@ -148,6 +203,7 @@ class Study:
     explains: tuple[str, ...] = ()
     path: str = ""
     scaling: Scaling | None = None
+    profile: Profile | None = None
 
     def sizes_of(self, benchmark: str) -> tuple[Selection, ...]:
         """Return the selections that are sizes of `benchmark`, the smallest first."""

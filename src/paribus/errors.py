@@ -6,6 +6,7 @@ ParibusError            cause, place, next step; exit code of the command line
 |   |-- StoreError      a study directory cannot be used
 |   |-- UnequalError    the arms are not what the study says, so it is not measured (exit 3)
 |   `-- MachineError    the measuring machine lacks something; no arm is to blame
+|       `-- AllocationError   the scheduler ended an allocation; the study goes on in another
 `-- LaunchError         one launch gave nothing usable; the study goes on
     |-- HostError       a host failed meanwhile and is there again; no arm is to blame
     `-- ParseError      what a program printed is not what success prints
@@ -50,6 +51,10 @@ class UnequalError(UserError):
 
 class MachineError(UserError):
     """The measuring machine lacks what a launch needs (space, descriptors): no arm is to blame."""
+
+
+class AllocationError(MachineError):
+    """The scheduler ended an allocation, or its time is up: the study goes on in another one."""
 
 
 class LaunchError(ParibusError):

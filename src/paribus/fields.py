@@ -80,12 +80,14 @@ class Place:
         raise StudyError(cause, place=self.file, fix="fix them, then try again")
 
     def only(self, known: Iterable[str]) -> None:
-        """Refuse each key that is not known, with the nearest one that is."""
+        """Refuse each key that is not known, with the nearest one that is, or once with all."""
         names = list(known)
+        every = f"known: {', '.join(names)}"
         for key in self.table:
             if key not in names and not self.full:
                 close = difflib.get_close_matches(key, names, n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"
+                hint = f"did you mean {close[0]!r}?" if close else every
+                every = every if close else "remove it"
                 with self.noting():
                     self.refuse(key, None, "unknown key", hint)
 

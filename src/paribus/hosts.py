@@ -1,4 +1,4 @@
-"""Which machines an arm has, as its study names them: hosts over ssh, or a pocket cluster."""
+"""Which machines an arm has, as its study names them: over ssh, in a pocket, of a scheduler."""
 
 from __future__ import annotations
 
@@ -63,19 +63,44 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Scheduler:
+    """The allocation that an arm asks of the batch system `name`: whole nodes for `time_s` seconds.
+
+    `options` are handed to its command for submission as they are.
+    """
+
+    name: Literal["slurm"]
+    nodes: int
+    time_s: float
+    partition: str = ""
+    account: str = ""
+    constraint: str = ""
+    options: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}, partition {self.partition}" if self.partition else self.name
+
+
+@dataclass(frozen=True, slots=True)
 class Hosts:
-    """The hosts of an arm: `addresses` over ssh, or `pocket` hosts on this machine.
+    """The hosts of an arm: `addresses` over ssh, `pocket` hosts here, or those of an allocation.
+
+    Until a `scheduler` has said which nodes these are, `addresses` names as many: n1, n2, ...
 
     `network` is the address range (CIDR) or interface that MPI takes, "" for its own choice.
     `order` is how ranks are numbered: one host filled after the other ("slot"), or in turn.
+    `hypervisors` are the machines that the hosts are guests of, reached as these are: one for each,
+    or one for as many hosts in a row; none where the study does not name them.
     """
 
     addresses: tuple[Address, ...] = ()
     pocket: int = 0
+    scheduler: Scheduler | None = None
     ssh: Ssh = field(default_factory=Ssh)
     link: Link = field(default_factory=Link)
     network: str = ""
     order: Order = "slot"
+    hypervisors: tuple[Address, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,6 +108,11 @@ class Hosts:
         return tuple(one.name for one in self.addresses) or tuple(
             f"h{number}" for number in range(1, self.pocket + 1)
         )
+
+    def below(self, number: int) -> str:
+        """Return the name of the hypervisor of the host of this number, "" where none is named."""
+        each = len(self.addresses) // max(1, len(self.hypervisors))
+        return self.hypervisors[number // each].name if self.hypervisors else ""
 
     def first(self, number: int) -> Hosts:
         """Return the first `number` of these hosts."""
@@ -95,10 +125,16 @@ def hosts_from(table: Mapping[str, Any]) -> Hosts:
         **{
             **table,
             "addresses": tuple(Address(**one) for one in table["addresses"]),
+            "hypervisors": tuple(Address(**one) for one in table.get("hypervisors", ())),
             "ssh": Ssh(**table["ssh"]),
             "link": Link(**table["link"]),
+            "scheduler": _scheduler_from(table.get("scheduler")),
         }
     )
+
+
+def _scheduler_from(table: Mapping[str, Any] | None) -> Scheduler | None:
+    return Scheduler(**{**table, "options": tuple(table["options"])}) if table else None
 
 
 def nodes_of_ranks(hosts: Hosts, ranks: int, per_host: int) -> tuple[str, ...]:

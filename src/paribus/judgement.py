@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from paribus.design import Study
 from paribus.model import Case, Facts, Launch, Metric, State
+from paribus.prediction import Prediction
 from paribus.reasons import NoticeName, Reason
 from paribus.words import launches, matrices, notices, transport, verdicts
 
@@ -143,15 +144,15 @@ class Notice:
 class Carrier:
     """What carries the messages between the ranks of a benchmark in one arm.
 
-    `ways`: `memory`, `loopback`, `network`, `rdma` as the ranks saw it (source `ranks`); `memory`
-    or `tcp` where the study sets it (`study`); else by the `hosts` that the ranks are on
-    (`placement`): `one host` (memory can be shared) or `hosts` (it cannot).
+    `ways`: `memory`, `loopback`, `network`, `rdma` as the ranks saw it (source `ranks`); `rdma` as
+    the hosts' `adapters` counted; `memory` or `tcp` where the `study` sets it; else by the `hosts`
+    of the ranks (`placement`): `one host` (memory can be shared) or `hosts` (it cannot).
     """
 
     benchmark: str
     arm: str
     ways: tuple[str, ...]
-    source: Literal["ranks", "study", "placement"]
+    source: Literal["ranks", "adapters", "study", "placement"]
     hosts: int = 0
 
     @property
@@ -347,19 +348,17 @@ class Progress:
 class Judgement:
     """Everything that a report shows, computed from a study directory and nothing else.
 
-    `complete` is False while the study can be resumed; `looks` are the blocks at which verdicts
-    may fall and `level` is the confidence level of the interval at each of them.
-
-    `headlines` decide, one for each benchmark and arm. Beside them stand `layers` (layers with
-    two or more benchmarks), `endpoints` (headlines of the endpoints that do not decide), and,
-    with more than two arms, `pairs`: each arm against each other, for the ranking. `cases` are
-    corrected for their number: a word other than "undecided" is supported by the family.
+    `complete` is False while the study can be resumed; at the blocks `looks` verdicts may fall, by
+    intervals of the confidence `level`. `headlines` decide, one for each benchmark and arm. Beside
+    them stand `layers` (layers with two or more benchmarks), `endpoints` (headlines of those that
+    do not decide), and, with more than two arms, `pairs`: each arm against each other, for ranks.
+    `cases` are corrected for their number: a word other than "undecided" has the family's support.
     `design` says in one sentence how the figures came about and what that controls. `published`
     are figures of others that the user laid beside his own. `carriers` are the transports between
     ranks; none for numbers from elsewhere, of which they are not known. `matrices` are those of
     benchmarks that measure all pairs of nodes. `scaling` are the efficiencies of a study that
-    scales, `profiles` are of kinds of application (`benchmark` is a reasons.Kind), `figures` of the
-    launches that all rests on, by benchmark, arm and block, made as they are asked for.
+    scales, `profiles` are of kinds of application (`benchmark` is a reasons.Kind),
+    `predictions` for `study.profile`, `figures` of the launches that all rests on, when asked for.
     """
 
     study: Study
@@ -389,6 +388,7 @@ class Judgement:
     matrices: tuple[Matrix, ...] = ()
     scaling: tuple[Efficiency, ...] = ()
     profiles: tuple[Finding, ...] = ()
+    predictions: tuple[Prediction, ...] = ()
     figures: Iterable[Figures] = field(default=(), compare=False, repr=False)
 
     @property

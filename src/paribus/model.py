@@ -173,7 +173,8 @@ class Program:
     is what the program needs; the arm's own `env` wins. `server` is the argv of the other side of a
     network benchmark: it is started first, on a second host of the arm where it has hosts, else on
     this machine, and ended with the launch. In `argv`, `server`, `files` and `env` the words
-    {scratch}, {server} (address of the other side) and {port} (a free one) are replaced.
+    {scratch}, {server} (address of the other side), {first} (of rank 0) and {port} (a free one) are
+    replaced.
 
     `threads` is how many OpenMP threads every rank is to have, 0 for its share of the cores that
     the arm leaves: it is bound to as many cores, OMP_NUM_THREADS and its like say so, and `command`

@@ -15,7 +15,17 @@ from typing import Any
 
 from paribus import __version__
 from paribus.benchmarks import benchmark_of
-from paribus.design import Arm, Container, Scaling, Selection, Settings, Study
+from paribus.design import (
+    Adapter,
+    Arm,
+    Container,
+    Profile,
+    Scaling,
+    Selection,
+    Settings,
+    Step,
+    Study,
+)
 from paribus.errors import StoreError, StudyError
 from paribus.hosts import hosts_from
 from paribus.inputs import read_bounded
@@ -330,6 +340,7 @@ def _from_table(table: dict[str, Any], digest: str) -> Plan:
             explains=tuple(study["explains"]),
             path=study["path"],
             scaling=Scaling(**study["scaling"]) if study.get("scaling") else None,
+            profile=Profile(**study["profile"]) if study.get("profile") else None,
         ),
         looks=Looks(tuple(table["looks"]["at"]), table["looks"]["level"]),
         launches=tuple(Launch(*row) for row in table["launches"]),
@@ -347,16 +358,22 @@ def _selection(table: dict[str, Any]) -> Selection:
     return Selection(**{**table, "endpoints": tuple(table["endpoints"])})
 
 
+def _steps(rows: Sequence[Any]) -> tuple[Step, ...]:
+    """Return commands; older plans have their words alone."""
+    split = (row if isinstance(row[0], list) else (row, "") for row in rows)
+    return tuple(Step(tuple(argv), on) for argv, on in split)
+
+
 def _arm(table: dict[str, Any]) -> Arm:
     container, hosts = table["container"], table.get("hosts")
+    adapter = table.get("adapter")
     return Arm(
         **{
             **table,
             "hosts": hosts_from(hosts) if hosts else None,
+            "adapter": Adapter(**adapter) if adapter else None,
             "container": _container(container) if container else None,
-            "before": tuple(tuple(argv) for argv in table["before"]),
-            "after": tuple(tuple(argv) for argv in table["after"]),
-            "observe": tuple(tuple(argv) for argv in table.get("observe", ())),
+            **{key: _steps(table.get(key, ())) for key in ("before", "after", "observe")},
             "argv": tuple(table.get("argv", ())),
             "wrap": tuple(table.get("wrap", ())),
             "build": tuple(tuple(argv) for argv in table.get("build", ())),

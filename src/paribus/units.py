@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 _BYTES = {
     "B": 1,
@@ -57,6 +58,9 @@ def parse_bytes(text: str | int) -> int:
     return int(size)
 
 
+_PRICE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?) ?([^\W\d_]{1,12}|[$€£¥])/node-hour")
+
+
 def parse_seconds(text: str) -> float:
     """Return the duration that `text` names, in seconds.
 
@@ -69,6 +73,20 @@ def parse_seconds(text: str) -> float:
         raise ValueError(f"{text!r} has no unit; write for example '{text} s'")
     number, unit = _split(text, _SECONDS, "a duration", "2 s")
     return number * _SECONDS[unit]
+
+
+def parse_price(text: str) -> tuple[float, str]:
+    """Return what a node costs in an hour: the amount and its currency.
+
+    Raises ValueError for another text, and for an amount that is not above 0.
+
+    >>> parse_price("2.07 EUR/node-hour")
+    (2.07, 'EUR')
+    """
+    found = _PRICE.fullmatch(text) if isinstance(text, str) else None
+    if found is None or not float(found[1]) > 0:
+        raise ValueError('write the price of a node: "2.07 EUR/node-hour"')
+    return float(found[1]), found[2]
 
 
 def parse_rate(text: str) -> int:
@@ -168,6 +186,17 @@ def format_change(ratio: float) -> str:
     if 0.5 < ratio < 2:
         return f"{(ratio - 1) * 100:+.1f} %".replace("-0.0 %", "+0.0 %")
     return f"{format_value(ratio)}x" if ratio >= 2 else f"{format_value(1 / ratio)}x lower"
+
+
+def format_changes(ratios: Sequence[float]) -> list[str]:
+    """Return several changes that are read together in one form: all as percent, or as factors.
+
+    >>> format_changes([1.2, 0.987, 1.45]), format_changes([1.2, 0.708, 2.06])
+    (['+20.0 %', '-1.3 %', '+45.0 %'], ['1.20x', '0.708x', '2.06x'])
+    """
+    if all(0.5 < ratio < 2 for ratio in ratios):
+        return [format_change(ratio) for ratio in ratios]
+    return [f"{format_value(ratio)}x" for ratio in ratios]
 
 
 def percent(share: float) -> str:

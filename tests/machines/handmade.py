@@ -126,6 +126,9 @@ def infiniband() -> Archive:
             known = n < len(types)
             files[f"{port}gid_attrs/types/{n}"] = types[n] if known else Unknown.UNSUPPORTED
         links[card + "device"] = path
+        links[card + "device/driver"] = "/sys/bus/pci/drivers/mlx5_core"
+        if layer == "Ethernet":
+            files[port + "gid_attrs/ndevs/0"] = "ens2np0\n"
     for name, kind, mtu, speed, path in (
         ("ibs1", "32", "2044", "400000", ports[0][1]),
         ("ens2np0", "1", "9000", "100000", ports[1][1]),

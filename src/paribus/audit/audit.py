@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from paribus.audit.classes import classify, factors
+from paribus.audit.hypervisors import is_below, named_after, with_own
 from paribus.audit.shown import Shares, shown
 from paribus.audit.values import ABSENT, ERROR, NODES, held, number_of, text_of, typical, unread
 from paribus.design import Study
@@ -89,6 +90,7 @@ def audit_study(
     equal: set[str] = set()
     for arm in others:
         ours, theirs = nodes.get(reference, {}), nodes.get(arm, {})
+        ours, theirs = with_own(ours, theirs), with_own(theirs, ours)
         told = {
             label: [typical(by_arm.get(side, ())) for side in (reference, arm)]
             for label, by_arm in launches.items()
@@ -180,7 +182,8 @@ def _leader(key: str, leaders: Collection[str], question: Question) -> str:
     set_here = {f"env.{name}" for arm in question.study.arms for name in arm.env}
     if row.kind != "covaries" or key in set_here:
         return ""
-    return min((one for one in leaders if one != key and matches(one, row.follows)), default="")
+    alike = (one for one in leaders if one != key and is_below(one) == is_below(key))
+    return min((one for one in alike if matches(named_after(one), row.follows)), default="")
 
 
 def _shared(sides: Sequence[Facts]) -> set[str]:

@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from paribus.audit.hypervisors import named_after
 from paribus.facts import Row, matches
 from paribus.readers.known import facts_of
 
@@ -67,6 +68,7 @@ def classify(key: str) -> Row:
 
     The rows of the tool that the key names go before those of classes.toml.
     """
+    key = named_after(key)  # what holds for a machine holds for the one below it
     every = (*facts_of(key), *rows())
     return next((row for row in every if matches(key, row.keys)), UNCLASSED)
 

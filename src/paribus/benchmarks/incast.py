@@ -4,7 +4,9 @@ Rank 0 receives, every other rank sends. The script below is what each rank exec
 one ib_write_bw for each sender, on ports that follow each other, and when all have ended the ones
 for the next number of queue pairs; a sender tries until its receiver is there, so that all senders
 begin together. A line that a sender prints bears its number, so lines may come in any order; rank 0
-says first how many senders there are, and which numbers of queue pairs.
+says first how many senders there are, and which numbers of queue pairs. The addresses of queue
+pairs are left out: those of 64 are more than a launcher reads at once, and then lines of senders
+run into each other.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ senders=$((ranks - 1))
 # shellcheck disable=SC2046 # a word a process
 stop() { kill $(jobs -p) 2>/dev/null; }
 trap 'stop; exit 143' HUP INT TERM
+numbered() { # in one piece: ranks may have a terminal, to which sed writes 1024 bytes at once
+  sed -e '/ address: /d' -e '/^ GID: /d' -e "s|^|[incast $rank/$senders $q] |" | cat
+}
 for q in $pairs; do
   first=$port
   port=$((port + senders))
@@ -64,13 +69,12 @@ for q in $pairs; do
       tries=$((tries + 1))
       case $said in *"Couldn't connect to"*) ;; *) tries=300 ;; esac
       if [ "$tries" -ge 300 ]; then
-        printf '%s\n' "$said" | sed "s|^|[incast $rank/$senders $q] |"
+        printf '%s\n' "$said" | numbered
         exit 1
       fi
       sleep 0.2
     done
-    printf 'begin %s\n%s\nend %s\n' "$begin" "$said" "$(date +%s)" |
-      sed "s|^|[incast $rank/$senders $q] |"
+    printf 'begin %s\n%s\nend %s\n' "$begin" "$said" "$(date +%s)" | numbered
   fi
 done
 """
@@ -81,9 +85,9 @@ def command(request: Request) -> Program:
     asked = request.parameters
     program = path_or(request, "ib_write_bw")
     argv = ["/bin/sh", "-c", SCRIPT, "incast", program]
-    argv += [asked["receiver"], "{port}", " ".join(map(str, asked["queue_pairs"]))]
+    argv += [asked["receiver"] or "{first}", "{port}", " ".join(map(str, asked["queue_pairs"]))]
     argv += [str(asked["seconds"]), str(asked["size"])]
-    for key, option in (("device", "-d"), ("gid_index", "-x")):
+    for key, option in (("device", "-d"), ("port", "-i"), ("gid_index", "-x")):
         if asked.get(key) is not None:
             argv += [option, str(asked[key])]
     return Program(tuple(argv), needs=(program,))
@@ -118,11 +122,12 @@ BENCHMARK = tool(
     command=command,
     cases=cases,
     parameters={
-        "receiver": Parameter("127.0.0.1", address, "address of rank 0, the receiver"),
+        "receiver": Parameter(None, address, "address of rank 0, if its host's name is none"),
         "queue_pairs": Parameter([4, 16, 64], _pairs, "-q: queue pairs of each sender"),
         "seconds": Parameter(10, positive, "-D: how long, for each number of queue pairs"),
         "size": Parameter(65536, positive, "-s: bytes of a message"),
         "device": Parameter(None, device, "-d: the RDMA device on all hosts, such as mlx5_0"),
+        "port": Parameter(None, positive, "-i: the port of that device"),
         "gid_index": Parameter(None, gid_index, "-x: which GID, for RoCE"),
     },
     ranks=4,

@@ -30,6 +30,7 @@ def perftest(program: str, summary: str) -> Benchmark:
         "iterations": Parameter(None, positive, "-n, instead of the program's own"),
         "connection": Parameter("RC", one_of("RC", "UC", "UD"), "-c"),
         "device": Parameter(None, device, "-d: the RDMA device on both sides, such as mlx5_0"),
+        "port": Parameter(None, positive, "-i: the port of that device"),
         "gid_index": Parameter(None, gid_index, "-x: which GID, for RoCE"),
     }
     if kind == "bw":
@@ -66,6 +67,7 @@ def command(program: str, request: Request) -> Program:
     for key, option in (
         ("iterations", "-n"),
         ("device", "-d"),
+        ("port", "-i"),
         ("gid_index", "-x"),
         ("queue_pairs", "-q"),
     ):

@@ -148,7 +148,7 @@ def _of_study(
     from paribus.cli.hosts import reached
     from paribus.cli.shipped import announce, find_study
     from paribus.platform.builds import built
-    from paribus.platform.ready import make_ready
+    from paribus.platform.ready import make_switched_ready
     from paribus.platform.switching import Switches
     from paribus.study.gathering import asked, gather
     from paribus.study.load import load_study
@@ -156,10 +156,10 @@ def _of_study(
     study = load_study(find_study(name), announce, hosts)
     with (
         reached(study, accept_keys=accept_keys) as opened,
-        Switches(study) as switches,
+        Switches(study, stations=opened) as switches,
         built(study, None, _tell, again=False) as whole,
     ):
-        ready = make_ready(whole, _tell, opened)
+        ready = make_switched_ready(whole, _tell, opened, switches)
         nodes = of_nodes(gather(study, ready, opened, switches, _tell))
         known = asked(study, ready, switches)
     layers = {s.label: benchmark_of(s).layer for s in study.benchmarks}

@@ -12,12 +12,15 @@ from typing import Any
 
 from paribus.benchmarks import benchmark_of
 from paribus.cli.hosts import reached
-from paribus.errors import LaunchError, UserError
+from paribus.errors import LaunchError, MachineError, UserError
 from paribus.plan import Plan
+from paribus.platform.allocations import in_job
 from paribus.platform.arms import Ready, compose, discreet, program
 from paribus.platform.builds import built
 from paribus.platform.programs import check_there
 from paribus.platform.ready import make_ready
+from paribus.platform.schedulers import slurm
+from paribus.platform.stations import why_asleep
 from paribus.study.pilot import Pilot, durations, pilot, refusal
 from paribus.units import count, format_bytes, format_seconds, percent
 
@@ -30,11 +33,17 @@ def show(
     It is 4 where a pilot launch failed, whose output is then kept, else 0. The durations come from
     a pilot, launched (with `launch`) and thrown away; never for a study that switches its platform.
     """
+    if _print_scripts(plan):
+        return 0
     why_not = refusal(plan) if launch else "--no-pilot is given"
     with (
         reached(plan.study, accept_keys=accept_keys) as opened,
         nullcontext(plan.study) if why_not else built(plan.study, None, tell, again=False) as whole,
     ):
+        for name, station in opened.items():
+            if asleep := why_asleep(station):
+                fix = f"start them: --dry-run does not carry out `before` of {name}"
+                raise MachineError(asleep.cause, place=asleep.place, fix=fix)
         ready = make_ready(whole, tell, opened, build=not why_not)
         _print_study(plan)
         _print_commands(plan, ready)
@@ -48,6 +57,24 @@ def show(
     if seen.logs:
         print(f"paribus: pilot launches failed; their output is in {seen.logs}", file=sys.stderr)
     return LaunchError.exit_code if seen.failed else 0
+
+
+def _print_scripts(plan: Plan) -> bool:
+    """Print the study and the job of each arm that a scheduler lends nodes to, if one does."""
+    lent = {
+        arm.name: arm.hosts.scheduler
+        for arm in plan.study.arms
+        if arm.hosts and arm.hosts.scheduler
+    }
+    if not lent or in_job():
+        return False
+    _print_study(plan)
+    for request in dict.fromkeys(lent.values()):
+        arms = [name for name, its in lent.items() if its == request]
+        print(f"\nthe job that arm {' and arm '.join(arms)} waits for ({slurm.submit()[0]}):")
+        print(textwrap.indent(slurm.script(request, "paribus-KEY-ARM"), "  "), end="")
+    print("\nno estimate of the duration: it takes pilot launches, and these take an allocation")
+    return True
 
 
 def _print_study(plan: Plan) -> None:
@@ -85,8 +112,9 @@ def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:
     print(f"\ncommands of {first.label} (SCRATCH is the directory of the launch):")
     for arm in ready.values():
         for what in ("before", "observe", "after"):
-            for argv in getattr(arm.arm, what):
-                print(_wrapped(f"{arm.arm.name}, {what}: {shlex.join(argv)}", "  "))
+            for step in getattr(arm.arm, what):
+                where = f"{what} on {step.on}" if step.on else what
+                print(_wrapped(f"{arm.arm.name}, {where}: {shlex.join(step.argv)}", "  "))
         command = compose(discreet(arm), first, benchmark_of(first), seed=0, scratch="SCRATCH")
         env = [f"{key}={value}" for key, value in command.env.items()]
         words = [_short(word) for word in (*env, *command.argv)]

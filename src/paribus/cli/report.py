@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from paribus.application import find_profile, read_profile
 from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.cli.audit import add_accept
 from paribus.cli.exports import add_exports, finish
@@ -14,6 +15,7 @@ from paribus.cli.shipped import add_beside
 from paribus.compare.beside import beside
 from paribus.errors import UserError
 from paribus.inputs import is_directory
+from paribus.judge.application import predicted
 from paribus.judge.conclude import conclude
 from paribus.judgement import Judgement
 from paribus.plan import read_plan
@@ -40,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="study directory; or a directory that `paribus compare` wrote, or a verdict.json",
     )
     add_beside(parser)
+    parser.add_argument(
+        "--profile",
+        metavar="FILE",
+        help="predict an application's time by what `paribus profile` wrote, or by one that ships",
+    )
     add_exports(parser)
     add_accept(parser)
     parser.add_argument(
@@ -56,7 +63,8 @@ def report(arguments: argparse.Namespace) -> int:
     from paribus.report.stored import is_report, read_report
 
     directory: Path = arguments.directory
-    if is_report(directory):
+    stored = is_report(directory)
+    if stored:
         for name in ("salvage", "accept"):
             if getattr(arguments, name):
                 raise UserError(
@@ -70,8 +78,10 @@ def report(arguments: argparse.Namespace) -> int:
         judgement = beside(judgement, shipped.read_published(arguments.beside))
     else:
         judgement = _of_study(arguments)
-        if os.access(directory, os.W_OK):
-            outputs.write_files(judgement, directory)
+    if arguments.profile:
+        judgement = predicted(judgement, read_profile(find_profile(arguments.profile, Path())))
+    if not stored and os.access(directory, os.W_OK):
+        outputs.write_files(judgement, directory)
     code = outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
     return finish(arguments, judgement, directory, code)
 

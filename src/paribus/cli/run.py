@@ -16,11 +16,13 @@ from paribus.cli.exports import add_exports, finish
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached
 from paribus.cli.shipped import add_beside
 from paribus.design import Study
-from paribus.errors import UserError
+from paribus.errors import AllocationError, UserError
+from paribus.platform.allocations import key_for
 from paribus.platform.builds import built, digests
-from paribus.platform.ready import make_ready
+from paribus.platform.ready import make_switched_ready
 from paribus.platform.space import check_limits
 from paribus.platform.station import Station
+from paribus.platform.switching import Switches
 from paribus.records.count import Count, read_count
 from paribus.store import Store
 from paribus.study.execute import execute
@@ -101,8 +103,20 @@ def run(arguments: argparse.Namespace) -> int:
     directory = directory_for(
         path.stem, arguments.out, resume=arguments.resume, replace=arguments.replace
     )
-    with reached(study, accept_keys=arguments.accept_host_keys) as opened:
-        return _carry_out(arguments, study, directory, opened, accepted, publications)
+    refuse_at_work(directory)  # before what it has in a scheduler's queue is taken for a leftover
+    while True:
+        stored = read_count(directory).launches
+        try:
+            with reached(
+                study, accept_keys=arguments.accept_host_keys, key=key_for(directory)
+            ) as opened:
+                return _carry_out(arguments, study, directory, opened, accepted, publications)
+        except AllocationError as error:
+            # In an allocation that is too short for a block, the next one would end the same way.
+            if read_count(directory).launches < stored + len(study.arms) * len(study.benchmarks):
+                raise
+            _tell(f"the next allocation: {error.cause}")
+            arguments.resume = True
 
 
 def _carry_out(
@@ -116,10 +130,12 @@ def _carry_out(
     """Return the exit code of a study that is carried out in `directory`."""
     from paribus.cli import outputs
 
-    refuse_at_work(directory)
     place = directory.with_name(f"{directory.name}.build")
-    with built(study, place, _tell, again=arguments.resume) as whole:
-        ready = make_ready(whole, _tell, opened)
+    with (
+        built(study, place, _tell, again=arguments.resume) as whole,
+        Switches(study, stations=opened) as switches,
+    ):
+        ready = make_switched_ready(whole, _tell, opened, switches)
         software = plans.software() | digests(whole)
     if not arguments.resume:
         clear(directory, replace=arguments.replace)

@@ -20,7 +20,8 @@ from paribus.design import Container
 from paribus.errors import UserError
 from paribus.platform import containers, toolchain
 from paribus.platform.local import capture
-from paribus.platform.machine import HERE
+from paribus.platform.machine import HERE, first_errors
+from paribus.platform.schedulers import slurm
 from paribus.probes.load import load_between
 from paribus.probes.machine import cores, load_facts, processor_times
 from paribus.trust import find_program
@@ -129,7 +130,7 @@ def room(root: Path = Path("/")) -> list[Finding]:
 
 
 def tools() -> list[Finding]:
-    """Return which MPIs and which container engines are here and work."""
+    """Return which MPIs, container engines and batch systems are here and work."""
     found = []
     seen: dict[str, str] = {}
     why = ""
@@ -161,7 +162,23 @@ def tools() -> list[Finding]:
     others = [name for name in ("docker", "apptainer", "singularity") if find_program(name)]
     if others:
         found.append(Finding("containers: others", "good", f"on the PATH: {', '.join(others)}"))
-    return found
+    return [*found, scheduler()]
+
+
+def scheduler() -> Finding:
+    """Return which batch system is here, and which nodes it has to offer."""
+    if not find_program("sinfo"):
+        return Finding("scheduler", "good", "none on the PATH (Slurm)")
+    answer = capture(slurm.offer(), timeout_s=10.0)
+    try:
+        if answer.exit_code:
+            raise ValueError(first_errors(answer))
+        partitions = slurm.read_offer(answer.stdout)
+    except ValueError as error:
+        said = f"Slurm is installed, but does not answer: {error}"
+        fix = "start studies with `scheduler` where `sinfo` works"
+        return Finding("scheduler", "unknown", said, "", fix)
+    return Finding("scheduler", "good", f"Slurm: {'; '.join(partitions) or 'no partition'}")
 
 
 # --- company -------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from paribus.audit.audit import Audit, audit_study, ranked
 from paribus.audit.nodes import changes, of_nodes
 from paribus.audit.values import typical, unsteady
 from paribus.judge import matrices, notices, salvaged, transport
+from paribus.judge.application import predicted
 from paribus.judge.cases import cases
 from paribus.judge.coarse import coarse as coarse_of
 from paribus.judge.evidence import Evidence, LaunchEvidence, collect
@@ -146,11 +147,12 @@ def judgement_of(
         design=design(plan.study),
     )
     held = withhold(judgement, why)
-    return replace(
+    whole = replace(
         held,
         scaling=efficiencies(plan, evidence, held.headlines, over),
         profiles=profiles(plan, evidence, held, over),
     )
+    return predicted(whole, plan.study.profile) if plan.study.profile else whole
 
 
 def _heads(plan: Plan, evidence: Evidence, over: Mapping[str, bool]) -> tuple[Finding, ...]:

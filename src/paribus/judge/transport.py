@@ -11,6 +11,7 @@ from paribus.hosts import nodes_of_ranks
 from paribus.judgement import Carrier, Notice
 from paribus.model import Facts
 from paribus.plan import Plan
+from paribus.probes.carried import ADAPTER, OTHERS
 from paribus.reasons import NoticeName
 
 TAKEN = "mpi.transport_taken"
@@ -35,7 +36,8 @@ def carriers(plan: Plan, facts: Mapping[str, Mapping[str, Sequence[Facts]]]) -> 
     """Return the transport of each benchmark of several ranks, in each arm.
 
     `facts` are those of good launches, by benchmark and arm. What the ranks saw comes first, then
-    where they are, then what the study asks for.
+    what the arm's adapter counted, where it was most of all that networks did, then where the ranks
+    are, then what the study asks for.
     """
     return tuple(
         _carrier(
@@ -52,6 +54,8 @@ def _carrier(label: str, arm: Arm, ranks: int, facts: Mapping[str, Sequence[Fact
     seen = {way for one in launches if isinstance(way := one.get(TAKEN), str)}
     if seen:
         return Carrier(label, arm.name, tuple(sorted(seen)), "ranks")
+    if launches and all(map(_by_adapter, launches)):
+        return Carrier(label, arm.name, ("rdma",), "adapters")
     if arm.hosts and (nodes := len(set(nodes_of_ranks(arm.hosts, ranks, arm.ranks_per_host)))) > 1:
         return Carrier(label, arm.name, ("hosts",), "placement", nodes)
     apart = arm.container is not None and arm.container.each == "host" and arm.ranks_per_host
@@ -62,6 +66,11 @@ def _carrier(label: str, arm: Arm, ranks: int, facts: Mapping[str, Sequence[Fact
         asked = "memory" if arm.transport == "shm" else "tcp"
         return Carrier(label, arm.name, (asked,), "study", hosts)
     return Carrier(label, arm.name, ("one host",), "placement", hosts)
+
+
+def _by_adapter(launch: Facts) -> bool:
+    own, others = launch.get(ADAPTER), launch.get(OTHERS)
+    return isinstance(own, int) and isinstance(others, int) and own > others
 
 
 def differing(

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import PurePosixPath
+from typing import Any
 
 from paribus.command import Command, Mpi, Placement, Slot
 from paribus.design import Arm, Selection, arm_at
@@ -49,11 +50,16 @@ class Ready:
 
 
 def program(arm: Arm, selection: Selection, benchmark: Benchmark) -> Program:
-    """Return the program that `selection` asks for; an arm's own argv replaces its."""
-    own = {"argv": list(arm.argv)} if arm.argv and "argv" in selection.parameters else {}
-    return from_build(
-        benchmark.command(Request({**selection.parameters, **own}, selection.ranks)), arm.built
-    )
+    """Return the program that `selection` asks for; an arm's own argv replaces its.
+
+    The arm's adapter is that of a benchmark which takes one and names none.
+    """
+    asked = selection.parameters
+    own: dict[str, Any] = {"argv": list(arm.argv)} if arm.argv and "argv" in asked else {}
+    if arm.adapter:
+        of_arm = asdict(arm.adapter)
+        own |= {key: of_arm[key] for key in of_arm if key in asked and asked[key] is None}
+    return from_build(benchmark.command(Request({**asked, **own}, selection.ranks)), arm.built)
 
 
 def concrete(ready: Ready, selection: Selection, benchmark: Benchmark) -> Selection:
@@ -94,7 +100,8 @@ def compose(
     label = selection.label
     argv = (*ready.kernels.get(label, ()), *wanted.argv, *ready.libraries.get(label, ()))
     openmp = {} if wanted.threads is None else _openmp(each, bound=bool(ready.cores))
-    env = {**openmp, **wanted.env, **ready.arm.env, "PARIBUS_SEED": str(seed)}
+    adapter = launchers.adapter_env(ready.arm.adapter) if ready.arm.adapter else {}
+    env = {**openmp, **adapter, **wanted.env, **ready.arm.env, "PARIBUS_SEED": str(seed)}
     filled = partial(_filled, where=where, scratch=scratch)
 
     def placed(argv: Sequence[str], first: int) -> Command:
@@ -202,10 +209,10 @@ def _placement(ready: Ready, wanted: Program, ranks: int, each: int, scratch: st
 
 def _filled(text: str, where: Placement, scratch: str) -> str:
     """Return `text` with the words that a Program may leave open (model.Program)."""
-    server = where.slots[-1].node or "127.0.0.1"
     for word, value in (
         ("{scratch}", scratch),
-        ("{server}", server),
+        ("{first}", where.slots[0].node or "127.0.0.1"),
+        ("{server}", where.slots[-1].node or "127.0.0.1"),
         ("{port}", str(launchers.port_of(scratch))),
     ):
         text = text.replace(word, value)
@@ -226,6 +233,10 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
         facts["placement.order"] = arm.hosts.order
         facts["placement.network"] = arm.hosts.network or "not given"
         facts["placement.link"] = str(arm.hosts.link)
+        facts["placement.scheduler"] = str(arm.hosts.scheduler or "none")
+    if arm.adapter:
+        index = arm.adapter.gid_index
+        facts["placement.adapter"] = f"{arm.adapter}{'' if index is None else f' GID {index}'}"
     if arm.container:
         facts |= containers.asked(arm.container)
         if arm.container.each == "host" and not arm.hosts:

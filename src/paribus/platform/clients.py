@@ -15,8 +15,11 @@ from typing import IO
 
 from paribus.trust import search_path
 
-_KEPT = ("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "SSH_AUTH_SOCK", "KRB5CCNAME")
-"""What a client inherits beside the PATH: what ssh needs, and no setting of a launch."""
+_KEPT = (
+    *("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "SSH_AUTH_SOCK", "KRB5CCNAME"),
+    "SLURM_CONF",
+)
+"""What a client inherits beside the PATH: what ssh and srun need, and no setting of a launch."""
 
 
 def start_client(

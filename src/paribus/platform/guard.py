@@ -12,10 +12,11 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from paribus.command import Command, Room
+from paribus.command import Carried, Command, Room
 from paribus.model import Facts
 from paribus.platform.warden import SEGMENTS, SHARED_MEMORY
 from paribus.probes.archive import Archive
+from paribus.probes.carried import carried
 from paribus.probes.load import Readings, background_load, beside, load_between
 from paribus.probes.machine import process_of
 
@@ -101,7 +102,8 @@ class Report:
     """What a guard said at the end: how its command ended, and how busy the node was.
 
     `refused` is why nothing was started, and `program` whether that was the program's fault. Times
-    are seconds, `wall_s` to 10 ms. `own` is the guard's process number there.
+    are seconds, `wall_s` to 10 ms. `own` is the guard's process number there, and `carried` the
+    bytes of each network.
     """
 
     exit_code: int = 0
@@ -112,6 +114,7 @@ class Report:
     before: Facts = field(default_factory=dict)
     after: Facts = field(default_factory=dict)
     beside: tuple[str, ...] = ()
+    carried: Mapping[str, int] = field(default_factory=dict)
     refused: str = ""
     program: bool = False
 
@@ -146,15 +149,17 @@ def report_of(said: bytes) -> Report | None:
     files = _files(before), _files(after)
     used = [_processes(one) for one in files]
     own = int(words["own"])
+    archives = Archive(files[0]), Archive(files[1])
     return Report(
         exit_code=_exit_code(code),
         wall_s=wall_s,
         cpu_s=_seconds(words.get("spent", "")),
         own=own,
         rooms=tuple(rooms),
-        before=background_load(Archive(files[0])),
-        after=background_load(Archive(files[1])),
+        before=background_load(archives[0]),
+        after=background_load(archives[1]),
         beside=tuple(beside(used[0], used[1], own, _difference(words["window"]))),
+        carried=carried(*archives),
     )
 
 
@@ -190,6 +195,16 @@ def busiest(
     name = {"load.node": names[-node]}
     load = {**report.before, **name}, {**report.after, **name}
     return load, report.beside, used[boots[-node]]
+
+
+def carried_by(reports: Sequence[tuple[int, Report]], names: Sequence[str]) -> Carried:
+    """Return the bytes of each network by node: of guards of one node, the one that saw most."""
+    found: dict[str, dict[str, int]] = {}
+    for node, report in reports:
+        own = found.setdefault(names[node], {})
+        for network, grown in report.carried.items():
+            own[network] = max(grown, own.get(network, 0))
+    return found
 
 
 def _difference(words: str) -> float:

@@ -26,7 +26,7 @@ from typing import Any
 from paribus.command import Command, Completed, Room
 from paribus.errors import LaunchError, MachineError, ParibusError, UserError
 from paribus.platform.space import FAULTS, check_room, said_of
-from paribus.platform.station import Node
+from paribus.platform.station import Lease, Node
 from paribus.probes.load import beside
 from paribus.probes.machine import load_facts, processor_times, siblings
 from paribus.trust import search_path, why_not
@@ -47,6 +47,7 @@ def capture(
     env: Mapping[str, str] | None = None,
     timeout_s: float = 60.0,
     cwd: str | os.PathLike[str] | None = None,
+    stdin: str = "",
 ) -> Captured:
     """Return what `argv` printed and how it ended; `env` adds to the inherited environment.
 
@@ -60,7 +61,7 @@ def capture(
             env=full,
             cwd=cwd,
             timeout=timeout_s,
-            stdin=subprocess.DEVNULL,
+            input=stdin,
             capture_output=True,
             text=True,
             errors="replace",
@@ -96,6 +97,8 @@ class LocalStation:
     Use as a context manager; leaving it ends whatever is in flight. `scratch` is the directory of
     this sitting alone, below which every launch has one of its own.
     """
+
+    lease: Lease | None = None
 
     def __init__(self) -> None:
         self._warden: subprocess.Popen[str] | None = None

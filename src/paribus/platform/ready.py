@@ -12,7 +12,7 @@ from paribus.benchmarks import benchmark_of
 from paribus.command import Mpi
 from paribus.design import Arm, Container, Study, arm_at
 from paribus.errors import StudyError, UserError
-from paribus.hosts import Hosts
+from paribus.hosts import Address, Hosts
 from paribus.model import Program
 from paribus.platform import containers, toolchain
 from paribus.platform.arms import Ready, concrete, names_of, program
@@ -23,6 +23,8 @@ from paribus.platform.machine import HERE, Machine, first_errors
 from paribus.platform.programs import check_there, find_mpi_for
 from paribus.platform.remote import HostStation
 from paribus.platform.station import Node, Station
+from paribus.platform.stations import why_asleep
+from paribus.platform.switching import Switches
 from paribus.platform.toolchain import read_version
 from paribus.probes.machine import shares
 from paribus.units import count
@@ -65,10 +67,28 @@ def make_ready(
         else:
             if arm.hosts not in known:
                 known[arm.hosts] = _nodes(machines[arm.name])
-            bare = _there(study, arm, known[arm.hosts], machines[arm.name][0])
+            nodes = known[arm.hosts]
+            bare = _there(study, _with_nodes(arm, nodes), nodes, machines[arm.name][0])
         _check_cores(study, bare, programs[arm.name])
         ready[arm.name] = _arm(study, bare, programs[arm.name], tell, build, machines[arm.name])
     return ready
+
+
+def make_switched_ready(
+    study: Study,
+    tell: Callable[[str], None],
+    opened: Mapping[str, Station],
+    switches: Switches,
+) -> dict[str, Ready]:
+    """Return every arm, ready, as make_ready does; arms whose hosts are asleep are switched to."""
+    asleep = [arm for arm in study.arms if why_asleep(opened[arm.name])]
+    awake = tuple(arm for arm in study.arms if arm not in asleep)
+    ready = make_ready(replace(study, arms=awake), tell, opened)
+    for arm in asleep:
+        tell(f"{arm.name}: its hosts, by `{'; '.join(map(str, arm.before))}`")
+        with switches.at([arm]):
+            ready |= make_ready(replace(study, arms=(arm,)), tell, opened)
+    return {arm.name: ready[arm.name] for arm in study.arms}
 
 
 def _machines(station: Station | None) -> tuple[HostMachine, ...]:
@@ -91,6 +111,14 @@ def _here(study: Study, arm: Arm, cores: Sequence[tuple[int, ...]]) -> Ready:
     mine = shares(cores, parts)
     own = mine[0] if _bound(study) else ()
     return Ready(arm, None, own, share=len(cores) // parts, parts=mine)
+
+
+def _with_nodes(arm: Arm, nodes: Sequence[Node]) -> Arm:
+    """Return an arm with the nodes that its scheduler has lent, where it has one."""
+    if arm.hosts is None or arm.hosts.scheduler is None:
+        return arm
+    addresses = tuple(Address(node.name, node.name) for node in nodes)
+    return replace(arm, hosts=replace(arm.hosts, addresses=addresses))
 
 
 def _there(study: Study, arm: Arm, nodes: Sequence[Node], machine: Machine) -> Ready:

@@ -22,11 +22,12 @@ from typing import TypeVar
 from paribus.command import Command, Completed
 from paribus.errors import HostError, LaunchError, MachineError, UserError
 from paribus.platform.clients import start_client
-from paribus.platform.guard import Guarded, Report, busiest, report_of, script
+from paribus.platform.guard import Guarded, Report, busiest, carried_by, report_of, script
 from paribus.platform.hosts import Host
 from paribus.platform.keeper import Keeper, Task, shell_script
 from paribus.platform.local import LocalStation
 from paribus.platform.space import said_of
+from paribus.platform.station import Lease
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -39,6 +40,9 @@ ENDING_S = 6.0
 
 LINGER_S = 1.0
 """Seconds that daemons on other nodes may take to end by themselves, after the launcher."""
+
+AGAIN_S = 5.0
+"""Seconds for which a connection that was lost is tried again: a host that answers may drop one."""
 
 PROBE_S = 15.0
 """Seconds in which a node must answer to count as there."""
@@ -90,6 +94,8 @@ class HostStation:
     `local` is a station of this machine, entered before and left after. `scratch` is the directory
     of the sitting on every host, and `agent` starts commands there, for a launcher.
     """
+
+    lease: Lease | None = None
 
     def __init__(self, hosts: Sequence[Host], local: LocalStation) -> None:
         self.hosts = tuple(hosts)
@@ -241,14 +247,18 @@ class HostStation:
             elif part is launch.parts[0] or report is not None or part.silent:
                 raise _not_started(self.hosts[part.node], report, part)
         boots = [keeper.boot for keeper in self._keepers]
-        load, beside, cpu_s = busiest(known, boots, [host.name for host in self.hosts])
+        names = [host.name for host in self.hosts]
+        load, beside, cpu_s = busiest(known, boots, names)
         rooms = tuple(
             room._replace(place=f"{self.hosts[node].name}:{room.place}")
             for node, report in known
             for room in report.rooms
         )
         main = known[0][1]
-        return Completed(main.exit_code, main.wall_s, timed_out, cpu_s, None, rooms, load, beside)
+        return Completed(
+            *(main.exit_code, main.wall_s, timed_out, cpu_s, None, rooms, load, beside),
+            carried=carried_by(known, names),
+        )
 
     def _account(self, launch: _Launch, nodes: Sequence[int]) -> None:
         """Find out what became of nodes to which the connection was lost; raises what it was."""
@@ -287,14 +297,18 @@ class HostStation:
         return ""
 
     def _reopen(self) -> None:
-        """Connect again to hosts whose keeper has ended."""
-        gone = [keeper for keeper in self._keepers if not keeper.alive()]
-        if gone:
+        """Connect again to hosts whose keeper has ended; tries again for AGAIN_S seconds."""
+        deadline = time.monotonic() + AGAIN_S
+        while gone := [keeper for keeper in self._keepers if not keeper.alive()]:
             try:
                 _all(
                     gone, lambda one: one.open(self._name, self._nonce, self._parent(), again=True)
                 )
+                return
             except UserError as error:
+                if isinstance(error, MachineError) and time.monotonic() < deadline:
+                    time.sleep(1.0)
+                    continue
                 fix = f"{error.fix}; then continue with --resume: every stored launch is kept"
                 raise MachineError(error.cause, place=error.place, fix=fix) from error
 

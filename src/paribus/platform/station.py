@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from paribus.command import Command, Completed
+from paribus.errors import MachineError
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,19 @@ class Node:
     cores: tuple[tuple[int, ...], ...]
 
 
+class Lease(Protocol):
+    """What lends hosts for a time."""
+
+    @property
+    def ends_at(self) -> float:
+        """When it ends, in seconds since the epoch."""
+        ...
+
+    def ended(self) -> MachineError | None:
+        """Return why the hosts cannot be used any more, None if they can."""
+        ...
+
+
 class Station(Protocol):
     """Carries out one launch at a time. Used as a context manager.
 
@@ -28,6 +42,8 @@ class Station(Protocol):
     """
 
     scratch: str
+    lease: Lease | None
+    """What lends its hosts for a time, if they are lent."""
 
     @property
     def here(self) -> str:

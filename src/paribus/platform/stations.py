@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from paribus.design import Study
-from paribus.hosts import Hosts
+from paribus.errors import MachineError
+from paribus.hosts import Hosts, Scheduler
+from paribus.platform.allocations import Allocations, in_job
+from paribus.platform.guests import SwitchedStation
 from paribus.platform.hostkeys import reach
 from paribus.platform.hosts import Host
+from paribus.platform.lent import LentStation
 from paribus.platform.local import LocalStation
 from paribus.platform.pocket import Pocket
 from paribus.platform.remote import HostStation
@@ -17,35 +22,91 @@ from paribus.platform.station import Station
 
 
 @contextmanager
-def stations(study: Study) -> Iterator[Mapping[str, Station]]:
+def stations(
+    study: Study, key: str = "", tell: Callable[[str], None] = lambda _: None
+) -> Iterator[Mapping[str, Station]]:
     """Open the station of each arm of `study`, by the arm's name, and close all at the end.
 
     Arms on the same hosts share one, and so do arms on this machine, but for those of a duet, which
-    launch at the same time. Raises UserError or MachineError for a host that cannot be used.
+    launch at the same time. What arms ask a scheduler for is submitted under names with `key`, and
+    awaited; `tell` hears of it. Raises UserError or MachineError for a host that cannot be used;
+    that of an arm with `before` may be asleep.
     """
     with ExitStack() as stack:
+        lent = _allocated(study, stack, key, tell)
         found: dict[str, Station] = {}
         opened: dict[Hosts | None, Station] = {}
+        switched = {arm.hosts for arm in study.arms if arm.before or arm.after or arm.observe}
         for arm in study.arms:
             if arm.hosts not in opened or study.settings.layout == "duet":
                 local = stack.enter_context(LocalStation())
                 opened[arm.hosts] = local
                 if arm.hosts is not None:
-                    reached = _reached(arm.hosts, local, stack, study.path)
-                    station = stack.enter_context(HostStation(reached, local))
-                    station.check_machines(f"{study.path}: arms.{arm.name}.hosts")
+                    place = f"{study.path}: arms.{arm.name}.hosts"
+                    try:
+                        reached = _reached(arm.hosts, local, stack, study.path, lent)
+                    except MachineError as error:
+                        if arm.before:
+                            error.fix += "; guests that are off must have keys that are known:"
+                            error.fix += " start them once, and accept the keys"
+                        raise
+                    station: HostStation
+                    if arm.hosts.scheduler and lent:
+                        station = LentStation(reached, local, lent)
+                    elif arm.hosts in switched or arm.hosts.hypervisors:
+                        below = _hypervisors(arm.hosts, local, study.path)
+                        station = SwitchedStation(reached, local, below)
+                    else:
+                        station = HostStation(reached, local)
+                    stack.enter_context(station)
+                    station.check_machines(place)
                     opened[arm.hosts] = station
             found[arm.name] = opened[arm.hosts]
+            if not arm.before and (why := why_asleep(found[arm.name])):
+                raise why
         yield found
 
 
-def _reached(hosts: Hosts, local: LocalStation, stack: ExitStack, study: str) -> tuple[Host, ...]:
+def why_asleep(station: Station) -> MachineError | None:
+    """Return why the hosts of a station do not answer yet, None where they do."""
+    return station.asleep if isinstance(station, SwitchedStation) else None
+
+
+def _allocated(
+    study: Study, stack: ExitStack, key: str, tell: Callable[[str], None]
+) -> Allocations | None:
+    """Return what the arms ask schedulers for, which is there then: for equal requests one."""
+    asked: dict[str, Scheduler] = {}
+    for arm in study.arms:
+        wanted = arm.hosts.scheduler if arm.hosts else None
+        if wanted and wanted not in asked.values():
+            asked[arm.name] = wanted
+    if not asked:
+        return None
+    return stack.enter_context(Allocations(asked, key, study.path, tell, in_job()))
+
+
+def _reached(
+    hosts: Hosts, local: LocalStation, stack: ExitStack, study: str, lent: Allocations | None
+) -> tuple[Host, ...]:
     """Return how each of `hosts` is reached from here; a pocket cluster is made for it."""
+    if hosts.scheduler and lent:
+        return lent.hosts[hosts.scheduler]
     if hosts.pocket:
         directory = f"{local.here}/pocket"
         pocket = stack.enter_context(Pocket(hosts.pocket, link=hosts.link, directory=directory))
         return pocket.hosts
     return reach(hosts, hosts.ssh.known_hosts or known_hosts_of(study), Path(local.here))
+
+
+def _hypervisors(hosts: Hosts, local: LocalStation, study: str) -> tuple[Host, ...]:
+    """Return how the hypervisors of `hosts` are reached, which is as these are."""
+    if not hosts.hypervisors:
+        return ()
+    directory = Path(local.here, "h")
+    directory.mkdir(mode=0o700)
+    known_hosts = hosts.ssh.known_hosts or known_hosts_of(study)
+    return reach(replace(hosts, addresses=hosts.hypervisors), known_hosts, directory)
 
 
 def known_hosts_of(study: str) -> str:

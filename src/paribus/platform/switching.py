@@ -9,23 +9,29 @@ That a command succeeds proves no switch: what `observe` prints is the level.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
 from paribus.command import Command
-from paribus.design import Arm, Study
-from paribus.errors import LaunchError, ParibusError
+from paribus.design import Arm, Step, Study
+from paribus.errors import LaunchError, ParibusError, UserError
 from paribus.model import LEVEL, Facts
+from paribus.platform.guests import SwitchedStation
+from paribus.platform.host_machine import HostMachine
 from paribus.platform.journal import Journal
-from paribus.platform.local import LocalStation
+from paribus.platform.local import Captured, LocalStation
+from paribus.platform.station import Station
 
 LIMIT_S = 600.0
 """Seconds that a command which switches the platform may take."""
 
 OUTPUT_BYTES = 1 << 20
 """Bytes that are read of what such a command printed: all of it is in the logs."""
+
+_FIX = "fix the command, then continue with --resume"
 
 LONGEST = 1000
 """Characters that the name of a level may have."""
@@ -36,15 +42,21 @@ class Switches:
 
     With a `journal` the next sitting knows of every switch; with `logs` the output of the commands
     is kept there, one file for each arm. `levels` are those that were observed, by arm; `confused`
-    are arms that were found at one level.
+    are arms that were found at one level. `stations` are those of the arms, by name: the hosts of
+    an arm with `before` are waited for, and its commands may be carried out on them.
     """
 
     def __init__(
-        self, study: Study, journal: Journal | None = None, logs: Path | None = None
+        self,
+        study: Study,
+        journal: Journal | None = None,
+        logs: Path | None = None,
+        stations: Mapping[str, Station] | None = None,
     ) -> None:
         self.study = study
         self.journal = journal
         self.logs = logs
+        self.stations = stations or {}
         self.host = LocalStation()
         self._needed = any(arm.before or arm.after or arm.observe for arm in study.arms)
         self._at: list[Arm] = []
@@ -80,6 +92,8 @@ class Switches:
         if self.journal and arm.after:
             self.journal.switch(arm.name)
         self._carry_out(arm, "before", arm.before)
+        if arm.before and (station := self._switched(arm)):
+            station.wait(f"arms.{arm.name}.hosts")
         self._observe(arm)
 
     def facts(self, arm: Arm) -> Facts:
@@ -104,7 +118,7 @@ class Switches:
             kept = f" (their output: logs/switch-{arm.name}.log)" if self.logs else ""
             raise ParibusError(
                 wrong,
-                place=f"arms.{arm.name}.observe: {'; '.join(map(' '.join, arm.observe))}",
+                place=f"arms.{arm.name}.observe: {'; '.join(map(str, arm.observe))}",
                 fix=f"check `before` and `observe`{kept}, then continue with --resume",
             )
         self.levels[arm.name] = seen
@@ -126,6 +140,9 @@ class Switches:
 
     def revert(self, arm: Arm) -> None:
         """Switch back from `arm`; raises ParibusError for a command that fails."""
+        # Of launches, each would take a login more to come back.
+        if self.study.settings.unit == "session" and arm.after and (there := self._switched(arm)):
+            there.leave()
         try:
             self._carry_out(arm, "after", arm.after)
         except ParibusError:
@@ -175,39 +192,61 @@ class Switches:
         else:
             raise first
 
-    def _carry_out(self, arm: Arm, what: str, commands: Sequence[Sequence[str]]) -> str:
+    def _switched(self, arm: Arm) -> SwitchedStation | None:
+        """Return the station of `arm` where that has hosts which its commands switch."""
+        station = self.stations.get(arm.name)
+        return station if isinstance(station, SwitchedStation) else None
+
+    def _carry_out(self, arm: Arm, what: str, commands: Sequence[Step]) -> str:
         """Return what `commands` printed on stdout; raises ParibusError for one that fails."""
         printed = ""
-        for argv in commands:
-            place = f"arms.{arm.name}.{what}: {' '.join(argv)}"
-            # In memory: a file might lie on what the command unmounts.
-            with _Memory("out") as out, _Memory("err") as err:
-                try:
-                    done = self.host.run(
-                        Command(tuple(argv)),
-                        stdout=out.path,
-                        stderr=err.path,
-                        timeout_s=LIMIT_S,
-                        scratch="",
-                        cwd=os.getcwd(),  # noqa: PTH109 -- a text for the warden
-                        stay=True,
-                    )
-                except LaunchError as error:
-                    fix = "fix the command, then continue with --resume"
-                    raise ParibusError(error.cause, place=place, fix=fix) from error
-                finally:
-                    texts = [out.read(), err.read()]
-                    self._keep(arm, place, texts)
+        for step in commands:
+            place = f"arms.{arm.name}.{what}: {step}"
+            begin = time.monotonic()
+            done = (self._there if step.on else self._here)(arm, step, place)
             if done.exit_code != 0:
-                last = (texts[1] or texts[0]).strip().splitlines()[-1:]
-                how = f"no end within {LIMIT_S:g} s" if done.timed_out else ""
+                last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+                late = time.monotonic() - begin >= LIMIT_S
+                how = f"no end within {LIMIT_S:g} s" if late else ""
                 raise ParibusError(
                     f"{how or f'exit code {done.exit_code}'}{': ' + last[0] if last else ''}",
                     place=place,
-                    fix="fix the command, then continue with --resume",
+                    fix=_FIX,
                 )
-            printed += texts[0]
+            printed += done.stdout
         return printed
+
+    def _there(self, arm: Arm, step: Step, place: str) -> Captured:
+        """Return how a command ended on a host or a hypervisor of `arm`."""
+        station = self._switched(arm)
+        assert station is not None
+        try:
+            done = HostMachine(station.host(step.on)).capture(step.argv, timeout_s=LIMIT_S)
+        except UserError as error:
+            raise ParibusError(error.cause, place=place, fix=error.fix) from error
+        self._keep(arm, place, (done.stdout, done.stderr))
+        return done
+
+    def _here(self, arm: Arm, step: Step, place: str) -> Captured:
+        """Return how a command ended on this machine; what it leaves running stays."""
+        # In memory: a file might lie on what the command unmounts.
+        with _Memory("out") as out, _Memory("err") as err:
+            try:
+                done = self.host.run(
+                    Command(step.argv),
+                    stdout=out.path,
+                    stderr=err.path,
+                    timeout_s=LIMIT_S,
+                    scratch="",
+                    cwd=os.getcwd(),  # noqa: PTH109 -- a text for the warden
+                    stay=True,
+                )
+            except LaunchError as error:
+                raise ParibusError(error.cause, place=place, fix=_FIX) from error
+            finally:
+                texts = out.read(), err.read()
+                self._keep(arm, place, texts)
+            return Captured(done.exit_code, *texts)
 
     def _keep(self, arm: Arm, place: str, texts: Sequence[str]) -> None:
         """Append what a command printed to the log of its arm."""

@@ -408,7 +408,8 @@ answer() {
     read_files "$@"
     queues
     links /sys/class/net/*/device /sys/class/net/*/device/driver /sys/class/net/*/master \
-        /sys/class/infiniband/*/device /sys/class/drm/card*/device /sys/bus/pci/devices/* \
+        /sys/class/infiniband/*/device /sys/class/infiniband/*/device/driver \
+        /sys/class/drm/card*/device /sys/bus/pci/devices/* \
         /sys/class/drm/card*/device/driver
     [ "$depth" = files ] || { tools; access_control; }
     [ -z "$program" ] || { libraries; compiler; }

@@ -237,7 +237,8 @@ def _links(root: Path) -> Iterator[tuple[str, str]]:
     """Yield where the devices of /sys lead to, as facts.sh does."""
     for pattern in (
         *("sys/class/net/*/device", "sys/class/net/*/device/driver", "sys/class/net/*/master"),
-        *("sys/class/infiniband/*/device", "sys/class/drm/card*/device", "sys/bus/pci/devices/*"),
+        *("sys/class/infiniband/*/device", "sys/class/infiniband/*/device/driver"),
+        *("sys/class/drm/card*/device", "sys/bus/pci/devices/*"),
     ):
         for link in root.glob(pattern):
             try:

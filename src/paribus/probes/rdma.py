@@ -49,6 +49,8 @@ def _port(archive: Archive, device: str, port: str) -> Device:
         "revision": scalar(archive.read(card + "hw_rev")),
         "node_type": scalar(archive.read(card + "node_type")),
     }
+    if driver := archive.links.get(card + "device/driver"):
+        hardware["driver"] = driver.rpartition("/")[2]
     rate = scalar(archive.read(base + "rate"))
     settings |= {
         "rate": rate,

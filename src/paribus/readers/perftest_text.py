@@ -65,6 +65,7 @@ _RULE = "\n" + "-" * 40
 _CLOCK = "Conflicting CPU frequency values detected:"
 """What perftest says inside its table: its clock is the CPU's, whose speed it takes for fixed."""
 
+# The last: its clock could not be set against the time of day, and all rates are 0.
 COMPLAINTS = (
     "Unable to find the Infiniband/RoCE device",
     "Couldn't ",
@@ -74,6 +75,7 @@ COMPLAINTS = (
     "Completion with error",
     "Problems with warm up",
     "ERROR",
+    "Correlation coefficient r^2:",
 )
 
 DISORDER = "minimum, median, mean, percentiles and maximum are out of order"
@@ -146,6 +148,9 @@ def bandwidth_rows(text: str, at: int) -> tuple[str, list[Row]]:
     found: list[Row] = []
     for cells in _rows(text, head.end(), _BW_ROW):
         size, rate, average = int(cells[0]), float(cells[4]), float(cells[3])
+        if int(cells[1]) == 0:
+            said = f"no message of {size} B was completed in its time: it must measure for longer"
+            refuse(said, _line(text, head.end(), _BW_ROW, len(found)))
         if not (average > 0 and rate > 0 and fits(average * unit, size, rate, 0.0051 * unit)):
             said = f"{cells[3]} {head[1]} are not {cells[4]} million messages of {size} B"
             refuse(said, _line(text, head.end(), _BW_ROW, len(found)))

@@ -26,7 +26,7 @@ from paribus.judgement import (
 from paribus.model import Case, Metric, Scalar
 from paribus.outside import csv_cell
 from paribus.probes.variables import discreet_env
-from paribus.report import paper, profiles, published, scaling
+from paribus.report import application, cost, paper, profiles, published, scaling
 from paribus.words import scaling as scaling_words
 
 SCHEMA = "paribus.verdict/1"
@@ -76,6 +76,8 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         "scaling": [_efficiency(judgement, row) for row in judgement.scaling],
         "reaches": scaling.reaches(judgement),
         "advice": profiles.advice(judgement),
+        "predictions": [application.to_json(one) for one in judgement.predictions],
+        **({"costs": found} if (found := cost.to_json(judgement)) else {}),
         "tallies": [_plain(t) for t in judgement.tallies],
         "launches": [{**_plain(p), "flag": p.flag} for p in judgement.points],
         "differences": [_plain(d) for d in judgement.differences],
@@ -287,6 +289,7 @@ def _study(study: Study) -> dict[str, Any]:
         "benchmarks": [_plain(s) for s in study.benchmarks],
         "plan": _plain(study.settings),
         "scaling": _plain(study.scaling),
+        "profile": _plain(study.profile),
     }
 
 

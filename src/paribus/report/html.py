@@ -21,6 +21,8 @@ from paribus.errors import UserError
 from paribus.judgement import Judgement, Matrix
 from paribus.report import (
     appendix,
+    application,
+    cost,
     heat,
     lookup,
     plots,
@@ -70,6 +72,8 @@ def page(judgement: Judgement, bundle: str) -> str:
         unequal.html_section(judgement) if unequal.unexplained(judgement) else Html(""),
         _summary(judgement, figures),
         profiles.html_section(judgement),
+        application.html_section(judgement),
+        cost.html_section(judgement),
         _scaling(judgement, figures),
         tables.rankings(judgement),
         published.section(judgement),

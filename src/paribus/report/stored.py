@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from paribus.design import Arm, Scaling, Selection, Settings, Study
+from paribus.design import Arm, Profile, Scaling, Selection, Settings, Study
 from paribus.errors import StoreError
 from paribus.hosts import hosts_from
 from paribus.inputs import is_directory, read_bounded
@@ -33,6 +33,7 @@ from paribus.judgement import (
 )
 from paribus.model import Case
 from paribus.outside import printable
+from paribus.prediction import Prediction
 from paribus.reasons import Kind
 from paribus.report import export, published
 
@@ -91,6 +92,7 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
             ("matrices", "matrices", Matrix),
             ("points", "launches", Point),
             ("carriers", "transports", Carrier),
+            ("predictions", "predictions", Prediction),
         )
     }
     for key in ("headlines", "layers", "endpoints", "pairs", "profiles", "cases"):
@@ -192,6 +194,7 @@ def _study(table: Mapping[str, Any]) -> Study:
         explains=tuple(table["explains"]),
         path=_value(str, table["path"]),
         scaling=_value(Scaling | None, table["scaling"]),
+        profile=_value(Profile | None, table["profile"]),
     )
 
 

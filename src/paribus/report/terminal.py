@@ -10,6 +10,8 @@ from paribus import units
 from paribus.judgement import Finding, Judgement, Word
 from paribus.report import heat, lookup, sentences, unequal, wording
 from paribus.report.advice import next_steps
+from paribus.report.application import print_predictions
+from paribus.report.cost import print_costs
 from paribus.report.printing import Row, heading, item, line, print_rows, raw
 from paribus.report.profiles import print_profiles
 from paribus.report.published import print_published
@@ -78,6 +80,8 @@ def _print_figures(judgement: Judgement, console: Console) -> None:
         line(console, sentences.ratio_note(judgement), style="dim")
     _print_layers(judgement, console)
     print_profiles(judgement, console)
+    print_predictions(judgement, console)
+    print_costs(judgement, console)
     print_scaling(judgement, console)
     _print_rankings(judgement, console)
     _print_cases(judgement, console)

@@ -31,6 +31,7 @@ from paribus.store import Store
 from paribus.study.clock import Clock, with_step
 from paribus.study.gathering import asked, gather, gather_arm, known_before
 from paribus.study.launching import Ended, Prepared, outcome_of, start, start_together
+from paribus.study.lease import check_time
 from paribus.study.levels import remember, void_confused
 from paribus.study.preparing import limit, part_of, prepare
 from paribus.study.progress import progress
@@ -96,7 +97,7 @@ def execute(
     """
     journal = Journal(store)
     clear_leftovers(journal.left())
-    with Switches(plan.study, journal, store.directory / "logs") as switches:
+    with Switches(plan.study, journal, store.directory / "logs", stations) as switches:
         journal.end()
         journal.begin([*{one.here for one in stations.values()}, *switches.scratch])
         try:
@@ -158,7 +159,9 @@ def _do_blocks(sitting: _Sitting) -> None:
         _wait_for_round(sitting, block[0].block)
         if time.monotonic() - sitting.gathered > GATHER_EVERY_S and _changed(sitting):
             return
-        _do_block(sitting, [launch for launch in block if launch.benchmark in wanted])
+        whole = [launch for launch in block if launch.benchmark in wanted]
+        check_time(sitting.stations.values(), sitting.evidence, whole)
+        _do_block(sitting, whole)
         for label in wanted:
             selection = sitting.benchmarks[label][0]
             sitting.findings[label] = headlines(sitting.plan, sitting.evidence, selection)

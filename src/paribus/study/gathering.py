@@ -28,6 +28,8 @@ from paribus.platform.switching import Switches
 from paribus.probes.variables import prefixes
 from paribus.store import Gathered
 from paribus.study.asking import Heard, ask
+from paribus.study.hypervisors import beside
+from paribus.study.networks import with_adapter
 
 LIMIT_S = 15.0
 """Seconds that a launch may take that asks a node. Reading takes well under one."""
@@ -57,7 +59,7 @@ def gather(
     """
     found: list[Gathered] = []
     for arm in study.arms:
-        words = [" ".join(argv) for argv in (*arm.before, *arm.observe)]
+        words = [str(step) for step in (*arm.before, *arm.observe)]
         tell(f"{arm.name}: facts" + (f", after `{'; '.join(words)}`" if words else ""))
         with switches.at([arm]):
             found += gather_arm(study, ready[arm.name], stations[arm.name])
@@ -69,7 +71,8 @@ def gather(
 def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
     """Return the facts of every node of an arm that is switched to already.
 
-    Raises UserError for a program that is not there although the arm is switched to.
+    Raises UserError for a program that is not there although the arm is switched to, for a node
+    without the arm's adapter, and for a hypervisor that does not answer.
     """
     check_switched(study, ready.arm, ready.machine)
     ranks, programs = nodes_of(study, ready), _programs(study, ready)
@@ -94,7 +97,13 @@ def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
         if time.monotonic() - begin < ALONE_S:
             again, still = answers(rank)
             known, wrong = {**known, **again}, {**wrong, **still}
-    return _named(ready.arm.name, ranks, known, wrong)
+    if adapter := ready.arm.adapter:
+        place = f"{study.path}: arms.{ready.arm.name}.adapter"
+        known = {
+            rank: (name, with_adapter(adapter, name, facts, place))
+            for rank, (name, facts) in known.items()
+        }
+    return beside(ready.arm, station, _named(ready.arm.name, ranks, known, wrong))
 
 
 def _understood(

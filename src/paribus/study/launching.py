@@ -12,8 +12,9 @@ from pathlib import Path
 
 from paribus.audit.gate import GATE, gate
 from paribus.command import Command, Completed, Slot
-from paribus.design import Selection
+from paribus.design import Adapter, Selection
 from paribus.errors import (
+    AllocationError,
     HostError,
     LaunchError,
     MachineError,
@@ -27,6 +28,7 @@ from paribus.platform.space import fault_of
 from paribus.platform.station import Station
 from paribus.probes.load import BESIDE, during
 from paribus.study.failures import why
+from paribus.study.networks import astray, counted
 
 _ALONE = (
     "; each rank may have started alone, as under a launcher of another MPI than the"
@@ -61,6 +63,7 @@ class Prepared:
     scratch: str
     timeout_s: float
     shown: tuple[str, ...] = ()
+    adapter: Adapter | None = None
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -88,7 +91,8 @@ def start(
 ) -> None:
     """Carry out `launch` on `station` and fill in how it ended; `now` gives the time of day.
 
-    Raises MachineError where this machine lacks what it needs; a host that does is a fault.
+    Raises MachineError where this machine lacks what it needs, AllocationError where the hosts were
+    lent and are taken back; a host that lacks something is a fault.
     """
     ended.started = now()
     try:
@@ -104,7 +108,7 @@ def start(
     except LaunchError as error:
         ended.failure = str(error)
     except MachineError as error:
-        if not launch.hosts:
+        if not launch.hosts or isinstance(error, AllocationError):
             raise
         ended.failure, ended.fault = f"{error.place}: {error.cause}", True
 
@@ -156,6 +160,7 @@ def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
     before, after = ended.done.load or ({}, {})
     launch = replace(launch, facts={**launch.facts, **before})
     outcome = _checked_places(_read(launch, ended.done, ended.started), launch.slots)
+    outcome = _checked_network(outcome, launch, ended.done)
     outcome = _checked_machine(outcome, launch, ended.done)
     outcome = replace(outcome, facts={**outcome.facts, **_used(ended.done)})
     reasons = gate(before, after, outcome.facts, outcome.wall_s, ended.done.beside)
@@ -241,6 +246,17 @@ def _checked_places(outcome: Outcome, slots: Sequence[Slot]) -> Outcome:
     seen, wanted = outcome.facts.get("rank.hosts"), [slot.node for slot in slots]
     if any(wanted) and seen is not None and _grouped(seen) != _grouped(wanted):
         said = f"the ranks were on hosts {seen}, but {wanted} were requested"
+    return replace(outcome, state=State.INVALID, samples=(), error=said) if said else outcome
+
+
+def _checked_network(outcome: Outcome, launch: Prepared, done: Completed) -> Outcome:
+    """Return `outcome` with what the adapters counted, invalid if the arm's carried no messages."""
+    if launch.adapter is None:
+        return outcome
+    outcome = replace(outcome, facts={**outcome.facts, **counted(launch.adapter, done.carried)})
+    if outcome.state is not State.OK:
+        return outcome
+    said = astray(launch.adapter, done.carried, launch.benchmark, done.wall_s)
     return replace(outcome, state=State.INVALID, samples=(), error=said) if said else outcome
 
 

@@ -15,18 +15,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from paribus import benchmarks, fields
+from paribus.application import find_profile, read_profile
 from paribus.benchmarks.files import file_digest, load_file
-from paribus.design import Arm, Scaling, Selection, Settings, Study, arm_at
+from paribus.design import Adapter, Arm, Scaling, Selection, Settings, Study, arm_at
 from paribus.errors import StudyError, UserError
 from paribus.fields import Place
 from paribus.hosts import nodes_of_ranks
 from paribus.inputs import read_toml
-from paribus.model import Benchmark, Request
+from paribus.model import Benchmark, Parameter, Request
 from paribus.platform import containers
 from paribus.stats.looks import LONGER, schedule
-from paribus.study import scaling, wrappers
+from paribus.study import scaling, switches, wrappers
+from paribus.study.adapter import adapter_of
 from paribus.study.container import container_of
 from paribus.study.hosts import hosts_of
+from paribus.study.prices import check_prices, price_of
 from paribus.units import parse_seconds, parse_share
 
 T = TypeVar("T")
@@ -37,14 +40,17 @@ MOST_LAUNCHES = 100_000
 MONITORED_BLOCKS = 10_000
 """The last block of a study without end: two months of one every ten minutes."""
 
-_STUDY_KEYS = ("question", "factor", "explains", "arms", "tools", "benchmarks", "scaling", "plan")
+_STUDY_KEYS = (
+    *("question", "factor", "explains", "profile"),
+    *("arms", "tools", "benchmarks", "scaling", "plan"),
+)
 _ARM_KEYS = (
     *("mpi", "transport", "container", "ranks_per_host", "env"),
-    *("hosts", "ssh", "link", "network", "order"),
-    *("before", "after", "observe", "level"),
+    *("hosts", "scheduler", "ssh", "link", "network", "order", "adapter", "hypervisors", "price"),
+    *switches.KEYS,
     *wrappers.KEYS,
 )
-_LATER_KEYS = ("scheduler", "simulate")
+_LATER_KEYS = ("simulate",)
 _BENCHMARK_KEYS = ("name", "file", "label", "ranks", "timeout", "endpoints")
 _PLAN_KEYS = (
     *("margin", "confidence", "blocks", "budget", "seed", "bind"),
@@ -95,6 +101,7 @@ def load_study(
         factor = top.need("factor", fields.text, 'factor = "network"')
     with top.noting():
         arms = _arms(top, path.parent, hosts or {})
+        check_prices(top, arms)
     scales: Scaling | None = None
     with top.noting():
         selections, scales = _selections(top, path.parent, tell)
@@ -103,6 +110,9 @@ def load_study(
         settings = _settings(top)
     explains = top.read("explains", fields.texts, explains)
     study = Study(question, factor, arms, selections, settings, explains, file, scales)
+    with top.noting():
+        if named := top.read("profile", fields.text, ""):
+            study = replace(study, profile=read_profile(find_profile(named, path.parent)))
     top.finish()
     _check_whole(top, study)
     top.finish()
@@ -156,6 +166,9 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
     place.only(_ARM_KEYS)
     env: Mapping[str, str] = place.read("env", fields.environment, {})
     _refuse_secrets(place, env)
+    adapter: Adapter | None = None
+    with place.noting():
+        adapter = adapter_of(place)
     hosts = hosts_of(place, folder)
     container = container_of(place, folder, hosts)
     apart = hosts is not None or (container is not None and container.each == "host")
@@ -166,23 +179,17 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
             "this arm has one host, which takes all ranks",
             "leave it out, or give the arm hosts, or containers that stand for hosts",
         )
-    observe: tuple[tuple[str, ...], ...] = place.read("observe", fields.commands, ())
-    level = place.read("level", fields.text, "").strip()
-    if level and not observe:
-        fix = 'add the command that prints the level: observe = "..."'
-        place.refuse("level", level, "no command observes the level", fix)
     return Arm(
         name=name,
         mpi=place.read("mpi", fields.text, None),
         transport=place.read("transport", fields.one_of("auto", "shm", "tcp"), "auto"),
         container=container,
         hosts=hosts,
+        adapter=adapter,
+        price=price_of(place),
         ranks_per_host=place.read("ranks_per_host", fields.whole(1, 1_000_000), 0),
         env=env,
-        before=place.read("before", fields.commands, ()),
-        after=place.read("after", fields.commands, ()),
-        observe=observe,
-        level=level,
+        **switches.switched_by(place, hosts),
         **wrappers.started_by(place, folder),
     )
 
@@ -266,8 +273,7 @@ def _selection(
                 needs = f"{benchmark.name} needs it: {parameter.help}"
                 place.refuse(key, None, "is missing", needs)
     parameters = {
-        key: place.read(key, parameter.read, parameter.default)
-        for key, parameter in benchmark.parameters.items()
+        key: _parameter(place, key, parameter) for key, parameter in benchmark.parameters.items()
     }
     label = place.read("label", fields.text, benchmark.name)
     if not _NAME.fullmatch(label):
@@ -285,6 +291,17 @@ def _selection(
         file_sha256=file_digest(file) if file else None,
         endpoints=place.read("endpoints", fields.endpoints, fields.ENDPOINTS),
     )
+
+
+def _parameter(place: Place, key: str, parameter: Parameter) -> Any:
+    """Return the value of a parameter; notes or raises StudyError for "?", which asks for one."""
+    if place.table.get(key) != "?":
+        return place.read(key, parameter.read, parameter.default)
+    with place.noting():
+        fix = f"name it: {parameter.help}; `paribus new NAME` writes a copy of the study to edit"
+        cause = f"this study has none of its own for {place.table.get('name')}"
+        place.refuse(key, None, cause, fix)
+    return parameter.default
 
 
 def _check_command(place: Place, benchmark: Benchmark, request: Request) -> None:

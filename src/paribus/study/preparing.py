@@ -44,6 +44,7 @@ def prepare(
         scratch=scratch,
         timeout_s=timeout_s,
         shown=shown.argv,
+        adapter=ready.arm.adapter,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from paribus.judgement import Comparison, Finding, Word
 from paribus.reasons import Kind
-from paribus.units import format_change, percent
+from paribus.units import format_changes, percent
 from paribus.words.lists import listed
 
 NAMES: Mapping[Kind, str] = {
@@ -41,7 +41,7 @@ def said(finding: Finding) -> str:
 def _time(known: Comparison) -> str:
     if not 0 < known.low <= known.high < math.inf:
         return ""
-    middle, low, high = map(format_change, (known.ratio, known.low, known.high))
+    middle, low, high = format_changes((known.ratio, known.low, known.high))
     return f", time {middle} ({low} to {high})"
 
 

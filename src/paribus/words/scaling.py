@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from paribus.design import Scaling
 from paribus.judgement import Comparison, Finding, Word
-from paribus.units import count, format_change, percent
+from paribus.units import count, format_changes, percent
 
 WORDS: Mapping[Word, str] = {Word.FASTER: "better", Word.SLOWER: "worse"}
 """What a verdict on the ratio of two efficiencies is called; the others keep their word."""
@@ -65,7 +65,7 @@ def per_host(scaling: Scaling, first: int, last: int, efficiency: Comparison | N
     """Return how much faster a host, or rank, is at the smallest size than at the largest."""
     if efficiency is None or not 0 < efficiency.low <= efficiency.high < math.inf:
         return ""
-    middle, high, low = (format_change(1 / one) for one in _ends(efficiency))
+    middle, high, low = format_changes([1 / one for one in _ends(efficiency)])
     noun = scaling.over[:-1]
     return f"; speed per {noun} at {first} against {last}: {middle} [{low}, {high}]"
 

@@ -14,7 +14,11 @@ WAYS: Mapping[str, str] = {
     "rdma": "RDMA",
     "tcp": "TCP",
 }
-SOURCES: Mapping[str, str] = {"ranks": "seen by the ranks", "study": "set by the study"}
+SOURCES: Mapping[str, str] = {
+    "ranks": "seen by the ranks",
+    "adapters": "counted by the adapters",
+    "study": "set by the study",
+}
 
 
 def way(ways: Sequence[str], source: str, hosts: int) -> str:

@@ -11,10 +11,11 @@ from typing import Protocol
 from paribus.command import Command, Mpi, Placement
 from paribus.design import Transport
 from paribus.platform.launchers import intelmpi, mpich, msmpi, openmpi, serial
+from paribus.platform.launchers.adapter import adapter_env
 from paribus.platform.launchers.binding import bind
 from paribus.platform.launchers.serving import listens, port_of, serve
 
-__all__ = ["LAUNCHERS", "bind", "launch", "listens", "port_of", "serve"]
+__all__ = ["LAUNCHERS", "adapter_env", "bind", "launch", "listens", "port_of", "serve"]
 
 
 class Launcher(Protocol):

@@ -54,6 +54,8 @@ def hydra(
     program: Command, variables: tuple[str, ...], ranks: int, mpi: Mpi, placement: Placement
 ) -> Command:
     """Return the command of a hydra mpiexec; `variables` name the interface that ranks use."""
+    # An RDMA device that the arm or the user names is no interface of that network.
+    variables = tuple(name for name in variables if name not in program.env)
     argv = [mpi.mpirun, "-n", str(ranks), "-bind-to", "none"]
     if placement.in_turn:
         argv += ["-hosts", ",".join(_in_turn(placement)), "-ppn", "1"]

@@ -85,9 +85,9 @@ stop() { # end the command; the one that waits for it cleans up, if it is still 
     clean
 }
 
-readings() { # the files that tell how busy the node is, as PATH:LINE
+readings() { # the files that say how busy node and networks are, as PATH:LINE
     # shellcheck disable=SC2086
-    grep -sHv -e '^intr' -e '^softirq' /proc/loadavg /proc/stat /proc/pressure/cpu \
+    grep -sHv -e '^intr' -e '^softirq' /proc/loadavg /proc/stat /proc/net/dev /proc/pressure/cpu \
         /proc/pressure/io /proc/pressure/memory $groups $adapters $processes
 }
 

@@ -1,0 +1,272 @@
+"""Allocations: the nodes that schedulers lend the arms of a study, all of them at the same time.
+
+A job's name is made of the study directory and the arm, before it is submitted: what a killed
+Paribus left in the queue is found again by it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from paribus.errors import AllocationError, UserError
+from paribus.hosts import Scheduler
+from paribus.platform.hosts import Host
+from paribus.platform.local import Captured, capture
+from paribus.platform.machine import HERE
+from paribus.platform.schedulers import slurm
+from paribus.platform.schedulers.jobs import Job, Phase
+from paribus.trust import find_program, search_path
+from paribus.units import count
+
+POLL_S = (2.0, 30.0)
+"""Seconds between two questions to the scheduler: at first, and when it has taken long."""
+
+SUBMIT_S = 120.0
+"""Seconds that a busy scheduler may take to answer."""
+
+LATE_S = 60.0
+"""Seconds for which a scheduler may not answer, as while its controller is started again."""
+
+
+def key_for(directory: Path) -> str:
+    """Return what names the jobs of the study in `directory`, from whichever login node."""
+    return hashlib.sha256(os.fsencode(directory.absolute())).hexdigest()[:10]
+
+
+def in_job() -> str:
+    """Return the number of the job that Paribus was started in, "" where it was not."""
+    return os.environ.get("SLURM_JOB_ID", "")
+
+
+class Allocations:
+    """The allocations of `asked`, by the name of the arm that asks first. A context manager.
+
+    Within the context `hosts` has the nodes of each, all jobs run, and `ends_at` is when the first
+    ends (seconds since the epoch). With `inside`, the number of the job that Paribus itself is in,
+    its nodes are taken and nothing is submitted. `tell` hears of what is waited for.
+
+    Raises UserError for a request that the scheduler rejects or never carries out, with its own
+    words and the study's key, and while another Paribus has jobs of this `key`.
+    """
+
+    def __init__(
+        self,
+        asked: Mapping[str, Scheduler],
+        key: str,
+        place: str,
+        tell: Callable[[str], None],
+        inside: str = "",
+    ) -> None:
+        self.asked, self.place, self.tell = dict(asked), place, tell
+        self.key = key or secrets.token_hex(5)
+        self.inside = inside
+        self.hosts: dict[Scheduler, tuple[Host, ...]] = {}
+        self.ends_at = 0.0
+        self._jobs: dict[str, str] = {}  # the arm that asked for each job
+        self._locked: IO[bytes] | None = None
+
+    def __enter__(self) -> Allocations:
+        missing = [one for one in slurm.PROGRAMS if find_program(one, _path()) is None]
+        if missing:
+            raise UserError(
+                f"Slurm is not here: no `{missing[0]}` on the PATH",
+                place=self._at(next(iter(self.asked))),
+                fix="start Paribus where you submit jobs: a login node, or inside a job",
+            )
+        try:
+            if self.inside:
+                self._take_this_job()
+            else:
+                self._lock()
+                self._clear()
+                for arm, request in self.asked.items():
+                    self._submit(arm, request)
+            self._wait()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._locked:
+            # By name: an interruption may come before sbatch has told the number.
+            for arm in self.asked:
+                _ask(slurm.cancel(self._name(arm)))
+            self._locked.close()
+            self._locked = None
+
+    def ended(self) -> AllocationError | None:
+        """Return why the study cannot go on in these allocations, None if all of them run."""
+        known = self._look()
+        for ident, arm in self._jobs.items():
+            job = known.get(ident)
+            if job is None or job.phase is not Phase.RUNS:
+                said = str(job) if job else "it is no longer in the queue"
+                return AllocationError(
+                    f"the allocation of arm {arm}, job {ident}, has ended ({said})",
+                    place=self._at(arm),
+                    fix="continue with --resume in another allocation: every stored launch is kept",
+                )
+        return None
+
+    def _lock(self) -> None:
+        """Keep other sittings of this study from taking its jobs for leftovers."""
+        path = HERE.cache() / "jobs" / self.key
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("wb")
+        except OSError as error:
+            cause, fix = f"cannot be written: {error.strerror}", "set PARIBUS_CACHE"
+            raise UserError(cause, place=str(path), fix=fix) from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.close()
+            cause = "another `paribus run` of this study directory has jobs in the queue"
+            raise UserError(cause, place=self.place, fix="wait for it, or end it") from error
+        self._locked = file
+
+    def _clear(self) -> None:
+        """Cancel what a sitting of the same study, which was killed, has left in the queue."""
+        names = {self._name(arm) for arm in self.asked}
+        left = [job for job in self._look(all_jobs=True).values() if job.name in names]
+        if left:
+            idents = ", ".join(job.ident for job in left)
+            self.tell(f"cancelling what an earlier sitting left: job {idents}")
+        for job in left:
+            _ask(slurm.cancel(job.name))
+
+    def _submit(self, arm: str, request: Scheduler) -> None:
+        script = slurm.script(request, self._name(arm))
+        deadline = time.monotonic() + LATE_S
+        answer = _ask(slurm.submit(), script)
+        ident = slurm.read_submitted(answer.stdout)
+        while not ident and slurm.unreachable(answer.stderr) and time.monotonic() < deadline:
+            # It may have taken the job, and not have come to say so.
+            time.sleep(POLL_S[0])
+            ident = self._found(arm)
+            if not ident:
+                answer = _ask(slurm.submit(), script)
+                ident = slurm.read_submitted(answer.stdout)
+        if not ident:
+            said = " ".join((answer.stderr or answer.stdout).split())[:500]
+            raise self._rejected(arm, f"Slurm refused the job: {said}", said)
+        self._jobs[ident] = arm
+        self.tell(f"submitted job {ident} for arm {arm}: {count(request.nodes, 'node')}, {request}")
+
+    def _found(self, arm: str) -> str:
+        """Return the job for `arm` that is in the queue, "" for none."""
+        jobs = self._look(all_jobs=True).values()
+        return next((job.ident for job in jobs if job.name == self._name(arm)), "")
+
+    def _take_this_job(self) -> None:
+        """Take the nodes of the job that Paribus was started in."""
+        first = next(iter(self.asked))
+        if len(set(self.asked.values())) > 1:
+            raise UserError(
+                "the arms ask for different allocations, and this job is one",
+                place=self._at(first),
+                fix="start the study from the login node; it submits a job for each arm",
+            )
+        self._jobs[self.inside] = first
+
+    def _wait(self) -> None:
+        """Wait until all jobs run, and set what is known of them then."""
+        begin = time.monotonic()
+        told: dict[str, str] = {}
+        while True:
+            known = self._look()
+            for ident, arm in self._jobs.items():
+                self._check(arm, ident, known.get(ident))
+                if told.get(ident) != str(known[ident]):
+                    self.tell(f"job {ident} for arm {arm}: {known[ident]}")
+                    told[ident] = str(known[ident])
+            if all(known[ident].phase is Phase.RUNS for ident in self._jobs):
+                break
+            least, most = POLL_S
+            time.sleep(min(most, max(least, (time.monotonic() - begin) / 10)))
+        by_request = {self.asked[arm]: known[ident] for ident, arm in self._jobs.items()}
+        for request, job in by_request.items():
+            if len(job.nodes) < request.nodes:
+                raise UserError(
+                    f"job {job.ident} has {len(job.nodes)} nodes of {request.nodes}",
+                    place=self._at(self._jobs[job.ident]),
+                    fix="ask for as many nodes as the job has",
+                )
+            chosen = job.nodes[: request.nodes]
+            self.hosts[request] = tuple(Host(n, slurm.shell(job.ident, n)) for n in chosen)
+        self.ends_at = min(job.ends_at for job in by_request.values())
+
+    def _check(self, arm: str, ident: str, job: Job | None) -> None:
+        """Raise UserError for a job that will not run."""
+        if job is None or job.phase is Phase.ENDED:
+            said = str(job) if job else "it is not in the queue"
+            raise AllocationError(
+                f"job {ident} for arm {arm} did not start ({said})",
+                place=self._at(arm),
+                fix="see the scheduler's messages, then continue with --resume",
+            )
+        if job.never:
+            cause = f"Slurm will not start the job as it was asked for: {job.reason}"
+            raise self._rejected(arm, cause, job.reason)
+
+    def _rejected(self, arm: str, cause: str, said: str) -> UserError:
+        key = slurm.key_of(said)
+        place = f"{self._at(arm)}.{key}" if key else self._at(arm)
+        value = getattr(self.asked[arm], key, "") if key not in ("", "time") else ""
+        shown = f" = {value!r}" if value else ""
+        fix = "compare it with what there is: `sinfo --long`, `sacctmgr show associations`"
+        return UserError(cause, place=place + shown, fix=fix)
+
+    def _look(self, *, all_jobs: bool = False) -> dict[str, Job]:
+        """Return the jobs as the scheduler lists them; waits for a controller that starts again."""
+        wanted = [] if all_jobs else [*self._jobs]
+        deadline = time.monotonic() + LATE_S
+        while True:
+            answer = _ask(slurm.queue(wanted))
+            if "Invalid job id" in answer.stderr:
+                return {}
+            try:
+                if answer.exit_code == 0:
+                    return slurm.read_queue(answer.stdout)
+                said = answer.stderr
+            except ValueError as error:
+                said = str(error)
+            if time.monotonic() > deadline:
+                raise AllocationError(
+                    f"the scheduler does not answer: {' '.join(said.split())[:300]}",
+                    place="squeue",
+                    fix="when it does again, continue with --resume",
+                )
+            time.sleep(POLL_S[0])
+
+    def _name(self, arm: str) -> str:
+        """Return the name of the job for `arm`: one word, which no other arm has."""
+        number = [*self.asked].index(arm) + 1
+        return f"paribus-{self.key}-{number}-{re.sub('[^A-Za-z0-9._+-]', '_', arm)}"
+
+    def _at(self, arm: str) -> str:
+        return f"{self.place}: arms.{arm}.scheduler"
+
+
+def _path() -> str:
+    return search_path(os.environ.get("PATH"))
+
+
+def _ask(argv: Sequence[str], text: str = "") -> Captured:
+    """Return what a command of the scheduler printed."""
+    return capture(argv, timeout_s=SUBMIT_S, stdin=text)

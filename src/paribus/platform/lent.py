@@ -1,0 +1,31 @@
+"""A station of hosts that a scheduler lends: where it takes them back, no launch is to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from paribus.command import Command, Completed
+from paribus.errors import LaunchError, MachineError
+from paribus.platform.hosts import Host
+from paribus.platform.local import LocalStation
+from paribus.platform.remote import HostStation
+from paribus.platform.station import Lease
+
+
+class LentStation(HostStation):
+    """As HostStation, of hosts that are there as long as `lease` runs."""
+
+    def __init__(self, hosts: Sequence[Host], local: LocalStation, lease: Lease) -> None:
+        super().__init__(hosts, local)
+        self.lease = lease
+        self._ended = lease.ended
+
+    def run(self, command: Command, **how: Any) -> Completed:
+        """Return how `command` ended; see HostStation. Raises AllocationError if the lease has."""
+        try:
+            return super().run(command, **how)
+        except (LaunchError, MachineError) as error:
+            if ended := self._ended():
+                raise ended from error
+            raise

@@ -1,0 +1,178 @@
+"""Slurm: an allocation is a batch job that sleeps; each of its nodes is entered by a step.
+
+Text formats are read, not JSON, whose fields change with the version of Slurm's parser
+(slurm.schedmd.com/rest.html, "data_parser") and which older versions do not have.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Sequence
+
+from paribus.hosts import Scheduler
+from paribus.nodeset import expand
+from paribus.platform.schedulers.jobs import Job, Phase
+from paribus.units import count
+
+PROGRAMS = ("sbatch", "squeue", "srun", "scancel")
+"""What has to be installed where Paribus is started."""
+
+_FORMAT = "%i|%T|%L|%N|%j|%r"
+
+# Those of slurm.schedmd.com/squeue.html, "JOB STATE CODES", after which a job does nothing more.
+_ENDED = {
+    *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"),
+    *("PREEMPTED", "REVOKED", "SPECIAL_EXIT", "TIMEOUT", "COMPLETING"),
+}
+
+# Reasons of a pending job that waiting does not change (same page, "JOB REASON CODES").
+_NEVER = re.compile(
+    r"Partition(Config|NodeLimit|TimeLimit)|BadConstraints|Invalid(Account|QOS)"
+    r"|DependencyNeverSatisfied|JobHeld(Admin|User)|AccountNotAllowed|QOSNotAllowed"
+    r"|(Assoc|QOS)(Max(Node|Cpu|CPU|WallDuration|TRES)\w*PerJob\w*|.*TimeLimit)"
+)
+
+_LEFT = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
+
+_KEYS = (
+    (r"time ?limit|time specification|wallduration", "time"),
+    (r"node ?limit|nodeperjob|node (count|configuration)", "nodes"),
+    (r"feature|constraint", "constraint"),
+    (r"account", "account"),
+    (r"partition", "partition"),
+    (r"option|qos|gres|reservation", "options"),
+)
+
+
+def script(asked: Scheduler, name: str) -> str:
+    """Return the job script that holds the nodes of `asked` as job `name`."""
+    lines = ["#!/bin/sh", f"#SBATCH --job-name={name}", f"#SBATCH --nodes={asked.nodes}"]
+    lines += [f"#SBATCH --time={round(asked.time_s / 60)}", "#SBATCH --exclusive"]
+    for key in ("partition", "account", "constraint"):
+        if value := getattr(asked, key):
+            lines.append(f"#SBATCH --{key}={value}")
+    lines += ["#SBATCH --no-requeue", "#SBATCH --output=/dev/null"]
+    lines += [f"#SBATCH {option}" for option in asked.options]
+    lines += [
+        "# Holds its nodes for a study of Paribus, whose launches are steps of this job.",
+        f"exec sleep {round(asked.time_s)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def submit() -> list[str]:
+    """Return the command that submits the script on its standard input, and prints the job."""
+    return ["sbatch", "--parsable"]
+
+
+def read_submitted(printed: str) -> str:
+    """Return the job that `submit` printed, "" for none: `42`, or `42;cluster`.
+
+    >>> read_submitted("42;cluster\\n")
+    '42'
+    """
+    found = re.fullmatch(r"(\d+)(?:;[^\s;]+)?", printed.strip())
+    return found[1] if found else ""
+
+
+def unreachable(said: str) -> bool:
+    """Return whether a command failed because the controller does not answer, as while it starts.
+
+    >>> unreachable("sbatch: error: Unable to contact slurm controller (connect failure)")
+    True
+    """
+    return re.search(r"[Uu]nable to contact|timed out|[Cc]onnection refused", said) is not None
+
+
+def queue(idents: Sequence[str] = ()) -> list[str]:
+    """Return the command that lists these jobs, or all of this user's that have not ended."""
+    which = ["--states=all", f"--jobs={','.join(idents)}"] if idents else ["--me"]
+    return ["squeue", "--noheader", f"--format={_FORMAT}", *which]
+
+
+def read_queue(printed: str, now: float | None = None) -> dict[str, Job]:
+    """Return the jobs that `queue` printed, by number; raises ValueError for another text.
+
+    A state that is not known waits: it is named, and none is taken for an end.
+    """
+    now = time.time() if now is None else now
+    jobs = {}
+    for line in printed.splitlines():
+        parts = line.split("|", 5)
+        if len(parts) < 6 or not re.fullmatch(r"\d+", parts[0]) or not parts[1]:
+            raise ValueError(f"{line[:80]!r} is not a line of squeue")
+        ident, state, left, nodes, name, reason = parts
+        word = state.split()[0]
+        phase = Phase.ENDED if word in _ENDED else Phase.RUNS if word == "RUNNING" else Phase.WAITS
+        reason = "" if reason in ("None", "(null)") else reason
+        never = phase is Phase.WAITS and _NEVER.fullmatch(reason) is not None
+        there = expand(nodes) if phase is Phase.RUNS and nodes else ()
+        ends = now + _seconds(left) if phase is Phase.RUNS else 0.0
+        jobs[ident] = Job(ident, name, phase, state, reason, there, ends, never)
+    return jobs
+
+
+def _seconds(left: str) -> float:
+    """Return the seconds left that squeue prints as [DAYS-][HOURS:]MINUTES:SECONDS."""
+    if left in ("UNLIMITED", "NOT_SET"):
+        return math.inf
+    found = _LEFT.fullmatch(left)
+    if found is None:
+        raise ValueError(f"{left!r} is no time that is left")
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60.0 + seconds
+
+
+def offer() -> list[str]:
+    """Return the command that lists the partitions, a line for each kind of node in it."""
+    return ["sinfo", "--noheader", "--format=%R|%D|%c|%l|%a"]
+
+
+def read_offer(printed: str) -> list[str]:
+    """Return what each partition offers, for people; raises ValueError for another text.
+
+    >>> read_offer("cpu|36|128|2-00:00:00|up\\ngpu|4|64|infinite|down\\n")
+    ['cpu: 36 nodes of 128 CPUs, at most 2-00:00:00', 'gpu: 4 nodes of 64 CPUs, down']
+    """
+    found = []
+    for line in printed.splitlines():
+        parts = re.fullmatch(r"([^|]+)\|(\d+)\|(\d+)\+?\|([^|]+)\|(\w+)", line.strip())
+        if parts is None:
+            raise ValueError(f"{line[:80]!r} is not a line of sinfo")
+        name, nodes, cpus, limit, state = parts.groups()
+        most = "" if limit == "infinite" else f", at most {limit}"
+        says = f"{name}: {count(int(nodes), 'node')} of {cpus} CPUs{most}"
+        found.append(says if state == "up" else f"{says}, {state}")
+    return found
+
+
+def cancel(name: str) -> list[str]:
+    """Return the command that cancels this user's jobs of one name."""
+    return ["scancel", "--me", f"--name={name}"]
+
+
+def shell(ident: str, node: str) -> tuple[str, ...]:
+    """Return the argv that starts a shell on a node of a job, as platform.hosts.Host has it.
+
+    The step takes part in all that the job has on the node. It forgets that it is one: launchers
+    would start ranks by Slurm then, beside the way that the study's arm says.
+    """
+    forget = "unset $(env | sed -n 's/^\\(SLURM_[A-Za-z0-9_]*\\|PMI[A-Z0-9_]*\\)=.*/\\1/p')"
+    return (
+        # Slurm passes on whole lines otherwise, and what an agent asks for need not end with one.
+        *("srun", "--quiet", "--unbuffered"),
+        *(f"--jobid={ident}", "--overlap", "--whole", "--mem=0"),
+        *("--nodes=1", "--ntasks=1", f"--nodelist={node}", "--mpi=none"),
+        *("--chdir=/", "/bin/sh", "-c", f"{forget}; exec /bin/sh"),
+    )
+
+
+def key_of(said: str) -> str:
+    """Return the key of the study's `scheduler` that a rejection is about, "" where unclear.
+
+    >>> key_of("sbatch: error: invalid partition specified: nope")
+    'partition'
+    """
+    return next((key for pattern, key in _KEYS if re.search(pattern, said.lower())), "")

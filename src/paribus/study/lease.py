@@ -1,0 +1,43 @@
+"""Whether the time that a scheduler lends is enough for a block: no block is cut in two."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+from paribus.errors import AllocationError
+from paribus.judge.evidence import LaunchEvidence
+from paribus.model import Launch
+from paribus.platform.station import Lease, Station
+
+ROOM = 1.5
+"""How much longer than its slowest launches so far a block may take."""
+
+
+def check_time(
+    stations: Iterable[Station], evidence: LaunchEvidence, block: Sequence[Launch]
+) -> None:
+    """Raise AllocationError where an allocation ends before `block` would.
+
+    A launch takes as long as the slowest of its benchmark so far, those that were not counted
+    included; one that never ran is started.
+    """
+    leases = {one.lease for one in stations if one.lease}
+    if not leases:
+        return
+    needed_s = ROOM * sum(
+        max((one.wall_s for one in evidence.entries(launch.benchmark)), default=0.0)
+        for launch in block
+    )
+    left_s = _left_s(leases)
+    if left_s < needed_s:
+        raise AllocationError(
+            f"the allocation ends in {max(0.0, left_s):.0f} s, and the next block may take"
+            f" {needed_s:.0f} s",
+            place="scheduler",
+            fix="continue with --resume in another allocation: every stored launch is kept",
+        )
+
+
+def _left_s(leases: Iterable[Lease]) -> float:
+    return min(one.ends_at for one in leases) - time.time()

@@ -1,0 +1,211 @@
+"""What Slurm is asked and what it answers: without one."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from contextlib import nullcontext, suppress
+from dataclasses import asdict
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paribus.errors import AllocationError, StudyError
+from paribus.hosts import Hosts, Scheduler, hosts_from
+from paribus.judge.evidence import LaunchEvidence
+from paribus.model import Launch
+from paribus.platform.schedulers import slurm
+from paribus.platform.schedulers.jobs import Phase
+from paribus.platform.station import Station
+from paribus.study.lease import check_time
+from paribus.study.load import load_study
+
+# As squeue 22.05.8 of Debian 12 printed them on 2026-11-23, with the format of slurm.queue().
+PRINTED = """\
+1|CANCELLED|4:58|h[1-2]|paribus-0123456789-1-a|None
+6|FAILED|1:00:00|h4|failed|NonZeroExitCode
+2|PENDING|5:00||paribus-0123456789-1-a|PartitionConfig
+3|PENDING|16:40:00||paribus-0123456789-1-a|PartitionTimeLimit
+5|PENDING|10:00||paribus-0123456789-2-b|Resources
+4|RUNNING|54:51|h[1-3]|paribus-0123456789-1-a|None
+"""
+
+
+def test_states_as_they_were_printed() -> None:
+    jobs = slurm.read_queue(PRINTED, now=1000.0)
+    assert {key: job.phase for key, job in jobs.items()} == {
+        "1": Phase.ENDED,
+        "6": Phase.ENDED,
+        "2": Phase.WAITS,
+        "3": Phase.WAITS,
+        "5": Phase.WAITS,
+        "4": Phase.RUNS,
+    }
+    assert [key for key, job in jobs.items() if job.never] == ["2", "3"]
+    assert (jobs["4"].nodes, jobs["4"].ends_at) == (("h1", "h2", "h3"), 1000.0 + 54 * 60 + 51)
+    assert str(jobs["2"]) == "PENDING: PartitionConfig"
+
+
+@pytest.mark.parametrize(
+    ("left", "seconds"),
+    [("9", None), ("4:58", 298), ("1:00:00", 3600), ("1-00:04:58", 86698), ("UNLIMITED", math.inf)],
+)
+def test_time_that_is_left(left: str, seconds: float | None) -> None:
+    """As squeue's page describes %L; days and no limit were not seen."""
+    line = f"4|RUNNING|{left}|h1|x|None"
+    if seconds is None:
+        with pytest.raises(ValueError, match="no time"):
+            slurm.read_queue(line)
+    else:
+        assert slurm.read_queue(line, now=0.0)["4"].ends_at == seconds
+
+
+def test_a_state_that_nobody_knows_is_waited_on_by_its_name() -> None:
+    [job] = slurm.read_queue("9|TELEPORTING|1:00||x|None\n").values()
+    assert (job.phase, str(job)) == (Phase.WAITS, "TELEPORTING")
+
+
+def test_what_is_no_line_of_squeue_is_refused() -> None:
+    """Each character of a line is damaged in turn: read as it is, or refused, never a crash."""
+    line = PRINTED.splitlines()[-1]
+    assert slurm.read_queue(line)
+    for i in range(len(line)):
+        for other in ("", "|", "x", "\0", "9"):
+            with suppress(ValueError):
+                assert len(slurm.read_queue(line[:i] + other + line[i + 1 :])) == 1
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for read in (slurm.read_queue, slurm.read_submitted, slurm.read_offer):
+        with suppress(ValueError):
+            read(text)
+
+
+@given(
+    name=st.from_regex(r"paribus-[0-9a-f]{10}-[A-Za-z0-9._+-]{1,40}", fullmatch=True),
+    minutes=st.integers(1, 10**6),
+)
+def test_the_script_shows_all_that_it_does(name: str, minutes: int) -> None:
+    asked = Scheduler("slurm", 3, 60.0 * minutes, "p", "a", "c", ("--qos=short",))
+    lines = slurm.script(asked, name).splitlines()
+    assert lines[0] == "#!/bin/sh"
+    assert [line for line in lines if line.startswith("#SBATCH ")] == [
+        *(f"#SBATCH --job-name={name}", "#SBATCH --nodes=3", f"#SBATCH --time={minutes}"),
+        *("#SBATCH --exclusive", "#SBATCH --partition=p", "#SBATCH --account=a"),
+        *("#SBATCH --constraint=c", "#SBATCH --no-requeue", "#SBATCH --output=/dev/null"),
+        "#SBATCH --qos=short",
+    ]
+    assert [line for line in lines if not line.startswith("#")] == [f"exec sleep {60 * minutes}"]
+
+
+@pytest.mark.parametrize(
+    ("said", "key"),
+    [
+        # As sbatch 22.05.8 printed it; the next as its source has it, then reasons of squeue.
+        ("sbatch: error: invalid partition specified: nope", "partition"),
+        ("sbatch: error: Batch job submission failed: Invalid feature specification", "constraint"),
+        ("PartitionTimeLimit", "time"),
+        ("PartitionNodeLimit", "nodes"),
+        ("InvalidAccount", "account"),
+        ("something else", ""),
+    ],
+)
+def test_a_rejection_leads_to_the_key_of_the_study(said: str, key: str) -> None:
+    assert slurm.key_of(said) == key
+
+
+def test_a_step_takes_part_in_all_of_the_job_and_forgets_it() -> None:
+    argv = slurm.shell("42", "h2")
+    assert argv[0] == "srun"
+    assert {"--jobid=42", "--nodelist=h2", "--overlap", "--whole", "--unbuffered"} <= set(argv)
+    assert re.search(r"unset .*SLURM_.*exec /bin/sh$", argv[-1])
+
+
+STUDY = """\
+question = "?"
+factor = "cluster"
+[arms.a]
+{lines}
+[arms.b]
+[[benchmarks]]
+name = "latency"
+"""
+WHOLE = 'scheduler = { name = "slurm", nodes = 2, time = "90 min", options = ["--qos=x"] }'
+
+
+def load(folder: Path, lines: str) -> Hosts | None:
+    (folder / "study.toml").write_text(STUDY.format(lines=lines))
+    return load_study(folder / "study.toml", lambda _: None).arms[0].hosts
+
+
+def test_an_arm_asks_for_nodes(tmp_path: Path) -> None:
+    hosts = load(tmp_path, WHOLE)
+    assert hosts is not None
+    assert hosts.scheduler == Scheduler("slurm", 2, 5400.0, options=("--qos=x",))
+    assert len(hosts.names) == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        (WHOLE.replace("slurm", "pbs"), r"arms\.a\.scheduler\.name = 'pbs'"),
+        (WHOLE.replace("nodes = 2, ", ""), "nodes: is missing"),
+        (WHOLE.replace("nodes = 2", "nodes = 0"), "nodes = 0: cannot be used"),
+        (WHOLE.replace(', time = "90 min"', ""), "time: is missing"),
+        (WHOLE.replace("90 min", "90"), "time = '90': cannot be used"),
+        (WHOLE.replace("90 min", "90 s"), "whole minutes"),
+        (WHOLE.replace("--qos=x", "--nodes=7"), "--nodes is given by Paribus as `nodes`"),
+        (WHOLE.replace("--qos=x", "-t5"), "-t is given by Paribus as `time`"),
+        (WHOLE.replace("--qos=x", "--wrap=id"), "--wrap is given by Paribus"),
+        (WHOLE.replace("--qos=x", "qos"), "is no option"),
+        (WHOLE.replace("--qos=x", "--a\\nrm -rf x"), "is no option"),
+        (WHOLE.replace("nodes", "partition = 'a b', nodes"), "one word"),
+        (WHOLE.replace("nodes", "partion = 'p', nodes"), "did you mean 'partition'"),
+        (f'hosts = "n1"\n{WHOLE}', "nodes come from its scheduler"),
+        (f'{WHOLE}\nbefore = {{ on = "n1", run = "true" }}', "is no host"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(tmp_path: Path, lines: str, cause: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        load(tmp_path, lines)
+    assert re.search(cause, str(refused.value))
+
+
+def test_plans_keep_what_was_asked_for(tmp_path: Path) -> None:
+    hosts = load(tmp_path, WHOLE)
+    assert hosts is not None
+    assert hosts_from(json.loads(json.dumps(asdict(hosts)))) == hosts
+
+
+class Lease:
+    """An allocation that ends some seconds from now."""
+
+    def __init__(self, left_s: float) -> None:
+        self.ends_at = time.time() + left_s
+
+    def ended(self) -> None: ...
+
+
+def evidence(*walls_s: float) -> LaunchEvidence:
+    """The evidence of launches that took so long."""
+    entries = [SimpleNamespace(wall_s=wall_s) for wall_s in walls_s]
+    return cast(LaunchEvidence, SimpleNamespace(entries=lambda _: entries))
+
+
+def test_a_block_that_may_not_fit_is_not_started() -> None:
+    """Two launches, the slowest so far of 30 s: 90 s with what is kept free."""
+    block = [Launch(number, 1, "x", arm, 1) for number, arm in enumerate("ab")]
+    for left_s, fits in ((95.0, True), (85.0, False)):
+        lease = Lease(left_s)
+        stations = [cast(Station, SimpleNamespace(lease=one)) for one in (None, lease)]
+        with nullcontext() if fits else pytest.raises(AllocationError, match="may take 90 s"):
+            check_time(stations, evidence(10, 30, 20), block)
+        check_time(stations, evidence(), block)
+    check_time([cast(Station, SimpleNamespace(lease=None))], evidence(1e9), block)

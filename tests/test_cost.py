@@ -1,0 +1,169 @@
+"""What a unit of work costs: the ratio of times, weighed by the price of the nodes."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import judgements
+from paribus.errors import StudyError
+from paribus.hosts import Hosts
+from paribus.judge.cost import Cost, costs
+from paribus.judgement import Judgement, Word
+from paribus.plan import freeze, read_plan, write_plan
+from paribus.report import export
+from paribus.report.cost import html_section
+from paribus.report.printing import console_on
+from paribus.report.stored import read_report
+from paribus.report.terminal import print_report
+from paribus.study.load import load_study
+from paribus.units import parse_price
+
+SCHEMA = Path(__file__).parents[1] / "docs" / "verdict-schema.json"
+BASE = judgements.two_arms()
+
+
+def priced(*prices: str, hosts: tuple[int, int] = (0, 0)) -> Judgement:
+    """The judgement of two arms, with a price and a number of hosts in each."""
+    arms = tuple(
+        replace(arm, price=price, hosts=Hosts(pocket=number) if number else None)
+        for arm, price, number in zip(BASE.study.arms, prices, hosts, strict=True)
+    )
+    return replace(BASE, study=replace(BASE.study, arms=arms))
+
+
+def times() -> dict[str, tuple[float, float, float]]:
+    """The ratio of times of each headline, rates as their inverse."""
+    found = {}
+    for one in BASE.headlines:
+        known = one.comparison
+        assert known is not None
+        ends = (known.ratio, known.low, known.high)
+        if one.metric.better == "higher":
+            ends = (1 / known.ratio, 1 / known.high, 1 / known.low)
+        found[one.benchmark] = ends
+    return found
+
+
+def ends(one: Cost) -> tuple[float, float, float]:
+    return one.ratio, one.low, one.high
+
+
+def test_equal_prices_cost_what_the_time_is() -> None:
+    found = costs(priced("2 EUR/node-hour", "2 EUR/node-hour"))
+    assert {one.benchmark: ends(one) for one in found} == {
+        name: pytest.approx(known) for name, known in times().items()
+    }
+    assert len({one.metric.better for one in BASE.headlines}) == 2, "times and rates are there"
+
+
+@given(st.floats(0.01, 1e4), st.floats(0.01, 1e4), st.integers(1, 64), st.integers(1, 64))
+def test_nodes_and_prices_scale_ratio_and_interval(
+    first: float, second: float, here: int, there: int
+) -> None:
+    texts = [f"{price:.4f} EUR/node-hour" for price in (first, second)]
+    prices = [parse_price(text)[0] for text in texts]
+    ranks = {one.label: one.ranks or 1 for one in BASE.study.benchmarks}
+    for one in costs(priced(*texts, hosts=(here, there))):
+        nodes = [min(number, ranks[one.benchmark]) for number in (here, there)]
+        assert one.nodes == tuple(nodes)
+        factor = nodes[1] * prices[1] / (nodes[0] * prices[0])
+        assert ends(one) == pytest.approx([end * factor for end in times()[one.benchmark]])
+        assert one.low <= one.ratio <= one.high
+        bounds = {
+            Word.FASTER: one.high < 1 / (1 + one.margin),
+            Word.SLOWER: one.low > 1 + one.margin,
+        }
+        assert all(held == (one.word is word) for word, held in bounds.items())
+
+
+def test_slower_may_be_cheaper_in_every_output(tmp_path: Path) -> None:
+    judgement = priced("2.00 EUR/node-hour", "0.10 EUR/node-hour")
+    file = io.StringIO()
+    print_report(judgement, console_on(file, 100))
+    said = " ".join(file.getvalue().split())
+    assert "Cost of a unit of work" in said
+    assert "cheaper, " in said
+    assert "1 node at 0.1 EUR an hour, against 1 node at 2 EUR an hour" in said
+    assert "cheaper" in html_section(judgement)
+    table = export.to_json(judgement)
+    jsonschema.validate(table, json.loads(SCHEMA.read_text()))
+    assert {one["word"] for one in table["costs"]} == {"cheaper"}
+    (tmp_path / "verdict.json").write_text(json.dumps(table))
+    assert costs(read_report(tmp_path / "verdict.json")) == costs(judgement)
+
+
+def test_without_prices_nothing_is_said() -> None:
+    assert costs(BASE) == []
+    assert not html_section(BASE)
+    assert "costs" not in export.to_json(BASE)
+
+
+def test_what_has_no_verdict_has_no_cost() -> None:
+    base = judgements.withheld()
+    arms = tuple(replace(arm, price="1 EUR/node-hour") for arm in base.study.arms)
+    held = {one.benchmark for one in base.headlines if one.verdict.word is Word.WITHHELD}
+    found = costs(replace(base, study=replace(base.study, arms=arms)))
+    assert held
+    assert not held & {one.benchmark for one in found}
+
+
+STUDY = """\
+question = "?"
+factor = "transport"
+[arms.shm]
+transport = "shm"
+price = "2.07 EUR/node-hour"
+[arms.tcp]
+transport = "tcp"
+price = "1 EUR/node-hour"
+[[benchmarks]]
+name = "latency"
+"""
+
+
+def test_a_study_has_prices_and_its_plan_keeps_them(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY)
+    write_plan(freeze(load_study(path), {}), tmp_path)
+    kept = [arm.price for arm in read_plan(tmp_path).study.arms]
+    assert kept == ["2.07 EUR/node-hour", "1 EUR/node-hour"]
+
+
+@pytest.mark.parametrize(
+    ("new", "cause"),
+    [
+        ('price = "1 USD/node-hour"', "the price of shm is in EUR"),
+        ('price = "1 EUR"', "cannot be used"),
+        ('price = "0 EUR/node-hour"', "cannot be used"),
+        ('price = "-1 EUR/node-hour"', "cannot be used"),
+        ('price = "nan EUR/node-hour"', "cannot be used"),
+        ("price = 1", "cannot be used"),
+        ("", "arms.tcp.price: is missing, and shm has one"),
+    ],
+)
+def test_prices_that_cannot_be_compared_are_refused(tmp_path: Path, new: str, cause: str) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY.replace('price = "1 EUR/node-hour"', new))
+    with pytest.raises(StudyError) as refused:
+        load_study(path)
+    assert cause in str(refused.value)
+    assert refused.value.fix
+
+
+@given(st.text())
+def test_any_text_is_a_price_above_0_or_refused(text: str) -> None:
+    try:
+        amount, currency = parse_price(text)
+    except ValueError:
+        return
+    assert 0 < amount < math.inf
+    assert currency

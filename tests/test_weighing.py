@@ -1,0 +1,265 @@
+"""A profile of an application and the layers of a study: what is predicted, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import judgements
+from paribus.__main__ import main
+from paribus.application import profile_text, read_profile
+from paribus.design import PARTS, Profile
+from paribus.errors import StudyError
+from paribus.judge.application import KINDS, predicted, weigh
+from paribus.judgement import Comparison, Judgement, Word
+from paribus.plan import freeze, read_plan, write_plan
+from paribus.reasons import Kind
+from paribus.report import export
+from paribus.report.application import html_section
+from paribus.report.printing import console_on
+from paribus.report.stored import read_report
+from paribus.report.terminal import print_report
+from paribus.study.load import load_study
+from paribus.words import application as words
+from stored import judged
+
+NAMED = """question = "?"
+factor = "transport"
+profile = "{name}"
+[arms.shm]
+transport = "shm"
+[arms.tcp]
+transport = "tcp"
+[[benchmarks]]
+name = "latency"
+"""
+MEASURED = tuple(kind for part, kinds in KINDS.items() for kind in kinds if part != "one_sided")
+GOOD = """schema = "paribus.profile/1"
+name = "solver"
+command = "mpirun -n 4 ./solver"
+ranks = 4
+[shares]
+messages_small = 0.4
+outside = 0.6
+"""
+
+
+def profile(**shares: float) -> Profile:
+    return Profile("solver", "mpirun -n 4 ./solver", 4, shares)
+
+
+def ratio(middle: float, wide: float = 1.01, level: float = 0.99) -> Comparison:
+    return Comparison(20, middle, middle / wide, middle * wide, level)
+
+
+def printed(judgement: Judgement) -> str:
+    file = io.StringIO()
+    print_report(judgement, console_on(file, 100))
+    return " ".join(file.getvalue().split())
+
+
+def test_each_share_counts_with_the_ratio_of_its_layer() -> None:
+    kinds: dict[str, Comparison] = {
+        Kind.LATENCY: ratio(1.5),
+        Kind.BANDWIDTH: ratio(1.0),
+        Kind.MEMORY: ratio(1.0),
+        Kind.COMPUTE: ratio(1.0),
+    }
+    one = weigh(profile(messages_small=0.4, messages_large=0.1, outside=0.5), kinds, "b", 0.02)
+    assert one.ratio == pytest.approx(0.4 * 1.5 + 0.1 + 0.5)
+    assert one.low == pytest.approx((0.4 * 1.5 + 0.6) / 1.01)
+    assert one.high == pytest.approx((0.4 * 1.5 + 0.6) * 1.01)
+    assert one.level == pytest.approx(1 - 4 * 0.01)
+    assert one.word == Word.SLOWER
+    assert words.said(one) == "solver: slower, time +20.0 % (+18.8 % to +21.2 %) (predicted)"
+
+
+def test_what_lies_between_two_kinds_has_the_range_of_both() -> None:
+    kinds: dict[str, Comparison] = {Kind.LATENCY: ratio(1.5), Kind.BANDWIDTH: ratio(1.1)}
+    one = weigh(profile(messages_middle=1.0), kinds, "b", 0.02)
+    assert (one.low, one.high) == (pytest.approx(1.1 / 1.01), pytest.approx(1.5 * 1.01))
+    assert 1.1 < one.ratio < 1.5
+
+
+def test_a_layer_that_was_not_measured_leaves_no_verdict() -> None:
+    kinds: dict[str, Comparison] = {Kind.LATENCY: ratio(1.5), Kind.MEMORY: ratio(1.0)}
+    one = weigh(profile(messages_small=0.38, outside=0.62), kinds, "b", 0.02)
+    assert one.word is None
+    assert one.ratio == pytest.approx(0.62 + 0.38 * 1.5)
+    assert words.said(one) == (
+        "solver: no verdict (predicted). Not measured by this study: time outside MPI, 62 %."
+        " The other 38 % alone change the time by +19.0 % (+18.4 % to +19.6 %)."
+    )
+    none = weigh(profile(one_sided=1.0), kinds, "b", 0.02)
+    assert (none.word, none.ratio, none.low, none.high) == (None, 1.0, 1.0, 1.0)
+    assert "alone change" not in words.said(none)
+
+
+shares = st.lists(st.floats(0.001, 1), min_size=len(PARTS), max_size=len(PARTS)).map(
+    lambda some: {part: one / math.fsum(some) for part, one in zip(PARTS, some, strict=True)}
+)
+ratios = st.lists(st.floats(0.5, 3), min_size=len(Kind), max_size=len(Kind))
+
+
+@given(shares, st.floats(0.5, 3))
+def test_equal_ratios_give_that_ratio(parts: dict[str, float], same: float) -> None:
+    one = weigh(profile(**parts), dict.fromkeys(map(str, Kind), ratio(same)), "b", 0.02)
+    rest = parts["one_sided"]
+    assert math.fsum(part.share for part in one.parts) == pytest.approx(1)
+    assert one.ratio == pytest.approx(rest + (1 - rest) * same)
+    assert one.low <= one.ratio <= one.high
+    assert [part.part for part in one.unmeasured] == ["one_sided"]
+
+
+@given(shares, ratios, st.sampled_from(list(Kind)), st.floats(1, 2))
+def test_a_slower_layer_never_predicts_a_faster_application(
+    parts: dict[str, float], some: list[float], which: Kind, more: float
+) -> None:
+    kinds: dict[str, Comparison] = {kind: ratio(one) for kind, one in zip(Kind, some, strict=True)}
+    before = weigh(profile(**parts), kinds, "b", 0.02)
+    known = kinds[which]
+    kinds[which] = replace(
+        known, ratio=known.ratio * more, low=known.low * more, high=known.high * more
+    )
+    after = weigh(profile(**parts), kinds, "b", 0.02)
+    for end in ("ratio", "low", "high"):
+        assert getattr(after, end) >= getattr(before, end) * (1 - 1e-12)
+
+
+def test_a_report_predicts_and_reads_its_prediction_again(tmp_path: Path) -> None:
+    base = judgements.two_arms()
+    judgement = predicted(base, profile(messages_small=0.3, messages_large=0.7))
+    (one,) = judgement.predictions
+    assert one.word in ("faster", "slower", "equivalent", "undecided")
+    said = printed(judgement)
+    assert "Predicted from a profile, not measured" in said
+    assert "(predicted)" in said
+    assert "solver" in html_section(judgement)
+    assert not html_section(base)
+    file = tmp_path / "verdict.json"
+    file.write_text(json.dumps(export.to_json(judgement)))
+    again = read_report(file)
+    assert again.predictions == judgement.predictions
+    assert again.study.profile == judgement.study.profile
+
+
+def test_a_study_with_a_profile_predicts() -> None:
+    asked = replace(judgements.study(("latency", "triad")), profile=profile(messages_small=1.0))
+    judgement = judged(asked, judgements.SCRIPT, name="profile", facts=judgements.FACTS)
+    (one,) = judgement.predictions
+    known = next(f for f in judgement.profiles if f.benchmark == Kind.LATENCY).comparison
+    assert known
+    assert (one.ratio, one.low, one.high) == pytest.approx((known.ratio, known.low, known.high))
+    assert one.level == pytest.approx(known.level)
+
+
+def test_a_report_is_made_with_a_profile(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, mine = tmp_path / "verdict.json", tmp_path / "mine.toml"
+    file.write_text(json.dumps(export.to_json(judgements.two_arms())))
+    mine.write_text(GOOD)
+    main(["report", str(file), "--profile", str(mine), "--json"])
+    (one,) = json.loads(capsys.readouterr().out)["predictions"]
+    assert (one["application"], one["predicted"], one["word"]) == ("solver", True, None)
+    assert "time outside MPI, 60 %" in one["text"]
+    assert main(["report", str(file), "--profile", str(tmp_path / "no.toml")]) == 2
+    assert "no.toml: cannot be read" in capsys.readouterr().err
+
+
+def test_what_has_no_verdict_predicts_nothing() -> None:
+    judgement = predicted(judgements.withheld(), profile(messages_small=1.0))
+    assert [one.word for one in judgement.predictions] == [None]
+    assert "no verdict (predicted)" in printed(judgement)
+
+
+def test_the_profile_of_another_program_is_noted() -> None:
+    judgement = predicted(judgements.commands(), profile(outside=1.0))
+    (one,) = judgement.predictions
+    assert one.programs
+    assert "but the profile is of `mpirun -n 4 ./solver`" in words.basis(one)
+    same = replace(profile(outside=1.0), command=f"mpirun -n 2 ./{one.programs[0]}")
+    assert not predicted(judgements.commands(), same).predictions[0].programs
+
+
+def test_a_study_names_a_profile_and_its_plan_keeps_it(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(GOOD)
+    study = tmp_path / "study.toml"
+    text = NAMED.format(name="mine.toml")
+    study.write_text(text)
+    loaded = load_study(study)
+    assert loaded.profile == replace(
+        profile(),
+        shares=dict.fromkeys(PARTS, 0.0)
+        | {
+            "messages_small": 0.4,
+            "outside": 0.6,
+        },
+    )
+    write_plan(freeze(loaded, {}), tmp_path)
+    assert read_plan(tmp_path).study.profile == loaded.profile
+    study.write_text(text.replace("mine.toml", "gromacs"))
+    with pytest.raises(StudyError, match=r"gromacs: cannot be read: No such file(.|\n)*lammps"):
+        load_study(study)
+
+
+def test_a_profile_that_ships_is_known_by_name_and_says_where_it_was_taken(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(NAMED.format(name="lammps"))
+    known = load_study(study).profile
+    assert known is not None
+    assert known.name == "lammps"
+    assert known.taken
+    assert known.machine
+    assert known.library
+    assert "in.lj" in known.source
+    (tmp_path / "lammps").write_text(GOOD)
+    own = load_study(study).profile
+    assert own is not None
+    assert own.name == "solver", "a file of that name is the user's own"
+
+
+def test_a_profile_is_written_as_it_is_read(tmp_path: Path) -> None:
+    one = replace(profile(), shares=dict.fromkeys(PARTS, 1 / len(PARTS)), machine='a "b" \\ \x7f é')
+    path = tmp_path / "p.toml"
+    path.write_text(profile_text(one, {"seconds": 1.5, "calls": {"Send": {"calls": 3}}}))
+    again = read_profile(path)
+    assert again == replace(one, shares=again.shares)
+    assert dict(again.shares) == pytest.approx(dict(one.shares))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"paribus.profile/1"', '"paribus.verdict/1"', "is not a profile of schema"),
+        ("0.6", "0.7", "shares: sum to 1.1"),
+        ("0.6", "-0.6", "outside = -0.6: cannot be used"),
+        ("0.6", "nan", "outside = nan: cannot be used"),
+        ("0.6", "inf", "outside = inf: cannot be used"),
+        ("0.6", "true", "outside = True: cannot be used"),
+        ("outside", "outside_mpi", "outside_mpi: unknown key"),
+        ("ranks", "rank", "unknown key"),
+        ("ranks = 4", "ranks = 0", "ranks = 0: cannot be used"),
+        ("[shares]", "[share]", "unknown key"),
+        ("name", "name =", "line 2"),
+    ],
+)
+def test_what_is_no_profile_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(StudyError) as refused:
+        read_profile(path)
+    assert said in str(refused.value)
+    assert refused.value.fix
+
+
+def test_a_missing_profile_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="cannot be read: No such file"):
+        read_profile(tmp_path / "none.toml")
