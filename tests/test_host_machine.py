@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.design import Arm
 from paribus.errors import UserError
 from paribus.model import Program
+from paribus.platform import host_machine
 from paribus.platform.dialogue import ask
 from paribus.platform.host_machine import HostMachine, send
 from paribus.platform.hosts import Host
@@ -369,6 +371,25 @@ def test_a_build_whose_paribus_is_killed_ends_there_and_leaves_nothing(
         time.sleep(0.02)
     assert list(target.parent.iterdir()) == []
     assert processes_with("300.25") == []
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_signal_before_the_number_of_a_step_is_known_ends_the_step(shell: str) -> None:
+    """The shell is interrupted between the start of a step and the line after it."""
+    if not shutil.which(shell.split()[0]):
+        pytest.skip(f"no {shell}")
+    functions = Path(host_machine.__file__).parent / "sh" / "machine.sh"
+    script = f". {functions}; job=starting; sleep 298.75 & kill $$; sleep 60"
+    quiet = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
+    with subprocess.Popen(
+        [*shell.split(), "-c", f"token=t last=l; {script}"], stdin=subprocess.PIPE, **quiet
+    ) as process:  # while somebody listens
+        assert process.wait(30) == 1
+    try:
+        assert gone("298.75")
+    finally:
+        for pid in processes_with("298.75"):
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_a_draft_that_lost_its_shell_is_removed_after_a_day(

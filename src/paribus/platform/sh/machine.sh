@@ -23,8 +23,13 @@ leave() {
 }
 end() {
     trap '' TERM HUP INT
-    # It is `timeout`, which hands the signal to all that it started.
-    [ -z "$job" ] || { kill "$job" && wait "$job"; }
+    [ "$job" != starting ] || job=$!
+    # It is `timeout`, which hands the signal to all that it started. A shell that has only just been
+    # forked to become it may lose the signal, so it is sent until the job has ended.
+    [ -z "$job" ] || {
+        while kill "$job" && sleep 1; do :; done >/dev/null 2>&1 &
+        wait "$job"
+    }
     leave 1
 }
 trap end TERM HUP INT
@@ -44,6 +49,7 @@ finish() {
 # shellcheck disable=SC2034 # questions name it: it must be found whatever PATH a command is given
 within=$(command -v timeout)
 run() { # COMMAND...: carry it out; its exit code is in $code
+    job=starting # a signal may come before the next line has kept its number
     "$@" </dev/null &
     job=$!
     wait "$job"
