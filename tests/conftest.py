@@ -139,6 +139,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         group = "mpi" if _is_of(item, ALONE, TIMED) else MODULES.get(item.path.stem)
         if group:
             item.add_marker(pytest.mark.xdist_group(group))
+        if not _is_of(item, QUIET):
+            # It measures, or waits for, a machine that others use too. The summary names each.
+            item.add_marker(pytest.mark.flaky(reruns=1))
     items.sort(key=lambda item: _is_of(item, ALONE, TIMED, QUIET))
 
 
@@ -242,8 +245,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say what was sampled and how many tests were skipped, just before pytest's closing line."""
+    """Say what failed once, was sampled or skipped, just before pytest's closing line."""
     tried, several = config.stash[_TRIED]
+    if again := terminalreporter.stats.get("rerun", []):
+        terminalreporter.write_sep("-", "what failed at first and was tried once more")
+        for report in again:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            said = " ".join(str(crash.message if crash else report.longrepr).split())
+            terminalreporter.write_line(f"{report.nodeid}: {said[:400]}")
     skipped = len(terminalreporter.stats.get("skipped", []))
     terminalreporter.write_sep("-", "what this run leaves out")
     if tried < several:
