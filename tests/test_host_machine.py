@@ -380,9 +380,11 @@ def test_a_signal_before_the_number_of_a_step_is_known_ends_the_step(shell: str)
         pytest.skip(f"no {shell}")
     functions = Path(host_machine.__file__).parent / "sh" / "machine.sh"
     script = f". {functions}; job=starting; sleep 298.75 & kill $$; sleep 60"
-    quiet = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
     with subprocess.Popen(
-        [*shell.split(), "-c", f"token=t last=l; {script}"], stdin=subprocess.PIPE, **quiet
+        [*shell.split(), "-c", f"token=t last=l; {script}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     ) as process:  # while somebody listens
         assert process.wait(30) == 1
     try:
