@@ -12,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import os
 import random
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Container, Generator, Iterable, Iterator
@@ -103,6 +104,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Where the tests are a background job, SIGINT is ignored, and would be in all that they start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "xdist_group(name): tests that stay on one worker")
     asked = config.getoption("--sample-seed")
     drawn = random.SystemRandom().randrange(1_000_000)

@@ -79,8 +79,6 @@ class Sitting:
             stdout=subprocess.DEVNULL,
             stderr=self.log,
             cwd=study.parent,
-            # Where the tests are a background job, SIGINT is ignored and would stay so.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def __enter__(self) -> Sitting:

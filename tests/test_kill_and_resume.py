@@ -143,8 +143,6 @@ def test_an_interruption_says_how_to_continue(tmp_path: Path, number: signal.Sig
         command("run", study, "--out", out),
         stderr=subprocess.PIPE,
         text=True,
-        # Where the tests are a background job, SIGINT is ignored and would stay so.
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     ) as process:
         while not processes_with(mark):
             time.sleep(0.02)

@@ -227,8 +227,6 @@ def test_a_monitored_study_goes_on_until_stopped_and_is_valid_at_any_moment(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            # Where the tests are a background job, SIGINT is ignored and would stay so.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         ) as process:
             wait_for_launches(tmp_path / "out", 40 * (len(counts) + 1))
             process.send_signal(signal.SIGINT)

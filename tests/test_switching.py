@@ -47,8 +47,6 @@ def killed(folder: Path, study: Path, number: signal.Signals, mark: str) -> int:
         cwd=folder,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        # Where the tests are a background job, SIGINT is ignored and would stay so.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         while not processes_with(mark):
             assert process.poll() is None
