@@ -15,7 +15,7 @@ import random
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Container, Generator, Iterable, Iterator
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,6 +36,9 @@ SHARE = 8
 """Without --thorough, one in so many inputs of a test is tried, and at least FEWEST."""
 
 FEWEST = 24
+
+SLOW_SHARE = 5
+"""Without --thorough, one in so many slow tests is tried."""
 
 MODULES = {
     # Ranks poll: two programs of MPI at a time would share two cores.
@@ -90,6 +93,7 @@ QUIET = {
 
 _SEED = pytest.StashKey[int]()
 _TRIED = pytest.StashKey[list[int]]()
+_SLOW = pytest.StashKey[list[int]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -114,6 +118,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "sample_seed", drawn if asked is None else asked
     )
     config.stash[_TRIED] = [0, 0]
+    config.stash[_SLOW] = [0, 0]
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -132,11 +137,15 @@ def pytest_configure_node(node: Any) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     guests = config.getoption("--guests")
-    left_out = [item for item in items if bool(item.get_closest_marker("guests")) != guests]
+    left_out = {item for item in items if bool(item.get_closest_marker("guests")) != guests}
     if not config.getoption("--long"):
-        left_out += [item for item in items if item.get_closest_marker("long")]
+        left_out |= {item for item in items if item.get_closest_marker("long")}
     if left_out:
-        config.hook.pytest_deselected(items=left_out)
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
+    if not config.getoption("--thorough"):
+        left_out = _not_drawn(items, config)
+        config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
     for item in items:
         # Beside tests of MPI all wait, so these are on its worker.
@@ -147,6 +156,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             # It measures, or waits for, a machine that others use too. The summary names each.
             item.add_marker(pytest.mark.flaky(reruns=1))
     items.sort(key=lambda item: _is_of(item, ALONE, TIMED, QUIET))
+
+
+def _not_drawn(items: Sequence[pytest.Item], config: pytest.Config) -> set[pytest.Item]:
+    """Return the slow tests that this run does not try.
+
+    Those of a module that have the same value of the marker's parameter are drawn together.
+    """
+    units: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if slow := item.get_closest_marker("slow"):
+            same = item.callspec.params.get(*slow.args) if slow.args else None  # type: ignore[attr-defined]
+            units.setdefault(f"{item.path}: {same}" if same else item.nodeid, []).append(item)
+    draw = random.Random(f"{config.stash[_SEED]} slow")
+    drawn = set(draw.sample(sorted(units), -(-len(units) // SLOW_SHARE)))
+    config.stash[_SLOW][:] = [len(drawn), len(units)]
+    return {item for unit, several in units.items() if unit not in drawn for item in several}
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -239,7 +264,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         session.config.pluginmanager.register(_Counter(session.config.stash[_TRIED]))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Take over from a worker how many slow tests it knows of: all workers know the same ones."""
+    node.config.stash[_SLOW][:] = getattr(node, "workeroutput", {}).get("slow", [0, 0])
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    if (said := getattr(session.config, "workeroutput", None)) is not None:
+        said["slow"] = session.config.stash[_SLOW]
     if not hasattr(session.config, "workerinput"):
         run = getattr(session.config.pluginmanager.get_plugin("dsession"), "nodemanager", None)
         for name in _locks(run.testrunuid) if run else ():
@@ -251,6 +284,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say what failed once, was sampled or skipped, just before pytest's closing line."""
     tried, several = config.stash[_TRIED]
+    drawn, slow = config.stash[_SLOW]
     if again := terminalreporter.stats.get("rerun", []):
         terminalreporter.write_sep("-", "what failed at first and was tried once more")
         for report in again:
@@ -268,4 +302,6 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(
             f"sampled: nothing; all {several:,} inputs, kills and simulated studies were tried"
         )
+    if drawn < slow:
+        terminalreporter.write_line(f"drawn: {drawn} of {slow} slow tests, by the same seed")
     terminalreporter.write_line(f"skipped: {skipped} tests, for what this machine lacks")

@@ -13,6 +13,7 @@ import pytest
 TOOLS = Path(__file__).parent.parent / "tools"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["inputs", "switches"])
 def test_one_attack_of_a_family_ends_without_a_fault(family: str) -> None:
     done = subprocess.run(

@@ -88,6 +88,7 @@ def ours(action: str) -> str:
     return f"sh -c '{OURS.format(action)}'"
 
 
+@pytest.mark.slow
 def test_another_mpi_in_one_arm(tmp_path: Path) -> None:
     families = {mpi.family: mpi for mpi in installations()}
     if len(families) < 2:
@@ -101,6 +102,7 @@ def test_another_mpi_in_one_arm(tmp_path: Path) -> None:
     assert found["kernel.build"]["kind"] == "factor"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_the_factor_explains_what_a_launcher_sets_for_a_transport(mpi: Mpi, tmp_path: Path) -> None:
     """Each family has variables of its own for it, of which the study names none."""
@@ -181,6 +183,7 @@ def test_another_real_blas_by_the_library_path(tmp_path: Path, other: str) -> No
     assert audit(tmp_path, explained, code=0)["lib.libblas.so.build_id"]["kind"] == "factor"
 
 
+@pytest.mark.slow
 def test_other_code_of_the_same_blas_by_its_variable(tmp_path: Path) -> None:
     """OPENBLAS_CORETYPE: the same library takes other kernels; only ranks that map it can tell."""
     libraries = sorted(Path("/usr/lib").glob("**/openblas*/libblas.so.3"))
@@ -431,6 +434,7 @@ def test_a_change_in_the_course_of_a_study_withholds_its_verdict(tmp_path: Path)
     assert "no launch used the network" in " ".join(again.stdout.split())
 
 
+@pytest.mark.slow
 def test_an_update_between_blocks_ends_the_study(tmp_path: Path) -> None:
     """Looked for after every block here, not every ten minutes: the 7th finds another setting."""
     wrap = in_namespace("--net", script="ip link set lo up")
@@ -469,6 +473,7 @@ def test_an_update_between_blocks_ends_the_study(tmp_path: Path) -> None:
     assert int((tmp_path / "n").read_text()) >= 32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 3))])
 def test_identical_arms_have_nothing_unexplained(tmp_path: Path, seed: int) -> None:
     text = study(

@@ -393,6 +393,7 @@ def check_system_mpi() -> None:
         pytest.skip(f"no MPI of the distribution: {error.cause} (apt install libopenmpi-dev)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "program", "package", "size", "metrics"),
     [

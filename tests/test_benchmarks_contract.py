@@ -151,6 +151,7 @@ def test_good_output_gives_every_case_asked_for(path: Path) -> None:
     json.dumps(dict(found.facts), allow_nan=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", GOOD, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_damage_is_refused_or_harmless(path: Path, sample: Sample) -> None:
     good = path.read_text()
@@ -174,6 +175,7 @@ def test_damage_is_refused_or_harmless(path: Path, sample: Sample) -> None:
         assert refused > min(len(good.splitlines()), 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", READ, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_by_itself_it_says_the_same(path: Path, sample: Sample) -> None:
     """`read` knows no request: a shorter table may pass, never another or a hole in it."""

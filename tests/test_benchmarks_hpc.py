@@ -81,6 +81,7 @@ def started(program: Program, mpi: Mpi, ranks: int, folder: Path) -> str:
     return done.stdout + "".join(written)
 
 
+@pytest.mark.slow
 def test_hpcc_in_two_arms_with_the_blas_kernel_that_each_really_used(tmp_path: Path) -> None:
     mpi = matching(hpcc())
     (tmp_path / "study.toml").write_text(CORES)
@@ -120,6 +121,7 @@ def test_every_combination_of_the_input_file_is_solved_by_the_real_hpl(tmp_path:
         BENCHMARKS["hpl"].parse(solved, Request({**asked, "n": [100, 130, 160]}, 2))
 
 
+@pytest.mark.slow
 def test_hpcc_under_a_launcher_of_another_mpi_is_refused(tmp_path: Path) -> None:
     """Each rank is then a world of one, and all of them exit 0."""
     own = matching(hpcc()).family

@@ -89,6 +89,7 @@ def free(port: int) -> bool:
         return tried.connect_ex(("127.0.0.1", port)) != 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRIVEN)
 def test_driven_in_two_arms_its_server_gone_with_each_launch(name: str, tmp_path: Path) -> None:
     program = BENCHMARKS[name].program
@@ -151,6 +152,7 @@ def test_by_tcp_ucx_takes_longer_than_by_shared_memory(tmp_path: Path) -> None:
     assert max(median["shm"]) < min(median["tcp"])
 
 
+@pytest.mark.slow
 def test_fio_keeps_to_the_folder_and_leaves_nothing_there(tmp_path: Path) -> None:
     if not shutil.which("fio"):
         pytest.skip(f"fio is not installed: {BENCHMARKS['fio'].get}")
@@ -230,6 +232,7 @@ env = { PARIBUS_TEST_ARM = "b" }
 """
 
 
+@pytest.mark.slow
 def test_incast_of_three_senders_on_real_ranks(tmp_path: Path) -> None:
     mpi = any_mpi()
     printed = tmp_path / "printed.txt"

@@ -78,6 +78,7 @@ def test_report_makes_the_same_report_again_also_elsewhere(tmp_path: Path) -> No
     assert figures == {".svg", ".png"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "state", "told"),
     [
@@ -128,6 +129,7 @@ def test_a_warm_up_beyond_the_limit_does_not_give_the_benchmark_up(tmp_path: Pat
     assert len(states) == 18
 
 
+@pytest.mark.slow
 def test_without_a_limit_of_its_own_a_launch_has_twenty_times_the_warm_up(tmp_path: Path) -> None:
     """One launch after the warm-up hangs: it is ended after 10 s, and its block done again."""
     count = f"{tmp_path}/count"
@@ -193,6 +195,7 @@ def test_an_env_that_only_one_arm_sets_is_a_second_factor(tmp_path: Path) -> Non
     assert "slow" not in str(difference["arm_value"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["launch", "session"])
 def test_unexplained_differences_stop_a_study_before_its_first_launch(
     tmp_path: Path, unit: str

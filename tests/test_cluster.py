@@ -101,6 +101,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGED)
 def test_a_damaged_node_is_named_with_its_fix(name: str, hosts: tuple[Host, ...]) -> None:
     script, check, grade, said = DAMAGED[name]
@@ -353,6 +354,7 @@ def test_what_names_no_cluster_is_a_user_error(words: list[str], said: str, tmp_
     assert said in done.stderr
 
 
+@pytest.mark.slow
 def test_the_pairs_of_sixty_four_hosts_are_sampled(tmp_path: Path) -> None:
     try:
         with Pocket(64, directory=str(tmp_path / "pocket")) as pocket:
@@ -486,6 +488,7 @@ def test_addresses_without_ip_come_from_proc() -> None:
     assert (one.name, str(one.address), one.speed) == ("eth0", "10.77.0.1/16", 1000)
 
 
+@pytest.mark.slow
 def test_the_first_table_of_a_cluster(tmp_path: Path) -> None:
     """One command: preconditions, then all pairs of three nodes, with pictures."""
     done = paribus("cluster", "check", "pocket:3", "--first-table", "--out", "c", cwd=tmp_path)

@@ -96,6 +96,7 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
         pytest.skip(str(error))
 
 
+@pytest.mark.slow
 def test_up_check_use_up_again_and_down(machines: Machines, tmp_path: Path) -> None:
     before = machines.homes()
     done = machines.cluster("up", "--accept-host-keys", cwd=tmp_path)
@@ -140,6 +141,7 @@ def test_up_check_use_up_again_and_down(machines: Machines, tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_down_keeps_what_others_added_and_needs_all_nodes(
     machines: Machines, tmp_path: Path
 ) -> None:
@@ -168,6 +170,7 @@ def test_what_is_broken_is_not_set_up(machines: Machines, tmp_path: Path) -> Non
     assert machines.homes() == before
 
 
+@pytest.mark.slow
 def test_ways_in_which_a_login_fails(machines: Machines, tmp_path: Path) -> None:
     unknown = machines.cluster("check", cwd=tmp_path)
     assert unknown.returncode == 2
@@ -214,6 +217,7 @@ def test_one_machine_under_two_names_over_ssh(machines: Machines, tmp_path: Path
     assert "these names are one machine" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_full_home_is_named_and_undone(machines: Machines, tmp_path: Path) -> None:
     machines.on(1, "mount -o remount,size=8k /root; head -c 100000 /dev/zero >/root/full")
     before = machines.homes()
@@ -229,6 +233,7 @@ def test_nodes_that_share_a_home_are_set_up_once() -> None:
     assert leaders("abcd", Links(homes=homes)) == ("a", "b", "d")
 
 
+@pytest.mark.slow
 def test_one_home_for_all(machines: Machines, tmp_path: Path) -> None:
     """As with NFS: the key is in one file, once, and goes from there."""
     # Not below /tmp, of which each host has its own.
@@ -247,6 +252,7 @@ def test_one_home_for_all(machines: Machines, tmp_path: Path) -> None:
         assert [one.name for one in Path(shared).iterdir()] == [".ssh"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_ended_in_the_middle_it_leaves_nothing(
     machines: Machines, tmp_path: Path, number: signal.Signals
@@ -281,6 +287,7 @@ cd "$1" && shift
 """
 
 
+@pytest.mark.slow
 def test_every_command_of_the_page(tmp_path: Path) -> None:
     """The page's commands, on hosts that are called as there; they answer on port 22."""
     if os.geteuid():

@@ -195,6 +195,7 @@ def test_an_mpi_that_is_named_must_be_there(tmp_path: Path) -> None:
     assert "/nowhere" in done.stderr
 
 
+@pytest.mark.slow
 def test_an_ordinary_user_gets_the_same_answer() -> None:
     mpi = any_mpi()
     with tempfile.TemporaryDirectory(prefix="paribus-test-", dir="/tmp") as folder:

@@ -216,6 +216,7 @@ def test_all_nodes_are_asked_by_one_launch(tmp_path: Path, monkeypatch: pytest.M
     assert all(one.facts["os.release"] == os.uname().release for one in nodes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("odd", "said"),
     [

@@ -151,6 +151,7 @@ def test_where_the_cache_is(tmp_path: Path) -> None:
 # --- lies -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shell", "said"),
     [
@@ -234,6 +235,7 @@ def fake_mpi(folder: Path) -> Path:
     return script(folder / "bin" / "mpicxx", OPENMPI).parent
 
 
+@pytest.mark.slow
 def test_the_mpi_of_this_machine_is_found_through_a_shell(
     compiled: tuple[HostMachine, Path],
 ) -> None:

@@ -144,6 +144,7 @@ def launches(out: Path) -> set[tuple[int, float]]:
 # --- no fault ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_size_of_a_study_that_scales_takes_its_hosts(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     scales = '[scaling]\nhosts = [1, 2]\nkind = "weak"\n[[benchmarks]]\nname = "triad"'
@@ -194,6 +195,7 @@ def when(sitting: Sitting, draw: random.Random) -> str:
     return f"{place}, after {after} launches"
 
 
+@pytest.mark.slow
 def test_a_host_that_goes_is_named_and_the_study_resumes(tmp_path: Path, seed: None) -> None:
     number = random.SystemRandom().randrange(1 << 30)
     draw = random.Random(number)

@@ -236,6 +236,7 @@ def bad(tmp_path: Path) -> dict[str, Path]:
     return {"device": Path("/dev/zero"), "pipe": tmp_path / "fifo", "larger": large}
 
 
+@pytest.mark.slow
 def test_other_inputs_are_bounded(tmp_path: Path, bad: dict[str, Path]) -> None:
     study = write_study(tmp_path)
     done = paribus("run", study, "--out", "out", cwd=tmp_path)

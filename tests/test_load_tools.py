@@ -39,6 +39,7 @@ def executable(path: Path) -> Path:
 # --- path ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_relative_path_is_from_the_study_whatever_directory_one_is_in(tmp_path: Path) -> None:
     """The check before the launch and the launch look at the same place."""
     own = executable(tmp_path / "there" / "bin" / "osu_bw")

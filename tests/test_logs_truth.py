@@ -243,6 +243,7 @@ def told(judgement: Judgement, head: Finding) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_every_sentence_word_and_field_is_true(
     tmp_path: Path, sample: Callable[[Iterable[int]], list[int]]
 ) -> None:

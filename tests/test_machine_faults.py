@@ -43,6 +43,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", place], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["inodes", "space"])
 def test_what_is_used_up_stops_the_study_and_is_no_failure(
     small: Path, tmp_path: Path, what: str

@@ -139,6 +139,7 @@ def test_tcp_is_slower_than_shared_memory(place: Path) -> None:
         assert set(one.outcome.facts) >= {"mpi.library", "kernel.build", "limits.nofile"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", [None, USER], ids=["self", "ordinary user"])
 def test_bridged_containers_against_the_host(place: Path, user: int | None) -> None:
     code, out, err = run(place, BRIDGED, user=user)
@@ -157,6 +158,7 @@ def test_bridged_containers_against_the_host(place: Path, user: int | None) -> N
     assert len(hosts["host"]) == 1
 
 
+@pytest.mark.slow
 def test_sigkill_inside_containers_leaves_nothing_and_resume_goes_on(place: Path) -> None:
     mpi = any_mpi()
     (place / "study.toml").write_text(BRIDGED)

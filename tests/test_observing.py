@@ -59,6 +59,7 @@ def repaired(folder: Path) -> None:
     (folder / "switch").write_text(f"#!/bin/sh\necho $1 > {folder}/level\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["", SESSIONS])
 def test_the_observed_level_is_stored_with_each_launch_and_is_the_factor(
     tmp_path: Path, unit: str
@@ -77,6 +78,7 @@ def test_the_observed_level_is_stored_with_each_launch_and_is_the_factor(
 SAME = r"the level is 'off', as in (a|b): nothing was switched"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("other", "said", "unit", "seed"),
     [
@@ -105,6 +107,7 @@ def test_a_switch_that_lies_stops_the_study_until_it_switches(
     assert levels(stored(tmp_path)) == {("a", "off"), ("b", "on")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["", SESSIONS])
 def test_a_launch_that_ends_at_another_level_does_not_count(tmp_path: Path, unit: str) -> None:
     falls = (
@@ -127,6 +130,7 @@ def test_a_launch_that_ends_at_another_level_does_not_count(tmp_path: Path, unit
     assert FALLEN in " ".join(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_two_arms_may_state_that_they_share_a_level(tmp_path: Path) -> None:
     same = 'level = "off"'
     study = observed(tmp_path, one=same, other=same, plan="blocks = 8")

@@ -132,6 +132,7 @@ def hostile_study(folder: Path, script: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_study_of_hostile_texts_and_launches_that_print_them(tmp_path: Path) -> None:
     escaped = EVIL.encode().hex(" ")
     octal = "".join(f"\\{int(byte, 16):03o}" for byte in escaped.split())
@@ -182,6 +183,7 @@ def test_a_refused_study_names_what_it_refuses(tmp_path: Path, change: tuple[str
     assert done.returncode == 2
 
 
+@pytest.mark.slow
 def test_tables_logs_and_figures_of_hostile_texts(tmp_path: Path) -> None:
     rows = [
         {

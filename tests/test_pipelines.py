@@ -137,6 +137,7 @@ def test_without_a_rule_nothing_fails() -> None:
 # --- the verbs -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_slower_arm_fails_a_pipeline(tmp_path: Path) -> None:
     """40 % slower: by the word, and beyond 30 %, but not beyond 45 %; with files, and in JSON."""
     study = write_study(tmp_path, script=SLOWER, arms=ARMS)
@@ -157,6 +158,7 @@ def test_a_slower_arm_fails_a_pipeline(tmp_path: Path) -> None:
     assert "out/table.csv" in as_json.stderr
 
 
+@pytest.mark.slow
 def test_a_report_of_compare_is_reported_again_and_written_for_a_paper(tmp_path: Path) -> None:
     rows = ["arm,benchmark,metric,value,unit,better,block"]
     rows += [f"{a},b,t,{9 + 2 * (a == 'y') + n / 99},s,lower,{n}" for n in range(9) for a in "xy"]
@@ -200,6 +202,7 @@ def test_what_cannot_be_is_an_error_with_its_fix(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_change_between_studies_that_worsened_fails(tmp_path: Path) -> None:
     level = tmp_path / "level"
     study = write_study(tmp_path, script=SLOWER.replace("echo 3.5", f"cat {level}"), arms=ARMS)
@@ -245,6 +248,7 @@ def commands(example: str) -> list[tuple[str, bool]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["GitHub", "GitLab"])
 @pytest.mark.parametrize("slower", [True, False])
 def test_the_examples_do_what_the_page_says(kind: str, slower: bool, tmp_path: Path) -> None:

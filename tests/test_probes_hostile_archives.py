@@ -163,6 +163,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_file_made_to_do_harm_is_refused_within_bounds(kind: str, tmp_path: Path) -> None:
     made, cause = HOSTILE[kind]
@@ -217,6 +218,7 @@ def test_a_recording_that_was_packed_again_is_read(tmp_path: Path) -> None:
     assert facts_of(whole)["os.release"] == "6.1.0"
 
 
+@pytest.mark.slow
 def test_a_recording_of_the_most_that_facts_are_is_read_in_seconds(tmp_path: Path) -> None:
     files = {f"/sys/{number:05}/" + "n" * 150: "x" * 800 for number in range(19_990)}
     to_tar(Archive(files), tmp_path / "full.tar.gz")

@@ -88,6 +88,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_traffic_of_others_is_not_taken_for_that_of_the_ranks() -> None:
     """While somebody floods the loopback interface: the right word, or none."""
     mpi = any_mpi()

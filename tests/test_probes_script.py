@@ -103,6 +103,7 @@ def with_path(path: Path) -> str:
     return script().replace("/proc/cmdline", str(path))
 
 
+@pytest.mark.slow
 def test_a_file_that_is_too_slow_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
     """Its lines can be counted in time, but not passed on."""
     (tmp_path / "slow").write_text("quiet\n")
@@ -118,6 +119,7 @@ def test_a_file_that_is_too_slow_is_not_taken_for_an_empty_one(tmp_path: Path) -
     assert archive.text("/proc/meminfo").startswith("MemTotal: ")
 
 
+@pytest.mark.slow
 def test_a_file_that_blocks_is_named_and_costs_no_other_fact(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "blocks")
     start = time.monotonic()
@@ -145,6 +147,7 @@ def started_with(setting: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "known"),
     [

@@ -160,6 +160,7 @@ def test_damaged_bytes_never_crash() -> None:
             continue
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     "text",

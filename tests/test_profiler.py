@@ -72,6 +72,7 @@ def counted(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], dict[st
     return said, {name: row["calls"] for name, row in said["calls"].items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_every_call_is_counted(
     mpi: Mpi, programs: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -174,6 +174,7 @@ def test_a_library_that_lies_below_no_compiler_says_nothing(tmp_path: Path) -> N
     assert (found.family, found.version) == (theirs.family, theirs.version)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lammps", "qe", "hpcc"])
 def test_the_three_of_the_distribution_run_whatever_is_first_on_the_path(
     tmp_path: Path, name: str

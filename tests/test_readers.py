@@ -65,6 +65,7 @@ def answers(order: list[str], files: list[Path], *, alone: bool) -> dict[str, li
     return said
 
 
+@pytest.mark.slow
 def test_what_is_read_does_not_depend_on_what_else_was_imported() -> None:
     """Every good output, and every two of them, by every tool: alone, and beside all others."""
     tools = [*(name for name in BENCHMARKS if get(name).read is not None), *HARNESSES]

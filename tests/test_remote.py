@@ -333,6 +333,7 @@ with LocalStation() as local, HostStation(hosts, local) as station:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_a_killed_paribus_leaves_nothing_on_any_node(
     cluster: Cluster, tmp_path: Path, mpi: Mpi, request: pytest.FixtureRequest

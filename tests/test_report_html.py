@@ -54,6 +54,7 @@ def outside(opened: browser.Opened, page: Path) -> list[str]:
     return [r for r in opened.requests if r != page.as_uri() and not r.startswith("data:")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "width", "dark"),
     [

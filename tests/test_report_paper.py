@@ -358,6 +358,7 @@ def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from spots(value[0], (*path, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), [("withheld", 80), ("scaling", 20)])
 def test_a_damaged_verdict_is_an_error_or_can_be_shown(
     tmp_path: Path, name: str, least: int

@@ -90,6 +90,7 @@ def test_the_names_are_many_and_of_every_prefix() -> None:
     assert all(any(name.startswith(prefix) for name in NAMES) for prefix in prefixes())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["shell", "mpi"])
 def test_no_secret_of_the_environment_is_stored_or_printed(kind: str, tmp_path: Path) -> None:
     folder = tmp_path / "here"
@@ -120,6 +121,7 @@ def test_no_secret_of_the_environment_is_stored_or_printed(kind: str, tmp_path: 
         assert re.search(r"^env\.UCX_PASS +\(redacted\)$", shown, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_what_an_arm_sets_stands_in_the_plan_and_nowhere_else(tmp_path: Path) -> None:
     """Not as a hash either, by which a short value could be guessed; equal ones stay equal."""
     values = ("1234", "1234", "4321")

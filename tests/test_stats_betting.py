@@ -58,6 +58,7 @@ def monitor(log_ratios: list[float], level: float) -> Comparison:
 # --- error -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*REQUIRED, "Bimodal", "Recorded"])
 def test_identical_arms_rarely_differ_at_any_time(name):
     assert beaten(ratios(name), 0.0).mean() <= 0.05

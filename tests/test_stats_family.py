@@ -462,6 +462,7 @@ def test_few_of_the_claims_are_false_when_half_of_the_cases_differ():
     assert np.mean(found) >= 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cases", "shared"), [(3, 0.0), (3, 0.9), (6, 0.0), (6, 0.9)])
 def test_small_families_rarely_claim_anything_of_identical_arms(cases, shared, sample):
     studies = 2000 if cases == 3 else 1000

@@ -71,6 +71,7 @@ def named(one: Examined) -> set[int]:
     return {slow.first for slow in one.nodes}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(("size", "launches"), [(4, 5), (8, 3), (8, 5), (16, 5)])
 def test_alike_nodes_are_named_in_5_percent_of_clusters(

@@ -49,6 +49,7 @@ __all__ = [  # the noise of other tests
 STUDIES = 4000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [8, 10, 12, 15, 17, 20, 26, 27, 33, 50, 75])
 @pytest.mark.parametrize("confidence", [0.90, 0.95, 0.99])
 def test_other_schedules_keep_their_error(blocks, confidence, sample):

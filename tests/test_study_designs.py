@@ -97,6 +97,7 @@ def session_arms(trace: Path, switch_s: float = 0) -> str:
     )
 
 
+@pytest.mark.slow
 def test_a_session_switches_once_and_its_median_counts_once(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     study = write(
@@ -125,6 +126,7 @@ def test_a_session_switches_once_and_its_median_counts_once(tmp_path: Path) -> N
     assert "per session (here 3)" in notice["fix"]
 
 
+@pytest.mark.slow
 def test_too_few_switches_are_not_attributable(tmp_path: Path) -> None:
     """Seed 3 of 8 blocks switches 5 times to one arm; with 20 blocks it is often enough."""
     told = {}
@@ -215,6 +217,7 @@ def wait_for_launches(directory: Path, least: int) -> None:
     raise AssertionError(f"{least} launches never came")
 
 
+@pytest.mark.slow
 def test_a_monitored_study_goes_on_until_stopped_and_is_valid_at_any_moment(
     tmp_path: Path,
 ) -> None:
@@ -363,6 +366,7 @@ PROBED = awk(
 """From the 30th launch on the machine is three times slower, and its probe says so."""
 
 
+@pytest.mark.slow
 def test_a_block_in_two_states_is_done_again_whole_and_counted(tmp_path: Path) -> None:
     script = PROBED.replace("COUNT", f"{tmp_path}/count").replace("LENGTH", "41")
     study = write(tmp_path, {"work": script}, plan='blocks = 60\nmargin = "0.2 %"')

@@ -269,6 +269,7 @@ seed = 1
 """
 
 
+@pytest.mark.slow
 @needs_two_cores
 @pytest.mark.parametrize(
     ("name", "program", "size", "said"),

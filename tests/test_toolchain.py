@@ -228,6 +228,7 @@ def test_the_key_follows_sources_flags_and_mpi(
     assert len(set(keys)) == len(keys) == 5
 
 
+@pytest.mark.slow
 def test_compiled_once(tmp_path: Path) -> None:
     mpi = any_mpi()
     first = kernel_path("barrier", mpi, HERE, cache=tmp_path)
@@ -238,6 +239,7 @@ def test_compiled_once(tmp_path: Path) -> None:
     assert [p.name for p in first.parent.iterdir()] == [first.name]
 
 
+@pytest.mark.slow
 def test_two_processes_compile_at_once(tmp_path: Path) -> None:
     mpi = any_mpi()
     code = (
@@ -254,6 +256,7 @@ def test_two_processes_compile_at_once(tmp_path: Path) -> None:
     assert [str(p) for p in (tmp_path / "kernels").iterdir()] == [outputs[0]]
 
 
+@pytest.mark.slow
 def test_a_killed_compilation_leaves_no_compiler_and_the_next_removes_its_draft(
     tmp_path: Path,
 ) -> None:
@@ -329,6 +332,7 @@ def test_a_kernel_of_another_user_is_refused(tmp_path: Path) -> None:
     assert not list(kernel.parent.glob("triad*"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small")
 @pytest.mark.parametrize("umask", [0o000, 0o077])
 def test_what_is_compiled_has_the_same_rights_whatever_the_umask_is(

@@ -48,6 +48,7 @@ def numbers(shown: str) -> dict[str, float]:
     return {name: float(value) for name, value in re.findall(pattern, shown)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planned", CHECKS, ids=lambda planned: planned.name)
 def test_figures_keep_their_bounds(planned: Planned) -> None:
     for figure in carried_out(planned).figures:

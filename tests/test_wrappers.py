@@ -131,6 +131,7 @@ def test_the_factor_explains_what_a_wrapper_changes_and_another_does_not(tmp_pat
     assert "process.nice" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_each_rank_is_wrapped(tmp_path: Path, mpi: Mpi) -> None:
     prefix = Path(mpi.mpirun).parent.parent

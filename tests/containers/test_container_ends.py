@@ -27,6 +27,7 @@ from paribus.platform.local import Captured, capture
 # --- the end -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("how", ["term", "kill-group", "kill-outermost", "kill-starter"])
 def test_nothing_is_left_however_it_ends(

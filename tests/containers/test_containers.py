@@ -173,6 +173,7 @@ def test_a_scratch_directory_with_a_space(identity: list[str], folder: Path) -> 
     assert done.stdout.splitlines()[0] == "c1", done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_first_packet_is_never_lost(
     engine: EngineName, identity: list[str], folder: Path
@@ -247,6 +248,7 @@ def test_mpi_talks_over_the_bridge(
     nothing_left(launch, before, set())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_program_that_fails_fails_the_launch(
     engine: EngineName, identity: list[str], folder: Path, program: tuple[Mpi, str]
@@ -334,6 +336,7 @@ def test_containers_from_an_image(folder: Path, program: tuple[Mpi, str]) -> Non
     nothing_left(launch, before, set())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", each_mpi())
 @pytest.mark.parametrize(("per_host", "hosts"), [(2, ["c1", "c1", "c2", "c2"]), (0, ["c1"] * 4)])
 def test_ranks_share_a_container(

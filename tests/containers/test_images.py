@@ -307,6 +307,7 @@ def latency(container: Container, tmp_path: Path) -> tuple[Captured, list[str]]:
     ]
 
 
+@pytest.mark.slow
 @root
 @podman
 def test_ranks_in_containers_of_podman_share_memory_and_leave_nothing(tmp_path: Path) -> None:

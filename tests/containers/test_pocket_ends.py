@@ -81,6 +81,7 @@ def made_by(held: Held) -> set[str]:
     return found - namespaces(Path("/proc/self"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["controller", "paribus"])
 @pytest.mark.parametrize("identity", ["root", "user"])
 def test_nothing_is_left_after_a_kill_at_any_moment(number: int, who: str, identity: str) -> None:
@@ -122,6 +123,7 @@ def test_the_controller_alone_takes_the_hosts_with_it() -> None:
     nothing_left(held.directory, seen, before)
 
 
+@pytest.mark.slow
 def test_a_hung_fabric_is_ended_too() -> None:
     """Its first process is stopped, so that it does not answer the end of Paribus."""
     before = interfaces()
@@ -146,6 +148,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mpi, str]:
     return mpi, (folder / "long").read_bytes().hex()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["controller", "paribus"])
 @pytest.mark.parametrize("identity", ["root", "user"])
 def test_nothing_is_left_after_a_kill_in_mpi(

@@ -102,6 +102,7 @@ def check_whole(directory: Path) -> None:
         assert sorted(entry.launch.number for entry in store.launches()) == sorted(wanted)
 
 
+@pytest.mark.slow
 def test_ranks_across_the_nodes_of_two_partitions(site: Site, tmp_path: Path) -> None:
     """One partition after the other in each block, while both allocations live."""
     mpi = Path(any_mpi().mpicxx).parents[1]
@@ -117,6 +118,7 @@ def test_ranks_across_the_nodes_of_two_partitions(site: Site, tmp_path: Path) ->
     assert site.jobs() == []
 
 
+@pytest.mark.slow
 def test_a_study_goes_on_in_other_allocations_whatever_happens(site: Site, tmp_path: Path) -> None:
     """Paribus killed, a job cancelled from outside, the controller started again."""
     study(tmp_path)
@@ -147,6 +149,7 @@ def test_a_study_goes_on_in_other_allocations_whatever_happens(site: Site, tmp_p
     assert site.jobs() == []
 
 
+@pytest.mark.slow
 def test_an_interrupted_study_leaves_no_job(site: Site, tmp_path: Path) -> None:
     study(tmp_path, 'name = "command"\nargv = ["sleep", "0.5"]\ndirectory = "{scratch}"')
     with Started(site, tmp_path, "run", "study.toml", "--out", "out") as started:

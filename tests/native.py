@@ -1,0 +1,36 @@
+"""The native kernels, their sources, and how they are compiled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from mpis import any_mpi
+from paribus.platform.toolchain import FLAGS
+
+NATIVE = Path(__file__).parents[1] / "src" / "paribus" / "native"
+COLLECTIVES = ["bcast", "allgather", "allreduce", "alltoall"]
+LIKES = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "barrier"]
+"""What can measure as other programs define it."""
+SIZED = [*LIKES[:-1], "alltoallv", "halo", "ring", "triad"]
+KERNELS = [*SIZED, "overlap", "pairs", "many_to_one", "barrier", "loader"]
+COMMON = sorted(path.stem for path in (NATIVE / "common").glob("*.cpp"))
+STRICT = ("-Wall", "-Wextra")  # users compile without: another compiler warns of other things
+
+
+def compiled(source: Path, target: Path, *flags: str, cxx: str = "") -> str:
+    """Compile a source, and return what the compiler said of it.
+
+    `cxx` stands in for the wrapper's own compiler. Headers of MPI are the system's: their warnings
+    do not count.
+    """
+    mpicxx = any_mpi().mpicxx
+    shown = subprocess.run([mpicxx, "-show"], capture_output=True, text=True, check=True).stdout
+    system = [f"-isystem{word[2:]}" for word in shown.split() if word.startswith("-I")]
+    others = dict.fromkeys(("OMPI_CXX", "MPICH_CXX", "I_MPI_CXX"), cxx) if cxx else {}
+    argv = [mpicxx, *FLAGS, *STRICT, *system, *flags, str(source), "-o", str(target), "-ldl"]
+    done = subprocess.run(
+        argv, capture_output=True, text=True, env=os.environ | others, timeout=120, check=False
+    )
+    return done.stderr or f"exit code {done.returncode}" * bool(done.returncode)
