@@ -426,6 +426,7 @@ def test_json_lines_name_row_and_line_too(tmp_path: Path, name: str) -> None:
         (b"PK\x03\x04", "is a zip archive or a spreadsheet"),
         (json.dumps(GOOD), "is one JSON array"),
         (as_json(GOOD)[:-20], "row 6 (line 6): is not JSON"),
+        ('{\n  "results": []\n}\n', "row 1 (line 1): is neither a table nor a result file of"),
         (as_json(GOOD) + "[1]\n", "row 7 (line 7): holds a list, not an object"),
         (as_json(GOOD) + '{"value": NaN}\n', "value"),
         (as_json(GOOD).replace("2.0}", '"2.0"}'), "row 1 (line 1), column value: '2.0' is not a"),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import math
 import os
 import re
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -209,16 +209,19 @@ def test_another_table_is_refused(tmp_path: Path) -> None:
         paribus.load(tmp_path)
 
 
-def test_a_frame_needs_pandas(tmp_path: Path) -> None:
+def test_a_frame_has_the_columns_as_they_are(tmp_path: Path) -> None:
     written(judgements.three_arms(), tmp_path)
     values = paribus.load(tmp_path)
-    if importlib.util.find_spec("pandas") is None:
-        with pytest.raises(UserError, match="pandas is not installed\n  pip install pandas"):
-            values.to_pandas()
-        return
     frame = values.to_pandas()
     assert list(frame.columns) == list(values)
-    assert len(frame) == len(values["value"])
+    assert all(list(frame[name]) == list(column) for name, column in values.items())
+
+
+def test_a_frame_needs_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(judgements.three_arms(), tmp_path)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UserError, match="pandas is not installed\n  pip install pandas"):
+        paribus.load(tmp_path).to_pandas()
 
 
 def test_every_column_is_documented() -> None:

@@ -271,7 +271,11 @@ def _json_records(path: Path) -> Records:
             record = json.loads(line, object_pairs_hook=_once)
         except (ValueError, RecursionError) as error:
             fix = "write one whole object on each line"
-            raise _fault(path, f"is not JSON: {_one_line(error)}", fix, where) from error
+            cause = f"is not JSON: {_one_line(error)}"
+            if row == 1 and line.strip() in ("{", "["):
+                cause = "is neither a table nor a result file of a version that is known"
+                fix += "; docs/compare.md names the harnesses whose files are read"
+            raise _fault(path, cause, fix, where) from error
         if not isinstance(record, dict):
             cause = f"holds {kind_of(record)}, not an object"
             raise _fault(path, cause, 'write {"arm": ..., ...}', where)
