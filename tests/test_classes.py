@@ -28,6 +28,7 @@ OF_A_RANK = (
     *("env.LD_LIBRARY_PATH", "env.MKL_NUM_THREADS", "env.BLIS_NUM_THREADS"),
     *("probe.before.core_to_core_ns", "probe.after.clock_ghz", "probe.before.triad_gbps"),
     *("env.OMPI_MCA_coll_tuned_use_dynamic_rules", "env.HYDRA_TOPOLIB", "env.OMPI_MCA_plm"),
+    *("env.APPTAINER_NAME", "env.SINGULARITY_NAME"),  # as apptainer 1.4.5 sets them
     *("env.OPENBLAS_CORETYPE", "env.OMPI_MCA_num_procs", "lib.blas.core", "lib.libblas.so.file"),
     *("lib.libmpi.so.file", "lib.libc.so.file", "lib.libz.so.file", "env.PMIX_PREFIX"),
     *(

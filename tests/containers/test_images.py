@@ -231,6 +231,11 @@ def test_an_engine_that_is_not_there_and_a_service_that_does_not_answer(tmp_path
     assert "docker does not answer (Cannot connect" in (asked(DOCKER, down) or "")
     lacking = "Error: No such image: debian:12"
     assert "`docker pull debian:12`" in (asked(DOCKER, lacking) or "")
+    # As apptainer 1.4.5 prints it to root without all capabilities.
+    (tmp_path / "there").mkdir()
+    apptainer = replace(apptainer, image=f"{tmp_path}/there")
+    refused = "INFO: x\n\x1b[91mERROR  : Requesting capability set 0x1ff\n\x1b[0m"
+    assert "here (ERROR : Requesting capability set 0x1ff)" in (asked(apptainer, refused) or "")
 
 
 # --- for real ------------------------------------------------------------------------------------

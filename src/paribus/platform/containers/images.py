@@ -31,6 +31,11 @@ PROGRAMS: Mapping[str, str] = {
 TRIAL_S = 120.0
 """Seconds that a first container may take: the engine may unpack the image."""
 
+LONGEST = 300
+"""Characters of an engine's own error that are shown."""
+
+_IS_ERROR = re.compile(r"(FATAL|ERROR|Error)\b")
+
 _AS_ROOT = """\
 [ "$(id -u)" -eq 0 ] || { shift 4; exec "$@"; }
 exec unshare --mount --propagation private -- "$@"
@@ -115,7 +120,7 @@ def check(container: Container, capture: Capture, cache: str) -> str | None:
     trial = wrap(Command(words), container, scratch="/tmp/paribus-trial", prefix="")
     tried = capture(("/bin/sh", "-c", 'cd / && exec "$@"', "sh", *trial.argv), timeout_s=TRIAL_S)
     if tried.exit_code:
-        said = _last_line(tried)
+        said = _complaint(tried)
         return f"{engine} starts no container here ({said}): fix that, or name another engine"
     if tools := ", ".join(tried.stdout.split()):
         return (
@@ -132,7 +137,7 @@ def _lacking(container: Container, capture: Capture) -> str | None:
         asked = capture(_inspect(container), timeout_s=TRIAL_S)
         if asked.exit_code == 0:
             return None
-        said = _last_line(asked)
+        said = _complaint(asked)
         if "no such image" in said.lower() or "not known" in said or "No such object" in said:
             return f"{engine} has no image {image}: `{engine} pull {image}`, on every host"
         return f"{engine} does not answer ({said}): fix that, or name another engine"
@@ -164,6 +169,9 @@ def _inspect(container: Container) -> list[str]:
     return [*_before(container), *words]
 
 
-def _last_line(output: Output) -> str:
-    said = [line.strip() for line in output.stderr.splitlines() if line.strip()]
-    return said[-1] if said else f"exit code {output.exit_code}"
+def _complaint(output: Output) -> str:
+    """Return what an engine says of its failure: from its error on, else its last line."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", output.stderr)
+    said = [line.strip() for line in text.splitlines() if line.strip()]
+    begin = next((i for i, line in enumerate(said) if _IS_ERROR.match(line)), len(said) - 1)
+    return " ".join(" ".join(said[begin:]).split())[:LONGEST] or f"exit code {output.exit_code}"
