@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from paribus.hosts import Scheduler
 from paribus.nodeset import expand
+from paribus.platform.launchers.srun import JOB
 from paribus.platform.schedulers.jobs import Job, Phase
 from paribus.units import count
 
@@ -157,9 +158,11 @@ def shell(ident: str, node: str) -> tuple[str, ...]:
     """Return the argv that starts a shell on a node of a job, as platform.hosts.Host has it.
 
     The step takes part in all that the job has on the node. It forgets that it is one: launchers
-    would start ranks by Slurm then, beside the way that the study's arm says.
+    would start ranks by Slurm then, beside the way that the study's arm says. Where the cluster's
+    configuration is stays known, and the job, for the launcher srun.
     """
-    forget = "unset $(env | sed -n 's/^\\(SLURM_[A-Za-z0-9_]*\\|PMI[A-Z0-9_]*\\)=.*/\\1/p')"
+    of_a_step = "/^SLURM_CONF=/d; s/^\\(SLURM_[A-Za-z0-9_]*\\|PMI[A-Z0-9_]*\\)=.*/\\1/p"
+    forget = f"unset $(env | sed -n '{of_a_step}'); export {JOB}={ident}"
     return (
         # Slurm passes on whole lines otherwise, and what an agent asks for need not end with one.
         *("srun", "--quiet", "--unbuffered"),
