@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from mpis import any_mpi, each_mpi
 from paribus.command import Command, Mpi, Placement, Slot
-from paribus.errors import UserError
+from paribus.errors import StudyError, UserError
+from paribus.hosts import Hosts, hosts_from
 from paribus.platform.launchers import launch, srun
 from paribus.store import Store
+from paribus.study.load import load_study
 from schedulers.slurm import Site
 from schedulers.test_slurm import LATENCY, Started, check_whole, run, site, stored, study
 
@@ -22,6 +26,10 @@ __all__ = ["site"]  # the fixture
 
 OPEN = Mpi("openmpi", (5, 0, 11), "/o/bin/mpicxx", "/o/bin/mpirun")
 INTEL = Mpi("intelmpi", (2021, 18), "/i/bin/mpicxx", "/i/bin/mpiexec")
+ASKED = 'scheduler = { name = "slurm", nodes = 2, time = "90 min" }'
+WITH_SRUN = f'{ASKED}\nlauncher = "srun"'
+THERE = 'directory = "{scratch}"'
+ARGV = '["sh", "-c", "echo $SLURM_PROCID:$SLURMD_NODENAME"]'
 LISTED = "MPI plugin types are...\n\tpmix\n\tnone\n\tpmi2\nspecific pmix plugin versions: pmix_v4\n"
 
 
@@ -63,7 +71,7 @@ def test_no_rank_stays_on_a_node(site: Site, tmp_path: Path, end: str) -> None:
         started.until(lambda: len(sleeping(seconds)) == 2)
         if end == "time limit":
             started.until(lambda: stored(tmp_path / "out") >= 1)
-            assert started.process.send_signal(2) is None
+            started.process.send_signal(2)
         else:
             started.process.send_signal(2 if end == "interrupt" else 9)
         assert started.end() == {"kill": -9}.get(end, 130), started.said()
@@ -73,6 +81,15 @@ def test_no_rank_stays_on_a_node(site: Site, tmp_path: Path, end: str) -> None:
             assert next(store.launches()).outcome.error == "still busy after 3 s, the time limit"
     for line in site.jobs():  # of the killed
         site.ask("scancel", line.split()[0])
+
+
+def load(folder: Path, lines: str) -> Hosts:
+    arms = f"[arms.a]\n{lines}\n[arms.b]"
+    text = f'question = "?"\nfactor = "cluster"\n{arms}\n[[benchmarks]]\nname = "latency"\n'
+    (folder / "study.toml").write_text(text)
+    hosts = load_study(folder / "study.toml", lambda _: None).arms[0].hosts
+    assert hosts
+    return hosts
 
 
 def sleeping(seconds: str) -> list[str]:
@@ -97,10 +114,6 @@ def test_ranks_in_turn_are_where_the_study_wants_them(site: Site, tmp_path: Path
     logs = [log.read_text().split() for log in (tmp_path / "out" / "logs").glob("*.out")]
     pairs = {tuple(sorted(words)) for words in logs if len(words) == 4}
     assert ("0:h1", "1:h2", "2:h1", "3:h2") in pairs, said
-
-
-THERE = 'directory = "{scratch}"'
-ARGV = '["sh", "-c", "echo $SLURM_PROCID:$SLURMD_NODENAME"]'
 
 
 def test_the_plugin_is_one_that_both_have() -> None:
@@ -129,6 +142,32 @@ def test_the_settings_of_the_library_are_variables_of_the_ranks() -> None:
     assert command.files == {"input": "text", "ranks.txt": "a\nb\na\n"}
     assert {"--nodes=2", "--ntasks=3", "--mpi=pmix", "--cpu-bind=none"} < set(command.argv)
     assert command.argv[-3:] == ("a", "/s/launch-7", "/bin/app")
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        (f'{ASKED}\nlauncher = "prun"', "arms.a.launcher = 'prun': cannot be used"),
+        ('launcher = "srun"', "srun starts ranks on nodes of `scheduler` only"),
+        ('hosts = "n1"\nlauncher = "srun"', "srun starts ranks on nodes of `scheduler` only"),
+        (
+            f'{ASKED}\nlauncher = "srun"\ncontainer = {{ engine = "podman" }}',
+            "srun is not used with containers",
+        ),
+    ],
+)
+def test_where_srun_cannot_start_ranks_the_study_is_refused(
+    tmp_path: Path, lines: str, cause: str
+) -> None:
+    with pytest.raises(StudyError) as refused:
+        load(tmp_path, lines)
+    assert cause in str(refused.value)
+
+
+def test_the_launcher_is_part_of_the_plan(tmp_path: Path) -> None:
+    assert load(tmp_path, ASKED) == replace(hosts := load(tmp_path, WITH_SRUN), launcher="")
+    assert hosts.launcher == "srun"
+    assert hosts_from(json.loads(json.dumps(asdict(hosts)))) == hosts
 
 
 def test_where_srun_is_missing_nothing_waits_in_a_queue(tmp_path: Path) -> None:
