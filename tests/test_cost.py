@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import judgements
 from paribus.errors import StudyError
-from paribus.hosts import Hosts
+from paribus.hosts import Address, Hosts
 from paribus.judge.cost import Cost, costs
+from paribus.judge.node_hours import used
 from paribus.judgement import Judgement, Word
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.report import export
@@ -24,8 +25,9 @@ from paribus.report.cost import html_section
 from paribus.report.printing import console_on
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
+from paribus.study import pilot
 from paribus.study.load import load_study
-from paribus.units import parse_price
+from paribus.units import format_value, parse_price
 
 SCHEMA = Path(__file__).parents[1] / "docs" / "verdict-schema.json"
 BASE = judgements.two_arms()
@@ -99,6 +101,69 @@ def test_slower_may_be_cheaper_in_every_output(tmp_path: Path) -> None:
     assert {one["word"] for one in table["costs"]} == {"cheaper"}
     (tmp_path / "verdict.json").write_text(json.dumps(table))
     assert costs(read_report(tmp_path / "verdict.json")) == costs(judgement)
+
+
+def held(judgement: Judgement, *seconds: float) -> Judgement:
+    """The judgement with so many seconds of launches in each arm, in equal parts of benchmarks."""
+    names = [arm.name for arm in judgement.study.arms]
+    each = dict(zip(names, seconds, strict=True))
+    number = len(judgement.study.benchmarks)
+    tallies = [replace(one, wall_s=each[one.arm] / number) for one in judgement.tallies]
+    return replace(judgement, tallies=tuple(tallies))
+
+
+def test_node_hours_are_wall_time_by_nodes_in_every_output(tmp_path: Path) -> None:
+    base = held(priced("2 EUR/node-hour", "3 EUR/node-hour"), 1800.0, 3600.0)
+    addresses = tuple(Address(name, name) for name in ("n1", "n2", "n3"))
+    first, second = base.study.arms
+    second = replace(second, hosts=Hosts(addresses=addresses))
+    judgement = replace(base, study=replace(base.study, arms=(first, second)))
+    assert [(one.nodes, one.hours, one.money) for one in used(judgement)] == [
+        (1, pytest.approx(0.5), pytest.approx(1.0)),
+        (3, pytest.approx(3.0), pytest.approx(9.0)),
+    ]
+    file = io.StringIO()
+    print_report(judgement, console_on(file, 100))
+    said = "3.00 node-hours (3 nodes), 9.00 EUR"
+    assert f"{second.name}: {said}" in " ".join(file.getvalue().split())
+    assert said in html_section(judgement)
+    table = export.to_json(judgement)
+    jsonschema.validate(table, json.loads(SCHEMA.read_text()))
+    assert table["node_hours"][1]["text"] == said
+    (tmp_path / "verdict.json").write_text(json.dumps(table))
+    assert used(read_report(tmp_path / "verdict.json")) == used(judgement)
+
+
+def test_node_hours_of_this_machine_alone_are_not_said() -> None:
+    pocket = tuple(replace(arm, hosts=Hosts(pocket=2)) for arm in BASE.study.arms)
+    for arms in (BASE.study.arms, pocket):
+        judgement = held(replace(BASE, study=replace(BASE.study, arms=arms)), 9.0, 9.0)
+        assert used(judgement) == []
+        assert "node_hours" not in export.to_json(judgement)
+
+
+@pytest.mark.parametrize("monitor", [False, True])
+def test_node_hours_are_estimated_from_a_pilot(tmp_path: Path, monitor: bool) -> None:
+    """Rounds until the first look and the last block, with the warm-up; by hand here."""
+    keys = 'price = "2 EUR/node-hour"\nscheduler = {{ name = "slurm", nodes = {}, time = "1 h" }}\n'
+    text = 'question = "?"\nfactor = "cluster"\n'
+    text += "".join(f"[arms.{name}]\n{keys.format(nodes)}" for name, nodes in (("a", 2), ("b", 4)))
+    text += '[[benchmarks]]\nname = "latency"\n[plan]\nblocks = 19\n'
+    text += "monitor = true\n" if monitor else ""
+    (tmp_path / "study.toml").write_text(text)
+    plan = freeze(load_study(tmp_path / "study.toml"), {})
+    label = plan.study.benchmarks[0].label
+    lines = pilot.held(plan, pilot.Pilot({(label, "a"): 18.0, (label, "b"): 9.0}, {}, {}, None))
+    if monitor:
+        assert lines[0] == "a: 0.0100 node-hours (2 nodes), 0.0200 EUR, in a round"
+        return
+    first = 1 + plan.looks.at[0]
+    least, most = format_value(0.01 * first), format_value(0.01 * 20)
+    money = f"{format_value(0.02 * first)} to {format_value(0.02 * 20)} EUR"
+    assert lines[0] == f"a: {least} to {most} node-hours (2 nodes), {money}, in launches"
+    assert lines[1] == lines[0].replace("a: ", "b: ").replace("(2", "(4")
+    whole = [format_value(number * 27 * 6 / 3600) for number in (first, 20)]
+    assert f"held all the time: {' to '.join(whole)} node-hours (6 nodes)" in lines[2]
 
 
 def test_without_prices_nothing_is_said() -> None:

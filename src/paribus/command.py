@@ -44,12 +44,14 @@ class Placement:
     `agent` is a launch agent to use instead of ssh (an executable taking `HOST COMMAND...`);
     `network` is the address range (CIDR) or interface that MPI's TCP and control traffic takes;
     `crowded` says that some machine has fewer cores than ranks, so that ranks must yield.
+    `pmi` is the plug-in by which Slurm's srun starts the ranks, "" for the MPI's own launcher.
     """
 
     slots: tuple[Slot, ...] = ()
     agent: str | None = None
     network: str | None = None
     crowded: bool = False
+    pmi: str = ""
 
     @property
     def hosts(self) -> tuple[tuple[str, int], ...]:

@@ -91,6 +91,7 @@ class Hosts:
     `order` is how ranks are numbered: one host filled after the other ("slot"), or in turn.
     `hypervisors` are the machines that the hosts are guests of, reached as these are: one for each,
     or one for as many hosts in a row; none where the study does not name them.
+    `launcher` is what starts ranks, "" for the MPI's own.
     """
 
     addresses: tuple[Address, ...] = ()
@@ -101,6 +102,7 @@ class Hosts:
     network: str = ""
     order: Order = "slot"
     hypervisors: tuple[Address, ...] = ()
+    launcher: Literal["", "srun"] = ""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -220,10 +220,9 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Launches of one benchmark in one arm, by what came of them.
+    """Launches of one benchmark in one arm, by what came of them; all took `wall_s` seconds.
 
-    The warm-up is not counted; `warm_up` are its launches, `warm_up_failed` those of them without
-    usable output.
+    Not counted are the `warm_up`, and those of it that gave no usable output, `warm_up_failed`.
     """
 
     benchmark: str
@@ -235,6 +234,7 @@ class Tally:
     first_error: str = ""
     warm_up: int = 0
     warm_up_failed: int = 0
+    wall_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,6 +180,10 @@ def test_inside_a_job_its_nodes_are_taken_and_it_stays(site: Site, tmp_path: Pat
         assert "submitted" not in said
         assert [line.split()[0] for line in site.jobs()] == [job]
         check_whole(tmp_path / "out")
+        code, said = run(site, tmp_path, "run", "study.toml", "--dry-run", SLURM_JOB_ID=job)
+        assert code == 0, said
+        assert said.count("node-hours (2 nodes), in launches") == 2
+        assert "what is lent is held all the time" in said
         study(tmp_path)
         code, said = run(site, tmp_path, "run", "study.toml", "--out", "o", SLURM_JOB_ID=job)
         assert code == 2

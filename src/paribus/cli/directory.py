@@ -16,13 +16,14 @@ from paribus.errors import StoreError
 from paribus.inputs import exists, is_directory
 from paribus.model import State
 from paribus.platform.journal import Journal
+from paribus.records import standing
 from paribus.store import Store
 
 FILES = (
     *("plan.json", plans.DRAFT, "launches.db", "launches.db-wal", "launches.db-shm"),
     *("launches.count", "lock", "accepted.json", "verdict.json", "report.html"),
     *("cases.csv", "launches.csv", "values.csv", "values.parquet", "logs", "figures"),
-    *("table.md", "table.tex", "table.csv", "junit.xml"),
+    *("table.md", "table.tex", "table.csv", "junit.xml", *standing.FILES),
 )
 """What Paribus writes into a study directory: nothing else there is ever removed."""
 

@@ -21,7 +21,7 @@ from paribus.platform.programs import check_there
 from paribus.platform.ready import make_ready
 from paribus.platform.schedulers import slurm
 from paribus.platform.stations import why_asleep
-from paribus.study.pilot import Pilot, durations, pilot, refusal
+from paribus.study.pilot import Pilot, durations, held, pilot, refusal
 from paribus.units import count, format_bytes, format_seconds, percent
 
 
@@ -153,7 +153,7 @@ def _print_durations(plan: Plan, seen: Pilot) -> None:
                 print(_wrapped(f"{arm.name} failed: {seen.failed[label, arm.name]}", "    "))
         if label in seen.advice:
             print(_wrapped(seen.advice[label].reason, "    "))
-    for line in durations(plan, seen):
+    for line in (*durations(plan, seen), *held(plan, seen)):
         print(_wrapped(line, ""))
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,8 @@ from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached
 from paribus.cli.shipped import add_beside
 from paribus.design import Study
 from paribus.errors import AllocationError, UserError
+from paribus.judgement import Progress
+from paribus.platform import detached
 from paribus.platform.allocations import key_for
 from paribus.platform.builds import built, digests
 from paribus.platform.ready import make_switched_ready
@@ -24,6 +28,7 @@ from paribus.platform.space import check_limits
 from paribus.platform.station import Station
 from paribus.platform.switching import Switches
 from paribus.records.count import Count, read_count
+from paribus.records.standing import Board, Standing, alive, write_standing
 from paribus.store import Store
 from paribus.study.execute import execute
 from paribus.study.load import load_study, monitored
@@ -67,6 +72,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         help='with --monitor: start a round at this interval, such as "10 min"',
     )
+    parser.add_argument(
+        "--detach",
+        action="store_true",
+        help="let the study go on as a job of its scheduler, which submits those of its arms",
+    )
+    parser.add_argument(
+        "--detach-option",
+        metavar="OPTION",
+        action="append",
+        default=[],
+        help="with --detach: an option of sbatch for that job, written with = (repeatable)",
+    )
     add_accept(parser)
     add_hosts(parser)
     add_host_keys(parser)
@@ -104,13 +121,49 @@ def run(arguments: argparse.Namespace) -> int:
         path.stem, arguments.out, resume=arguments.resume, replace=arguments.replace
     )
     refuse_at_work(directory)  # before what it has in a scheduler's queue is taken for a leftover
+    if arguments.detach and not detached.is_detached():
+        return _detach(arguments, study, directory)
+    with Board(directory) as board:
+        board.code = _in_allocations(arguments, study, directory, board, accepted, publications)
+    return board.code
+
+
+def _detach(arguments: argparse.Namespace, study: Study, directory: Path) -> int:
+    """Submit this command line as a job, and say how it is watched."""
+    detached.check(study)
+    argv = [sys.executable, "-m", "paribus", *sys.argv[1:]]
+    made_directory(directory)
+    try:
+        ident = detached.submit(directory, argv, arguments.detach_option)
+    except UserError:
+        with suppress(OSError):
+            directory.rmdir()  # unless something is in it
+        raise
+    waiting = f"in the queue as job {ident}"
+    if not alive(directory):  # it may have begun meanwhile
+        write_standing(directory, Standing(waiting, waits=True))
+    print(f"{waiting}; to watch it: paribus watch {shlex.quote(str(directory))}")
+    return 0
+
+
+def _in_allocations(
+    arguments: argparse.Namespace,
+    study: Study,
+    directory: Path,
+    board: Board,
+    accepted: Mapping[str, str],
+    publications: Sequence[Publication],
+) -> int:
+    """Return the exit code of a study that is carried out in as many allocations as it takes."""
     while True:
         stored = read_count(directory).launches
         try:
             with reached(
                 study, accept_keys=arguments.accept_host_keys, key=key_for(directory)
             ) as opened:
-                return _carry_out(arguments, study, directory, opened, accepted, publications)
+                return _carry_out(
+                    arguments, study, directory, opened, board, accepted, publications
+                )
         except AllocationError as error:
             # In an allocation that is too short for a block, the next one would end the same way.
             if read_count(directory).launches < stored + len(study.arms) * len(study.benchmarks):
@@ -124,11 +177,13 @@ def _carry_out(
     study: Study,
     directory: Path,
     opened: Mapping[str, Station],
+    board: Board,
     accepted: Mapping[str, str],
     publications: Sequence[Publication],
 ) -> int:
     """Return the exit code of a study that is carried out in `directory`."""
     from paribus.cli import outputs
+    from paribus.report.progress import plain_line
 
     place = directory.with_name(f"{directory.name}.build")
     with (
@@ -141,13 +196,17 @@ def _carry_out(
         clear(directory, replace=arguments.replace)
     plan = _plan(study, directory, software, resume=arguments.resume)
     add_accepted(directory, accepted)
+    board.open()
     try:
         with Store(directory, write=True) as store:
             store.bind_plan(plan.sha256)
             with outputs.display(quiet=arguments.json) as display:
-                evidence = execute(
-                    plan, store, opened, ready, display.update, anyway=arguments.anyway
-                )
+
+                def show(progress: Progress) -> None:
+                    board.say(plain_line(progress))
+                    display.update(progress)
+
+                evidence = execute(plan, store, opened, ready, show, anyway=arguments.anyway)
             store.check_in_place()
             judgement = outputs.conclude_and_write(plan, store, publications, evidence)
             store.check_in_place()
@@ -206,6 +265,14 @@ def _plan(
             study = monitored(study, frozen.study.settings.every_s)
         plans.check_same(frozen, study, software)
         return frozen
+    made_directory(directory)
+    frozen = plans.freeze(study, software)
+    plans.write_plan(frozen, directory)
+    return frozen
+
+
+def made_directory(directory: Path) -> None:
+    """Make the study directory where there is none; raises UserError."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -214,9 +281,6 @@ def _plan(
             place=str(directory),
             fix="choose another directory with --out",
         ) from error
-    frozen = plans.freeze(study, software)
-    plans.write_plan(frozen, directory)
-    return frozen
 
 
 def _tell(text: str) -> None:

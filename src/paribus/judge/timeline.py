@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from paribus.judge.evidence import Entry, Evidence
@@ -31,6 +32,7 @@ def tallies(plan: Plan, evidence: Evidence) -> tuple[Tally, ...]:
                     first_error=next((e.error for e in mine if e.error), ""),
                     warm_up=len(warm_up),
                     warm_up_failed=sum(state is not State.OK for state in warm_up),
+                    wall_s=math.fsum(e.wall_s for e in mine),
                 )
             )
     return tuple(found)

@@ -34,6 +34,7 @@ class Ready:
     `nodes` has them. `share` is how many physical cores are the arm's (on its smallest host), bound
     to them or not; `parts` are the equal shares of which the arms of a duet get one each. `machine`
     is where its launches begin, and where its tools are; `container` are facts of its engine.
+    `pmi` is that of command.Placement.
     """
 
     arm: Arm
@@ -47,6 +48,7 @@ class Ready:
     nodes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     machine: Machine = HERE
     container: Mapping[str, str] = field(default_factory=dict)
+    pmi: str = ""
 
 
 def program(arm: Arm, selection: Selection, benchmark: Benchmark) -> Program:
@@ -199,7 +201,7 @@ def _placement(ready: Ready, wanted: Program, ranks: int, each: int, scratch: st
         if arm.container and arm.container.each == "host":
             agent = on_hosts.agent(scratch)
             network = on_hosts.BRIDGED if arm.container.network == "bridge" else network
-        where = replace(where, agent=agent, network=network)
+        where = replace(where, agent=agent, network=network, pmi=ready.pmi)
     elif arm.container:
         # As hosts: a program of two processes measures between them.
         per_host = arm.ranks_per_host if wanted.mpi else 1
@@ -233,6 +235,7 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
         facts["placement.order"] = arm.hosts.order
         facts["placement.network"] = arm.hosts.network or "not given"
         facts["placement.link"] = str(arm.hosts.link)
+        facts["placement.launcher"] = arm.hosts.launcher or "of the MPI"
         facts["placement.scheduler"] = str(arm.hosts.scheduler or "none")
     if arm.adapter:
         index = arm.adapter.gid_index

@@ -18,6 +18,7 @@ from paribus.platform import containers, toolchain
 from paribus.platform.arms import Ready, concrete, names_of, program
 from paribus.platform.containers.images import described
 from paribus.platform.host_machine import AT_ONCE, HostMachine, send
+from paribus.platform.launchers import srun
 from paribus.platform.local import this_node
 from paribus.platform.machine import HERE, Machine, first_errors
 from paribus.platform.programs import check_there, find_mpi_for
@@ -156,7 +157,7 @@ def _arm(
     _check_same(mpi, machines)
     if arm.container and (reason := containers.misfit(arm.container, mpi)):
         raise UserError(reason.cause, place=f"{place}.container", fix=reason.fix)
-    ready = replace(ready, mpi=mpi)
+    ready = replace(ready, mpi=mpi, pmi=_pmi(arm, mpi, place, machine))
     if not build:
         named = {label: (wanted.kernel,) for label, wanted in programs.items() if wanted.kernel}
         return replace(ready, kernels=named)
@@ -178,6 +179,28 @@ def _arm(
             if len(machines) > 1:
                 send(made, machines[0], machines[1:])
     return replace(ready, kernels=kernels, libraries=libraries, facts=facts)
+
+
+def _pmi(arm: Arm, mpi: Mpi, place: str, machine: Machine) -> str:
+    """Return the plug-in by which srun starts the ranks of `arm`, "" for the MPI's own launcher."""
+    if arm.hosts is None or not arm.hosts.launcher:
+        return ""
+    answer = machine.capture(srun.LIST, timeout_s=VERSION_S)
+    if answer.exit_code:
+        raise UserError(
+            f"srun cannot be used there: {first_errors(answer)}",
+            place=machine.at(f"{place}.launcher"),
+            fix="remove `launcher`: then the MPI's own starts the ranks",
+        )
+    # Older ones print the list on stderr.
+    offered = srun.read_plugins(answer.stdout + answer.stderr)
+    if mpi.family == "intelmpi" and srun.INTEL not in arm.env:
+        raise UserError(
+            f"Intel MPI needs {srun.INTEL} where srun starts its ranks",
+            place=f"{place}.env",
+            fix=f'name Slurm\'s library there: env = {{ {srun.INTEL} = "/usr/lib64/libpmi2.so" }}',
+        )
+    return srun.choose_plugin(mpi, offered, place)
 
 
 def _container_there(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from paribus.judge.cost import Cost, costs
+from paribus.judge.node_hours import NodeHours, used
 from paribus.judgement import Judgement
 from paribus.report.markup import Html, element, escape
 from paribus.report.printing import heading, item
@@ -26,9 +28,30 @@ def print_costs(judgement: Judgement, console: Console) -> None:
         item(console, text, style="dim")
 
 
+def print_node_hours(judgement: Judgement, console: Console) -> None:
+    """Print how long launches held the nodes of each arm."""
+    if found := used(judgement):
+        heading(console, words.USED)
+    for one in found:
+        item(console, _held(one), name=clean(one.arm))
+
+
 def html_section(judgement: Judgement) -> Html:
-    """Return the section of the HTML report, empty where nothing has a price."""
-    found = costs(judgement)
+    """Return the sections of the HTML report, empty where no node is counted."""
+    return Html(_html_costs(costs(judgement)) + _html_held(used(judgement)))
+
+
+def _html_held(found: Sequence[NodeHours]) -> Html:
+    if not found:
+        return Html("")
+    rows = [
+        element("li", element("b", escape(f"{one.arm}: ")), escape(_held(one))) for one in found
+    ]
+    title = element("h2", escape(words.USED))
+    return element("section", title, element("ul", *rows), aria_label="Node-hours")
+
+
+def _html_costs(found: Sequence[Cost]) -> Html:
     if not found:
         return Html("")
     rows = [
@@ -57,6 +80,23 @@ def to_json(judgement: Judgement) -> list[dict[str, Any]]:
         }
         for one in costs(judgement)
     ]
+
+
+def node_hours_json(judgement: Judgement) -> list[dict[str, Any]]:
+    """Return the node-hours of launches as JSON values; `text` is for people."""
+    return [
+        {
+            **{key: getattr(one, key) for key in ("arm", "nodes", "hours")},
+            "money": one.money if one.currency else None,
+            "currency": one.currency or None,
+            "text": _held(one),
+        }
+        for one in used(judgement)
+    ]
+
+
+def _held(one: NodeHours) -> str:
+    return words.node_hours(one.nodes, (one.hours,), (one.money,), one.currency)
 
 
 def _said(one: Cost) -> str:

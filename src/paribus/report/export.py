@@ -78,6 +78,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         "advice": profiles.advice(judgement),
         "predictions": [application.to_json(one) for one in judgement.predictions],
         **({"costs": found} if (found := cost.to_json(judgement)) else {}),
+        **({"node_hours": held} if (held := cost.node_hours_json(judgement)) else {}),
         "tallies": [_plain(t) for t in judgement.tallies],
         "launches": [{**_plain(p), "flag": p.flag} for p in judgement.points],
         "differences": [_plain(d) for d in judgement.differences],

@@ -20,6 +20,9 @@ def container_of(arm: Place, folder: Path, hosts: Hosts | None) -> Container | N
     """Return the container of the arm at `arm`, None if it has none; paths are from `folder`."""
     if "container" not in arm.table:
         return None
+    if hosts and hosts.launcher:
+        fix = "remove `launcher`: the MPI's own starts ranks in containers"
+        arm.refuse("container", None, "srun is not used with containers", fix)
     table = arm.table["container"]
     if isinstance(table, str):
         fix = 'write it as a table: container = { engine = "podman" }; the engines are'

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from paribus import fields
 from paribus.fields import Place
@@ -51,6 +51,9 @@ def hosts_of(place: Place, folder: Path) -> Hosts | None:
 
     Paths are those of the study, from `folder` on. Notes or raises StudyError as Place does.
     """
+    if "launcher" in place.table and "scheduler" not in place.table:
+        fix = "remove it: the MPI's own launcher starts the ranks"
+        place.refuse("launcher", None, "srun starts ranks on nodes of `scheduler` only", fix)
     if "scheduler" in place.table:
         return _allocated(place)
     if "hosts" not in place.table:
@@ -114,7 +117,8 @@ def _allocated(place: Place) -> Hosts:
     )
     names = tuple(f"n{number}" for number in range(1, asked.nodes + 1))
     addresses = tuple(Address(name, name) for name in names)
-    return replace(_common(place), addresses=addresses, scheduler=asked)
+    launcher: Literal["", "srun"] = place.read("launcher", fields.one_of("srun"), "")
+    return replace(_common(place), addresses=addresses, scheduler=asked, launcher=launcher)
 
 
 def _minutes(value: Any) -> float:

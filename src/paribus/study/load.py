@@ -45,7 +45,7 @@ _STUDY_KEYS = (
     *("arms", "tools", "benchmarks", "scaling", "plan"),
 )
 _ARM_KEYS = (
-    *("mpi", "transport", "container", "ranks_per_host", "env"),
+    *("mpi", "launcher", "transport", "container", "ranks_per_host", "env"),
     *("hosts", "scheduler", "ssh", "link", "network", "order", "adapter", "hypervisors", "price"),
     *switches.KEYS,
     *wrappers.KEYS,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from paribus.judge.node_hours import HOUR_S, node_hours
 from paribus.model import State
 from paribus.plan import Plan
 from paribus.platform.arms import Ready
@@ -19,6 +20,7 @@ from paribus.stats.summary import launch_median
 from paribus.store import Store, Stored
 from paribus.study.execute import execute
 from paribus.units import count, format_seconds
+from paribus.words import cost as words
 
 ROUNDS = 4
 """Rounds of a pilot, the first of which warms up: three launches tell between from within."""
@@ -124,6 +126,34 @@ def durations(plan: Plan, seen: Pilot) -> list[str]:
             + f"; set blocks = {blocks} for a look after that block"
             * (blocks >= plan.looks.at[0] and blocks not in known)
         )
+    return lines
+
+
+def held(plan: Plan, seen: Pilot) -> list[str]:
+    """Return in sentences the node-hours of each arm, at best and at worst: see node_hours."""
+    arms = plan.study.arms
+    once: dict[str, float] = {arm.name: 0.0 for arm in arms}
+    for (_, arm), seconds in seen.seconds.items():
+        once[arm] += seconds
+    monitor = plan.study.settings.monitor
+    # A round of a study without end; else the warm-up and the blocks until the first look, or last.
+    rounds = (1,) if monitor else (1 + plan.looks.at[0], 1 + plan.looks.at[-1])
+    several = [
+        node_hours(arms, {arm: number * seconds for arm, seconds in once.items()})
+        for number in rounds
+    ]
+    lines = []
+    for ends in zip(*several, strict=True):
+        first = ends[0]
+        hours, money = [one.hours for one in ends], [one.money for one in ends]
+        said = words.node_hours(first.nodes, hours, money, first.currency)
+        lines.append(f"{first.arm}: {said}, {'in a round' if monitor else 'in launches'}")
+    lent = {arm.hosts.scheduler for arm in arms if arm.hosts and arm.hosts.scheduler}
+    if lent and not monitor:
+        nodes = sum(one.nodes for one in lent)
+        ends_s = [number * sum(once.values()) for number in rounds]
+        whole = words.node_hours(nodes, [nodes * s / HOUR_S for s in ends_s], (), "")
+        lines.append(f"what is lent is held all the time: {whole}, and what lies between launches")
     return lines
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from paribus.judgement import Word
-from paribus.units import count, format_changes
+from paribus.units import count, format_changes, format_value
+
+USED = "Node-hours of launches"
 
 TITLE = "Cost of a unit of work"
 
@@ -24,3 +28,13 @@ def basis(nodes: tuple[int, int], prices: tuple[float, float], currency: str) ->
         for number, price in zip(nodes, prices, strict=True)
     )
     return f"{theirs}, against {ours}"
+
+
+def node_hours(nodes: int, hours: Sequence[float], money: Sequence[float], currency: str) -> str:
+    """Return node-hours, and money where there is a currency: one value, or the least and most."""
+    said = f"{_span(hours)} node-hours ({count(nodes, 'node')})"
+    return f"{said}, {_span(money)} {currency}" if currency else said
+
+
+def _span(values: Sequence[float]) -> str:
+    return " to ".join(dict.fromkeys(map(format_value, values)))

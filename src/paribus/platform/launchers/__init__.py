@@ -10,7 +10,7 @@ from typing import Protocol
 
 from paribus.command import Command, Mpi, Placement
 from paribus.design import Transport
-from paribus.platform.launchers import intelmpi, mpich, msmpi, openmpi, serial
+from paribus.platform.launchers import intelmpi, mpich, msmpi, openmpi, serial, srun
 from paribus.platform.launchers.adapter import adapter_env
 from paribus.platform.launchers.binding import bind
 from paribus.platform.launchers.serving import listens, port_of, serve
@@ -33,11 +33,31 @@ class Launcher(Protocol):
     ) -> Command: ...
 
 
+class Direct(Protocol):
+    """What a family's module offers whose ranks srun can start."""
+
+    def __call__(
+        self,
+        program: Command,
+        *,
+        mpi: Mpi,
+        placement: Placement,
+        transport: Transport,
+        scratch: str,
+    ) -> Command: ...
+
+
 LAUNCHERS: Mapping[str, Launcher] = {
     "openmpi": openmpi.launch,
     "mpich": mpich.launch,
     "intelmpi": intelmpi.launch,
     "msmpi": msmpi.launch,
+}
+
+_DIRECT: Mapping[str, Direct] = {
+    "openmpi": openmpi.direct,
+    "mpich": mpich.direct,
+    "intelmpi": intelmpi.direct,
 }
 
 
@@ -50,7 +70,7 @@ def launch(
     transport: Transport,
     scratch: str,
 ) -> Command:
-    """Return the command that starts `ranks` copies of `program` with the launcher of `mpi`.
+    """Return the command that starts `ranks` copies of `program`, by the launcher of `mpi` or srun.
 
     `mpi` of None is a program that needs no launcher: then one process, whatever `ranks` says.
     `scratch` is the launch's own directory; the launcher's state goes there, or where the host
@@ -59,6 +79,11 @@ def launch(
     """
     if mpi is None:
         return serial.launch(program, placement=placement)
+    if placement.pmi:
+        direct = _DIRECT[mpi.family](
+            program, mpi=mpi, placement=placement, transport=transport, scratch=scratch
+        )
+        return srun.launch(direct, ranks=ranks, placement=placement, scratch=scratch)
     return LAUNCHERS[mpi.family](
         program,
         ranks=ranks,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from paribus.command import Command, Mpi, Placement
 from paribus.design import Transport
-from paribus.platform.launchers.mpich import hydra
+from paribus.platform.launchers.mpich import hydra, on_its_network
 from paribus.platform.launchers.network import merged
 
 _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {
@@ -32,3 +33,11 @@ def launch(
     env = merged(mpi.env, program.env, _UNPINNED, _TRANSPORTS[transport])
     command = Command(program.argv, env, program.files)
     return hydra(command, ("FI_TCP_IFACE",), ranks, mpi, placement)
+
+
+def direct(
+    program: Command, *, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
+) -> Command:
+    """Return `program` with what its library is told by variables where srun starts it."""
+    env = merged(mpi.env, program.env, _UNPINNED, _TRANSPORTS[transport])
+    return on_its_network(replace(program, env=env), ("FI_TCP_IFACE",), placement)

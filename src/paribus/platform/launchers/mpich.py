@@ -9,6 +9,7 @@ refuses the loopback interface; libfabric takes it, so it is preferred where a b
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from paribus.command import Command, Mpi, Placement
 from paribus.design import Transport
@@ -42,20 +43,37 @@ def launch(
     a launch that is killed leaves one of 1 MB behind, and MPICH has no setting to put it elsewhere.
     """
     env = merged(mpi.env, program.env, _TRANSPORTS[transport])
-    variables = (
-        ("FI_TCP_IFACE",) if placement.network == "lo" else ("FI_TCP_IFACE", "UCX_NET_DEVICES")
-    )
     if transport == "tcp" and not (placement.hosts or placement.network):
         env = merged({"FI_TCP_IFACE": "lo"}, env)
-    return hydra(Command(program.argv, env, program.files), variables, ranks, mpi, placement)
+    command = Command(program.argv, env, program.files)
+    return hydra(command, _interfaces(placement), ranks, mpi, placement)
+
+
+def direct(
+    program: Command, *, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
+) -> Command:
+    """Return `program` with what its library is told by variables where srun starts it."""
+    env = merged(mpi.env, program.env, _TRANSPORTS[transport])
+    return on_its_network(replace(program, env=env), _interfaces(placement), placement)
+
+
+def on_its_network(program: Command, variables: tuple[str, ...], placement: Placement) -> Command:
+    """Return `program` with those of `variables` that nobody set naming the interface to use."""
+    if placement.network is None:
+        return program
+    # An RDMA device that the arm or the user names is no interface of that network.
+    variables = tuple(name for name in variables if name not in program.env)
+    return on_network(program, placement.network, variables)
+
+
+def _interfaces(placement: Placement) -> tuple[str, ...]:
+    return ("FI_TCP_IFACE",) if placement.network == "lo" else ("FI_TCP_IFACE", "UCX_NET_DEVICES")
 
 
 def hydra(
     program: Command, variables: tuple[str, ...], ranks: int, mpi: Mpi, placement: Placement
 ) -> Command:
     """Return the command of a hydra mpiexec; `variables` name the interface that ranks use."""
-    # An RDMA device that the arm or the user names is no interface of that network.
-    variables = tuple(name for name in variables if name not in program.env)
     argv = [mpi.mpirun, "-n", str(ranks), "-bind-to", "none"]
     if placement.in_turn:
         argv += ["-hosts", ",".join(_in_turn(placement)), "-ppn", "1"]
@@ -74,7 +92,7 @@ def hydra(
         argv += ["-launcher", "rsh", "-launcher-exec", placement.agent]
     if placement.network is None:
         return Command((*argv, *program.argv), program.env, program.files)
-    inner = on_network(program, placement.network, variables)
+    inner = on_its_network(program, variables, placement)
     whole = Command((*argv, *inner.argv), inner.env, inner.files)
     return on_network(whole, placement.network, ("HYDRA_IFACE",))
 

@@ -8,6 +8,7 @@ makes and removes. Session directories follow TMPDIR.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from paribus.command import Command, Mpi, Placement
@@ -33,17 +34,12 @@ def launch(
     scratch: str,
 ) -> Command:
     """Return the mpirun command line; see launchers.launch."""
-    where = PurePosixPath(scratch)
-    segments = f"/dev/shm/{where.parent.name}/{where.name}"
     order = "node" if placement.in_turn else "slot"
     argv = [mpi.mpirun, "-n", str(ranks), "--map-by", f"{order}:OVERSUBSCRIBE", "--bind-to", "none"]
     if placement.hosts:
         argv += ["-H", hosts_option(placement.hosts)]
-    daemon, settings = _daemon(mpi, placement), _library(mpi, placement, transport)
-    settings[_segment_setting(mpi)] = segments
-    # Left alone, Open MPI counts slots of hosts: ranks that wait would give up their core in one
-    # arm and keep it in another, for no other reason than how many hosts containers stand for.
-    settings["mpi_yield_when_idle"] = "1" if placement.crowded else "0"
+    daemon = _daemon(mpi, placement)
+    settings = _settings(mpi, placement, transport, scratch)
     daemon_option = "--prtemca" if mpi.version[0] >= 5 else "--mca"
     for option, values in ((daemon_option, daemon), ("--mca", settings)):
         for key, value in values.items():
@@ -54,8 +50,32 @@ def launch(
             argv += ["-x", key]
     if placement.hosts and transport != "tcp":
         # The host makes the directory on this machine; a container has a /dev/shm of its own.
-        argv += ["/bin/sh", "-c", _WITH_DIRECTORY, "paribus-segments", segments]
+        argv += ["/bin/sh", "-c", _WITH_DIRECTORY, "paribus-segments", _segments(scratch)]
     return Command((*argv, *program.argv), merged(env, ROOT), program.files)
+
+
+def direct(
+    program: Command, *, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
+) -> Command:
+    """Return `program` with what its library is told by variables where srun starts it."""
+    settings = _settings(mpi, placement, transport, scratch)
+    variables = {f"OMPI_MCA_{key}": value for key, value in settings.items()}
+    return replace(program, env=merged(variables, mpi.env, program.env))
+
+
+def _settings(mpi: Mpi, placement: Placement, transport: Transport, scratch: str) -> dict[str, str]:
+    """Return all settings of the library."""
+    settings = _library(mpi, placement, transport)
+    settings[_segment_setting(mpi)] = _segments(scratch)
+    # Left alone, Open MPI counts slots of hosts: ranks that wait would give up their core in one
+    # arm and keep it in another, for no other reason than how many hosts containers stand for.
+    settings["mpi_yield_when_idle"] = "1" if placement.crowded else "0"
+    return settings
+
+
+def _segments(scratch: str) -> str:
+    where = PurePosixPath(scratch)
+    return f"/dev/shm/{where.parent.name}/{where.name}"
 
 
 def _daemon(mpi: Mpi, placement: Placement) -> dict[str, str]:

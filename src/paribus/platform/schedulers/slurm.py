@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from paribus.hosts import Scheduler
 from paribus.nodeset import expand
+from paribus.platform.launchers.srun import JOB
 from paribus.platform.schedulers.jobs import Job, Phase
 from paribus.units import count
 
@@ -35,6 +38,9 @@ _NEVER = re.compile(
 )
 
 _LEFT = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
+
+_OF_A_JOB = "/^SLURM_CONF=/d; s/^\\(SLURM_[A-Za-z0-9_]*\\|PMI[A-Z0-9_]*\\)=.*/\\1/p"
+_FORGET = f"unset $(env | sed -n '{_OF_A_JOB}')"
 
 _KEYS = (
     (r"time ?limit|time specification|wallduration", "time"),
@@ -59,6 +65,20 @@ def script(asked: Scheduler, name: str) -> str:
         "# Holds its nodes for a study of Paribus, whose launches are steps of this job.",
         f"exec sleep {round(asked.time_s)}",
     ]
+    return "\n".join(lines) + "\n"
+
+
+def study_script(
+    name: str, log: Path, argv: Sequence[str], mark: str, options: Sequence[str]
+) -> str:
+    """Return the script of the job `name` that carries out `argv` on one core of any node.
+
+    It forgets that it is a job, for it submits others; `mark` is set instead.
+    """
+    lines = ["#!/bin/sh", f"#SBATCH --job-name={name}", "#SBATCH --nodes=1", "#SBATCH --ntasks=1"]
+    lines += ["#SBATCH --no-requeue", f"#SBATCH --output={shlex.quote(str(log))}"]
+    lines += [f"#SBATCH {option}" for option in options]
+    lines += [_FORGET, f"export {mark}=yes", f"exec {shlex.join(argv)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -157,9 +177,10 @@ def shell(ident: str, node: str) -> tuple[str, ...]:
     """Return the argv that starts a shell on a node of a job, as platform.hosts.Host has it.
 
     The step takes part in all that the job has on the node. It forgets that it is one: launchers
-    would start ranks by Slurm then, beside the way that the study's arm says.
+    would start ranks by Slurm then, beside the way that the study's arm says. Where the cluster's
+    configuration is stays known, and the job, for the launcher srun.
     """
-    forget = "unset $(env | sed -n 's/^\\(SLURM_[A-Za-z0-9_]*\\|PMI[A-Z0-9_]*\\)=.*/\\1/p')"
+    forget = f"{_FORGET}; export {JOB}={ident}"
     return (
         # Slurm passes on whole lines otherwise, and what an agent asks for need not end with one.
         *("srun", "--quiet", "--unbuffered"),

@@ -25,10 +25,13 @@ end() {
     trap '' TERM HUP INT
     [ "$job" != starting ] || job=$!
     # It is `timeout`, which hands the signal to all that it started. A shell that has only just been
-    # forked to become it may lose the signal, so it is sent until the job has ended.
+    # forked to become it may lose the signal, so it is sent again as long as it is waited for: no
+    # other process can have its number then.
     [ -z "$job" ] || {
-        while kill "$job" && sleep 1; do :; done >/dev/null 2>&1 &
+        kill "$job"
+        while sleep 1 && kill -0 "$$" && kill "$job"; do :; done >/dev/null 2>&1 &
         wait "$job"
+        kill -KILL "$!"
     }
     leave 1
 }

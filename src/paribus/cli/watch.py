@@ -1,0 +1,56 @@
+"""`paribus watch DIR`: what a study does that runs somewhere else."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from paribus.errors import StoreError
+from paribus.records.standing import alive, read_standing
+
+EXAMPLE = """\
+example:
+  paribus run study.toml --out study --detach
+  paribus watch study                  # from any machine that sees the directory
+"""
+
+POLL_S = 1.0
+"""Seconds between two looks."""
+
+GONE = 5
+"""Looks in a row that must find nobody there: one may fall between two holders of the lock."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = "Show what a study does until it ends; return its exit code."
+    parser.epilog = EXAMPLE
+    parser.add_argument("directory", metavar="DIR", type=Path, help="study directory")
+    parser.set_defaults(carry_out=watch)
+
+
+def watch(arguments: argparse.Namespace) -> int:
+    """Return the exit code of the study that is watched; nothing in its directory is written.
+
+    Raises StoreError where no `paribus run` has begun, and where one has ended without an exit
+    code.
+    """
+    directory: Path = arguments.directory
+    shown, nobody = "", 0
+    while True:
+        standing = read_standing(directory)
+        if standing and standing.text != shown:
+            shown = standing.text
+            print(f"{time.strftime('%H:%M:%S')} {shown}", flush=True)
+        if standing and standing.code is not None:
+            return standing.code
+        nobody = 0 if alive(directory) or (standing and standing.waits) else nobody + 1
+        if nobody >= GONE:
+            raise StoreError(
+                "the study has ended without saying how" if standing else "no study runs here",
+                place=str(directory),
+                fix="continue it: `paribus run STUDY --out DIR --resume`; see what is stored:"
+                " `paribus report DIR`",
+            )
+        time.sleep(POLL_S)

@@ -1,0 +1,73 @@
+"""A study that goes on as a job of its own, which asks for the nodes of its arms like any other."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from paribus.design import Study
+from paribus.errors import UserError
+from paribus.platform.allocations import key_for
+from paribus.platform.local import capture
+from paribus.platform.schedulers import slurm
+from paribus.trust import find_program, search_path
+
+MARK = "PARIBUS_DETACHED"
+"""The variable of a `paribus run` that is such a job."""
+
+ANSWER_S = 120.0
+"""Seconds that a busy scheduler may take to answer."""
+
+
+def is_detached() -> bool:
+    """Return whether this process is the job of a study."""
+    return bool(os.environ.get(MARK))
+
+
+def check(study: Study) -> None:
+    """Raise UserError where `study` cannot go on as a job: no scheduler, or none here."""
+    if not any(arm.hosts and arm.hosts.scheduler for arm in study.arms):
+        raise UserError(
+            "no arm of this study has a scheduler",
+            place=f"{study.path}: --detach",
+            fix="start it in the background: `nohup paribus run ... &`",
+        )
+    path = search_path(os.environ.get("PATH"))
+    if missing := [one for one in slurm.PROGRAMS if find_program(one, path) is None]:
+        raise UserError(
+            f"Slurm is not here: no `{missing[0]}` on the PATH",
+            place=f"{study.path}: --detach",
+            fix="start Paribus where you submit jobs: a login node",
+        )
+
+
+def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
+    """Return the number of the job that carries out `argv` here, for the study in `directory`.
+
+    What it prints goes into DIRECTORY.log. Raises UserError while there is such a job, and for one
+    that Slurm does not take.
+    """
+    name = f"paribus-{key_for(directory)}-study"
+    listed = capture(slurm.queue(), timeout_s=ANSWER_S)
+    jobs = slurm.read_queue(listed.stdout) if listed.exit_code == 0 else {}
+    if here := [job for job in jobs.values() if job.name == name]:
+        raise UserError(
+            f"this study is job {here[0].ident} ({here[0]})",
+            place=str(directory),
+            fix=f"`paribus watch {shlex.quote(str(directory))}` shows it, and"
+            f" `scancel {here[0].ident}` ends it",
+        )
+    log = directory.absolute().with_name(f"{directory.name}.log")
+    text = slurm.study_script(name, log, [*argv], MARK, options)
+    answer = capture(slurm.submit(), timeout_s=ANSWER_S, stdin=text)
+    ident = slurm.read_submitted(answer.stdout)
+    if not ident:
+        said = " ".join((answer.stderr or answer.stdout).split())[:500]
+        raise UserError(
+            f"Slurm refused the job of the study: {said}",
+            place="--detach",
+            fix="name where it may run: --detach-option=--partition=NAME; `sinfo` lists partitions",
+        )
+    return ident

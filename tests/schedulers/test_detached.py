@@ -1,0 +1,80 @@
+"""`paribus run --detach`: the study is a job of its own, which submits those of its arms."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from paribus.records.standing import read_standing
+from schedulers.slurm import Site
+from schedulers.test_slurm import check_whole, run, site, stored, study
+
+__all__ = ["site"]  # the fixture
+
+# Pocket hosts share out cores, and the arms' nodes need not be alike: --anyway.
+DETACH = ("--anyway", "--detach", "--detach-option=--partition=p")
+
+
+@pytest.fixture
+def shared(site: Site) -> Iterator[Path]:
+    """A directory that all nodes see; it outlives no test."""
+    with TemporaryDirectory(dir=site.place) as folder:
+        yield Path(folder)
+
+
+def watch(folder: Path) -> tuple[int, str]:
+    argv = [sys.executable, "-m", "paribus", "watch", "out"]
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_detached_study_runs_to_its_end(site: Site, shared: Path) -> None:
+    study(shared, nodes=1)
+    code, said = run(site, shared, "run", "study.toml", "--out", "out", *DETACH)
+    assert code == 0, said
+    assert "to watch it: paribus watch out" in said
+    [job] = [line.split() for line in site.jobs()]
+    again, refused = run(site, shared, "run", "study.toml", "--out", "out", *DETACH)
+    assert again == 2
+    assert f"is job {job[0]}" in refused or "at work" in refused
+    code, said = watch(shared)
+    log = (shared / "out.log").read_text()
+    assert code in (0, 3), said + log
+    assert "ended" in said
+    assert "blocks 8 of at most 8" in log
+    assert log.count("submitted job") == 2
+    check_whole(shared / "out")
+    site.until(lambda: site.jobs() == [])
+
+
+def test_the_job_of_a_study_is_ended_like_any_other(site: Site, shared: Path) -> None:
+    study(shared, 'name = "command"\nargv = ["sleep", "0.5"]\ndirectory = "{scratch}"', nodes=1)
+    code, said = run(site, shared, "run", "study.toml", "--out", "out", *DETACH)
+    assert code == 0, said
+    job = site.jobs()[0].split()[0]
+    site.until(lambda: stored(shared / "out") >= 2)
+    site.ask("scancel", "--batch", "--signal=INT", job)
+    code, said = watch(shared)
+    assert code == 130, said
+    assert "interrupted" in said
+    site.until(lambda: site.jobs() == [])
+
+
+def test_what_cannot_be_a_job_is_refused_and_leaves_nothing(site: Site, shared: Path) -> None:
+    study(shared, nodes=1)
+    words = ("run", "study.toml", "--out", "out", "--detach", "--detach-option=--partition=nope")
+    code, said = run(site, shared, *words)
+    assert code == 2
+    assert "Slurm refused the job of the study" in said
+    assert not (shared / "out").exists()
+    text = 'question = "?"\nfactor = "f"\n[arms.a]\n[arms.b]\n[[benchmarks]]\nname = "latency"\n'
+    (shared / "study.toml").write_text(text)
+    code, said = run(site, shared, "run", "study.toml", "--out", "out", "--detach")
+    assert code == 2
+    assert "no arm of this study has a scheduler" in said
+    assert read_standing(shared / "out") is None
