@@ -12,11 +12,11 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from paribus.platform.pocket import Pocket
+from paribus.platform.pocket import Gate, Pocket
 from schedulers.slurm import Daemon
 
 UNPACKED = Path(os.environ.get("PARIBUS_TEST_GRIDENGINE", "/opt/paribus-tests/gridengine"))
@@ -70,19 +70,35 @@ _QUEUE = {
         for what in ("cpu", "fsize", "data", "stack", "core", "rss", "vmem")
         for kind in "sh"
     },
-    **{"h_rt": "01:00:00", "seq_no": "0", "nsuspend": "1", "suspend_interval": "00:05:00"},
-    **{"priority": "0", "min_cpu_interval": "00:05:00", "processors": "UNDEFINED"},
-    **{"qtype": "BATCH", "pe_list": "whole", "rerun": "FALSE", "slots": "2", "tmpdir": "/tmp"},
-    **{"shell": "/bin/sh", "shell_start_mode": "unix_behavior", "notify": "00:00:60"},
+    "h_rt": "01:00:00",
+    "seq_no": "0",
+    "nsuspend": "1",
+    "suspend_interval": "00:05:00",
+    "priority": "0",
+    "min_cpu_interval": "00:05:00",
+    "processors": "UNDEFINED",
+    "qtype": "BATCH",
+    "pe_list": "whole",
+    "rerun": "FALSE",
+    "slots": "2",
+    "tmpdir": "/tmp",
+    "shell": "/bin/sh",
+    "shell_start_mode": "unix_behavior",
+    "notify": "00:00:60",
     "initial_state": "default",
 }
+
+
+_JOB = r"<JB_name>([^<]*)</JB_name>.*?<state>([^<]*)</state>"
 
 
 class Site:
     """A running Grid Engine: how a program is started where its users log in."""
 
-    def __init__(self, prefix: Sequence[str], env: Mapping[str, str], place: Path) -> None:
-        self.prefix, self.env, self.place = tuple(prefix), dict(env), place
+    def __init__(
+        self, prefix: Sequence[str], env: Mapping[str, str], place: Path, gate: Gate
+    ) -> None:
+        self.prefix, self.env, self.place, self.gate = tuple(prefix), dict(env), place, gate
 
     def ask(self, *argv: str) -> str:
         """Return what a command printed; raises CalledProcessError."""
@@ -93,8 +109,9 @@ class Site:
         return done.stdout
 
     def jobs(self) -> list[str]:
-        """Return the names of the jobs that have not ended."""
-        return re.findall(r"<JB_name>(.*)</JB_name>", self.ask("qstat", "-xml", "-u", "*"))
+        """Return the names of the jobs that have not ended, and that nobody deletes."""
+        listed = re.findall(_JOB, self.ask("qstat", "-xml", "-u", "*"), re.DOTALL)
+        return [name for name, state in listed if "d" not in state]
 
     def configure(self, option: str, text: str) -> None:
         """Give `qconf` an option with a file of this text."""
@@ -127,14 +144,15 @@ def gridengine(hosts: int, queues: Mapping[str, Sequence[str]]) -> Iterator[Site
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
         place.chmod(0o755)
         pocket = stack.enter_context(Pocket(hosts, sshd=True, directory=str(place / "pocket")))
-        assert pocket.gate is not None
+        gate = pocket.gate
+        assert gate is not None
         own = {"SGE_ROOT": f"{place}/root", "SGE_CELL": "default", "SGE_ND": "1"}
         own |= {"SGE_QMASTER_PORT": "16444", "SGE_EXECD_PORT": "16445"}
         kept = {key: value for key, value in os.environ.items() if key not in ("JOB_ID",)}
         env = {**kept, **own, "PATH": f"{BIN}:{os.environ['PATH']}:/usr/sbin:/sbin"}
         mounts = f"mount {' '.join(_laid())} && mount --bind {place}/pocket/hosts /etc/hosts"
-        enter = [*pocket.gate.prefix[:-1], "-u", "--", "unshare", "-m"]
-        site = Site([*enter, "/bin/sh", "-c", f'{mounts} && exec "$@"', "sh"], env, place)
+        enter = [*gate.prefix[:-1], "-u", "--", "unshare", "-m"]
+        site = Site([*enter, "/bin/sh", "-c", f'{mounts} && exec "$@"', "sh"], env, place, gate)
         _write(site, place / "root")
         qmaster = [*site.prefix, f"{BIN}/sge_qmaster"]
         stack.enter_context(Daemon(qmaster, env, place / "qmaster.out"))
@@ -154,6 +172,7 @@ def gridengine(hosts: int, queues: Mapping[str, Sequence[str]]) -> Iterator[Site
         yield site
         if site.jobs():
             site.ask("qdel", "-u", "*")
+        site.ask("qconf", "-km")  # By a signal it takes longer than Daemon waits.
 
 
 def _write(site: Site, root: Path) -> None:
@@ -191,8 +210,7 @@ def _edited(text: str, given: Mapping[str, str]) -> str:
     return text
 
 
-def _until(site: Site, done: object) -> None:
-    assert callable(done)
+def _until(site: Site, done: Callable[[], bool]) -> None:
     deadline = time.monotonic() + UP_S
     while True:
         try:

@@ -17,9 +17,9 @@ STUDY = """\
 question = "Is queue q slower than p?"
 factor = "cluster"
 [arms.p]
-{mpi}scheduler = {{ name = "gridengine", partition = "p.q", {asks} }}
+{mpi}{ssh}scheduler = {{ name = "gridengine", partition = "p.q", {asks} }}
 [arms.q]
-{mpi}scheduler = {{ name = "gridengine", partition = "q.q", {asks} }}
+{mpi}{ssh}scheduler = {{ name = "gridengine", partition = "q.q", {asks} }}
 [[benchmarks]]
 {benchmark}
 [plan]
@@ -37,16 +37,18 @@ def site() -> Iterator[Site]:
         yield there
 
 
-def study(folder: Path, benchmark: str = COMMAND, asks: str = ASKS, mpi: str = "") -> Path:
+def study(site: Site, folder: Path, benchmark: str = COMMAND, mpi: str = "") -> Path:
+    gate = site.gate
+    ssh = f'ssh = {{ identity = "{gate.identity}", known_hosts = "{gate.known_hosts}" }}\n'
     path = folder / "study.toml"
-    path.write_text(STUDY.format(benchmark=benchmark, asks=asks, mpi=mpi))
+    path.write_text(STUDY.format(benchmark=benchmark, asks=ASKS, mpi=mpi, ssh=ssh))
     return path
 
 
 def test_ranks_across_the_nodes_of_two_queues(site: Site, tmp_path: Path) -> None:
     """One queue after the other in each block, while both allocations live."""
     mpi = Path(any_mpi().mpicxx).parents[1]
-    study(tmp_path, LATENCY, mpi=f'mpi = "{mpi}"\nranks_per_host = 1\n')
+    study(site, tmp_path, LATENCY, mpi=f'mpi = "{mpi}"\nranks_per_host = 1\n')
     code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
     assert code in (0, 3), said  # on a busy machine a verdict may be withheld
     assert "Transport between ranks: network (seen by the ranks), in all arms" in said
@@ -60,7 +62,7 @@ def test_ranks_across_the_nodes_of_two_queues(site: Site, tmp_path: Path) -> Non
 
 def test_a_study_goes_on_after_a_job_was_deleted(site: Site, tmp_path: Path) -> None:
     """Paribus killed, and resumed; then a job deleted from outside."""
-    study(tmp_path)
+    study(site, tmp_path)
     out = tmp_path / "out"
     with Started(site, tmp_path, "run", "study.toml", "--out", "out") as started:
         started.until(lambda: stored(out) >= 4)
@@ -94,7 +96,7 @@ def test_a_study_goes_on_after_a_job_was_deleted(site: Site, tmp_path: Path) -> 
 def test_what_grid_engine_rejects_is_said_at_once(
     site: Site, tmp_path: Path, old: str, new: str, cause: str
 ) -> None:
-    path = study(tmp_path)
+    path = study(site, tmp_path)
     path.write_text(path.read_text().replace(old, new))
     code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
     assert code == 2, said

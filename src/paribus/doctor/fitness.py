@@ -174,7 +174,7 @@ def scheduler() -> Finding:
         return Finding("scheduler", "good", f"none on the PATH ({titles})")
     found = {one.TITLE: _offered(one) for one in here}
     says = "; ".join(f"{title}: {offer}" for title, (offer, _) in found.items())
-    if all(works for _, works in found.values()):
+    if any(works for _, works in found.values()):
         return Finding("scheduler", "good", says)
     fix = f"start studies with `scheduler` where `{' '.join(here[0].offer()[:2])}` works"
     return Finding("scheduler", "unknown", says, "", fix)

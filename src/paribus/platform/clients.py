@@ -18,9 +18,8 @@ from paribus.trust import search_path
 _KEPT = (
     *("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "SSH_AUTH_SOCK", "KRB5CCNAME"),
     "SLURM_CONF",
-    *("SGE_ROOT", "SGE_CELL", "SGE_CLUSTER_NAME", "SGE_QMASTER_PORT", "SGE_EXECD_PORT"),
 )
-"""What a client inherits beside the PATH: what ssh, srun and qrsh need; no setting of a launch."""
+"""What a client inherits beside the PATH: what ssh and srun need, and no setting of a launch."""
 
 
 def start_client(

@@ -53,7 +53,8 @@ def stations(
                         raise
                     station: HostStation
                     if arm.hosts.scheduler and lent:
-                        station = LentStation(reached, local, lent)
+                        tied = all(one.shell for one in lent.hosts[arm.hosts.scheduler])
+                        station = LentStation(reached, local, lent, tied=tied)
                     elif arm.hosts in switched or arm.hosts.hypervisors:
                         below = _hypervisors(arm.hosts, local, study.path)
                         station = SwitchedStation(reached, local, below)

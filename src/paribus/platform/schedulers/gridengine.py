@@ -1,7 +1,8 @@
-"""Grid Engine: an allocation is a job of a parallel environment; `qrsh -inherit` enters its nodes.
+"""Grid Engine: an allocation is a job of a parallel environment; ssh leads to its nodes.
 
 Son of Grid Engine 8.1.9 was tried. Whole nodes are what the site's parallel environment gives: one
-whose allocation_rule is the number of slots of a node.
+whose allocation_rule is the number of slots of a node. `qrsh -inherit` enters them too, but more
+than 64 KiB on its standard input do not always arrive: an agent, and sources, are sent that way.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 TITLE = "Grid Engine"
-PROGRAMS: tuple[str, ...] = ("qsub", "qstat", "qrsh", "qdel", "qconf")
+PROGRAMS: tuple[str, ...] = ("qsub", "qstat", "qdel", "ssh")
 MARK = "qconf"
 KEYS: tuple[str, ...] = ("partition", "account", "constraint", "parallel_environment", "slots")
 NEEDED: Mapping[str, str] = {"parallel_environment": 'parallel_environment = "mpi"'}
 GIVEN: Mapping[str, str] = {
-    "-pe": "parallel_environment", "-q": "partition", "-A": "account",
+    "-pe": "parallel_environment",
+    "-q": "partition",
+    "-A": "account",
     **dict.fromkeys(("-N", "-S", "-o", "-e", "-j", "-r", "-w", "-terse", "-sync", "-t", "-b"), ""),
 }
 JOINED = False
@@ -158,19 +161,8 @@ def cancel(name: str) -> list[str]:
 
 
 def shell(ident: str, node: str) -> tuple[str, ...]:
-    """Return the argv that starts a shell on a node of a job, as platform.hosts.Host has it.
-
-    It is a task of the parallel job, and ends with it. It forgets that it is one: launchers would
-    start ranks by Grid Engine then. Its own temporary directory may go before the job does.
-    """
-    forget = (
-        "unset ARC PE NHOSTS NQUEUES NSLOTS QUEUE REQUEST REQNAME RESTARTED TMP TMPDIR"
-        " $(env | sed -n 's/^\\(SGE_[A-Za-z0-9_]*\\|JOB_[A-Z]*\\|QRSH_[A-Z]*\\)=.*/\\1/p')"
-    )
-    return (
-        *("env", f"JOB_ID={ident}", "SGE_TASK_ID=undefined"),
-        *("qrsh", "-inherit", node, "/bin/sh", "-c", f"cd /; {forget}; exec /bin/sh"),
-    )
+    """Return (): its nodes are reached by ssh."""
+    return ()
 
 
 def in_job(env: Mapping[str, str]) -> str:

@@ -21,7 +21,8 @@ MARK = "pbs_rstat"
 KEYS: tuple[str, ...] = ("partition", "account", "constraint", "slots")
 NEEDED: Mapping[str, str] = {}
 GIVEN: Mapping[str, str] = {
-    "-q": "partition", "-A": "account",
+    "-q": "partition",
+    "-A": "account",
     **dict.fromkeys(("-N", "-S", "-o", "-e", "-j", "-r", "-I", "-J", "-z", "-W"), ""),
 }
 JOINED = True
