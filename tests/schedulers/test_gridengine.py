@@ -75,7 +75,7 @@ def test_a_study_goes_on_after_a_job_was_deleted(site: Site, tmp_path: Path) -> 
         [other] = [name for name in site.jobs() if name.endswith("-q")]
         site.ask("qdel", other)
         started.until(lambda: "the next allocation" in started.said())
-        assert started.end() == 0, started.said()
+        assert started.end() in (0, 3), started.said()  # a verdict may be withheld
         said = " ".join(started.said().split())
     assert "cancelling what an earlier sitting left: job" in said
     assert "the allocation of arm q, job" in said

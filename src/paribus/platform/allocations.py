@@ -106,7 +106,7 @@ class Allocations:
         if self._locked:
             # By name: an interruption may come before the number is known.
             for arm in self.asked:
-                _ask(self.dialect.cancel(self._name(arm)))
+                self._cancel(self._name(arm))
             self._locked.close()
             self._locked = None
 
@@ -149,7 +149,20 @@ class Allocations:
             idents = ", ".join(job.ident for job in left)
             self.tell(f"cancelling what an earlier sitting left: job {idents}")
         for job in left:
-            _ask(self.dialect.cancel(job.name))
+            self._cancel(job.name)
+
+    def _cancel(self, name: str) -> None:
+        """Cancel the jobs of this name, by the time that the scheduler answers."""
+        deadline = time.monotonic() + LATE_S
+        while True:
+            answer = _ask(self.dialect.cancel(name))
+            if answer.exit_code != TOO_LATE and not self.dialect.unreachable(answer.stderr):
+                return
+            if time.monotonic() > deadline:
+                said = " ".join(answer.stderr.split())[:300]
+                self.tell(f"the scheduler does not cancel job {name}; do it yourself: {said}")
+                return
+            time.sleep(POLL_S[0])
 
     def _submit(self, arm: str, request: Scheduler) -> None:
         script = self.dialect.script(request, self._name(arm))
