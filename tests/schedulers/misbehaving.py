@@ -40,7 +40,11 @@ render() {
     cat "$here/tail"
 }
 
-named() { for number in $(id); do [ "$(cat "$here/jobs/$number")" != "$1" ] || echo "$number"; done; }
+named() {
+    for number in $(id); do
+        [ "$(cat "$here/jobs/$number")" != "$1" ] || echo "$number"
+    done
+}
 
 case $kind in
     submit)

@@ -112,7 +112,7 @@ def test_what_a_killed_sitting_left_is_cancelled(commands: Commands) -> None:
     told: list[str] = []
     left = asking(commands, told)
     left.__enter__()
-    assert left._locked  # noqa: SLF001
+    assert left._locked
     left._locked.close()
     with asking(commands, told):
         assert len(commands.jobs()) == 1
