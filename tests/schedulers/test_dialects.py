@@ -123,8 +123,8 @@ ASKED = {"partition": "p", "account": "lab", "constraint": "c"}
             "gridengine",
             {"slots": 16, "parallel_environment": "mpi", "options": ("-P x",)},
             (
-                "#$ -S /bin/sh|#$ -N paribus-1|#$ -pe mpi 48|#$ -l h_rt=5400|#$ -q p|#$ -A lab|#$ -l c"
-                "|#$ -r n|#$ -w e|#$ -j y -o /dev/null|#$ -P x"
+                "#$ -S /bin/sh|#$ -N paribus-1|#$ -pe mpi 48|#$ -l h_rt=5400|#$ -q p|#$ -A lab"
+                "|#$ -l c|#$ -r n|#$ -w e|#$ -j y -o /dev/null|#$ -P x"
             ),
         ),
         (
@@ -140,8 +140,9 @@ ASKED = {"partition": "p", "account": "lab", "constraint": "c"}
             "torque",
             {"slots": 16},
             (
-                "#PBS -S /bin/sh|#PBS -N paribus-1|#PBS -l nodes=3:ppn=16:c|#PBS -l walltime=1:30:00"
-                "|#PBS -q p|#PBS -A lab|#PBS -r n|#PBS -j oe|#PBS -o /dev/null"
+                "#PBS -S /bin/sh|#PBS -N paribus-1|#PBS -l nodes=3:ppn=16:c"
+                "|#PBS -l walltime=1:30:00|#PBS -q p|#PBS -A lab|#PBS -r n|#PBS -j oe"
+                "|#PBS -o /dev/null"
             ),
         ),
         (

@@ -71,7 +71,7 @@ def _print_scripts(plan: Plan) -> bool:
     for request in dict.fromkeys(lent.values()):
         arms = [name for name, its in lent.items() if its == request]
         dialect = DIALECTS[request.name]
-        submit = " ".join(dialect.submit())
+        submit = " ".join(word for word in dialect.submit() if not word.startswith("-"))
         print(f"\nthe job that arm {' and arm '.join(arms)} waits for ({submit}):")
         print(textwrap.indent(dialect.script(request, "paribus-KEY-ARM"), "  "), end="")
     print("\nno estimate of the duration: it takes pilot launches, and these take an allocation")
