@@ -113,6 +113,10 @@ class Site:
         listed = re.findall(_JOB, self.ask("qstat", "-xml", "-u", "*"), re.DOTALL)
         return [name for name, state in listed if "d" not in state]
 
+    def until(self, done: Callable[[], bool]) -> None:
+        """Wait for `done`."""
+        _until(self, done)
+
     def configure(self, option: str, text: str) -> None:
         """Give `qconf` an option with a file of this text."""
         path = self.place / "given"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 _COMMANDS = r"""#!/bin/sh
 here=@HERE@
-id() { for job in $here/jobs/*; do [ ! -e "$job" ] || echo "${job##*/}"; done; }
+id() { for job in "$here"/jobs/*; do [ ! -e "$job" ] || echo "${job##*/}"; done; }
 case ${0##*/}:$* in
     sbatch:* | qsub:* | flux:batch*) kind=submit ;;
     squeue:* | qstat:* | flux:jobs\ --json*) kind=queue ;;
@@ -50,13 +50,13 @@ case $kind in
     submit)
         name=$(sed -n 's/^#.*\(-N \|--job-name=\)//p')
         number=$(($(cat "$here/count") + 1))
-        echo $number >"$here/count"
+        echo "$number" >"$here/count"
         echo "$name" >"$here/jobs/$number"
         answer=$(sed "s/@ID@/$number/; s/@F58@/$((number + 1))/" "$here/submitted")
         ;;
     queue)
         state=$(cat "$here/state")
-        [ $fault != unknown ] || state=Y9
+        [ "$fault" != unknown ] || state=Y9
         answer=$(render "$state")
         ;;
     select)
@@ -68,7 +68,7 @@ case $kind in
             rm -f "$here/jobs/$name"
             for number in $(named "${name#--name=}"); do rm -f "$here/jobs/$number"; done
         done
-        [ $fault != slow ] || exec sleep 30
+        [ "$fault" != slow ] || exec sleep 30
         exit 0
         ;;
 esac

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi
+from paribus.hosts import Scheduler
+from paribus.platform.schedulers import gridengine as dialect
+from paribus.platform.schedulers.jobs import Phase
 from paribus.store import Store
 from schedulers.gridengine import Site, gridengine, missing
 from schedulers.test_slurm import COMMAND, LATENCY, Started, check_whole, run, stored
@@ -81,6 +84,35 @@ def test_a_study_goes_on_after_a_job_was_deleted(site: Site, tmp_path: Path) -> 
     assert "the allocation of arm q, job" in said
     check_whole(out)
     assert [name for name in site.jobs() if "paribus" in name] == []
+
+
+def test_inside_a_job_its_nodes_are_taken_and_it_stays(site: Site, tmp_path: Path) -> None:
+    path = study(site, tmp_path)
+    same = path.read_text().replace("q.q", "p.q").replace('"cluster"', '"nothing"')
+    path.write_text(same)
+    asked = Scheduler("gridengine", 2, 600.0, "p.q", slots=2, parallel_environment="whole")
+    (tmp_path / "job.sh").write_text(dialect.script(asked, "mine"))
+    job = site.ask(*dialect.submit(), str(tmp_path / "job.sh")).strip()
+    inside = {"JOB_ID": job, "SGE_TASK_ID": "undefined"}
+    try:
+        site.until(lambda: dialect.read_queue(site.ask(*dialect.queue()))[job].phase is Phase.RUNS)
+        code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", **inside)
+        assert code in (0, 3), said
+        assert "submitted" not in said
+        assert site.jobs() == ["mine"]
+        check_whole(tmp_path / "out")
+    finally:
+        site.ask("qdel", job)
+
+
+def test_a_dry_run_prints_the_jobs_and_submits_nothing(site: Site, tmp_path: Path) -> None:
+    study(site, tmp_path)
+    code, said = run(site, tmp_path, "run", "study.toml", "--dry-run")
+    assert code == 0, said
+    for arm in ("p", "q"):
+        assert f"the job that arm {arm} waits for (qsub):" in said
+        assert f"#$ -pe whole 4 #$ -l h_rt=600 #$ -q {arm}.q" in said
+    assert site.jobs() == []
 
 
 @pytest.mark.parametrize(
