@@ -60,7 +60,10 @@ case $kind in
         answer=$(render "$state")
         ;;
     select)
-        for name in "$@"; do named "${name#--name=}"; done
+        case " $*" in
+            *\ -N* | *--name=*) for name in "$@"; do named "${name#--name=}"; done ;;
+            *) id ;;
+        esac
         exit 0
         ;;
     cancel)

@@ -75,8 +75,7 @@ class Allocations:
         self._locked: IO[bytes] | None = None
 
     def __enter__(self) -> Allocations:
-        programs = (*self.dialect.PROGRAMS, self.dialect.MARK)
-        missing = [one for one in programs if find_program(one, _path()) is None]
+        missing = [one for one in self.dialect.PROGRAMS if find_program(one, _path()) is None]
         if missing:
             raise UserError(
                 f"{self.dialect.TITLE} is not here: no `{missing[0]}` on the PATH",
@@ -117,8 +116,10 @@ class Allocations:
             job = known.get(ident)
             if job is None or job.phase is not Phase.RUNS:
                 said = str(job) if job else "it is no longer in the queue"
+                waits = job is not None and job.phase is Phase.WAITS
+                how = "does not run now" if waits else "has ended"
                 return AllocationError(
-                    f"the allocation of arm {arm}, job {ident}, has ended ({said})",
+                    f"the allocation of arm {arm}, job {ident}, {how} ({said})",
                     place=self._at(arm),
                     fix="continue with --resume in another allocation: every stored launch is kept",
                 )
@@ -267,7 +268,7 @@ class Allocations:
                 if time.monotonic() > deadline:
                     raise AllocationError(
                         f"the scheduler does not answer: {' '.join(str(error).split())[:300]}",
-                        place=self.dialect.queue()[0],
+                        place=self.dialect.TITLE,
                         fix="when it does again, continue with --resume",
                     ) from None
             else:

@@ -107,7 +107,10 @@ def read_queue(printed: str, now: float | None = None) -> dict[str, Job]:
     """
     if not printed.strip():
         raise ValueError("flux jobs printed nothing")
-    answer = json.loads(printed)
+    try:
+        answer = json.loads(printed)
+    except RecursionError:
+        raise ValueError("flux jobs printed lists in lists without end") from None
     rows = answer.get("jobs", [answer]) if isinstance(answer, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError(f"{printed[:80]!r} is no answer of flux jobs")

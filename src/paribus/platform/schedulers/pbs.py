@@ -86,8 +86,14 @@ def gone(said: str) -> bool:
 
 
 def queue(idents: Sequence[str] = ()) -> list[str]:
-    """Return the command that lists these jobs, or all that have not ended, of whichever user."""
-    return ["qstat", "-f", *idents]
+    """Return the command that lists these jobs, or all of this user's that have not ended.
+
+    `qstat -f` itself would list the jobs of all users.
+    """
+    if idents:
+        return ["qstat", "-f", *idents]
+    ask = 'own=$(qselect -u "$(id -un)") || exit; [ -z "$own" ] || exec qstat -f $own'
+    return ["/bin/sh", "-c", ask]
 
 
 def read_queue(printed: str, now: float | None = None) -> dict[str, Job]:
