@@ -53,6 +53,7 @@ MODULES = {
         ("test_containers", "test_container_ends", "test_on_hosts", "test_images"), "mpi"
     ),
     **dict.fromkeys(("test_cluster", "test_cluster_up", "test_hosts_faults", "test_slurm"), "mpi"),
+    "test_gridengine": "mpi",
     **dict.fromkeys(("test_pocket", "test_pocket_ends", "test_pocket_links"), "mpi"),
     # Servers on ports that must be free, and name their hosts.
     "test_ssh": "ssh",
@@ -87,6 +88,7 @@ QUIET = {
     *("test_report_paper", "test_stats_betting", "test_stats_change", "test_stats_endpoints"),
     *("test_stats_family", "test_stats_matrix", "test_stats_missing", "test_stats_planning"),
     *("test_slurm_text", "test_stats_probes", "test_stats_simulation", "test_stats_stretches"),
+    "test_dialects",
     "test_store_damage",
 }
 """Modules whose tests start no process: this is seen to."""

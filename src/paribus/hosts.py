@@ -66,16 +66,19 @@ class Link:
 class Scheduler:
     """The allocation that an arm asks of the batch system `name`: whole nodes for `time_s` seconds.
 
-    `options` are handed to its command for submission as they are.
+    `options` are handed to its command for submission as they are. `slots` of each node are asked
+    for where the batch system counts them, of the `parallel_environment` where it has such.
     """
 
-    name: Literal["slurm"]
+    name: Literal["slurm", "gridengine", "pbs", "torque", "flux"]
     nodes: int
     time_s: float
     partition: str = ""
     account: str = ""
     constraint: str = ""
     options: tuple[str, ...] = ()
+    slots: int = 0
+    parallel_environment: str = ""
 
     def __str__(self) -> str:
         return f"{self.name}, partition {self.partition}" if self.partition else self.name

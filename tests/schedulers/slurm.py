@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from paribus.platform.containers.fabric import FABRIC
 from paribus.platform.pocket import Pocket
@@ -51,6 +52,16 @@ JobCompType=jobcomp/none
 KillWait=2
 MinJobAge=30
 """
+
+
+class Login(Protocol):
+    """Where users of a site log in: how a program is started there."""
+
+    @property
+    def prefix(self) -> tuple[str, ...]: ...
+
+    @property
+    def env(self) -> Mapping[str, str]: ...
 
 
 class Daemon:

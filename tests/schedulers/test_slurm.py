@@ -16,7 +16,7 @@ from paribus.doctor.fitness import scheduler
 from paribus.plan import read_plan
 from paribus.records.count import read_count
 from paribus.store import Store
-from schedulers.slurm import Site, missing, slurm
+from schedulers.slurm import Login, Site, missing, slurm
 
 STUDY = """\
 question = "Is partition q slower than p?"
@@ -56,7 +56,7 @@ def study(folder: Path, benchmark: str = COMMAND, nodes: int = 2, mpi: str = "")
 class Started:
     """`paribus` with some words where users of a site log in; ends with the context."""
 
-    def __init__(self, site: Site, folder: Path, *words: str, **env: str) -> None:
+    def __init__(self, site: Login, folder: Path, *words: str, **env: str) -> None:
         self.out, self.err = folder / "out.txt", folder / "err.txt"
         argv = [*site.prefix, sys.executable, "-m", "paribus", *words]
         with self.out.open("w") as out, self.err.open("w") as err:
@@ -85,7 +85,7 @@ class Started:
         return self.out.read_text() + self.err.read_text()
 
 
-def run(site: Site, folder: Path, *words: str, **env: str) -> tuple[int, str]:
+def run(site: Login, folder: Path, *words: str, **env: str) -> tuple[int, str]:
     with Started(site, folder, *words, **env) as started:
         return started.end(), " ".join(started.said().split())
 

@@ -155,7 +155,7 @@ def test_an_arm_asks_for_nodes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "cause"),
     [
-        (WHOLE.replace("slurm", "pbs"), r"arms\.a\.scheduler\.name = 'pbs'"),
+        (WHOLE.replace("slurm", "lsf"), r"arms\.a\.scheduler\.name = 'lsf'"),
         (WHOLE.replace("nodes = 2, ", ""), "nodes: is missing"),
         (WHOLE.replace("nodes = 2", "nodes = 0"), "nodes = 0: cannot be used"),
         (WHOLE.replace(', time = "90 min"', ""), "time: is missing"),

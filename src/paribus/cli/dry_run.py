@@ -14,12 +14,11 @@ from paribus.benchmarks import benchmark_of
 from paribus.cli.hosts import reached
 from paribus.errors import LaunchError, MachineError, UserError
 from paribus.plan import Plan
-from paribus.platform.allocations import in_job
 from paribus.platform.arms import Ready, compose, discreet, program
 from paribus.platform.builds import built
 from paribus.platform.programs import check_there
 from paribus.platform.ready import make_ready
-from paribus.platform.schedulers import slurm
+from paribus.platform.schedulers.known import DIALECTS, in_job
 from paribus.platform.stations import why_asleep
 from paribus.study.pilot import Pilot, durations, held, pilot, refusal
 from paribus.units import count, format_bytes, format_seconds, percent
@@ -66,13 +65,15 @@ def _print_scripts(plan: Plan) -> bool:
         for arm in plan.study.arms
         if arm.hosts and arm.hosts.scheduler
     }
-    if not lent or in_job():
+    if not lent or any(in_job(request.name) for request in lent.values()):
         return False
     _print_study(plan)
     for request in dict.fromkeys(lent.values()):
         arms = [name for name, its in lent.items() if its == request]
-        print(f"\nthe job that arm {' and arm '.join(arms)} waits for ({slurm.submit()[0]}):")
-        print(textwrap.indent(slurm.script(request, "paribus-KEY-ARM"), "  "), end="")
+        dialect = DIALECTS[request.name]
+        submit = " ".join(word for word in dialect.submit() if not word.startswith("-"))
+        print(f"\nthe job that arm {' and arm '.join(arms)} waits for ({submit}):")
+        print(textwrap.indent(dialect.script(request, "paribus-KEY-ARM"), "  "), end="")
     print("\nno estimate of the duration: it takes pilot launches, and these take an allocation")
     return True
 

@@ -21,7 +21,8 @@ from paribus.errors import UserError
 from paribus.platform import containers, toolchain
 from paribus.platform.local import capture
 from paribus.platform.machine import HERE, first_errors
-from paribus.platform.schedulers import slurm
+from paribus.platform.schedulers.dialect import Dialect
+from paribus.platform.schedulers.known import DIALECTS
 from paribus.probes.load import load_between
 from paribus.probes.machine import cores, load_facts, processor_times
 from paribus.trust import find_program
@@ -166,19 +167,28 @@ def tools() -> list[Finding]:
 
 
 def scheduler() -> Finding:
-    """Return which batch system is here, and which nodes it has to offer."""
-    if not find_program("sinfo"):
-        return Finding("scheduler", "good", "none on the PATH (Slurm)")
-    answer = capture(slurm.offer(), timeout_s=10.0)
+    """Return which batch system is here, and what it has to offer."""
+    here = [one for one in DIALECTS.values() if find_program(one.MARK)]
+    if not here:
+        titles = ", ".join(one.TITLE for one in DIALECTS.values())
+        return Finding("scheduler", "good", f"none on the PATH ({titles})")
+    found = {one.TITLE: _offered(one) for one in here}
+    says = "; ".join(f"{title}: {offer}" for title, (offer, _) in found.items())
+    if any(works for _, works in found.values()):
+        return Finding("scheduler", "good", says)
+    fix = f"start studies with `scheduler` where `{' '.join(here[0].offer()[:2])}` works"
+    return Finding("scheduler", "unknown", says, "", fix)
+
+
+def _offered(dialect: Dialect) -> tuple[str, bool]:
+    """Return what a batch system offers, and True, or why it does not say so, and False."""
+    answer = capture(dialect.offer(), timeout_s=10.0)
     try:
         if answer.exit_code:
             raise ValueError(first_errors(answer))
-        partitions = slurm.read_offer(answer.stdout)
+        return "; ".join(dialect.read_offer(answer.stdout)) or "nothing", True
     except ValueError as error:
-        said = f"Slurm is installed, but does not answer: {error}"
-        fix = "start studies with `scheduler` where `sinfo` works"
-        return Finding("scheduler", "unknown", said, "", fix)
-    return Finding("scheduler", "good", f"Slurm: {'; '.join(partitions) or 'no partition'}")
+        return f"is installed, but does not answer: {error}", False
 
 
 # --- company -------------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ from paribus.hosts import Scheduler
 from paribus.platform.hosts import Host
 from paribus.platform.local import Captured, capture
 from paribus.platform.machine import HERE
-from paribus.platform.schedulers import slurm
 from paribus.platform.schedulers.jobs import Job, Phase
+from paribus.platform.schedulers.known import DIALECTS
 from paribus.trust import find_program, search_path
 from paribus.units import count
 
@@ -36,22 +36,21 @@ SUBMIT_S = 120.0
 LATE_S = 60.0
 """Seconds for which a scheduler may not answer, as while its controller is started again."""
 
+TOO_LATE = 124
+"""The exit code of a command that was ended after SUBMIT_S."""
+
 
 def key_for(directory: Path) -> str:
     """Return what names the jobs of the study in `directory`, from whichever login node."""
     return hashlib.sha256(os.fsencode(directory.absolute())).hexdigest()[:10]
 
 
-def in_job() -> str:
-    """Return the number of the job that Paribus was started in, "" where it was not."""
-    return os.environ.get("SLURM_JOB_ID", "")
-
-
 class Allocations:
     """The allocations of `asked`, by the name of the arm that asks first. A context manager.
 
-    Within the context `hosts` has the nodes of each, all jobs run, and `ends_at` is when the first
-    ends (seconds since the epoch). With `inside`, the number of the job that Paribus itself is in,
+    All are of one scheduler. Within the context `hosts` has the nodes of each, whose `shell` is ()
+    where ssh leads to them, all jobs run, and `ends_at` is when the first ends (seconds since the
+    epoch). With `inside`, the number of the job that Paribus itself is in,
     its nodes are taken and nothing is submitted. `tell` hears of what is waited for.
 
     Raises UserError for a request that the scheduler rejects or never carries out, with its own
@@ -67,6 +66,7 @@ class Allocations:
         inside: str = "",
     ) -> None:
         self.asked, self.place, self.tell = dict(asked), place, tell
+        self.dialect = DIALECTS[next(iter(asked.values())).name]
         self.key = key or secrets.token_hex(5)
         self.inside = inside
         self.hosts: dict[Scheduler, tuple[Host, ...]] = {}
@@ -75,10 +75,10 @@ class Allocations:
         self._locked: IO[bytes] | None = None
 
     def __enter__(self) -> Allocations:
-        missing = [one for one in slurm.PROGRAMS if find_program(one, _path()) is None]
+        missing = [one for one in self.dialect.PROGRAMS if find_program(one, _path()) is None]
         if missing:
             raise UserError(
-                f"Slurm is not here: no `{missing[0]}` on the PATH",
+                f"{self.dialect.TITLE} is not here: no `{missing[0]}` on the PATH",
                 place=self._at(next(iter(self.asked))),
                 fix="start Paribus where you submit jobs: a login node, or inside a job",
             )
@@ -103,9 +103,9 @@ class Allocations:
         trace: TracebackType | None,
     ) -> None:
         if self._locked:
-            # By name: an interruption may come before sbatch has told the number.
+            # By name: an interruption may come before the number is known.
             for arm in self.asked:
-                _ask(slurm.cancel(self._name(arm)))
+                self._cancel(self._name(arm))
             self._locked.close()
             self._locked = None
 
@@ -116,8 +116,10 @@ class Allocations:
             job = known.get(ident)
             if job is None or job.phase is not Phase.RUNS:
                 said = str(job) if job else "it is no longer in the queue"
+                waits = job is not None and job.phase is Phase.WAITS
+                how = "does not run now" if waits else "has ended"
                 return AllocationError(
-                    f"the allocation of arm {arm}, job {ident}, has ended ({said})",
+                    f"the allocation of arm {arm}, job {ident}, {how} ({said})",
                     place=self._at(arm),
                     fix="continue with --resume in another allocation: every stored launch is kept",
                 )
@@ -148,23 +150,40 @@ class Allocations:
             idents = ", ".join(job.ident for job in left)
             self.tell(f"cancelling what an earlier sitting left: job {idents}")
         for job in left:
-            _ask(slurm.cancel(job.name))
+            self._cancel(job.name)
+
+    def _cancel(self, name: str) -> None:
+        """Cancel the jobs of this name, by the time that the scheduler answers."""
+        deadline = time.monotonic() + LATE_S
+        while True:
+            answer = _ask(self.dialect.cancel(name))
+            if answer.exit_code != TOO_LATE and not self.dialect.unreachable(answer.stderr):
+                return
+            if time.monotonic() > deadline:
+                said = " ".join(answer.stderr.split())[:300]
+                self.tell(f"the scheduler does not cancel job {name}; do it yourself: {said}")
+                return
+            time.sleep(POLL_S[0])
 
     def _submit(self, arm: str, request: Scheduler) -> None:
-        script = slurm.script(request, self._name(arm))
+        script = self.dialect.script(request, self._name(arm))
         deadline = time.monotonic() + LATE_S
-        answer = _ask(slurm.submit(), script)
-        ident = slurm.read_submitted(answer.stdout)
-        while not ident and slurm.unreachable(answer.stderr) and time.monotonic() < deadline:
-            # It may have taken the job, and not have come to say so.
-            time.sleep(POLL_S[0])
-            ident = self._found(arm)
-            if not ident:
-                answer = _ask(slurm.submit(), script)
-                ident = slurm.read_submitted(answer.stdout)
-        if not ident:
-            said = " ".join((answer.stderr or answer.stdout).split())[:500]
-            raise self._rejected(arm, f"Slurm refused the job: {said}", said)
+        while True:
+            answer = _ask(self.dialect.submit(), script)
+            ident = self.dialect.read_submitted(answer.stdout)
+            said = " ".join((answer.stderr or answer.stdout).split())[:500] or "it said nothing"
+            if ident:
+                break
+            refused = answer.exit_code not in (0, TOO_LATE) and not self.dialect.unreachable(said)
+            if not refused:
+                # It may have taken the job, and not have come to say so.
+                time.sleep(POLL_S[0])
+                ident = self._found(arm)
+                if ident:
+                    break
+            if refused or time.monotonic() > deadline:
+                cause = f"{self.dialect.TITLE} refused the job: {said}"
+                raise self._rejected(arm, cause, said)
         self._jobs[ident] = arm
         self.tell(f"submitted job {ident} for arm {arm}: {count(request.nodes, 'node')}, {request}")
 
@@ -208,7 +227,7 @@ class Allocations:
                     fix="ask for as many nodes as the job has",
                 )
             chosen = job.nodes[: request.nodes]
-            self.hosts[request] = tuple(Host(n, slurm.shell(job.ident, n)) for n in chosen)
+            self.hosts[request] = tuple(Host(n, self.dialect.shell(job.ident, n)) for n in chosen)
         self.ends_at = min(job.ends_at for job in by_request.values())
 
     def _check(self, arm: str, ident: str, job: Job | None) -> None:
@@ -221,43 +240,59 @@ class Allocations:
                 fix="see the scheduler's messages, then continue with --resume",
             )
         if job.never:
-            cause = f"Slurm will not start the job as it was asked for: {job.reason}"
-            raise self._rejected(arm, cause, job.reason)
+            said, title = job.reason or str(job), self.dialect.TITLE
+            cause = f"{title} will not start the job as it was asked for: {said}"
+            raise self._rejected(arm, cause, said)
 
     def _rejected(self, arm: str, cause: str, said: str) -> UserError:
-        key = slurm.key_of(said)
+        key = self.dialect.key_of(said)
         place = f"{self._at(arm)}.{key}" if key else self._at(arm)
         value = getattr(self.asked[arm], key, "") if key not in ("", "time") else ""
         shown = f" = {value!r}" if value else ""
-        fix = "compare it with what there is: `sinfo --long`, `sacctmgr show associations`"
+        fix = f"compare it with what there is: {self.dialect.LOOK}"
         return UserError(cause, place=place + shown, fix=fix)
 
     def _look(self, *, all_jobs: bool = False) -> dict[str, Job]:
-        """Return the jobs as the scheduler lists them; waits for a controller that starts again."""
+        """Return the jobs as the scheduler lists them; waits for a controller that starts again.
+
+        One that is missing is looked for twice: an answer may be late, or a part of one.
+        """
         wanted = [] if all_jobs else [*self._jobs]
         deadline = time.monotonic() + LATE_S
+        seen_missing = False
         while True:
-            answer = _ask(slurm.queue(wanted))
-            if "Invalid job id" in answer.stderr:
-                return {}
+            answer = _ask(self.dialect.queue(wanted))
             try:
-                if answer.exit_code == 0:
-                    return slurm.read_queue(answer.stdout)
-                said = answer.stderr
+                found = self._read(answer)
             except ValueError as error:
-                said = str(error)
-            if time.monotonic() > deadline:
-                raise AllocationError(
-                    f"the scheduler does not answer: {' '.join(said.split())[:300]}",
-                    place="squeue",
-                    fix="when it does again, continue with --resume",
-                )
+                if time.monotonic() > deadline:
+                    raise AllocationError(
+                        f"the scheduler does not answer: {' '.join(str(error).split())[:300]}",
+                        place=self.dialect.TITLE,
+                        fix="when it does again, continue with --resume",
+                    ) from None
+            else:
+                if seen_missing or found.keys() >= set(wanted):
+                    return found
+                seen_missing = True
             time.sleep(POLL_S[0])
+
+    def _read(self, answer: Captured) -> dict[str, Job]:
+        """Return the jobs of an answer; raises ValueError for one that is none, or not whole."""
+        gone = self.dialect.gone(answer.stderr)
+        if answer.exit_code and not gone:
+            raise ValueError(answer.stderr or f"exit code {answer.exit_code}")
+        if gone and not answer.stdout:
+            return {}
+        if answer.stdout and not answer.stdout.endswith("\n"):
+            raise ValueError(f"its answer ends in the middle: {answer.stdout[-80:]!r}")
+        return self.dialect.read_queue(answer.stdout)
 
     def _name(self, arm: str) -> str:
         """Return the name of the job for `arm`: one word, which no other arm has."""
         number = [*self.asked].index(arm) + 1
-        return f"paribus-{self.key}-{number}-{re.sub('[^A-Za-z0-9._+-]', '_', arm)}"
+        whole = f"paribus-{self.key}-{number}-{re.sub('[^A-Za-z0-9._+-]', '_', arm)}"
+        return whole if len(whole) <= self.dialect.MOST_NAME else f"p{self.key}-{number}"
 
     def _at(self, arm: str) -> str:
         return f"{self.place}: arms.{arm}.scheduler"

@@ -14,18 +14,28 @@ from paribus.platform.station import Lease
 
 
 class LentStation(HostStation):
-    """As HostStation, of hosts that are there as long as `lease` runs."""
+    """As HostStation, of hosts that are there as long as `lease` runs.
 
-    def __init__(self, hosts: Sequence[Host], local: LocalStation, lease: Lease) -> None:
+    `tied`: what runs there ends with the lease. Otherwise the lease is looked at after each launch:
+    the hosts may be somebody else's by then.
+    """
+
+    def __init__(
+        self, hosts: Sequence[Host], local: LocalStation, lease: Lease, *, tied: bool
+    ) -> None:
         super().__init__(hosts, local)
         self.lease = lease
         self._ended = lease.ended
+        self._tied = tied
 
     def run(self, command: Command, **how: Any) -> Completed:
         """Return how `command` ended; see HostStation. Raises AllocationError if the lease has."""
         try:
-            return super().run(command, **how)
+            done = super().run(command, **how)
         except (LaunchError, MachineError) as error:
             if ended := self._ended():
                 raise ended from error
             raise
+        if not self._tied and (ended := self._ended()):
+            raise ended
+        return done

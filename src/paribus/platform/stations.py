@@ -9,8 +9,8 @@ from pathlib import Path
 
 from paribus.design import Study
 from paribus.errors import MachineError
-from paribus.hosts import Hosts, Scheduler
-from paribus.platform.allocations import Allocations, in_job
+from paribus.hosts import Address, Hosts, Scheduler
+from paribus.platform.allocations import Allocations
 from paribus.platform.guests import SwitchedStation
 from paribus.platform.hostkeys import reach
 from paribus.platform.hosts import Host
@@ -18,6 +18,7 @@ from paribus.platform.lent import LentStation
 from paribus.platform.local import LocalStation
 from paribus.platform.pocket import Pocket
 from paribus.platform.remote import HostStation
+from paribus.platform.schedulers.known import in_job
 from paribus.platform.station import Station
 
 
@@ -52,7 +53,8 @@ def stations(
                         raise
                     station: HostStation
                     if arm.hosts.scheduler and lent:
-                        station = LentStation(reached, local, lent)
+                        tied = all(one.shell for one in lent.hosts[arm.hosts.scheduler])
+                        station = LentStation(reached, local, lent, tied=tied)
                     elif arm.hosts in switched or arm.hosts.hypervisors:
                         below = _hypervisors(arm.hosts, local, study.path)
                         station = SwitchedStation(reached, local, below)
@@ -83,7 +85,8 @@ def _allocated(
             asked[arm.name] = wanted
     if not asked:
         return None
-    return stack.enter_context(Allocations(asked, key, study.path, tell, in_job()))
+    inside = in_job(next(iter(asked.values())).name)
+    return stack.enter_context(Allocations(asked, key, study.path, tell, inside))
 
 
 def _reached(
@@ -91,7 +94,10 @@ def _reached(
 ) -> tuple[Host, ...]:
     """Return how each of `hosts` is reached from here; a pocket cluster is made for it."""
     if hosts.scheduler and lent:
-        return lent.hosts[hosts.scheduler]
+        nodes = lent.hosts[hosts.scheduler]
+        if all(node.shell for node in nodes):
+            return nodes
+        hosts = replace(hosts, addresses=tuple(Address(node.name, node.name) for node in nodes))
     if hosts.pocket:
         directory = f"{local.here}/pocket"
         pocket = stack.enter_context(Pocket(hosts.pocket, link=hosts.link, directory=directory))

@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 from paribus import fields
 from paribus.fields import Place
-from paribus.hosts import Address, Hosts, Link, Scheduler, Ssh
+from paribus.hosts import Address, Hosts, Link, Ssh
 from paribus.inputs import decoded, read_bounded
 from paribus.nodeset import expand
 from paribus.platform.links import read_link
-from paribus.units import parse_seconds
+from paribus.platform.schedulers.known import DIALECTS
+from paribus.study.nodes import scheduler_of
 
 MOST_POCKET = 64
 """Hosts of a pocket cluster: they share one machine."""
@@ -27,20 +28,6 @@ _SSH_KEYS = ("user", "port", "jump", "config", "identity", "known_hosts")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?")
 _PORTS = re.compile(r"([^:\[\]]+):([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _COUNTED = re.compile(r"(\S+?)(?::([0-9]+))?((?:\s+[a-z_-]+=\S+)*)")
-
-MOST_NODES = 10_000
-"""Nodes of an allocation."""
-
-# What Paribus gives sbatch itself, and the key of the study that says it.
-_OWN = {
-    **dict.fromkeys(("--nodes", "-N"), "nodes"),
-    **dict.fromkeys(("--time", "-t"), "time"),
-    **dict.fromkeys(("--partition", "-p"), "partition"),
-    **dict.fromkeys(("--account", "-A"), "account"),
-    **dict.fromkeys(("--constraint", "-C"), "constraint"),
-    **dict.fromkeys(("--job-name", "-J", "--parsable", "--exclusive", "--no-requeue"), ""),
-    **dict.fromkeys(("--requeue", "--wrap", "--output", "-o", "--array", "-a", "--wait", "-W"), ""),
-}
 
 _IGNORED = ("max_slots", "max-slots")
 """Keys of a hostfile's line that change nothing: they allow oversubscription, never asked for."""
@@ -55,7 +42,7 @@ def hosts_of(place: Place, folder: Path) -> Hosts | None:
         fix = "remove it: the MPI's own launcher starts the ranks"
         place.refuse("launcher", None, "srun starts ranks on nodes of `scheduler` only", fix)
     if "scheduler" in place.table:
-        return _allocated(place)
+        return _allocated(place, folder)
     if "hosts" not in place.table:
         for key in ("ssh", "link", "network", "order", "adapter", "hypervisors"):
             if key in place.table:
@@ -99,55 +86,24 @@ def _hypervisors(guests: tuple[Address, ...]) -> Callable[[Any], tuple[Address, 
     return read
 
 
-def _allocated(place: Place) -> Hosts:
+def _allocated(place: Place, folder: Path) -> Hosts:
     """Return the hosts of an arm that asks a scheduler for them."""
-    for key in ("hosts", "ssh", "link", "hypervisors"):
+    for key in ("hosts", "link", "hypervisors"):
         if key in place.table:
             place.refuse(key, None, "this arm's nodes come from its scheduler", f"remove {key}")
-    table = place.within(f"{place.path}.scheduler", place.table["scheduler"])
-    table.only(("name", "nodes", "time", "partition", "account", "constraint", "options"))
-    asked = Scheduler(
-        name=table.need("name", fields.one_of("slurm"), 'name = "slurm"'),
-        nodes=table.need("nodes", fields.whole(1, MOST_NODES), "nodes = 2"),
-        time_s=table.need("time", _minutes, 'time = "2 h"'),
-        partition=table.read("partition", _value, ""),
-        account=table.read("account", _value, ""),
-        constraint=table.read("constraint", _value, ""),
-        options=table.read("options", _options, ()),
-    )
+    asked = scheduler_of(place)
+    if "ssh" in place.table and DIALECTS[asked.name].shell("", ""):
+        cause = f"{DIALECTS[asked.name].TITLE} itself leads to this arm's nodes"
+        place.refuse("ssh", None, cause, "remove ssh")
     names = tuple(f"n{number}" for number in range(1, asked.nodes + 1))
     addresses = tuple(Address(name, name) for name in names)
+    ssh = _ssh(place, folder)
     launcher: Literal["", "srun"] = place.read("launcher", fields.one_of("srun"), "")
-    return replace(_common(place), addresses=addresses, scheduler=asked, launcher=launcher)
-
-
-def _minutes(value: Any) -> float:
-    """Return a duration in seconds that a batch system can count: whole minutes, at least one."""
-    seconds = parse_seconds(value)
-    if seconds < 60 or seconds % 60:
-        raise ValueError('write whole minutes, as batch systems count them: "90 min"')
-    return seconds
-
-
-def _value(value: Any) -> str:
-    """Return a text that is one word of an argument and one line of a script."""
-    text = fields.text(value)
-    if not text.isprintable() or " " in text:
-        raise ValueError("write it as one word, without spaces")
-    return text
-
-
-def _options(value: Any) -> tuple[str, ...]:
-    """Return options for the scheduler's command; those that Paribus gives itself are refused."""
-    options = fields.texts(value)
-    for one in options:
-        name = one.split("=")[0] if one.startswith("--") else one[:2]
-        if not re.fullmatch(r"-[^\s-]\S*|--[^\s-]\S*", one) or not one.isprintable():
-            raise ValueError(f'{one!r} is no option; write it as one word: "--qos=short"')
-        if name in _OWN:
-            fix = f"as `{_OWN[name]}`" if _OWN[name] else "so that launches find their nodes"
-            raise ValueError(f"{name} is given by Paribus {fix}; remove it")
-    return options
+    if launcher and asked.name != "slurm":
+        fix = "remove it: the MPI's own launcher starts the ranks"
+        place.refuse("launcher", launcher, f"{DIALECTS[asked.name].TITLE} has no srun", fix)
+    common = _common(place)
+    return replace(common, addresses=addresses, scheduler=asked, ssh=ssh, launcher=launcher)
 
 
 def _pocket(place: Place, text: str) -> Hosts:

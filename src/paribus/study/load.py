@@ -29,6 +29,7 @@ from paribus.study import scaling, switches, wrappers
 from paribus.study.adapter import adapter_of
 from paribus.study.container import container_of
 from paribus.study.hosts import hosts_of
+from paribus.study.nodes import check_one_scheduler
 from paribus.study.prices import check_prices, price_of
 from paribus.units import parse_seconds, parse_share
 
@@ -102,6 +103,7 @@ def load_study(
     with top.noting():
         arms = _arms(top, path.parent, hosts or {})
         check_prices(top, arms)
+        check_one_scheduler(top, arms)
     scales: Scaling | None = None
     with top.noting():
         selections, scales = _selections(top, path.parent, tell)

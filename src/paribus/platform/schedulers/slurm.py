@@ -10,17 +10,33 @@ import math
 import re
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from paribus.hosts import Scheduler
 from paribus.nodeset import expand
 from paribus.platform.launchers.srun import JOB
+from paribus.platform.schedulers.dialect import key_among, script_of
 from paribus.platform.schedulers.jobs import Job, Phase
 from paribus.units import count
 
-PROGRAMS = ("sbatch", "squeue", "srun", "scancel")
-"""What has to be installed where Paribus is started."""
+TITLE = "Slurm"
+PROGRAMS: tuple[str, ...] = ("sbatch", "squeue", "srun", "scancel")
+MARK = "sinfo"
+KEYS: tuple[str, ...] = ("partition", "account", "constraint")
+NEEDED: Mapping[str, str] = {}
+GIVEN: Mapping[str, str] = {
+    **dict.fromkeys(("--nodes", "-N"), "nodes"),
+    **dict.fromkeys(("--time", "-t"), "time"),
+    **dict.fromkeys(("--partition", "-p"), "partition"),
+    **dict.fromkeys(("--account", "-A"), "account"),
+    **dict.fromkeys(("--constraint", "-C"), "constraint"),
+    **dict.fromkeys(("--job-name", "-J", "--parsable", "--exclusive", "--no-requeue"), ""),
+    **dict.fromkeys(("--requeue", "--wrap", "--output", "-o", "--array", "-a", "--wait", "-W"), ""),
+}
+JOINED = True
+LOOK = "`sinfo --long`, `sacctmgr show associations`"
+MOST_NAME = 200
 
 _FORMAT = "%i|%T|%L|%N|%j|%r"
 
@@ -54,18 +70,11 @@ _KEYS = (
 
 def script(asked: Scheduler, name: str) -> str:
     """Return the job script that holds the nodes of `asked` as job `name`."""
-    lines = ["#!/bin/sh", f"#SBATCH --job-name={name}", f"#SBATCH --nodes={asked.nodes}"]
-    lines += [f"#SBATCH --time={round(asked.time_s / 60)}", "#SBATCH --exclusive"]
-    for key in ("partition", "account", "constraint"):
-        if value := getattr(asked, key):
-            lines.append(f"#SBATCH --{key}={value}")
-    lines += ["#SBATCH --no-requeue", "#SBATCH --output=/dev/null"]
-    lines += [f"#SBATCH {option}" for option in asked.options]
-    lines += [
-        "# Holds its nodes for a study of Paribus, whose launches are steps of this job.",
-        f"exec sleep {round(asked.time_s)}",
-    ]
-    return "\n".join(lines) + "\n"
+    lines = [f"--job-name={name}", f"--nodes={asked.nodes}"]
+    lines += [f"--time={round(asked.time_s / 60)}", "--exclusive"]
+    lines += [f"--{key}={value}" for key in KEYS if (value := getattr(asked, key))]
+    lines += ["--no-requeue", "--output=/dev/null", *asked.options]
+    return script_of("#SBATCH", lines, asked.time_s)
 
 
 def study_script(
@@ -104,6 +113,11 @@ def unreachable(said: str) -> bool:
     True
     """
     return re.search(r"[Uu]nable to contact|timed out|[Cc]onnection refused", said) is not None
+
+
+def gone(said: str) -> bool:
+    """Return whether `queue` failed because a job that it was asked for is no longer known."""
+    return "Invalid job id" in said
 
 
 def queue(idents: Sequence[str] = ()) -> list[str]:
@@ -196,4 +210,9 @@ def key_of(said: str) -> str:
     >>> key_of("sbatch: error: invalid partition specified: nope")
     'partition'
     """
-    return next((key for pattern, key in _KEYS if re.search(pattern, said.lower())), "")
+    return key_among(_KEYS, said)
+
+
+def in_job(env: Mapping[str, str]) -> str:
+    """Return the job that a process with this environment is in, "" for none."""
+    return env.get("SLURM_JOB_ID", "")

@@ -1,0 +1,22 @@
+"""The batch systems that Paribus knows, by the name that a study gives them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from paribus.platform.schedulers import flux, gridengine, pbs, slurm, torque
+from paribus.platform.schedulers.dialect import Dialect
+
+DIALECTS: Mapping[str, Dialect] = {
+    "slurm": slurm,
+    "gridengine": gridengine,
+    "pbs": pbs,
+    "torque": torque,
+    "flux": flux,
+}
+
+
+def in_job(name: str) -> str:
+    """Return the job of the scheduler `name` that Paribus was started in, "" for none."""
+    return DIALECTS[name].in_job(os.environ)

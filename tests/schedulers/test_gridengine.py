@@ -1,0 +1,144 @@
+"""Studies on the nodes of a real Grid Engine: two queues of two nodes on a pocket cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mpis import any_mpi
+from paribus.hosts import Scheduler
+from paribus.platform.schedulers import gridengine as dialect
+from paribus.platform.schedulers.jobs import Phase
+from paribus.store import Store
+from schedulers.gridengine import Site, gridengine, missing
+from schedulers.test_slurm import COMMAND, LATENCY, Started, check_whole, run, stored
+
+STUDY = """\
+question = "Is queue q slower than p?"
+factor = "cluster"
+[arms.p]
+{mpi}{ssh}scheduler = {{ name = "gridengine", partition = "p.q", {asks} }}
+[arms.q]
+{mpi}{ssh}scheduler = {{ name = "gridengine", partition = "q.q", {asks} }}
+[[benchmarks]]
+{benchmark}
+[plan]
+blocks = 8
+seed = 1
+"""
+ASKS = 'nodes = 2, slots = 2, parallel_environment = "whole", time = "10 min"'
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    if lack := missing():
+        pytest.skip(lack)
+    with gridengine(4, {"p.q": ["h1", "h2"], "q.q": ["h3", "h4"]}) as there:
+        yield there
+
+
+def study(site: Site, folder: Path, benchmark: str = COMMAND, mpi: str = "") -> Path:
+    gate = site.gate
+    ssh = f'ssh = {{ identity = "{gate.identity}", known_hosts = "{gate.known_hosts}" }}\n'
+    path = folder / "study.toml"
+    path.write_text(STUDY.format(benchmark=benchmark, asks=ASKS, mpi=mpi, ssh=ssh))
+    return path
+
+
+def test_ranks_across_the_nodes_of_two_queues(site: Site, tmp_path: Path) -> None:
+    """One queue after the other in each block, while both allocations live."""
+    mpi = Path(any_mpi().mpicxx).parents[1]
+    study(site, tmp_path, LATENCY, mpi=f'mpi = "{mpi}"\nranks_per_host = 1\n')
+    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
+    assert code in (0, 3), said  # on a busy machine a verdict may be withheld
+    assert "Transport between ranks: network (seen by the ranks), in all arms" in said
+    check_whole(tmp_path / "out")
+    with Store(tmp_path / "out") as store:
+        seen = {(e.launch.arm, *sorted(e.outcome.facts["rank.hosts"])) for e in store.launches()}
+    assert seen == {("p", "h1", "h2"), ("q", "h3", "h4")}
+    assert "placement.scheduler: gridengine, partition p.q -> gridengine, partition q.q" in said
+    assert site.jobs() == []
+
+
+def test_a_study_goes_on_after_a_job_was_deleted(site: Site, tmp_path: Path) -> None:
+    """Paribus killed, and resumed; then a job deleted from outside."""
+    study(site, tmp_path)
+    out = tmp_path / "out"
+    with Started(site, tmp_path, "run", "study.toml", "--out", "out") as started:
+        started.until(lambda: stored(out) >= 4)
+        started.process.kill()
+        started.process.wait()
+    assert len(site.jobs()) == 2, "nobody has deleted the jobs of the killed"
+    with Started(site, tmp_path, "run", "study.toml", "--out", "out", "--resume") as started:
+        begun = stored(out)
+        started.until(lambda: stored(out) >= begun + 4)
+        [other] = [name for name in site.jobs() if name.endswith("-q")]
+        site.ask("qdel", other)
+        started.until(lambda: "the next allocation" in started.said())
+        assert started.end() in (0, 3), started.said()  # a verdict may be withheld
+        said = " ".join(started.said().split())
+    assert "cancelling what an earlier sitting left: job" in said
+    assert "the allocation of arm q, job" in said
+    check_whole(out)
+    assert [name for name in site.jobs() if "paribus" in name] == []
+
+
+def test_inside_a_job_its_nodes_are_taken_and_it_stays(site: Site, tmp_path: Path) -> None:
+    path = study(site, tmp_path)
+    same = path.read_text().replace("q.q", "p.q").replace('"cluster"', '"nothing"')
+    path.write_text(same)
+    asked = Scheduler("gridengine", 2, 600.0, "p.q", slots=2, parallel_environment="whole")
+    (tmp_path / "job.sh").write_text(dialect.script(asked, "mine"))
+    job = site.ask(*dialect.submit(), str(tmp_path / "job.sh")).strip()
+    inside = {"JOB_ID": job, "SGE_TASK_ID": "undefined"}
+    try:
+        site.until(lambda: dialect.read_queue(site.ask(*dialect.queue()))[job].phase is Phase.RUNS)
+        code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", **inside)
+        assert code in (0, 3), said
+        assert "submitted" not in said
+        assert site.jobs() == ["mine"]
+        check_whole(tmp_path / "out")
+    finally:
+        site.ask("qdel", job)
+
+
+def test_a_dry_run_prints_the_jobs_and_submits_nothing(site: Site, tmp_path: Path) -> None:
+    study(site, tmp_path)
+    code, said = run(site, tmp_path, "run", "study.toml", "--dry-run")
+    assert code == 0, said
+    for arm in ("p", "q"):
+        assert f"the job that arm {arm} waits for (qsub):" in said
+        assert f"#$ -pe whole 4 #$ -l h_rt=600 #$ -q {arm}.q" in said
+    assert site.jobs() == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "cause"),
+    [
+        ("p.q", "nope.q", "arms.p.scheduler.partition = 'nope.q': Grid Engine refused the job"),
+        ('"whole"', '"nope"', "arms.p.scheduler.parallel_environment = 'nope': Grid Engine"),
+        ('"10 min"', '"100 h"', "Grid Engine refused the job: Unable to run job: error: no suit"),
+        ('"10 min"', '"10 min", constraint = "gold=1"', "constraint = 'gold=1': Grid Engine"),
+        ('"10 min"', '"10 min", options = ["-P lab"]', 'the requested project "lab" does not'),
+    ],
+)
+def test_what_grid_engine_rejects_is_said_at_once(
+    site: Site, tmp_path: Path, old: str, new: str, cause: str
+) -> None:
+    path = study(site, tmp_path)
+    path.write_text(path.read_text().replace(old, new))
+    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
+    assert code == 2, said
+    assert cause in said
+    assert site.jobs() == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_doctor_lists_the_queues(site: Site) -> None:
+    code = "from paribus.doctor.fitness import scheduler; print(scheduler())"
+    said = site.ask(sys.executable, "-c", code)
+    assert "grade='good'" in said
+    assert "Grid Engine: p.q: 4 slots, " in said

@@ -1,0 +1,123 @@
+"""Each scheduler's commands answer slowly, wrongly, with nothing or a part, then rightly."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from paribus.errors import AllocationError, UserError
+from paribus.hosts import Scheduler
+from paribus.platform import allocations
+from paribus.platform.allocations import Allocations
+from schedulers.misbehaving import MANNERS, Commands
+
+FAULTS = ("wrong", "empty", "partial", "unreachable", "slow")
+
+
+@pytest.fixture(params=MANNERS)
+def commands(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Commands:
+    found = Commands(tmp_path / "site", request.param)
+    monkeypatch.setenv("PATH", f"{found.bin}:{os.environ['PATH']}")
+    monkeypatch.setenv("PARIBUS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(allocations, "POLL_S", (0.01, 0.01))
+    monkeypatch.setattr(allocations, "SUBMIT_S", 1.5)
+    monkeypatch.setattr(allocations, "LATE_S", 10.0)
+    return found
+
+
+def asking(commands: Commands, told: list[str]) -> Allocations:
+    name = next(name for name, manners in MANNERS.items() if manners is commands.manners)
+    asked = Scheduler(name, 2, 600.0, "p", slots=2, parallel_environment="mpi")  # type: ignore[arg-type]
+    return Allocations({"a": asked}, "0123456789", "study.toml", told.append)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_was_submitted_is_found_however_the_command_answers(
+    commands: Commands, fault: str
+) -> None:
+    """A job that was taken is found by its name: it is not submitted a second time."""
+    commands.fault("submit", fault)
+    told: list[str] = []
+    with asking(commands, told) as lent:
+        assert len(commands.jobs()) == 1, commands.asked("submit")
+        [hosts] = lent.hosts.values()
+        assert [host.name for host in hosts] == ["h1", "h2"]
+        assert lent.ended() is None
+    assert commands.jobs() == []
+    again = fault == "unreachable"  # that one has taken nothing
+    assert len(commands.asked("submit")) == 1 + again
+
+
+def test_a_queue_that_misbehaves_is_asked_again(commands: Commands) -> None:
+    """No answer that is late, wrong or not whole is taken for the end of an allocation."""
+    told: list[str] = []
+    with asking(commands, told) as lent:
+        for fault in FAULTS:
+            commands.fault("queue", fault)
+            assert lent.ended() is None, fault
+        commands.fault("queue", "unknown")
+        paused = lent.ended()
+        assert paused is not None
+        assert "job 1" in paused.cause
+        assert "does not run now (Y9" in paused.cause
+        commands.fault("queue", *("partial", "empty", "wrong", "partial"))
+        assert lent.ended() is None
+        for job in commands.jobs():
+            job.unlink()
+        ended = lent.ended()
+        assert ended is not None
+        assert "has ended (it is no longer in the queue)" in ended.cause
+        assert ended.place == "study.toml: arms.a.scheduler"
+
+
+def test_an_unknown_state_is_named_and_waited_on(commands: Commands) -> None:
+    told: list[str] = []
+    commands.fault("queue", "unknown", "unknown")
+    with asking(commands, told) as lent:
+        assert lent.ended() is None
+    assert any("for arm a: Y9" in line for line in told), told
+
+
+def test_a_queue_that_never_answers_is_given_up_with_its_words(
+    commands: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with asking(commands, []) as lent:
+        monkeypatch.setattr(allocations, "LATE_S", 0.2)
+        commands.fault("queue", *("unreachable",) * 500)
+        with pytest.raises(AllocationError) as ended:
+            lent.ended()
+    said = " ".join(commands.manners.unreachable.split())
+    assert ended.value.cause == f"the scheduler does not answer: {said}"
+    assert commands.jobs() == []
+
+
+def test_a_refusal_is_quoted_with_the_key_of_the_study(commands: Commands) -> None:
+    commands.fault("submit", "refused")
+    with pytest.raises(UserError) as refused, asking(commands, []):
+        pass
+    assert commands.manners.refused in refused.value.cause
+    assert f"arms.a.scheduler.{commands.manners.key}" in refused.value.place
+    assert commands.asked("submit") == ["refused"]
+
+
+def test_a_job_is_cancelled_however_late_the_command_answers(commands: Commands) -> None:
+    with asking(commands, []):
+        commands.fault("cancel", "unreachable", "slow")
+        commands.fault("select", "unreachable")
+    assert commands.jobs() == []
+
+
+def test_what_a_killed_sitting_left_is_cancelled(commands: Commands) -> None:
+    told: list[str] = []
+    left = asking(commands, told)
+    left.__enter__()
+    assert left._locked
+    left._locked.close()
+    with asking(commands, told):
+        assert len(commands.jobs()) == 1
+    assert any("cancelling what an earlier sitting left: job 1" in line for line in told)
+    assert commands.jobs() == []
