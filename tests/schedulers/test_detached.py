@@ -10,7 +10,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from paribus.errors import UserError
+from paribus.platform.detached import check
 from paribus.records.standing import read_standing
+from paribus.study.load import load_study
 from schedulers.slurm import Site
 from schedulers.test_slurm import check_whole, run, site, stored, study
 
@@ -78,3 +81,11 @@ def test_what_cannot_be_a_job_is_refused_and_leaves_nothing(site: Site, shared: 
     assert code == 2
     assert "no arm of this study has a scheduler" in said
     assert read_standing(shared / "out") is None
+
+
+def test_only_slurm_takes_a_study_as_a_job(tmp_path: Path) -> None:
+    asked = 'scheduler = { name = "flux", nodes = 1, time = "5 min" }'
+    text = f'question = "?"\nfactor = "f"\n[arms.a]\n{asked}\n[arms.b]\n{asked}\n'
+    (tmp_path / "study.toml").write_text(f'{text}[[benchmarks]]\nname = "latency"\n')
+    with pytest.raises(UserError, match="its scheduler is flux: only Slurm carries out a study"):
+        check(load_study(tmp_path / "study.toml"))

@@ -28,9 +28,13 @@ def is_detached() -> bool:
 
 def check(study: Study) -> None:
     """Raise UserError where `study` cannot go on as a job: no scheduler, or none here."""
-    if not any(arm.hosts and arm.hosts.scheduler for arm in study.arms):
+    asked = [arm.hosts.scheduler for arm in study.arms if arm.hosts and arm.hosts.scheduler]
+    if not asked or asked[0].name != "slurm":
+        has = (
+            f"its scheduler is {asked[0].name}" if asked else "no arm of this study has a scheduler"
+        )
         raise UserError(
-            "no arm of this study has a scheduler",
+            f"{has}: only Slurm carries out a study as a job",
             place=f"{study.path}: --detach",
             fix="start it in the background: `nohup paribus run ... &`",
         )
