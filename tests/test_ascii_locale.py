@@ -18,6 +18,7 @@ ASCII: dict[str, Any] = {
 LOGS = Path(__file__).parent / "fixtures" / "osu_latency"
 
 
+@pytest.mark.slow
 def test_a_study_is_measured_reported_and_audited(tmp_path: Path) -> None:
     folder = tmp_path / "größe-測定"
     folder.mkdir()

@@ -160,6 +160,7 @@ def debian_mpi() -> str:
     return "/usr"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", ["blas", "openblas-serial", "blis-pthread"])
 def test_another_real_blas_by_the_library_path(tmp_path: Path, other: str) -> None:
     """The distribution's hpcc, asked where it is launched: OpenBLAS against another library."""
@@ -365,6 +366,7 @@ def test_another_file_system_under_the_working_directory(tmp_path: Path) -> None
     assert found["storage.working.type"]["arm_value"] == "tmpfs"
 
 
+@pytest.mark.slow
 def test_a_program_built_with_other_flags(tmp_path: Path) -> None:
     mpi = any_mpi()
     other = tmp_path / "other"
@@ -382,6 +384,7 @@ def test_a_program_built_with_other_flags(tmp_path: Path) -> None:
     assert unexplained(found) & {"kernel.build", "program.build_id"}
 
 
+@pytest.mark.slow
 def test_competing_load_in_one_arm_is_noted(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     spin = 'timeout 60 sh -c \\\\"while :; do :; done\\\\" >/dev/null 2>&1 & echo $! >> ' + str(
@@ -399,6 +402,7 @@ def test_competing_load_in_one_arm_is_noted(tmp_path: Path) -> None:
     assert ("load.running", "noted") in {(one["key"], one["kind"]) for one in told}
 
 
+@pytest.mark.slow
 def test_a_change_in_the_course_of_a_study_withholds_its_verdict(tmp_path: Path) -> None:
     name = "net.ipv4.tcp_congestion_control"
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()

@@ -50,6 +50,7 @@ def test_the_code_of_a_benchmark_file_is_executed_once_and_told_before(
     assert count.read_text() == "1\n"
 
 
+@pytest.mark.slow
 def test_report_and_audit_of_a_directory_execute_no_code_of_the_study(tmp_path: Path) -> None:
     study, file, count = study_that_counts(tmp_path)
     (tmp_path / "err").write_text("")

@@ -112,6 +112,7 @@ def test_driven_in_two_arms_its_server_gone_with_each_launch(name: str, tmp_path
     assert processes_with(str(tmp_path)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in DRIVEN if name != "fio"])
 def test_between_two_containers_the_server_is_found_by_its_name(name: str, tmp_path: Path) -> None:
     """Client and server are in containers of their own, as on two machines."""

@@ -59,6 +59,7 @@ def made(figure: str) -> str:
 needs_make = pytest.mark.skipif(not shutil.which("make"), reason="no make")
 
 
+@pytest.mark.slow
 @needs_make
 def test_each_arm_starts_what_it_built_and_a_resumed_study_the_same(tmp_path: Path) -> None:
     study = write(tmp_path, made("2.0"), made("1.0"))

@@ -63,6 +63,7 @@ def test_identical_arms_are_equivalent_and_json_is_all_that_json_prints(tmp_path
     assert "equivalent" in done.stdout
 
 
+@pytest.mark.slow
 def test_report_makes_the_same_report_again_also_elsewhere(tmp_path: Path) -> None:
     study = write_study(tmp_path, script=SLOWER, arms=ARMS)
     first = paribus("run", study, "--out", "out", cwd=tmp_path)
@@ -107,6 +108,7 @@ def test_a_launch_without_proof_is_no_data(
     assert len(stored) == 4
 
 
+@pytest.mark.slow
 def test_a_launch_that_hangs_is_ended_and_said(tmp_path: Path) -> None:
     study = write_study(tmp_path, script="sleep 60", more='timeout = "200 ms"')
     done = paribus("run", study, "--out", "out", cwd=tmp_path)
@@ -116,6 +118,7 @@ def test_a_launch_that_hangs_is_ended_and_said(tmp_path: Path) -> None:
     assert "time limit" in " ".join(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_a_warm_up_beyond_the_limit_does_not_give_the_benchmark_up(tmp_path: Path) -> None:
     """The first launch of all is slow: caches are cold."""
     script = f"[ -e {tmp_path}/warm ] || {{ touch {tmp_path}/warm; sleep 60; }}; echo 2.50013"
@@ -243,6 +246,7 @@ def test_a_machine_with_two_states_is_told(tmp_path: Path) -> None:
     assert "upper mode: 7 of 18 launches on a, 7 of 18 launches on b; b / a " in said
 
 
+@pytest.mark.slow
 def test_a_state_that_only_one_arm_has_is_not_blamed_on_the_machine(tmp_path: Path) -> None:
     script = (
         "draw=$(od -An -N1 -tu1 /dev/urandom); noise=$((draw % 10));"
@@ -255,6 +259,7 @@ def test_a_state_that_only_one_arm_has_is_not_blamed_on_the_machine(tmp_path: Pa
     assert "The arms are affected unequally" in said, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_study_at_a_block(tmp_path: Path) -> None:
     study = write_study(tmp_path, script=RANDOM, plan='budget = "1 s"\nblocks = 1000')
     done = paribus("run", study, "--out", "out", cwd=tmp_path)

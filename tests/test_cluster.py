@@ -286,6 +286,7 @@ def firewall(hosts: tuple[Host, ...]) -> Iterator[Host]:
     on(hosts[0], "iptables -F INPUT; iptables -P INPUT ACCEPT")
 
 
+@pytest.mark.slow
 def test_a_half_open_firewall_is_found_with_the_variables_that_pin_ports(
     hosts: tuple[Host, ...], firewall: Host
 ) -> None:
@@ -323,6 +324,7 @@ def paribus(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=cwd, env=env, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_command_line(hosts: tuple[Host, ...], tmp_path: Path) -> None:
     done = paribus("cluster", "check", "pocket:2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -32,6 +32,7 @@ def plan_of(directory: Path) -> str:
     return (directory / "plan.json").read_text()
 
 
+@pytest.mark.slow
 def test_a_second_run_takes_the_next_free_name(measured: Path) -> None:
     first, second = measured / "study.study", measured / "study-2.study"
     assert first.is_dir()
@@ -52,6 +53,7 @@ def test_resume_and_replace_take_the_last_directory(
         directory_for("study", last, resume=False, replace=False)
 
 
+@pytest.mark.slow
 def test_replace_overwrites_a_study_and_leaves_other_files(tmp_path: Path) -> None:
     study = write_study(tmp_path, plan=PLAN)
     assert paribus("run", study, "--out", "out", cwd=tmp_path).returncode == 0
@@ -68,6 +70,7 @@ def test_replace_overwrites_a_study_and_leaves_other_files(tmp_path: Path) -> No
     assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_directory_without_a_good_launch_is_used_again(tmp_path: Path) -> None:
     study = write_study(tmp_path, script="echo nothing to see", plan=PLAN)
     assert paribus("run", study, cwd=tmp_path).returncode == 4
@@ -109,6 +112,7 @@ def test_a_platform_that_is_still_switched_is_switched_back_first(tmp_path: Path
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_study_that_was_finished_meanwhile_is_not_removed(measured: Path) -> None:
     """Two runs may choose one directory while they compile; the second one must not win."""
     with pytest.raises(StoreError, match="already exists"):

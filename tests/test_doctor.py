@@ -176,6 +176,7 @@ def test_without_an_mpi_it_says_what_it_cannot_tell(tmp_path: Path) -> None:
     assert "cores" in found
 
 
+@pytest.mark.slow
 def test_a_benchmark_that_fails_leaves_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     mpi = any_mpi()
     good, bad = trial.TRIALS

@@ -243,6 +243,7 @@ def test_a_node_that_does_not_answer_costs_no_other_its_facts(
     assert launches <= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", ["exit 3", '"$@" | head -n 40', "echo Welcome"])
 def test_a_node_that_failed_among_the_others_is_asked_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str

@@ -367,6 +367,7 @@ def test_one_machine_under_two_names_is_refused(gated: Pocket, tmp_path: Path) -
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("there", "said"),
     [

@@ -162,6 +162,7 @@ COSTLY = {
 """Studies of the largest size, that cost the most to parse."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COSTLY)
 def test_the_costliest_study_of_its_size_is_cheap(tmp_path: Path, name: str) -> None:
     study = tmp_path / "study.toml"
@@ -214,6 +215,7 @@ def test_nul_is_refused_in_benchmarks(tmp_path: Path, key: str) -> None:
         load_study(study)
 
 
+@pytest.mark.slow
 def test_a_study_that_is_no_file(tmp_path: Path) -> None:
     for said, path in special(tmp_path).items():
         if said != "NUL":  # no argument can have one
@@ -274,6 +276,7 @@ def test_a_benchmark_file_that_is_no_file_is_refused_by_the_study(
         assert said in refused("run", study, "--dry-run", cwd=tmp_path).stderr
 
 
+@pytest.mark.slow
 def test_forged_plans_and_reasons_are_refused(tmp_path: Path) -> None:
     from paribus.plan import SCHEMA, _digest
 
@@ -289,6 +292,7 @@ def test_forged_plans_and_reasons_are_refused(tmp_path: Path) -> None:
         assert "is not a plan" in refused("report", tmp_path, cwd=tmp_path).stderr
 
 
+@pytest.mark.slow
 def test_names_that_are_too_long_are_no_files(tmp_path: Path) -> None:
     name = "x" * 5000
     for words in (
@@ -302,6 +306,7 @@ def test_names_that_are_too_long_are_no_files(tmp_path: Path) -> None:
 # --- tables, logs, recordings --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_tables_of_too_many_columns(tmp_path: Path) -> None:
     columns = ["arm", "block", "benchmark", "metric", "value", *(f"c{i}" for i in range(200_000))]
     rows = [f"{arm},{block},x,y,{block + 1.5}" for block in range(3) for arm in "ab"]

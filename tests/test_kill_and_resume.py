@@ -179,6 +179,7 @@ def test_signals_that_follow_the_first_change_nothing(
     assert process.returncode == 130
 
 
+@pytest.mark.slow
 def test_nohup_is_obeyed(tmp_path: Path) -> None:
     mark = f"nohup{os.getpid()}"
     study = write_study(tmp_path, script="sleep 0.1; echo 1.00017", mark=mark, plan="blocks = 8")
@@ -194,6 +195,7 @@ def test_nohup_is_obeyed(tmp_path: Path) -> None:
         assert process.wait(timeout=60) == 0
 
 
+@pytest.mark.slow
 def test_a_closed_terminal_is_an_interruption(tmp_path: Path) -> None:
     mark = f"tty{os.getpid()}"
     study = write_study(tmp_path, script="sleep 0.2; echo 2.50013", mark=mark)
@@ -239,6 +241,7 @@ def test_a_kill_leaves_no_words_behind(tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_resume_after_the_end_launches_nothing_and_reports_again(tmp_path: Path) -> None:
     study = write_study(tmp_path)
     first = paribus("run", study, "--out", "out", cwd=tmp_path)

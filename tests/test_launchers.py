@@ -365,6 +365,7 @@ PAYLOAD = 2 * SIZE * SAMPLES * ITERATIONS
 needs_two_cores = pytest.mark.skipif(len(CORES) < 2, reason="needs 2 cores")
 
 
+@pytest.mark.slow
 @needs_two_cores
 @pytest.mark.parametrize("mpi", each_mpi())
 @pytest.mark.parametrize("transport", ["auto", "shm", "tcp"])

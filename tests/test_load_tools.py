@@ -186,6 +186,7 @@ def test_before_commands_do_not_hide_a_missing_program(tmp_path: Path) -> None:
     assert not list((tmp_path / "out" / "logs").glob("0*")), "nothing was launched"
 
 
+@pytest.mark.slow
 def test_a_program_that_before_commands_bring_about_is_found(tmp_path: Path) -> None:
     tool = executable(tmp_path / "osu_bw")
     link = f"ln -sf {tool} {tmp_path}/mounted"
@@ -197,6 +198,7 @@ def test_a_program_that_before_commands_bring_about_is_found(tmp_path: Path) -> 
     assert list((tmp_path / "out" / "logs").glob("0*"))
 
 
+@pytest.mark.slow
 def test_a_study_without_missing_programs_is_measured_as_before(tmp_path: Path) -> None:
     study = write_study(tmp_path, arms='[arms.a]\nbefore = "true"\n[arms.b]\nbefore = "true"\n')
     done = paribus("run", study, "--out", "out", cwd=tmp_path)

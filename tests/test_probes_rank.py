@@ -60,6 +60,7 @@ def test_the_way_that_messages_took_is_seen_not_asked(mpi: Mpi) -> None:
     assert default["mpi.loaded"] or default["mpi.library"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_libraries_are_told_apart_and_equal_launches_are_equal(mpi: Mpi) -> None:
     one, two = facts(mpi), facts(mpi)
@@ -109,6 +110,7 @@ def test_traffic_of_others_is_not_taken_for_that_of_the_ranks() -> None:
     assert "memory" in words[0]
 
 
+@pytest.mark.slow
 def test_another_blas_in_front_of_the_program_is_named() -> None:
     """Any OpenBLAS that is here, by LD_PRELOAD: its build-id, and the kernels that it chose."""
     found = [

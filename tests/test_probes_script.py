@@ -193,6 +193,7 @@ def test_a_file_that_is_denied_is_not_absent(tmp_path: Path) -> None:
     assert archive.read("/proc/sys/kernel/no_such_thing") is Unknown.ABSENT
 
 
+@pytest.mark.slow
 def test_a_tool_that_hangs_is_ended_and_named(tmp_path: Path) -> None:
     for name, body in (("ucx_info", "sleep 60"), ("fi_info", "echo 'libfabric: 1.21.0'")):
         (tmp_path / name).write_text(f"#!/bin/sh\nexec {body}\n")

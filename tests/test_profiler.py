@@ -153,6 +153,7 @@ def test_fortran_is_counted(
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "said"),
     [

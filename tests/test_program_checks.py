@@ -198,6 +198,7 @@ def test_the_three_of_the_distribution_run_whatever_is_first_on_the_path(
     assert {one.state for one in outcomes} == {State.OK}, done.stdout
 
 
+@pytest.mark.slow
 def test_ranks_that_each_started_alone_are_not_taken_for_two_outputs(tmp_path: Path) -> None:
     """As where the program is a script, of which no library is seen."""
     distribution()

@@ -143,6 +143,7 @@ def test_a_client_that_fails_ends_the_server_too(host: LocalStation, tmp_path: P
     assert done.exit_code == 7
 
 
+@pytest.mark.slow
 def test_a_time_limit_ends_client_and_server(host: LocalStation, tmp_path: Path) -> None:
     deaf = ("/bin/sh", "-c", "trap '' TERM; sleep 60", MARK)
     done, _, _ = started(host, tmp_path, replace(SERVED, argv=deaf), timeout_s=1.0)

@@ -317,6 +317,7 @@ with LocalStation() as local:
 """
 
 
+@pytest.mark.slow
 def test_a_killed_paribus_leaves_nothing_behind_its_connections(
     servers: list[Server], folder: Path, tmp_path: Path, local: LocalStation
 ) -> None:

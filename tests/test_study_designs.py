@@ -147,6 +147,7 @@ def test_too_few_switches_are_not_attributable(tmp_path: Path) -> None:
     assert not told[20]
 
 
+@pytest.mark.slow
 def test_killed_sessions_go_on(tmp_path: Path) -> None:
     study = write(
         tmp_path,
@@ -173,6 +174,7 @@ def test_killed_sessions_go_on(tmp_path: Path) -> None:
 # --- duet ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_arms_of_a_duet_run_at_the_same_time_on_cores_of_their_own(tmp_path: Path) -> None:
     script = f"echo $(date +%s%N) $(taskset -cp $$) >> {tmp_path}/when-$FACTOR; sleep 0.1; {ONE}"
     arms = ARMS.replace("[arms.fast]", '[arms.fast]\nenv = { FACTOR = "1" }')
@@ -245,6 +247,7 @@ def test_a_monitored_study_goes_on_until_stopped_and_is_valid_at_any_moment(
     assert json.loads((tmp_path / "out" / "plan.json").read_text())["launches"] == []
 
 
+@pytest.mark.slow
 def test_rounds_of_a_monitored_study_keep_their_interval(tmp_path: Path) -> None:
     plan = 'monitor = true\nevery = "1 s"\nbudget = "0.7 s"'
     study = write(tmp_path, {"work": f"sleep 0.1; {ONE}"}, plan=plan)
@@ -272,6 +275,7 @@ TAIL = awk(
 """200 samples; in the slow arm 4 % of them take twice as long."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("endpoints", "word"), [("", "equivalent"), ('endpoints = ["p99", "median"]', "slower")]
 )
@@ -295,6 +299,7 @@ def test_a_tail_is_found_only_where_it_was_said_beforehand_that_it_decides(
     assert plan["metrics"]["work"][0]["name"] == head["metric"]["name"]
 
 
+@pytest.mark.slow
 def test_too_few_samples_have_no_p99(tmp_path: Path) -> None:
     study = write(tmp_path, {"work": ONE}, plan="blocks = 8")
     _, verdict = carried_out(tmp_path, study)
@@ -307,6 +312,7 @@ def test_too_few_samples_have_no_p99(tmp_path: Path) -> None:
     assert "too few samples per launch for p99" in (tmp_path / "again" / "verdict.json").read_text()
 
 
+@pytest.mark.slow
 def test_a_layer_has_a_headline_and_a_lone_benchmark_has_none(tmp_path: Path) -> None:
     study = write(tmp_path, {"one": ONE, "other": ONE}, arms=ARMS, plan="blocks = 12")
     _, verdict = carried_out(tmp_path, study)
@@ -338,6 +344,7 @@ def test_cases_are_judged_as_a_family_and_a_noisy_one_holds_nothing_up(tmp_path:
     assert blocks < {8, 12, 18, 27}, "cases are judged at a look, before the last block"
 
 
+@pytest.mark.slow
 def test_three_arms_are_ranked_as_far_as_it_goes(tmp_path: Path) -> None:
     arms = "".join(
         f'[arms.{name}]\nenv = {{ FACTOR = "{factor}" }}\n'
@@ -398,6 +405,7 @@ def test_no_more_than_a_fifth_of_the_blocks_is_done_again(tmp_path: Path) -> Non
     assert 3 <= len(void) <= 8
 
 
+@pytest.mark.slow
 def test_launches_cut_off_by_the_limit_count_as_slowest_and_withhold_the_size(
     tmp_path: Path,
 ) -> None:
@@ -443,6 +451,7 @@ def test_an_outlying_launch_is_flagged_and_kept(tmp_path: Path) -> None:
     assert sum(t["counted"] for t in verdict["tallies"]) == 24
 
 
+@pytest.mark.slow
 def test_drift_and_the_order_within_pairs_are_told(tmp_path: Path) -> None:
     """Each launch is a little slower than the one before, and a pair's second by 3 % more."""
     script = (

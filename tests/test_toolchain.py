@@ -281,6 +281,7 @@ def test_a_killed_compilation_leaves_no_compiler_and_the_next_removes_its_draft(
     assert list(kernels.iterdir()) == [made]
 
 
+@pytest.mark.slow
 def test_an_error_of_the_compiler_is_shown(sources: Path, tmp_path: Path) -> None:
     (sources / "barrier.cpp").write_text('#include "common/kernel.hpp"\nint main() { return x; }\n')
     with pytest.raises(UserError, match=r"barrier\.cpp:2:.*error:.*x") as caught:
@@ -290,6 +291,7 @@ def test_an_error_of_the_compiler_is_shown(sources: Path, tmp_path: Path) -> Non
     assert list(log.parent.iterdir()) == [log]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small")
 def test_a_cache_that_others_can_change_is_refused_with_the_fix(tmp_path: Path) -> None:
     """The directory, one above it, what lies in it: nothing there is executed or handed on."""
@@ -316,6 +318,7 @@ def test_a_cache_that_others_can_change_is_refused_with_the_fix(tmp_path: Path) 
     assert both() == (kernel, libraries)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_kernel_of_another_user_is_refused(tmp_path: Path) -> None:

@@ -116,6 +116,7 @@ def test_a_program_that_only_the_wrapper_leads_to_is_found_and_a_missing_one_is_
     assert "no program missing, neither here nor behind `env PATH=" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_factor_explains_what_a_wrapper_changes_and_another_does_not(tmp_path: Path) -> None:
     arm = 'wrap = ["nice", "-n", "5"]'
     done = paribus("run", write(tmp_path, arm), "--out", "out", "--brief", cwd=tmp_path)

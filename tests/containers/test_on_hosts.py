@@ -101,6 +101,7 @@ def launched(
     return done, out.read_text(), err.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", ARMS)
 def test_ranks_on_two_hosts_talk_over_their_network(
     opened: Opened, tmp_path: Path, arm: str
@@ -182,6 +183,7 @@ def test_an_image_that_differs_between_hosts_is_refused() -> None:
     assert "the same image, on every host" in refused.value.fix
 
 
+@pytest.mark.slow
 def test_nothing_is_left_on_a_host(opened: Opened, tmp_path: Path) -> None:
     arm = "podman-bridged" if PODMAN else "bridged"
     asleep = Benchmark(

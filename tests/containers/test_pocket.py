@@ -108,6 +108,7 @@ def test_orphans_of_a_launch_do_not_stay() -> None:
         assert "Z" not in held.inside(0, "cat /proc/[0-9]*/stat | sed 's/.*) //' | cut -c1").split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", [None, Link(delay_s=1e-3)], ids=["bridge", "link"])
 def test_a_host_that_ends_is_not_there_and_the_others_are(
     link: Link | None, tmp_path: Path

@@ -78,6 +78,7 @@ def test_tcp_gets_the_rate_and_no_more(link: dict[str, str]) -> None:
     assert 60e6 < rate < 101e6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("identity", ["root", "user"])
 def test_packets_are_lost_at_the_share(identity: str) -> None:
     """5 % of 4000: 200 with a standard deviation of 14; five of those are allowed."""
@@ -88,6 +89,7 @@ def test_packets_are_lost_at_the_share(identity: str) -> None:
     assert 4000 - got == pytest.approx(200, abs=70)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", [None, {"delay": "1 ms"}], ids=["bridge", "user-space"])
 def test_a_link_is_cut_and_restored(link: dict[str, str] | None) -> None:
     with Held(2, link=link) as held:

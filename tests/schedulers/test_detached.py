@@ -36,6 +36,7 @@ def watch(folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_detached_study_runs_to_its_end(site: Site, shared: Path) -> None:
     study(shared, nodes=1)
     code, said = run(site, shared, "run", "study.toml", "--out", "out", *DETACH)
@@ -55,6 +56,7 @@ def test_a_detached_study_runs_to_its_end(site: Site, shared: Path) -> None:
     site.until(lambda: site.jobs() == [])
 
 
+@pytest.mark.slow
 def test_the_job_of_a_study_is_ended_like_any_other(site: Site, shared: Path) -> None:
     study(shared, 'name = "command"\nargv = ["sleep", "0.5"]\ndirectory = "{scratch}"', nodes=1)
     code, said = run(site, shared, "run", "study.toml", "--out", "out", *DETACH)

@@ -48,6 +48,7 @@ def study(site: Site, folder: Path, benchmark: str = COMMAND, mpi: str = "") -> 
     return path
 
 
+@pytest.mark.slow
 def test_ranks_across_the_nodes_of_two_queues(site: Site, tmp_path: Path) -> None:
     """One queue after the other in each block, while both allocations live."""
     mpi = Path(any_mpi().mpicxx).parents[1]
@@ -63,6 +64,7 @@ def test_ranks_across_the_nodes_of_two_queues(site: Site, tmp_path: Path) -> Non
     assert site.jobs() == []
 
 
+@pytest.mark.slow
 def test_a_study_goes_on_after_a_job_was_deleted(site: Site, tmp_path: Path) -> None:
     """Paribus killed, and resumed; then a job deleted from outside."""
     study(site, tmp_path)
@@ -86,6 +88,7 @@ def test_a_study_goes_on_after_a_job_was_deleted(site: Site, tmp_path: Path) -> 
     assert [name for name in site.jobs() if "paribus" in name] == []
 
 
+@pytest.mark.slow
 def test_inside_a_job_its_nodes_are_taken_and_it_stays(site: Site, tmp_path: Path) -> None:
     path = study(site, tmp_path)
     same = path.read_text().replace("q.q", "p.q").replace('"cluster"', '"nothing"')

@@ -35,6 +35,7 @@ def asking(commands: Commands, told: list[str]) -> Allocations:
     return Allocations({"a": asked}, "0123456789", "study.toml", told.append)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_was_submitted_is_found_however_the_command_answers(
     commands: Commands, fault: str
@@ -52,6 +53,7 @@ def test_what_was_submitted_is_found_however_the_command_answers(
     assert len(commands.asked("submit")) == 1 + again
 
 
+@pytest.mark.slow
 def test_a_queue_that_misbehaves_is_asked_again(commands: Commands) -> None:
     """No answer that is late, wrong or not whole is taken for the end of an allocation."""
     told: list[str] = []
@@ -104,6 +106,7 @@ def test_a_refusal_is_quoted_with_the_key_of_the_study(commands: Commands) -> No
     assert commands.asked("submit") == ["refused"]
 
 
+@pytest.mark.slow
 def test_a_job_is_cancelled_however_late_the_command_answers(commands: Commands) -> None:
     with asking(commands, []):
         commands.fault("cancel", "unreachable", "slow")

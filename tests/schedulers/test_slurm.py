@@ -159,6 +159,7 @@ def test_an_interrupted_study_leaves_no_job(site: Site, tmp_path: Path) -> None:
     assert site.jobs() == []
 
 
+@pytest.mark.slow
 def test_inside_a_job_its_nodes_are_taken_and_it_stays(site: Site, tmp_path: Path) -> None:
     path = study(tmp_path)
     same = path.read_text().replace('partition = "q"', 'partition = "p"')

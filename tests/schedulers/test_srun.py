@@ -38,6 +38,7 @@ def keys(mpi: Mpi) -> str:
     return f'mpi = "{prefix}"\nlauncher = "srun"\ntransport = "tcp"\nranks_per_host = 1\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_srun_starts_ranks_on_both_nodes(site: Site, tmp_path: Path, mpi: Mpi) -> None:
     if mpi.family == "intelmpi":
@@ -60,6 +61,7 @@ def test_srun_starts_ranks_on_both_nodes(site: Site, tmp_path: Path, mpi: Mpi) -
     assert site.jobs() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["time limit", "interrupt", "kill"])
 def test_no_rank_stays_on_a_node(site: Site, tmp_path: Path, end: str) -> None:
     """The launch hangs, the user interrupts it, or Paribus itself is killed."""
@@ -103,6 +105,7 @@ def sleeping(seconds: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_ranks_in_turn_are_where_the_study_wants_them(site: Site, tmp_path: Path) -> None:
     """Four ranks of two nodes, each of which is asked by the launch where it is."""
     text = keys(any_mpi()).replace("host = 1", "host = 2") + 'order = "host"\n'
