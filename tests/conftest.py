@@ -58,7 +58,7 @@ MODULES = {
     # Servers on ports that must be free, and name their hosts.
     "test_ssh": "ssh",
     # One browser for all of them.
-    "test_report_html": "browser",
+    **dict.fromkeys(("test_report_html", "test_serve"), "browser"),
     # What one test has computed, or parsed, another checks again.
     "test_validation": "validation",
     "test_english": "parsed",

@@ -19,6 +19,7 @@ VERBS = {
     "ab": "compare two commands: a verdict, and the study file that it ran",
     "compare": "compare existing results: logs of benchmarks, or tables (CSV, Parquet, JSON Lines)",
     "report": "repeat a report from stored data, or write it for a paper: tables, figures",
+    "serve": "show a folder of studies in a browser: reports, launches, progress",
     "watch": "show what a study does that runs somewhere else, until it ends",
     "profile": "count where the time of an MPI program goes, for a study to weigh",
     "record": "record the facts of this machine, scrubbed, or show a recording",
