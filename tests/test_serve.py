@@ -15,6 +15,8 @@ import pytest
 from browser import PROGRAM
 from paribus.cli import outputs
 from paribus.cli.changes import judged
+from paribus.web.making import checked, study_text
+from paribus.web.sign_in import SESSION_S, Doors, Header
 from serving import Served, served, visiting
 from study_directories import write_directory
 
@@ -361,3 +363,62 @@ def test_figures_for_other_programs(server: Served) -> None:
         r'paribus_ratio_low\{study="may",benchmark="latency",arm="bridged"\} (\S+)', text
     )
     assert 1.1 < float(low[1]) < 1.2
+
+
+def test_a_huge_output_is_shown_from_its_end(tmp_path: Path) -> None:
+    study = write_directory(tmp_path / "large", {"a": 1.0, "b": 1.1})
+    (study / "logs").mkdir()
+    with (study / "logs" / "0001-0-a-latency.out").open("wb") as file:
+        file.seek(2 << 30)
+        file.write(b"\nthe end\n")
+    with served(tmp_path) as one:
+        one.cookie = one.enter()
+        answer = signed(one, f"/studies/{studies(one)['large']}/launches/1-0/")
+        assert answer.status == 200
+        assert b"the end" in answer.data
+        assert len(answer.data) < 3_000_000
+
+
+def test_sessions_end() -> None:
+    now = [0.0]
+    doors = Doors(clock=lambda: now[0])
+    cookie = doors.enter(doors.once)
+    assert doors.enter("guess") is None
+    shared = doors.enter(doors.share(3600))
+    now[0] = 3599
+    assert doors.session(shared, {}).read_only
+    now[0] = 3601
+    assert doors.session(shared, {}) is None
+    assert not doors.session(cookie, {}).read_only  # and this request prolongs it
+    now[0] += SESSION_S - 1
+    assert doors.session(cookie, {})
+    now[0] += SESSION_S + 1
+    assert doors.session(cookie, {}) is None
+
+
+def test_a_header_lets_in_whom_it_names() -> None:
+    doors = Doors(header=Header("X-Forwarded-User", "ada"))
+    assert doors.session("", {"x-forwarded-user": "ada"})
+    assert doors.session("", {"x-forwarded-user": "bob"}) is None
+    assert doors.session("", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("factor", "value", "says"),
+    [
+        ("transport", "tcp", 'transport = "tcp"'),
+        ("env", 'A=1 B="x y"', 'env = { A = "1", B = "x y" }'),
+        ("wrapper", "nice -n 5", 'wrap = ["nice", "-n", "5"]'),
+        ("container", "podman image:1", 'container = { engine = "podman", image = "image:1" }'),
+        ("cluster", "n[1-2]", 'hosts = "n[1-2]"'),
+    ],
+)
+def test_a_form_writes_what_it_says(tmp_path: Path, factor: str, value: str, says: str) -> None:
+    arms = [{"name": "a", "value": ""}, {"name": "b", "value": value}]
+    form = {"question": 'Is "b" it?', "factor": factor, "arms": arms, "benchmarks": ["latency"]}
+    text = study_text({**form, "margin": "2 %", "blocks": "20"})
+    assert says in text.splitlines()
+    assert text.endswith('[plan]\nmargin = "2 %"\nblocks = 20\n')
+    said = checked(tmp_path, text)
+    assert said["problems"] == "" or factor == "cluster", said
+    assert list(tmp_path.iterdir()) == []

@@ -51,6 +51,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " NAME=VALUE: whoever has this header, which a proxy at --socket sets",
     )
     parser.add_argument(
+        "--address",
+        metavar="IP",
+        default="127.0.0.1",
+        help="another address of this host, for the portal of a site; it asks for --token-env",
+    )
+    parser.add_argument(
+        "--token-env",
+        metavar="NAME",
+        help="a variable with a token that signs in as often as wanted, which the portal keeps",
+    )
+    parser.add_argument(
+        "--prefix", metavar="PATH", default="/", help="where the portal shows it: /rnode/HOST/PORT/"
+    )
+    parser.add_argument(
         "--share",
         metavar="TIME",
         type=_seconds,
@@ -69,21 +83,23 @@ def serve(arguments: argparse.Namespace) -> int:
     if missing:
         raise UserError(
             f"{missing[0]} is not installed", place="paribus serve",
-            fix="install what the workbench needs: pip install 'paribus[serve]'",
+            fix="in the checkout of Paribus: pip install '.[serve]'",
         )  # fmt: skip
     from paribus.web import found, server
 
     folders = [folder.resolve() for folder in arguments.folders] or [Path.cwd()]
     found.check(folders)
     doors = _doors(arguments.sign_in, arguments.socket)
-    listening = server.listen(server.Place(arguments.port, arguments.socket))
+    doors.lasting = _token(arguments.token_env, arguments.address)
+    place = server.Place(arguments.port, arguments.socket, arguments.address)
+    listening = server.listen(place)
     try:
         port = 0 if arguments.socket else listening.getsockname()[1]
         for line in _lines(arguments, doors, port):
             _tell(line)
-        behind = arguments.sign_in != "link"
-        hosts = None if behind or arguments.socket else server.names(port, arguments.host_name)
-        server.serve(folders, listening, doors, hosts=hosts, tell=_tell)
+        proxied = arguments.socket or arguments.address != server.LOOPBACK
+        hosts = None if proxied else server.names(port, arguments.host_name)
+        server.serve(folders, listening, doors, hosts=hosts, prefix=arguments.prefix, tell=_tell)
     finally:
         listening.close()
         if arguments.socket:
@@ -121,6 +137,26 @@ def _doors(how: str, at: Path | None) -> Doors:
     return Doors(header=Header(name, value))
 
 
+def _token(name: str | None, address: str) -> str:
+    """Return the token in the variable that --token-env names; raises UserError."""
+    if name is None:
+        if address != "127.0.0.1":
+            raise UserError(
+                "on that address, the link would cross the network",
+                place=f"--address {address}",
+                fix="let the portal make a token, and give its variable with --token-env",
+            )
+        return ""
+    token = os.environ.pop(name, "")  # what is started here does not see it
+    if len(token) < 16:
+        raise UserError(
+            "has fewer than 16 characters",
+            place=f"--token-env {name}",
+            fix=f"set it: {name}=$(openssl rand -hex 16)",
+        )
+    return token
+
+
 def _lines(arguments: argparse.Namespace, doors: Doors, port: int) -> list[str]:
     """Return what is said at the start: the links, and how to reach them from elsewhere."""
     from paribus.web import server
@@ -131,6 +167,8 @@ def _lines(arguments: argparse.Namespace, doors: Doors, port: int) -> list[str]:
             return lines
         port = 8080
         lines.append(f"from a laptop: ssh -L {port}:{arguments.socket.absolute()} {_here()}")
+    elif arguments.token_env:
+        return [f"listening at {arguments.address}:{port}; stop with Ctrl-C"]
     else:
         lines = [f"from a laptop: ssh -L {port}:127.0.0.1:{port} {_here()}"]
     lines.append(f"open: {server.link(port, doors.once)}")

@@ -49,7 +49,8 @@ class Gate:
     """An ASGI application before another: refuses strangers, and adds the headers that protect.
 
     `hosts` are the names under which the server is reached; None behind a proxy, which sees to it.
-    `port` makes the cookie's name: browsers send cookies to all ports of a host.
+    `port` makes the cookie's name: browsers send cookies to all ports of a host. They send it to
+    addresses below `prefix` only, which others on the same portal do not share.
     """
 
     def __init__(
@@ -59,12 +60,14 @@ class Gate:
         *,
         hosts: frozenset[str] | None,
         port: int,
+        prefix: str,
         entered: Callable[[], None],
     ) -> None:
         self._app = app
         self._doors = doors
         self._hosts = hosts
         self._cookie = f"{COOKIE}-{port}"
+        self._prefix = prefix
         self._entered = entered
         self._crowd = Crowd()
 
@@ -118,7 +121,12 @@ class Gate:
         self._entered()
         response = RedirectResponse("./", 303)
         response.set_cookie(
-            self._cookie, cookie, httponly=True, samesite="strict", max_age=7 * 86400, path="/"
+            self._cookie,
+            cookie,
+            httponly=True,
+            samesite="strict",
+            max_age=7 * 86400,
+            path=self._prefix,
         )
         return response
 

@@ -19,10 +19,11 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the server listens: a port of the loopback interface, or a Unix socket."""
+    """Where the server listens: a port of an address, or a Unix socket."""
 
     port: int = 0
     path: Path | None = None
+    address: str = LOOPBACK
 
 
 def listen(place: Place) -> socket.socket:
@@ -30,19 +31,21 @@ def listen(place: Place) -> socket.socket:
 
     A Unix socket can be opened by this user only. Raises UserError.
     """
-    return _listen_port(place.port) if place.path is None else _listen_path(place.path)
+    return (
+        _listen_port(place.address, place.port) if place.path is None else _listen_path(place.path)
+    )
 
 
-def _listen_port(port: int) -> socket.socket:
+def _listen_port(address: str, port: int) -> socket.socket:
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((LOOPBACK, port))
+        listening.bind((address, port))
     except OSError as error:
         listening.close()
         raise UserError(
             f"cannot listen there: {error.strerror}",
-            place=f"--port {port}",
+            place=f"--port {port}" if address == LOOPBACK else f"--address {address} --port {port}",
             fix="choose another port, or none: then a free one is taken",
         ) from error
     listening.listen(128)
@@ -110,6 +113,7 @@ def serve(
     doors: Doors,
     *,
     hosts: frozenset[str] | None,
+    prefix: str,
     tell: Callable[[str], None],
 ) -> None:
     """Serve the studies in `folders` until SIGINT or SIGTERM. `tell` says the next link."""
@@ -124,7 +128,7 @@ def serve(
     def entered() -> None:
         tell(f"signed in; the next link: {link(port, doors.once)}")
 
-    gate = Gate(app, doors, hosts=hosts, port=port, entered=entered)
+    gate = Gate(app, doors, hosts=hosts, port=port, prefix=prefix, entered=entered)
     config = uvicorn.Config(
         gate,
         log_level="warning",

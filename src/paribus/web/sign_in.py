@@ -41,12 +41,14 @@ class Header:
 class Doors:
     """Every way in: `trusted` lets in whoever reaches the server, `header` who has it.
 
-    With neither, a link that works once. Shared links give read-only sessions until they expire.
+    With neither, a link that works once, or as often as wanted with a `lasting` token that the
+    site's portal keeps. Shared links give read-only sessions until they expire.
     Times are of a clock that nobody sets.
     """
 
     trusted: bool = False
     header: Header | None = None
+    lasting: str = ""
     clock: Callable[[], float] = time.monotonic
     sessions: dict[str, Session] = field(default_factory=dict)
     shared: dict[str, float] = field(default_factory=dict)
@@ -64,8 +66,9 @@ class Doors:
         self._forget(now)
         if len(self.sessions) >= MOST_SESSIONS:
             return None
-        if hmac.compare_digest(token.encode(), self.once.encode()):
-            self.once = secrets.token_urlsafe(24)
+        once = hmac.compare_digest(token.encode(), self.once.encode())
+        if once or (self.lasting and hmac.compare_digest(token.encode(), self.lasting.encode())):
+            self.once = secrets.token_urlsafe(24) if once else self.once
             return self._open(Session(secrets.token_urlsafe(24), False, now + SESSION_S, SESSION_S))
         for known, ends in self.shared.items():
             if hmac.compare_digest(token.encode(), known.encode()):
