@@ -43,7 +43,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     here = tmp_path_factory.mktemp("studies")
     for name, effect, started in (("may", 1.2, 1.7e9), ("june", 1.1, 1.703e9)):
         write_directory(
-            here / name, {"host": 1.0, "bridged": effect}, seed=1, blocks=18, started=started
+            here / name,
+            {"host": 1.0, "bridged": effect},
+            seed=1,
+            blocks=18,
+            started=started,
+            facts=dict.fromkeys(("host", "bridged"), {"cpu.governor": "powersave"}),
         )
         outputs.write_files(judged(here / name), here / name)
     hostile = write_directory(here / "hostile", {"a": 1.0, f"{SCRIPT}": 1.1}, seed=3)
@@ -263,6 +268,7 @@ def test_a_visit(server: Served) -> None:
         assert "From may to june" in page.locator("main").inner_text()
         page.get_by_role("link", name="Hosts and jobs").click()
         assert page.get_by_role("cell", name="EPYC").first.is_visible()
+        assert page.get_by_text("poor governor: powersave").count() == 4
         assert page.complaints == []
 
 

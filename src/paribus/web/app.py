@@ -248,9 +248,9 @@ async def _act(bench: Workbench, request: Request) -> Response:
 async def _hosts(bench: Workbench, request: Request) -> Response:
     jobs = await asyncio.to_thread(queues)
     nodes = [
-        (one, await asyncio.to_thread(hosts.nodes, one))
-        for one in bench.found().values()
-        if one.measured
+        (one.found, await asyncio.to_thread(hosts.nodes, one.found, one.slow_nodes))
+        for one in bench.all()
+        if one.found.measured
     ]
     return _html(request, "Hosts and jobs", hosts.page(jobs, nodes), here="hosts/")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from paribus.doctor.fitness import settings_of
 from paribus.errors import ParibusError
 from paribus.model import Facts
 from paribus.platform.queues import Queue
@@ -18,7 +19,6 @@ SHOWN = (
     ("Cores", "cpu.cores"),
     ("Memory", "memory.total_kib"),
     ("Kernel", "os.release"),
-    ("Governor", "cpu.governor"),
 )
 """Facts of a node in the table; the report of its study has all that differ."""
 
@@ -30,16 +30,17 @@ class Node:
     arm: str
     name: str
     facts: Facts
+    slow: bool = False
 
 
-def nodes(found: Found) -> list[Node] | str:
-    """Return the nodes of a study, or why they cannot be read."""
+def nodes(found: Found, slow: Collection[str]) -> list[Node] | str:
+    """Return the nodes of a study, those in `slow` marked, or why they cannot be read."""
     try:
         with Store(found.path) as store:
             newest = {(one.arm, one.node): one.facts for one in store.gathered()}
     except (ParibusError, OSError) as error:
         return str(error)
-    return [Node(arm, name, facts) for (arm, name), facts in newest.items()]
+    return [Node(arm, name, facts, name in slow) for (arm, name), facts in newest.items()]
 
 
 def page(shown: Sequence[Queue], studies: Sequence[tuple[Found, list[Node] | str]]) -> Html:
@@ -81,12 +82,25 @@ def _study(found: Found, listed: list[Node] | str) -> Html:
             escape(node.name),
             escape(node.arm),
             *(escape(_value(key, node.facts)) for _, key in SHOWN),
+            _fitness(node),
         ]
         for node in listed
     ]
-    titles = ["Node", "Arm", *(title for title, _ in SHOWN)]
+    titles = ["Node", "Arm", *(title for title, _ in SHOWN), "Fitness for measurements"]
     caption = count(len(rows), "node")
     return join(head, table(titles, rows, caption, left=range(len(titles)), fold=True))
+
+
+def _fitness(node: Node) -> Html:
+    """Return what of a node's settings disturbs measurements, and whether it was slow."""
+    bad = [one for one in settings_of(node.facts) if one.grade in ("poor", "fair")]
+    said = (
+        [("slow", "slower than the others, by the pairs that were measured")] if node.slow else []
+    )
+    said += [(one.grade, f"{one.name}: {one.found}") for one in bad]
+    if not said:
+        return escape("nothing found that disturbs")
+    return join(*(element("div", element("b", grade), escape(f" {text}")) for grade, text in said))
 
 
 def _value(key: str, facts: Facts) -> str:

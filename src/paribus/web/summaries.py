@@ -45,6 +45,7 @@ class Summary:
     started: float | None = None
     launches: int = 0
     code: int | None = None
+    slow_nodes: tuple[str, ...] = ()
 
 
 class Summaries:
@@ -102,6 +103,7 @@ def _summary(found: Found) -> Summary:
             table["started"],
             launches,
             code,
+            tuple(str(slow["node"]) for one in table["matrices"] for slow in one["slow_nodes"]),
         )
     plan = read_plan(found.path)
     return Summary(found, state, plan.study.question, text, launches=launches, code=code)
