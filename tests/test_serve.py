@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             seed=1,
             blocks=18,
             started=started,
-            facts=dict.fromkeys(("host", "bridged"), {"cpu.governor": "powersave"}),
+            facts={key: {"cpu.governor": "powersave"} for key in ("host", "bridged")},
         )
         outputs.write_files(judged(here / name), here / name)
     hostile = write_directory(here / "hostile", {"a": 1.0, f"{SCRIPT}": 1.1}, seed=3)

@@ -21,6 +21,7 @@ VERBS = {
     "report": "repeat a report from stored data, or write it for a paper: tables, figures",
     "serve": "show a folder of studies in a browser: reports, launches, progress",
     "watch": "show what a study does that runs somewhere else, until it ends",
+    "pack": "pack a study into one file with hashes, scrubbed on request, or open one",
     "profile": "count where the time of an MPI program goes, for a study to weigh",
     "record": "record the facts of this machine, scrubbed, or show a recording",
     "audit": "list what differs between the arms of a study beyond its factor",
