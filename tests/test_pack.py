@@ -141,3 +141,41 @@ def test_nothing_is_overwritten(study: Path, tmp_path: Path) -> None:
     said = carried_out("--open", str(tmp_path / "study.zip"), code=2)
     assert "cannot be made: File exists" in said
     assert json.loads((study / "verdict.json").read_text())
+
+
+def test_the_suite_s_file_has_every_launch(study: Path) -> None:
+    """What is written for OpenBenchmarking.org is what our reader of such files demands."""
+    from paribus.readers.harness import Measured
+    from paribus.readers.phoronix import read
+    from paribus.report.openbenchmarking import document
+
+    judgement = judged(study)
+    found = [one for one in read(document(judgement)) if isinstance(one, Measured)]
+    written = sorted((one.arm, one.reading.samples[0].values[0] * 1e6) for one in found)  # in us
+    ours = [(one.arm, value) for one in judgement.figures for value in one.values.values()]
+    assert written == [(arm, pytest.approx(value)) for arm, value in sorted(ours)]
+    assert {one.metrics[0].better for one in found} == {"lower"}
+
+
+def test_the_notebook_draws_from_the_files(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    from paribus.report.notebook import document
+
+    notebook = json.loads(document(judged(study)))
+    assert notebook["nbformat"] == 4
+    assert "".join(notebook["cells"][0]["source"]).startswith("# Which?\n\n**bridged is slower")
+    monkeypatch.chdir(study)
+    names: dict[str, object] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    figures = [pyplot.figure(number) for number in pyplot.get_fignums()]
+    assert len(figures) == 3
+    ratios, cases, launches = (one.axes[0] for one in figures)
+    assert [text.get_text() for text in ratios.get_yticklabels()] == ["latency: bridged"]
+    assert [line.get_label() for line in cases.get_lines()] == ["host", "bridged"]
+    assert sum(len(list(line.get_xdata())) for line in launches.get_lines()) == 36
+    pyplot.close("all")

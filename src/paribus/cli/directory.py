@@ -23,7 +23,8 @@ FILES = (
     *("plan.json", plans.DRAFT, "launches.db", "launches.db-wal", "launches.db-shm"),
     *("launches.count", "lock", "accepted.json", "verdict.json", "report.html"),
     *("cases.csv", "launches.csv", "values.csv", "values.parquet", "logs", "figures"),
-    *("table.md", "table.tex", "table.csv", "junit.xml", *standing.FILES),
+    *("table.md", "table.tex", "table.csv", "junit.xml", "figures.ipynb", "composite.xml"),
+    *standing.FILES,
 )
 """What Paribus writes into a study directory: nothing else there is ever removed."""
 

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
     T = TypeVar("T", bound=Judged)
 
-TEXTS = {"markdown": "table.md", "latex": "table.tex", "csv": "table.csv", "junit": "junit.xml"}
+TEXTS = {
+    "markdown": "table.md",
+    "latex": "table.tex",
+    "csv": "table.csv",
+    "junit": "junit.xml",
+    "ipynb": "figures.ipynb",
+    "openbenchmarking": "composite.xml",
+}
 """Formats of one file, and what it is called."""
 
 SCALING = "scaling.csv"
@@ -128,8 +135,12 @@ def _write(arguments: argparse.Namespace, judgement: Judgement, directory: Path)
 
 
 def _text(name: str, arguments: argparse.Namespace, judgement: Judgement) -> str:
-    from paribus.report import export, junit, latex, markdown
+    from paribus.report import export, junit, latex, markdown, notebook, openbenchmarking
 
+    if name == "ipynb":
+        return notebook.document(judgement)
+    if name == "openbenchmarking":
+        return openbenchmarking.document(judgement)
     if name == "junit":
         return junit.document(judgement, arguments.fail_on)
     if name == "csv":
