@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -177,5 +178,6 @@ def test_the_notebook_draws_from_the_files(study: Path, monkeypatch: pytest.Monk
     ratios, cases, launches = (one.axes[0] for one in figures)
     assert [text.get_text() for text in ratios.get_yticklabels()] == ["latency: bridged"]
     assert [line.get_label() for line in cases.get_lines()] == ["host", "bridged"]
-    assert sum(len(line.get_xydata()) for line in launches.get_lines()) == 36
+    drawn: list[Any] = [line.get_xydata() for line in launches.get_lines()]
+    assert sum(map(len, drawn)) == 36
     pyplot.close("all")
