@@ -1,0 +1,142 @@
+"""`paribus topology show`, `diff` and `predict`: the PCIe tree of a server."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paribus.cli.hosts import accepts_keys, add_host_keys
+
+if TYPE_CHECKING:
+    from paribus.topology.tree import Tree
+
+EXAMPLE = """\
+example:
+  paribus topology show                          # of this machine
+  paribus topology show node7                    # of a host that ssh reaches
+  paribus topology show lstopo.xml --svg tree.svg
+  paribus topology diff balance cascade          # two profiles that ship
+
+TREE is a file (hwloc's XML, NCCL's XML, the output of `nvidia-smi topo -m`, JSON of this verb, a
+recording of `paribus record`), the root of a recorded /sys, a host, or a profile that ships:
+balance, common, cascade. Without one it is this machine.
+
+exit codes: 0 done, or alike; 2 user error; 3 the trees of `diff` differ; 4 no tree in what was read
+"""
+DIFFER = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = (
+        "Show how GPUs, network adapters and NVMe hang together in a server, and name the shape;"
+        " say in words what differs between two servers."
+    )
+    parser.epilog = EXAMPLE
+    parser.add_argument("what", choices=("show", "diff"), metavar="show|diff", help="what to do")
+    parser.add_argument("trees", metavar="TREE", nargs="*", help="a file, a host or a profile")
+    output = parser.add_argument_group("for show")
+    output.add_argument("--svg", metavar="FILE", type=Path, help="write a picture too")
+    form = output.add_mutually_exclusive_group()
+    form.add_argument("--dot", action="store_true", help="print the tree for Graphviz")
+    form.add_argument("--nccl-xml", action="store_true", help="print the tree for NCCL_TOPO_FILE")
+    form.add_argument(
+        "--json", action="store_true", help='print JSON, schema "paribus.topology/1"; also of diff'
+    )
+    add_host_keys(parser)
+    parser.set_defaults(carry_out=topology)
+
+
+def topology(arguments: argparse.Namespace) -> int:
+    """Return the exit code of the verb."""
+    return {"show": _show, "diff": _diff}[arguments.what](arguments)
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from paribus.topology import dot, nccl, stored
+
+    names = _counted(arguments, 0, 1) or ["/"]
+    tree = _tree(names[0], arguments)
+    if arguments.svg is not None:
+        from paribus.report.topology_svg import svg
+
+        _write(arguments.svg, svg(tree))
+    if arguments.dot:
+        print(dot.to_dot(tree), end="")
+    elif arguments.nccl_xml:
+        print(nccl.to_nccl(tree), end="")
+    elif arguments.json:
+        print(json.dumps(stored.to_json(tree), indent=1))
+    else:
+        from paribus.report.printing import console_on
+        from paribus.report.topology import print_tree
+
+        place = "this machine" if names[0] == "/" else names[0]
+        print_tree(tree, f"{place} ({tree.source})", console_on(sys.stdout))
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    from paribus.errors import UserError
+
+    try:
+        path.write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise UserError(f"cannot be written: {said}", place=str(path)) from None
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    from paribus.topology.diff import difference
+
+    one, other = (_tree(name, arguments) for name in _counted(arguments, 2, 2))
+    found = difference(one, other)
+    if arguments.json:
+        print(json.dumps({"schema": "paribus.topology.diff/1", **asdict(found)}, indent=1))
+    else:
+        from paribus.report.printing import console_on
+        from paribus.report.topology import print_difference
+
+        print_difference(found, (one, other), console_on(sys.stdout))
+    return DIFFER if found else 0
+
+
+def _counted(arguments: argparse.Namespace, least: int, most: int) -> list[str]:
+    from paribus.errors import UserError
+
+    names: list[str] = arguments.trees
+    if not least <= len(names) <= most:
+        wanted = f"{least}" if least == most else f"{least} to {most}"
+        raise UserError(
+            f"{len(names)} trees where {wanted} are needed",
+            place=f"topology {arguments.what}",
+            fix=f"name files, hosts or profiles: paribus topology {arguments.what} --help",
+        )
+    return names
+
+
+def _tree(name: str, arguments: argparse.Namespace) -> Tree:
+    """Return the tree that a word of the command line names."""
+    from paribus.errors import UserError
+    from paribus.inputs import exists
+    from paribus.topology.profiles import PROFILES, profile
+    from paribus.topology.read import from_path
+
+    if name in PROFILES and not exists(Path(name)):
+        return profile(name)
+    if exists(Path(name)):
+        tree = from_path(Path(name))
+        if name == "/":
+            from paribus.topology.nvml import with_nvml
+
+            return with_nvml(tree)
+        return tree
+    if "/" in name or name.endswith((".xml", ".json", ".txt")):
+        raise UserError("no such file", place=name, fix="name a file, a host or a profile")
+    from paribus.cluster.trees import tree_of_host
+
+    return tree_of_host(name, accepts_keys(arguments.accept_host_keys))
