@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from paribus.topology.diff import Difference, Moved, folded
 from paribus.topology.notes import Warned
+from paribus.topology.predict import Beside
 from paribus.topology.shape import Shape
 from paribus.topology.tree import Link, Tree
 from paribus.units import count
@@ -121,3 +122,30 @@ def of_difference(found: Difference) -> Iterator[str]:
         yield f"{count(pairs, 'pair')} of GPUs: {before} -> {after}."
     for one, other, before_count, after_count in found.links:
         yield f"Links beside PCIe between {one} and {other}: {before_count} -> {after_count}."
+
+
+def of_prediction(source: str) -> str:
+    """Return what the figures of a prediction are."""
+    return (
+        "Predicted, not measured: max-min fair flows over the capacities of the links, from"
+        f" {source}. Latency and protocols are not in it."
+    )
+
+
+_HOLDS = {"yes": "holds", "tie": "holds by less than 1 %", "no": "does not hold"}
+
+
+def of_beside(one: Beside) -> str:
+    """Return a published ordering and what is predicted."""
+    ways = ("with links of a processor that both directions share", "with links for each direction")
+    said = [
+        f"{way}, predicted {predicted}: {_HOLDS[holds]}"
+        for way, predicted, holds in zip(ways, one.predicted, one.holds, strict=True)
+    ]
+    best = " best" if one.published.isalnum() else ""
+    return f"published {one.published}{best}; {'; '.join(said)}."
+
+
+def of_window() -> str:
+    """Return the title of the map of the best trees."""
+    return "Shortest training step, predicted, not measured (circle: the model itself)"
