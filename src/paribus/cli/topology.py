@@ -195,12 +195,13 @@ def _with_own_model(stated: Capacities, arguments: argparse.Namespace) -> Capaci
 
 def _counted(arguments: argparse.Namespace, least: int, most: int) -> list[str]:
     from paribus.errors import UserError
+    from paribus.units import count
 
     names: list[str] = arguments.trees
     if not least <= len(names) <= most:
         wanted = f"{least}" if least == most else f"{least} to {most}"
         raise UserError(
-            f"{len(names)} trees where {wanted} are needed",
+            f"{count(len(names), 'tree')} where {wanted} are needed",
             place=f"topology {arguments.what}",
             fix=f"name files, hosts or profiles: paribus topology {arguments.what} --help",
         )

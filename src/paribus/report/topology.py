@@ -76,8 +76,11 @@ def _print_matrix(tree: Tree, console: Console) -> None:
         return
     labels = matrix_of(tree, devices)
     heading(console, "How pairs are joined (labels of nvidia-smi topo -m)")
-    rows = [Row((one.name, *(labels[one.id, other.id] for other in devices))) for one in devices]
-    print_rows(console, ("", *(d.name for d in devices)), rows, right=set(), verdict=-1, indent=2)
+    wide = max(len(name) for name in (*(one.name for one in devices), *labels.values())) + 1
+    raw(console, "  " + " " * wide + "".join(one.name.ljust(wide) for one in devices).rstrip())
+    for one in devices:
+        cells = "".join(labels[one.id, other.id].ljust(wide) for other in devices)
+        raw(console, f"  {one.name.ljust(wide)}{cells.rstrip()}")
 
 
 def _print_shares(tree: Tree, console: Console) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from paribus.outside import printable
 from paribus.report.printing import Row, heading, item, line, print_rows
-from paribus.topology.capacities import Capacities
+from paribus.topology.capacities import Capacities, Model
 from paribus.topology.predict import (
     ALIKE,
     Beside,
@@ -34,12 +35,14 @@ def print_forecasts(
     """Print a line for each load, a column for each tree."""
     line(console, words.of_prediction(source), style="bold")
     console.print()
-    head = ("load", "of", *names, "")
-    rows = [
-        Row((one.load, one.of, *(_figure(value) for value in one.values), _marked(one.unit)))
-        for one in found
-    ]
-    print_rows(console, head, rows, right=set(range(2, 2 + len(names))), verdict=-1)
+    rows = []
+    for number, one in enumerate(found):
+        if number == 0 or found[number - 1].load != one.load:
+            rows.append(Row((one.load,)))
+        figures = [_figure(value) for value in one.values]
+        rows.append(Row((f"  {one.of}", *figures, _marked(one.unit))))
+    head = ("", *names, "")
+    print_rows(console, head, rows, right=set(range(1, 1 + len(names))), verdict=-1)
 
 
 def _figure(value: float) -> str:
@@ -84,22 +87,13 @@ def window_svg(names: Sequence[str], rates: Sequence[Rates], stated: Capacities)
 def _panel(name: str, left: int, rates: Sequence[Rates], stated: Capacities) -> str:
     model = stated.models[name]
     parts = [f'<g transform="translate({left} 44)">']
-    for column in range(_COLUMNS):
-        for row in range(_ROWS):
-            steps = [
-                step_ms(
-                    one,
-                    model.gradient_mb,
-                    _at(_INPUT_MB, (column + 0.5) / _COLUMNS),
-                    _at(_COMPUTE_MS, (row + 0.5) / _ROWS),
-                    stated,
-                )
-                for one in rates
-            ]
-            x, y = column * _CELL, (_ROWS - 1 - row) * _CELL
-            parts.append(
-                f'<rect x="{x}" y="{y}" width="{_CELL}" height="{_CELL}" fill="{_winner(steps)}"/>'
-            )
+    for row in range(_ROWS):
+        colours = [_winner(_steps(model, column, row, rates, stated)) for column in range(_COLUMNS)]
+        y, x = (_ROWS - 1 - row) * _CELL, 0
+        for colour, run in groupby(colours):
+            wide = len(list(run)) * _CELL
+            parts.append(f'<rect x="{x}" y="{y}" width="{wide}" height="{_CELL}" fill="{colour}"/>')
+            x += wide
     across = _place(_INPUT_MB, model.images * model.image_mb) * _COLUMNS * _CELL
     down = (1 - _place(_COMPUTE_MS, model.compute_ms)) * _ROWS * _CELL
     said = f"{escape(printable(name))}, {model.gradient_mb:g} MB of gradients"
@@ -108,6 +102,15 @@ def _panel(name: str, left: int, rates: Sequence[Rates], stated: Capacities) -> 
         f'<text x="0" y="-8">{said}</text>'
     )
     return "".join([*parts, *_axes(), "</g>"])
+
+
+def _steps(
+    model: Model, column: int, row: int, rates: Sequence[Rates], stated: Capacities
+) -> list[float]:
+    """Return ms of a step on each tree, at a cell of the map."""
+    inputs = _at(_INPUT_MB, (column + 0.5) / _COLUMNS)
+    compute = _at(_COMPUTE_MS, (row + 0.5) / _ROWS)
+    return [step_ms(one, model.gradient_mb, inputs, compute, stated) for one in rates]
 
 
 def _axes() -> list[str]:

@@ -117,7 +117,7 @@ def _host(networks: Sequence[Network], _stated: Capacities) -> list[Forecast]:
     return [
         _each(load, "one GPU alone", alone, networks),
         _each(load, "each of all at once", input_rate, networks),
-        _each(load, "all together, memory of all sockets", spread_rate, networks),
+        _each(load, "all together, spread memory", spread_rate, networks),
     ]
 
 
