@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tarfile
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, count
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from paribus.topology.labels import counts_of, matrix_of
 from paribus.topology.read import from_path, from_text
 from paribus.topology.shape import Shape, shape_of
 from paribus.topology.sysfs import from_sysfs
-from paribus.topology.tree import NVSWITCH, Tree
+from paribus.topology.tree import NVSWITCH, Node, Tree
 
 TREES = Path(__file__).parent / "fixtures" / "topology"
 MATRICES = Path(__file__).parent / "fixtures" / "nvidia_topo"
@@ -45,6 +46,60 @@ SHAPES = {
     "synthetic-nccl-common.xml": (Shape("Common", 8, 1, 2, 1), {"PIX": 12, "PHB": 16}),
     "synthetic-nccl-cascade.xml": (Shape("Cascade", 8, 1, 1, 2), {"PIX": 12, "PXB": 16}),
 }
+
+
+def write_sysfs(tree: Tree, root: Path) -> None:
+    """Write the files of /sys that a kernel would show for `tree`: ports of switches included."""
+    links = root / "sys/bus/pci/devices"
+    links.mkdir(parents=True)
+    free = count()
+
+    def device(folder: Path, address: str, code: str, model: str, numa: int | None) -> Path:
+        own = folder / address
+        own.mkdir(parents=True)
+        vendor, _, number = model.partition(":")
+        texts = {"class": f"0x{code}00", "vendor": f"0x{vendor}", "device": f"0x{number}"}
+        for name, text in (texts | {"numa_node": str(-1 if numa is None else numa)}).items():
+            (own / name).write_text(f"{text}\n")
+        (links / address).symlink_to(own)
+        return own
+
+    def write(node: Node, folder: Path, numa: int | None) -> None:
+        code = {"gpu": "0302", "nic": "0207", "nvme": "0108", "nvswitch": "0680"}.get(node.kind)
+        own = device(folder, node.address, code or "0604", node.model, numa)
+        for child in node.children:
+            below = own
+            if node.kind != "root-port":
+                number = next(free)
+                port = f"aaaa:{number // 32:02x}:{number % 32:02x}.0"
+                below = device(own, port, "0604", node.model, numa)
+            write(child, below, numa)
+
+    for socket in tree.sockets:
+        for numa in socket.numa:
+            node = root / f"sys/devices/system/node/node{numa}"
+            node.mkdir(parents=True)
+            (node / "cpulist").write_text(f"{numa}\n")
+            cpu = root / f"sys/devices/system/cpu/cpu{numa}/topology"
+            cpu.mkdir(parents=True)
+            (cpu / "physical_package_id").write_text(f"{socket.package}\n")
+        for bridge in socket.bridges:
+            for child in bridge.children:
+                write(child, root / "sys/devices" / bridge.address, bridge.numa)
+
+
+@pytest.mark.parametrize("name", [name for name in SHAPES if name.startswith("hwloc")])
+def test_sysfs_and_hwloc_agree_on_the_same_tree(name: str, tmp_path: Path) -> None:
+    """/sys as a kernel would show each of hwloc's machines, among them one of 16 GPUs."""
+    tree = from_path(TREES / name)
+    write_sysfs(tree, tmp_path)
+    seen = from_sysfs(tmp_path)
+    ids = [gpu.id for gpu in tree.gpus]
+    assert [gpu.id for gpu in seen.gpus] == ids
+    assert matrix_of(seen, seen.gpus) == matrix_of(tree, tree.gpus, peers=False)
+    bare = replace(tree, peers=())
+    assert shape_of(seen) == shape_of(bare)
+    assert canonical_hash(seen, keys=False) == canonical_hash(bare, keys=False)
 
 
 def test_every_sample_is_known() -> None:

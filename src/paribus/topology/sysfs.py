@@ -78,7 +78,7 @@ def tree_of(archive: Archive) -> Tree:
     tops: dict[str, list[Raw]] = {}
     numa: dict[str, int] = {}
     cpus: dict[str, str] = {}
-    names, redirect = _names(archive), redirects(archive)
+    names, keys, redirect = _names(archive), _keys(archive), redirects(archive)
     for address in archive.names(_PCI + "*/class"):
         path = archive.links.get(_PCI + address, "")
         host, chain = _HOST_BRIDGE.search(path), addresses(path)
@@ -89,7 +89,8 @@ def tree_of(archive: Archive) -> Tree:
         upper: Raw | None = None
         for at in chain:
             if at not in raws:
-                raws[at] = replace(_raw(archive, at, names), redirects=redirect.get(at))
+                raw = _raw(archive, at, names)
+                raws[at] = replace(raw, key=keys.get(at, ""), redirects=redirect.get(at))
                 (tops.setdefault(host[1], []) if upper is None else upper.below).append(raws[at])
             upper = raws[at]
         node = archive.text(f"{_PCI}{address}/numa_node")
@@ -131,8 +132,7 @@ def _raw(archive: Archive, address: str, names: dict[str, str]) -> Raw:
         code or "0604",  # a bridge on the path that the recording left out
         ":".join(model) if all(model) else "",
         names.get(address, "") if not code.startswith("03") else "",
-        _key(archive, address),
-        link,
+        link=link,
     )
 
 
@@ -160,20 +160,21 @@ def _names(archive: Archive) -> dict[str, str]:
     return names
 
 
-def _key(archive: Archive, address: str) -> str:
-    """Return the UUID, GUID or serial number of a device; "" where none can be read."""
-    found = _UUID.search(archive.text(f"/proc/driver/nvidia/gpus/{address}/information"))
-    if found and "?" not in found[1]:  # the driver writes question marks before a GPU was used
-        return found[1]
-    if unique := archive.text(f"{_PCI}{address}/unique_id"):
-        return unique
+def _keys(archive: Archive) -> dict[str, str]:
+    """Return the UUIDs, GUIDs and serial numbers of devices by their addresses."""
+    keys = {}
+    for address in archive.names(f"{_PCI}*/unique_id"):
+        keys[address] = archive.text(f"{_PCI}{address}/unique_id")
+    for address in archive.names("/proc/driver/nvidia/gpus/*/information"):
+        found = _UUID.search(archive.text(f"/proc/driver/nvidia/gpus/{address}/information"))
+        if found and "?" not in found[1]:  # the driver writes them before a GPU was used
+            keys[address] = found[1]
     for family, name in (("infiniband", "node_guid"), ("nvme", "serial")):
         for device in archive.names(f"/sys/class/{family}/*/{name}"):
-            if archive.links.get(f"/sys/class/{family}/{device}/device", "").endswith(
-                "/" + address
-            ):
-                return archive.text(f"/sys/class/{family}/{device}/{name}")
-    return ""
+            path = archive.links.get(f"/sys/class/{family}/{device}/device", "")
+            for address in addresses(path)[-1:]:
+                keys[address] = archive.text(f"/sys/class/{family}/{device}/{name}")
+    return keys
 
 
 def _packages(archive: Archive) -> tuple[dict[int, int], dict[int, int]]:
