@@ -505,9 +505,7 @@ def test_the_first_table_of_a_cluster(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_tree_of_a_host_is_that_of_its_machine(
-    hosts: tuple[Host, ...], tmp_path: Path
-) -> None:
+def test_the_tree_of_a_host_is_that_of_its_machine(hosts: tuple[Host, ...], tmp_path: Path) -> None:
     """Pocket hosts are this machine: sh there sees the same /sys as Python here."""
     there = paribus("topology", "show", "pocket:1", "--json", cwd=tmp_path)
     assert there.returncode == 0, there.stderr

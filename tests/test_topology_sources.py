@@ -178,6 +178,14 @@ def test_links_beside_pcie() -> None:
     }
 
 
+def test_c2c_leads_to_the_processor_with_its_bandwidth() -> None:
+    """As NCCL writes it for Grace Hopper: MB/s of each link, and no target."""
+    text = SYSTEM.format(PCI.format('<gpu dev="0"><c2c bw="45000" count="10"/></gpu>'))
+    (peer,) = nccl.read(text).peers
+    assert (peer.b, peer.kind, peer.count, peer.gbs) == ("cpu0", "c2c", 10, 450.0)
+    assert nccl.read(nccl.to_nccl(nccl.read(text))).peers == (peer,)
+
+
 def test_a_matrix_whose_links_hide_the_paths_has_no_name() -> None:
     assert shape_of(from_path(MATRICES / "real-a100_pairs.out")).name == "unknown"
 

@@ -45,10 +45,9 @@ def drawing(tree: Tree) -> Iterator[str]:
     """Yield the lines of the tree, a node each."""
     for number, socket in enumerate(tree.sockets):
         numa = ", ".join(str(node) for node in socket.numa)
-        package = number if socket.package is None else socket.package
-        named = "?" if socket.package is None and "packages" not in tree.lacks else package
+        known = numa and "packages" not in tree.lacks
         empty = "" if socket.bridges else ": no device"
-        yield f"socket {named}" + (f" (NUMA node {numa})" if numa else "") + empty
+        yield words.of_socket(tree, number) + (f" (NUMA node {numa})" if known else "") + empty
         for index, bridge in enumerate(socket.bridges):
             yield from _lines(bridge, "", last=index + 1 == len(socket.bridges))
 

@@ -74,9 +74,9 @@ def _title(said: str) -> list[str]:
 
 def _socket(tree: Tree, number: int) -> _Box:
     socket = tree.sockets[number]
-    package = number if socket.package is None else socket.package
     below = [_node(bridge) for bridge in socket.bridges]
-    return _Box("socket", (f"socket {package}",), f"cpu{package}", below=below)
+    named = words.of_socket(tree, number)
+    return _Box("socket", (named,), f"cpu{socket.package}", below=below)
 
 
 def _node(node: Node) -> _Box:

@@ -48,6 +48,14 @@ def of_shape(tree: Tree, shape: Shape) -> str:
     return f"{name} ({meaning}): {', '.join(parts)}."
 
 
+def of_socket(tree: Tree, number: int) -> str:
+    """Return what the socket of that place in a tree is called."""
+    socket = tree.sockets[number]
+    if "packages" in tree.lacks:
+        return f"NUMA node {', '.join(map(str, socket.numa))}"
+    return f"socket {'?' if socket.package is None else socket.package}"
+
+
 def of_lacks(tree: Tree) -> list[str]:
     """Return what the source of a tree cannot say."""
     return [_LACKS[code] for code in tree.lacks]
