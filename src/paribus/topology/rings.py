@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import permutations
 
 from paribus.topology.flows import Network, slowest
-from paribus.topology.tree import NVSWITCH
 
 _MOST_STEPS = 20_000
 """Of a search for a ring over direct links: most are found within as many as there are GPUs."""
@@ -51,7 +50,7 @@ def best_order(network: Network) -> list[str]:
     are on both sides of it. Where GPUs have direct links, a ring over the widest of them is tried.
     """
     orders = [[gpu.id for gpu in network.tree.walk() if gpu.kind == "gpu"], nccl_order(network)]
-    if any(peer.b != NVSWITCH and not peer.b.startswith("cpu") for peer in network.tree.peers):
+    if any(peer.direct for peer in network.tree.peers):
         orders += [ring for ring in [_widest(network)] if ring]
     return max(orders, key=lambda order: ring_rate(network, order))
 
