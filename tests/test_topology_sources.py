@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tarfile
 from dataclasses import replace
 from itertools import combinations, count
@@ -10,12 +11,15 @@ from pathlib import Path
 import pytest
 
 from paribus.errors import ParseError, UserError
-from paribus.topology import grouped, hwloc, nccl
+from paribus.probes import Archive
+from paribus.report.topology import drawing
+from paribus.report.topology_svg import svg
+from paribus.topology import grouped, hwloc, nccl, stored
 from paribus.topology.identity import canonical_hash
 from paribus.topology.labels import counts_of, matrix_of
 from paribus.topology.read import from_path, from_text
 from paribus.topology.shape import Shape, shape_of
-from paribus.topology.sysfs import from_sysfs
+from paribus.topology.sysfs import from_sysfs, tree_of
 from paribus.topology.tree import NVSWITCH, Node, Tree
 
 TREES = Path(__file__).parent / "fixtures" / "topology"
@@ -176,6 +180,30 @@ def test_links_beside_pcie() -> None:
     assert {frozenset((p.a, p.b)) for p in mesh.peers} == {
         frozenset((a.id, b.id)) for a, b in combinations(mesh.gpus, 2)
     }
+
+
+def test_a_tree_as_deep_as_is_read_is_drawn_and_stored(tmp_path: Path) -> None:
+    """The deepest file that is not refused; a level more is."""
+    bridge = '<pci busid="0000:{:02x}:00.0" class="0x060400" vendor="0x10b5" device="0x8796">'
+    for levels, fine in ((59, True), (80, False)):
+        inner = "".join(bridge.format(n) for n in range(0x40, 0x40 + levels))
+        text = SYSTEM.format(inner + PCI.format('<gpu dev="0"/>') + "</pci>" * levels)
+        if not fine:
+            with pytest.raises(ParseError, match="more elements than the tree of a server has"):
+                from_text(text)
+            continue
+        tree = from_text(text)
+        assert stored.read(json.dumps(stored.to_json(tree))) == tree
+        assert svg(tree).count("<rect") == levels + 4
+        assert list(drawing(tree))
+
+
+def test_a_recording_with_a_path_that_is_too_deep_is_refused() -> None:
+    path = "/sys/devices/pci0000:00" + "".join(f"/0000:{n:02x}:00.0" for n in range(1, 100))
+    base = "/sys/bus/pci/devices/0000:63:00.0"
+    archive = Archive({f"{base}/class": "0x030200"}, links={base: path})
+    with pytest.raises(ParseError, match="99 bridges above the device"):
+        tree_of(archive)
 
 
 def test_c2c_leads_to_the_processor_with_its_bandwidth() -> None:

@@ -16,6 +16,9 @@ from paribus.topology.fold import Raw, host_bridge
 from paribus.topology.tree import Link, Node, Tree, by_socket, finished
 
 _PCI = "/sys/bus/pci/devices/"
+_DEEPEST = 64
+"""Bridges above a device: cascades of servers have ten."""
+
 _HOST_BRIDGE = re.compile(r"/(pci[0-9a-f]{4,8}:[0-9a-f]{2})/")
 _SPEED = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) ?GT/s")
 _UUID = re.compile(r"^GPU UUID:[ \t]*(GPU-\S+)", re.M)
@@ -86,6 +89,8 @@ def tree_of(archive: Archive) -> Tree:
             raise ParseError(
                 f"the device {address} hangs below no host bridge", place=path or _PCI + address
             )
+        if len(chain) > _DEEPEST:
+            raise ParseError(f"{len(chain)} bridges above the device {address}")
         upper: Raw | None = None
         for at in chain:
             if at not in raws:
