@@ -14,6 +14,7 @@ from paribus.probes.pci import addresses, redirects
 from paribus.probes.values import ranges
 from paribus.topology.fold import Raw, host_bridge
 from paribus.topology.tree import Link, Node, Tree, by_socket, finished
+from paribus.topology.virtual import of_addresses, of_product
 
 _PCI = "/sys/bus/pci/devices/"
 _DEEPEST = 64
@@ -30,6 +31,7 @@ _FILES = (*DEVICE_FILES.split(), "local_cpulist", "unique_id")
 _MACHINE = (
     "/sys/devices/system/node/node[0-9]*/cpulist",
     "/sys/devices/system/cpu/cpu[0-9]*/topology/physical_package_id",
+    "/sys/class/dmi/id/sys_vendor",
     "/sys/class/dmi/id/product_name",
     "/proc/driver/nvidia/gpus/*/information",
     "/sys/class/infiniband/*/node_guid",
@@ -209,4 +211,9 @@ def _cpus(text: str) -> list[int]:
 def _virtual(archive: Archive, bridges: list[Node]) -> str:
     """Return by what a machine shows that its tree is made up by a hypervisor; "" if by nothing."""
     flags = re.search(r"^flags\s*:.*\bhypervisor\b", archive.text("/proc/cpuinfo"), re.M)
-    return "hypervisor" if flags and bridges else ""
+    if flags and bridges:
+        return "hypervisor"
+    dmi = "/sys/class/dmi/id/"
+    vendor, product = archive.text(dmi + "sys_vendor"), archive.text(dmi + "product_name")
+    nodes = [node for bridge in bridges for node in bridge.walk()]
+    return of_product(vendor, product) or of_addresses(nodes)
