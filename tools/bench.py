@@ -72,7 +72,13 @@ def main() -> None:
     parser.add_argument("--scale", action="store_true", help="1,000 hosts, 10,000 launches")
     parser.add_argument("--hosts", action="store_true", help="launches on hosts, pocket clusters")
     parser.add_argument("--profiler", action="store_true", help="what `paribus profile` costs")
+    parser.add_argument("--serve", action="store_true", help="what the workbench costs")
     arguments = parser.parse_args()
+    if arguments.serve:
+        from bench_serve import serve_cost
+
+        show(serve_cost())
+        return
     if arguments.hosts:
         from bench_hosts import hosts_cost
 
