@@ -33,7 +33,7 @@ LAYERS = (
     {"outside", "trust"},
     {"drafts", "inputs", "fields"},
     {"readers", "probes", "records", "stats", "tables", "application", "shipping"},
-    {"benchmarks", "store"},
+    {"benchmarks", "store", "topology"},
     {"plan", "audit"},
     {"platform", "judge"},
     {"study", "compare"},
@@ -118,8 +118,8 @@ LOOKS = re.compile(r"sched_getaffinity|shutil\.which|gettempdir|\bcapture\(|[\"'
 
 
 def test_only_the_platform_looks_at_a_machine() -> None:
-    """An arm's machine may be another than ours; doctor, probes and record are about a machine."""
-    looks = {"platform", "probes", "doctor", "trust"}
+    """An arm's machine may be another than ours; probes, doctor and topology are about one."""
+    looks = {"platform", "probes", "doctor", "trust", "topology"}
     found = [
         f"{path.relative_to(PACKAGE)}: {line.strip()}"
         for path in MODULES

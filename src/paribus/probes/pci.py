@@ -100,6 +100,18 @@ def _access_control(archive: Archive) -> dict[str, int] | Unknown:
     return dict(sorted(found.items())) if bridges else Unknown.ABSENT
 
 
+def redirects(archive: Archive) -> dict[str, bool]:
+    """Return for each bridge whose access controls can be read whether it redirects: requests (RR)
+    or completions (CR) between devices below it then pass the root complex."""
+    found = {}
+    for line in archive.lists.get("bridges", ()):
+        address, _, space = line.partition(" ")
+        control = None if space == "denied" else _extended_capability(space, 0x000D)
+        if control is not None:
+            found[address] = bool(control & 0b1100)
+    return found
+
+
 def _extended_capability(space: str, wanted: int) -> int | None:
     """Return the 16 bits at offset 6 of the capability `wanted`; None where a device has none.
 

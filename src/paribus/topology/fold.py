@@ -1,0 +1,110 @@
+"""Bridges as the bus has them -> root ports, switches and devices as people count them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from paribus.topology.tree import DEVICES, Kind, Link, Node
+
+# PCI base and sub classes (PCI Code and ID Assignment Specification) to kinds of devices.
+_CLASSES: dict[str, Kind] = {
+    "02": "nic",
+    "0108": "nvme",
+    "0302": "gpu",
+    "0380": "gpu",
+    "0b40": "gpu",
+    "12": "gpu",
+}
+_MAKERS = {"1022": "1002"}
+"""Vendors of one maker: AMD has two numbers, for processors and for what was ATI."""
+
+_GRAPHICS = ("10de", "1002")
+"""Makers whose VGA controllers compute. Others are consoles of a BMC or a hypervisor."""
+
+
+@dataclass(slots=True)
+class Raw:
+    """A bridge or device of the bus, with what hangs below it. `code`: four hex digits of class."""
+
+    address: str
+    code: str = "0604"
+    model: str = ""
+    name: str = ""
+    key: str = ""
+    link: Link = field(default_factory=Link)
+    redirects: bool | None = None
+    below: list[Raw] = field(default_factory=list)
+
+    @property
+    def bridge(self) -> bool:
+        """Whether this is a bridge to another bus."""
+        return self.code == "0604"
+
+
+def kind_of(code: str, model: str, *, integrated: bool = False) -> Kind | None:
+    """Return what kind of device a class code of four hex digits and a model state, or None.
+
+    An `integrated` one has no root port above it.
+    """
+    vendor = model[:4]
+    if code == "0300":
+        computes = vendor in _GRAPHICS or (vendor == "8086" and not integrated)
+        return "gpu" if computes else None
+    if code == "0680" and vendor == "10de":
+        return "nvswitch"
+    return next((kind for start, kind in _CLASSES.items() if code.startswith(start)), None)
+
+
+def host_bridge(address: str, numa: int | None, below: list[Raw]) -> Node:
+    """Return a host bridge: a bridge directly below it is a root port, deeper ones come in pairs.
+
+    The upper of a pair is the upstream port of a switch, the lower ones are its downstream ports.
+    What leads to no device that is kept is left out.
+    """
+    ports = []
+    for raw in below:
+        if raw.bridge:
+            inner = _folded(raw.below)
+            if inner:
+                ports.append(_node("root-port", raw, inner))
+        elif kind := kind_of(raw.code, raw.model, integrated=True):
+            ports.append(_node(kind, raw))
+    return Node("host-bridge", address, numa=numa, children=tuple(ports))
+
+
+def _folded(below: list[Raw]) -> tuple[Node, ...]:
+    """Return what hangs below a port: switches, bridges of cards, and devices."""
+    nodes = []
+    for raw in below:
+        if not raw.bridge:
+            kind = kind_of(raw.code, raw.model)
+            nodes += [_node(kind, raw)] if kind else []
+            continue
+        inner: list[Node] = []
+        for port in raw.below:
+            inner += _folded(port.below if port.bridge else [port])
+        if inner:
+            nodes.append(switch(raw, tuple(inner)))
+    return tuple(nodes)
+
+
+def switch(raw: Raw, inner: tuple[Node, ...]) -> Node:
+    """Return the switch whose upstream port is `raw`, or the card-bridge that it is."""
+    redirects = [raw.redirects, *(port.redirects for port in raw.below if port.bridge)]
+    known = [value for value in redirects if value is not None]
+    kind: Kind = "card-bridge" if _of_card(raw.model, inner) else "switch"
+    return replace(_node(kind, raw, inner), redirects=any(known) if known else None)
+
+
+def _of_card(model: str, inner: tuple[Node, ...]) -> bool:
+    """Return whether a bridge belongs to the card below it: one slot, one maker or none given."""
+    slots = {node.address.rpartition(".")[0] for node in inner}
+    if len(slots) != 1 or not all(node.kind in DEVICES for node in inner):
+        return False
+    vendors = {_MAKERS.get(text[:4], text[:4]) for text in (model, *(n.model for n in inner))}
+    return len(vendors - {"", "0000"}) < 2 or model[:4] in ("", "0000")
+
+
+def _node(kind: Kind, raw: Raw, inner: tuple[Node, ...] = ()) -> Node:
+    named = raw.name if kind in DEVICES else ""
+    return Node(kind, raw.address, named, raw.model, raw.key, raw.link, children=inner)

@@ -1,0 +1,277 @@
+"""One PCIe tree, whatever it was read from: sockets, bridges, root ports, switches, devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from paribus.errors import ParseError
+
+Kind = Literal[
+    "host-bridge", "root-port", "switch", "card-bridge", "gpu", "nic", "nvme", "nvswitch"
+]
+"""A switch is its upstream port with all of its downstream ports. A card-bridge is one that a card
+brings for itself: it joins no slots, so it is no switch."""
+
+DEVICES = ("gpu", "nic", "nvme", "nvswitch")
+BRIDGES = ("switch", "card-bridge")
+PeerKind = Literal["nvlink", "xgmi", "c2c"]
+NVSWITCH = "nvswitch"
+"""The other end of links that lead to the NVSwitches of a server, which join all with all."""
+
+_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+MOST_NODES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The PCIe link above a node: GT/s per lane and lanes, now and at most. None: not given.
+
+    `rate`: GB/s in each direction, from a source that gives only that.
+    """
+
+    speed: float | None = None
+    width: int | None = None
+    speed_most: float | None = None
+    width_most: int | None = None
+    rate: float | None = None
+
+    @property
+    def generation(self) -> int | None:
+        """The generation of PCIe that `speed` belongs to."""
+        return _GENERATIONS.get(self.speed) if self.speed else None
+
+    @property
+    def generation_most(self) -> int | None:
+        """The generation of PCIe that `speed_most` belongs to."""
+        return _GENERATIONS.get(self.speed_most) if self.speed_most else None
+
+    @property
+    def gbs(self) -> float | None:
+        """GB/s (10^9 B/s) in each direction after line coding, before packet headers.
+
+        Line coding is 8b/10b up to 5 GT/s and 128b/130b from 8 GT/s on (PCI Express Base
+        Specification, 4.2.1 and 4.2.2).
+        """
+        if self.speed is None or self.width is None:
+            return self.rate
+        return self.speed * self.width / 8 * (0.8 if self.speed < 8 else 128 / 130)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A bridge or a device. `key`: its UUID, GUID or serial number; `model`: "vendor:device", hex.
+
+    `numa` is given for host bridges only. `redirects`: whether ACS of a port of this switch sends
+    traffic between its devices through the root complex; None where that cannot be read.
+    """
+
+    kind: Kind
+    address: str = ""
+    name: str = ""
+    model: str = ""
+    key: str = ""
+    link: Link = Link()
+    numa: int | None = None
+    redirects: bool | None = None
+    children: tuple[Node, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """What the tree calls it: its address, or its name where the source has no addresses."""
+        return self.address or self.name
+
+    def walk(self) -> Iterator[Node]:
+        """Yield this node and all below it, the upper first."""
+        pending = [self]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending += reversed(node.children)
+
+
+@dataclass(frozen=True, slots=True)
+class Socket:
+    """A processor package with its NUMA nodes, and the host bridges at it.
+
+    `package` is None where the source has only NUMA nodes: then this is one of them.
+    """
+
+    package: int | None
+    numa: tuple[int, ...] = ()
+    bridges: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """`count` links between two devices beside PCIe; `b` may be NVSWITCH, or "cpu0" for a package.
+
+    `gbs`: GB/s in each direction of all of them together, where it is given.
+    """
+
+    a: str
+    b: str
+    kind: PeerKind
+    count: int
+    gbs: float | None = None
+
+    @property
+    def direct(self) -> bool:
+        """Whether it joins two devices, and not a device with NVSwitches or a processor."""
+        return self.b != NVSWITCH and not self.b.startswith("cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A server as `source` gives it. `virtual` says by what a tree shows that it is not hardware.
+
+    `lacks` are codes of what this source cannot say (words/topology.py).
+    """
+
+    source: str
+    sockets: tuple[Socket, ...]
+    peers: tuple[Peer, ...] = ()
+    virtual: str = ""
+    lacks: tuple[str, ...] = ()
+    product: str = ""
+
+    @property
+    def by_numa(self) -> bool:
+        """Whether its sockets are NUMA nodes, several of which may be one processor."""
+        return "packages" in self.lacks
+
+    def walk(self) -> Iterator[Node]:
+        """Yield all nodes, the upper first."""
+        for socket in self.sockets:
+            for bridge in socket.bridges:
+                yield from bridge.walk()
+
+    def devices(self, *kinds: str) -> list[Node]:
+        """Return the devices of these kinds, GPUs in the order of their names."""
+        found = [node for node in self.walk() if node.kind in kinds]
+        return sorted(found, key=lambda node: (DEVICES.index(node.kind), _natural(node.name)))
+
+    @property
+    def gpus(self) -> list[Node]:
+        """The GPUs and other accelerators, in the order of their names."""
+        return self.devices("gpu")
+
+    def above(self) -> dict[str, tuple[Node, ...]]:
+        """Return for each device the nodes above it, from its host bridge down."""
+        found: dict[str, tuple[Node, ...]] = {}
+        pending: list[tuple[Node, tuple[Node, ...]]]
+        pending = [(bridge, ()) for socket in self.sockets for bridge in socket.bridges]
+        while pending:
+            node, upper = pending.pop()
+            if node.kind in DEVICES:
+                found[node.id] = upper
+            pending += [(child, (*upper, node)) for child in node.children]
+        return found
+
+    def socket_of(self) -> dict[str, Socket]:
+        """Return for each device the socket that it hangs at."""
+        return {
+            node.id: socket
+            for socket in self.sockets
+            for bridge in socket.bridges
+            for node in bridge.walk()
+            if node.kind in DEVICES
+        }
+
+
+def _natural(name: str) -> tuple[str, int]:
+    digits = name[len(name.rstrip("0123456789")) :]
+    return name.removesuffix(digits), int(digits[:9] or -1)
+
+
+def finished(tree: Tree) -> Tree:
+    """Return `tree` with a name for each device, GPUs counted in the order of their addresses.
+
+    This is the order of nvidia-smi. Raises ParseError where two nodes have one address, or a link
+    beside PCIe leads from or to what is not there.
+    """
+    seen: set[str] = set()
+    for count, node in enumerate(tree.walk()):
+        if node.address in seen:
+            raise ParseError(f"two devices have the address {node.address}")
+        seen |= {node.address} - {""}
+        if count > MOST_NODES:
+            raise ParseError(f"more than {MOST_NODES:,} devices and bridges")
+    names = _names([node for node in tree.walk() if node.kind in DEVICES])
+    tree = replace(tree, sockets=tuple(_renamed(socket, names) for socket in tree.sockets))
+    ids = {node.id for node in tree.walk() if node.kind in DEVICES}
+    cpus = {f"cpu{socket.package}" for socket in tree.sockets}
+    for peer in tree.peers:
+        if peer.a not in ids or peer.b not in ids | cpus | {NVSWITCH}:
+            raise ParseError(f"a link from {peer.a} to {peer.b} leads to no device")
+        if peer.a == peer.b:
+            raise ParseError(f"a link leads from {peer.a} to itself")
+    return tree
+
+
+def _names(devices: Sequence[Node]) -> dict[int, str]:
+    """Return a name for each device without one, by the object's identity."""
+    named: dict[int, str] = {}
+    for kind in DEVICES:
+        own = [node for node in devices if node.kind == kind]
+        taken = {node.name for node in own if node.name}
+        if len(taken) < sum(bool(node.name) for node in own):
+            raise ParseError(f"two devices have one name among {', '.join(sorted(taken))[:120]}")
+        free = (f"{kind.upper()}{n}" for n in range(2 * len(own)))
+        fresh = (name for name in free if name not in taken)
+        for node in sorted(own, key=lambda node: bus_order(node.address)):
+            named[id(node)] = node.name or next(fresh)
+    return named
+
+
+def bus_order(address: str) -> tuple[int, ...]:
+    """Return what addresses are sorted by: domain, bus, device and function as numbers."""
+    parts = address.replace(".", ":").split(":") if _ADDRESS.fullmatch(address) else ()
+    return tuple(int(part, 16) for part in parts)
+
+
+def _renamed(socket: Socket, names: dict[int, str]) -> Socket:
+    def renamed(node: Node) -> Node:
+        below = tuple(renamed(child) for child in sorted(node.children, key=place_of))
+        return replace(node, name=names.get(id(node), node.name), children=below)
+
+    return replace(socket, bridges=tuple(map(renamed, socket.bridges)))
+
+
+def by_socket(
+    bridges: Iterable[Node],
+    owners: Mapping[int, int],
+    packages: Iterable[int] = (),
+    placed: Mapping[str, int] | None = None,
+) -> tuple[Socket, ...]:
+    """Return the sockets with their host bridges: `owners` gives the package of each NUMA node.
+
+    `packages` are all that are there, and `placed` gives the package of host bridges by their
+    addresses where more than a NUMA node says it. A bridge at no known package hangs at a socket
+    without a number, unless there is only one package.
+    """
+    known = sorted({*packages, *owners.values()})
+    at: dict[int | None, list[Node]] = {package: [] for package in known}
+    for bridge in bridges:
+        package = (placed or {}).get(bridge.address)
+        if package is None and bridge.numa is not None:
+            package = owners.get(bridge.numa)
+        at.setdefault(known[0] if len(known) == 1 else package, []).append(bridge)
+    return tuple(
+        Socket(
+            package,
+            tuple(sorted(node for node, owner in owners.items() if owner == package)),
+            tuple(sorted(own, key=place_of)),
+        )
+        for package, own in at.items()
+    )
+
+
+def place_of(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return what nodes side by side are sorted by: their addresses, or the first one below."""
+    below = (inner.address for inner in node.walk() if inner.kind in DEVICES)
+    first = min((bus_order(address) for address in below), default=())
+    return (bus_order(node.address) if node.kind != "host-bridge" else (), first)
