@@ -81,5 +81,5 @@ def _cell(kind: str, text: str) -> dict[str, Any]:
         "id": hashlib.sha256(text.encode()).hexdigest()[:8],
         "metadata": {},
         **code,
-        "source": text.rstrip("\n").splitlines(keepends=True),
+        "source": text,
     }
