@@ -1,0 +1,200 @@
+"""A real Slurm that takes nodes back: nothing recorded is lost or doubled, no job is left."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from paribus.store import Store
+from schedulers.slurm import Site
+from schedulers.test_slurm import WAIT_S, Started, check_whole, site, stored, study
+
+__all__ = ["site"]  # the fixture
+
+# A launch takes 50 ms, or until the test lets it go; its limit is never what ends it.
+COMMAND = """\
+name = "command"
+argv = ["sh", "-c", "sleep 0.05; while [ -e {hold} ]; do sleep 0.05; done"]
+directory = "{{scratch}}"
+timeout = "100 s"
+"""
+
+LAUNCHES = 18
+"""Those of the study: a warm-up of each arm, and 8 blocks."""
+
+SITTINGS = 3
+"""After so many, a study that met one fault has ended."""
+
+
+@dataclass
+class Sitting:
+    """A sitting of the study in `folder`, which waits in a launch while `hold` is there."""
+
+    site: Site
+    folder: Path
+    started: Started
+    draw: random.Random
+
+    @property
+    def hold(self) -> Path:
+        return self.folder / "hold"
+
+    def job(self) -> str:
+        """Return a job that runs now, of one arm or the other."""
+        return self.draw.choice(sorted(self.site.jobs())).split()[0]
+
+    def until(self, done: Callable[[], bool]) -> None:
+        """Wait for `done`, or for the end of the sitting."""
+        deadline = time.monotonic() + WAIT_S
+        while not done() and self.started.process.poll() is None:
+            assert time.monotonic() < deadline, self.started.said()
+            time.sleep(0.05)
+
+    def again(self) -> bool:
+        """Return whether it goes on in the next allocation."""
+        return "the next allocation" in self.started.said()
+
+
+@contextmanager
+def drained(site: Site, nodes: str) -> Iterator[None]:
+    """Drain nodes, and take them back into service."""
+    change = ("scontrol", "update", f"NodeName={nodes}")
+    site.ask(*change, "State=DRAIN", "Reason=test")
+    try:
+        yield
+    finally:
+        site.ask(*change, "State=RESUME")
+
+
+def cancel(sitting: Sitting) -> None:
+    """Somebody cancels a job."""
+    sitting.site.ask("scancel", sitting.job())
+
+
+def drain(sitting: Sitting) -> None:
+    """A node of a job is drained, and the job cancelled: the next waits, or has other nodes."""
+    site, job = sitting.site, sitting.job()
+    nodes = site.ask("squeue", "--noheader", "--format=%N", f"--jobs={job}").strip()
+    with drained(site, nodes):
+        site.ask("scancel", job)
+        sitting.until(lambda: sitting.again() and "PENDING" in sitting.started.said())
+
+
+def run_out(sitting: Sitting) -> None:
+    """A job reaches its time limit while a launch is in flight."""
+    sitting.hold.touch()
+    # Slurm looks at limits every 30 s, and a limit of the study is at least a minute.
+    sitting.site.ask("scontrol", "update", f"JobId={sitting.job()}", "EndTime=now+1")
+    try:
+        sitting.until(sitting.again)
+    finally:
+        sitting.hold.unlink()
+
+
+def restart(sitting: Sitting) -> None:
+    """The controller does not answer for a while."""
+    sitting.site.controller.end()
+    time.sleep(sitting.draw.uniform(0, 3))
+    sitting.site.controller.start()
+
+
+def kill(sitting: Sitting) -> None:
+    """Paribus is killed, and the controller started again."""
+    sitting.started.process.kill()
+    sitting.started.process.wait()
+    sitting.site.restart_controller()
+
+
+KINDS = (cancel, drain, run_out, restart, kill)
+
+
+@contextmanager
+def sitting(site: Site, folder: Path, draw: random.Random) -> Iterator[Sitting]:
+    resume = ["--resume"] if stored(folder / "out") else []
+    with Started(site, folder, "run", "study.toml", "--out", "out", *resume) as started:
+        yield Sitting(site, folder, started, draw)
+
+
+def attempts(folder: Path) -> set[tuple[int, float]]:
+    """Return number and start of every stored launch, those that do not count included."""
+    if not stored(folder / "out"):
+        return set()
+    with Store(folder / "out") as store:
+        every = list(store.launches(samples=False, void=True))
+    found = {(one.launch.number, one.outcome.started) for one in every}
+    assert len(found) == len(every), "a launch is stored twice"
+    return found
+
+
+def check_ended(site: Site, folder: Path, before: set[tuple[int, float]]) -> None:
+    """Assert that every planned launch counts once, all of `before` is there, and no job is."""
+    check_whole(folder / "out")
+    with Store(folder / "out") as store:
+        assert len(store.counting()) == LAUNCHES
+    assert attempts(folder) >= before, "a launch that was stored is lost"
+    assert site.jobs() == []
+
+
+@pytest.fixture
+def shared(site: Site) -> Iterator[Path]:
+    """A directory that all nodes see."""
+    with TemporaryDirectory(dir=site.place) as folder:
+        yield Path(folder)
+
+
+@pytest.mark.slow
+def test_a_study_meets_everything_that_a_site_does(site: Site, shared: Path) -> None:
+    """A job cancelled, a limit reached, the controller restarted, then a node drained."""
+    study(shared, COMMAND.format(hold=shared / "hold"))
+    draw = random.Random(1)
+    with sitting(site, shared, draw) as one:
+        for number, fault in enumerate((cancel, run_out, restart, drain), 1):
+            goal = stored(shared / "out") + 3  # a block and a half, so that the next one goes on
+            one.started.until(lambda goal=goal: stored(shared / "out") >= goal)  # type: ignore[misc]
+            before = attempts(shared)
+            fault(one)
+            assert attempts(shared) >= before
+            ended = number - (number > 2)
+            one.started.until(lambda n=ended: one.started.said().count("the next allocation") >= n)  # type: ignore[misc]
+        assert one.started.end() in (0, 3), one.started.said()
+        said = one.started.said()
+    assert said.count("submitted job") == 8
+    assert "has ended (CANCELLED" in said
+    assert "has ended (TIMEOUT" in said
+    check_ended(site, shared, before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_a_fault_at_any_moment_loses_and_doubles_nothing(
+    site: Site, shared: Path, seed: int
+) -> None:
+    """Nodes of two or of one in each arm: with one, the next allocation may have the other."""
+    draw = random.Random(seed)
+    fault, at, nodes = KINDS[seed % len(KINDS)], draw.randrange(LAUNCHES - 2), draw.choice((1, 2))
+    study(shared, COMMAND.format(hold=shared / "hold"), nodes=nodes)
+    with sitting(site, shared, draw) as one:
+        if at:
+            one.started.until(lambda: stored(shared / "out") >= at)
+        else:
+            one.started.until(lambda: len(site.jobs()) == 2)
+        time.sleep(draw.uniform(0, 0.1))
+        before = attempts(shared)
+        fault(one)
+        code = one.started.process.wait(WAIT_S)
+        said = one.started.said()
+    for _ in range(SITTINGS - 1):
+        if code in (0, 3):
+            break
+        assert code in (2, -9), said
+        with sitting(site, shared, draw) as one:
+            code, said = one.started.process.wait(WAIT_S), one.started.said()
+    assert code in (0, 3), said
+    check_ended(site, shared, before)
