@@ -71,10 +71,12 @@ def accepts_keys(always: bool) -> Accepts:
 
 
 @contextmanager
-def reached(study: Study, *, accept_keys: bool, key: str = "") -> Iterator[Mapping[str, Station]]:
+def reached(
+    study: Study, *, accept_keys: bool, key: str = "", nodes: Sequence[str] = ()
+) -> Iterator[Mapping[str, Station]]:
     """Open the stations of `study`; accept unknown host keys if asked to, or if the user says so.
 
-    `key` names what is asked of schedulers, by default at random. Raises UnknownKeysError, with the
+    `key` names what is asked of schedulers, by default at random; `nodes` are asked for by name. Raises UnknownKeysError, with the
     fingerprints, otherwise.
     """
     from paribus.platform.hostkeys import UnknownKeysError, accept
@@ -88,7 +90,7 @@ def reached(study: Study, *, accept_keys: bool, key: str = "") -> Iterator[Mappi
         # The hosts of one arm show their keys at a time, and so do its hypervisors.
         for attempts_left in reversed(range(2 * len(study.arms) + 1)):
             try:
-                opened = stack.enter_context(stations(study, key, tell))
+                opened = stack.enter_context(stations(study, key, tell, nodes))
                 break
             except UnknownKeysError as error:
                 if not (attempts_left and accepts(error.keys)):

@@ -12,7 +12,7 @@ from paribus.audit.accepted import in_vain, read_accepted
 from paribus.audit.audit import Audit, audit_study, ranked
 from paribus.audit.nodes import changes, of_nodes
 from paribus.audit.values import typical, unsteady
-from paribus.judge import matrices, notices, salvaged, transport
+from paribus.judge import allocations, matrices, notices, salvaged, transport
 from paribus.judge.application import predicted
 from paribus.judge.cases import cases
 from paribus.judge.coarse import coarse as coarse_of
@@ -75,6 +75,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
         figures=FiguresOfLaunches(plan, evidence, judgement.started or 0.0),
         notices=(
             *transport.differing(plan, carriers, facts),
+            *allocations.allocations(plan, evidence, attempts),
             *salvaged.notices(store.lost),
             *notices.voided(voided),
             *notices.clock_set(

@@ -13,12 +13,14 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 from paribus.errors import AllocationError, UserError
 from paribus.hosts import Scheduler
+from paribus.nodeset import fold
 from paribus.platform.hosts import Host
 from paribus.platform.local import Captured, capture
 from paribus.platform.machine import HERE
@@ -51,7 +53,8 @@ class Allocations:
     All are of one scheduler. Within the context `hosts` has the nodes of each, whose `shell` is ()
     where ssh leads to them, all jobs run, and `ends_at` is when the first ends (seconds since the
     epoch). With `inside`, the number of the job that Paribus itself is in,
-    its nodes are taken and nothing is submitted. `tell` hears of what is waited for.
+    its nodes are taken and nothing is submitted. `nodes` are asked for by their names, if there are
+    any. `tell` hears of what is waited for.
 
     Raises UserError for a request that the scheduler rejects or never carries out, with its own
     words and the study's key, and while another Paribus has jobs of this `key`.
@@ -64,11 +67,12 @@ class Allocations:
         place: str,
         tell: Callable[[str], None],
         inside: str = "",
+        nodes: Sequence[str] = (),
     ) -> None:
         self.asked, self.place, self.tell = dict(asked), place, tell
         self.dialect = DIALECTS[next(iter(asked.values())).name]
         self.key = key or secrets.token_hex(5)
-        self.inside = inside
+        self.inside, self.nodes = inside, tuple(nodes)
         self.hosts: dict[Scheduler, tuple[Host, ...]] = {}
         self.ends_at = 0.0
         self._jobs: dict[str, str] = {}  # the arm that asked for each job
@@ -108,6 +112,10 @@ class Allocations:
                 self._cancel(self._name(arm))
             self._locked.close()
             self._locked = None
+
+    def job(self, asked: Scheduler) -> str:
+        """Return the number of the job that `asked` became."""
+        return next(ident for ident, arm in self._jobs.items() if self.asked[arm] == asked)
 
     def ended(self) -> AllocationError | None:
         """Return why the study cannot go on in these allocations, None if all of them run."""
@@ -166,7 +174,10 @@ class Allocations:
             time.sleep(POLL_S[0])
 
     def _submit(self, arm: str, request: Scheduler) -> None:
-        script = self.dialect.script(request, self._name(arm))
+        named = (self.dialect.named(self.nodes),) if self.nodes else ()
+        script = self.dialect.script(
+            replace(request, options=(*request.options, *named)), self._name(arm)
+        )
         deadline = time.monotonic() + LATE_S
         while True:
             answer = _ask(self.dialect.submit(), script)
@@ -227,6 +238,13 @@ class Allocations:
                     fix="ask for as many nodes as the job has",
                 )
             chosen = job.nodes[: request.nodes]
+            if self.nodes and set(chosen) != set(self.nodes):
+                raise UserError(
+                    f"job {job.ident} has the nodes {fold(chosen)}, and the study began on"
+                    f" {fold(self.nodes)}",
+                    place=f"{self.place}: plan.same_nodes",
+                    fix=f"start it in a job that asks for them: {self.dialect.named(self.nodes)}",
+                )
             self.hosts[request] = tuple(Host(n, self.dialect.shell(job.ident, n)) for n in chosen)
         self.ends_at = min(job.ends_at for job in by_request.values())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,17 +24,20 @@ from paribus.platform.station import Station
 
 @contextmanager
 def stations(
-    study: Study, key: str = "", tell: Callable[[str], None] = lambda _: None
+    study: Study,
+    key: str = "",
+    tell: Callable[[str], None] = lambda _: None,
+    nodes: Sequence[str] = (),
 ) -> Iterator[Mapping[str, Station]]:
     """Open the station of each arm of `study`, by the arm's name, and close all at the end.
 
     Arms on the same hosts share one, and so do arms on this machine, but for those of a duet, which
     launch at the same time. What arms ask a scheduler for is submitted under names with `key`, and
-    awaited; `tell` hears of it. Raises UserError or MachineError for a host that cannot be used;
+    awaited; `tell` hears of it, and `nodes` are asked for by name. Raises UserError or MachineError for a host that cannot be used;
     that of an arm with `before` may be asleep.
     """
     with ExitStack() as stack:
-        lent = _allocated(study, stack, key, tell)
+        lent = _allocated(study, stack, key, tell, nodes)
         found: dict[str, Station] = {}
         opened: dict[Hosts | None, Station] = {}
         switched = {arm.hosts for arm in study.arms if arm.before or arm.after or arm.observe}
@@ -75,7 +78,11 @@ def why_asleep(station: Station) -> MachineError | None:
 
 
 def _allocated(
-    study: Study, stack: ExitStack, key: str, tell: Callable[[str], None]
+    study: Study,
+    stack: ExitStack,
+    key: str,
+    tell: Callable[[str], None],
+    nodes: Sequence[str],
 ) -> Allocations | None:
     """Return what the arms ask schedulers for, which is there then: for equal requests one."""
     asked: dict[str, Scheduler] = {}
@@ -86,7 +93,7 @@ def _allocated(
     if not asked:
         return None
     inside = in_job(next(iter(asked.values())).name)
-    return stack.enter_context(Allocations(asked, key, study.path, tell, inside))
+    return stack.enter_context(Allocations(asked, key, study.path, tell, inside, nodes))
 
 
 def _reached(

@@ -1,14 +1,19 @@
-"""Whether the time that a scheduler lends is enough for a block: no block is cut in two."""
+"""What a scheduler lends: which nodes, and whether its time is enough for a block."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+from paribus.design import Arm
 from paribus.errors import AllocationError
+from paribus.judge.allocations import JOB, NODES
 from paribus.judge.evidence import LaunchEvidence
-from paribus.model import Launch
+from paribus.model import Facts, Launch
+from paribus.nodeset import expand, fold
 from paribus.platform.station import Lease, Station
+from paribus.store import Store
 
 ROOM = 1.5
 """How much longer than its slowest launches so far a block may take."""
@@ -41,3 +46,20 @@ def check_time(
 
 def _left_s(leases: Iterable[Lease]) -> float:
     return min(one.ends_at for one in leases) - time.time()
+
+
+def allocation_facts(arm: Arm, station: Station) -> Facts:
+    """Return in which allocation, and on which nodes, the launches of `arm` are; {} for no lease."""
+    asked = arm.hosts.scheduler if arm.hosts else None
+    if arm.hosts is None or asked is None or station.lease is None:
+        return {}
+    return {JOB: station.lease.job(asked), NODES: fold(arm.hosts.names)}
+
+
+def nodes_before(directory: Path) -> tuple[str, ...]:
+    """Return the nodes on which the study in `directory` began, () where no launch says it."""
+    with Store(directory) as store:
+        for one in store.launches(samples=False, void=True):
+            if NODES in one.outcome.facts:
+                return expand(one.outcome.facts[NODES])
+    return ()

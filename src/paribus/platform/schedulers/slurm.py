@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from paribus.hosts import Scheduler
-from paribus.nodeset import expand
+from paribus.nodeset import expand, fold
 from paribus.platform.launchers.srun import JOB
 from paribus.platform.schedulers.dialect import key_among, script_of
 from paribus.platform.schedulers.jobs import Job, Phase
@@ -75,6 +75,11 @@ def script(asked: Scheduler, name: str) -> str:
     lines += [f"--{key}={value}" for key in KEYS if (value := getattr(asked, key))]
     lines += ["--no-requeue", "--output=/dev/null", *asked.options]
     return script_of("#SBATCH", lines, asked.time_s)
+
+
+def named(nodes: Sequence[str]) -> str:
+    """Return the option that asks for these very nodes."""
+    return f"--nodelist={fold(nodes)}"
 
 
 def study_script(
