@@ -125,7 +125,8 @@ KINDS = (cancel, drain, restart, kill, run_out, cancel, drain, restart, kill, re
 
 @contextmanager
 def sitting(site: Site, folder: Path, draw: random.Random) -> Iterator[Sitting]:
-    # Nodes of a pocket have one core each, of another number: an arm may have the one, then another.
+    # Nodes of a pocket have one core each, of different numbers; an arm may have first one of
+    # them, then the other.
     words = ["--anyway", *(["--resume"] if stored(folder / "out") else [])]
     with Started(site, folder, "run", "study.toml", "--out", "out", *words) as started:
         yield Sitting(site, folder, started, draw)
@@ -179,8 +180,7 @@ def test_a_study_meets_everything_that_a_site_does(site: Site, shared: Path) -> 
         assert one.started.end() in (0, 3), one.started.said()
         said = one.started.said()
     assert said.count("submitted job") == 8
-    assert "has ended (CANCELLED" in said
-    assert "has ended (TIMEOUT" in said
+    assert said.count("has ended (") == 3
     check_ended(site, shared, before)
 
 

@@ -76,8 +76,8 @@ def reached(
 ) -> Iterator[Mapping[str, Station]]:
     """Open the stations of `study`; accept unknown host keys if asked to, or if the user says so.
 
-    `key` names what is asked of schedulers, by default at random; `nodes` are asked for by name. Raises UnknownKeysError, with the
-    fingerprints, otherwise.
+    `key` names what is asked of schedulers, by default at random; `nodes` are asked for by name.
+    Raises UnknownKeysError, with the fingerprints, otherwise.
     """
     from paribus.platform.hostkeys import UnknownKeysError, accept
     from paribus.platform.stations import stations

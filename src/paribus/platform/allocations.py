@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import math
 import os
 import re
 import secrets
@@ -76,6 +77,7 @@ class Allocations:
         self.hosts: dict[Scheduler, tuple[Host, ...]] = {}
         self.ends_at = 0.0
         self._jobs: dict[str, str] = {}  # the arm that asked for each job
+        self._ends: dict[str, float] = {}
         self._locked: IO[bytes] | None = None
 
     def __enter__(self) -> Allocations:
@@ -112,6 +114,19 @@ class Allocations:
                 self._cancel(self._name(arm))
             self._locked.close()
             self._locked = None
+
+    def prolonged_s(self) -> float:
+        """Return by how many seconds later a job ends than when this was asked, or it began.
+
+        So it is after a suspension, whose time a job is given back. Sets `ends_at` to what holds.
+        """
+        known = self._look()
+        running = [job for job in known.values() if job.phase is Phase.RUNS]
+        ends = {job.ident: job.ends_at for job in running if job.ident in self._ends}
+        moved = [at - self._ends[ident] for ident, at in ends.items() if math.isfinite(at)]
+        self._ends |= ends
+        self.ends_at = min(self._ends.values())
+        return max(moved, default=0.0)
 
     def job(self, asked: Scheduler) -> str:
         """Return the number of the job that `asked` became."""
@@ -246,7 +261,8 @@ class Allocations:
                     fix=f"start it in a job that asks for them: {self.dialect.named(self.nodes)}",
                 )
             self.hosts[request] = tuple(Host(n, self.dialect.shell(job.ident, n)) for n in chosen)
-        self.ends_at = min(job.ends_at for job in by_request.values())
+        self._ends = {job.ident: job.ends_at for job in by_request.values()}
+        self.ends_at = min(self._ends.values())
 
     def _check(self, arm: str, ident: str, job: Job | None) -> None:
         """Raise UserError for a job that will not run."""

@@ -30,6 +30,10 @@ class Lease(Protocol):
         """When it ends, in seconds since the epoch."""
         ...
 
+    def prolonged_s(self) -> float:
+        """Return by how much later than before it ends, in seconds: as after a suspension."""
+        ...
+
     def job(self, asked: Scheduler) -> str:
         """Return the number of the allocation that `asked` became."""
         ...

@@ -33,8 +33,8 @@ def stations(
 
     Arms on the same hosts share one, and so do arms on this machine, but for those of a duet, which
     launch at the same time. What arms ask a scheduler for is submitted under names with `key`, and
-    awaited; `tell` hears of it, and `nodes` are asked for by name. Raises UserError or MachineError for a host that cannot be used;
-    that of an arm with `before` may be asleep.
+    awaited; `tell` hears of it, and `nodes` are asked for by name. Raises UserError or MachineError
+    for a host that cannot be used; that of an arm with `before` may be asleep.
     """
     with ExitStack() as stack:
         lent = _allocated(study, stack, key, tell, nodes)

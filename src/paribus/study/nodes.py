@@ -81,7 +81,8 @@ def check_same_nodes(top: Place, study: Study) -> None:
         for one in study.benchmarks:
             ours, theirs = (nodes_of(its, one) for its in (first, arm))
             if ours != theirs:
-                cause = f"{one.label} has ranks on {count(theirs, 'node')}, and on {ours} in {first.name}"
+                cause = f"{one.label} has ranks on {count(theirs, 'node')}"
+                cause += f", and on {ours} in {first.name}"
                 fix = "give the arms the same ranks_per_host, or remove plan.same_nodes"
                 top.refuse(f"arms.{arm.name}.ranks_per_host", None, cause, fix)
 
