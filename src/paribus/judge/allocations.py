@@ -1,9 +1,9 @@
 """Which nodes a scheduler lent each arm, and whether verdicts hold for other nodes.
 
 All launches of an allocation share its nodes, so where the arms have different ones an effect of
-the nodes is in every block alike: the interval over blocks is about these nodes. Over other nodes of
-the same kind it is the allocation that is drawn anew: each pair of node sets gives one log ratio,
-the median of its blocks, and these are compared as blocks are.
+the nodes is in every block alike: the interval over blocks is about these nodes. Over other nodes
+of the same kind it is the allocation that is drawn anew: each pair of node sets gives one log
+ratio, the median of its blocks, and these are compared as blocks are.
 """
 
 from __future__ import annotations
