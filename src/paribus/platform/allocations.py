@@ -39,6 +39,9 @@ SUBMIT_S = 120.0
 LATE_S = 60.0
 """Seconds for which a scheduler may not answer, as while its controller is started again."""
 
+MOST_QUEUES = 8
+"""Queues of a site that an error names."""
+
 TOO_LATE = 124
 """The exit code of a command that was ended after SUBMIT_S."""
 
@@ -284,7 +287,18 @@ class Allocations:
         value = getattr(self.asked[arm], key, "") if key not in ("", "time") else ""
         shown = f" = {value!r}" if value else ""
         fix = f"compare it with what there is: {self.dialect.LOOK}"
+        if offered := self._offered(self.asked[arm].partition):
+            fix = f"there is {'; '.join(offered)}; see also {self.dialect.LOOK}"
         return UserError(cause, place=place + shown, fix=fix)
+
+    def _offered(self, partition: str) -> list[str]:
+        """Return what the queue `partition` offers, or all queues; [] if that is not known."""
+        answer = _ask(self.dialect.offer())
+        try:
+            queues = self.dialect.read_offer(answer.stdout) if not answer.exit_code else []
+        except ValueError:
+            return []
+        return [one for one in queues if one.startswith(f"{partition}:")] or queues[:MOST_QUEUES]
 
     def _look(self, *, all_jobs: bool = False) -> dict[str, Job]:
         """Return the jobs as the scheduler lists them; waits for a controller that starts again.

@@ -59,12 +59,13 @@ _OF_A_JOB = "/^SLURM_CONF=/d; s/^\\(SLURM_[A-Za-z0-9_]*\\|PMI[A-Z0-9_]*\\)=.*/\\
 _FORGET = f"unset $(env | sed -n '{_OF_A_JOB}')"
 
 _KEYS = (
+    (r"unrecognized option|memory|node name|qos|gres|reservation", "options"),
+    (r"partitionconfig", ""),  # the first reason for too much time, and for too many nodes
     (r"time ?limit|time specification|wallduration", "time"),
     (r"node ?limit|nodeperjob|node (count|configuration)", "nodes"),
     (r"feature|constraint", "constraint"),
     (r"account", "account"),
     (r"partition", "partition"),
-    (r"option|qos|gres|reservation", "options"),
 )
 
 
