@@ -47,7 +47,7 @@ class Verdict:
     """What a comparison says against a margin: one word, and the code of the reason for it.
 
     `figures` are what the reason rests on; docs/report.md lists them by code. With `size_known`
-    False only the word stands, not the ratio: too many launches were cut off by the time limit for"by how much".
+    False only the word stands, not the ratio: the time limit cut off too many launches.
     """
 
     word: Word
