@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from paribus.judge.allocations import JOB, NODES
 from paribus.store import Store
 from schedulers.slurm import Site
 from schedulers.test_slurm import WAIT_S, Started, check_whole, site, stored, study
@@ -208,3 +209,23 @@ def test_a_fault_at_any_moment_loses_and_doubles_nothing(
             code, said = one.started.process.wait(WAIT_S), one.started.said()
     assert code in (0, 3), said
     check_ended(site, shared, before)
+
+
+@pytest.mark.slow
+def test_same_nodes_are_those_of_the_first_allocation(site: Site, shared: Path) -> None:
+    """One of two nodes, the one that Slurm would not choose by itself."""
+    path = study(shared, COMMAND.format(hold=shared / "hold", seconds=0.3), nodes=1)
+    text = path.read_text().replace('partition = "q"', 'partition = "p"')
+    path.write_text(f"{text.replace('cluster', 'nothing')}same_nodes = true\n")
+    with ExitStack() as stack:
+        with drained(site, "h1"):
+            one = stack.enter_context(sitting(site, shared, random.Random(1)))
+            one.started.until(lambda: has(shared, 3))
+        site.ask("scancel", one.job())
+        assert one.started.end() in (0, 3), one.started.said()
+        said = " ".join(one.started.said().split())
+    with Store(shared / "out") as store:
+        seen = {(e.outcome.facts[JOB], e.outcome.facts[NODES]) for e in store.launches()}
+    assert {nodes for _, nodes in seen} == {"h2"}
+    assert len(seen) == 2
+    assert "Within each allocation all arms had the same nodes: p 2 allocations (h2)" in said
