@@ -57,7 +57,7 @@ def test_a_counter_that_wraps_around_goes_on(tmp_path: Path) -> None:
     before = load_facts(machine(tmp_path, **{"package-0": MOST - 1_000_000}))
     after = load_facts(machine(tmp_path, **{"package-0": 2_000_000}))
     assert joules(before, after) == pytest.approx(3.0)
-    no_limit = {key: value for key, value in after.items() if not key.endswith("_most_uj")}
+    no_limit = {key: value for key, value in after.items() if not key.endswith(".most_uj")}
     assert joules(before, no_limit) is None
 
 
@@ -66,7 +66,7 @@ def test_what_must_not_be_read_is_denied_and_no_energy(tmp_path: Path) -> None:
     machine(tmp_path)
     (tmp_path / "sys/class/powercap/intel-rapl:0/energy_uj").unlink()
     facts = load_facts(tmp_path)
-    assert facts["load.energy.intel-rapl:0_uj"] == {"unknown": "denied"}
+    assert facts["load.energy.intel-rapl:0.uj"] == {"unknown": "denied"}
     assert joules(facts, facts) is None
     assert joules({}, {}) is None
 
@@ -130,7 +130,7 @@ def test_energy_has_a_verdict_of_its_own_in_every_output(
 
 
 def test_a_denied_counter_is_named_in_the_report() -> None:
-    denied = {"load.energy.intel-rapl:0_uj": {"unknown": "denied"}}
+    denied = {"load.energy.intel-rapl:0.uj": {"unknown": "denied"}}
     script = Script({"barrier": {"bridged": 1.0}}, twist=lambda *_: Twist(facts=denied))
     asked = judgements.study(("barrier",), settings=Settings(seed=3))
     judgement = judged(asked, script, name="denied")

@@ -29,9 +29,9 @@ def energy_facts(archive: Archive) -> dict[str, Any]:
             counter = archive.read(f"{_ZONES}{zone}/energy_uj")
             # `grep -s` on a node leaves out what it must not read.
             known = Unknown.DENIED if counter is Unknown.ABSENT else number(counter)
-            facts[f"{ENERGY}{zone}_uj"] = known
+            facts[f"{ENERGY}{zone}.uj"] = known
             most = number(archive.read(f"{_ZONES}{zone}/max_energy_range_uj"))
-            facts[f"{ENERGY}{zone}_most_uj"] = most
+            facts[f"{ENERGY}{zone}.most_uj"] = most
     return facts
 
 
@@ -41,10 +41,10 @@ def joules(before: Facts, after: Facts) -> float | None:
     A counter that is lower has wrapped around, once: at 200 W the usual range lasts 20 min.
     """
     total = 0.0
-    counters = [key for key in after if key.startswith(ENERGY) and not key.endswith("_most_uj")]
+    counters = [key for key in after if key.startswith(ENERGY) and not key.endswith(".most_uj")]
     for key in counters:
         then, now = before.get(key), after[key]
-        most = after.get(f"{key.removesuffix('_uj')}_most_uj")
+        most = after.get(key.removesuffix("uj") + "most_uj")
         if not isinstance(then, int) or not isinstance(now, int):
             return None
         if now < then:
