@@ -88,8 +88,8 @@ QUIET = {
     *("test_report_paper", "test_stats_betting", "test_stats_change", "test_stats_endpoints"),
     *("test_stats_family", "test_stats_matrix", "test_stats_missing", "test_stats_planning"),
     *("test_slurm_text", "test_stats_probes", "test_stats_simulation", "test_stats_stretches"),
-    "test_dialects",
     *("test_topology", "test_topology_predict", "test_topology_show", "test_topology_sources"),
+    *("test_allocations", "test_dialects", "test_energy"),
     "test_store_damage",
 }
 """Modules whose tests start no process: this is seen to."""

@@ -14,6 +14,8 @@ from typing import Any
 from imported import imported, logs, logs_apart, logs_untimed, table, turns
 from paribus.design import Arm, Container, Scaling, Selection, Settings, Study
 from paribus.hosts import Address, Hosts
+from paribus.judge.allocations import JOB, NODES
+from paribus.judge.energy import JOULES
 from paribus.judgement import Judgement
 from paribus.model import Case, Launch, Metric, State
 from paribus.study.execute import DISTURBED, RETRY, STATES
@@ -356,6 +358,19 @@ def large() -> Judgement:
 
 
 @cache
+def lent() -> Judgement:
+    """Return a study on nodes of a scheduler, other ones after every block, which count energy."""
+
+    def twist(launch: Launch, attempt: int) -> Twist:
+        energy = 100 * (1.3 if launch.arm == "bridged" else 1) * (1 + launch.number % 5 / 100)
+        nodes = f"{launch.arm}{launch.block}"
+        return Twist(facts={JOB: f"{launch.number}", NODES: nodes, JOULES: energy})
+
+    script = replace(SCRIPT, twist=twist)
+    return judged(study(("latency",)), script, name="lent", facts=FACTS)
+
+
+@cache
 def commands() -> Judgement:
     """Return two programs of the user's own: wall time, and a figure that they print."""
     arms = (Arm("a", argv=("./old", "in.dat")), Arm("b", argv=("./new", "in.dat")))
@@ -439,5 +454,6 @@ MORE: dict[str, Callable[[], Judgement]] = {
     "logs_apart": logs_apart,
     "logs_untimed": logs_untimed,
     "commands": commands,
+    "lent": lent,
 }
 """What has notices that none of the others has."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +12,16 @@ from paribus import plan as plans
 from paribus.command import Completed
 from paribus.design import Scaling
 from paribus.errors import MachineError
+from paribus.hosts import Scheduler
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import collect
 from paribus.judgement import Judgement, Word
-from paribus.model import State
+from paribus.model import Outcome, State
 from paribus.platform.ready import make_ready
+from paribus.platform.station import Lease
 from paribus.store import Store, Stored
 from paribus.study.execute import RETRY, execute
+from paribus.study.lease import HELD_UP, WINDOW_S, held_up
 from paribus.study.load import load_study
 from paribus.study.resume import UNFINISHED
 from stations import Answer, ScriptedStation, hangs, prints
@@ -27,7 +31,13 @@ ARMS = '[arms.a]\nenv = { ARM = "a" }\n[arms.b]\nenv = { ARM = "b" }\n'
 
 
 def carried_out(
-    folder: Path, *, a: list[Answer], b: list[Answer], blocks: int = 8, sizes: tuple[int, ...] = ()
+    folder: Path,
+    *,
+    a: list[Answer],
+    b: list[Answer],
+    blocks: int = 8,
+    sizes: tuple[int, ...] = (),
+    lease: Lease | None = None,
 ) -> tuple[list[Stored], Judgement]:
     """Return what is stored of a study of 8 blocks on a station that answers so, and its verdict.
 
@@ -48,6 +58,7 @@ def carried_out(
         plan = plans.freeze(study, plans.software())
         plans.write_plan(plan, out)
     station = ScriptedStation(folder, a=a, b=b)
+    station.lease = lease
     try:
         with Store(out, write=True) as store:
             store.bind_plan(plan.sha256)
@@ -107,6 +118,51 @@ def test_a_slow_station_has_slower_launches_not_other_figures(tmp_path: Path) ->
     assert finding.verdict.word is Word.EQUIVALENT
     assert finding.comparison is not None
     assert finding.comparison.ratio == 1.0
+
+
+class Lent:
+    """A lease of a scheduler that, when asked, says by how long it was suspended."""
+
+    ends_at = math.inf
+
+    def __init__(self, *suspended_s: float) -> None:
+        self.suspended_s = [*suspended_s]
+
+    def ended(self) -> None: ...
+
+    def job(self, asked: Scheduler) -> str:
+        return "1"
+
+    def prolonged_s(self) -> float:
+        return self.suspended_s.pop(0) if self.suspended_s else 0.0
+
+
+@pytest.mark.parametrize("arm", ["a", "b"])
+def test_a_block_in_which_nodes_were_suspended_is_rerun_whichever_arm_it_met(
+    tmp_path: Path, arm: str
+) -> None:
+    """Once, and whole. A launch that is slow by itself counts: only the scheduler is asked."""
+    quick, slow = prints("2.00017"), prints("2.00013", wall_s=WINDOW_S + 1)
+    met = {"a": [quick], "b": [quick]} | {arm: [quick, slow, quick, slow, quick]}
+    lease = Lent(WINDOW_S + 5)
+    stored, _ = carried_out(tmp_path, a=met["a"], b=met["b"], lease=lease)
+    voided = [one for one in stored if one.void]
+    assert {one.void for one in voided} == {HELD_UP}
+    assert sorted(one.launch.arm for one in voided) == ["a", "b"]
+    assert len({one.launch.block for one in voided}) == 1
+    counted = [one.outcome.wall_s for one in stored if not one.void and one.launch.arm == arm]
+    assert counted.count(WINDOW_S + 1) == 1
+
+
+def test_a_launch_that_starts_late_after_the_one_before_is_held_up(tmp_path: Path) -> None:
+    station = ScriptedStation(tmp_path)
+    first = Outcome(State.OK, 1000.0, 2.0, 0, ("a",))
+    for wait_s, late in ((1.0, False), (WINDOW_S + 1, True)):
+        second = replace(first, started=first.started + first.wall_s + wait_s)
+        station.lease = None
+        assert not held_up([station], [first, second]), "nobody else's queue holds up own hosts"
+        station.lease = Lent()
+        assert held_up([station], [first, second]) == late
 
 
 def test_a_machine_that_fails_ends_the_sitting_and_the_next_goes_on(tmp_path: Path) -> None:

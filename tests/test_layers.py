@@ -23,6 +23,7 @@ LAYERS = (
         "model",
         "design",
         "prediction",
+        "energy",
         "facts",
         "command",
         "judgement",

@@ -168,6 +168,7 @@ ALLOWED = {
     ),
     ("report/printing.py", "'\\n'.join(lines).replace('\\xa0', ' ')"),
     ("report/printing.py", "re.sub('(?<=\\\\d) (?=[A-Za-z%])', '\\xa0', first + clean(text))"),
+    ("report/energy.py", "key.startswith(ENERGY)"),
     ("report/progress.py", "console.encoding.startswith('utf')"),
     ("report/wording.py", "shown.replace('\\r\\n', ' ')"),
     ("report/wording.py", "shown.replace('\\r\\n', ' ').replace('\\n', ' ')"),

@@ -111,7 +111,8 @@ class Completed:
     write: beside its output, in its scratch directory, in shared memory. `load` is how busy its
     machine was before and after it, by the keys under load. of docs/facts.md, and `beside` who else
     used the processors meanwhile; of several machines the busiest counts, which `load.node` names.
-    `carried` is known of hosts only.
+    `carried` is known of hosts only. `energy_j` is what the nodes took meanwhile, None where one of
+    them does not say it.
     """
 
     exit_code: int
@@ -123,3 +124,4 @@ class Completed:
     load: tuple[Facts, Facts] | None = None
     beside: tuple[str, ...] = ()
     carried: Carried = field(default_factory=dict)
+    energy_j: float | None = None

@@ -149,6 +149,7 @@ class Settings:
     "duet": the arms of a block are launched at the same time, each on its half of the cores.
     `decides`: a benchmark goes on until its headline is decided, or until its cases are as well.
     `monitor`: open-ended; judged by a confidence sequence that is valid at any moment.
+    `same_nodes`: all arms, and all allocations, have the nodes of the first allocation.
     """
 
     margin: float | None = None
@@ -163,6 +164,7 @@ class Settings:
     decides: Literal["headline", "cases"] = "headline"
     monitor: bool = False
     every_s: float = 0.0
+    same_nodes: bool = False
 
 
 PARTS = (

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
 from paribus.design import Study
+from paribus.energy import Energy
 from paribus.model import Case, Facts, Launch, Metric, State
 from paribus.prediction import Prediction
 from paribus.reasons import NoticeName, Reason
@@ -46,8 +47,7 @@ class Verdict:
     """What a comparison says against a margin: one word, and the code of the reason for it.
 
     `figures` are what the reason rests on; docs/report.md lists them by code. With `size_known`
-    False only the word stands, not the ratio: too many launches were cut off by the time limit
-    for "by how much".
+    False only the word stands, not the ratio: the time limit cut off too many launches.
     """
 
     word: Word
@@ -349,16 +349,15 @@ class Judgement:
     """Everything that a report shows, computed from a study directory and nothing else.
 
     `complete` is False while the study can be resumed; at the blocks `looks` verdicts may fall, by
-    intervals of the confidence `level`. `headlines` decide, one for each benchmark and arm. Beside
-    them stand `layers` (layers with two or more benchmarks), `endpoints` (headlines of those that
-    do not decide), and, with more than two arms, `pairs`: each arm against each other, for ranks.
-    `cases` are corrected for their number: a word other than "undecided" has the family's support.
-    `design` says in one sentence how the figures came about and what that controls. `published`
-    are figures of others that the user laid beside his own. `carriers` are the transports between
-    ranks; none for numbers from elsewhere, of which they are not known. `matrices` are those of
-    benchmarks that measure all pairs of nodes. `scaling` are the efficiencies of a study that
-    scales, `profiles` are of kinds of application (`benchmark` is a reasons.Kind),
-    `predictions` for `study.profile`, `figures` of the launches that all rests on, when asked for.
+    intervals of confidence `level`. `headlines` decide, one for each benchmark and arm. Beside them
+    stand `layers` (of two benchmarks or more), `endpoints` (headlines of those that do not decide),
+    and, with more than two arms, `pairs`: each arm against each other. `cases` are corrected for
+    their number: a word other than "undecided" has the family's support. `design` says in one
+    sentence how the figures came about and what that controls. `published` are figures of others,
+    laid beside. `carriers` are the transports between ranks, where known, `matrices` those of all
+    pairs of nodes, `scaling` the efficiencies of a study that scales, `profiles` kinds of
+    application (`benchmark` is a reasons.Kind), `predictions` for `study.profile`, `energy` that of
+    launches, `figures` of the launches that all rests on, when asked for.
     """
 
     study: Study
@@ -389,6 +388,7 @@ class Judgement:
     scaling: tuple[Efficiency, ...] = ()
     profiles: tuple[Finding, ...] = ()
     predictions: tuple[Prediction, ...] = ()
+    energy: tuple[Energy, ...] = ()
     figures: Iterable[Figures] = field(default=(), compare=False, repr=False)
 
     @property

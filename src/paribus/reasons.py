@@ -68,6 +68,7 @@ class NoticeName(StrEnum):
     BUDGET_USED = "budget used"
     ONE_INSTALLATION_EACH = "one installation each"
     SESSIONS = "sessions"
+    ALLOCATIONS = "allocations"
     LAUNCHES_LOST = "launches lost"
     NOT_CHECKED = "not checked"
     SUCCESS_NOT_CHECKED = "success not checked"

@@ -20,7 +20,7 @@ from paribus.platform.containers.fabric import FABRIC
 from paribus.platform.pocket import Pocket
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel")
-UP_S = 30.0
+UP_S = 60.0
 
 _CONF = """\
 ClusterName=pocket

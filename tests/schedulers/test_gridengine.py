@@ -145,3 +145,22 @@ def test_the_doctor_lists_the_queues(site: Site) -> None:
     said = site.ask(sys.executable, "-c", code)
     assert "grade='good'" in said
     assert "Grid Engine: p.q: 4 slots, " in said
+
+
+@pytest.mark.slow
+def test_unknown_host_keys_are_accepted_in_the_allocation_that_shows_them(
+    site: Site, tmp_path: Path
+) -> None:
+    """Else another is asked for, which waits in the queue again, and may have other nodes."""
+    path = study(site, tmp_path)
+    path.write_text(path.read_text().replace(site.gate.known_hosts, str(tmp_path / "known")))
+    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
+    assert code == 2, said
+    assert "the host keys of 2 of 2 hosts are not known: h1 SHA256:" in said
+    assert "name the file that has the keys of all, as `known_hosts` in the arm's `ssh`" in said
+    assert site.jobs() == []
+    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", "--accept-host-keys")
+    assert code in (0, 3), said
+    assert said.count("submitted job") == 2
+    assert said.count("shows the host key SHA256:") == 4
+    check_whole(tmp_path / "out")

@@ -197,6 +197,8 @@ def test_inside_a_job_its_nodes_are_taken_and_it_stays(site: Site, tmp_path: Pat
     ("old", "new", "cause"),
     [
         ('partition = "p"', 'partition = "nope"', "arms.p.scheduler.partition = 'nope'"),
+        ('"10 min"', '"100 h"', "there is p: 2 nodes of 2 CPUs, at most 1:00:00; see also"),
+        ('"10 min"', '"10 min", options = ["--mem=900G"]', "options = ('--mem=900G',): Slurm"),
         ('"10 min"', '"100 h"', "will not start the job as it was asked for: Partition"),
         ("nodes = 2", "nodes = 7", "will not start the job as it was asked for: Partition"),
         ('"10 min"', '"10 min", constraint = "gold"', "constraint = 'gold': Slurm refused the job"),

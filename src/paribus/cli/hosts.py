@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,28 +71,18 @@ def accepts_keys(always: bool) -> Accepts:
 
 
 @contextmanager
-def reached(study: Study, *, accept_keys: bool, key: str = "") -> Iterator[Mapping[str, Station]]:
+def reached(
+    study: Study, *, accept_keys: bool, key: str = "", nodes: Sequence[str] = ()
+) -> Iterator[Mapping[str, Station]]:
     """Open the stations of `study`; accept unknown host keys if asked to, or if the user says so.
 
-    `key` names what is asked of schedulers, by default at random. Raises UnknownKeysError, with the
-    fingerprints, otherwise.
+    `key` names what is asked of schedulers, by default at random; `nodes` are asked for by name.
+    Raises UnknownKeysError, with the fingerprints, otherwise.
     """
-    from paribus.platform.hostkeys import UnknownKeysError, accept
     from paribus.platform.stations import stations
 
     def tell(text: str) -> None:
         print(f"paribus: {text}", file=sys.stderr, flush=True)
 
-    accepts = accepts_keys(accept_keys)
-    with ExitStack() as stack:
-        # The hosts of one arm show their keys at a time, and so do its hypervisors.
-        for attempts_left in reversed(range(2 * len(study.arms) + 1)):
-            try:
-                opened = stack.enter_context(stations(study, key, tell))
-                break
-            except UnknownKeysError as error:
-                if not (attempts_left and accepts(error.keys)):
-                    fix = f"{error.fix}: with --accept-host-keys"
-                    raise UnknownKeysError(error.cause, place=error.place, fix=fix) from None
-                accept(error.keys, Path(error.place))
+    with stations(study, key, tell, nodes, accepts_keys(accept_keys)) as opened:
         yield opened

@@ -31,6 +31,7 @@ from paribus.records.count import Count, read_count
 from paribus.records.standing import Board, Standing, alive, write_standing
 from paribus.store import Store
 from paribus.study.execute import execute
+from paribus.study.lease import nodes_before
 from paribus.study.load import load_study, monitored
 
 if TYPE_CHECKING:
@@ -159,7 +160,10 @@ def _in_allocations(
         stored = read_count(directory).launches
         try:
             with reached(
-                study, accept_keys=arguments.accept_host_keys, key=key_for(directory)
+                study,
+                accept_keys=arguments.accept_host_keys,
+                key=key_for(directory),
+                nodes=nodes_before(directory) if study.settings.same_nodes and stored else (),
             ) as opened:
                 return _carry_out(
                     arguments, study, directory, opened, board, accepted, publications

@@ -12,10 +12,11 @@ from paribus.audit.accepted import in_vain, read_accepted
 from paribus.audit.audit import Audit, audit_study, ranked
 from paribus.audit.nodes import changes, of_nodes
 from paribus.audit.values import typical, unsteady
-from paribus.judge import matrices, notices, salvaged, transport
+from paribus.judge import allocations, matrices, notices, salvaged, transport
 from paribus.judge.application import predicted
 from paribus.judge.cases import cases
 from paribus.judge.coarse import coarse as coarse_of
+from paribus.judge.energy import energies
 from paribus.judge.evidence import Evidence, LaunchEvidence, collect
 from paribus.judge.figures import FiguresOfLaunches
 from paribus.judge.headlines import endpoints, given_up, headlines, layers, pairs
@@ -71,10 +72,12 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
         facts={arm: _merged(facts, nodes.get(arm, {}), arm) for arm in arms},
         equal_facts=len(said.equal),
         carriers=carriers,
+        energy=energies(plan, evidence, attempts, judgement.headlines),
         matrices=matrices.matrices(plan, evidence, facts),
         figures=FiguresOfLaunches(plan, evidence, judgement.started or 0.0),
         notices=(
             *transport.differing(plan, carriers, facts),
+            *allocations.allocations(plan, evidence, attempts),
             *salvaged.notices(store.lost),
             *notices.voided(voided),
             *notices.clock_set(

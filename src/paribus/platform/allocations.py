@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import math
 import os
 import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 from paribus.errors import AllocationError, UserError
 from paribus.hosts import Scheduler
+from paribus.nodeset import fold
 from paribus.platform.hosts import Host
 from paribus.platform.local import Captured, capture
 from paribus.platform.machine import HERE
@@ -36,6 +39,9 @@ SUBMIT_S = 120.0
 LATE_S = 60.0
 """Seconds for which a scheduler may not answer, as while its controller is started again."""
 
+MOST_QUEUES = 8
+"""Queues of a site that an error names."""
+
 TOO_LATE = 124
 """The exit code of a command that was ended after SUBMIT_S."""
 
@@ -51,7 +57,8 @@ class Allocations:
     All are of one scheduler. Within the context `hosts` has the nodes of each, whose `shell` is ()
     where ssh leads to them, all jobs run, and `ends_at` is when the first ends (seconds since the
     epoch). With `inside`, the number of the job that Paribus itself is in,
-    its nodes are taken and nothing is submitted. `tell` hears of what is waited for.
+    its nodes are taken and nothing is submitted. `nodes` are asked for by their names, if there are
+    any. `tell` hears of what is waited for.
 
     Raises UserError for a request that the scheduler rejects or never carries out, with its own
     words and the study's key, and while another Paribus has jobs of this `key`.
@@ -64,14 +71,16 @@ class Allocations:
         place: str,
         tell: Callable[[str], None],
         inside: str = "",
+        nodes: Sequence[str] = (),
     ) -> None:
         self.asked, self.place, self.tell = dict(asked), place, tell
         self.dialect = DIALECTS[next(iter(asked.values())).name]
         self.key = key or secrets.token_hex(5)
-        self.inside = inside
+        self.inside, self.nodes = inside, tuple(nodes)
         self.hosts: dict[Scheduler, tuple[Host, ...]] = {}
         self.ends_at = 0.0
         self._jobs: dict[str, str] = {}  # the arm that asked for each job
+        self._ends: dict[str, float] = {}
         self._locked: IO[bytes] | None = None
 
     def __enter__(self) -> Allocations:
@@ -108,6 +117,23 @@ class Allocations:
                 self._cancel(self._name(arm))
             self._locked.close()
             self._locked = None
+
+    def prolonged_s(self) -> float:
+        """Return by how many seconds later a job ends than when this was asked, or it began.
+
+        So it is after a suspension, whose time a job is given back. Sets `ends_at` to what holds.
+        """
+        known = self._look()
+        running = [job for job in known.values() if job.phase is Phase.RUNS]
+        ends = {job.ident: job.ends_at for job in running if job.ident in self._ends}
+        moved = [at - self._ends[ident] for ident, at in ends.items() if math.isfinite(at)]
+        self._ends |= ends
+        self.ends_at = min(self._ends.values())
+        return max(moved, default=0.0)
+
+    def job(self, asked: Scheduler) -> str:
+        """Return the number of the job that `asked` became."""
+        return next(ident for ident, arm in self._jobs.items() if self.asked[arm] == asked)
 
     def ended(self) -> AllocationError | None:
         """Return why the study cannot go on in these allocations, None if all of them run."""
@@ -166,7 +192,10 @@ class Allocations:
             time.sleep(POLL_S[0])
 
     def _submit(self, arm: str, request: Scheduler) -> None:
-        script = self.dialect.script(request, self._name(arm))
+        named = (self.dialect.named(self.nodes),) if self.nodes else ()
+        script = self.dialect.script(
+            replace(request, options=(*request.options, *named)), self._name(arm)
+        )
         deadline = time.monotonic() + LATE_S
         while True:
             answer = _ask(self.dialect.submit(), script)
@@ -227,8 +256,16 @@ class Allocations:
                     fix="ask for as many nodes as the job has",
                 )
             chosen = job.nodes[: request.nodes]
+            if self.nodes and set(chosen) != set(self.nodes):
+                raise UserError(
+                    f"job {job.ident} has the nodes {fold(chosen)}, and the study began on"
+                    f" {fold(self.nodes)}",
+                    place=f"{self.place}: plan.same_nodes",
+                    fix=f"start it in a job that asks for them: {self.dialect.named(self.nodes)}",
+                )
             self.hosts[request] = tuple(Host(n, self.dialect.shell(job.ident, n)) for n in chosen)
-        self.ends_at = min(job.ends_at for job in by_request.values())
+        self._ends = {job.ident: job.ends_at for job in by_request.values()}
+        self.ends_at = min(self._ends.values())
 
     def _check(self, arm: str, ident: str, job: Job | None) -> None:
         """Raise UserError for a job that will not run."""
@@ -250,7 +287,18 @@ class Allocations:
         value = getattr(self.asked[arm], key, "") if key not in ("", "time") else ""
         shown = f" = {value!r}" if value else ""
         fix = f"compare it with what there is: {self.dialect.LOOK}"
+        if offered := self._offered(self.asked[arm].partition):
+            fix = f"there is {'; '.join(offered)}; see also {self.dialect.LOOK}"
         return UserError(cause, place=place + shown, fix=fix)
+
+    def _offered(self, partition: str) -> list[str]:
+        """Return what the queue `partition` offers, or all queues; [] if that is not known."""
+        answer = _ask(self.dialect.offer())
+        try:
+            queues = self.dialect.read_offer(answer.stdout) if not answer.exit_code else []
+        except ValueError:
+            return []
+        return [one for one in queues if one.startswith(f"{partition}:")] or queues[:MOST_QUEUES]
 
     def _look(self, *, all_jobs: bool = False) -> dict[str, Job]:
         """Return the jobs as the scheduler lists them; waits for a controller that starts again.

@@ -17,11 +17,13 @@ from paribus.model import Facts
 from paribus.platform.warden import SEGMENTS, SHARED_MEMORY
 from paribus.probes.archive import Archive
 from paribus.probes.carried import carried
+from paribus.probes.energy import FILES, joules
 from paribus.probes.load import Readings, background_load, beside, load_between
 from paribus.probes.machine import process_of
 
 _PORT = "/sys/class/infiniband/*/ports/*"
 _COUNTERS = f"{_PORT}/counters/* {_PORT}/hw_counters/*"
+_ENERGY = " ".join(f"/sys/class/powercap/intel-rapl:*/{name}" for name in FILES)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _GLOB = re.compile(r"([][*?!-]+)")
 
@@ -60,6 +62,7 @@ def script(one: Guarded) -> str:
         "stay": "yes" if one.stay else "",
         "segments": " ".join(f"{SHARED_MEMORY}/{prefix}*" for prefix in SEGMENTS),
         "adapters": _COUNTERS,
+        "energy": _ENERGY,
     }
     quoted = {key: shlex.quote(value) for key, value in command.env.items()}
     enter = [f"cd {shlex.quote(command.cwd)} || exit 126"] if command.cwd else []
@@ -207,6 +210,23 @@ def carried_by(reports: Sequence[tuple[int, Report]], names: Sequence[str]) -> C
     return found
 
 
+def energy_of(reports: Sequence[tuple[int, Report]], boots: Sequence[str]) -> float | None:
+    """Return the joules of all machines, None where one does not say it.
+
+    Nodes of one boot_id are one machine, whose counters each guard there has read.
+    """
+    found = {boots[node]: joules(report.before, report.after) for node, report in reports}
+    known = [used for used in found.values() if used is not None]
+    return sum(known) if known and len(known) == len(found) else None
+
+
+def totals(
+    reports: Sequence[tuple[int, Report]], names: Sequence[str], boots: Sequence[str]
+) -> tuple[Carried, float | None]:
+    """Return what the networks of each node carried, and the joules of all machines."""
+    return carried_by(reports, names), energy_of(reports, boots)
+
+
 def _difference(words: str) -> float:
     began, ended = map(float, words.split())
     return round(ended - began, 2)
@@ -222,7 +242,9 @@ def _files(text: str) -> dict[str, str]:
     """Return the texts of files by path, of lines as `grep -H` prints them."""
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
-        path, _, rest = line.partition(":")
+        # Zones of powercap have a colon in their names, and none in their texts.
+        part = line.rpartition if line.startswith("/sys/class/powercap/") else line.partition
+        path, _, rest = part(":")
         found.setdefault(path, []).append(rest)
     return {path: "\n".join(lines) for path, lines in found.items()}
 

@@ -27,6 +27,7 @@ from paribus.command import Command, Completed, Room
 from paribus.errors import LaunchError, MachineError, ParibusError, UserError
 from paribus.platform.space import FAULTS, check_room, said_of
 from paribus.platform.station import Lease, Node
+from paribus.probes.energy import joules
 from paribus.probes.load import beside
 from paribus.probes.machine import load_facts, processor_times, siblings
 from paribus.trust import search_path, why_not
@@ -208,9 +209,11 @@ class LocalStation:
             raise
         if "error" in answer:
             raise _not_started(answer, command.argv[0])
+        after = load_facts()
         return replace(
             _completed(answer),
-            load=(load, load_facts()),
+            load=(load, after),
+            energy_j=joules(load, after),
             beside=tuple(beside(used, processor_times(), os.getpid(), time.monotonic() - began)),
         )
 

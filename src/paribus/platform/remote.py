@@ -22,7 +22,7 @@ from typing import TypeVar
 from paribus.command import Command, Completed
 from paribus.errors import HostError, LaunchError, MachineError, UserError
 from paribus.platform.clients import start_client
-from paribus.platform.guard import Guarded, Report, busiest, carried_by, report_of, script
+from paribus.platform.guard import Guarded, Report, busiest, report_of, script, totals
 from paribus.platform.hosts import Host
 from paribus.platform.keeper import Keeper, Task, shell_script
 from paribus.platform.local import LocalStation
@@ -257,7 +257,7 @@ class HostStation:
         main = known[0][1]
         return Completed(
             *(main.exit_code, main.wall_s, timed_out, cpu_s, None, rooms, load, beside),
-            carried=carried_by(known, names),
+            *totals(known, names, boots),
         )
 
     def _account(self, launch: _Launch, nodes: Sequence[int]) -> None:

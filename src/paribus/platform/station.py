@@ -11,6 +11,7 @@ from typing import Protocol
 
 from paribus.command import Command, Completed
 from paribus.errors import MachineError
+from paribus.hosts import Scheduler
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,14 @@ class Lease(Protocol):
     @property
     def ends_at(self) -> float:
         """When it ends, in seconds since the epoch."""
+        ...
+
+    def prolonged_s(self) -> float:
+        """Return by how much later than before it ends, in seconds: as after a suspension."""
+        ...
+
+    def job(self, asked: Scheduler) -> str:
+        """Return the number of the allocation that `asked` became."""
         ...
 
     def ended(self) -> MachineError | None:

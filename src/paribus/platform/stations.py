@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from paribus.errors import MachineError
 from paribus.hosts import Address, Hosts, Scheduler
 from paribus.platform.allocations import Allocations
 from paribus.platform.guests import SwitchedStation
-from paribus.platform.hostkeys import reach
+from paribus.platform.hostkeys import Accepts, UnknownKeysError, accept, reach
 from paribus.platform.hosts import Host
 from paribus.platform.lent import LentStation
 from paribus.platform.local import LocalStation
@@ -24,17 +24,22 @@ from paribus.platform.station import Station
 
 @contextmanager
 def stations(
-    study: Study, key: str = "", tell: Callable[[str], None] = lambda _: None
+    study: Study,
+    key: str = "",
+    tell: Callable[[str], None] = lambda _: None,
+    nodes: Sequence[str] = (),
+    accepts: Accepts = lambda _: False,
 ) -> Iterator[Mapping[str, Station]]:
     """Open the station of each arm of `study`, by the arm's name, and close all at the end.
 
     Arms on the same hosts share one, and so do arms on this machine, but for those of a duet, which
     launch at the same time. What arms ask a scheduler for is submitted under names with `key`, and
-    awaited; `tell` hears of it. Raises UserError or MachineError for a host that cannot be used;
-    that of an arm with `before` may be asleep.
+    awaited; `tell` hears of it, and `nodes` are asked for by name. `accepts` decides on host keys
+    that are not known, while allocations are held. Raises UserError or MachineError for a host that
+    cannot be used; that of an arm with `before` may be asleep.
     """
     with ExitStack() as stack:
-        lent = _allocated(study, stack, key, tell)
+        lent = _allocated(study, stack, key, tell, nodes)
         found: dict[str, Station] = {}
         opened: dict[Hosts | None, Station] = {}
         switched = {arm.hosts for arm in study.arms if arm.before or arm.after or arm.observe}
@@ -45,7 +50,7 @@ def stations(
                 if arm.hosts is not None:
                     place = f"{study.path}: arms.{arm.name}.hosts"
                     try:
-                        reached = _reached(arm.hosts, local, stack, study.path, lent)
+                        reached = _reached(arm.hosts, local, stack, study.path, lent, accepts)
                     except MachineError as error:
                         if arm.before:
                             error.fix += "; guests that are off must have keys that are known:"
@@ -56,7 +61,7 @@ def stations(
                         tied = all(one.shell for one in lent.hosts[arm.hosts.scheduler])
                         station = LentStation(reached, local, lent, tied=tied)
                     elif arm.hosts in switched or arm.hosts.hypervisors:
-                        below = _hypervisors(arm.hosts, local, study.path)
+                        below = _hypervisors(arm.hosts, local, study.path, accepts)
                         station = SwitchedStation(reached, local, below)
                     else:
                         station = HostStation(reached, local)
@@ -75,7 +80,11 @@ def why_asleep(station: Station) -> MachineError | None:
 
 
 def _allocated(
-    study: Study, stack: ExitStack, key: str, tell: Callable[[str], None]
+    study: Study,
+    stack: ExitStack,
+    key: str,
+    tell: Callable[[str], None],
+    nodes: Sequence[str],
 ) -> Allocations | None:
     """Return what the arms ask schedulers for, which is there then: for equal requests one."""
     asked: dict[str, Scheduler] = {}
@@ -86,11 +95,16 @@ def _allocated(
     if not asked:
         return None
     inside = in_job(next(iter(asked.values())).name)
-    return stack.enter_context(Allocations(asked, key, study.path, tell, inside))
+    return stack.enter_context(Allocations(asked, key, study.path, tell, inside, nodes))
 
 
 def _reached(
-    hosts: Hosts, local: LocalStation, stack: ExitStack, study: str, lent: Allocations | None
+    hosts: Hosts,
+    local: LocalStation,
+    stack: ExitStack,
+    study: str,
+    lent: Allocations | None,
+    accepts: Accepts,
 ) -> tuple[Host, ...]:
     """Return how each of `hosts` is reached from here; a pocket cluster is made for it."""
     if hosts.scheduler and lent:
@@ -102,17 +116,34 @@ def _reached(
         directory = f"{local.here}/pocket"
         pocket = stack.enter_context(Pocket(hosts.pocket, link=hosts.link, directory=directory))
         return pocket.hosts
-    return reach(hosts, hosts.ssh.known_hosts or known_hosts_of(study), Path(local.here))
+    return _known(hosts, study, Path(local.here), accepts)
 
 
-def _hypervisors(hosts: Hosts, local: LocalStation, study: str) -> tuple[Host, ...]:
+def _hypervisors(
+    hosts: Hosts, local: LocalStation, study: str, accepts: Accepts
+) -> tuple[Host, ...]:
     """Return how the hypervisors of `hosts` are reached, which is as these are."""
     if not hosts.hypervisors:
         return ()
     directory = Path(local.here, "h")
     directory.mkdir(mode=0o700)
+    return _known(replace(hosts, addresses=hosts.hypervisors), study, directory, accepts)
+
+
+def _known(hosts: Hosts, study: str, directory: Path, accepts: Accepts) -> tuple[Host, ...]:
+    """Return how `hosts` are reached, whose keys are known by then."""
     known_hosts = hosts.ssh.known_hosts or known_hosts_of(study)
-    return reach(replace(hosts, addresses=hosts.hypervisors), known_hosts, directory)
+    try:
+        return reach(hosts, known_hosts, directory)
+    except UnknownKeysError as error:
+        if not accepts(error.keys):
+            error.fix += ": with --accept-host-keys"
+            if hosts.scheduler:
+                error.fix += "; each allocation may have other nodes, so better name the file that"
+                error.fix += " has the keys of all, as `known_hosts` in the arm's `ssh`"
+            raise
+        accept(error.keys, Path(error.place))
+    return reach(hosts, known_hosts, directory)
 
 
 def known_hosts_of(study: str) -> str:

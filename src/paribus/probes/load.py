@@ -8,6 +8,7 @@ from typing import Any
 from paribus.model import Facts
 from paribus.probes.archive import Archive, Unknown, fact
 from paribus.probes.cgroup import throttling
+from paribus.probes.energy import energy_facts
 from paribus.probes.values import number
 
 TICKS_PER_S = 100  # USER_HZ, fixed for programs on every architecture that MPI is found on
@@ -54,7 +55,8 @@ def load_facts_of(archive: Archive) -> dict[str, Any]:
         facts[f"load.{what}_pressure_us"] = total
     if "consumers" in archive.lists:
         facts["load.consumers"] = _consumers(archive.lists["consumers"])
-    return facts | _stat(archive.read("/proc/stat")) | throttling(archive) | _adapters(archive)
+    facts |= _stat(archive.read("/proc/stat")) | throttling(archive)
+    return facts | _adapters(archive) | energy_facts(archive)
 
 
 def background_load(archive: Archive) -> Facts:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from paribus.model import Facts
 from paribus.probes.archive import Archive, patterns
+from paribus.probes.energy import FILES
 from paribus.probes.files import read_file
 from paribus.probes.load import TICKS_PER_S, Readings, background_load
 from paribus.probes.processors import core_paths, cores_of
@@ -23,7 +24,7 @@ def load_facts(root: Path = Path("/")) -> Facts:
 
     Cheap enough for twice a launch (under 1 ms): `load_between` tells what grew meanwhile.
     """
-    paths = (*_LOAD, *_cpu_stat(root), *_adapter_counters(root))
+    paths = (*_LOAD, *_cpu_stat(root), *_adapter_counters(root), *_energy(root))
     files = {path: read_file(root / path.lstrip("/")) for path in paths}
     return background_load(Archive(files))
 
@@ -88,6 +89,13 @@ def _adapter_counters(root: Path) -> tuple[str, ...]:
         return ()
     found = (path for pattern in wanted for path in root.glob(pattern.lstrip("/")))
     return tuple("/" + str(path.relative_to(root)) for path in found)
+
+
+@cache
+def _energy(root: Path) -> tuple[str, ...]:
+    """Return the paths of the zones that count energy, if there are any."""
+    zones = sorted((root / "sys/class/powercap").glob("intel-rapl:*"))
+    return tuple(f"/sys/class/powercap/{zone.name}/{file}" for zone in zones for file in FILES)
 
 
 @cache

@@ -26,7 +26,7 @@ from paribus.judgement import (
 from paribus.model import Case, Metric, Scalar
 from paribus.outside import csv_cell
 from paribus.probes.variables import discreet_env
-from paribus.report import application, cost, paper, profiles, published, scaling
+from paribus.report import application, cost, energy, paper, profiles, published, scaling
 from paribus.words import scaling as scaling_words
 
 SCHEMA = "paribus.verdict/1"
@@ -79,6 +79,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         "predictions": [application.to_json(one) for one in judgement.predictions],
         **({"costs": found} if (found := cost.to_json(judgement)) else {}),
         **({"node_hours": held} if (held := cost.node_hours_json(judgement)) else {}),
+        **({"energy": used} if (used := energy.to_json(judgement)) else {}),
         "tallies": [_plain(t) for t in judgement.tallies],
         "launches": [{**_plain(p), "flag": p.flag} for p in judgement.points],
         "differences": [_plain(d) for d in judgement.differences],

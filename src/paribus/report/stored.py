@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from paribus.design import Arm, Profile, Scaling, Selection, Settings, Study
+from paribus.energy import Energy
 from paribus.errors import StoreError
 from paribus.hosts import hosts_from
 from paribus.inputs import is_directory, read_bounded
@@ -95,6 +96,7 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
             ("predictions", "predictions", Prediction),
         )
     }
+    made["energy"] = tuple(_value(Energy, one) for one in table.get("energy", ()))
     for key in ("headlines", "layers", "endpoints", "pairs", "profiles", "cases"):
         made[key] = tuple(_finding(one, key) for one in table[key])
         if strange := {f.arm for f in made[key]} - {arm.name for arm in study.arms[1:]}:

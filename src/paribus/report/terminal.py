@@ -12,6 +12,7 @@ from paribus.report import heat, lookup, sentences, unequal, wording
 from paribus.report.advice import next_steps
 from paribus.report.application import print_predictions
 from paribus.report.cost import print_costs, print_node_hours
+from paribus.report.energy import print_energy
 from paribus.report.printing import Row, heading, item, line, print_rows, raw
 from paribus.report.profiles import print_profiles
 from paribus.report.published import print_published
@@ -83,6 +84,7 @@ def _print_figures(judgement: Judgement, console: Console) -> None:
     print_predictions(judgement, console)
     print_costs(judgement, console)
     print_node_hours(judgement, console)
+    print_energy(judgement, console)
     print_scaling(judgement, console)
     _print_rankings(judgement, console)
     _print_cases(judgement, console)

@@ -31,7 +31,7 @@ from paribus.store import Store
 from paribus.study.clock import Clock, with_step
 from paribus.study.gathering import asked, gather, gather_arm, known_before
 from paribus.study.launching import Ended, Prepared, outcome_of, start, start_together
-from paribus.study.lease import check_time
+from paribus.study.lease import HELD_UP, allocation_facts, check_time, held_up
 from paribus.study.levels import remember, void_confused
 from paribus.study.preparing import limit, part_of, prepare
 from paribus.study.progress import progress
@@ -278,6 +278,8 @@ def _why_again(sitting: _Sitting, block: Sequence[Launch], outcomes: Sequence[Ou
         return HOSTS
     if any(outcome.state in bad for outcome in outcomes):
         return RETRY
+    if held_up(sitting.stations.values(), outcomes):
+        return HELD_UP
     if sitting.redone.get(label, 0) + 1 > REDO_MOST * number:
         return ""
     if any(outcome.facts.get(GATE) for outcome in outcomes):
@@ -357,7 +359,10 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
         launch,
         sitting.stations[launch.arm],
         sitting.store.log_paths(launch),
-        known_before(study, ready, launch.benchmark, sitting.switches),
+        {
+            **known_before(study, ready, launch.benchmark, sitting.switches),
+            **allocation_facts(ready.arm, sitting.stations[launch.arm]),
+        },
         limit(sitting.plan, sitting.evidence, what[0]),
     )
 

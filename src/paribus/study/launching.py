@@ -23,6 +23,7 @@ from paribus.errors import (
     StoreError,
 )
 from paribus.inputs import read_bounded
+from paribus.judge.energy import JOULES
 from paribus.model import Benchmark, Facts, Outcome, Parsed, Request, State
 from paribus.platform.space import fault_of
 from paribus.platform.station import Station
@@ -193,6 +194,7 @@ def _end_of(log: Path) -> str:
 def _used(done: Completed) -> Facts:
     """Return what all processes of the launch used here, as far as that is known."""
     facts = {"launch.cpu_s": done.cpu_s, "launch.involuntary": done.involuntary}
+    facts |= {JOULES: done.energy_j}
     return {key: value for key, value in facts.items() if value is not None}
 
 

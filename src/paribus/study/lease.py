@@ -1,17 +1,45 @@
-"""Whether the time that a scheduler lends is enough for a block: no block is cut in two."""
+"""What a scheduler lends: which nodes, and whether its time is enough for a block."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+from paribus.design import Arm
 from paribus.errors import AllocationError
+from paribus.judge.allocations import JOB, NODES
 from paribus.judge.evidence import LaunchEvidence
-from paribus.model import Launch
+from paribus.model import Facts, Launch, Outcome
+from paribus.nodeset import expand, fold
 from paribus.platform.station import Lease, Station
+from paribus.store import Store
 
 ROOM = 1.5
 """How much longer than its slowest launches so far a block may take."""
+
+WINDOW_S = 30.0
+"""Seconds within which a launch of a block starts after the one before; and for so long an
+allocation may be suspended in the middle of a block."""
+
+HELD_UP = "the scheduler held up this block; the block was rerun"
+
+
+def held_up(stations: Iterable[Station], outcomes: Sequence[Outcome]) -> bool:
+    """Return whether a block on lent hosts was held up for longer than WINDOW_S.
+
+    Between two launches, or in one: then it took as long, and its allocation ends later. The
+    figures of the launches have no part in it, and whichever arm it met, both are launched again.
+    """
+    leases = {one.lease for one in stations if one.lease}
+    if not leases:
+        return False
+    ends = [one.started + one.wall_s for one in outcomes]
+    gaps = [after.started - end for after, end in zip(outcomes[1:], ends, strict=False)]
+    if max(gaps, default=0.0) > WINDOW_S:
+        return True
+    took_long = max(ends) - outcomes[0].started > WINDOW_S
+    return took_long and any(one.prolonged_s() > WINDOW_S for one in leases)
 
 
 def check_time(
@@ -41,3 +69,20 @@ def check_time(
 
 def _left_s(leases: Iterable[Lease]) -> float:
     return min(one.ends_at for one in leases) - time.time()
+
+
+def allocation_facts(arm: Arm, station: Station) -> Facts:
+    """Return in which allocation and on which nodes launches of `arm` are; {} without a lease."""
+    asked = arm.hosts.scheduler if arm.hosts else None
+    if arm.hosts is None or asked is None or station.lease is None:
+        return {}
+    return {JOB: station.lease.job(asked), NODES: fold(arm.hosts.names)}
+
+
+def nodes_before(directory: Path) -> tuple[str, ...]:
+    """Return the nodes on which the study in `directory` began, () where no launch says it."""
+    with Store(directory) as store:
+        for one in store.launches(samples=False, void=True):
+            if NODES in one.outcome.facts:
+                return expand(one.outcome.facts[NODES])
+    return ()

@@ -29,7 +29,7 @@ from paribus.study import scaling, switches, wrappers
 from paribus.study.adapter import adapter_of
 from paribus.study.container import container_of
 from paribus.study.hosts import hosts_of
-from paribus.study.nodes import check_one_scheduler
+from paribus.study.nodes import check_one_scheduler, check_same_nodes
 from paribus.study.prices import check_prices, price_of
 from paribus.units import parse_seconds, parse_share
 
@@ -55,7 +55,7 @@ _LATER_KEYS = ("simulate",)
 _BENCHMARK_KEYS = ("name", "file", "label", "ranks", "timeout", "endpoints")
 _PLAN_KEYS = (
     *("margin", "confidence", "blocks", "budget", "seed", "bind"),
-    *("unit", "launches", "layout", "decides", "monitor", "every"),
+    *("unit", "launches", "layout", "decides", "monitor", "every", "same_nodes"),
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}")
 
@@ -331,12 +331,15 @@ def _settings(top: Place) -> Settings:
         decides=place.read("decides", fields.one_of("headline", "cases"), "headline"),
         monitor=place.read("monitor", fields.one_of(True, False), False),
         every_s=place.read("every", parse_seconds, 0.0),
+        same_nodes=place.read("same_nodes", fields.one_of(True, False), False),
     )
 
 
 def _check_whole(top: Place, study: Study) -> None:
     settings = study.settings
     scaling.check(top, study)
+    with top.noting():
+        check_same_nodes(top, study)
     with top.noting():
         _check_layout(top, study)
     with top.noting():

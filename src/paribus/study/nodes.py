@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from paribus import fields
-from paribus.design import Arm
+from paribus.design import Arm, Study
 from paribus.fields import Place
 from paribus.hosts import Scheduler
+from paribus.judge.cost import nodes_of
 from paribus.platform.schedulers.dialect import Dialect
 from paribus.platform.schedulers.known import DIALECTS
-from paribus.units import parse_seconds
+from paribus.units import count, parse_seconds
 
 MOST_NODES = 10_000
 """Nodes of an allocation."""
@@ -57,6 +58,33 @@ def check_one_scheduler(top: Place, arms: Sequence[Arm]) -> None:
             fix = f'use name = "{names[0]}", or reach the nodes of the other as `hosts`'
             cause = f"another arm asks {DIALECTS[names[0]].TITLE}, and a study asks one scheduler"
             top.refuse(f"arms.{arm.name}.scheduler.name", asked.name, cause, fix)
+
+
+def check_same_nodes(top: Place, study: Study) -> None:
+    """Refuse `same_nodes` where the arms cannot have the same nodes: those of one allocation."""
+    if not study.settings.same_nodes:
+        return
+    first = study.arms[0]
+    for arm in study.arms:
+        asked = arm.hosts.scheduler if arm.hosts else None
+        if asked is None:
+            cause = f"arm {arm.name} asks no scheduler for nodes"
+            top.refuse("plan.same_nodes", True, cause, "give each arm the same `scheduler`")
+        elif not DIALECTS[asked.name].named(("n1",)):
+            cause = f"Paribus does not ask {DIALECTS[asked.name].TITLE} for nodes by name"
+            fix = "remove it: arms whose `scheduler` is equal share the nodes of each allocation"
+            top.refuse("plan.same_nodes", True, cause, fix)
+        elif first.hosts and asked != first.hosts.scheduler:
+            cause = f"no node is in two allocations at a time, and {first.name} asks for another"
+            fix = "ask for the same in all arms, which then share one; or remove plan.same_nodes"
+            top.refuse(f"arms.{arm.name}.scheduler", None, cause, fix)
+        for one in study.benchmarks:
+            ours, theirs = (nodes_of(its, one) for its in (first, arm))
+            if ours != theirs:
+                cause = f"{one.label} has ranks on {count(theirs, 'node')}"
+                cause += f", and on {ours} in {first.name}"
+                fix = "give the arms the same ranks_per_host, or remove plan.same_nodes"
+                top.refuse(f"arms.{arm.name}.ranks_per_host", None, cause, fix)
 
 
 def _minutes(value: Any) -> float:

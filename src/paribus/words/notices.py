@@ -8,7 +8,7 @@ from typing import Any
 
 from paribus.reasons import NoticeName
 from paribus.units import count, format_seconds, percent
-from paribus.words import launches, logs, notices_of_logs, notices_of_tables, transport
+from paribus.words import allocations, launches, logs, notices_of_logs, notices_of_tables, transport
 from paribus.words.lists import listed, ranges
 from paribus.words.verdicts import effects
 
@@ -282,6 +282,7 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     ),
     NoticeName.ONE_INSTALLATION_EACH: _installations,
     NoticeName.SESSIONS: _sessions,
+    NoticeName.ALLOCATIONS: allocations.said,
     NoticeName.LAUNCHES_LOST: _lost,
     NoticeName.NOT_CHECKED: lambda _, f: (
         f"No data on {' and '.join(f['unknown'])}: the report cannot warn of what they would show."
@@ -321,6 +322,7 @@ _FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
     ),
     NoticeName.ONE_INSTALLATION_EACH: lambda _: "Plan more blocks of sessions.",
     NoticeName.SESSIONS: _sessions_fix,
+    NoticeName.ALLOCATIONS: allocations.fix,
     NoticeName.LAUNCHES_LOST: lambda _: (
         "Report on an intact copy of the directory if there is one. The output of each launch is in"
         " logs/."

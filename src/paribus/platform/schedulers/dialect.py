@@ -48,6 +48,10 @@ class Dialect(Protocol):
         """Return the job script that holds the nodes of `asked` as job `name`."""
         ...
 
+    def named(self, nodes: Sequence[str]) -> str:
+        """Return the option that asks for these very nodes, "" where Paribus does not do that."""
+        ...
+
     def submit(self) -> list[str]:
         """Return the command that submits the script on its standard input."""
         ...

@@ -58,6 +58,11 @@ def script(asked: Scheduler, name: str) -> str:
     return script_of("#$", lines, asked.time_s)
 
 
+def named(nodes: Sequence[str]) -> str:
+    """Return the option that asks for these very nodes."""
+    return f"-l hostname={'|'.join(nodes)}"
+
+
 def submit() -> list[str]:
     """Return the command that submits the script on its standard input, and prints the job."""
     return ["qsub", "-terse"]

@@ -51,6 +51,11 @@ def script(asked: Scheduler, name: str) -> str:
     return script_of("#PBS", lines, asked.time_s)
 
 
+def named(nodes: Sequence[str]) -> str:
+    """Return "": how to ask for nodes by their names was not tried."""
+    return ""
+
+
 def submit() -> list[str]:
     """Return the command that submits the script on its standard input, and prints the job."""
     return ["qsub"]

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from paribus.hosts import Scheduler
-from paribus.nodeset import expand
+from paribus.nodeset import expand, fold
 from paribus.platform.launchers.srun import JOB
 from paribus.platform.schedulers.dialect import key_among, script_of
 from paribus.platform.schedulers.jobs import Job, Phase
@@ -59,12 +59,13 @@ _OF_A_JOB = "/^SLURM_CONF=/d; s/^\\(SLURM_[A-Za-z0-9_]*\\|PMI[A-Z0-9_]*\\)=.*/\\
 _FORGET = f"unset $(env | sed -n '{_OF_A_JOB}')"
 
 _KEYS = (
+    (r"unrecognized option|memory|node name|qos|gres|reservation", "options"),
+    (r"partitionconfig", ""),  # the first reason for too much time, and for too many nodes
     (r"time ?limit|time specification|wallduration", "time"),
     (r"node ?limit|nodeperjob|node (count|configuration)", "nodes"),
     (r"feature|constraint", "constraint"),
     (r"account", "account"),
     (r"partition", "partition"),
-    (r"option|qos|gres|reservation", "options"),
 )
 
 
@@ -75,6 +76,11 @@ def script(asked: Scheduler, name: str) -> str:
     lines += [f"--{key}={value}" for key in KEYS if (value := getattr(asked, key))]
     lines += ["--no-requeue", "--output=/dev/null", *asked.options]
     return script_of("#SBATCH", lines, asked.time_s)
+
+
+def named(nodes: Sequence[str]) -> str:
+    """Return the option that asks for these very nodes."""
+    return f"--nodelist={fold(nodes)}"
 
 
 def study_script(

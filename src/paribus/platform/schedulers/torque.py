@@ -32,6 +32,7 @@ _KEYS = (
     (r"option", "options"),
 )
 
+named = pbs.named
 submit = pbs.submit
 read_submitted = pbs.read_submitted
 unreachable = pbs.unreachable

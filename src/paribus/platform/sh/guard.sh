@@ -1,7 +1,7 @@
 # guard.sh: carries out one command of a launch on a node, and leaves nothing of it behind.
 #
 # Sourced by the script that guard.py writes, which sets scratch, name, number, nonce, cwd, stay,
-# segments and adapters; `written` makes the files of the command, `started` becomes it, `found` says
+# segments, adapters and energy; `written` makes the files of the command, `started` becomes it, `found` says
 # whether its program is there, `outputs` prints what it wrote into files. What guard.py reads when it
 # has ended goes into a file. With the argument `stop`, one that goes on is ended.
 #
@@ -88,7 +88,7 @@ stop() { # end the command; the one that waits for it cleans up, if it is still 
 readings() { # the files that say how busy node and networks are, as PATH:LINE
     # shellcheck disable=SC2086
     grep -sHv -e '^intr' -e '^softirq' /proc/loadavg /proc/stat /proc/net/dev /proc/pressure/cpu \
-        /proc/pressure/io /proc/pressure/memory $groups $adapters $processes
+        /proc/pressure/io /proc/pressure/memory $groups $adapters $energy $processes
 }
 
 [ "$1" = start ] || {

@@ -1,0 +1,139 @@
+"""Energy of launches: made counters of RAPL, which wrap around or must not be read."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import judgements
+from paribus.design import Settings
+from paribus.judgement import Judgement
+from paribus.model import Launch
+from paribus.platform.guard import energy_of, report_of
+from paribus.probes.energy import joules
+from paribus.probes.load import during
+from paribus.probes.machine import load_facts
+from paribus.report import export, html
+from paribus.report.stored import read_report
+from paribus.report.terminal import print_report
+from stored import Script, Twist, judged
+from test_cost import SCHEMA, console_on
+
+ZONES = {
+    "intel-rapl:0": ("package-0", 5_000_000),
+    "intel-rapl:0:0": ("core", 4_000_000),
+    "intel-rapl:0:1": ("dram", 1_000_000),
+    "intel-rapl:1": ("psys", 9_000_000),
+    "intel-rapl-mmio:0": ("package-0", 5_000_000),
+}
+MOST = 262_143_328_850
+
+
+def machine(root: Path, **counters: int) -> Path:
+    for zone, (name, value) in ZONES.items():
+        folder = root / "sys/class/powercap" / zone
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "name").write_text(f"{name}\n")
+        (folder / "energy_uj").write_text(f"{counters.get(name, value)}\n")
+        (folder / "max_energy_range_uj").write_text(f"{MOST}\n")
+    return root
+
+
+def test_packages_and_memory_are_added_and_nothing_is_counted_twice(tmp_path: Path) -> None:
+    before = load_facts(machine(tmp_path))
+    later = machine(
+        tmp_path, **{"package-0": 7_500_000, "dram": 1_500_000, "core": 9, "psys": 99_000_000}
+    )
+    assert joules(before, load_facts(later)) == pytest.approx(3.0)
+    assert not [key for key in during(before, load_facts(later)) if "energy" in key]
+
+
+def test_a_counter_that_wraps_around_goes_on(tmp_path: Path) -> None:
+    before = load_facts(machine(tmp_path, **{"package-0": MOST - 1_000_000}))
+    after = load_facts(machine(tmp_path, **{"package-0": 2_000_000}))
+    assert joules(before, after) == pytest.approx(3.0)
+    no_limit = {key: value for key, value in after.items() if not key.endswith(".most_uj")}
+    assert joules(before, no_limit) is None
+
+
+def test_what_must_not_be_read_is_denied_and_no_energy(tmp_path: Path) -> None:
+    """A node's `grep -s` leaves such a counter out; its name is there."""
+    machine(tmp_path)
+    (tmp_path / "sys/class/powercap/intel-rapl:0/energy_uj").unlink()
+    facts = load_facts(tmp_path)
+    assert facts["load.energy.intel-rapl:0.uj"] == {"unknown": "denied"}
+    assert joules(facts, facts) is None
+    assert joules({}, {}) is None
+
+
+def said(package: int) -> bytes:
+    """Return what the guard of a launch says, on a node with one package."""
+    base = "/sys/class/powercap/intel-rapl:0"
+    loads = [
+        f"{base}/name:package-0\n{base}/energy_uj:{value}\n{base}/max_energy_range_uj:{MOST}"
+        for value in (1_000_000, package)
+    ]
+    head = "exit 0\nown 1\nseconds 0 1\nwindow 0 1"
+    return f"{head}\nbefore\n{loads[0]}\nafter\n{loads[1]}\nwhole\n".encode()
+
+
+def test_the_nodes_of_a_launch_are_added_each_machine_once() -> None:
+    reports = [report_of(said(2_000_000)), report_of(said(4_000_000)), report_of(said(4_000_000))]
+    known = [(node, report) for node, report in enumerate(reports) if report]
+    assert energy_of(known, ("x", "y", "y")) == pytest.approx(4.0)
+    silent = report_of(said(4_000_000).replace(b"energy_uj", b"nothing"))
+    assert silent is not None
+    assert energy_of([*known, (3, silent)], ("x", "y", "y", "z")) is None
+
+
+def study(ratio: float) -> Judgement:
+    """Return a study of equal times, whose second arm takes `ratio` of the energy."""
+
+    def twist(launch: Launch, attempt: int) -> Twist:
+        draw = random.Random(f"{launch.number}")
+        used = 100.0 * draw.gauss(1, 0.02) * (ratio if launch.arm == "bridged" else 1.0)
+        return Twist(facts={"launch.energy_j": used})
+
+    asked = judgements.study(("barrier",), settings=Settings(seed=3))
+    return judged(
+        asked,
+        Script({"barrier": {"bridged": 1.0}}, twist=twist, scatter={"barrier": 0.02}),
+        name="energy",
+        facts=judgements.FACTS,
+    )
+
+
+@pytest.mark.parametrize(("ratio", "word"), [(1.3, "more"), (1.0, "equal"), (0.7, "less")])
+def test_energy_has_a_verdict_of_its_own_in_every_output(
+    tmp_path: Path, ratio: float, word: str
+) -> None:
+    judgement = study(ratio)
+    [energy] = judgement.energy
+    assert energy.word == word
+    assert energy.low <= ratio <= energy.high
+    assert energy.joules[1] / energy.joules[0] == pytest.approx(ratio, rel=0.03)
+    table = export.to_json(judgement)
+    jsonschema.validate(table, json.loads(SCHEMA.read_text()))
+    (tmp_path / "verdict.json").write_text(json.dumps(table))
+    assert read_report(tmp_path / "verdict.json").energy == judgement.energy
+    file = io.StringIO()
+    print_report(judgement, console_on(file, 100))
+    text = table["energy"][0]["text"]
+    assert text.startswith("barrier: takes ")
+    assert text in " ".join(file.getvalue().split())
+    assert text in html.page(judgement, "")
+
+
+def test_a_denied_counter_is_named_in_the_report() -> None:
+    denied = {"load.energy.intel-rapl:0.uj": {"unknown": "denied"}}
+    script = Script({"barrier": {"bridged": 1.0}}, twist=lambda *_: Twist(facts=denied))
+    asked = judgements.study(("barrier",), settings=Settings(seed=3))
+    judgement = judged(asked, script, name="denied")
+    file = io.StringIO()
+    print_report(judgement, console_on(file, 100))
+    assert "only root may read /sys/class/powercap/*/energy_uj" in " ".join(file.getvalue().split())
