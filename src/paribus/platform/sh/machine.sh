@@ -32,6 +32,9 @@ end() {
         while sleep 1 && kill -0 "$$" && kill "$job"; do :; done >/dev/null 2>&1 &
         wait "$job"
         kill -KILL "$!"
+        # A signal between its fork and the note that it takes of that ends `timeout` (coreutils 9.1)
+        # and not its child, which has the group's number then, and keeps it from all others.
+        kill -TERM "-$job" 2>/dev/null
     }
     leave 1
 }
