@@ -85,8 +85,8 @@ def test_what_is_said_is_whole_or_not_there(tmp_path: Path) -> None:
         board.code = 3
     assert not alive(tmp_path)
     assert read_standing(tmp_path) == Standing("ended", 3)
-    write_standing(tmp_path, Standing("b", waits=True))
-    assert read_standing(tmp_path) == Standing("b", waits=True)
+    write_standing(tmp_path, Standing("b", job="7"))
+    assert read_standing(tmp_path) == Standing("b", job="7")
     whole = (tmp_path / "progress.json").read_text()
     for end in range(len(whole) - 2):
         (tmp_path / "progress.json").write_text(whole[:end])

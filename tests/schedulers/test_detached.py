@@ -70,6 +70,20 @@ def test_the_job_of_a_study_is_ended_like_any_other(site: Site, shared: Path) ->
     site.until(lambda: site.jobs() == [])
 
 
+def test_a_job_that_never_began_is_said(site: Site, shared: Path) -> None:
+    """It was cancelled while it waited, as is one whose node does not see the directory."""
+    study(shared, nodes=1)
+    held = (*DETACH, "--detach-option=--hold")
+    code, said = run(site, shared, "run", "study.toml", "--out", "out", *held)
+    assert code == 0, said
+    job = site.jobs()[0].split()[0]
+    site.ask("scancel", job)
+    site.until(lambda: site.jobs() == [])
+    code, said = run(site, shared, "watch", "out")
+    assert code == 2
+    assert f"job {job} has ended, and the study did not begin" in said
+
+
 def test_what_cannot_be_a_job_is_refused_and_leaves_nothing(site: Site, shared: Path) -> None:
     study(shared, nodes=1)
     words = ("run", "study.toml", "--out", "out", "--detach", "--detach-option=--partition=nope")

@@ -142,7 +142,7 @@ def _detach(arguments: argparse.Namespace, study: Study, directory: Path) -> int
         raise
     waiting = f"in the queue as job {ident}"
     if not alive(directory):  # it may have begun meanwhile
-        write_standing(directory, Standing(waiting, waits=True))
+        write_standing(directory, Standing(waiting, job=ident))
     print(f"{waiting}; to watch it: paribus watch {shlex.quote(str(directory))}")
     return 0
 

@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 from paribus.errors import StoreError
-from paribus.records.standing import alive, read_standing
+from paribus.platform import detached
+from paribus.records.standing import Standing, alive, read_standing
 
 EXAMPLE = """\
 example:
@@ -17,6 +18,9 @@ example:
 
 POLL_S = 1.0
 """Seconds between two looks."""
+
+ASKED = 10
+"""Looks for each question to the scheduler about a job that waits."""
 
 GONE = 5
 """Looks in a row that must find nobody there: one may fall between two holders of the lock."""
@@ -37,7 +41,7 @@ def watch(arguments: argparse.Namespace) -> int:
     code.
     """
     directory: Path = arguments.directory
-    shown, nobody = "", 0
+    shown, nobody, looks = "", 0, 1
     while True:
         standing = read_standing(directory)
         if standing and standing.text != shown:
@@ -45,12 +49,27 @@ def watch(arguments: argparse.Namespace) -> int:
             print(f"{time.strftime('%H:%M:%S')} {shown}", flush=True)
         if standing and standing.code is not None:
             return standing.code
-        nobody = 0 if alive(directory) or (standing and standing.waits) else nobody + 1
+        if standing and standing.job and not alive(directory):
+            nobody = 0 if looks % ASKED or not detached.is_gone(standing.job) else GONE
+        else:
+            nobody = 0 if alive(directory) else nobody + 1
+        looks += 1
         if nobody >= GONE:
             raise StoreError(
-                "the study has ended without saying how" if standing else "no study runs here",
+                _ended(standing),
                 place=str(directory),
                 fix="continue it: `paribus run STUDY --out DIR --resume`; see what is stored:"
                 " `paribus report DIR`",
             )
         time.sleep(POLL_S)
+
+
+def _ended(standing: Standing | None) -> str:
+    if standing is None:
+        return "no study runs here"
+    if standing.job:
+        return (
+            f"job {standing.job} has ended, and the study did not begin: it was cancelled, or its"
+            " node does not see this directory, or Paribus, at this path"
+        )
+    return "the study has ended without saying how"

@@ -75,3 +75,12 @@ def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
             fix="name where it may run: --detach-option=--partition=NAME; `sinfo` lists partitions",
         )
     return ident
+
+
+def is_gone(ident: str) -> bool:
+    """Return whether Slurm, asked here, no longer has the job; False where it cannot be asked."""
+    try:
+        listed = capture(slurm.queue(), timeout_s=ANSWER_S)
+        return listed.exit_code == 0 and ident not in slurm.read_queue(listed.stdout)
+    except (OSError, ValueError):
+        return False

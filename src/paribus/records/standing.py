@@ -32,12 +32,13 @@ class Holder:
 class Standing:
     """What a study does: a sentence; its exit code once it has ended.
 
-    `waits`: it is in a queue as a job of its own, and no process of it is there yet.
+    `job` is its number in a queue while it waits there as a job of its own, and no process of it is
+    there yet; "" otherwise.
     """
 
     text: str
     code: int | None = None
-    waits: bool = False
+    job: str = ""
 
 
 def write_standing(directory: Path, standing: Standing) -> None:
@@ -51,11 +52,11 @@ def read_standing(directory: Path) -> Standing | None:
     """Return the state in `directory`, None where there is none that can be read."""
     try:
         table = json.loads((directory / NAME).read_bytes())
-        text, code, waits = table["text"], table["code"], table["waits"]
+        text, code, job = table["text"], table["code"], table["job"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    known = isinstance(text, str) and (code is None or type(code) is int)
-    return Standing(text, code, waits is True) if known else None
+    known = isinstance(text, str) and isinstance(job, str) and (code is None or type(code) is int)
+    return Standing(text, code, job) if known else None
 
 
 def alive(directory: Path) -> bool:

@@ -87,7 +87,7 @@ def _summary(found: Found) -> Summary:
         code = standing.code if standing else None
         if alive(found.path):
             state = "running"
-        elif standing and standing.waits:
+        elif standing and standing.job:
             state = "queued"
         elif code not in (None, 0, 1, 3, 4) or (code is None and not _judged(found)):
             state = "stopped"
