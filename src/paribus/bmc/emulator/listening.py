@@ -1,0 +1,144 @@
+"""The emulated BMC behind TLS on a port of this machine."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from paribus.bmc.emulator.answers import Answer
+from paribus.bmc.emulator.service import Bmc
+
+_MOST_BYTES = 1 << 20
+_IDLE_S = 30.0
+_WEB_PAGE = b"<html><body>It works!</body></html>"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version = "ParibusEmulator"
+    sys_version = ""
+    timeout = _IDLE_S
+    disable_nagle_algorithm = True
+    server: _Server
+
+    def __getattr__(self, name: str) -> Any:
+        # Each method is answered, also those that nobody knows.
+        if name.startswith("do_"):
+            return self._serve
+        raise AttributeError(name)
+
+    def _serve(self) -> None:
+        length = self.headers.get("Content-Length", "0")
+        if not length.isdecimal() or int(length) > _MOST_BYTES:
+            self.close_connection = True
+            self._send(Answer(413, {}))
+            return
+        body = self.rfile.read(int(length))
+        self._send(self.server.bmc.answer(self.command, self.path, self.headers, body))
+
+    def _send(self, answer: Answer) -> None:
+        how = answer.how
+        if how.startswith("hang"):
+            self.server.over.wait(_IDLE_S)
+            self.close_connection = True
+            return
+        if how.startswith("reset"):
+            self.close_connection = True
+            linger = struct.pack("ii", 1, 0)  # closing then sends RST
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            return
+        status, headers = answer.status, dict(answer.headers)
+        data = b"" if answer.body is None else _bytes(answer.body)
+        if how in _BROKEN:
+            status, kind, data = _BROKEN[how]
+            headers["Content-Type"] = kind
+        if how == "redirect":
+            headers["Location"] = "https://127.0.0.9/redfish/v1"
+        self.send_response(status)
+        for name, text in headers.items():
+            self.send_header(name, text)
+        if status not in (204, 304):
+            self.send_header("Content-Length", str(len(data) + 1000 * (how == "cut")))
+        self.end_headers()
+        if self.command != "HEAD" and status not in (204, 304):
+            self.wfile.write(data)
+        if how == "cut":
+            self.close_connection = True
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        """Return the time as the BMC's clock has it."""
+        now = time.time() if timestamp is None else timestamp
+        return super().date_time_string(int(now + self.server.bmc.skew_s))
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the library's name
+        """Say nothing: `requests` of the BMC keep what was asked."""
+
+
+_BROKEN = {
+    "html": (200, "text/html", _WEB_PAGE),
+    "huge": (200, "application/json", b'{"a":"' + b"x" * 10_000_000 + b'"}'),
+    "deep": (200, "application/json", b"[" * 100_000 + b"]" * 100_000),
+    "redirect": (307, "application/json", b"{}"),
+    "cut": (200, "application/json", b'{"a":'),
+    "not-json": (200, "application/json", b"{'a': 1}"),
+}
+
+
+def _bytes(body: Any) -> bytes:
+    return body.encode() if isinstance(body, str) else json.dumps(body).encode()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, bmc: Bmc, context: ssl.SSLContext, port: int) -> None:
+        self.bmc = bmc
+        self.context = context
+        self.over = threading.Event()
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Answer one connection: the handshake is its thread's, so that none holds up others."""
+        request.settimeout(_IDLE_S)
+        try:
+            wrapped = self.context.wrap_socket(request, server_side=True)
+        except (OSError, ValueError):
+            return
+        try:
+            super().finish_request(wrapped, client_address)
+        finally:
+            wrapped.close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of connections that clients have ended."""
+
+
+@contextmanager
+def listening(bmc: Bmc, certificate: Path, key: Path, port: int = 0) -> Iterator[str]:
+    """Yield the address, HOST:PORT, at which the BMC answers meanwhile, on this machine only.
+
+    A port of 0 means one that is free.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, key)
+    server = _Server(bmc, context, port)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.over.set()
+        server.shutdown()
+        server.server_close()
+        bmc.hardware.stop()
