@@ -90,13 +90,15 @@ def read_profiles(path: Path) -> ProfileFile:
     access = None
     with place.noting():
         access = read_access(place.within("bmc", place.need("bmc", fields.table, "[bmc]")))
-    host = place.within("host", place.read("host", fields.table, {}))
+    none: dict[str, Any] = {}
+    nothing: tuple[str, ...] = ()
+    host = place.within("host", place.read("host", fields.table, none))
     host.only(("idle", "settle_s", "boot_s"))
-    idle = host.read("idle", lambda value: fields.commands(fields.text(value))[0], ())
+    idle = host.read("idle", lambda value: fields.commands(fields.text(value))[0], nothing)
     settle_s = host.read("settle_s", seconds, 60.0)
     boot_s = host.read("boot_s", seconds, 900.0)
     profiles = {}
-    for name, table in place.read("profiles", fields.table, {}).items():
+    for name, table in place.read("profiles", fields.table, none).items():
         with place.noting():
             profiles[name] = _profile(place.within(f"profiles.{name}", table), name)
     if not profiles and not problems:
@@ -136,7 +138,7 @@ def _profile(place: Place, name: str) -> Profile:
 def _step(place: Place) -> Step:
     kind = place.need("do", fields.one_of(*_KEYS), 'do = "zone"')
     place.only(("name", "do", *_KEYS[kind]))
-    readers = {
+    readers: dict[str, Any] = {
         "zone": redfish_path,
         "path": redfish_path,
         "pointer": _pointer,
@@ -146,7 +148,7 @@ def _step(place: Place) -> Step:
         "run": lambda value: fields.commands(fields.text(value))[0],
         "ask": fields.text,
     }
-    keys = {
+    keys: dict[str, Any] = {
         key: place.need(key, readers[key], f"{key} = ..") for key in _KEYS[kind] if key in readers
     }
     if kind == "zone":
@@ -163,7 +165,7 @@ def _step(place: Place) -> Step:
 
 
 _READS = {
-    "action": 'reads = { path = "/redfish/v1/..", pointer = "/Oem/..", value = "..", before = ".." }',
+    "action": 'reads = { path = "/redfish/v1/..", pointer = "/..", value = "..", before = ".." }',
     "ipmi": 'reads = { raw = "0x3c 0x11", prints = "01", before = "00" }',
     "command": 'reads = { run = "..", prints = "..", before = ".." }',
 }
@@ -173,7 +175,7 @@ def _reads(kind: str) -> Any:
     """Return a reader of how the effect of a step is seen: its value after it, and before it."""
 
     def read(value: Any) -> dict[str, Any]:
-        wanted: dict[str, Any] = {
+        readers: dict[str, dict[str, Any]] = {
             "action": {
                 "path": redfish_path,
                 "pointer": _pointer,
@@ -186,7 +188,8 @@ def _reads(kind: str) -> Any:
                 "prints": fields.text,
                 "before": fields.text,
             },
-        }[kind]
+        }
+        wanted = readers[kind]
         if fields.table(value).keys() != wanted.keys():
             raise ValueError(f"write {_READS[kind]}")
         return {key: reader(value[key]) for key, reader in wanted.items()}

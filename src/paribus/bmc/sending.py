@@ -68,7 +68,7 @@ def holds(check: Check, ways: Ways) -> bool | None:
         done = _ipmi(check.argv, ways) if check.by == "ipmi" else _execute(check.argv)
         if done.exit_code != 0:
             raise NoAnswer(_failed(done), place=" ".join(check.argv))
-        return " ".join(done.stdout.split()) == check.value
+        return " ".join(done.stdout.split()) == str(check.value)
     table = ways.client.get(check.path).table
     try:
         if check.how == "is":

@@ -76,11 +76,9 @@ def _services(put: Any, collect: Any, accounts: Accounts, skew_s: float) -> None
         Product="Paribus emulator",
         RedfishVersion="1.17.0",
         UUID=UUID,
-        ProtocolFeaturesSupported={
-            "ExcerptQuery": False,
-            "FilterQuery": False,
-            "SelectQuery": False,
-        },
+        ProtocolFeaturesSupported=dict.fromkeys(
+            ("ExcerptQuery", "FilterQuery", "SelectQuery"), False
+        ),
     )
     put(
         f"{V1}/SessionService",
