@@ -27,20 +27,21 @@ class Ways:
     settle_s: float
 
 
-def send(write: Write, ways: Ways) -> str:
+def send(write: Write, ways: Ways) -> tuple[str, bool]:
     """Send a write once. Return how it ended, as a clause, "" for a success that was stated.
 
-    A failure says nothing about the effect: the caller looks. Raises nothing that a BMC causes.
+    And whether it was refused for certain, so that no effect need be waited for. Another failure
+    says nothing about the effect. Raises nothing that a BMC causes.
     """
     try:
         if write.by == "redfish":
-            return _redfish(write, ways)
+            return _redfish(write, ways), False
         if write.by == "person":
-            return "" if ways.ask(write.argv[0]) else "the person said no"
+            return ("", False) if ways.ask(write.argv[0]) else ("the person said no", True)
         done = _ipmi(write.argv, ways) if write.by == "ipmi" else _execute(write.argv)
-        return "" if done.exit_code == 0 else _failed(done)
+        return ("" if done.exit_code == 0 else _failed(done)), False
     except BmcError as error:
-        return error.cause
+        return error.cause, isinstance(error, Refused) and 400 <= error.status < 500
 
 
 def _redfish(write: Write, ways: Ways) -> str:

@@ -6,7 +6,7 @@ after a kill.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -78,12 +78,16 @@ class Plan:
     backs: tuple[Write, ...]
 
 
-def plan_of(profile: Profile, client: Client) -> Plan:
+Holds = Callable[[Check], bool | None]
+
+
+def plan_of(profile: Profile, client: Client, holds: Holds) -> Plan:
     """Return what is to be written, from what the BMC shows now; BmcError as Client raises it.
 
-    All endpoints are removed before any is added: a device is in one zone at a time.
+    All endpoints are removed before any is added: a device is in one zone at a time. Raises
+    UserError where a step could not be undone: its `before` is not what is there.
     """
-    read = _Reader(client)
+    read = _Reader(client, holds)
     pairs: list[tuple[Write, Write]] = []
     zones = [step for step in profile.steps if step.kind == "zone"]
     taken = False
@@ -95,6 +99,13 @@ def plan_of(profile: Profile, client: Client) -> Plan:
             taken = True
         else:
             pairs += _PLANNERS[step.kind](step, read)
+    for write, back in pairs:
+        if back.check.how in ("is", "prints") and not holds(back.check):
+            raise UserError(
+                f"the step {write.step!r} would be undone to {back.check.value!r}: not what is there",
+                place=f"profiles.{profile.name}",
+                fix="switch to a profile first from which this one is reached",
+            )
     writes = tuple(pair[0] for pair in pairs)
     backs = tuple(pair[1] for pair in reversed(pairs))
     if writes and profile.power == "off":
@@ -106,8 +117,9 @@ def plan_of(profile: Profile, client: Client) -> Plan:
 class _Reader:
     """Resources of the BMC as a plan finds them, each read once."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, holds: Holds) -> None:
         self.client = client
+        self.holds = holds
         self.known: dict[str, Resource] = {}
 
     def at(self, path: str) -> dict[str, Any]:
@@ -252,7 +264,7 @@ def _value_at(step: Step, read: _Reader, path: str, pointer: str) -> Any:
         ) from None
 
 
-def _elsewhere(step: Step, _: _Reader) -> list[tuple[Write, Write]]:
+def _elsewhere(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
     """Return a command on this machine, an IPMI request, or a question, and what undoes it."""
     by: Any = step.kind
     key = {"ipmi": "raw", "command": "run", "person": "ask"}[step.kind]
@@ -266,7 +278,10 @@ def _elsewhere(step: Step, _: _Reader) -> list[tuple[Write, Write]]:
         return Write(step.name, by, Check("prints", value=printed, argv=asked, by=by), argv=argv)
 
     reads = step.keys.get("reads", {"prints": "", "before": ""})
-    return [(write(step.keys[key], reads["prints"]), write(step.keys["undo"], reads["before"]))]
+    forth = write(step.keys[key], reads["prints"])
+    if read.holds(forth.check):
+        return []
+    return [(forth, write(step.keys["undo"], reads["before"]))]
 
 
 _PLANNERS = {
