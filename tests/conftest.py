@@ -89,7 +89,7 @@ QUIET = {
     *("test_stats_family", "test_stats_matrix", "test_stats_missing", "test_stats_planning"),
     *("test_slurm_text", "test_stats_probes", "test_stats_simulation", "test_stats_stretches"),
     "test_dialects",
-    "test_topology",
+    *("test_topology", "test_topology_sources"),
     "test_store_damage",
 }
 """Modules whose tests start no process: this is seen to."""

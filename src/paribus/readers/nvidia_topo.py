@@ -8,6 +8,8 @@ are laid side by side by it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from paribus.model import Scalar
 from paribus.readers.text import line_of, plain, refuse
@@ -23,11 +25,33 @@ def recognise(text: str) -> bool:
     return _HEADING.search(plain(text)) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The devices, the link of each pair, and the rest of each row: CPU and NUMA affinity.
+
+    Adapters that are called NIC0 and so on bear the names of the NIC legend.
+    """
+
+    devices: tuple[str, ...]
+    links: Mapping[tuple[str, str], str]
+    rest: Mapping[str, tuple[str, ...]]
+
+
 def read(text: str) -> dict[str, Scalar]:
     """Return facts: `gpu.topology.A.B` to the link between A and B, and `gpu.topology.gpus`.
 
-    Adapters that are called NIC0 and so on bear the names of the NIC legend. Raises ParseError
-    where the matrix is not whole, contradicts itself, or is there twice.
+    Raises ParseError as `matrix` does.
+    """
+    found = matrix(text)
+    gpus = sum(device.startswith("GPU") for device in found.devices)
+    facts: dict[str, Scalar] = {"gpu.topology.gpus": gpus}
+    return facts | {f"gpu.topology.{a}.{b}": link for (a, b), link in found.links.items()}
+
+
+def matrix(text: str) -> Matrix:
+    """Return the matrix in `text`.
+
+    Raises ParseError where it is not whole, contradicts itself, or is there twice.
     """
     text = plain(text)
     headings = list(_HEADING.finditer(text))
@@ -40,6 +64,7 @@ def read(text: str) -> dict[str, Scalar]:
         refuse("the heading names something that is neither GPU nor adapter", first - 1)
     names = {nic: f"{name}" for nic, name in _NIC.findall(text)}
     rows: list[list[str]] = []
+    rest = {}
     for number, line in enumerate(text[at:].split("\n")[: len(devices)], first):
         words = line.split()
         if not words or words[0] != devices[len(rows)]:
@@ -50,15 +75,15 @@ def read(text: str) -> dict[str, Scalar]:
                 refuse(f"{cell!r} is no link", number)
         if len(cells) != len(devices):
             refuse(f"{len(cells)} links in a row of {len(devices)}", number)
+        rest[names.get(words[0], words[0])] = tuple(words[1 + len(devices) :])
         rows.append(cells)
     if len(rows) != len(devices):
         refuse(f"{len(rows)} rows of {len(devices)} devices", first)
-    gpus = sum(device.startswith("GPU") for device in devices)
-    facts: dict[str, Scalar] = {"gpu.topology.gpus": gpus}
+    links = {}
     for one, device in enumerate(devices):
         for other in range(one + 1, len(devices)):
             if rows[one][other] != rows[other][one]:
                 refuse(f"{device} and {devices[other]} are said to have two links", first + one)
-            pair = f"{names.get(device, device)}.{names.get(devices[other], devices[other])}"
-            facts[f"gpu.topology.{pair}"] = rows[one][other]
-    return facts
+            pair = names.get(device, device), names.get(devices[other], devices[other])
+            links[pair] = rows[one][other]
+    return Matrix(tuple(names.get(device, device) for device in devices), links, rest)

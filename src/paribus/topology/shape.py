@@ -8,6 +8,8 @@ from paribus.topology.tree import NVSWITCH, Node, Tree
 
 BALANCE, COMMON, CASCADE, DIRECT = "Balance", "Common", "Cascade", "direct"
 VIRTUAL, SINGLE, MIXED, NONE = "virtual", "one switch", "mixed", "no GPU"
+UNKNOWN = "unknown"
+"""The source hides what the name would follow from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +17,8 @@ class Shape:
     """How the GPUs of a server hang together: `name` follows from the other parts.
 
     `sockets`: those with GPUs (NUMA nodes where the source has no packages). `trees`: root ports
-    with GPUs below. `depth`: the most switches above a GPU that join it with another one; a bridge
-    on a card, and a switch with one GPU, join none.
+    with GPUs below. `depth`: the most switches above a GPU each of which joins it with more GPUs; a
+    bridge on a card joins none, nor does a switch above the one that has all the same GPUs.
     """
 
     name: str
@@ -31,13 +33,13 @@ def shape_of(tree: Tree) -> Shape:
     above = tree.above()
     gpus = tree.gpus
     sockets = {id(socket) for gpu, socket in tree.socket_of().items() if gpu in _ids(gpus)}
-    trees: dict[str, int] = {}
+    trees: dict[int, int] = {}
     depths = []
-    joining = {node.address for node in tree.walk() if node.kind == "switch" and _slots(node) > 1}
     for gpu in gpus:
-        root = above[gpu.id][1].address if len(above[gpu.id]) > 1 else gpu.id
+        root = id(above[gpu.id][1] if len(above[gpu.id]) > 1 else gpu)
         trees[root] = trees.get(root, 0) + 1
-        depths.append(sum(node.address in joining for node in above[gpu.id]))
+        joined = {_slots(node) for node in above[gpu.id] if node.kind == "switch"}
+        depths.append(len(joined - {1}))
     shape = Shape("", len(gpus), len(sockets), len(trees), max(depths, default=0))
     return Shape(_name(tree, shape, trees, depths), *_parts(shape))
 
@@ -46,7 +48,7 @@ def _parts(shape: Shape) -> tuple[int, int, int, int]:
     return shape.gpus, shape.sockets, shape.trees, shape.depth
 
 
-def _name(tree: Tree, shape: Shape, trees: dict[str, int], depths: list[int]) -> str:
+def _name(tree: Tree, shape: Shape, trees: dict[int, int], depths: list[int]) -> str:
     """Return the name of a shape (five-studies.md 3: Balance, Common, Cascade)."""
     if not shape.gpus:
         return NONE
@@ -54,16 +56,17 @@ def _name(tree: Tree, shape: Shape, trees: dict[str, int], depths: list[int]) ->
         return VIRTUAL
     if {peer.a for peer in tree.peers if peer.b == NVSWITCH} >= _ids(tree.gpus):
         return "NVSwitch"
+    if "paths" in tree.lacks:
+        return UNKNOWN
     if not shape.depth:
         return DIRECT
     even = len(set(trees.values())) == 1 and min(depths) > 0
     if shape.trees == 1 and even:
         return CASCADE if shape.depth > 1 else SINGLE
-    if even and "packages" not in tree.lacks:
-        if shape.sockets == 1:
-            return COMMON
-        if shape.sockets == shape.trees:
-            return BALANCE
+    if even and shape.sockets == 1:
+        return COMMON
+    if even and shape.sockets == shape.trees:
+        return UNKNOWN if "packages" in tree.lacks else BALANCE
     return MIXED
 
 

@@ -1,0 +1,169 @@
+"""A tree from labels of pairs, as far as labels tell: from `nvidia-smi topo -m`, and from NVML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from paribus.errors import ParseError
+from paribus.readers import nvidia_topo
+from paribus.topology.labels import ORDER, matrix_of
+from paribus.topology.tree import NVSWITCH, Node, Peer, Socket, Tree, finished
+
+Labels = Mapping[tuple[str, str], str]
+
+_OTHER_WORDS = {"SOC": "SYS", "PSB": "PIX"}
+"""What older drivers print for SYS; and a switch on the board of the device."""
+
+_MOST_LINKS = 18
+"""NVLinks of one GPU: Hopper has most (NVIDIA H100 white paper, 2022)."""
+
+
+def recognise(text: str) -> bool:
+    """Return whether `text` holds the matrix of nvidia-smi."""
+    return nvidia_topo.recognise(text)
+
+
+def read(text: str) -> Tree:
+    """Return the tree that explains the matrix; raises ParseError where none does.
+
+    It has no addresses and no widths. Two switches below one port look alike whether one hangs
+    below the other or both below a third: here both hang below a third.
+    """
+    found = nvidia_topo.matrix(text)
+    if len(found.devices) > 256:
+        raise ParseError(f"{len(found.devices)} devices in one matrix")
+    nodes = [
+        Node("gpu" if device.startswith("GPU") else "nic", name=device) for device in found.devices
+    ]
+    if len({node.name for node in nodes}) < len(nodes):
+        raise ParseError("two devices have one name")
+    return from_labels("smi", nodes, found.links, {d: rest[:1] for d, rest in found.rest.items()})
+
+
+def from_labels(
+    source: str, nodes: Sequence[Node], links: Labels, near: Mapping[str, Sequence[str]]
+) -> Tree:
+    """Return the tree of `nodes` in which each pair has the label that `links` gives it.
+
+    `near`: what tells the NUMA node of a device, for GPUs whose NVLinks hide their path. Raises
+    ParseError where the labels contradict each other.
+    """
+    pcie = {pair: _OTHER_WORDS.get(label, label) for pair, label in links.items()}
+    names = [node.id for node in nodes]
+    hidden = {pair: int(label[2:]) for pair, label in pcie.items() if label.startswith("NV")}
+    sockets = _united(_groups(names, pcie, "NODE"), pcie, hidden, near)
+    of_name = {node.id: node for node in nodes}
+    tree = Tree(
+        source,
+        tuple(
+            Socket(number, (number,), tuple(_bridges(number, own, pcie, of_name)))
+            for number, own in enumerate(sockets)
+        ),
+        tuple(_peers(names, hidden)),
+        lacks=(
+            *(("packages",) if len(sockets) > 2 else ()),
+            *(("paths",) if hidden else ()),
+            *(("addresses",) if not any(node.address for node in nodes) else ()),
+        ),
+    )
+    _check(tree, nodes, pcie)
+    return finished(tree)
+
+
+def _groups(names: Sequence[str], links: Labels, farthest: str) -> list[list[str]]:
+    """Return the groups whose members are joined by labels up to `farthest`."""
+    near = ORDER[: ORDER.index(farthest) + 1]
+    group = {name: [name] for name in names}
+    for (one, other), label in links.items():
+        if label in near and one in group and other in group and group[one] is not group[other]:
+            group[one] += group[other]
+            for name in group[other]:
+                group[name] = group[one]
+    unique = {id(members): members for members in group.values()}
+    rank = {name: number for number, name in enumerate(names)}
+    return sorted(
+        (sorted(g, key=rank.__getitem__) for g in unique.values()), key=lambda g: rank[g[0]]
+    )
+
+
+def _united(
+    sockets: list[list[str]],
+    links: Labels,
+    hidden: Labels | Mapping[tuple[str, str], int],
+    near: Mapping[str, Sequence[str]],
+) -> list[list[str]]:
+    """Return the sockets, two as one where NVLinks hide that they are and the affinity says it."""
+    far = {pair for pair, label in links.items() if label == "SYS"}
+    united: list[list[str]] = []
+    for own in sockets:
+        for number, other in enumerate(united):
+            pairs = {(a, b) for a in other for b in own} | {(b, a) for a in other for b in own}
+            same = any(near.get(a) and near.get(a) == near.get(b) for a, b in pairs & set(hidden))
+            if same and not pairs & far:
+                united[number] = other + own
+                break
+        else:
+            united.append(list(own))
+    return united
+
+
+def _bridges(socket: int, names: list[str], links: Labels, nodes: Mapping[str, Node]) -> list[Node]:
+    return [
+        Node(
+            "host-bridge",
+            numa=socket,
+            children=tuple(
+                Node("root-port", children=_below(port, links, nodes))
+                for port in _groups(bridge, links, "PXB")
+            ),
+        )
+        for bridge in _groups(names, links, "PHB")
+    ]
+
+
+def _below(names: list[str], links: Labels, nodes: Mapping[str, Node]) -> tuple[Node, ...]:
+    """Return what hangs below one root port: a device, or a switch with switches below it."""
+    if len(names) == 1:
+        return (nodes[names[0]],)
+    switches = _groups(names, links, "PIX")
+    if len(switches) == 1:
+        return (_switch("", [nodes[name] for name in names]),)
+    alone = sum(len(own) == 1 for own in switches)
+    inner = []
+    for own in switches:
+        devices = [nodes[name] for name in own]
+        # Several that are near to none each have a bridge of their own: that of their card.
+        bridge = _switch if len(own) > 1 else _card if alone > 1 else None
+        inner += [bridge("", devices)] if bridge else devices
+    return (_switch("", inner),)
+
+
+def _switch(address: str, inner: list[Node]) -> Node:
+    return Node("switch", address, children=tuple(inner))
+
+
+def _card(address: str, inner: list[Node]) -> Node:
+    return Node("card-bridge", address, children=tuple(inner))
+
+
+def _peers(names: Sequence[str], hidden: Mapping[tuple[str, str], int]) -> list[Peer]:
+    """Return NVLinks between pairs, or to NVSwitches where pairs alone would need too many."""
+    ends = {name for pair in hidden for name in pair}
+    counts = set(hidden.values())
+    whole = len(hidden) == len(ends) * (len(ends) - 1) // 2 and len(counts) == 1
+    if whole and next(iter(counts)) * (len(ends) - 1) > _MOST_LINKS:
+        return [
+            Peer(name, NVSWITCH, "nvlink", next(iter(counts))) for name in names if name in ends
+        ]
+    return [Peer(one, other, "nvlink", count) for (one, other), count in hidden.items()]
+
+
+def _check(tree: Tree, nodes: Sequence[Node], links: Labels) -> None:
+    """Raise ParseError for a pair whose label the tree does not have."""
+    found = matrix_of(tree, nodes, peers=False)
+    for (one, other), label in links.items():
+        if label in ORDER and found[one, other] != label:
+            raise ParseError(
+                f"the labels contradict each other: {one} and {other} are {label}, but"
+                f" {found[one, other]} by the labels of other pairs"
+            )

@@ -1,0 +1,225 @@
+"""The tree from NCCL's and RCCL's XML (NCCL_TOPO_DUMP_FILE), and such a file from a tree.
+
+What NCCL's format lacks stands in attributes of our own, which NCCL reads over: `package` of a cpu,
+and `host_bridge` and `root_port` of a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from xml.sax.saxutils import quoteattr
+
+from paribus.errors import ParseError, UserError
+from paribus.topology.fold import Raw, kind_of, switch
+from paribus.topology.sysfs import speed_of, width_of
+from paribus.topology.tree import NVSWITCH, Link, Node, Peer, PeerKind, Tree, by_socket, finished
+from paribus.topology.virtual import of_addresses
+from paribus.topology.xml import Element, parse
+
+_PEERS: tuple[PeerKind, ...] = ("nvlink", "xgmi", "c2c")
+_SPEEDS = (2.5, 5.0, 8.0, 16.0, 32.0, 64.0)
+_SWITCH, _PACKAGE = "0x068000", ("0x068001", "0x060000")
+"""Classes that links lead to: NVSwitch; bridge of a POWER processor, and a processor."""
+
+
+def recognise(text: str) -> bool:
+    """Return whether `text` is such XML."""
+    return "<system" in text[:4096] and "<cpu" in text
+
+
+def read(text: str) -> Tree:
+    """Return the tree; raises ParseError, with the line, for what is not such XML."""
+    top = parse(text)
+    if top.tag != "system":
+        raise ParseError(f"expected <system>, got <{top.tag[:40]}>", line=top.line)
+    cpus = top.all("cpu")
+    if not cpus:
+        raise ParseError("no <cpu>", line=top.line)
+    bridges: list[Node] = []
+    owners: dict[int, int] = {}
+    # NUMA nodes are sockets here unless there are more of them than a server usually has sockets.
+    guessed = len(cpus) <= 2
+    for cpu in cpus:
+        numa = _number(cpu, "numaid")
+        if numa in owners:
+            raise ParseError(f"the NUMA node {numa} is there twice", line=cpu.line)
+        package = _number(cpu, "package") if cpu.get("package") else numa
+        owners[numa] = package
+        bridges += _host_bridges(cpu, numa)
+    for element in _gpus_without_parent(top):
+        raise ParseError("a GPU without a <pci> around it", line=element.line)
+    nodes = [node for bridge in bridges for node in bridge.walk()]
+    known = all(cpu.get("package") for cpu in cpus)
+    tree = Tree("nccl", by_socket(bridges, owners), tuple(_peers(top, nodes)))
+    lacks = () if known else ("packages", "host-bridges") if not guessed else ("host-bridges",)
+    return finished(replace(tree, lacks=lacks, virtual=of_addresses(nodes)))
+
+
+def _host_bridges(cpu: Element, numa: int) -> list[Node]:
+    """Return the host bridges of a <cpu>; one without a name where the file has none."""
+    ports: dict[tuple[str, str], list[tuple[Element, Node]]] = {}
+    for pci in cpu.all("pci"):
+        port = pci.get("root_port") or pci.get("busid").rpartition(".")[0]
+        for node in _nodes(pci):
+            ports.setdefault((pci.get("host_bridge"), port), []).append((pci, node))
+    below: dict[str, list[Node]] = {}
+    for (host, _), inner in ports.items():
+        element = inner[0][0]
+        children = tuple(node for _, node in inner)
+        own = Node("root-port", element.get("root_port"), children=children)
+        below.setdefault(host, []).append(own)
+    return [
+        Node("host-bridge", host, numa=numa, children=tuple(own)) for host, own in below.items()
+    ]
+
+
+def _nodes(pci: Element) -> list[Node]:
+    """Return the switch or device of a <pci>; none for what is neither."""
+    address = pci.get("busid")
+    if not address:
+        raise ParseError("<pci> without a busid", line=pci.line)
+    code = pci.get("class").removeprefix("0x")[:4]
+    parts = [pci.get(name).removeprefix("0x") for name in ("vendor", "device")]
+    model = ":".join(parts) if all(parts) else ""
+    link = Link(speed_of(pci.get("link_speed")), width_of(pci.get("link_width")))
+    raw = Raw(address, code, model, link=link)
+    if code == "0604":
+        inner = tuple(node for child in pci.all("pci") for node in _nodes(child))
+        return [switch(raw, inner)] if inner else []
+    gpus, nets = pci.all("gpu"), [net for nic in pci.all("nic") for net in nic.all("net")]
+    kind = "gpu" if gpus else "nic" if nets else kind_of(code, model)
+    if kind is None:
+        return []
+    name = f"GPU{_number(gpus[0], 'dev')}" if gpus else nets[0].get("name") if nets else ""
+    return [Node(kind, address, name, model, link=link)]
+
+
+def _gpus_without_parent(top: Element) -> Iterator[Element]:
+    for cpu in (top, *top.all("cpu")):
+        yield from cpu.all("gpu")
+
+
+def _peers(top: Element, nodes: list[Node]) -> Iterator[Peer]:
+    """Yield the links beside PCIe, each once; those to a GPU that the file lacks are left out.
+
+    A process that sees some GPUs only writes such files: NCCL leaves these links out as well.
+    """
+    found: dict[tuple[str, str, PeerKind], int] = {}
+    gpus = {node.address for node in nodes if node.kind == "gpu"}
+    pending = [(cpu, cpu) for cpu in top.all("cpu")]
+    while pending:
+        element, cpu = pending.pop()
+        pending += [(child, cpu) for child in element.all("pci")]
+        for gpu in element.all("gpu"):
+            for kind in _PEERS:
+                for link in gpu.all(kind):
+                    one, other = element.get("busid"), link.get("target")
+                    if one == other:
+                        raise ParseError(f"a link leads from {one} to itself", line=link.line)
+                    if link.get("tclass") == _SWITCH:
+                        other = NVSWITCH
+                    elif kind == "c2c" or link.get("tclass") in _PACKAGE:
+                        other = f"cpu{cpu.get('package') or cpu.get('numaid')}"
+                    elif other not in gpus:
+                        continue
+                    if other in gpus and one > other:
+                        one, other = other, one
+                    count = _number(link, "count")
+                    switched = other == NVSWITCH  # of these each port stands for itself
+                    found[one, other, kind] = count + found.get((one, other, kind), 0) * switched
+    return (Peer(one, other, kind, count) for (one, other, kind), count in found.items())
+
+
+def _number(element: Element, name: str) -> int:
+    text = element.get(name)
+    if not text.isdecimal() or len(text) > 9:
+        raise ParseError(f"{name} of <{element.tag}> is no number", line=element.line)
+    return int(text)
+
+
+# --- and back ----------------------------------------------------------------------------------
+
+
+def to_nccl(tree: Tree) -> str:
+    """Return `tree` as XML for NCCL_TOPO_FILE: GPUs, adapters and what joins them.
+
+    Raises UserError where a GPU has no address, by which NCCL would know it.
+    """
+    if any(not gpu.address for gpu in tree.gpus):
+        raise UserError(
+            "a matrix has no addresses of GPUs, which NCCL needs",
+            fix="take the tree from /sys or from hwloc's XML",
+        )
+    lines = ['<system version="1">']
+    for number, socket in enumerate(tree.sockets):
+        package = number if socket.package is None else socket.package
+        numas = {b.numa for b in socket.bridges if b.numa is not None} | set(socket.numa)
+        for numa in sorted(numas) or [package]:
+            lines.append(f'  <cpu numaid="{numa}" package="{package}">')
+            for bridge in socket.bridges:
+                if numa == (min(numas, default=package) if bridge.numa is None else bridge.numa):
+                    lines += [x for port in bridge.children for x in _exported(tree, port, bridge)]
+            lines.append("  </cpu>")
+    return "\n".join([*lines, "</system>"]) + "\n"
+
+
+def _exported(tree: Tree, port: Node, bridge: Node) -> list[str]:
+    own = {"host_bridge": bridge.address}
+    if port.kind != "root-port":
+        return _lines(tree, port, own, 2)
+    own["root_port"] = port.address
+    return [line for node in port.children for line in _lines(tree, node, own, 2)]
+
+
+_CODES = {"switch": "0x060400", "card-bridge": "0x060400", "gpu": "0x030200", "nic": "0x020000"}
+
+
+def _lines(tree: Tree, node: Node, extra: dict[str, str], depth: int) -> list[str]:
+    """Return the lines of a node and all below it; NVMe and NVSwitches have none."""
+    if node.kind not in _CODES:
+        return []
+    vendor, _, device = node.model.partition(":")
+    speed, width = _speed_and_width(node.link)
+    attributes = {"busid": node.address, "class": _CODES[node.kind]}
+    attributes |= {"vendor": f"0x{vendor}", "device": f"0x{device}"} if vendor else {}
+    attributes |= {"link_speed": speed, "link_width": width}
+    attributes |= {name: value for name, value in extra.items() if value}
+    inner = [line for child in node.children for line in _lines(tree, child, {}, depth + 1)]
+    if node.kind == "gpu":
+        dev = node.name.removeprefix("GPU")
+        links = [_link(peer, node.id) for peer in tree.peers if node.id in (peer.a, peer.b)]
+        inner = _nested("gpu", {"dev": dev, "rank": dev, "gdr": "1"}, links, depth + 1)
+    elif node.kind == "nic":
+        inner = _nested("nic", {}, [f"<net name={quoteattr(node.name)}/>"], depth + 1)
+    return _nested("pci", attributes, inner, depth)
+
+
+def _nested(tag: str, attributes: dict[str, str], inner: list[str], depth: int) -> list[str]:
+    space = "  " * depth
+    written = "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items())
+    if not inner:
+        return [f"{space}<{tag}{written}/>"]
+    deeper = [line if line.startswith(" ") else f"{space}  {line}" for line in inner]
+    return [f"{space}<{tag}{written}>", *deeper, f"{space}</{tag}>"]
+
+
+def _link(peer: Peer, own: str) -> str:
+    other = peer.b if peer.a == own else peer.a
+    target, code = other, "0x030200"
+    if other == NVSWITCH:
+        target, code = "ffff:ffff:ff", _SWITCH
+    elif other.startswith("cpu"):
+        target, code = "ffff:ffff:ff", _PACKAGE[0]
+    return f'<{peer.kind} target="{target}" count="{peer.count}" tclass="{code}"/>'
+
+
+def _speed_and_width(link: Link) -> tuple[str, str]:
+    """Return a link as NCCL reads it; of one known by its rate alone the widest that has it."""
+    if link.speed and link.width:
+        return f"{link.speed} GT/s PCIe", str(link.width)
+    for width in (16, 8, 4, 2, 1):
+        for speed in _SPEEDS:
+            if link.rate and abs((Link(speed, width).gbs or 0) / link.rate - 1) < 0.01:
+                return f"{speed} GT/s PCIe", str(width)
+    return "", "0"

@@ -1,0 +1,87 @@
+"""What NVML adds to the tree of this machine: UUIDs of GPUs, and NVLinks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from paribus.topology.tree import NVSWITCH, Node, Peer, Tree, finished
+
+_MOST_LINKS = 18
+_SWITCH = 2
+"""nvmlIntNvLinkDeviceType_t: 0 is a GPU, 1 a bridge to a processor, 2 an NVSwitch."""
+
+
+def with_nvml(tree: Tree) -> Tree:
+    """Return `tree` with UUIDs and NVLinks, unchanged where the library or a GPU is missing."""
+    if not tree.gpus:
+        return tree
+    try:
+        import pynvml
+    except ImportError:
+        return tree
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return tree
+    try:
+        return joined(tree, pynvml)
+    except pynvml.NVMLError:
+        return tree
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def joined(tree: Tree, nvml: Any) -> Tree:
+    """Return `tree` with what the library `nvml` says of the GPUs in it."""
+    keys: dict[str, str] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for number in range(nvml.nvmlDeviceGetCount()):
+        gpu = nvml.nvmlDeviceGetHandleByIndex(number)
+        own = _address(nvml.nvmlDeviceGetPciInfo(gpu).busId)
+        keys[own] = _text(nvml.nvmlDeviceGetUUID(gpu))
+        for other in _others(gpu, nvml):
+            counts[own, other] += 1
+    ids = {gpu.id for gpu in tree.gpus}
+    peers = tuple(
+        Peer(one, other, "nvlink", count)
+        for (one, other), count in counts.items()
+        # Both ends of a link between GPUs state it.
+        if one in ids and (other == NVSWITCH or (other in ids and one < other))
+    )
+
+    def keyed(node: Node) -> Node:
+        key = keys.get(node.address, node.key)
+        return replace(node, key=key, children=tuple(keyed(child) for child in node.children))
+
+    sockets = tuple(
+        replace(socket, bridges=tuple(keyed(bridge) for bridge in socket.bridges))
+        for socket in tree.sockets
+    )
+    lacks = tuple(code for code in tree.lacks if code != "peers")
+    return finished(replace(tree, sockets=sockets, peers=peers, lacks=lacks))
+
+
+def _others(gpu: Any, nvml: Any) -> list[str]:
+    """Return where each active NVLink of a GPU leads."""
+    found = []
+    for link in range(_MOST_LINKS):
+        try:
+            if not nvml.nvmlDeviceGetNvLinkState(gpu, link):
+                continue
+            switch = nvml.nvmlDeviceGetNvLinkRemoteDeviceType(gpu, link) == _SWITCH
+            remote = nvml.nvmlDeviceGetNvLinkRemotePciInfo(gpu, link).busId
+        except nvml.NVMLError:  # this GPU has no link of this number
+            continue
+        found.append(NVSWITCH if switch else _address(remote))
+    return found
+
+
+def _address(bus_id: Any) -> str:
+    """Return an address as sysfs has it: NVML writes the domain with eight digits."""
+    return _text(bus_id).lower()[-12:]
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

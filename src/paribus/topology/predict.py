@@ -1,0 +1,289 @@
+"""What a tree lets one expect of each load, by max-min fair flows: predicted, never measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, permutations, product
+from typing import Literal
+
+from paribus.topology.capacities import Capacities, Model
+from paribus.topology.flows import Network, max_min, slowest
+from paribus.topology.rings import best_order, nccl_order, ring_rate
+from paribus.topology.shape import shape_of
+from paribus.topology.tree import Tree
+
+LOADS = ("p2p", "p2p-all", "host-to-device", "ring-allreduce", "training", "hpl")
+Load = Literal["p2p", "p2p-all", "host-to-device", "ring-allreduce", "training", "hpl"]
+
+ALIKE = 0.01
+"""Figures this close are alike: the model knows less than that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """A figure of each tree, none of them measured. `of` is the pair, model or place it is of."""
+
+    load: Load
+    of: str
+    unit: str
+    better: Literal["higher", "lower"]
+    values: tuple[float, ...]
+
+
+def forecasts(trees: Sequence[Tree], loads: Sequence[str], stated: Capacities) -> list[Forecast]:
+    """Return the forecasts of some loads, each with one figure for each tree.
+
+    Every tree has two GPUs at least.
+    """
+    networks = [Network(tree, stated) for tree in trees]
+    found: list[Forecast] = []
+    for load in loads:
+        found += _BY_LOAD[load](networks, stated)
+    return found
+
+
+def _each(
+    load: Load,
+    of: str,
+    figure: Callable[[Network], float],
+    networks: Sequence[Network],
+    unit: str = "GB/s",
+    better: Literal["higher", "lower"] = "higher",
+) -> Forecast:
+    return Forecast(load, of, unit, better, tuple(figure(network) for network in networks))
+
+
+def pair_rates(network: Network) -> dict[tuple[str, str], float]:
+    """Return GB/s of each ordered pair of GPUs while nothing else uses the links, by their ids."""
+    ids = [gpu.id for gpu in network.tree.gpus]
+    return {
+        (a, b): slowest([network.peer(a, b)], network.capacity) for a, b in permutations(ids, 2)
+    }
+
+
+def _alone(networks: Sequence[Network], _stated: Capacities) -> list[Forecast]:
+    rates = [pair_rates(network) for network in networks]
+
+    def both_ways(number: int) -> float:
+        (a, b), _ = min(rates[number].items(), key=lambda item: item[1])
+        network = networks[number]
+        return sum(max_min([network.peer(a, b), network.peer(b, a)], network.capacity))
+
+    return [
+        Forecast("p2p", "nearest pair", "GB/s", "higher", tuple(max(r.values()) for r in rates)),
+        Forecast("p2p", "farthest pair", "GB/s", "higher", tuple(min(r.values()) for r in rates)),
+        Forecast(
+            "p2p",
+            "farthest pair, both ways",
+            "GB/s",
+            "higher",
+            tuple(both_ways(number) for number in range(len(networks))),
+        ),
+    ]
+
+
+def _all_pairs(networks: Sequence[Network], _stated: Capacities) -> list[Forecast]:
+    rates = []
+    for network in networks:
+        ids = [gpu.id for gpu in network.tree.gpus]
+        rates.append(
+            max_min([network.peer(a, b) for a, b in permutations(ids, 2)], network.capacity)
+        )
+    return [
+        Forecast("p2p-all", "slowest pair", "GB/s", "higher", tuple(min(r) for r in rates)),
+        Forecast("p2p-all", "all together", "GB/s", "higher", tuple(sum(r) for r in rates)),
+    ]
+
+
+def input_rate(network: Network) -> float:
+    """Return GB/s that each GPU gets from local memory while all read: of the slowest GPU."""
+    return slowest([network.local_memory(g.id) for g in network.tree.gpus], network.capacity)
+
+
+def spread_rate(network: Network) -> float:
+    """Return GB/s of all GPUs together from memory that is spread over all sockets."""
+    routes = [network.spread_memory(gpu.id) for gpu in network.tree.gpus]
+    return sum(max_min(routes, network.capacity))
+
+
+def _host(networks: Sequence[Network], _stated: Capacities) -> list[Forecast]:
+    def alone(network: Network) -> float:
+        return min(
+            slowest([network.local_memory(gpu.id)], network.capacity) for gpu in network.tree.gpus
+        )
+
+    load: Load = "host-to-device"
+    return [
+        _each(load, "one GPU alone", alone, networks),
+        _each(load, "each of all at once", input_rate, networks),
+        _each(load, "all together, spread memory", spread_rate, networks),
+    ]
+
+
+def reduce_ms(network: Network, megabytes: float) -> float:
+    """Return ms of a ring all-reduce: each GPU sends 2 (n - 1) / n of the bytes on its way.
+
+    (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69, 2009.) Latency is not in it.
+    """
+    gpus = len(network.tree.gpus)
+    return 2 * (gpus - 1) / gpus * megabytes / ring_rate(network, best_order(network))
+
+
+def _ring(networks: Sequence[Network], _stated: Capacities) -> list[Forecast]:
+    load: Load = "ring-allreduce"
+    return [
+        _each(load, "ring in NCCL's order", lambda n: ring_rate(n, nccl_order(n)), networks),
+        _each(load, "ring in the best order", lambda n: ring_rate(n, best_order(n)), networks),
+        _each(load, "100 MB", lambda n: reduce_ms(n, 100.0), networks, "ms", "lower"),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What a step of training needs of a tree: GB/s of input, and ms to reduce 1 MB."""
+
+    input_gbs: float
+    reduce_ms_per_mb: float
+    gpus: int
+
+
+def rates_of(network: Network) -> Rates:
+    """Return the rates of a tree."""
+    return Rates(input_rate(network), reduce_ms(network, 1.0), len(network.tree.gpus))
+
+
+def step_ms(
+    rates: Rates, gradient_mb: float, input_mb: float, compute_ms: float, stated: Capacities
+) -> float:
+    """Return ms of a step: compute, and what it does not hide of input and all-reduce.
+
+    MB are 10^6 B, of each GPU; capacities.toml has the shares that are exposed.
+    """
+    return (
+        compute_ms
+        + stated.input_exposed * input_mb / rates.input_gbs
+        + stated.reduce_exposed * gradient_mb * rates.reduce_ms_per_mb
+    )
+
+
+def images_per_s(rates: Rates, model: Model, stated: Capacities) -> float:
+    """Return images/s of all GPUs together."""
+    step = step_ms(
+        rates, model.gradient_mb, model.images * model.image_mb, model.compute_ms, stated
+    )
+    return 1000 * rates.gpus * model.images / step
+
+
+def _training(networks: Sequence[Network], stated: Capacities) -> list[Forecast]:
+    every = [rates_of(network) for network in networks]
+    found = []
+    for name, model in stated.models.items():
+        inputs = model.images * model.image_mb
+        steps = tuple(
+            step_ms(rates, model.gradient_mb, inputs, model.compute_ms, stated) for rates in every
+        )
+        speeds = tuple(images_per_s(rates, model, stated) for rates in every)
+        found += [
+            Forecast("training", f"{name}, a step", "ms", "lower", steps),
+            Forecast("training", name, "images/s", "higher", speeds),
+        ]
+    return found
+
+
+def _hpl(networks: Sequence[Network], stated: Capacities) -> list[Forecast]:
+    """Return speed as a share of the best tree's, whose host traffic takes `host_share`."""
+    rates = [spread_rate(network) for network in networks]
+    share = stated.host_share
+    speeds = tuple(1 / (1 - share + share * max(rates) / rate) for rate in rates)
+    return [Forecast("hpl", "speed, the best tree's as 1", "", "higher", speeds)]
+
+
+_BY_LOAD: Mapping[str, Callable[[Sequence[Network], Capacities], list[Forecast]]] = {
+    "p2p": _alone,
+    "p2p-all": _all_pairs,
+    "host-to-device": _host,
+    "ring-allreduce": _ring,
+    "training": _training,
+    "hpl": _hpl,
+}
+
+
+# --- beside what was published -----------------------------------------------------------------
+
+
+Holds = Literal["yes", "tie", "no"]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A published ordering and the predicted ones: with shared links of a processor, and not.
+
+    `holds`: "tie" where the published best is the best, by less than the model knows.
+    """
+
+    of: str
+    published: str
+    predicted: tuple[str, str]
+    holds: tuple[Holds, Holds]
+
+
+_FORECAST_OF = {"p2p-within": ("p2p", 0), "p2p-across": ("p2p", 1), "hpl": ("hpl", 0)}
+
+
+def beside_published(trees: Sequence[Tree], stated: Capacities) -> list[Beside]:
+    """Return the published orderings with the forecast ones; none unless the trees have the names.
+
+    The links of a processor are an assumption: each ordering is tried with both directions sharing
+    them, and with each direction having them.
+    """
+    names = [shape_of(tree).name for tree in trees]
+    if sorted(names) != ["Balance", "Cascade", "Common"]:
+        return []
+    ways = [replace(stated, shared=shared) for shared in (True, False)]
+    found = []
+    for of, published in stated.published.items():
+        orders, holds = [], []
+        for way in ways:
+            load, number = _FORECAST_OF.get(of, ("training", -1))
+            every = forecasts(trees, [load], way)
+            one = every[number] if number >= 0 else next((f for f in every if f.of == of), None)
+            if one is None:
+                break
+            values = dict(zip(names, one.values, strict=True))
+            orders.append(ordering(values))
+            holds.append(has_order(published, values))
+        if len(orders) == 2:
+            found.append(Beside(of, published, (orders[0], orders[1]), (holds[0], holds[1])))
+    return found
+
+
+def ordering(values: Mapping[str, float]) -> str:
+    """Return names from the highest value down, "=" between those that are alike."""
+    names = sorted(values, key=lambda name: -values[name])
+    text = names[0]
+    for upper, lower in pairwise(names):
+        text += (" = " if _alike(values[upper], values[lower]) else " > ") + lower
+    return text
+
+
+def _alike(one: float, other: float) -> bool:
+    return abs(one - other) <= ALIKE * max(one, other)
+
+
+def has_order(published: str, values: Mapping[str, float]) -> Holds:
+    """Return whether `values` are in an order such as "A > B = C"; one name alone is the best."""
+    levels = [[name.strip() for name in level.split("=")] for level in published.split(">")]
+    if published.strip() in values:
+        best = published.strip()
+        others = [value for name, value in values.items() if name != best]
+        if values[best] <= max(others):
+            return "no"
+        return "tie" if _alike(values[best], max(others)) else "yes"
+    alike = all(_alike(values[a], values[b]) for level in levels for a, b in product(level, level))
+    falling = all(
+        values[a] > values[b] and not _alike(values[a], values[b])
+        for upper, lower in pairwise(levels)
+        for a, b in product(upper, lower)
+    )
+    return "yes" if alike and falling else "no"

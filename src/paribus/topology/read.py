@@ -1,0 +1,63 @@
+"""A tree from a file or folder, of whatever kind it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from paribus.errors import ParseError, UserError
+from paribus.inputs import decoded, is_directory, read_bounded
+from paribus.probes import from_tar
+from paribus.readers.text import line_of
+from paribus.topology import grouped, hwloc, nccl, stored
+from paribus.topology.sysfs import from_sysfs, tree_of
+from paribus.topology.tree import Tree
+
+MOST_BYTES = 16 << 20
+"""Of a file with a tree: hwloc's of a server of 16 GPUs has 43 kB."""
+
+TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str], Tree]]] = {
+    "JSON of paribus topology show": (stored.recognise, stored.read),
+    "hwloc XML": (hwloc.recognise, hwloc.read),
+    "NCCL XML": (nccl.recognise, nccl.read),
+    "nvidia-smi topo -m": (grouped.recognise, grouped.read),
+}
+
+
+_TWICE = re.compile(r"two devices have the address (\S+)")
+
+
+def from_text(text: str) -> Tree:
+    """Return the tree in `text`; raises ParseError with the line."""
+    for recognise, read in TEXTS.values():
+        if recognise(text):
+            try:
+                return read(text)
+            except ParseError as error:
+                if (twice := _TWICE.match(error.cause)) and not error.line:
+                    first = text.find(f'"{twice[1]}"')
+                    error.line = line_of(text, text.find(f'"{twice[1]}"', first + 1))
+                raise
+    raise ParseError("it holds no tree", fix=f"what is read: {', '.join(TEXTS)}, a recording, /")
+
+
+def from_path(path: Path) -> Tree:
+    """Return the tree in a file, a recording of `paribus record`, or the root of a /sys.
+
+    Raises UserError or ParseError with the file as the place.
+    """
+    if is_directory(path):
+        return from_sysfs(path)
+    try:
+        data = read_bounded(path, MOST_BYTES, "a tree")
+        if data.startswith(b"\x1f\x8b"):
+            return tree_of(from_tar(path))
+        return from_text(decoded(data))
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror}", place=str(path)) from None
+    except ValueError as error:
+        raise UserError(str(error), place=str(path)) from None
+    except ParseError as error:
+        at = f"{path}, line {error.line}" if error.line else str(path)
+        raise ParseError(error.cause, line=error.line, place=at, fix=error.fix) from None

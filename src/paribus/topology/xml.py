@@ -1,0 +1,70 @@
+"""XML as elements with their lines: no entity is ever expanded, no file behind a DTD is opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NoReturn
+from xml.parsers import expat
+
+from paribus.errors import ParseError
+
+_DEEPEST = 200
+_MOST = 200_000
+
+
+@dataclass(slots=True)
+class Element:
+    """An element, its attributes, the line that it begins in, and what is in it."""
+
+    tag: str
+    line: int
+    attributes: dict[str, str]
+    inner: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    def get(self, name: str) -> str:
+        """Return an attribute, "" if there is none."""
+        return self.attributes.get(name, "")
+
+    def all(self, tag: str) -> list[Element]:
+        """Return the elements directly in this one that have a tag."""
+        return [element for element in self.inner if element.tag == tag]
+
+
+def parse(text: str) -> Element:
+    """Return the outermost element of `text`.
+
+    Raises ParseError, with the line, for what is no XML, for declared entities (they can stand for
+    gigabytes), and for more than any server has.
+    """
+    parser = expat.ParserCreate()
+    top = Element("", 0, {})
+    open_elements = [top]
+    count = 0
+
+    def refuse(cause: str) -> NoReturn:
+        raise ParseError(cause, line=parser.CurrentLineNumber)
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal count
+        count += 1
+        if count > _MOST or len(open_elements) > _DEEPEST:
+            refuse("more elements than the tree of a server has")
+        element = Element(tag, parser.CurrentLineNumber, attributes)
+        open_elements[-1].inner.append(element)
+        open_elements.append(element)
+
+    def characters(data: str) -> None:
+        open_elements[-1].text += data
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _tag: open_elements.pop()
+    parser.CharacterDataHandler = characters
+    parser.buffer_text = True
+    parser.EntityDeclHandler = lambda *_: refuse("it declares an entity, which no such file does")
+    try:
+        parser.Parse(text.encode(errors="replace"), True)
+    except expat.ExpatError as error:
+        said = expat.ErrorString(error.code) or "no XML"
+        raise ParseError(f"not XML: {said}", line=error.lineno) from None
+    return top.inner[0]

@@ -1,0 +1,211 @@
+"""Trees from XML and matrices: shapes of recorded servers, sources that agree, what is refused."""
+
+from __future__ import annotations
+
+import tarfile
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from paribus.errors import ParseError, UserError
+from paribus.topology import grouped, hwloc, nccl
+from paribus.topology.identity import canonical_hash
+from paribus.topology.labels import counts_of, matrix_of
+from paribus.topology.read import from_path, from_text
+from paribus.topology.shape import Shape, shape_of
+from paribus.topology.sysfs import from_sysfs
+from paribus.topology.tree import NVSWITCH, Tree
+
+TREES = Path(__file__).parent / "fixtures" / "topology"
+MATRICES = Path(__file__).parent / "fixtures" / "nvidia_topo"
+RECORDED = Path(__file__).parent / "machines" / "hwloc" / "32intel64-2p8co2t+8ve.tar.xz"
+
+# As fixtures/topology/SOURCES.md states each: GPUs, sockets with GPUs, trees, depth; PCIe labels.
+SHAPES = {
+    "nccl-8gpu-common-intel-mi50.xml": (Shape("Common", 8, 1, 2, 1), {"PXB": 12, "PHB": 16}),
+    "smi-8gpu-balance-quda669.txt": (Shape("Balance", 8, 2, 2, 2), {"PIX": 4, "PXB": 8, "SYS": 16}),
+    "smi-8xp40-cascade-paddle.txt": (Shape("Cascade", 8, 1, 1, 2), {"PIX": 12, "PXB": 16}),
+    "nccl-8gpu-direct-rome-mi50.xml": (Shape("direct", 8, 2, 8, 0), {"PHB": 12, "SYS": 16}),
+    "nccl-8gpu-xgmi-mi300x.xml": (Shape("direct", 8, 2, 8, 0), {"PHB": 12, "SYS": 16}),
+    "nccl-azure-ndv2-8xv100.xml": (Shape("virtual", 8, 2, 8, 0), {"PHB": 12, "SYS": 16}),
+    "nccl-azure-ndv4-8xa100.xml": (Shape("virtual", 8, 4, 4, 1), {"PIX": 4, "SYS": 24}),
+    "nccl-azure-ndv5-8xh100.xml": (Shape("virtual", 8, 2, 8, 0), {"PHB": 12, "SYS": 16}),
+    "hwloc-dgx2-16xv100-nvswitch.xml": (
+        Shape("NVSwitch", 16, 2, 4, 2),
+        {"PIX": 8, "PXB": 16, "NODE": 32, "SYS": 64},
+    ),
+    "hwloc-power8-4xp100-nvlink.xml": (Shape("direct", 4, 2, 4, 0), {"NODE": 2, "SYS": 4}),
+    "hwloc-2socket-gpus-wholeio.xml": (
+        Shape("direct", 4, 2, 3, 0),
+        {"PIX": 1, "PHB": 2, "SYS": 3},
+    ),
+    "hwloc2-8-vector-engines.xml": (Shape("Common", 8, 1, 2, 1), {"PIX": 12, "NODE": 16}),
+    "synthetic-nccl-balance.xml": (Shape("Balance", 8, 2, 2, 1), {"PIX": 12, "SYS": 16}),
+    "synthetic-nccl-common.xml": (Shape("Common", 8, 1, 2, 1), {"PIX": 12, "PHB": 16}),
+    "synthetic-nccl-cascade.xml": (Shape("Cascade", 8, 1, 1, 2), {"PIX": 12, "PXB": 16}),
+}
+
+
+def test_every_sample_is_known() -> None:
+    assert {path.name for path in TREES.iterdir()} - {"SOURCES.md"} == set(SHAPES)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_sample_has_the_shape_that_its_source_states(name: str) -> None:
+    tree = from_path(TREES / name)
+    assert (shape_of(tree), counts_of(tree, peers=False)) == SHAPES[name]
+
+
+@pytest.mark.parametrize("name", [name for name in SHAPES if name.endswith(".xml")])
+def test_the_way_through_ncclss_xml_keeps_the_matrix(name: str) -> None:
+    tree = from_path(TREES / name)
+    again = nccl.read(nccl.to_nccl(tree))
+    assert _labels(again) == _labels(tree)
+    assert shape_of(again) == shape_of(tree)
+    assert [gpu.link.generation for gpu in again.gpus if tree.gpus[0].link.speed] == [
+        gpu.link.generation for gpu in tree.gpus if tree.gpus[0].link.speed
+    ]
+
+
+def _labels(tree: Tree) -> dict[tuple[str, str], str]:
+    return matrix_of(tree, tree.devices("gpu", "nic"))
+
+
+def test_sources_agree_on_one_machine(tmp_path: Path) -> None:
+    """/sys, hwloc 2.9's own reading of the same /sys, and NCCL's form of it."""
+    with tarfile.open(RECORDED) as tar:
+        tar.extractall(tmp_path, filter="tar")
+    sysfs = from_sysfs(tmp_path)
+    other = from_path(TREES / "hwloc2-8-vector-engines.xml")
+    assert canonical_hash(sysfs) == canonical_hash(other)
+    assert [s.package for s in sysfs.sockets] == [s.package for s in other.sockets]
+    rates = [round(n.link.gbs or 0, 3) for n in sysfs.devices("gpu", "nic")]
+    assert rates == [round(n.link.gbs or 0, 3) for n in other.devices("gpu", "nic")]
+    third = nccl.read(nccl.to_nccl(sysfs))
+    assert _labels(sysfs) == _labels(other) == _labels(third)
+    assert canonical_hash(third) == canonical_hash(sysfs)
+
+
+@pytest.mark.parametrize("name", ["balance", "common", "cascade"])
+def test_a_matrix_gives_the_shape_of_the_tree_that_it_is_of(name: str) -> None:
+    tree = from_path(TREES / f"synthetic-nccl-{name}.xml")
+    seen = grouped.read(printed(tree))
+    assert shape_of(seen) == shape_of(tree)
+    assert counts_of(seen) == counts_of(tree)
+
+
+def printed(tree: Tree) -> str:
+    """Return the matrix of a tree's GPUs as nvidia-smi prints it."""
+    gpus = tree.gpus
+    labels = matrix_of(tree, gpus)
+    rows = ["\t".join(["", *(gpu.name for gpu in gpus), "CPU Affinity"])]
+    for one in gpus:
+        cells = [labels[one.id, other.id].center(3) for other in gpus]
+        rows.append("\t".join([one.name, *cells, "0-7"]))
+    return "\n".join(rows) + "\n"
+
+
+def test_links_beside_pcie() -> None:
+    dgx = from_path(TREES / "hwloc-dgx2-16xv100-nvswitch.xml")
+    assert {(peer.b, peer.count, peer.gbs) for peer in dgx.peers} == {(NVSWITCH, 6, 150.0)}
+    assert counts_of(dgx) == {"NV6": 120}
+    minsky = from_path(TREES / "hwloc-power8-4xp100-nvlink.xml")
+    assert sorted((p.b, p.count) for p in minsky.peers if p.b.startswith("cpu")) == [
+        *[("cpu0", 2)] * 2,
+        *[("cpu1", 2)] * 2,
+    ]
+    assert sum(not p.b.startswith("cpu") for p in minsky.peers) == 2
+    mesh = from_path(TREES / "nccl-8gpu-xgmi-mi300x.xml")
+    assert {p.kind for p in mesh.peers} == {"xgmi"}
+    assert {frozenset((p.a, p.b)) for p in mesh.peers} == {
+        frozenset((a.id, b.id)) for a, b in combinations(mesh.gpus, 2)
+    }
+
+
+def test_a_matrix_whose_links_hide_the_paths_has_no_name() -> None:
+    assert shape_of(from_path(MATRICES / "real-a100_pairs.out")).name == "unknown"
+
+
+BOMB = '<!DOCTYPE a [<!ENTITY b "bbbbbbbbbb"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>\n'
+PCI = '<pci busid="0000:18:00.0" class="0x030200" link_speed="8 GT/s" link_width="16">{}</pci>'
+SYSTEM = '<system version="1">\n<cpu numaid="0">\n{}\n</cpu>\n</system>'
+HWLOC = (
+    '<topology version="2.0">\n<object type="Machine">\n<object type="PCIDev" {}/>'
+    "</object></topology>"
+)
+WRONG = {
+    "an XML bomb": (BOMB + SYSTEM.format(PCI.format("&c;")), "declares an entity", 1),
+    "XML that is cut off": (SYSTEM.format(PCI)[:-12], "not XML", 4),
+    "a GPU without a parent": (SYSTEM.format('<gpu dev="0"/>'), "without a <pci>", 3),
+    "one address twice": (
+        SYSTEM.format(PCI.format("") + "\n" + PCI.format("")),
+        r"two devices have the address 0000:18:00\.0",
+        4,
+    ),
+    "a bridge within itself": (
+        SYSTEM.format(
+            '<pci busid="0000:17:00.0" class="0x060400">' * 2 + PCI.format("") + "</pci>" * 2
+        ),
+        r"two devices have the address 0000:17:00\.0",
+        3,
+    ),
+    "a link to itself": (
+        SYSTEM.format(
+            PCI.format(
+                '<gpu dev="0"><nvlink target="0000:18:00.0" count="1" tclass="0x030200"/></gpu>'
+            )
+        ),
+        "to itself",
+        3,
+    ),
+    "a NUMA node twice": (SYSTEM.format("</cpu>\n<cpu numaid='0'>"), "NUMA node 0", 4),
+    "hwloc's device below no bridge": (
+        HWLOC.format('pci_busid="0000:18:00.0" pci_type="0302 [10de:1db4] [10de:1212] a1"'),
+        "below no host bridge",
+        3,
+    ),
+    "hwloc of a version to come": (
+        '<topology version="4.0"><object type="Machine"/></topology>',
+        "neither 2 nor 3",
+        0,
+    ),
+    "nothing of a tree": ("GPU0 GPU1\n", "holds no tree", 0),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_no_tree_is_refused_with_its_line(what: str, tmp_path: Path) -> None:
+    text, cause, line = WRONG[what]
+    path = tmp_path / "tree"
+    path.write_text(text)
+    with pytest.raises(ParseError, match=cause) as caught:
+        from_path(path)
+    assert caught.value.line == line
+    assert str(path) in caught.value.place
+
+
+def test_a_matrix_that_contradicts_itself_is_refused() -> None:
+    text = (TREES / "smi-8xp40-cascade-paddle.txt").read_text()
+    wrong = text.replace("GPU0\t X \tPIX", "GPU0\t X \tSOC").replace("GPU1\tPIX", "GPU1\tSOC")
+    assert wrong != text
+    with pytest.raises(ParseError, match="GPU0 and GPU1 are SYS, but PIX"):
+        from_text(wrong)
+
+
+@pytest.mark.parametrize("lines", range(2, 9))
+def test_a_matrix_that_is_cut_off_is_refused(lines: int) -> None:
+    text = (TREES / "smi-8xp40-cascade-paddle.txt").read_text()
+    with pytest.raises(ParseError):
+        from_text("\n".join(text.split("\n")[:lines]))
+
+
+def test_hwlocs_links_that_are_not_whole_are_refused() -> None:
+    text = (TREES / "hwloc-dgx2-16xv100-nvswitch.xml").read_text()
+    with pytest.raises(ParseError, match="matrix of links is not whole"):
+        hwloc.read(text.replace("25000 25000 25000", "25000 25000", 1))
+
+
+def test_a_matrix_without_addresses_is_no_file_for_nccl() -> None:
+    with pytest.raises(UserError, match="no addresses"):
+        nccl.to_nccl(from_path(TREES / "smi-8xp40-cascade-paddle.txt"))
