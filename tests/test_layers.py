@@ -36,6 +36,7 @@ LAYERS = (
     {"benchmarks", "store", "topology"},
     {"plan", "audit"},
     {"platform", "judge"},
+    {"bmc"},
     {"study", "compare"},
     {"doctor", "cluster"},
     {"report"},

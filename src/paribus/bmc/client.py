@@ -15,6 +15,7 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,13 +35,9 @@ _SESSIONS = "/redfish/v1/SessionService/Sessions"
 
 
 class BmcError(ParibusError):
-    """A request to a BMC that gave nothing usable. `sent` is whether it may have reached it."""
+    """A request to a BMC that gave nothing usable."""
 
     exit_code = 4
-
-    def __init__(self, cause: str, *, place: str = "", fix: str = "", sent: bool = True) -> None:
-        super().__init__(cause, place=place, fix=fix)
-        self.sent = sent
 
 
 class NoAnswer(BmcError):  # noqa: N818 -- what happened, and no fault of the BMC's by itself
@@ -80,18 +77,50 @@ class _Answer:
     table: dict[str, Any] = field(default_factory=dict)
 
 
+def connect(access: Access) -> http.client.HTTPConnection:
+    """Return a connection whose other end is proven before anything is sent; raises BmcError."""
+    made = http.client.HTTPSConnection(
+        access.host, access.port, timeout=access.timeout_s, context=_context(access)
+    )
+    try:
+        made.connect()
+        seen = hashlib.sha256(made.sock.getpeercert(True) or b"").hexdigest()
+    except ssl.SSLCertVerificationError as error:
+        raise Distrusted(
+            f"its certificate is not trusted: {error.verify_message}",
+            place=access.place,
+            fix="check `ca` of [bmc], or pin the certificate with `fingerprint`",
+        ) from None
+    except OSError as error:
+        raise NoAnswer(f"no connection: {_why(error)}", place=access.place) from None
+    if access.fingerprint and seen != access.fingerprint:
+        made.close()
+        raise Distrusted(
+            f"its certificate has the fingerprint sha256:{seen}, not the pinned one",
+            place=access.place,
+            fix="find out why, before anything is sent to it",
+        )
+    return made
+
+
 class Client:
     """A connection to one BMC. Use as a context manager: it logs in, and out on every way.
 
     Each method raises BmcError: NoAnswer, Distrusted or Refused.
     """
 
-    def __init__(self, access: Access, password: str) -> None:
+    def __init__(
+        self,
+        access: Access,
+        password: str,
+        connect: Callable[[Access], http.client.HTTPConnection] = connect,
+    ) -> None:
         self.access = access
+        self._connect = connect
         self.session = ""
         self._password = password
         self._token = ""
-        self._connection: http.client.HTTPSConnection | None = None
+        self._connection: http.client.HTTPConnection | None = None
 
     def __enter__(self) -> Client:
         self._log_in()
@@ -266,37 +295,9 @@ class Client:
             raise self._strange(f"{printable(place[:80])!r} as a place of its own", "")
         return parts.path
 
-    def _connected(self) -> http.client.HTTPSConnection:
-        """Return the connection, whose other end is proven before anything is sent."""
+    def _connected(self) -> http.client.HTTPConnection:
         if self._connection is None:
-            access = self.access
-            made = http.client.HTTPSConnection(
-                access.host, access.port, timeout=access.timeout_s, context=_context(access)
-            )
-            try:
-                made.connect()
-                sock = made.sock
-                seen = hashlib.sha256(sock.getpeercert(True) or b"").hexdigest()
-            except ssl.SSLCertVerificationError as error:
-                raise Distrusted(
-                    f"its certificate is not trusted: {error.verify_message}",
-                    place=access.place,
-                    fix="check `ca` of [bmc], or pin the certificate with `fingerprint`",
-                    sent=False,
-                ) from None
-            except OSError as error:
-                raise NoAnswer(
-                    f"no connection: {_why(error)}", place=access.place, sent=False
-                ) from None
-            if access.fingerprint and seen != access.fingerprint:
-                made.close()
-                raise Distrusted(
-                    f"its certificate has the fingerprint sha256:{seen}, not the pinned one",
-                    place=access.place,
-                    fix="find out why, before anything is sent to it",
-                    sent=False,
-                )
-            self._connection = made
+            self._connection = self._connect(self.access)
         return self._connection
 
     def _close(self) -> None:
@@ -317,7 +318,6 @@ def _context(access: Access) -> ssl.SSLContext:
             f"cannot be used as certificates: {_why(error)}",
             place=access.ca,
             fix="name a file of PEM certificates",
-            sent=False,
         ) from None
     if access.fingerprint:
         context.check_hostname = False

@@ -102,7 +102,7 @@ def plan_of(profile: Profile, client: Client, holds: Holds) -> Plan:
     for write, back in pairs:
         if back.check.how in ("is", "prints") and not holds(back.check):
             raise UserError(
-                f"the step {write.step!r} would be undone to {back.check.value!r}: not what is there",
+                f"{write.step!r} would be undone to {back.check.value!r}, which is not there now",
                 place=f"profiles.{profile.name}",
                 fix="switch to a profile first from which this one is reached",
             )
@@ -160,7 +160,6 @@ def _ends(step: Step, read: _Reader) -> tuple[list[str], list[str]]:
             "the zone shows no endpoints",
             place=f"{read.client.access.place} {zone}",
             fix=f"check `zone` of the step {step.name!r}",
-            sent=False,
         ) from None
 
 

@@ -144,7 +144,7 @@ def go_on(job: Switching) -> Result:
 
 
 def _ended(journal: Journal) -> bool:
-    return journal.lines[-1]["what"] == "end"
+    return bool(journal.lines[-1]["what"] == "end")
 
 
 def _forth(job: Switching, plan: Plan, before: Before) -> Result:
@@ -260,7 +260,7 @@ def _seen(tree: Tree) -> str:
 def _is(tree: Tree, shape: str, before: Before) -> bool:
     """Return whether a tree has a shape, and all the devices that were there before."""
     seen = before_of(tree)
-    return bool(seen.shape == shape) and seen.devices == before.devices
+    return (seen.shape, seen.devices) == (shape, before.devices)
 
 
 def _identify(job: Switching) -> None:

@@ -49,6 +49,8 @@ class Hardware:
         self.zones[zone].append(endpoint)
         self.zones[zone].sort(key=lambda name: (name not in HOSTS, name))
         if wired:
+            for ends in self.wires.values():
+                ends[:] = [end for end in ends if end != endpoint]
             self.wires[zone].append(endpoint)
         self.moves.append(f"+{zone}/{endpoint}")
 

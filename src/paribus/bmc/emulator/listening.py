@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.utils import formatdate
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -24,8 +26,6 @@ _WEB_PAGE = b"<html><body>It works!</body></html>"
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server_version = "ParibusEmulator"
-    sys_version = ""
     timeout = _IDLE_S
     disable_nagle_algorithm = True
     server: _Server
@@ -56,31 +56,30 @@ class _Handler(BaseHTTPRequestHandler):
             linger = struct.pack("ii", 1, 0)  # closing then sends RST
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             return
-        status, headers = answer.status, dict(answer.headers)
-        data = b"" if answer.body is None else _bytes(answer.body)
-        if how in _BROKEN:
-            status, kind, data = _BROKEN[how]
-            headers["Content-Type"] = kind
-        if how == "redirect":
-            headers["Location"] = "https://127.0.0.9/redfish/v1"
-        self.send_response(status)
-        for name, text in headers.items():
-            self.send_header(name, text)
-        if status not in (204, 304):
-            self.send_header("Content-Length", str(len(data) + 1000 * (how == "cut")))
-        self.end_headers()
-        if self.command != "HEAD" and status not in (204, 304):
-            self.wfile.write(data)
+        self.wfile.write(rendered(answer, self.command, self.server.bmc.skew_s))
         if how == "cut":
             self.close_connection = True
 
-    def date_time_string(self, timestamp: float | None = None) -> str:
-        """Return the time as the BMC's clock has it."""
-        now = time.time() if timestamp is None else timestamp
-        return super().date_time_string(int(now + self.server.bmc.skew_s))
-
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the library's name
         """Say nothing: `requests` of the BMC keep what was asked."""
+
+
+def rendered(answer: Answer, method: str, skew_s: float) -> bytes:
+    """Return the bytes of an answer, with the time as the BMC's clock has it."""
+    how, status, headers = answer.how, answer.status, dict(answer.headers)
+    data = b"" if answer.body is None else _bytes(answer.body)
+    if how in _BROKEN:
+        status, headers["Content-Type"], data = _BROKEN[how]
+    if how == "redirect":
+        headers["Location"] = "https://127.0.0.9/redfish/v1"
+    headers["Date"] = formatdate(time.time() + skew_s, usegmt=True)
+    bare = status in (204, 304)
+    if not bare:
+        headers["Content-Length"] = str(len(data) + 1000 * (how == "cut"))
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
+    lines += [f"{name}: {text}" for name, text in headers.items()]
+    head = "\r\n".join(lines).encode() + b"\r\n\r\n"
+    return head if bare or method == "HEAD" else head + data
 
 
 _BROKEN = {

@@ -42,7 +42,7 @@ def emulated(
     bmc = Bmc(Hardware(directory / "host", shape, boot_s), USER, password, dialect)
     bmc.faults = FaultPlan(dict(faults or {}))
     with listening(bmc, certificate, key, port) as address:
-        (directory / "bmc.toml").write_text(_profiles(address, dialect))
+        (directory / "bmc.toml").write_text(profile_text(address, dialect))
         yield bmc, address
 
 
@@ -73,7 +73,7 @@ def _write_private(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def _profiles(address: str, dialect: Dialect) -> str:
+def profile_text(address: str, dialect: Dialect) -> str:
     """Return a profile file for the emulated server."""
     head = f"""\
 # An emulated BMC: paribus topology emulate

@@ -1,0 +1,34 @@
+"""What is said of a switch of the PCIe topology: its plan, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+
+def plan_lines(
+    writes: Iterable[Any], backs: Iterable[Any], shape: str, wanted: str
+) -> Iterator[str]:
+    """Yield the lines that show a plan: from which shape to which, and every write."""
+    yield f"{shape} is to become {wanted}. In this order, each sent once:"
+    for number, write in enumerate(writes, 1):
+        yield f"{number:3}  {write}"
+    yield "If this fails, what took effect is undone:"
+    for number, write in enumerate(backs, 1):
+        yield f"{number:3}  {write}"
+
+
+def ended(how: str, host: str, shape: str, cause: str, command: str) -> str:
+    """Return how a switch ended, as the last thing that is said of it."""
+    if how == "already":
+        return f"{host} is {shape} already: nothing was sent."
+    if how == "switched":
+        return f"{host} is {shape}: its operating system finds it, with all of its devices."
+    if how == "rolled back":
+        return (
+            f"Rolled back: {host} is {shape} as before; its operating system finds it.\n  {cause}"
+        )
+    return (
+        f"Stopped: {host} may be neither as before nor as wanted. Leave it drained.\n  {cause}\n"
+        f"  Look at the server, then go on with: {command}"
+    )
