@@ -22,7 +22,7 @@ from paribus.bmc.switch import Result, Switching, switch
 from paribus.topology.sysfs import from_sysfs
 
 PASSWORD = "a-password-of-tests"
-SETTLE_S = 0.3
+SETTLE_S = 0.2
 
 
 class Wire:
@@ -79,16 +79,18 @@ def switched(
     directory = bmc.hardware.root.parent
     file = read_profiles(directory / "bmc.toml")
     file = replace(file, settle_s=settle_s, boot_s=1.0)
+    kept = directory / "password"  # of one that listens
+    secret = kept.read_text().strip() if kept.exists() else PASSWORD
     with (
-        journal(directory / "journal") as kept,
-        Client(file.access, PASSWORD, lambda _: Wire(bmc)) as client,  # type: ignore[arg-type,return-value]
+        journal(directory / "journal") as lines,
+        Client(file.access, secret, lambda _: Wire(bmc)) as client,  # type: ignore[arg-type,return-value]
     ):
         job = Switching(
             host="server",
             file=file,
             profile=file.profile(name),
-            journal=kept,
-            ways=Ways(client, PASSWORD, lambda _: True, settle_s),
+            journal=lines,
+            ways=Ways(client, secret, lambda _: True, settle_s),
             look=lambda: from_sysfs(bmc.hardware.root),
             confirm=lambda plan, tree: True,
             say=lambda text: None,

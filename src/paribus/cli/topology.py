@@ -31,8 +31,8 @@ TREE is a file (hwloc's XML, NCCL's XML, the output of `nvidia-smi topo -m`, JSO
 recording of `paribus record`), the root of a recorded /sys, a host, or a profile that ships:
 balance, common, cascade. Without one it is this machine.
 
-exit codes: 0 done, or alike; 2 user error; 3 the trees of `diff` differ; 4 no tree in what was read, or a
-switch that was rolled back or stopped
+exit codes: 0 done, or alike; 2 user error; 3 the trees of `diff` differ; 4 no tree in what was
+read, or a switch that was rolled back or stopped
 """
 DIFFER = 3
 WHATS = ("show", "diff", "predict", "switch", "emulate")
@@ -43,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = (
         "Show how GPUs, network adapters and NVMe hang together in a server, and name the shape;"
-        " say in words what differs between two servers; predict what their links carry; switch it through the server's BMC."
+        " say in words what differs between two servers; predict what their links carry;"
+        " switch it through the server's BMC."
     )
     parser.epilog = EXAMPLE
     parser.add_argument("what", choices=WHATS, metavar="|".join(WHATS), help="what to do")

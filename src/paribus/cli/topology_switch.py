@@ -158,7 +158,7 @@ def _end(result: Result, host: str, command: str, *, as_json: bool) -> int:
 
 
 def emulate(arguments: argparse.Namespace) -> int:
-    """Return the exit code of `paribus topology emulate DIRECTORY`: it answers until it is ended."""
+    """Answer as an emulated BMC until ended: `paribus topology emulate DIRECTORY`."""
     from paribus.bmc.emulator.faults import FAULTS, parse_faults
     from paribus.bmc.emulator.setup import emulated
     from paribus.errors import UserError

@@ -28,6 +28,7 @@ _HEADERS = {
 }
 _WRITES = ("POST", "PATCH", "PUT", "DELETE")
 _YEAR_S = 365 * 86_400.0
+_LATE_S = 0.1
 _POLLS = 2
 """Answers of a task monitor that say "still running"."""
 
@@ -54,13 +55,13 @@ class Bmc:
         self.tasks: dict[str, Task] = {}
         self.touched: dict[str, int] = {}
         self.skew_s = 0.0
-        self.requests: list[tuple[str, str]] = []
+        self.requests: list[tuple[str, str, bytes]] = []
         self.lock = threading.Lock()
 
     def answer(self, method: str, path: str, headers: Any, body: bytes) -> Answer:
         """Return the answer to a request."""
         with self.lock:
-            self.requests.append((method, path))
+            self.requests.append((method, path, body))
             try:
                 found = self._answer(method, path, headers, body)
             except Refusal as refusal:
@@ -183,7 +184,7 @@ class Bmc:
         if how in ("busy", "error", "conflict"):
             raise _FAILURES[how]
         if how == "late":
-            timer = threading.Timer(0.15, self._later, [make.carry_out])
+            timer = threading.Timer(_LATE_S, self._later, [make.carry_out])
             timer.daemon = True
             timer.start()
         elif how not in BEFORE:
