@@ -19,6 +19,7 @@ _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::(\d{1,5}))
 _ASKED_S = 300.0
 _SYSTEM = "/redfish/v1/Systems/1"
 _TIMEOUT_S = 30.0
+_WHERE = "say where it is: { file = .. }, { env = .. } or { askpass = .. }"
 _SOURCES = ("file", "env", "askpass")
 LONGEST_SECRET = 1024
 
@@ -70,6 +71,9 @@ def read_access(place: Place) -> Access:
             "one of ca and fingerprint is needed, so that the BMC is known by its certificate",
             'ca = "bmc-ca.pem", or fingerprint = "sha256:..." (openssl x509 -fingerprint -sha256)',
         )
+    if not isinstance(place.table.get("password", {}), dict):
+        # The value may be the password itself: it is not shown.
+        place.refuse("password", None, "stands in no profile file", _WHERE)
     return Access(
         host=found[1].strip("[]"),
         port=int(found[2] or 443),
@@ -127,8 +131,7 @@ def _private(path: Path) -> str:
 
 def _source(value: Any) -> tuple[str, str]:
     if not isinstance(value, dict) or len(value) != 1 or not set(value) <= set(_SOURCES):
-        # The value may be the password itself: it is not shown.
-        raise ValueError("say where it is: { file = .. }, { env = .. } or { askpass = .. }")
+        raise ValueError(_WHERE)
     ((kind, name),) = value.items()
     return kind, fields.text(name)
 

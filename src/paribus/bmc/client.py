@@ -123,7 +123,11 @@ class Client:
         self._connection: http.client.HTTPConnection | None = None
 
     def __enter__(self) -> Client:
-        self._log_in()
+        try:
+            self._log_in()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
