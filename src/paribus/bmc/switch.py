@@ -22,6 +22,7 @@ from paribus.platform.local import capture
 from paribus.topology.identity import canonical_hash
 from paribus.topology.shape import shape_of
 from paribus.topology.tree import DEVICES, Tree
+from paribus.words.switching import brief
 
 How = Literal["switched", "already", "rolled back", "stopped"]
 Way = Literal["forth", "back"]
@@ -216,7 +217,7 @@ def _carry_out(job: Switching, way: Way, writes: Sequence[Write], numbers: Seque
             elif holds(write.check, job.ways):
                 continue
             else:
-                job.say(f"{write.step}: {write}")
+                job.say(f"{number + 1} of {len(writes)}: {brief(write)}")
                 job.journal.note("sent", way=way, number=number)
                 how, refused = send(write, job.ways)
                 job.journal.note("ended", way=way, number=number, how=how)

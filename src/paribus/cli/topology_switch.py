@@ -60,6 +60,8 @@ def switch_topology(arguments: argparse.Namespace) -> int:
     from paribus.bmc.sending import Ways
     from paribus.bmc.switch import Switching, go_on, switch
     from paribus.errors import UserError
+    from paribus.topology.shape import shape_of
+    from paribus.words.switching import plan_lines
 
     if len(arguments.trees) != 2 or arguments.through is None:
         raise UserError(
@@ -74,7 +76,8 @@ def switch_topology(arguments: argparse.Namespace) -> int:
     command = f"paribus topology switch {host} {name} --through {arguments.through} --continue"
 
     def confirm(plan: Plan, tree: Tree) -> bool:
-        _show_plan(plan, tree, profile.shape)
+        for line in plan_lines(plan, shape_of(tree).name, profile.shape, whole=arguments.dry_run):
+            print(line)
         if arguments.dry_run:
             raise _DryRun
         return arguments.yes or _ask("Carry this out")
@@ -118,14 +121,6 @@ def _found(host: str, arguments: argparse.Namespace) -> Tree:
     from paribus.cluster.trees import tree_of_host
 
     return tree_of_host(host, accepts_keys(arguments.accept_host_keys))
-
-
-def _show_plan(plan: Plan, tree: Tree, shape: str) -> None:
-    from paribus.topology.shape import shape_of
-    from paribus.words.switching import plan_lines
-
-    for line in plan_lines(plan.writes, plan.backs, shape_of(tree).name, shape):
-        print(line)
 
 
 def _ask(question: str) -> bool:

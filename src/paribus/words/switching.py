@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 
-def plan_lines(
-    writes: Iterable[Any], backs: Iterable[Any], shape: str, wanted: str
-) -> Iterator[str]:
-    """Yield the lines that show a plan: from which shape to which, and every write."""
+def plan_lines(plan: Any, shape: str, wanted: str, *, whole: bool) -> Iterator[str]:
+    """Yield the lines that show a plan: its writes; `whole`: as requests, and how it is undone."""
     yield f"{shape} is to become {wanted}. In this order, each sent once:"
-    for number, write in enumerate(writes, 1):
-        yield f"{number:3}  {write}"
+    for number, write in enumerate(plan.writes, 1):
+        yield f"{number:3}  {write if whole else brief(write)}"
+    if not whole:
+        return
     yield "If this fails, what took effect is undone:"
-    for number, write in enumerate(backs, 1):
+    for number, write in enumerate(plan.backs, 1):
         yield f"{number:3}  {write}"
+
+
+def brief(write: Any) -> str:
+    """Return a write in one short line: its step, and what shows its effect."""
+    check = write.check
+    end = str(check.value).rsplit("/", 1)[-1]
+    what = {"has": f"add {end}", "lacks": f"remove {end}", "is": f"{check.pointer[1:]} = {end}"}
+    return f"{write.step}: {what.get(check.how) or write}"
 
 
 def ended(how: str, host: str, shape: str, cause: str, command: str) -> str:
