@@ -7,7 +7,6 @@ import io
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from paribus.bmc.client import Client
 from paribus.bmc.emulator.faults import FaultPlan
@@ -72,13 +71,12 @@ def switched(
     *,
     go: Callable[[Switching], Result] = switch,
     journal: type[Journal] = Journal,
-    settle_s: float = SETTLE_S,
-    **more: Any,
+    ask: Callable[[str], bool] = lambda _: True,
 ) -> Result:
     """Return how a switch of the emulated server ended."""
     directory = bmc.hardware.root.parent
     file = read_profiles(directory / "bmc.toml")
-    file = replace(file, settle_s=settle_s, boot_s=1.0)
+    file = replace(file, settle_s=SETTLE_S, boot_s=1.0)
     kept = directory / "password"  # of one that listens
     secret = kept.read_text().strip() if kept.exists() else PASSWORD
     with (
@@ -90,9 +88,9 @@ def switched(
             file=file,
             profile=file.profile(name),
             journal=lines,
-            ways=Ways(client, secret, lambda _: True, settle_s),
+            ways=Ways(client, secret, ask, SETTLE_S),
             look=lambda: from_sysfs(bmc.hardware.root),
             confirm=lambda plan, tree: True,
             say=lambda text: None,
         )
-        return go(replace(job, **more))
+        return go(job)

@@ -159,6 +159,7 @@ LINES = 23
 """Lines of the journal of a switch by ten writes: begin, way, two for each write, end."""
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_line_is_finished_or_rolled_back(
     place: Path, sample: Callable[[Iterable[tuple[int, str, str]]], list[tuple[int, str, str]]]
 ) -> None:

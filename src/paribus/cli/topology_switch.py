@@ -77,7 +77,7 @@ def switch_topology(arguments: argparse.Namespace) -> int:
 
     def confirm(plan: Plan, tree: Tree) -> bool:
         for line in plan_lines(plan, shape_of(tree).name, profile.shape, whole=arguments.dry_run):
-            print(line)
+            print(line, file=sys.stderr if arguments.json else sys.stdout)
         if arguments.dry_run:
             raise _DryRun
         return arguments.yes or _ask("Carry this out")

@@ -35,7 +35,7 @@ class Hardware:
         self.moves: list[str] = []
         self._boot: threading.Timer | None = None
         self._form(shape)
-        self.start()
+        self._booted()
 
     def _form(self, shape: str) -> None:
         self.zones = {host: [host] for host in HOSTS}
