@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Any
 
 
@@ -21,7 +22,7 @@ def plan_lines(plan: Any, shape: str, wanted: str, *, whole: bool) -> Iterator[s
 def brief(write: Any) -> str:
     """Return a write in one short line: its step, and what shows its effect."""
     check = write.check
-    end = str(check.value).rsplit("/", 1)[-1]
+    end = PurePosixPath(str(check.value)).name
     what = {"has": f"add {end}", "lacks": f"remove {end}", "is": f"{check.pointer[1:]} = {end}"}
     return f"{write.step}: {what.get(check.how) or write}"
 

@@ -24,6 +24,7 @@ RESET = f"{SYSTEM}/Actions/ComputerSystem.Reset"
 OEM = f"{FABRIC}/Actions/Oem/Emulated.SetTopology"
 UUID = "5a1b0000-0000-4000-8000-000000000008"
 SERIAL = "EMULATED-8GPU"
+_MAKE = {"Manufacturer": "Emulated", "Model": "8-GPU server"}
 
 
 def link(path: str) -> Json:
@@ -57,13 +58,15 @@ def resources(
             "Members@odata.count": len(paths),
         }
 
-    _services(put, collect, accounts, skew_s)
+    _services(put, skew_s)
+    _users(put, collect, accounts)
     _machine(put, collect, hardware, dialect)
+    _chassis(put, collect)
     _fabric(put, collect, hardware, dialect)
     return found
 
 
-def _services(put: Any, collect: Any, accounts: Accounts, skew_s: float) -> None:
+def _services(put: Any, skew_s: float) -> None:
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + skew_s))
     names = ["AccountService", "Chassis", "Fabrics", "Managers", "SessionService", "Systems"]
     put(
@@ -88,10 +91,6 @@ def _services(put: Any, collect: Any, accounts: Accounts, skew_s: float) -> None
         ServiceEnabled=True,
         SessionTimeout=600,
     )
-    collect(SESSIONS, "Session", accounts.sessions)
-    for key, (_, owner) in accounts.sessions.items():
-        name = accounts.users[owner].name
-        put(f"{SESSIONS}/{key}", "Session.v1_7_0", "A session", UserName=name, Password=None)
     put(
         f"{V1}/AccountService",
         "AccountService.v1_15_0",
@@ -102,6 +101,21 @@ def _services(put: Any, collect: Any, accounts: Accounts, skew_s: float) -> None
         MaxPasswordLength=LONGEST,
         ServiceEnabled=True,
     )
+    put(
+        f"{V1}/TaskService",
+        "TaskService.v1_2_1",
+        "Tasks",
+        DateTime=now,
+        ServiceEnabled=True,
+        Tasks=link(TASKS),
+    )
+
+
+def _users(put: Any, collect: Any, accounts: Accounts) -> None:
+    collect(SESSIONS, "Session", accounts.sessions)
+    for key, (_, owner) in accounts.sessions.items():
+        name = accounts.users[owner].name
+        put(f"{SESSIONS}/{key}", "Session.v1_7_0", "A session", UserName=name, Password=None)
     collect(ACCOUNTS, "ManagerAccount", accounts.users)
     for key, user in accounts.users.items():
         role = f"{V1}/AccountService/Roles/{user.role}"
@@ -128,25 +142,16 @@ def _services(put: Any, collect: Any, accounts: Accounts, skew_s: float) -> None
             IsPredefined=True,
             AssignedPrivileges=privileges,
         )
-    put(
-        f"{V1}/TaskService",
-        "TaskService.v1_2_1",
-        "Tasks",
-        DateTime=now,
-        ServiceEnabled=True,
-        Tasks=link(TASKS),
-    )
 
 
 def _machine(put: Any, collect: Any, hardware: Hardware, dialect: str) -> None:
-    names = {"Manufacturer": "Emulated", "Model": "8-GPU server"}
     collect(f"{V1}/Systems", "ComputerSystem", ["1"])
     bios = {"Bios": link(BIOS)} if dialect == "bios" else {}
     put(
         SYSTEM,
         "ComputerSystem.v1_22_0",
         "The server",
-        **names,
+        **_MAKE,
         **bios,
         SystemType="Physical",
         UUID=UUID,
@@ -177,12 +182,15 @@ def _machine(put: Any, collect: Any, hardware: Hardware, dialect: str) -> None:
         )
         pending = {ATTRIBUTE: hardware.shape} | hardware.settings
         put(f"{BIOS}/Settings", "Bios.v1_2_1", "BIOS settings of the next boot", Attributes=pending)
+
+
+def _chassis(put: Any, collect: Any) -> None:
     collect(f"{V1}/Chassis", "Chassis", ["1"])
     put(
         f"{V1}/Chassis/1",
         "Chassis.v1_25_0",
         "The case",
-        **names,
+        **_MAKE,
         ChassisType="RackMount",
         SerialNumber=SERIAL,
         PCIeDevices=link(f"{V1}/Chassis/1/PCIeDevices"),
@@ -203,7 +211,7 @@ def _machine(put: Any, collect: Any, hardware: Hardware, dialect: str) -> None:
         f"{V1}/Managers/1",
         "Manager.v1_19_1",
         "The BMC",
-        **names,
+        **_MAKE,
         ManagerType="BMC",
         FirmwareVersion="1.0",
         ServiceEntryPointUUID=UUID,
