@@ -58,7 +58,7 @@ MODULES = {
     # Servers on ports that must be free, and name their hosts.
     "test_ssh": "ssh",
     # One browser for all of them.
-    "test_report_html": "browser",
+    **dict.fromkeys(("test_report_html", "test_serve"), "browser"),
     # What one test has computed, or parsed, another checks again.
     "test_validation": "validation",
     "test_english": "parsed",
@@ -89,10 +89,13 @@ QUIET = {
     *("test_stats_family", "test_stats_matrix", "test_stats_missing", "test_stats_planning"),
     *("test_slurm_text", "test_stats_probes", "test_stats_simulation", "test_stats_stretches"),
     "test_dialects",
-    *("test_topology", "test_topology_sources"),
+    *("test_topology", "test_topology_predict", "test_topology_show", "test_topology_sources"),
     "test_store_damage",
 }
 """Modules whose tests start no process: this is seen to."""
+
+APART = ("guests", "hub")
+"""Marks of tests that are carried out by a command of their own, and only by it."""
 
 _SEED = pytest.StashKey[int]()
 _TRIED = pytest.StashKey[list[int]]()
@@ -105,7 +108,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--long", action="store_true", help="also what takes minutes, such as many kills"
     )
     parser.addoption(
-        "--guests", action="store_true", help="only what needs virtual machines: ./dev test-vm"
+        "--apart",
+        choices=APART,
+        help="only what needs more than a machine: ./dev test-vm, test-hub",
     )
     parser.addoption("--sample-seed", type=int, help="repeat the sample of an earlier run")
 
@@ -137,10 +142,14 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["sample_seed"] = node.config.stash[_SEED]
 
 
+def _apart(item: pytest.Item) -> str | None:
+    return next((name for name in APART if item.get_closest_marker(name)), None)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    guests = config.getoption("--guests")
-    left_out = {item for item in items if bool(item.get_closest_marker("guests")) != guests}
+    wanted = config.getoption("--apart")
+    left_out = {item for item in items if _apart(item) != wanted}
     if not config.getoption("--long"):
         left_out |= {item for item in items if item.get_closest_marker("long")}
     if left_out:

@@ -13,6 +13,7 @@ to be cut, and when it was written.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import re
@@ -34,12 +35,21 @@ from paribus.readers import kernel, nvidia_topo
 from paribus.readers.harness import Measured
 from paribus.readers.known import harnesses, readers
 from paribus.readers.text import plain
+from paribus.report.topology_svg import svg
+from paribus.topology import nccl, stored
+from paribus.topology.capacities import read_capacities, shipped
+from paribus.topology.diff import difference
+from paribus.topology.dot import to_dot
+from paribus.topology.predict import forecasts
+from paribus.topology.read import from_text
+from paribus.words.topology import of_difference
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LIMIT_S = 1.0
 """CPU time for one input, at least; per MB, where it is longer. Recorded ones take milliseconds."""
 
 MOST = 1 << 20
+STATED = read_capacities(shipped())
 LONG = 30_000
 """Characters of an input, and of what is swollen in it: quadratic time shows, linear does not."""
 
@@ -78,6 +88,7 @@ def parsers() -> Mapping[str, Mapping[str, Read]]:
     found["kernels"] = dict.fromkeys(own, kernel.READER.read)
     found |= {name: {name: harness.read} for name, harness in harnesses().items()}
     found["nvidia_topo"] = {"nvidia_topo": nvidia_topo.read}
+    found["topology"] = {"topology": _tree}
     found["files"] = dict.fromkeys((n for reads in found.values() for n in reads), _file)
     return found
 
@@ -88,6 +99,23 @@ def _code(name: str) -> str:
     while isinstance(read, partial):
         read = read.func
     return str(read.__module__).rpartition(".")[2]
+
+
+def _tree(text: str) -> object:
+    """Read a tree, and do with it all that `paribus topology` does."""
+    tree = from_text(text)
+    if stored.read(json.dumps(stored.to_json(tree))) != tree:
+        raise RuntimeError("the tree is another after JSON")
+    svg(tree)
+    to_dot(tree)
+    list(of_difference(difference(tree, tree)))
+    if all(gpu.address for gpu in tree.gpus):
+        again = nccl.read(nccl.to_nccl(tree))
+        if len(again.gpus) != len(tree.gpus):
+            raise RuntimeError("GPUs are lost in XML for NCCL")
+    if 2 <= len(tree.gpus) <= 16:
+        forecasts([tree], ("p2p", "ring-allreduce", "host-to-device"), STATED)
+    return None
 
 
 def _file(text: str) -> object:
@@ -105,7 +133,8 @@ def outputs(parser: str) -> tuple[tuple[str, str], ...]:
     return tuple(
         (name, path.read_text(errors="replace"))
         for name in parsers()[parser]
-        for path in sorted((FIXTURES / name).glob("*.out"))
+        for path in sorted((FIXTURES / name).iterdir())
+        if path.suffix in (".out", ".xml", ".txt")
     )
 
 

@@ -502,3 +502,17 @@ def test_the_first_table_of_a_cluster(tmp_path: Path) -> None:
     alone = paribus("cluster", "check", "pocket:1", "--first-table", cwd=tmp_path)
     assert alone.returncode == 2
     assert "one node has no pairs" in alone.stderr
+
+
+@pytest.mark.slow
+def test_the_tree_of_a_host_is_that_of_its_machine(hosts: tuple[Host, ...], tmp_path: Path) -> None:
+    """Pocket hosts are this machine: sh there sees the same /sys as Python here."""
+    there = paribus("topology", "show", "pocket:1", "--json", cwd=tmp_path)
+    assert there.returncode == 0, there.stderr
+    here = paribus("topology", "show", "--json", cwd=tmp_path)
+    one, other = json.loads(there.stdout), json.loads(here.stdout)
+    assert one["hash"] == other["hash"]
+    assert one["source"] == "sysfs"
+    several = paribus("topology", "show", "pocket:2", cwd=tmp_path)
+    assert several.returncode == 2
+    assert "2 hosts" in several.stderr

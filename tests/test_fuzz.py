@@ -28,7 +28,7 @@ def test_any_text_is_read_or_refused_within_the_limit(
 
 def test_every_benchmark_is_fuzzed_with_outputs_of_its_own() -> None:
     covered = [name for parser, reads in parsers().items() if parser != "files" for name in reads]
-    assert sorted(covered) == sorted([*BENCHMARKS, *HARNESSES, "nvidia_topo"])
+    assert sorted(covered) == sorted([*BENCHMARKS, *HARNESSES, "nvidia_topo", "topology"])
     for parser, reads in parsers().items():
         assert {name for name, _ in outputs(parser)} == set(reads)
 

@@ -32,7 +32,7 @@ LAYERS = (
     },
     {"outside", "trust"},
     {"drafts", "inputs", "fields"},
-    {"readers", "probes", "records", "stats", "tables", "application"},
+    {"readers", "probes", "records", "stats", "tables", "application", "shipping"},
     {"benchmarks", "store", "topology"},
     {"plan", "audit"},
     {"platform", "judge"},
@@ -40,6 +40,7 @@ LAYERS = (
     {"study", "compare"},
     {"doctor", "cluster"},
     {"report"},
+    {"web"},
     {"cli"},
     {"__main__"},
 )

@@ -162,7 +162,7 @@ ASKED = {
 
 
 def test_virtual_machines_are_compared_at_two_sizes() -> None:
-    from paribus.cli.shipped import shipped_studies
+    from paribus.shipping import shipped_studies
 
     study = load_study(shipped_studies()["vm-npb"], hosts=ASKED["vm-npb"])
     sizes: dict[str, list[int]] = {one.of: [] for one in study.benchmarks}
@@ -179,7 +179,7 @@ def test_virtual_machines_are_compared_at_two_sizes() -> None:
 
 
 def test_every_study_that_ships_loads() -> None:
-    from paribus.cli.shipped import shipped_studies
+    from paribus.shipping import shipped_studies
 
     studies = shipped_studies()
     assert {"container-network", "mpi-transport", "same"} <= set(studies)

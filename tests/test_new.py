@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from paribus.cli.shipped import shipped_studies
 from paribus.errors import StudyError
+from paribus.shipping import shipped_studies
 from paribus.study.load import load_study
 from studies import paribus
 

@@ -76,6 +76,13 @@ def test_a_tree_under_a_hypervisor_has_no_profile(recorded: Callable[[str], Path
     assert shape_of(owned).name == "virtual"
 
 
+def test_a_guest_is_known_by_its_maker_too(recorded: Callable[[str], Path]) -> None:
+    """Processors of ARM state no hypervisor; the firmware of a guest names it."""
+    archive = from_root(recorded(VECTOR))
+    files = {**archive.files, "/sys/class/dmi/id/sys_vendor": "QEMU\n"}
+    assert tree_of(replace(archive, files=files)).virtual == "product"
+
+
 def test_a_device_without_a_parent_is_refused(recorded: Callable[[str], Path]) -> None:
     """hwloc's recording of this machine lacks the links that say where devices hang."""
     with pytest.raises(ParseError, match=r"0004:05:00\.0 hangs below no host bridge"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -76,8 +75,6 @@ def test_every_tree_is_drawn(name: str) -> None:
 
 def test_a_name_from_outside_is_no_markup() -> None:
     tree = profile("cascade")
-    text = json.dumps({"a": 1})
-    assert text
     gpu = replace(tree.gpus[0], name='<b>"x\x1b[31m')
     bridge = Node("host-bridge", "pci0000:00", children=(gpu,))
     evil = replace(tree, sockets=(replace(tree.sockets[0], bridges=(bridge,)),))

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import tarfile
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, count
 from pathlib import Path
 
 import pytest
 
 from paribus.errors import ParseError, UserError
-from paribus.topology import grouped, hwloc, nccl
+from paribus.probes import Archive
+from paribus.report.topology import drawing
+from paribus.report.topology_svg import svg
+from paribus.topology import grouped, hwloc, nccl, stored
 from paribus.topology.identity import canonical_hash
 from paribus.topology.labels import counts_of, matrix_of
 from paribus.topology.read import from_path, from_text
 from paribus.topology.shape import Shape, shape_of
-from paribus.topology.sysfs import from_sysfs
-from paribus.topology.tree import NVSWITCH, Tree
+from paribus.topology.sysfs import from_sysfs, tree_of
+from paribus.topology.tree import NVSWITCH, Node, Tree
 
 TREES = Path(__file__).parent / "fixtures" / "topology"
 MATRICES = Path(__file__).parent / "fixtures" / "nvidia_topo"
@@ -45,6 +50,60 @@ SHAPES = {
     "synthetic-nccl-common.xml": (Shape("Common", 8, 1, 2, 1), {"PIX": 12, "PHB": 16}),
     "synthetic-nccl-cascade.xml": (Shape("Cascade", 8, 1, 1, 2), {"PIX": 12, "PXB": 16}),
 }
+
+
+def write_sysfs(tree: Tree, root: Path) -> None:
+    """Write the files of /sys that a kernel would show for `tree`: ports of switches included."""
+    links = root / "sys/bus/pci/devices"
+    links.mkdir(parents=True)
+    free = count()
+
+    def device(folder: Path, address: str, code: str, model: str, numa: int | None) -> Path:
+        own = folder / address
+        own.mkdir(parents=True)
+        vendor, _, number = model.partition(":")
+        texts = {"class": f"0x{code}00", "vendor": f"0x{vendor}", "device": f"0x{number}"}
+        for name, text in (texts | {"numa_node": str(-1 if numa is None else numa)}).items():
+            (own / name).write_text(f"{text}\n")
+        (links / address).symlink_to(own)
+        return own
+
+    def write(node: Node, folder: Path, numa: int | None) -> None:
+        code = {"gpu": "0302", "nic": "0207", "nvme": "0108", "nvswitch": "0680"}.get(node.kind)
+        own = device(folder, node.address, code or "0604", node.model, numa)
+        for child in node.children:
+            below = own
+            if node.kind != "root-port":
+                number = next(free)
+                port = f"aaaa:{number // 32:02x}:{number % 32:02x}.0"
+                below = device(own, port, "0604", node.model, numa)
+            write(child, below, numa)
+
+    for socket in tree.sockets:
+        for numa in socket.numa:
+            node = root / f"sys/devices/system/node/node{numa}"
+            node.mkdir(parents=True)
+            (node / "cpulist").write_text(f"{numa}\n")
+            cpu = root / f"sys/devices/system/cpu/cpu{numa}/topology"
+            cpu.mkdir(parents=True)
+            (cpu / "physical_package_id").write_text(f"{socket.package}\n")
+        for bridge in socket.bridges:
+            for child in bridge.children:
+                write(child, root / "sys/devices" / bridge.address, bridge.numa)
+
+
+@pytest.mark.parametrize("name", [name for name in SHAPES if name.startswith("hwloc")])
+def test_sysfs_and_hwloc_agree_on_the_same_tree(name: str, tmp_path: Path) -> None:
+    """/sys as a kernel would show each of hwloc's machines, among them one of 16 GPUs."""
+    tree = from_path(TREES / name)
+    write_sysfs(tree, tmp_path)
+    seen = from_sysfs(tmp_path)
+    ids = [gpu.id for gpu in tree.gpus]
+    assert [gpu.id for gpu in seen.gpus] == ids
+    assert matrix_of(seen, seen.gpus) == matrix_of(tree, tree.gpus, peers=False)
+    bare = replace(tree, peers=())
+    assert shape_of(seen) == shape_of(bare)
+    assert canonical_hash(seen, keys=False) == canonical_hash(bare, keys=False)
 
 
 def test_every_sample_is_known() -> None:
@@ -121,6 +180,38 @@ def test_links_beside_pcie() -> None:
     assert {frozenset((p.a, p.b)) for p in mesh.peers} == {
         frozenset((a.id, b.id)) for a, b in combinations(mesh.gpus, 2)
     }
+
+
+def test_a_tree_as_deep_as_is_read_is_drawn_and_stored(tmp_path: Path) -> None:
+    """The deepest file that is not refused; a level more is."""
+    bridge = '<pci busid="0000:{:02x}:00.0" class="0x060400" vendor="0x10b5" device="0x8796">'
+    for levels, fine in ((59, True), (80, False)):
+        inner = "".join(bridge.format(n) for n in range(0x40, 0x40 + levels))
+        text = SYSTEM.format(inner + PCI.format('<gpu dev="0"/>') + "</pci>" * levels)
+        if not fine:
+            with pytest.raises(ParseError, match="more elements than the tree of a server has"):
+                from_text(text)
+            continue
+        tree = from_text(text)
+        assert stored.read(json.dumps(stored.to_json(tree))) == tree
+        assert svg(tree).count("<rect") == levels + 4
+        assert list(drawing(tree))
+
+
+def test_a_recording_with_a_path_that_is_too_deep_is_refused() -> None:
+    path = "/sys/devices/pci0000:00" + "".join(f"/0000:{n:02x}:00.0" for n in range(1, 100))
+    base = "/sys/bus/pci/devices/0000:63:00.0"
+    archive = Archive({f"{base}/class": "0x030200"}, links={base: path})
+    with pytest.raises(ParseError, match="99 bridges above the device"):
+        tree_of(archive)
+
+
+def test_c2c_leads_to_the_processor_with_its_bandwidth() -> None:
+    """As NCCL writes it for Grace Hopper: MB/s of each link, and no target."""
+    text = SYSTEM.format(PCI.format('<gpu dev="0"><c2c bw="45000" count="10"/></gpu>'))
+    (peer,) = nccl.read(text).peers
+    assert (peer.b, peer.kind, peer.count, peer.gbs) == ("cpu0", "c2c", 10, 450.0)
+    assert nccl.read(nccl.to_nccl(nccl.read(text))).peers == (peer,)
 
 
 def test_a_matrix_whose_links_hide_the_paths_has_no_name() -> None:

@@ -41,9 +41,14 @@ from paribus.platform.ready import make_ready
 from paribus.probes import script
 from paribus.store import Store
 from paribus.study.execute import execute
+from paribus.topology.capacities import read_capacities, shipped
+from paribus.topology.predict import LOADS, forecasts
+from paribus.topology.profiles import PROFILES, profile
+from paribus.topology.read import from_path
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "benchmarks-of-paribus.md"
+SIXTEEN = ROOT / "tests" / "fixtures" / "topology" / "hwloc-dgx2-16xv100-nvswitch.xml"
 OUTSIDE = """
 import re
 from paribus.model import Benchmark, Case, Metric, Parsed, Program, Sample
@@ -67,7 +72,13 @@ def main() -> None:
     parser.add_argument("--scale", action="store_true", help="1,000 hosts, 10,000 launches")
     parser.add_argument("--hosts", action="store_true", help="launches on hosts, pocket clusters")
     parser.add_argument("--profiler", action="store_true", help="what `paribus profile` costs")
+    parser.add_argument("--serve", action="store_true", help="what the workbench costs")
     arguments = parser.parse_args()
+    if arguments.serve:
+        from bench_serve import serve_cost
+
+        show(serve_cost())
+        return
     if arguments.hosts:
         from bench_hosts import hosts_cost
 
@@ -90,6 +101,7 @@ def main() -> None:
         *launch_cost(),
         *fabric_cost(),
         *probe_cost(),
+        *topology_cost(),
         *kernel_cost(),
         *start_up(),
         *analysis_cost(),
@@ -232,6 +244,34 @@ def probe_cost() -> list[tuple[str, str, str]]:
         ("facts of a machine from files", f"{statistics.median(files) * 1e3:.0f} ms", ""),
         ("all facts of a machine", f"{statistics.median(everything) * 1e3:.0f} ms", ""),
     ]
+
+
+def topology_cost() -> list[tuple[str, str, str]]:
+    """The PCIe trees of this machine and of one with 16 GPUs, and predictions for three trees."""
+    stated = read_capacities(shipped())
+    trees = [profile(name) for name in PROFILES]
+    work: tuple[tuple[str, Callable[[], object], str], ...] = (
+        ("PCIe tree of this machine", lambda: from_path(Path("/")), "bound: 20 ms"),
+        (
+            "PCIe tree of a machine of 16 GPUs, hwloc's XML",
+            lambda: from_path(SIXTEEN),
+            "bound: 100 ms",
+        ),
+        (
+            "predictions of all loads for three trees",
+            lambda: forecasts(trees, LOADS, stated),
+            "bound: 1 s",
+        ),
+    )
+    rows = []
+    for what, carry_out, bound in work:
+        seconds = []
+        for _ in range(15):
+            begin = time.perf_counter()
+            carry_out()
+            seconds.append(time.perf_counter() - begin)
+        rows.append((what, f"{statistics.median(seconds) * 1e3:.1f} ms", bound))
+    return rows
 
 
 def _ns(values: list[float]) -> str:

@@ -183,6 +183,11 @@ def freeze(study: Study, software: Mapping[str, str]) -> Plan:
         software=dict(software),
         layers={s.label: benchmark_of(s).layer for s in study.benchmarks},
     )
+    return sealed(frozen)
+
+
+def sealed(frozen: Plan) -> Plan:
+    """Return a plan with the digest of what it says now."""
     return dataclasses.replace(frozen, sha256=_digest(_to_table(frozen)))
 
 
@@ -335,7 +340,10 @@ def _from_table(table: dict[str, Any], digest: str) -> Plan:
             question=study["question"],
             factor=study["factor"],
             arms=tuple(_arm(arm) for arm in study["arms"]),
-            benchmarks=tuple(_selection(selection) for selection in study["benchmarks"]),
+            benchmarks=tuple(
+                Selection(**{**one, "endpoints": tuple(one["endpoints"])})
+                for one in study["benchmarks"]
+            ),
             settings=Settings(**study["settings"]),
             explains=tuple(study["explains"]),
             path=study["path"],
@@ -354,10 +362,6 @@ def _from_table(table: dict[str, Any], digest: str) -> Plan:
     )
 
 
-def _selection(table: dict[str, Any]) -> Selection:
-    return Selection(**{**table, "endpoints": tuple(table["endpoints"])})
-
-
 def _steps(rows: Sequence[Any]) -> tuple[Step, ...]:
     """Return commands; older plans have their words alone."""
     split = (row if isinstance(row[0], list) else (row, "") for row in rows)
@@ -365,8 +369,7 @@ def _steps(rows: Sequence[Any]) -> tuple[Step, ...]:
 
 
 def _arm(table: dict[str, Any]) -> Arm:
-    container, hosts = table["container"], table.get("hosts")
-    adapter = table.get("adapter")
+    container, hosts, adapter = table["container"], table.get("hosts"), table.get("adapter")
     return Arm(
         **{
             **table,
@@ -382,8 +385,7 @@ def _arm(table: dict[str, Any]) -> Arm:
 
 
 def _container(table: dict[str, Any]) -> Container:
-    words = {key: tuple(table.get(key, ())) for key in ("devices", "options")}
-    return Container(**{**table, **words})
+    return Container(**{**table, **{k: tuple(table.get(k, ())) for k in ("devices", "options")}})
 
 
 def _digest(table: Mapping[str, Any]) -> str:

@@ -220,4 +220,6 @@ def count(number: int, noun: str) -> str:
 
 def plural(noun: str) -> str:
     """Return the plural of one of the nouns of the reports."""
+    if noun.endswith("dy"):
+        return f"{noun[:-1]}ies"
     return f"{noun}es" if noun.endswith(("ch", "s")) else f"{noun}s"

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from paribus.cli.exports import add_exports
-from paribus.cli.written import write_study
 from paribus.errors import UserError
 from paribus.inputs import exists
 from paribus.study.two_commands import Side, environment, split, study_file
+from paribus.study.written import write_study
 
 EXAMPLE = """\
 example:

@@ -42,8 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def list_all(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus list`."""
     from paribus.benchmarks import BENCHMARKS, suite_of
-    from paribus.cli.shipped import publications, question_of, shipped_studies
+    from paribus.cli.shipped import publications
     from paribus.readers.known import harnesses
+    from paribus.shipping import question_of, shipped_studies
 
     studies = {name: question_of(path) for name, path in shipped_studies().items()}
     published = {name: one.source for name, one in publications().items()}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from paribus.cli.shipped import find_shipped
-from paribus.cli.written import write_study
 from paribus.errors import UserError
+from paribus.study.written import write_study
 
 EXAMPLE = """\
 examples:

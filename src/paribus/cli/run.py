@@ -249,7 +249,7 @@ def _seconds(text: str) -> float:
 
 def _studies(prefix: str, **_: object) -> list[str]:
     """Return what may stand for STUDY: the names of those that ship, and study files here."""
-    from paribus.cli.shipped import shipped_studies
+    from paribus.shipping import shipped_studies
 
     files = [str(path) for path in Path().glob(f"{prefix}*.toml")]
     return [name for name in shipped_studies() if name.startswith(prefix)] + files

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.errors import UserError
-from paribus.inputs import exists, read_toml
+from paribus.inputs import exists
+from paribus.shipping import shipped_folder, shipped_studies
 
 if TYPE_CHECKING:
     from paribus.compare.published import Publication
@@ -32,11 +33,6 @@ def find_shipped(name: str) -> Path:
 def announce(text: str) -> None:
     """Say on stderr what is about to be done in the user's name."""
     print(text, file=sys.stderr)
-
-
-def shipped_studies() -> dict[str, Path]:
-    """Return the studies that ship, by name."""
-    return {path.stem: path for path in sorted(_folder().glob("*.toml"))}
 
 
 def add_beside(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +64,7 @@ def publications() -> dict[str, Publication]:
 
 
 def _shipped_publications() -> dict[str, Path]:
-    return {path.stem: path for path in sorted((_folder() / "published").glob("*.toml"))}
+    return {path.stem: path for path in sorted((shipped_folder() / "published").glob("*.toml"))}
 
 
 def _find(text: str, ships: Mapping[str, Path], cause: str) -> Path:
@@ -84,15 +80,3 @@ def _find_name(text: str, ships: Mapping[str, Path], cause: str) -> Path:
     close = difflib.get_close_matches(text, ships, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"those that ship: {', '.join(ships)}"
     raise UserError(cause, place=text, fix=hint)
-
-
-def question_of(path: Path) -> str:
-    """Return the question that a study file asks."""
-    return str(read_toml(path, "a study file").get("question", ""))
-
-
-def _folder() -> Path:
-    """Return where the studies are: in the package once installed, beside src/ in a checkout."""
-    package = Path(__file__).parent.parent
-    inside = package / "studies"
-    return inside if inside.is_dir() else package.parent.parent / "studies"

@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from paribus.design import Container
 from paribus.errors import UserError
+from paribus.model import Facts
 from paribus.platform import containers, toolchain
 from paribus.platform.local import capture
 from paribus.platform.machine import HERE, first_errors
@@ -67,20 +68,34 @@ class Fitness:
 
 def settings(root: Path = Path("/")) -> list[Finding]:
     """Return what the files under `root` say of settings, by the table fitness.toml."""
-    text = files("paribus.doctor").joinpath("fitness.toml").read_text(encoding="utf-8")
     found = []
-    for row in tomllib.loads(text)["settings"]:
+    for row in _rows():
         value = _text(root / row["file"]).strip()
         if chosen := re.search(r"\[(.+?)\]", value):
             value = chosen[1]
-        if not value:
-            if "absent" in row:
-                found.append(Finding(row["name"], "unknown", row["absent"]))
-        elif value in row["good"]:
-            found.append(Finding(row["name"], "good", value))
-        else:
-            found.append(Finding(row["name"], row["otherwise"], value, row["means"], row["fix"]))
+        if value:
+            found.append(_graded(row, value))
+        elif "absent" in row:
+            found.append(Finding(row["name"], "unknown", row["absent"]))
     return found
+
+
+def settings_of(facts: Facts) -> list[Finding]:
+    """Return what the facts of a node say of the same settings; those not known are left out."""
+    known = ((row, facts.get(row["fact"])) for row in _rows())
+    return [_graded(row, str(value)) for row, value in known if isinstance(value, str | int)]
+
+
+def _rows() -> list[dict[str, Any]]:
+    text = files("paribus.doctor").joinpath("fitness.toml").read_text(encoding="utf-8")
+    rows: list[dict[str, Any]] = tomllib.loads(text)["settings"]
+    return rows
+
+
+def _graded(row: Mapping[str, Any], value: str) -> Finding:
+    if value in row["good"]:
+        return Finding(row["name"], "good", value)
+    return Finding(row["name"], row["otherwise"], value, row["means"], row["fix"])
 
 
 def room(root: Path = Path("/")) -> list[Finding]:

@@ -11,15 +11,15 @@ from paribus.probes.archive import Archive, Unknown
 from paribus.probes.kernel import without_secrets
 from paribus.probes.variables import prefixes, shown
 
-_UUID = re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b")
-_MAC = re.compile(r"(?<![0-9a-fA-F:])(?:[0-9a-fA-F]{2}:){5,19}[0-9a-fA-F]{2}(?![0-9a-fA-F:])")
-_LONG_HEX = re.compile(r"\b[0-9a-f]{32,}\b")
-_HOME = re.compile(
+UUID = re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b")
+MAC = re.compile(r"(?<![0-9a-fA-F:])(?:[0-9a-fA-F]{2}:){5,19}[0-9a-fA-F]{2}(?![0-9a-fA-F:])")
+LONG_HEX = re.compile(r"\b[0-9a-f]{32,}\b")
+HOME = re.compile(
     r"(/(?:home|users?|u|root|scratch|work|projects?|data|lustre|gpfs|beegfs)/)[^/\s:,]+",
     re.IGNORECASE,
 )
-_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s,]+")
-_IPV4 = re.compile(r"(?<![0-9.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9.])")
+URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s,]+")
+IPV4 = re.compile(r"(?<![0-9.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9.])")
 _IPV6 = re.compile(r"(?<![0-9a-zA-Z:])(?:[0-9a-fA-F]{0,4}:){3,7}[0-9a-fA-F]{0,4}(?![0-9a-zA-Z:.])")
 _PERSONAL_LINE = re.compile(
     r"serial|asset|uuid|configure host|configured by|configured on|built by|built on|build host|"
@@ -89,13 +89,13 @@ def _file(path: str, text: str | Unknown, words: Sequence[str]) -> str | Unknown
 
 
 def _text(place: str, text: str, words: Sequence[str]) -> str:
-    text = _UUID.sub("00000000-0000-0000-0000-000000000000", text)
-    text = _URL.sub("url", text)
-    text = _HOME.sub(r"\1user", text)
-    text = _LONG_HEX.sub("0" * 32, text)
-    text = _MAC.sub("00:00:00:00:00:00", text)
+    text = UUID.sub("00000000-0000-0000-0000-000000000000", text)
+    text = URL.sub("url", text)
+    text = HOME.sub(r"\1user", text)
+    text = LONG_HEX.sub("0" * 32, text)
+    text = MAC.sub("00:00:00:00:00:00", text)
     if not _VERSIONS.search(place):
-        text = _IPV4.sub("0.0.0.0", text)
+        text = IPV4.sub("0.0.0.0", text)
         text = _IPV6.sub(lambda m: m[0] if _pci(m[0]) else "::", text)
     for word in words:
         if len(word) > 3 or place == "/proc/cmdline" or place.startswith(("tools/", "env")):

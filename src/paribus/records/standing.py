@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import socket
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -17,6 +18,14 @@ from types import TracebackType
 
 NAME, DRAFT, LOCK = "progress.json", "progress.draft", "progress.lock"
 FILES = (NAME, DRAFT, LOCK)
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that holds progress.lock, on its machine."""
+
+    pid: int
+    host: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,15 @@ def alive(directory: Path) -> bool:
     return False
 
 
+def read_holder(directory: Path) -> Holder | None:
+    """Return who took the lock of `directory` last, None where that is not known."""
+    try:
+        pid, host = (directory / LOCK).read_text(encoding="utf-8").split()
+        return Holder(int(pid), host)
+    except (OSError, ValueError):
+        return None
+
+
 class Board:
     """Keeps the state of the study in `directory` for as long as a `paribus run` lives.
 
@@ -105,6 +123,9 @@ class Board:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             time.sleep(0.01)
+        with suppress(OSError):
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, f"{os.getpid()} {socket.gethostname()}\n".encode(), 0)
         self.say("preparing")
 
     def say(self, text: str) -> None:

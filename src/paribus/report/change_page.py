@@ -18,18 +18,21 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 
 def page(compared: Compared) -> str:
     """Return the whole HTML page."""
-    first = compared.first
-    title = escape(f"{first.plan.study.question} - Paribus")
+    title = escape(f"{compared.first.plan.study.question} - Paribus")
     style = files("paribus.report").joinpath("page.css").read_text(encoding="utf-8")
-    body = join(_header(compared), *(_step(first, step) for step in compared.steps))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n"
-        f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+        f"<body>\n<main>\n{body(compared)}\n</main>\n</body>\n</html>\n"
     )
+
+
+def body(compared: Compared) -> Html:
+    """Return what the page says."""
+    return join(_header(compared), *(_step(compared.first, step) for step in compared.steps))
 
 
 def _header(compared: Compared) -> Html:

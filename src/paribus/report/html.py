@@ -64,7 +64,27 @@ def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -
 def page(judgement: Judgement, bundle: str) -> str:
     """Return the whole HTML page; `bundle` is the script that defines `vegaEmbed`."""
     figures = Figures()
-    body = join(
+    shown = body(judgement, figures)
+    draw = asset("page.js")
+    policy = (
+        f"default-src 'none'; script-src {_hash(bundle)} {_hash(draw)}; "
+        "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    title = escape(f"{judgement.study.question} - Paribus")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{attribute(policy)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{title}</title>\n<style>\n{asset('page.css')}</style>\n</head>\n"
+        f"<body>\n<main>\n{shown}\n</main>\n{figures.data()}\n"
+        f"<script>{bundle}</script>\n<script>{draw}</script>\n</body>\n</html>\n"
+    )
+
+
+def body(judgement: Judgement, figures: Figures) -> Html:
+    """Return what the page says, from the first sentence to the appendix."""
+    return join(
         _header(judgement),
         _warnings(judgement),
         _steps(judgement),
@@ -79,23 +99,6 @@ def page(judgement: Judgement, bundle: str) -> str:
         published.section(judgement),
         *(_benchmark(judgement, b, figures) for b in lookup.benchmarks(judgement)),
         appendix.appendix(judgement),
-    )
-    draw = _asset("page.js")
-    specs = json.dumps(figures.specs, separators=(",", ":"), allow_nan=False)
-    policy = (
-        f"default-src 'none'; script-src {_hash(bundle)} {_hash(draw)}; "
-        "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    )
-    title = escape(f"{judgement.study.question} - Paribus")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{attribute(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{title}</title>\n<style>\n{_asset('page.css')}</style>\n</head>\n"
-        f'<body>\n<main>\n{body}\n</main>\n<script type="application/json" id="figures">'
-        f"{_in_script(specs)}</script>\n<script>{bundle}</script>\n<script>{draw}</script>\n"
-        "</body>\n</html>\n"
     )
 
 
@@ -125,6 +128,11 @@ class Figures:
             ),
             kind="wide" if wide else None,
         )
+
+    def data(self) -> Html:
+        """Return the element that holds what page.js draws."""
+        specs = json.dumps(self.specs, separators=(",", ":"), allow_nan=False)
+        return Html(f'<script type="application/json" id="figures">{_in_script(specs)}</script>')
 
 
 def _header(judgement: Judgement) -> Html:
@@ -264,7 +272,8 @@ def _box(title: str, kind: str, content: Html) -> Html:
     return element("section", element("h2", escape(title)), content, kind=f"box {kind}")
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return a file of the page: its style, or the script that draws."""
     return files("paribus.report").joinpath(name).read_text(encoding="utf-8")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paribus import units
-from paribus.judgement import Finding, Judgement, Verdict, Word
+from paribus.judgement import Finding, Judgement, Word
 from paribus.report import lookup, sentences, wording
 from paribus.report.axes import Panel
 from paribus.report.markup import Html, element, escape, join, table
@@ -200,17 +200,15 @@ def _blocks_cell(f: Finding) -> Html:
 def _verdict_cell(f: Finding) -> Html:
     now = "so far, " if wording.provisional(f.verdict) else ""
     if f.verdict.word is Word.NO_DATA:
-        return _chip(f.verdict)
+        return chip(f.verdict.word, f.verdict.reason)
     return join(
-        _chip(f.verdict), element("small", escape(f"{now}margin {units.percent(f.margin)}"))
+        chip(f.verdict.word, f.verdict.reason),
+        element("small", escape(f"{now}margin {units.percent(f.margin)}")),
     )
 
 
-def _chip(verdict: Verdict) -> Html:
-    """Return the verdict with a sign; in colour only where it claims something."""
-    word = verdict.word
+def chip(word: Word, reason: str) -> Html:
+    """Return a verdict with a sign; in colour only where it claims something."""
     kind = word.name.lower() if word in wording.DECIDED else "open"
     sign = element("span", escape(wording.SYMBOLS[word]), aria_hidden="true")
-    return element(
-        "span", sign, escape(f" {word.value}"), kind=f"chip {kind}", title=verdict.reason
-    )
+    return element("span", sign, escape(f" {word.value}"), kind=f"chip {kind}", title=reason)

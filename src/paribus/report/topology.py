@@ -45,10 +45,9 @@ def drawing(tree: Tree) -> Iterator[str]:
     """Yield the lines of the tree, a node each."""
     for number, socket in enumerate(tree.sockets):
         numa = ", ".join(str(node) for node in socket.numa)
-        package = number if socket.package is None else socket.package
-        named = "?" if socket.package is None and "packages" not in tree.lacks else package
+        known = numa and not tree.by_numa
         empty = "" if socket.bridges else ": no device"
-        yield f"socket {named}" + (f" (NUMA node {numa})" if numa else "") + empty
+        yield words.of_socket(tree, number) + (f" (NUMA node {numa})" if known else "") + empty
         for index, bridge in enumerate(socket.bridges):
             yield from _lines(bridge, "", last=index + 1 == len(socket.bridges))
 
@@ -61,12 +60,10 @@ def _lines(node: Node, before: str, *, last: bool) -> Iterator[str]:
 
 
 def _label(node: Node) -> str:
-    kind = node.kind.replace("-", " ") if node.kind != "card-bridge" else "bridge of a card"
     # A host bridge has no link, and that of a root port is its switch's or its device's.
     link = words.of_link(node.link) if node.kind not in ("host-bridge", "root-port") else ""
-    first = node.name or kind
     model = f"[{node.model}]" if node.model else ""
-    said = " ".join(part for part in (first, node.address, model, node.key) if part)
+    said = " ".join(part for part in (words.of_node(node), node.address, model, node.key) if part)
     return f"{said}  {link}" if link else said
 
 

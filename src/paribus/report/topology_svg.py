@@ -32,13 +32,13 @@ class _Box:
     kind: str
     lines: tuple[str, ...]
     id: str
-    link: str = ""
+    link: tuple[str, ...] = ()
     x: float = 0.0
     depth: int = 0
     below: list[_Box] = field(default_factory=list)
 
 
-def svg(tree: Tree, title: str = "") -> str:
+def svg(tree: Tree) -> str:
     """Return the picture; its text can be searched and read aloud."""
     boxes = [_socket(tree, number) for number in range(len(tree.sockets))]
     right = 0.0
@@ -49,12 +49,13 @@ def svg(tree: Tree, title: str = "") -> str:
     peers = _peers(tree, every)
     width, top = max(right, 460.0), 46
     height = top + deepest * _STEP + _HIGH + (70 if peers else 16)
-    said = escape(printable(title or words.of_shape(tree, shape_of(tree))))
+    name, rest = (escape(part) for part in words.shape_parts(tree, shape_of(tree)))
     head = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}"'
     parts = [
         f'<svg {head} width="{width:.0f}" font-family="sans-serif" font-size="11" role="img">',
-        f"<title>{said}</title>",
-        *_title(said),
+        f"<title>{name}: {rest}</title>",
+        f'<text x="{_GAP}" y="16" font-size="13">{name}</text>',
+        f'<text x="{_GAP}" y="33">{rest}</text>',
         f'<g transform="translate(0 {top})">',
     ]
     for box in every:
@@ -64,25 +65,17 @@ def svg(tree: Tree, title: str = "") -> str:
     return "\n".join([*parts, "</g>", "</svg>"]) + "\n"
 
 
-def _title(said: str) -> list[str]:
-    name, _, rest = said.partition(": ")
-    return [
-        f'<text x="{_GAP}" y="16" font-size="13">{name}</text>',
-        f'<text x="{_GAP}" y="33">{rest}</text>',
-    ]
-
-
 def _socket(tree: Tree, number: int) -> _Box:
     socket = tree.sockets[number]
-    package = number if socket.package is None else socket.package
     below = [_node(bridge) for bridge in socket.bridges]
-    return _Box("socket", (f"socket {package}",), f"cpu{package}", below=below)
+    named = words.of_socket(tree, number)
+    return _Box("socket", (named,), f"cpu{socket.package}", below=below)
 
 
 def _node(node: Node) -> _Box:
-    first = node.name or ("bridge of card" if node.kind == "card-bridge" else node.kind)
-    lines = tuple(printable(part) for part in (first, node.address) if part)
-    link = words.of_link(node.link) if node.kind not in ("host-bridge", "root-port") else ""
+    lines = tuple(printable(part) for part in (words.of_node(node), node.address) if part)
+    bare = node.kind in ("host-bridge", "root-port")
+    link = () if bare else tuple(words.link_parts(node.link))
     return _Box(node.kind, lines, node.id, link, below=[_node(child) for child in node.children])
 
 
@@ -110,9 +103,8 @@ def _edge(upper: _Box, lower: _Box) -> str:
     path = f"M{upper.x:.0f} {y0}V{middle:.0f}H{lower.x:.0f}V{y1}"
     drawn = f'<path d="{path}" fill="none" stroke="#8a94a0"/>'
     if lower.link:
-        parts = lower.link.split(", ")
-        for row, part in enumerate(parts):
-            y = y1 - 3 - 10 * (len(parts) - 1 - row)
+        for row, part in enumerate(lower.link):
+            y = y1 - 3 - 10 * (len(lower.link) - 1 - row)
             drawn += (
                 f'<text x="{lower.x + 3:.0f}" y="{y}" font-size="9" fill="#56606b">{part}</text>'
             )
@@ -138,7 +130,7 @@ def _peers(tree: Tree, boxes: list[_Box]) -> list[str]:
     arcs = []
     switched = [places[peer.a] for peer in tree.peers if peer.b == NVSWITCH]
     for peer in tree.peers:
-        if peer.b == NVSWITCH or peer.b.startswith("cpu"):
+        if not peer.direct:
             continue
         one, other = places[peer.a], places[peer.b]
         y0, y1 = one.depth * _STEP + _HIGH, other.depth * _STEP + _HIGH

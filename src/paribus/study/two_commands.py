@@ -84,18 +84,20 @@ def study_file(
     factor = "command" if a.argv != b.argv else "env" if a.env != b.env else "nothing"
     lines = [
         HEAD,
-        f"question = {_text(f'How does {b.name} compare with {a.name}?')}",
-        f"factor = {_text(factor)}",
+        f"question = {toml_text(f'How does {b.name} compare with {a.name}?')}",
+        f"factor = {toml_text(factor)}",
     ]
     if factor == "command" and a.env != b.env:
         lines.append('explains = ["env."]  # the sides have variables of their own')
     for side in sides:
-        lines += ["", f"[arms.{_key(side.name)}]", f"argv = {_list(side.argv)}"]
+        lines += ["", f"[arms.{toml_key(side.name)}]", f"argv = {toml_list(side.argv)}"]
         if side.env:
-            each = ", ".join(f"{_key(name)} = {_text(one)}" for name, one in side.env.items())
+            each = ", ".join(
+                f"{toml_key(name)} = {toml_text(one)}" for name, one in side.env.items()
+            )
             lines.append(f"env = {{ {each} }}")
         if setup:
-            lines.append(f"before = {_list([shlex.join(setup)])}")
+            lines.append(f"before = {toml_list([shlex.join(setup)])}")
     lines += ["", "[[benchmarks]]", 'name = "command"', *_keys(benchmark)]
     if any(one is not None for one in plan.values()):
         lines += ["", "[plan]", *_keys(plan)]
@@ -104,20 +106,22 @@ def study_file(
 
 def _keys(table: Mapping[str, str | int | None]) -> list[str]:
     return [
-        f"{key} = {_text(one) if isinstance(one, str) else one}"
+        f"{key} = {toml_text(one) if isinstance(one, str) else one}"
         for key, one in table.items()
         if one is not None
     ]
 
 
-def _list(words: Sequence[str]) -> str:
-    return f"[{', '.join(map(_text, words))}]"
+def toml_list(words: Sequence[str]) -> str:
+    """Return a list of texts as TOML has it."""
+    return f"[{', '.join(map(toml_text, words))}]"
 
 
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+def toml_key(name: str) -> str:
+    """Return a key as TOML has it."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
 
 
-def _text(text: str) -> str:
+def toml_text(text: str) -> str:
     """Return a text as TOML has it: as JSON does, but for DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

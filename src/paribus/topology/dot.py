@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paribus.topology.tree import NVSWITCH, Node, Tree
+from paribus.words import topology as words
 
 
 def to_dot(tree: Tree) -> str:
@@ -11,9 +12,8 @@ def to_dot(tree: Tree) -> str:
     names: dict[str, str] = {}
     for number, socket in enumerate(tree.sockets):
         own = f"s{number}"
-        package = number if socket.package is None else socket.package
-        names[f"cpu{package}"] = own
-        lines.append(f'  {own} [label="socket {package}"];')
+        names[f"cpu{socket.package}"] = own
+        lines.append(f'  {own} [label="{words.of_socket(tree, number)}"];')
         for bridge in socket.bridges:
             _add(bridge, own, names, lines)
     if any(peer.b == NVSWITCH for peer in tree.peers):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from paribus.topology.tree import DEVICES, Kind, Link, Node
 
@@ -93,13 +93,7 @@ def switch(raw: Raw, inner: tuple[Node, ...]) -> Node:
     redirects = [raw.redirects, *(port.redirects for port in raw.below if port.bridge)]
     known = [value for value in redirects if value is not None]
     kind: Kind = "card-bridge" if _of_card(raw.model, inner) else "switch"
-    node = _node(kind, raw, inner)
-    return Node(
-        **{name: getattr(node, name) for name in ("kind", "address", "name", "model", "key")},
-        link=node.link,
-        redirects=any(known) if known else None,
-        children=inner,
-    )
+    return replace(_node(kind, raw, inner), redirects=any(known) if known else None)
 
 
 def _of_card(model: str, inner: tuple[Node, ...]) -> bool:

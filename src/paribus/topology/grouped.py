@@ -1,4 +1,4 @@
-"""A tree from labels of pairs, as far as labels tell: from `nvidia-smi topo -m`, and from NVML."""
+"""A tree from labels of pairs, as far as labels go: from `nvidia-smi topo -m`."""
 
 from __future__ import annotations
 

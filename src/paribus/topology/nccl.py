@@ -106,6 +106,7 @@ def _peers(top: Element, nodes: list[Node]) -> Iterator[Peer]:
     A process that sees some GPUs only writes such files: NCCL leaves these links out as well.
     """
     found: dict[tuple[str, str, PeerKind], int] = {}
+    rates: dict[tuple[str, str, PeerKind], float] = {}
     gpus = {node.address for node in nodes if node.kind == "gpu"}
     pending = [(cpu, cpu) for cpu in top.all("cpu")]
     while pending:
@@ -128,7 +129,9 @@ def _peers(top: Element, nodes: list[Node]) -> Iterator[Peer]:
                     count = _number(link, "count")
                     switched = other == NVSWITCH  # of these each port stands for itself
                     found[one, other, kind] = count + found.get((one, other, kind), 0) * switched
-    return (Peer(one, other, kind, count) for (one, other, kind), count in found.items())
+                    if link.get("bw"):  # MB/s of each, which C2C states
+                        rates[one, other, kind] = _number(link, "bw") * count / 1000
+    return (Peer(*ends, count, rates.get(ends)) for ends, count in found.items())
 
 
 def _number(element: Element, name: str) -> int:
@@ -211,6 +214,9 @@ def _link(peer: Peer, own: str) -> str:
         target, code = "ffff:ffff:ff", _SWITCH
     elif other.startswith("cpu"):
         target, code = "ffff:ffff:ff", _PACKAGE[0]
+    if peer.kind == "c2c":
+        rate = f' bw="{round(1000 * peer.gbs / peer.count)}"' if peer.gbs else ""
+        return f'<c2c count="{peer.count}"{rate}/>'
     return f'<{peer.kind} target="{target}" count="{peer.count}" tclass="{code}"/>'
 
 

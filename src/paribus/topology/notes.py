@@ -47,8 +47,9 @@ def warnings_of(tree: Tree) -> list[Warned]:
     """Return what makes measurements on this server say something else than one expects."""
     found = [Warned("virtual", (), (tree.virtual,))] if tree.virtual else []
     for node in tree.walk():
+        # A root port with more lanes than the card below it can use is no fault.
         now, most = node.link.width, node.link.width_most
-        if now and most and now < most:
+        if node.kind != "root-port" and now and most and now < most:
             found.append(Warned("narrow", (node.name or node.address,), (str(now), str(most))))
         if node.redirects and sum(inner.kind == "gpu" for inner in node.walk()) > 1:
             found.append(Warned("redirect", (node.address,)))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import permutations
 
 from paribus.topology.flows import Network, slowest
-from paribus.topology.tree import NVSWITCH
 
 _MOST_STEPS = 20_000
 """Of a search for a ring over direct links: most are found within as many as there are GPUs."""
@@ -22,18 +21,25 @@ def ring_rate(network: Network, order: Sequence[str]) -> float:
 def nccl_order(network: Network) -> list[str]:
     """Return the order of a ring as NCCL builds it: always on to the GPU with most bandwidth.
 
-    Then with fewest links on the way, then with the lowest number (NCCL 2.30, graph/search.cc,
-    ncclTopoSearchNextGpuSort). One ring, where NCCL makes several of NVLinks.
+    Then to one with fewest links on the way, then to the next number (NCCL, graph/search.cc,
+    ncclTopoSearchNextGpuSort). Its first choice of one ring: NCCL goes back where this is a poor
+    one, and makes several rings of NVLinks.
     """
     ids = [gpu.id for gpu in network.tree.gpus]
-    order, left = ids[:1], ids[1:]
-    while left:
+    order = ids[:1]
+    while len(order) < len(ids):
         last = order[-1]
+        left = [other for other in ids if other not in order]
         routes = {other: network.peer(last, other) for other in left}
-        order.append(
-            min(left, key=lambda o: (-slowest([routes[o]], network.capacity), len(routes[o])))
-        )
-        left.remove(order[-1])
+        scores = {
+            other: (
+                -slowest([routes[other]], network.capacity),
+                len(routes[other]),
+                (ids.index(other) - ids.index(last)) % len(ids),
+            )
+            for other in left
+        }
+        order.append(min(left, key=scores.__getitem__))
     return order
 
 
@@ -44,7 +50,7 @@ def best_order(network: Network) -> list[str]:
     are on both sides of it. Where GPUs have direct links, a ring over the widest of them is tried.
     """
     orders = [[gpu.id for gpu in network.tree.walk() if gpu.kind == "gpu"], nccl_order(network)]
-    if any(peer.b != NVSWITCH and not peer.b.startswith("cpu") for peer in network.tree.peers):
+    if any(peer.direct for peer in network.tree.peers):
         orders += [ring for ring in [_widest(network)] if ring]
     return max(orders, key=lambda order: ring_rate(network, order))
 

@@ -66,7 +66,7 @@ def _name(tree: Tree, shape: Shape, trees: dict[int, int], depths: list[int]) ->
     if even and shape.sockets == 1:
         return COMMON
     if even and shape.sockets == shape.trees:
-        return UNKNOWN if "packages" in tree.lacks else BALANCE
+        return UNKNOWN if tree.by_numa else BALANCE
     return MIXED
 
 

@@ -12,7 +12,7 @@ from paribus.topology.shape import shape_of
 from paribus.topology.tree import Kind, Link, Node, Peer, PeerKind, Socket, Tree, finished
 
 SCHEMA = "paribus.topology/1"
-_DEEPEST = 64
+_DEEPEST = 80
 _KINDS: tuple[str, ...] = Kind.__args__  # type: ignore[attr-defined]
 _PEERS: tuple[str, ...] = PeerKind.__args__  # type: ignore[attr-defined]
 
@@ -29,10 +29,10 @@ def to_json(tree: Tree) -> dict[str, Any]:
 
 
 def _bare(value: Any) -> Any:
+    """Return `value` without what is empty or None, at any depth."""
     if isinstance(value, dict):
-        return {
-            k: _bare(v) for k, v in value.items() if v not in (None, "", (), {}) and _bare(v) != {}
-        }
+        inner = {name: _bare(item) for name, item in value.items()}
+        return {name: item for name, item in inner.items() if item not in (None, "", [], {})}
     return [_bare(item) for item in value] if isinstance(value, list | tuple) else value
 
 
@@ -53,7 +53,7 @@ def read(text: str) -> Tree:
             raise ParseError(f"the schema is {str(table['schema'])[:40]!r}, not {SCHEMA!r}")
         tree = Tree(
             _text(table["source"]),
-            tuple(_socket(socket) for socket in table["sockets"]),
+            tuple(_socket(socket) for socket in table.get("sockets", ())),
             tuple(_peer(peer) for peer in table.get("peers", ())),
             _text(table.get("virtual", "")),
             tuple(_text(code) for code in table.get("lacks", ())),

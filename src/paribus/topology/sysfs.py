@@ -14,8 +14,12 @@ from paribus.probes.pci import addresses, redirects
 from paribus.probes.values import ranges
 from paribus.topology.fold import Raw, host_bridge
 from paribus.topology.tree import Link, Node, Tree, by_socket, finished
+from paribus.topology.virtual import of_addresses, of_product
 
 _PCI = "/sys/bus/pci/devices/"
+_DEEPEST = 64
+"""Bridges above a device: cascades of servers have ten."""
+
 _HOST_BRIDGE = re.compile(r"/(pci[0-9a-f]{4,8}:[0-9a-f]{2})/")
 _SPEED = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) ?GT/s")
 _UUID = re.compile(r"^GPU UUID:[ \t]*(GPU-\S+)", re.M)
@@ -27,6 +31,7 @@ _FILES = (*DEVICE_FILES.split(), "local_cpulist", "unique_id")
 _MACHINE = (
     "/sys/devices/system/node/node[0-9]*/cpulist",
     "/sys/devices/system/cpu/cpu[0-9]*/topology/physical_package_id",
+    "/sys/class/dmi/id/sys_vendor",
     "/sys/class/dmi/id/product_name",
     "/proc/driver/nvidia/gpus/*/information",
     "/sys/class/infiniband/*/node_guid",
@@ -78,7 +83,7 @@ def tree_of(archive: Archive) -> Tree:
     tops: dict[str, list[Raw]] = {}
     numa: dict[str, int] = {}
     cpus: dict[str, str] = {}
-    names, redirect = _names(archive), redirects(archive)
+    names, keys, redirect = _names(archive), _keys(archive), redirects(archive)
     for address in archive.names(_PCI + "*/class"):
         path = archive.links.get(_PCI + address, "")
         host, chain = _HOST_BRIDGE.search(path), addresses(path)
@@ -86,10 +91,13 @@ def tree_of(archive: Archive) -> Tree:
             raise ParseError(
                 f"the device {address} hangs below no host bridge", place=path or _PCI + address
             )
+        if len(chain) > _DEEPEST:
+            raise ParseError(f"{len(chain)} bridges above the device {address}")
         upper: Raw | None = None
         for at in chain:
             if at not in raws:
-                raws[at] = replace(_raw(archive, at, names), redirects=redirect.get(at))
+                raw = _raw(archive, at, names)
+                raws[at] = replace(raw, key=keys.get(at, ""), redirects=redirect.get(at))
                 (tops.setdefault(host[1], []) if upper is None else upper.below).append(raws[at])
             upper = raws[at]
         node = archive.text(f"{_PCI}{address}/numa_node")
@@ -131,8 +139,7 @@ def _raw(archive: Archive, address: str, names: dict[str, str]) -> Raw:
         code or "0604",  # a bridge on the path that the recording left out
         ":".join(model) if all(model) else "",
         names.get(address, "") if not code.startswith("03") else "",
-        _key(archive, address),
-        link,
+        link=link,
     )
 
 
@@ -160,20 +167,21 @@ def _names(archive: Archive) -> dict[str, str]:
     return names
 
 
-def _key(archive: Archive, address: str) -> str:
-    """Return the UUID, GUID or serial number of a device; "" where none can be read."""
-    found = _UUID.search(archive.text(f"/proc/driver/nvidia/gpus/{address}/information"))
-    if found and "?" not in found[1]:  # the driver writes question marks before a GPU was used
-        return found[1]
-    if unique := archive.text(f"{_PCI}{address}/unique_id"):
-        return unique
+def _keys(archive: Archive) -> dict[str, str]:
+    """Return the UUIDs, GUIDs and serial numbers of devices by their addresses."""
+    keys = {}
+    for address in archive.names(f"{_PCI}*/unique_id"):
+        keys[address] = archive.text(f"{_PCI}{address}/unique_id")
+    for address in archive.names("/proc/driver/nvidia/gpus/*/information"):
+        found = _UUID.search(archive.text(f"/proc/driver/nvidia/gpus/{address}/information"))
+        if found and "?" not in found[1]:  # the driver writes them before a GPU was used
+            keys[address] = found[1]
     for family, name in (("infiniband", "node_guid"), ("nvme", "serial")):
         for device in archive.names(f"/sys/class/{family}/*/{name}"):
-            if archive.links.get(f"/sys/class/{family}/{device}/device", "").endswith(
-                "/" + address
-            ):
-                return archive.text(f"/sys/class/{family}/{device}/{name}")
-    return ""
+            path = archive.links.get(f"/sys/class/{family}/{device}/device", "")
+            for address in addresses(path)[-1:]:
+                keys[address] = archive.text(f"/sys/class/{family}/{device}/{name}")
+    return keys
 
 
 def _packages(archive: Archive) -> tuple[dict[int, int], dict[int, int]]:
@@ -203,4 +211,9 @@ def _cpus(text: str) -> list[int]:
 def _virtual(archive: Archive, bridges: list[Node]) -> str:
     """Return by what a machine shows that its tree is made up by a hypervisor; "" if by nothing."""
     flags = re.search(r"^flags\s*:.*\bhypervisor\b", archive.text("/proc/cpuinfo"), re.M)
-    return "hypervisor" if flags and bridges else ""
+    if flags and bridges:
+        return "hypervisor"
+    dmi = "/sys/class/dmi/id/"
+    vendor, product = archive.text(dmi + "sys_vendor"), archive.text(dmi + "product_name")
+    nodes = [node for bridge in bridges for node in bridge.walk()]
+    return of_product(vendor, product) or of_addresses(nodes)

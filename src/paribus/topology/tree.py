@@ -118,12 +118,17 @@ class Peer:
     count: int
     gbs: float | None = None
 
+    @property
+    def direct(self) -> bool:
+        """Whether it joins two devices, and not a device with NVSwitches or a processor."""
+        return self.b != NVSWITCH and not self.b.startswith("cpu")
+
 
 @dataclass(frozen=True, slots=True)
 class Tree:
     """A server as `source` gives it. `virtual` says by what a tree shows that it is not hardware.
 
-    `lacks` are codes of what this source cannot say (topology/notes.py).
+    `lacks` are codes of what this source cannot say (words/topology.py).
     """
 
     source: str
@@ -132,6 +137,11 @@ class Tree:
     virtual: str = ""
     lacks: tuple[str, ...] = ()
     product: str = ""
+
+    @property
+    def by_numa(self) -> bool:
+        """Whether its sockets are NUMA nodes, several of which may be one processor."""
+        return "packages" in self.lacks
 
     def walk(self) -> Iterator[Node]:
         """Yield all nodes, the upper first."""

@@ -8,7 +8,7 @@ from xml.parsers import expat
 
 from paribus.errors import ParseError
 
-_DEEPEST = 200
+_DEEPEST = 64
 _MOST = 200_000
 
 

@@ -8,7 +8,7 @@ from paribus.topology.diff import Difference, Moved, folded
 from paribus.topology.notes import Warned
 from paribus.topology.predict import Beside
 from paribus.topology.shape import Shape
-from paribus.topology.tree import Link, Tree
+from paribus.topology.tree import Link, Node, Tree
 from paribus.units import count
 
 _LACKS = {
@@ -34,18 +34,32 @@ _MEANINGS = {
 
 def of_shape(tree: Tree, shape: Shape) -> str:
     """Return what shape a tree has, in one sentence."""
+    name, parts = shape_parts(tree, shape)
+    return f"{name}: {parts}." if parts else f"{name}."
+
+
+def shape_parts(tree: Tree, shape: Shape) -> tuple[str, str]:
+    """Return the name of a shape with its meaning, and what it is made of."""
     if not shape.gpus:
-        return "No GPU."
+        return "No GPU", ""
     parts = [
         count(shape.gpus, "GPU"),
-        count(shape.sockets, "NUMA node" if "packages" in tree.lacks else "socket") + " with GPUs",
+        count(shape.sockets, "NUMA node" if tree.by_numa else "socket") + " with GPUs",
         count(shape.trees, "PCIe tree"),
         count(shape.depth, "level") + " of switches between GPUs",
     ]
     # What a hypervisor shows has no name of a profile.
     name = "Virtual" if shape.name == "virtual" else shape.name
     meaning = "not verifiable" if shape.name == "virtual" else _MEANINGS[shape.name]
-    return f"{name} ({meaning}): {', '.join(parts)}."
+    return f"{name} ({meaning})", ", ".join(parts)
+
+
+def of_socket(tree: Tree, number: int) -> str:
+    """Return what the socket of that place in a tree is called."""
+    socket = tree.sockets[number]
+    if tree.by_numa:
+        return f"NUMA node {', '.join(map(str, socket.numa))}"
+    return f"socket {'?' if socket.package is None else socket.package}"
 
 
 def of_lacks(tree: Tree) -> list[str]:
@@ -83,15 +97,32 @@ def of_warning(one: Warned) -> str:
     )
 
 
+_KINDS = {
+    "host-bridge": "host bridge",
+    "root-port": "root port",
+    "card-bridge": "bridge of a card",
+}
+
+
+def of_node(node: Node) -> str:
+    """Return the name of a device, or what a bridge is."""
+    return node.name or _KINDS.get(node.kind, node.kind)
+
+
 def of_link(link: Link) -> str:
     """Return a link as generation, lanes and GB/s: "Gen3 x16, 15.8 GB/s"."""
+    return ", ".join(link_parts(link))
+
+
+def link_parts(link: Link) -> list[str]:
+    """Return generation and lanes, and GB/s, of a link: what is given of them."""
     parts = [
         f"Gen{link.generation}" if link.generation else "",
         f"x{link.width}" if link.width else "",
     ]
     named = " ".join(part for part in parts if part)
     rate = f"{link.gbs:.1f} GB/s" if link.gbs else ""
-    return ", ".join(part for part in (named, rate) if part)
+    return [part for part in (named, rate) if part]
 
 
 _WHAT = {

@@ -1,0 +1,81 @@
+"""`paribus pack DIR`: a study as one file, for a colleague or a journal, and back."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from paribus.errors import StoreError
+from paribus.inputs import exists, is_directory
+
+EXAMPLE = """\
+examples:
+  paribus pack network-study                 # writes network-study.zip
+  paribus pack network-study --scrub         # without names of hosts and users, and addresses
+  paribus pack --open network-study.zip      # checks every file, then unpacks into network-study
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = "Pack a study into one zip file with the hash of each file, or open one."
+    parser.epilog = EXAMPLE
+    parser.add_argument("path", metavar="DIR|FILE.zip", type=Path, help="study directory")
+    parser.add_argument("--open", action="store_true", help="check and unpack FILE.zip")
+    parser.add_argument("--scrub", action="store_true", help="replace names, addresses and users")
+    parser.add_argument(
+        "--out", metavar="PATH", type=Path, help="what to write (NAME.zip, or NAME)"
+    )
+    parser.set_defaults(carry_out=pack)
+
+
+def pack(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus pack`; raises StoreError."""
+    from paribus.cli.directory import FILES, refuse_at_work
+    from paribus.plan import read_plan
+    from paribus.records import pack as packs
+    from paribus.units import count
+
+    path: Path = arguments.path
+    if arguments.open:
+        directory = arguments.out or path.with_suffix("")
+        number = packs.unpack(path, directory)
+        print(f"{directory}: {count(number, 'file')}, each as it was packed")
+        return 0
+    read_plan(path)
+    refuse_at_work(path)
+    out = arguments.out or path.with_name(f"{path.resolve().name}.zip")
+    if exists(out) or is_directory(out):
+        raise StoreError("exists already", place=str(out), fix="choose another with --out")
+    names = [name for name in FILES if name not in ("lock", "progress.lock")]
+    if not arguments.scrub:
+        number = packs.pack(path, names, out)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "study"
+            _scrub(path, copy)
+            number = packs.pack(copy, names, out)
+    print(f"{out}: {count(number, 'file')}, {out.stat().st_size} B")
+    if arguments.scrub:
+        print("scrubbed; look into its logs before you share it: programs print what they like")
+    return 0
+
+
+def _scrub(directory: Path, copy: Path) -> None:
+    """Write the scrubbed copy with its reports; raises StoreError if a verdict differs."""
+    from paribus.cli.changes import judged
+    from paribus.cli.outputs import conclude_and_write
+    from paribus.report.export import to_json
+    from paribus.store import Store
+    from paribus.study.scrubbing import same_verdicts, scrub
+
+    plan = scrub(directory, copy)
+    with Store(copy) as store:
+        judgement = conclude_and_write(plan, store)
+    if not same_verdicts(to_json(judged(directory)), to_json(judgement)):
+        raise StoreError(
+            "a verdict would change without the names: a name decides what is equal",
+            place=str(directory),
+            fix="pack it without --scrub",
+        )

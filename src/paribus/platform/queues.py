@@ -1,0 +1,40 @@
+"""The queues of the schedulers that are here, as this user sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paribus.platform.local import capture
+from paribus.platform.schedulers.jobs import Job
+from paribus.platform.schedulers.known import DIALECTS
+from paribus.trust import find_program
+
+ANSWER_S = 10.0
+"""Seconds that a scheduler may take to list its queue: a page waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The jobs of this user in one scheduler, or why they cannot be listed."""
+
+    title: str
+    jobs: tuple[Job, ...]
+    error: str = ""
+
+
+def queues() -> list[Queue]:
+    """Return the queue of each scheduler that is here."""
+    found = []
+    for dialect in DIALECTS.values():
+        if find_program(dialect.MARK) is None:
+            continue
+        said = capture(dialect.queue(), timeout_s=ANSWER_S)
+        try:
+            if said.exit_code != 0:
+                raise ValueError(" ".join(said.stderr.split())[:300] or "no answer")
+            jobs = dialect.read_queue(said.stdout)
+        except ValueError as error:
+            found.append(Queue(dialect.TITLE, (), str(error)))
+        else:
+            found.append(Queue(dialect.TITLE, tuple(jobs.values())))
+    return found

@@ -1,0 +1,347 @@
+"""The workbench as an ASGI application: which address shows what."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import islice
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from paribus.errors import ParibusError
+from paribus.platform.queues import queues
+from paribus.records.rows import Stored
+from paribus.report import html
+from paribus.report.bundle import javascript
+from paribus.report.markup import element, escape
+from paribus.store import Store
+from paribus.web import form, hosts, making, metrics, pages
+from paribus.web.actions import Act, acted, log_of
+from paribus.web.found import Found, find, read_part
+from paribus.web.live import Live
+from paribus.web.pages import Frame
+from paribus.web.rendering import compared
+from paribus.web.summaries import Summaries, Summary
+
+SEARCH_S = 2.0
+"""Seconds for which the list of studies stands: not every request searches the folders."""
+
+PAGE = 500
+"""Launches on one page of the list; the script fetches the next when they are scrolled to."""
+
+TAIL = 1 << 18
+"""Bytes of an output that a page shows, from its end."""
+
+MOST_FILE = 1 << 30
+"""Bytes of a file of a study that can be fetched."""
+
+TYPES = {"html": "text/html", "json": "application/json", "csv": "text/csv", "toml": "text/plain"}
+
+
+class Workbench:
+    """What the pages are made of: the folders, what lies in them, and their newest reports."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.folders = tuple(folders)
+        self.live = Live()
+        self.summaries = Summaries()
+        self.started: dict[str, Popen[bytes]] = {}
+        self._found: Mapping[str, Found] = {}
+        self._searched = 0.0
+
+    def found(self) -> Mapping[str, Found]:
+        """Return the studies by id."""
+        if not self._searched or time.monotonic() - self._searched > SEARCH_S:
+            self._found = find(self.folders)
+            self.summaries.forget(self._found)
+            self._searched = time.monotonic()
+        return self._found
+
+    def all(self) -> list[Summary]:
+        """Return where every study stands."""
+        return [self.summaries.of(one) for one in self.found().values()]
+
+    def study(self, request: Request) -> Found:
+        """Return the study that a request names; raises HTTPException (404)."""
+        one = self.found().get(request.path_params["ident"])
+        if one is None or not one.path.is_dir():
+            self._searched = 0.0
+            raise HTTPException(404, "no such study: it may have been moved or removed")
+        return one
+
+
+def make_app(folders: Sequence[Path]) -> Starlette:
+    """Return the application that shows the studies in `folders`."""
+    bench = Workbench(folders)
+
+    def to(handler: Callable[[Workbench, Request], Any]) -> Callable[[Request], Any]:
+        async def endpoint(request: Request) -> Response:
+            response: Response = await handler(bench, request)
+            return response
+
+        return endpoint
+
+    study = "/studies/{ident:str}"
+    app = Starlette(
+        routes=[
+            Route("/", to(_overview)),
+            Route("/static/{name:str}", to(_static)),
+            Route("/studies.json", to(_studies_json)),
+            Route("/metrics", to(_metrics)),
+            Route("/compare/", to(_compare)),
+            Route("/hosts/", to(_hosts)),
+            Route("/new/", to(_new)),
+            Route("/new/{step:str}", to(_make), methods=["POST"]),
+            Route(f"{study}/", to(_study)),
+            Route(f"{study}/body", to(_body)),
+            Route(f"{study}/events", to(_events)),
+            Route(f"{study}/launches/", to(_launches)),
+            Route(f"{study}/launches/{{name:str}}/", to(_launch)),
+            Route(f"{study}/files/{{name:str}}", to(_file)),
+            Route(f"{study}/act/{{act:str}}", to(_act), methods=["POST"]),
+        ],
+        exception_handlers={HTTPException: _refused, ParibusError: _failed},
+    )
+    app.state.bench = bench
+    return app
+
+
+def _frame(request: Request, here: str = "-") -> Frame:
+    depth = request.url.path.removeprefix(request.scope.get("root_path", "")).count("/") - 1
+    return Frame("../" * depth, here, request.scope["session"])
+
+
+DRAWS = ("vega.js", "page.js")
+
+
+def _html(
+    request: Request, title: str, body: str, here: str = "-", scripts: Sequence[str] = ()
+) -> Response:
+    return HTMLResponse(pages.page(_frame(request, here), title, body, scripts=scripts))
+
+
+async def _overview(bench: Workbench, request: Request) -> Response:
+    return _html(request, "Studies", pages.overview(bench.all()), here="")
+
+
+async def _study(bench: Workbench, request: Request) -> Response:
+    found = bench.study(request)
+    report = await bench.live.report(found)
+    may_act = not request.scope["session"].read_only
+    body = pages.study(found, report.body, report.error, may_act=may_act)
+    return _html(request, report.title or found.name, body, scripts=DRAWS if report.body else ())
+
+
+async def _body(bench: Workbench, request: Request) -> Response:
+    """Return the report alone, which replaces the one on an open page."""
+    report = await bench.live.report(bench.study(request))
+    shown = report.body or element("p", escape(report.error), kind="box warnings")
+    return HTMLResponse(shown)
+
+
+async def _events(bench: Workbench, request: Request) -> Response:
+    events = bench.live.events(bench.study(request))
+    headers = {"x-accel-buffering": "no"}
+    return StreamingResponse(_stream(events), media_type="text/event-stream", headers=headers)
+
+
+async def _stream(events: AsyncIterator[tuple[str, dict[str, object]]]) -> AsyncIterator[str]:
+    """Yield server-sent events (HTML standard, 9.2)."""
+    yield "retry: 3000\n\n"
+    async for name, data in events:
+        yield ":\n\n" if name == "beat" else f"event: {name}\ndata: {json.dumps(data)}\n\n"
+
+
+async def _compare(bench: Workbench, request: Request) -> Response:
+    found = bench.found()
+    chosen = [found[ident] for ident in request.query_params.getlist("of") if ident in found]
+    if len(chosen) < 2:
+        raise HTTPException(400, "choose two studies of the same question, or more")
+    chosen.sort(key=lambda one: bench.summaries.of(one).started or 0.0)
+    report = await bench.live.call(compared, tuple(one.path for one in chosen))
+    shown = report.body or element("p", escape(report.error), kind="box warnings")
+    return _html(request, report.title or "Studies side by side", shown)
+
+
+async def _launches(bench: Workbench, request: Request) -> Response:
+    found = bench.study(request)
+    before = request.query_params.get("before", "")
+    listed, total, last = await asyncio.to_thread(
+        _some, found, int(before) if before.isdigit() else None
+    )
+    flags = (await bench.live.report(found)).flags
+    return _html(request, "Launches", pages.launches(found, listed, total, flags, last))
+
+
+def _some(found: Found, before: int | None) -> tuple[list[Stored], int, int]:
+    """Return a page of launches, newest first, how many there are, and how many are older."""
+    with Store(found.path) as store:
+        every = list(store.launches(samples=False, void=True))
+    end = len(every) if before is None else min(before, len(every))
+    first = max(0, end - PAGE)
+    return every[first:end][::-1], len(every), first
+
+
+async def _launch(bench: Workbench, request: Request) -> Response:
+    found = bench.study(request)
+    named = re.fullmatch(r"(\d{1,9})-(\d{1,9})", request.path_params["name"])
+    one = None
+    if named:
+        number, attempt = int(named[1]), int(named[2])
+        one = await asyncio.to_thread(_one, found, number, attempt)
+    if one is None:
+        raise HTTPException(404, "no such launch")
+    outputs = []
+    for path in sorted((found.path / "logs").glob(f"{number:04d}-{attempt}-*")):
+        try:
+            outputs.append((path.name, *read_part(path, TAIL, tail=True)))
+        except OSError as error:
+            outputs.append((path.name, f"cannot be read: {error.strerror}".encode(), 0))
+    flags = (await bench.live.report(found)).flags
+    body = pages.launch(found, one, flags.get(number, ""), outputs)
+    return _html(request, f"Launch {number}", body)
+
+
+def _one(found: Found, number: int, attempt: int) -> Stored | None:
+    with Store(found.path) as store:
+        every = store.launches(samples=False, void=True)
+        wanted = (s for s in every if (s.launch.number, s.attempt) == (number, attempt))
+        return next(islice(wanted, 1), None)
+
+
+async def _file(bench: Workbench, request: Request) -> Response:
+    found, name = bench.study(request), request.path_params["name"]
+    if name not in pages.FILES:
+        raise HTTPException(404, "no such file")
+    try:
+        data, size = await asyncio.to_thread(read_part, found.path / name, MOST_FILE)
+    except OSError as error:
+        raise HTTPException(404, f"{name}: {error.strerror}") from None
+    if size > len(data):
+        raise HTTPException(413, f"{name} has more than 1 GiB: copy it from {found.path}")
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(data, media_type=TYPES[name.rpartition(".")[2]], headers=headers)
+
+
+async def _act(bench: Workbench, request: Request) -> Response:
+    found = bench.study(request)
+    try:
+        act = Act(request.path_params["act"])
+    except ValueError:
+        raise HTTPException(404, "no such action") from None
+    said = await asyncio.to_thread(acted, act, found)
+    return JSONResponse({"text": said})
+
+
+async def _hosts(bench: Workbench, request: Request) -> Response:
+    jobs = await asyncio.to_thread(queues)
+    nodes = [
+        (one.found, await asyncio.to_thread(hosts.nodes, one.found, one.slow_nodes))
+        for one in bench.all()
+        if one.found.measured
+    ]
+    return _html(request, "Hosts and jobs", hosts.page(jobs, nodes), here="hosts/")
+
+
+async def _new(bench: Workbench, request: Request) -> Response:
+    if request.scope["session"].read_only:
+        raise HTTPException(403, "this link may look, not act")
+    body = form.page(bench.folders[0])
+    return _html(request, "New study", body, here="new/", scripts=("making.js",))
+
+
+async def _make(bench: Workbench, request: Request) -> Response:
+    """Answer a step of the page on which a study is made."""
+    data = await request.body()
+    text, name = data.decode("utf-8", "replace"), request.query_params.get("name", "")
+    folder = bench.folders[0]
+    match request.path_params["step"]:
+        case "template":
+            return JSONResponse({"text": making.template(text)})
+        case "text":
+            return JSONResponse({"text": making.study_text(making.form_of(data))})
+        case "check":
+            return JSONResponse(await asyncio.to_thread(making.checked, folder, text))
+        case "estimate":
+            said = await asyncio.to_thread(making.estimated, folder, name, text)
+            return JSONResponse({"text": said})
+        case "start":
+            directory, process = await asyncio.to_thread(making.started, folder, name, text)
+            bench.started[directory.name] = process
+            return JSONResponse({"name": directory.name})
+        case "started":
+            return JSONResponse(_started(bench, text))
+    raise HTTPException(404, "no such step")
+
+
+def _started(bench: Workbench, name: str) -> dict[str, object]:
+    """Return the id of a study that was started once it is there; what it printed, and its end."""
+    process = bench.started.get(name)
+    if process is None:
+        raise HTTPException(404, "no study of this name was started here")
+    ended = process.poll() is not None
+    at = bench.folders[0] / name
+    found = next((one for one in find([at]).values()), None) if at.is_dir() else None
+    try:
+        log = read_part(log_of(at), TAIL, tail=True)[0].decode("utf-8", "replace")
+    except OSError:
+        log = ""
+    return {"id": found.ident if found else "", "log": log, "ended": ended}
+
+
+async def _studies_json(bench: Workbench, request: Request) -> Response:
+    return JSONResponse(metrics.to_json(bench.all()))
+
+
+async def _metrics(bench: Workbench, request: Request) -> Response:
+    return Response(metrics.open_metrics(bench.all()), media_type=metrics.MEDIA_TYPE)
+
+
+@cache
+def _asset(name: str) -> tuple[bytes, str] | None:
+    kinds = {"css": "text/css", "js": "text/javascript"}
+    if name == "vega.js":
+        text = javascript()
+    elif name in ("page.css", "page.js"):
+        text = html.asset(name)
+    elif name in ("workbench.css", "workbench.js", "making.js"):
+        text = files("paribus.web").joinpath("static", name).read_text(encoding="utf-8")
+    else:
+        return None
+    return text.encode(), kinds[name.rpartition(".")[2]]
+
+
+async def _static(bench: Workbench, request: Request) -> Response:
+    found = await asyncio.to_thread(_asset, request.path_params["name"])
+    if found is None:
+        raise HTTPException(404, "no such file")
+    data, kind = found
+    return Response(data, media_type=kind, headers={"cache-control": "private, max-age=3600"})
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _said(request, error.status_code, str(error.detail))
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    return _said(request, 409, str(error))
+
+
+def _said(request: Request, status: int, text: str) -> Response:
+    if request.method != "GET" or "text/html" not in request.headers.get("accept", ""):
+        return JSONResponse({"error": text}, status)
+    body = element("p", escape(text), kind="box warnings")
+    return HTMLResponse(pages.page(_frame(request), "Not possible", body), status)

@@ -1,0 +1,191 @@
+"""What every request passes before a page is made: the host it names, how often, and who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+
+from paribus.web.sign_in import Crowd, Doors, Session
+
+Scope = MutableMapping[str, Any]
+App = Callable[[Scope, Any, Any], Awaitable[None]]
+
+COOKIE = "paribus-session"
+TOKEN = "token"
+CSRF = "x-paribus-csrf"
+MOST_BODY = 1 << 18
+"""Bytes that a request may carry: a study file has at most some kilobytes."""
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; connect-src 'self';"
+    " style-src 'self' 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'self';"
+    " frame-ancestors 'self'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+"""Vega places its marks by style attributes: 'unsafe-inline' is for styles only, never scripts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the gate looks at in a request."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    cookie: str
+    client: str
+    token: str
+
+
+class Gate:
+    """An ASGI application before another: refuses strangers, and adds the headers that protect.
+
+    `hosts` are the names under which the server is reached; None behind a proxy, which sees to it.
+    `port` makes the cookie's name: browsers send cookies to all ports of a host. They send it to
+    addresses below `prefix` only, which others on the same portal do not share.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        doors: Doors,
+        *,
+        hosts: frozenset[str] | None,
+        port: int,
+        prefix: str,
+        entered: Callable[[], None],
+    ) -> None:
+        self._app = app
+        self._doors = doors
+        self._hosts = hosts
+        self._cookie = f"{COOKIE}-{port}"
+        self._prefix = prefix
+        self._entered = entered
+        self._crowd = Crowd()
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # no web sockets here
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        asked = _asked(scope, self._cookie)
+        session = self._doors.session(asked.cookie, asked.headers)
+        refused = self._refusal(asked, session)
+        if refused is not None:
+            await refused(scope, receive, _protected(send))
+            return
+        scope["session"] = session
+        await self._app(scope, _bounded(receive), _protected(send))
+
+    def _refusal(self, asked: Asked, session: Session | None) -> Response | None:
+        """Return the answer to a request that goes no further, None for one that may."""
+        if not self._crowd.allows(asked.cookie if session else asked.client):
+            text = "too many requests: this client may make 100 in a second"
+            return PlainTextResponse(text, 429, {"retry-after": "5"})
+        if self._hosts is not None and asked.headers.get("host", "").lower() not in self._hosts:
+            text = "this server is not called that; open it by the link that it printed"
+            return PlainTextResponse(text, 421)
+        if asked.token and asked.method == "GET":
+            return self._entry(asked)
+        if session is None:
+            return HTMLResponse(STRANGER, 403)
+        if asked.method in ("GET", "HEAD"):
+            return None
+        if asked.headers.get("sec-fetch-site", "same-origin") != "same-origin" or not _own(asked):
+            return PlainTextResponse("refused: the request comes from another site", 403)
+        if asked.headers.get(CSRF) != session.csrf:
+            return PlainTextResponse("refused: open the page anew, then try again", 403)
+        if session.read_only:
+            return PlainTextResponse("refused: this link may look, not act", 403)
+        if not asked.headers.get("content-length", "x").isdigit():
+            return PlainTextResponse("refused: its length is not given", 411)
+        if int(asked.headers["content-length"]) > MOST_BODY:
+            return PlainTextResponse("refused: more than 256 KiB", 413)
+        return None
+
+    def _entry(self, asked: Asked) -> Response:
+        """Return the answer to a link with a token: a session, and the page without the token."""
+        cookie = self._doors.enter(asked.token)
+        if cookie is None:
+            return HTMLResponse(STRANGER, 403)
+        self._entered()
+        response = RedirectResponse("./", 303)
+        response.set_cookie(
+            self._cookie,
+            cookie,
+            httponly=True,
+            samesite="strict",
+            max_age=7 * 86400,
+            path=self._prefix,
+        )
+        return response
+
+
+def _asked(scope: Scope, cookie_name: str) -> Asked:
+    headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
+    cookies: SimpleCookie = SimpleCookie()
+    try:
+        cookies.load(headers.get("cookie", ""))
+    except CookieError:
+        cookies.clear()
+    cookie = cookies[cookie_name].value if cookie_name in cookies else ""
+    tokens = parse_qs(scope.get("query_string", b"").decode("latin-1")).get(TOKEN, [""])
+    client = scope.get("client") or ("socket", 0)
+    return Asked(scope["method"], scope["path"], headers, cookie, str(client[0]), tokens[0])
+
+
+def _own(asked: Asked) -> bool:
+    """Return whether a request comes from a page of this server, by what the browser says."""
+    origin = asked.headers.get("origin")
+    if origin is None:
+        return True
+    names = {asked.headers.get("host", ""), asked.headers.get("x-forwarded-host", "")}
+    return urlsplit(origin).netloc in names
+
+
+def _protected(send: Any) -> Any:
+    async def protected(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            given = {k.lower() for k, _ in message.get("headers", [])}
+            extra = {"cache-control": "no-store", **HEADERS}
+            message["headers"] = [
+                *message.get("headers", []),
+                *((k.encode(), v.encode()) for k, v in extra.items() if k.encode() not in given),
+            ]
+        await send(message)
+
+    return protected
+
+
+def _bounded(receive: Any) -> Any:
+    """Return `receive`, which ends a request that carries more than MOST_BODY."""
+    taken = 0
+
+    async def bounded() -> MutableMapping[str, Any]:
+        nonlocal taken
+        message: MutableMapping[str, Any] = await receive()
+        taken += len(message.get("body", b""))
+        return {"type": "http.disconnect"} if taken > MOST_BODY else message
+
+    return bounded
+
+
+STRANGER = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Sign in - Paribus</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"></head>
+<body><main><h1>Sign in</h1>
+<p>Open the link that <code>paribus serve</code> printed where it was started. A link works once;
+after that, the next one is printed there. A session ends after seven days without a request.</p>
+</main></body></html>
+"""

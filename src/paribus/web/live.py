@@ -1,0 +1,131 @@
+"""Reports of studies that go on: made again when something changed and somebody looks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from concurrent.futures import Executor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+
+from paribus.records.count import read_count
+from paribus.records.standing import alive, read_standing
+from paribus.web.found import Found, stamp
+from paribus.web.rendering import Rendered, rendered, workers
+
+POLL_S = 1.0
+"""Seconds between two looks at the files of a study that somebody watches."""
+
+BEAT_S = 15.0
+"""Seconds after which a stream says that it is still there."""
+
+LEAST_S = 3.0
+SHARE = 0.03
+"""A report of a running study is made at most every LEAST_S, and in this share of one core."""
+
+
+@dataclass
+class _Kept:
+    """The newest report of a study, of which state of its files it is, and who makes the next."""
+
+    report: Rendered | None = None
+    stamp: object = None
+    at: float = 0.0
+    version: int = 0
+    making: asyncio.Task[None] | None = None
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Live:
+    """The reports of all studies; one is made at a time."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _Kept] = {}
+        self._workers: Executor | None = None
+
+    def close(self) -> None:
+        """End the process that makes reports."""
+        if self._workers is not None:
+            self._workers.shutdown(wait=False, cancel_futures=True)
+
+    async def report(self, found: Found) -> Rendered:
+        """Return the report of a study: the one that is there, unless it is due again."""
+        kept = self._kept.setdefault(found.ident, _Kept())
+        if kept.report is None or self._due(found, kept):
+            await self._make(found, kept)
+        assert kept.report is not None
+        return kept.report
+
+    async def call(self, function: object, *values: object) -> Rendered:
+        """Return what a function of rendering.py returns, computed where reports are made."""
+        for again in (True, False):
+            if self._workers is None:
+                self._workers = workers()
+            try:
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(self._workers, function, *values)  # type: ignore[arg-type]
+            except BrokenProcessPool:
+                self._workers = None
+                if not again:
+                    break
+        return Rendered("", "", 0.0, "the process that makes reports was ended, perhaps for memory")
+
+    async def events(self, found: Found) -> AsyncIterator[tuple[str, dict[str, object]]]:
+        """Yield what happens to a study as (event, data), without end.
+
+        "progress" has its state and its launches; "report" the version of a new report; "beat"
+        says that nothing happened.
+        """
+        said: object = None
+        version, spoke = -1, time.monotonic()
+        while True:
+            now = progress(found)
+            kept = self._kept.setdefault(found.ident, _Kept())
+            if now != said:
+                said = now
+                yield "progress", now
+                spoke = time.monotonic()
+            if (kept.making is None or kept.making.done()) and self._due(found, kept):
+                kept.making = asyncio.create_task(self._make(found, kept))
+            if kept.report is not None and kept.version != version:
+                if version != -1:
+                    yield "report", {"version": kept.version}
+                    spoke = time.monotonic()
+                version = kept.version
+            if time.monotonic() - spoke > BEAT_S:
+                yield "beat", {}
+                spoke = time.monotonic()
+            await asyncio.sleep(POLL_S)
+
+    def _due(self, found: Found, kept: _Kept) -> bool:
+        if kept.stamp == stamp(found):
+            return False
+        if kept.report is None or not alive(found.path):
+            return True
+        return time.monotonic() - kept.at >= max(LEAST_S, kept.report.cpu_s / SHARE)
+
+    async def _make(self, found: Found, kept: _Kept) -> None:
+        async with kept.lock:
+            now = stamp(found)
+            if kept.report is not None and kept.stamp == now:
+                return
+            kept.report = await self.call(_rendered, found)
+            kept.stamp, kept.at = now, time.monotonic()
+            kept.version += 1
+
+
+def _rendered(found: Found) -> Rendered:
+    return rendered(found.path, measured=found.measured)
+
+
+def progress(found: Found) -> dict[str, object]:
+    """Return where a study stands: state, sentence, launches stored."""
+    standing = read_standing(found.path)
+    running = alive(found.path)
+    return {
+        "running": running,
+        "text": standing.text if standing else "",
+        "code": standing.code if standing and not running else None,
+        "launches": read_count(found.path).launches,
+    }

@@ -1,0 +1,174 @@
+"""A study made in the browser: a form becomes the text of a study file, checked and run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+
+from paribus.benchmarks import BENCHMARKS
+from paribus.errors import ParibusError, StudyError, UserError
+from paribus.model import Benchmark
+from paribus.platform import background
+from paribus.shipping import shipped_studies
+from paribus.study.load import load_study
+from paribus.study.two_commands import toml_key, toml_list, toml_text
+from paribus.study.written import write_study
+from paribus.trust import find_program
+from paribus.units import count
+from paribus.web.actions import log_of
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
+DRY_RUN_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """What may differ between the arms, what to write for an arm, and the key that says it."""
+
+    asks: str
+    example: tuple[str, str]
+    key: str
+
+
+FACTORS: Mapping[str, Factor] = {
+    "transport": Factor("the transport that MPI uses", ("shm", "tcp"), "transport"),
+    "mpi": Factor("the MPI library", ("openmpi", "mpich"), "mpi"),
+    "env": Factor("environment variables", ("", "OMP_PROC_BIND=close"), "env"),
+    "wrapper": Factor("a command before each rank", ("", "numactl --interleave=all"), "wrap"),
+    "container": Factor("a container", ("", "podman IMAGE"), "container"),
+    "cluster": Factor("the hosts", ("node[1-4]", "other[1-4]"), "hosts"),
+}
+
+
+def study_text(form: Mapping[str, Any]) -> str:
+    """Return the study file that a form asks for; raises UserError for a form that is not ours."""
+    try:
+        factor = FACTORS[form["factor"]]
+        arms = [(str(one["name"]).strip(), str(one["value"]).strip()) for one in form["arms"]]
+        names = [str(name) for name in form["benchmarks"]]
+        plan = {key: str(form.get(key, "")).strip() for key in ("margin", "blocks", "budget")}
+        question = str(form["question"]).strip() or f"Does it matter: {factor.asks}?"
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"not understood: {error!r:.80}", place="form", fix="reload it") from None
+    lines = [f"question = {toml_text(question)}", f"factor = {toml_text(form['factor'])}"]
+    for name, value in arms:
+        lines += ["", f"[arms.{toml_key(name)}]", *_arm(factor.key, value)]
+    for name in names:
+        lines += ["", "[[benchmarks]]", f"name = {toml_text(name)}"]
+    if any(plan.values()):
+        lines += ["", "[plan]", *(_setting(key, text) for key, text in plan.items() if text)]
+    return "\n".join(lines) + "\n"
+
+
+def _arm(key: str, value: str) -> list[str]:
+    if not value:
+        return []
+    if key == "env":
+        pairs = [one.partition("=") for one in _words(value)]
+        inside = ", ".join(f"{toml_key(name)} = {toml_text(text)}" for name, _, text in pairs)
+        return [f"env = {{ {inside} }}"]
+    if key == "wrap":
+        return [f"wrap = {toml_list(_words(value))}"]
+    if key == "container":
+        engine, _, image = value.partition(" ")
+        named = f", image = {toml_text(image.strip())}" if image.strip() else ""
+        return [f"container = {{ engine = {toml_text(engine)}{named} }}"]
+    return [f"{key} = {toml_text(value)}"]
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return [text]
+
+
+def _setting(key: str, text: str) -> str:
+    return f"{key} = {text}" if text.isdecimal() else f"{key} = {toml_text(text)}"
+
+
+def template(name: str) -> str:
+    """Return the text of a study that ships; raises UserError for another name."""
+    path = shipped_studies().get(name)
+    if path is None:
+        raise UserError("no study of this name ships", place=name, fix="choose one of the list")
+    return path.read_text(encoding="utf-8")
+
+
+def found(benchmark: Benchmark) -> bool:
+    """Return whether what a benchmark launches is here, or is compiled at first use."""
+    return not benchmark.program or find_program(benchmark.program) is not None
+
+
+def benchmarks() -> list[Benchmark]:
+    """Return all benchmarks that a form can name: those that need no parameter."""
+    return [one for one in BENCHMARKS.values() if one.name != "command"]
+
+
+def checked(folder: Path, text: str) -> dict[str, object]:
+    """Return what the loader says of a study's text, as if it stood in `folder`.
+
+    "problems" is its message, "" for none; "summary" what the study is.
+    """
+    draft = folder / ".study-in-the-browser.toml"
+    try:
+        draft.write_text(text, encoding="utf-8")
+        study = load_study(draft)
+    except (ParibusError, OSError) as error:
+        return {"problems": str(error).replace(f"{draft}", "study"), "summary": ""}
+    finally:
+        draft.unlink(missing_ok=True)
+    said = (
+        f"{count(len(study.arms), 'arm')}, {count(len(study.benchmarks), 'benchmark')},"
+        f" at most {count(study.settings.blocks, 'block')}"
+    )
+    return {"problems": "", "summary": said}
+
+
+def started(folder: Path, name: str, text: str) -> tuple[Path, Popen[bytes]]:
+    """Return the directory of a study that was written and started, and its `paribus run`.
+
+    Raises ParibusError for a study that the loader refuses, and where it cannot be started.
+    """
+    path = _written(folder, name, text)
+    directory = path.with_suffix(".study")
+    argv = [sys.executable, "-m", "paribus", "run", path.name, "--out", directory.name]
+    return directory, background.start(argv, folder, log_of(directory))
+
+
+def estimated(folder: Path, name: str, text: str) -> str:
+    """Return what `paribus run --dry-run` says of a study, its file not kept."""
+    path = _written(folder, name or "study", text)
+    try:
+        argv = [sys.executable, "-m", "paribus", "run", path.name, "--dry-run"]
+        return background.finished(argv, folder, DRY_RUN_S)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _written(folder: Path, name: str, text: str) -> Path:
+    if not NAME.fullmatch(name):
+        raise UserError(
+            "is no name for a study file", place=repr(name), fix="use letters, digits, . _ + -"
+        )
+    if problems := checked(folder, text)["problems"]:
+        raise StudyError(str(problems), place=name, fix="correct the text")
+    return write_study(text, folder / name, with_directory=True)
+
+
+def form_of(data: bytes) -> Mapping[str, Any]:
+    """Return the table of a form sent as JSON; raises UserError."""
+    try:
+        table = json.loads(data)
+        if isinstance(table, dict):
+            return table
+    except (ValueError, RecursionError):
+        pass
+    raise UserError("not understood", place="form", fix="reload the page")

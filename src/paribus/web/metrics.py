@@ -1,0 +1,74 @@
+"""Where the studies stand, for other programs: OpenMetrics text, and JSON of paribus.studies/1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from paribus.web.summaries import Summary
+
+MEDIA_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+SCHEMA = "paribus.studies/1"
+
+FAMILIES = (
+    ("paribus_study_running", "whether the study is running now"),
+    ("paribus_study_launches", "launches that are stored"),
+    ("paribus_ratio", "the arm's value over the reference's"),
+    ("paribus_ratio_low", "lower end of the interval on the ratio"),
+    ("paribus_ratio_high", "upper end of the interval on the ratio"),
+    ("paribus_decided", "1 if the verdict says faster, slower or equivalent"),
+)
+
+
+def open_metrics(summaries: Sequence[Summary]) -> str:
+    """Return where the studies stand as OpenMetrics text (version 1.0.0)."""
+    samples: dict[str, list[str]] = {name: [] for name, _ in FAMILIES}
+    for one in summaries:
+        named = {"study": one.found.name}
+        if one.found.measured:
+            running = float(one.state == "running")
+            samples["paribus_study_running"].append(f"{_labels(named)} {running:g}")
+            samples["paribus_study_launches"].append(f"{_labels(named)} {one.launches}")
+        for effect in one.effects:
+            labels = _labels({**named, "benchmark": effect.benchmark, "arm": effect.arm})
+            figures = {"": effect.ratio, "_low": effect.low, "_high": effect.high}
+            for end, value in figures.items():
+                if value is not None:
+                    samples[f"paribus_ratio{end}"].append(f"{labels} {value!r}")
+            decided = effect.word in ("faster", "slower", "equivalent")
+            samples["paribus_decided"].append(f"{labels} {decided:d}")
+    lines = []
+    for name, text in FAMILIES:
+        lines += [f"# TYPE {name} gauge", f"# HELP {name} {text}"]
+        lines += [f"{name}{sample}" for sample in samples[name]]
+    return "\n".join([*lines, "# EOF\n"])
+
+
+def _labels(named: dict[str, str]) -> str:
+    return "{" + ",".join(f'{k}="{_escaped(v)}"' for k, v in named.items()) + "}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def to_json(summaries: Sequence[Summary]) -> dict[str, Any]:
+    """Return where the studies stand as JSON values."""
+    return {
+        "schema": SCHEMA,
+        "studies": [
+            {
+                "id": one.found.ident,
+                "name": one.found.name,
+                "state": one.state,
+                "question": one.question,
+                "sentence": one.sentence,
+                "started": one.started,
+                "launches": one.launches,
+                "exit_code": one.code,
+                "effects": [asdict(effect) for effect in one.effects],
+            }
+            for one in summaries
+        ],
+    }

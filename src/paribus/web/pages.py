@@ -1,0 +1,256 @@
+"""The pages around the reports: the frame, the overview, the launches of a study, one launch."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from paribus.judgement import Comparison, Word
+from paribus.records.rows import Stored
+from paribus.report import wording
+from paribus.report.markup import Html, attribute, element, escape, join, pairs, table
+from paribus.report.tables import chip
+from paribus.units import count, format_bytes, format_seconds
+from paribus.web.found import Found
+from paribus.web.sign_in import Session
+from paribus.web.summaries import Effect, Summary, when
+
+STATES = {
+    "running": "running",
+    "queued": "in a queue",
+    "ended": "ended",
+    "stopped": "stopped, can be resumed",
+    "broken": "cannot be read",
+}
+NAVIGATION = (("", "Studies"), ("hosts/", "Hosts and jobs"), ("new/", "New study"))
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where a page stands: `root` is the way up to the first page, `here` its place below it."""
+
+    root: str
+    here: str
+    session: Session
+
+
+def page(frame: Frame, title: str, body: str, *, scripts: Sequence[str] = ()) -> str:
+    """Return a whole page; `body` is HTML. Every address on it is relative."""
+    links = [
+        element("a", escape(text), href=f"{frame.root}{place}" or "./", **_current(frame, place))
+        for place, text in NAVIGATION
+        if place != "new/" or not frame.session.read_only
+    ]
+    source = "".join(
+        f'<script src="{attribute(frame.root)}static/{name}" defer></script>\n'
+        for name in ("workbench.js", *scripts)
+    )
+    read_only = "true" if frame.session.read_only else "false"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f'<meta name="csrf" content="{attribute(frame.session.csrf)}">\n'
+        f"<title>{escape(title)} - Paribus</title>\n"
+        f'<link rel="icon" href="data:,">\n'
+        f'<link rel="stylesheet" href="{attribute(frame.root)}static/page.css">\n'
+        f'<link rel="stylesheet" href="{attribute(frame.root)}static/workbench.css">\n{source}'
+        f'</head>\n<body data-read-only="{read_only}">\n'
+        '<a class="skip" href="#content">Skip to the content</a>\n'
+        f'<nav class="bar" aria-label="Workbench"><strong>Paribus</strong>{join(*links)}</nav>\n'
+        f'<main id="content">\n{body}\n</main>\n</body>\n</html>\n'
+    )
+
+
+def _current(frame: Frame, place: str) -> dict[str, str]:
+    return {"aria_current": "page"} if frame.here == place else {}
+
+
+def overview(summaries: Sequence[Summary]) -> Html:
+    """Return the list of all studies, those that run first; two can be chosen to be compared."""
+    if not summaries:
+        return join(
+            element("h1", "No study yet"),
+            element("p", "Start one: ", element("code", "paribus run container-network"), "."),
+        )
+    order = {"running": 0, "queued": 1}
+    listed = sorted(summaries, key=lambda s: (order.get(s.state, 2), -(s.started or 0.0)))
+    rows = [
+        [
+            _chosen(one),
+            _asks(one),
+            _says(one),
+            element("span", escape(STATES[one.state]), kind=f"state {one.state}"),
+            escape(str(one.launches) if one.found.measured else ""),
+            escape(when(one.started)),
+        ]
+        for one in listed
+    ]
+    head = ["", "Question", "Verdict", "State", "Launches", "Started"]
+    return join(
+        element("h1", escape(count(len(listed), "study"))),
+        element(
+            "form",
+            element(
+                "div",
+                table(head, rows, "All studies; choose two to compare them", left=(0, 1, 2, 3, 5)),
+                kind="overview",
+            ),
+            element("button", "Compare the chosen", type="submit"),
+            action="compare/",
+            method="get",
+        ),
+    )
+
+
+def _chosen(one: Summary) -> Html:
+    if not one.found.measured or one.state in ("broken", "queued"):
+        return Html("")
+    label = f"Choose {one.found.name}"
+    return element(
+        "input", type="checkbox", name="of", value=one.found.ident, aria_label=label
+    ).replace("</input>", "")  # type: ignore[return-value]  # an input has no end
+
+
+def _asks(one: Summary) -> Html:
+    link = element("a", escape(one.question), href=f"studies/{one.found.ident}/")
+    return join(link, element("small", escape(one.found.name)))
+
+
+def _says(one: Summary) -> Html:
+    if one.effects:
+        return join(*(element("div", effect(e)) for e in one.effects[:4]), _more(one.effects))
+    return element("span", escape(one.sentence), kind="said")
+
+
+def _more(effects: Sequence[Effect]) -> Html:
+    return (
+        element("small", escape(f"and {len(effects) - 4} more")) if len(effects) > 4 else Html("")
+    )
+
+
+def effect(one: Effect) -> Html:
+    """Return an effect as chip, ratio, interval and name."""
+    figures = ""
+    if one.ratio is not None:
+        low, high = one.low or 0.0, math.inf if one.high is None else one.high
+        comparison = Comparison(1, one.ratio, low, high, one.level)
+        figures = f" {wording.ratio_text(one.ratio)} {wording.interval_text(comparison)}"
+    named = {word.value: word for word in Word}
+    sign = chip(named[one.word], one.reason) if one.word in named else escape(one.word)
+    return join(sign, escape(figures), element("small", escape(f"{one.arm} in {one.benchmark}")))
+
+
+def study(found: Found, body: str, error: str, *, may_act: bool) -> Html:
+    """Return the page of a study: what it does now, and its report."""
+    shown = body or element("p", escape(error), kind="box warnings")
+    buttons = [
+        element("button", text, type="button", data_act=act, disabled="")
+        for act, text in (("stop", "Stop"), ("resume", "Resume"))
+        if may_act and found.measured
+    ]
+    return join(
+        _study_links(found),
+        element(
+            "section",
+            element("p", "", id="progress", role="status"),
+            *buttons,
+            kind="live",
+            aria_label="What the study does now",
+            data_events="events",
+        ),
+        element("div", shown, id="report"),
+    )
+
+
+FILES = ("verdict.json", "plan.json", "cases.csv", "launches.csv", "values.csv", "report.html")
+"""Files of a study that can be fetched as they are."""
+
+
+def _study_links(found: Found, up: str = "") -> Html:
+    places = [("./", "Report"), *([("launches/", "Launches")] if found.measured else [])]
+    links = [element("a", text, href=f"{up}{place}") for place, text in places]
+    files = [
+        element("a", escape(name), href=f"{up}files/{name}", download=name)
+        for name in FILES
+        if (found.path / name).is_file()
+    ]
+    return element(
+        "nav",
+        join(*links),
+        element("span", escape(found.name), kind="where"),
+        element("details", element("summary", "Files"), join(*files)) if files else Html(""),
+        kind="bar study",
+        aria_label="This study",
+    )
+
+
+def launches(
+    found: Found, listed: Sequence[Stored], total: int, flags: Mapping[int, str], last: int
+) -> Html:
+    """Return some launches, newest first; `last` is the id that the next older ones come before."""
+    rows = [_launch_row(one, flags.get(one.launch.number, "")) for one in listed]
+    head = ["Launch", "Block", "Benchmark", "Arm", "Outcome", "Started", "Took"]
+    caption = f"{count(total, 'launch')}, newest first"
+    older = element("a", "Older launches", href=f"?before={last}", id="older", data_last=str(last))
+    return join(
+        _study_links(found, "../"),
+        element("h1", "Launches"),
+        table(head, rows, caption, left=(0, 2, 3, 4, 5)),
+        older if last > 0 else Html(""),
+    )
+
+
+def _launch_row(one: Stored, flag: str) -> list[Html]:
+    launch, outcome = one.launch, one.outcome
+    name = f"{launch.number}-{one.attempt}"
+    said = outcome.state.value if one.void is None else f"{outcome.state.value}, not counted"
+    notes = [text for text in (one.void or "", outcome.error, flag) if text]
+    return [
+        element("a", escape(name), href=f"{name}/"),
+        escape("warm-up" if launch.block == 0 else str(launch.block)),
+        escape(launch.benchmark),
+        escape(launch.arm),
+        join(escape(said), *(element("small", escape(text[:300])) for text in notes)),
+        escape(when(outcome.started)),
+        escape(format_seconds(outcome.wall_s)),
+    ]
+
+
+def launch(found: Found, one: Stored, flag: str, outputs: Sequence[tuple[str, bytes, int]]) -> Html:
+    """Return one launch: what was started, what came of it, the end of what it printed."""
+    outcome = one.outcome
+    facts = [
+        ("Arm", one.launch.arm),
+        ("Benchmark", one.launch.benchmark),
+        ("Block", "warm-up" if one.launch.block == 0 else str(one.launch.block)),
+        ("Outcome", outcome.state.value),
+        ("Exit code", "none" if outcome.exit_code is None else str(outcome.exit_code)),
+        ("Started", when(outcome.started)),
+        ("Took", format_seconds(outcome.wall_s)),
+    ]
+    notes = [text for text in (one.void or "", outcome.error, flag) if text]
+    return join(
+        _study_links(found, "../../"),
+        element("h1", escape(f"Launch {one.launch.number}, attempt {one.attempt}")),
+        *(element("p", escape(text), kind="box") for text in notes),
+        pairs(facts),
+        element("h2", "Command"),
+        element("pre", escape(shlex.join(outcome.argv)), tabindex="0"),
+        *(_output(name, data, size) for name, data, size in outputs),
+    )
+
+
+def _output(name: str, data: bytes, size: int) -> Html:
+    text = data.decode("utf-8", "replace")
+    cut = f"the last {format_bytes(len(data))} of {format_bytes(size)}" if size > len(data) else ""
+    parts = [element("h2", escape(name)), element("p", escape(cut), kind="small") if cut else ""]
+    lines = "\n".join(wording.clean(line) for line in text.splitlines())
+    return join(*parts, Html(f'<pre tabindex="0">{escape_lines(lines)}</pre>'))
+
+
+def escape_lines(text: str) -> Html:
+    """Return text of several lines as HTML, its lines kept."""
+    return Html("\n".join(escape(line) for line in text.split("\n")))

@@ -1,0 +1,93 @@
+"""Reports as parts of a page, made in a process of their own that yields to everything else.
+
+Judging a study takes CPU time, and the study may be measuring on this very machine: the process
+has the scheduling class SCHED_IDLE (sched(7)), so that a launch never waits for it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+
+from paribus.errors import ParibusError
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The report of a study: its title, the inside of its page, and the CPU seconds it took.
+
+    Where it cannot be made, `error` says why, and `body` is empty. `flags` say what is unusual
+    about a launch, by its number.
+    """
+
+    title: str
+    body: str
+    cpu_s: float
+    error: str = ""
+    flags: Mapping[int, str] = field(default_factory=dict)
+
+
+def workers() -> ProcessPoolExecutor:
+    """Return the pool in which reports are made: one process, started when it is needed."""
+    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_yield_to_all)
+
+
+def _yield_to_all() -> None:
+    import signal
+
+    import numpy  # noqa: F401 - loaded before reports are made, and not counted as theirs
+
+    import paribus.judge.conclude
+    import paribus.report.html  # noqa: F401
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends it, when it ends itself
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def rendered(path: Path, *, measured: bool) -> Rendered:
+    """Return the report of the study directory, or of the written report, at `path`."""
+    from paribus.judge.conclude import conclude
+    from paribus.plan import read_plan
+    from paribus.report import html
+    from paribus.report.markup import join
+    from paribus.report.stored import read_report
+    from paribus.store import Store
+
+    begun = time.process_time()
+    try:
+        if measured:
+            plan = read_plan(path)
+            with Store(path) as store:
+                store.check_plan(plan.sha256)
+                judgement = conclude(plan, store)
+        else:
+            judgement = read_report(path)
+        figures = html.Figures()
+        body = html.body(judgement, figures)
+    except (ParibusError, OSError) as error:
+        return Rendered(path.name, "", time.process_time() - begun, str(error))
+    flags = {point.number: point.flag for point in judgement.points if point.flag}
+    whole = join(body, figures.data())
+    took = time.process_time() - begun
+    return Rendered(judgement.study.question, whole, took, flags=flags)
+
+
+def compared(paths: tuple[Path, ...]) -> Rendered:
+    """Return the page part that lays studies of one question side by side."""
+    from paribus.compare.studies import compare_studies
+    from paribus.report import change_page
+
+    begun = time.process_time()
+    try:
+        said = compare_studies(paths)
+        body = change_page.body(said)
+    except (ParibusError, OSError) as error:
+        return Rendered("", "", time.process_time() - begun, str(error))
+    return Rendered(said.first.plan.study.question, body, time.process_time() - begun)

@@ -1,0 +1,146 @@
+"""The server: where it listens, and the link by which its user comes in."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from paribus.errors import UserError
+from paribus.trust import why_not
+from paribus.web.gate import TOKEN
+from paribus.web.sign_in import Doors
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the server listens: a port of an address, or a Unix socket."""
+
+    port: int = 0
+    path: Path | None = None
+    address: str = LOOPBACK
+
+
+def listen(place: Place) -> socket.socket:
+    """Return a socket that listens at `place`; port 0 is any that is free.
+
+    A Unix socket can be opened by this user only. Raises UserError.
+    """
+    return (
+        _listen_port(place.address, place.port) if place.path is None else _listen_path(place.path)
+    )
+
+
+def _listen_port(address: str, port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((address, port))
+    except OSError as error:
+        listening.close()
+        raise UserError(
+            f"cannot listen there: {error.strerror}",
+            place=f"--port {port}" if address == LOOPBACK else f"--address {address} --port {port}",
+            fix="choose another port, or none: then a free one is taken",
+        ) from error
+    listening.listen(128)
+    return listening
+
+
+def _listen_path(path: Path) -> socket.socket:
+    folder = path.absolute().parent
+    if reason := why_not(folder):
+        raise UserError(
+            f"others could put another socket in its place: {reason}",
+            place=f"--socket {path}",
+            fix="use a directory that only you can write to",
+        )
+    if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
+        if _answers(path):
+            raise UserError(
+                "another server listens there",
+                place=f"--socket {path}",
+                fix="stop it, or choose another path",
+            )
+        path.unlink()
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        listening.bind(str(path))
+    except OSError as error:
+        listening.close()
+        raise UserError(
+            f"cannot listen there: {error.strerror}",
+            place=f"--socket {path}",
+            fix="use a path of fewer than 108 characters in a directory that is there",
+        ) from error
+    finally:
+        os.umask(before)
+    listening.listen(128)
+    return listening
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        try:
+            asking.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def names(port: int, more: Sequence[str]) -> frozenset[str]:
+    """Return the names, with the port, by which a browser may call a server on the loopback."""
+    usual = (LOOPBACK, "localhost", *more)
+    return frozenset(
+        one.lower() for name in usual for one in ((name, f"{name}:{port}") if port else (name,))
+    )
+
+
+def link(port: int, token: str) -> str:
+    """Return the address that signs in whoever opens it first."""
+    return f"http://{LOOPBACK}:{port}/?{TOKEN}={token}"
+
+
+def serve(
+    folders: Sequence[Path],
+    listening: socket.socket,
+    doors: Doors,
+    *,
+    hosts: frozenset[str] | None,
+    prefix: str,
+    tell: Callable[[str], None],
+) -> None:
+    """Serve the studies in `folders` until SIGINT or SIGTERM. `tell` says the next link."""
+    import uvicorn
+
+    from paribus.web.app import make_app
+    from paribus.web.gate import Gate
+
+    app = make_app(folders)
+    port = 0 if listening.family == socket.AF_UNIX else listening.getsockname()[1]
+
+    def entered() -> None:
+        tell(f"signed in; the next link: {link(port, doors.once)}")
+
+    gate = Gate(app, doors, hosts=hosts, port=port, prefix=prefix, entered=entered)
+    config = uvicorn.Config(
+        gate,
+        log_level="warning",
+        access_log=False,  # addresses carry tokens, and headers the site's cookies
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=30,
+        limit_concurrency=500,
+        h11_max_incomplete_event_size=1 << 16,
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        app.state.bench.live.close()

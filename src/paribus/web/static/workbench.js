@@ -1,0 +1,76 @@
+"use strict";
+// Keeps an open page up to date, and sends what its buttons ask for. Everything that comes from
+// the server as text is set as text; a report comes as HTML, escaped where it was made.
+const csrf = document.querySelector('meta[name="csrf"]').content;
+
+const act = async (address, data = "") => {
+  const answer = await fetch(address, {
+    method: "POST",
+    headers: { "X-Paribus-CSRF": csrf, "Content-Type": "text/plain", Accept: "application/json" },
+    body: data,
+  });
+  const type = answer.headers.get("content-type") || "";
+  return type.startsWith("application/json") ? answer.json() : { error: await answer.text() };
+};
+
+const follow = (live) => {
+  const said = document.getElementById("progress");
+  const report = document.getElementById("report");
+  const [stop, resume] = ["stop", "resume"].map((one) => live.querySelector(`[data-act="${one}"]`));
+  const events = new EventSource(live.dataset.events);
+  events.addEventListener("progress", (event) => {
+    const now = JSON.parse(event.data);
+    live.dataset.running = now.running;
+    const ended = now.code === null ? "" : ` (exit code ${now.code})`;
+    said.textContent = now.running ? now.text : `${now.text || "not running"}${ended}`;
+    if (stop) stop.disabled = !now.running;
+    if (resume) resume.disabled = now.running || now.code === 0;
+  });
+  events.addEventListener("report", async (event) => {
+    const answer = await fetch("body");
+    if (!answer.ok) return;
+    const open = [...report.querySelectorAll("details")].map((one) => one.open);
+    const [x, y] = [scrollX, scrollY];
+    report.innerHTML = await answer.text();
+    report.querySelectorAll("details").forEach((one, n) => { one.open = open[n] ?? one.open; });
+    if (document.getElementById("figures") && window.vegaEmbed) await drawFigures();
+    scrollTo(x, y);
+    document.documentElement.dataset.version = JSON.parse(event.data).version;
+  });
+  events.addEventListener("error", () => {
+    if (events.readyState !== EventSource.CLOSED) return;
+    said.textContent = "This page is no longer up to date: reload it, or sign in again.";
+  });
+  for (const button of live.querySelectorAll("[data-act]")) {
+    button.addEventListener("click", async () => {
+      const answer = await act(`act/${button.dataset.act}`);
+      said.textContent = answer.text || answer.error;
+    });
+  }
+};
+
+// Fetches the next older launches when the end of the list is scrolled to.
+const extend = (link) => {
+  const rows = document.querySelector("main table tbody");
+  let busy = false;
+  const more = async () => {
+    if (busy || !link.isConnected) return;
+    busy = true;
+    const answer = await fetch(link.href);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    rows.append(...page.querySelectorAll("main table tbody tr"));
+    const next = page.getElementById("older");
+    busy = false;
+    if (next) link.href = next.getAttribute("href");
+    else link.remove();
+  };
+  link.addEventListener("click", (event) => { event.preventDefault(); more(); });
+  new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && more(), {
+    rootMargin: "800px",
+  }).observe(link);
+};
+
+const live = document.querySelector("[data-events]");
+if (live) follow(live);
+const older = document.getElementById("older");
+if (older) extend(older);

@@ -1,0 +1,144 @@
+"""One line of the overview: what a study asks, where it stands, and what it says."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from paribus.errors import ParibusError
+from paribus.inputs import read_bounded
+from paribus.plan import read_plan
+from paribus.records.count import read_count
+from paribus.records.standing import alive, read_standing
+from paribus.web.found import STAMPED, Found, stamp
+
+MOST_VERDICT = 1 << 28
+"""Bytes of a verdict.json: that of 1,000 hosts has 60 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The headline of an arm in one benchmark; `ratio`, `low` and `high` None without figures."""
+
+    benchmark: str
+    arm: str
+    word: str
+    reason: str
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the overview says of a study. `state`: running, queued, ended, stopped, or broken."""
+
+    found: Found
+    state: str
+    question: str
+    sentence: str
+    effects: tuple[Effect, ...] = ()
+    started: float | None = None
+    launches: int = 0
+    code: int | None = None
+    slow_nodes: tuple[str, ...] = ()
+
+
+class Summaries:
+    """Keeps the summary of each study until one of its files changes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[object, Summary]] = {}
+
+    def of(self, found: Found) -> Summary:
+        """Return the summary of a study as it stands now."""
+        running = found.measured and alive(found.path)
+        standing = read_standing(found.path) if found.measured else None
+        now = (stamp(found), running, standing)
+        kept = self._kept.get(found.ident)
+        if kept is None or kept[0] != now:
+            kept = now, summary(found)
+            self._kept[found.ident] = kept
+        return kept[1]
+
+    def forget(self, left: Mapping[str, Found]) -> None:
+        """Drop what is not in `left` any more."""
+        self._kept = {ident: one for ident, one in self._kept.items() if ident in left}
+
+
+def summary(found: Found) -> Summary:
+    """Return the summary of a study, read from its files."""
+    try:
+        return _summary(found)
+    except (OSError, ParibusError, ValueError, TypeError, KeyError, AttributeError) as error:
+        said = str(error) if isinstance(error, OSError | ParibusError) else "is not a verdict"
+        return Summary(found, "broken", found.name, f"cannot be read: {said}")
+
+
+def _summary(found: Found) -> Summary:
+    state, text, code = "ended", "", None
+    if found.measured:
+        standing = read_standing(found.path)
+        text = standing.text if standing else ""
+        code = standing.code if standing else None
+        if alive(found.path):
+            state = "running"
+        elif standing and standing.waits:
+            state = "queued"
+        elif code not in (None, 0, 1, 3, 4) or (code is None and not _judged(found)):
+            state = "stopped"
+    launches = read_count(found.path).launches
+    if state == "ended":
+        table = _verdict(found)
+        return Summary(
+            found,
+            state,
+            str(table["study"]["question"]),
+            str(table["sentence"]),
+            tuple(_effect(one) for one in table["headlines"]),
+            table["started"],
+            launches,
+            code,
+            tuple(str(slow["node"]) for one in table["matrices"] for slow in one["slow_nodes"]),
+        )
+    plan = read_plan(found.path)
+    return Summary(found, state, plan.study.question, text, launches=launches, code=code)
+
+
+def _judged(found: Found) -> bool:
+    """Return whether a verdict was written after the last launch, by a Paribus before progress."""
+    *_, launches, _, verdict = stamp(found)
+    return verdict >= launches
+
+
+def _verdict(found: Found) -> Mapping[str, Any]:
+    data = read_bounded(found.path / STAMPED[-1], MOST_VERDICT, "a verdict")
+    table = json.loads(data)
+    if not isinstance(table, dict):
+        raise TypeError("not a table")
+    return table
+
+
+def _effect(finding: Mapping[str, Any]) -> Effect:
+    said = finding["comparison"] or {}
+    ends = [said.get(key) for key in ("ratio", "low", "high")]
+    ratio, low, high = (one if isinstance(one, int | float) else None for one in ends)
+    return Effect(
+        str(finding["benchmark"]),
+        str(finding["arm"]),
+        str(finding["verdict"]["word"]),
+        str(finding["verdict"]["reason"]),
+        ratio,
+        low,
+        high,
+        float(said.get("level") or 0.0),
+    )
+
+
+def when(seconds: float | None) -> str:
+    """Return a day and minute in UTC."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)) if seconds else ""

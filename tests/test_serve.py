@@ -1,0 +1,430 @@
+"""`paribus serve`: in a real browser, and against those who have no business there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from browser import PROGRAM
+from paribus.cli import outputs
+from paribus.cli.changes import judged
+from paribus.web.making import checked, study_text
+from paribus.web.sign_in import SESSION_S, Doors, Header
+from serving import Served, served, visiting
+from study_directories import write_directory
+
+needs_browser = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
+
+SCRIPT = "<script>document.title = 'taken'</script>"
+STUDY = """\
+question = "Is one as fast as the other?"
+factor = "nothing"
+[arms.a]
+[arms.b]
+[[benchmarks]]
+name = "command"
+argv = ["sleep", "0.5"]
+[plan]
+blocks = 12
+seed = 1
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of three studies, of which one has hostile names."""
+    here = tmp_path_factory.mktemp("studies")
+    for name, effect, started in (("may", 1.2, 1.7e9), ("june", 1.1, 1.703e9)):
+        write_directory(
+            here / name,
+            {"host": 1.0, "bridged": effect},
+            seed=1,
+            blocks=18,
+            started=started,
+            facts={key: {"cpu.governor": "powersave"} for key in ("host", "bridged")},
+        )
+        outputs.write_files(judged(here / name), here / name)
+    hostile = write_directory(here / "hostile", {"a": 1.0, f"{SCRIPT}": 1.1}, seed=3)
+    outputs.write_files(judged(hostile), hostile)
+    (hostile / "logs").mkdir()
+    (hostile / "logs" / "0001-0-a-latency.out").write_text(f"{SCRIPT}\n\x1b[2J8 1.0\n")
+    (hostile / "logs" / "0001-0-a-latency.err").symlink_to("/etc/passwd")
+    return here
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path):
+    with served(folder) as one:
+        one.cookie = one.enter()
+        yield one
+
+
+def signed(server: Served, path: str, **headers: str):
+    return server.ask(path, Cookie=server.cookie, **headers)
+
+
+def studies(server: Served) -> dict[str, str]:
+    """Return the ids of the studies by name."""
+    table = json.loads(signed(server, "/studies.json").data)
+    assert table["schema"] == "paribus.studies/1"
+    return {one["name"]: one["id"] for one in table["studies"]}
+
+
+def csrf(server: Served) -> str:
+    found = re.search(rb'name="csrf" content="([^"]+)"', signed(server, "/").data)
+    return found[1].decode()
+
+
+# --- who may come in
+
+
+def test_a_link_signs_in_once(server: Served) -> None:
+    link = server.link()
+    server.enter(link)
+    again = server.ask(f"/?{urlsplit(link).query}")
+    assert again.status == 403
+    assert b"may" not in again.data
+    assert "set-cookie" not in again.headers
+
+
+@pytest.mark.parametrize("path", ["/", "/studies.json", "/metrics", "/static/page.css", "/new/"])
+def test_a_stranger_sees_nothing(server: Served, path: str) -> None:
+    for headers in ({}, {"Cookie": f"paribus-session-{server.port}=guess"}):
+        answer = server.ask(path, **headers)
+        assert answer.status == 403
+        assert b"Sign in" in answer.data
+
+
+def test_another_host_name_is_refused(server: Served) -> None:
+    answer = server.ask("/", Cookie=server.cookie, Host="evil.example")
+    assert answer.status == 421
+
+
+def test_another_site_cannot_act(server: Served) -> None:
+    ident = studies(server)["may"]
+    token = csrf(server)
+    path = f"/studies/{ident}/act/stop"
+    of_site = {"Origin": "http://evil.example", "X_Paribus_CSRF": token}
+    refused = [
+        server.ask(path, "POST", b"", Cookie=server.cookie),
+        server.ask(path, "POST", b"", Cookie=server.cookie, X_Paribus_CSRF="guess"),
+        server.ask(path, "POST", b"", Cookie=server.cookie, **of_site),
+        server.ask(
+            path,
+            "POST",
+            b"",
+            Cookie=server.cookie,
+            X_Paribus_CSRF=token,
+            Sec_Fetch_Site="cross-site",
+        ),
+    ]
+    assert [one.status for one in refused] == [403] * 4
+    own = {"Origin": f"http://127.0.0.1:{server.port}", "X_Paribus_CSRF": token}
+    taken = server.ask(path, "POST", b"", Cookie=server.cookie, **own)
+    assert taken.status == 409  # it reached the study, which does not run
+    assert b"no study runs there" in taken.data
+
+
+def test_no_path_leads_out_of_a_study(server: Served) -> None:
+    ident = studies(server)["hostile"]
+    for path in (
+        "/studies/../../etc/passwd",
+        f"/studies/{ident}/files/../../../../etc/passwd",
+        f"/studies/{ident}/files/..%2f..%2fetc%2fpasswd",
+        f"/studies/{ident}/files/launches.db",
+        f"/studies/{ident}/launches/..%2f..%2f/",
+        "/static/../app.py",
+        "/studies/%2e%2e/",
+    ):
+        answer = signed(server, path)
+        assert answer.status == 404, path
+        assert b"root:" not in answer.data
+
+
+def test_a_link_in_a_study_is_not_followed(server: Served) -> None:
+    answer = signed(server, f"/studies/{studies(server)['hostile']}/launches/1-0/")
+    assert b"it is a link, which is not followed" in answer.data
+    assert b"root:" not in answer.data
+
+
+def test_a_large_request_is_refused(server: Served) -> None:
+    answer = server.ask(
+        "/new/check", "POST", b"x" * 300_000, Cookie=server.cookie, X_Paribus_CSRF=csrf(server)
+    )
+    assert answer.status == 413
+
+
+def test_too_many_requests_are_refused_for_a_while(folder: Path) -> None:
+    with served(folder) as one:
+        cookie = one.enter()
+        seen = {one.ask("/static/page.css", Cookie=cookie).status for _ in range(800)}
+        assert seen == {200, 429}
+        time.sleep(1)
+        assert one.ask("/", Cookie=cookie).status == 200
+
+
+def test_a_shared_link_may_look_only(folder: Path) -> None:
+    with served(folder, "--share", "1 h") as one:
+        link = one.looking.get(timeout=20)
+        cookie = one.enter(link)
+        assert one.enter(link)  # as often as it is opened
+        one.cookie = cookie
+        page = signed(one, "/")
+        assert b"New study" not in page.data
+        assert signed(one, "/new/").status == 403
+        answer = one.ask("/new/check", "POST", b"", Cookie=cookie, X_Paribus_CSRF=csrf(one))
+        assert (answer.status, answer.data) == (403, b"refused: this link may look, not act")
+
+
+def test_protective_headers_are_on_every_answer(server: Served) -> None:
+    for path in ("/", "/nowhere", "/metrics"):
+        answer = signed(server, path)
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self';" in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+    cookie = server.ask(f"/?{urlsplit(server.link()).query}").headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+
+
+def test_a_socket_is_its_users_own(folder: Path, tmp_path: Path) -> None:
+    at = tmp_path / "web.sock"
+    with served(folder, "--socket", str(at), "--sign-in", "socket"):
+        deadline = time.monotonic() + 20
+        while not at.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert at.stat().st_mode & 0o077 == 0
+        with socket.socket(socket.AF_UNIX) as asking:
+            asking.connect(str(at))
+            asking.sendall(b"GET / HTTP/1.0\r\nHost: hub\r\n\r\n")
+            answer = b"".join(iter(lambda: asking.recv(65536), b""))
+        assert b"200 OK" in answer
+        assert b"3 studies" in answer
+    assert not at.exists()
+
+
+def refusal(folder: Path, *words: str) -> str:
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-m", "paribus", "serve", *words],
+        cwd=folder, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    return done.stderr
+
+
+def test_what_would_let_others_in_is_refused(folder: Path, tmp_path: Path) -> None:
+    assert "any user of this machine" in refusal(folder, "--sign-in", "socket")
+    assert "none of link, socket" in refusal(
+        folder, "--socket", str(tmp_path / "s"), "--sign-in", "pam"
+    )
+    open_to_all = tmp_path / "open"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    assert "only you can write to" in refusal(folder, "--socket", str(open_to_all / "s"))
+    if os.geteuid() == 0:
+        assert "root must not serve" in refusal(
+            folder, "--socket", str(tmp_path / "s"), "--sign-in", "X-User=ada"
+        )
+
+
+def test_a_port_in_use_is_named(folder: Path, server: Served) -> None:
+    said = refusal(folder, "--port", str(server.port))
+    assert f"--port {server.port}: cannot listen there: Address already in use" in said
+
+
+# --- what is shown
+
+
+@needs_browser
+def test_a_visit(server: Served) -> None:
+    with visiting() as page:
+        page.goto(server.link())
+        assert "token" not in page.url
+        page.get_by_role("link", name="Which?").first.click()
+        page.wait_for_selector("html[data-drawn]")
+        assert page.locator("#report svg").count() > 2
+        assert "bridged is slower" in page.locator("h1").inner_text()
+        page.get_by_role("link", name="Launches").click()
+        assert page.locator("tbody tr").count() == 38
+        page.locator("tbody th a").first.click()
+        assert page.get_by_role("heading", name="Launch 38, attempt 0").is_visible()
+        page.get_by_role("link", name="Studies").click()
+        for name in ("may", "june"):
+            page.get_by_label(f"Choose {name}").check()
+        page.get_by_role("button", name="Compare the chosen").click()
+        assert "From may to june" in page.locator("main").inner_text()
+        page.get_by_role("link", name="Hosts and jobs").click()
+        assert page.get_by_role("cell", name="EPYC").first.is_visible()
+        assert page.get_by_text("poor governor: powersave").count() == 4
+        assert page.complaints == []
+
+
+@needs_browser
+def test_texts_of_others_are_text(server: Served) -> None:
+    ident = studies(server)["hostile"]
+    with visiting() as page:
+        page.goto(server.link())
+        for path in ("", f"studies/{ident}/", f"studies/{ident}/launches/", "hosts/"):
+            page.goto(f"http://127.0.0.1:{server.port}/{path}")
+            assert SCRIPT in page.locator("main").inner_text()
+            assert page.title() != "taken"
+        page.goto(f"http://127.0.0.1:{server.port}/studies/{ident}/launches/1-0/")
+        shown = page.locator("pre").last.inner_text()
+        assert shown.splitlines() == [SCRIPT, r"\x1b[2J8 1.0"]
+        assert page.complaints == []
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_accessible_and_fit_a_telephone(server: Served, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    ident = studies(server)["may"]
+    width = {"width": 400, "height": 800}
+    with visiting(viewport=width, color_scheme=scheme, bypass_csp=True) as page:
+        page.goto(server.link())
+        for path in ("", f"studies/{ident}/", f"studies/{ident}/launches/", "hosts/", "new/"):
+            page.goto(f"http://127.0.0.1:{server.port}/{path}")
+            if ident in path and "launches" not in path:
+                page.wait_for_selector("html[data-drawn]")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 400, path
+            found = Axe().run(page).response["violations"]
+            serious = [f for f in found if f["impact"] in ("serious", "critical")]
+            assert [(f["id"], f["nodes"][0]["html"]) for f in serious] == [], path
+
+
+@needs_browser
+def test_a_study_is_made_watched_stopped_and_resumed(tmp_path: Path) -> None:
+    with served(tmp_path) as one, visiting() as page:
+        page.goto(one.link())
+        assert "No study yet" in page.locator("h1").inner_text()
+        page.get_by_role("link", name="New study").click()
+        page.wait_for_selector("#start:enabled")
+        page.locator("#factor").select_option("mpi")
+        page.wait_for_function("() => document.getElementById('text').value.includes('mpich')")
+        page.get_by_label("Study file").fill(STUDY.replace("factor", "facter"))
+        said = page.get_by_text("did you mean 'factor'?")
+        said.wait_for()
+        assert page.get_by_role("button", name="Start").is_disabled()
+        page.get_by_label("Study file").fill(STUDY)
+        page.get_by_label("Name").last.fill("mine")
+        page.wait_for_selector("#start:enabled")
+        page.get_by_role("button", name="Start").click()
+        page.wait_for_url("**/studies/*/", timeout=60_000)
+        page.wait_for_selector(".live[data-running='true']")
+        page.wait_for_selector("html[data-version]", timeout=60_000)
+        page.get_by_role("button", name="Stop").click()
+        page.get_by_text("interrupted (exit code 130)").wait_for(timeout=60_000)
+        page.get_by_role("button", name="Resume").click()
+        page.get_by_text("ended (exit code 0)").wait_for(timeout=60_000)
+        page.reload()
+        assert re.search(r"\d\d launches in", page.locator("main").inner_text())
+        page.get_by_role("link", name="Studies").click()
+        assert page.get_by_text("ended").is_visible()
+        assert page.complaints == []
+    assert (tmp_path / "mine.toml").read_text() == STUDY
+
+
+def test_a_study_that_vanishes_is_named(tmp_path: Path) -> None:
+    directory = write_directory(tmp_path / "gone", {"a": 1.0, "b": 1.1})
+    with served(tmp_path) as one:
+        one.cookie = one.enter()
+        ident = studies(one)["gone"]
+        directory.rename(tmp_path / ".hidden")
+        answer = signed(one, f"/studies/{ident}/", Accept="text/html")
+        assert answer.status == 404
+        assert b"no such study" in answer.data
+        assert b"No study yet" in signed(one, "/").data
+
+
+def test_a_damaged_study_is_named_in_the_list(folder: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "verdict.json").write_text("{")
+    with served(tmp_path) as one:
+        one.cookie = one.enter()
+        page = signed(one, "/")
+        assert page.status == 200
+        assert b"cannot be read" in page.data
+
+
+def test_figures_for_other_programs(server: Served) -> None:
+    text = signed(server, "/metrics").data.decode()
+    assert text.endswith("# EOF\n")
+    assert 'paribus_study_launches{study="may"} 38' in text
+    low = re.search(
+        r'paribus_ratio_low\{study="may",benchmark="latency",arm="bridged"\} (\S+)', text
+    )
+    assert 1.1 < float(low[1]) < 1.2
+
+
+def test_a_huge_output_is_shown_from_its_end(tmp_path: Path) -> None:
+    study = write_directory(tmp_path / "large", {"a": 1.0, "b": 1.1})
+    (study / "logs").mkdir()
+    with (study / "logs" / "0001-0-a-latency.out").open("wb") as file:
+        file.seek(2 << 30)
+        file.write(b"\nthe end\n")
+    with served(tmp_path) as one:
+        one.cookie = one.enter()
+        answer = signed(one, f"/studies/{studies(one)['large']}/launches/1-0/")
+        assert answer.status == 200
+        assert b"the end" in answer.data
+        assert len(answer.data) < 3_000_000
+
+
+def test_sessions_end() -> None:
+    now = [0.0]
+    doors = Doors(clock=lambda: now[0])
+    cookie = doors.enter(doors.once)
+    assert doors.enter("guess") is None
+    shared = doors.enter(doors.share(3600))
+    now[0] = 3599
+    assert doors.session(shared, {}).read_only
+    now[0] = 3601
+    assert doors.session(shared, {}) is None
+    assert not doors.session(cookie, {}).read_only  # and this request prolongs it
+    now[0] += SESSION_S - 1
+    assert doors.session(cookie, {})
+    now[0] += SESSION_S + 1
+    assert doors.session(cookie, {}) is None
+
+
+def test_a_header_lets_in_whom_it_names() -> None:
+    doors = Doors(header=Header("X-Forwarded-User", "ada"))
+    assert doors.session("", {"x-forwarded-user": "ada"})
+    assert doors.session("", {"x-forwarded-user": "bob"}) is None
+    assert doors.session("", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("factor", "value", "says"),
+    [
+        ("transport", "tcp", 'transport = "tcp"'),
+        ("env", 'A=1 B="x y"', 'env = { A = "1", B = "x y" }'),
+        ("wrapper", "nice -n 5", 'wrap = ["nice", "-n", "5"]'),
+        ("container", "podman image:1", 'container = { engine = "podman", image = "image:1" }'),
+        ("cluster", "n[1-2]", 'hosts = "n[1-2]"'),
+    ],
+)
+def test_a_form_writes_what_it_says(tmp_path: Path, factor: str, value: str, says: str) -> None:
+    arms = [{"name": "a", "value": ""}, {"name": "b", "value": value}]
+    form = {"question": 'Is "b" it?', "factor": factor, "arms": arms, "benchmarks": ["latency"]}
+    text = study_text({**form, "margin": "2 %", "blocks": "20"})
+    assert says in text.splitlines()
+    assert text.endswith('[plan]\nmargin = "2 %"\nblocks = 20\n')
+    said = checked(tmp_path, text)
+    assert said["problems"] == "" or factor == "cluster", said
+    assert list(tmp_path.iterdir()) == []
