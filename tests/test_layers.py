@@ -37,6 +37,7 @@ LAYERS = (
     {"benchmarks", "store", "topology"},
     {"plan", "audit"},
     {"platform", "judge"},
+    {"bmc"},
     {"study", "compare"},
     {"doctor", "cluster"},
     {"report"},
@@ -120,7 +121,7 @@ LOOKS = re.compile(r"sched_getaffinity|shutil\.which|gettempdir|\bcapture\(|[\"'
 
 def test_only_the_platform_looks_at_a_machine() -> None:
     """An arm's machine may be another than ours; probes, doctor and topology are about one."""
-    looks = {"platform", "probes", "doctor", "trust", "topology"}
+    looks = {"platform", "probes", "doctor", "trust", "topology", "bmc"}
     found = [
         f"{path.relative_to(PACKAGE)}: {line.strip()}"
         for path in MODULES

@@ -26,7 +26,7 @@ VERBS = {
     "record": "record the facts of this machine, scrubbed, or show a recording",
     "audit": "list what differs between the arms of a study beyond its factor",
     "cluster": "check hosts for MPI launches, set them up as a cluster, and undo it",
-    "topology": "show the PCIe tree of a server, name its shape, compare two, predict transfers",
+    "topology": "show the PCIe tree of a server, compare, predict and switch it",
     "doctor": "check whether this machine is fit for measurements, with fixes",
     "list": "list the benchmarks, and the studies and publications that ship",
     "help": "explain Paribus, or a verb",

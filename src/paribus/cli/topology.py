@@ -1,4 +1,4 @@
-"""`paribus topology show`, `diff` and `predict`: the PCIe tree of a server."""
+"""`paribus topology show`, `diff`, `predict`, `switch`: the PCIe tree of a server."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.cli.hosts import accepts_keys, add_host_keys
+from paribus.cli.topology_switch import add_options, emulate, switch_topology
 
 if TYPE_CHECKING:
     from paribus.topology.capacities import Capacities
@@ -23,15 +24,18 @@ example:
   paribus topology diff balance cascade          # two profiles that ship
   paribus topology predict                       # the three profiles, beside study 3
   paribus topology predict lstopo.xml cascade --load ring-allreduce
+  paribus topology switch node7 cascade --through bmc.toml --dry-run
+  paribus topology emulate /tmp/bmc              # a BMC to try this on
 
 TREE is a file (hwloc's XML, NCCL's XML, the output of `nvidia-smi topo -m`, JSON of this verb, a
 recording of `paribus record`), the root of a recorded /sys, a host, or a profile that ships:
 balance, common, cascade. Without one it is this machine.
 
-exit codes: 0 done, or alike; 2 user error; 3 the trees of `diff` differ; 4 no tree in what was read
+exit codes: 0 done, or alike; 2 user error; 3 the trees of `diff` differ; 4 no tree in what was
+read, or a switch that was rolled back or stopped
 """
 DIFFER = 3
-WHATS = ("show", "diff", "predict")
+WHATS = ("show", "diff", "predict", "switch", "emulate")
 LOADS = ("p2p", "p2p-all", "host-to-device", "ring-allreduce", "training", "hpl")
 
 
@@ -39,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = (
         "Show how GPUs, network adapters and NVMe hang together in a server, and name the shape;"
-        " say in words what differs between two servers; predict what their links carry."
+        " say in words what differs between two servers; predict what their links carry;"
+        " switch it through the server's BMC."
     )
     parser.epilog = EXAMPLE
     parser.add_argument("what", choices=WHATS, metavar="|".join(WHATS), help="what to do")
@@ -73,13 +78,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="draw which tree is best, by compute time and input bytes",
     )
+    add_options(parser)
     add_host_keys(parser)
     parser.set_defaults(carry_out=topology)
 
 
 def topology(arguments: argparse.Namespace) -> int:
     """Return the exit code of the verb."""
-    return {"show": _show, "diff": _diff, "predict": _predict}[arguments.what](arguments)
+    verbs = {"show": _show, "diff": _diff, "predict": _predict}
+    verbs |= {"switch": switch_topology, "emulate": emulate}
+    return verbs[arguments.what](arguments)
 
 
 def _show(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,303 @@
+"""The steps of a profile -> writes, each with what shows its effect, and the writes that undo them.
+
+A write is data: it stands in the journal, `--dry-run` prints it, and its effect is read again
+after a kill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from paribus.bmc.client import Client, Distrusted, Resource
+from paribus.bmc.profiles import Profile, Step
+from paribus.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What shows that a write took effect. `how` "": nothing does but the tree itself.
+
+    "is": the value at `pointer` of the resource `path`; "has" and "lacks": a reference in its list
+    of references; "prints": what the command `argv` prints, on this machine, or as bytes by IPMI.
+    """
+
+    how: Literal["", "is", "has", "lacks", "prints"] = ""
+    path: str = ""
+    pointer: str = ""
+    value: Any = None
+    argv: tuple[str, ...] = ()
+    by: Literal["", "ipmi", "command"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One change, sent at most once. `step`: the name in the profile, or "power".
+
+    `etags`: where ETags of which resources go: into the header If-Match, or into keys of the body.
+    `argv` are the words of a command, the bytes of an IPMI request, or the one text of a question.
+    """
+
+    step: str
+    by: Literal["redfish", "ipmi", "command", "person"]
+    check: Check
+    method: str = ""
+    path: str = ""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    etags: Mapping[str, str] = field(default_factory=dict)
+    argv: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        import json
+
+        if self.by == "redfish":
+            tags = "".join(f" [{key}: ETag of {path}]" for key, path in self.etags.items())
+            return f"{self.method} {self.path} {json.dumps(self.body)}{tags}"
+        what = {"ipmi": "ipmitool raw", "command": "execute", "person": "ask a person:"}[self.by]
+        return f"{what} {' '.join(self.argv)}"
+
+
+def stored(write: Write) -> dict[str, Any]:
+    """Return a write as JSON has it."""
+    return asdict(write)
+
+
+def restored(table: Mapping[str, Any]) -> Write:
+    """Return the write that `stored` gave."""
+    check = dict(table["check"])
+    check["argv"] = tuple(check["argv"])
+    return Write(**{**table, "check": Check(**check), "argv": tuple(table["argv"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The writes that make a topology, in their order, and for each the one that undoes it."""
+
+    writes: tuple[Write, ...]
+    backs: tuple[Write, ...]
+
+
+Holds = Callable[[Check], bool | None]
+
+
+def plan_of(profile: Profile, client: Client, holds: Holds) -> Plan:
+    """Return what is to be written, from what the BMC shows now; BmcError as Client raises it.
+
+    All endpoints are removed before any is added: a device is in one zone at a time. Raises
+    UserError where a step could not be undone: its `before` is not what is there.
+    """
+    read = _Reader(client, holds)
+    pairs: list[tuple[Write, Write]] = []
+    zones = [step for step in profile.steps if step.kind == "zone"]
+    taken = False
+    for step in profile.steps:
+        if step.kind == "zone":
+            if not taken:
+                pairs += [pair for one in zones for pair in _removals(one, read)]
+                pairs += [pair for one in zones for pair in _additions(one, read)]
+            taken = True
+        else:
+            pairs += _PLANNERS[step.kind](step, read)
+    for write, back in pairs:
+        if back.check.how in ("is", "prints") and not holds(back.check):
+            raise UserError(
+                f"{write.step!r} would be undone to {back.check.value!r}, which is not there now",
+                place=f"profiles.{profile.name}",
+                fix="switch to a profile first from which this one is reached",
+            )
+    writes = tuple(pair[0] for pair in pairs)
+    backs = tuple(pair[1] for pair in reversed(pairs))
+    if writes and profile.power == "off":
+        off, on = _power(client.access.system, profile.stop, read)
+        return Plan((off, *writes, on), (off, *backs, on))
+    return Plan(writes, backs)
+
+
+class _Reader:
+    """Resources of the BMC as a plan finds them, each read once."""
+
+    def __init__(self, client: Client, holds: Holds) -> None:
+        self.client = client
+        self.holds = holds
+        self.known: dict[str, Resource] = {}
+
+    def at(self, path: str) -> dict[str, Any]:
+        if path not in self.known:
+            self.known[path] = self.client.get(path)
+        return self.known[path].table
+
+    def target(self, path: str, action: str, default: str) -> str:
+        """Return where an action of a resource is posted to."""
+        actions = self.at(path).get("Actions")
+        found = actions.get(action) if isinstance(actions, dict) else None
+        place = found.get("target") if isinstance(found, dict) else None
+        return place if isinstance(place, str) and place.startswith("/redfish/v1/") else default
+
+
+def references(table: Mapping[str, Any], pointer: str) -> list[str]:
+    """Return the paths in a list of references; raises KeyError or TypeError for another thing."""
+    return [one["@odata.id"] for one in at_pointer(table, pointer)]
+
+
+def at_pointer(table: Any, pointer: str) -> Any:
+    """Return the value at a JSON pointer; raises KeyError or TypeError where there is none."""
+    for key in pointer.split("/")[1:]:
+        table = table[int(key)] if isinstance(table, list) else table[key]
+    return table
+
+
+_ENDPOINTS = "/Links/Endpoints"
+
+
+def _ends(step: Step, read: _Reader) -> tuple[list[str], list[str]]:
+    """Return the endpoints that a zone has, and those that it shall have."""
+    zone = step.keys["zone"]
+    try:
+        return references(read.at(zone), _ENDPOINTS), list(step.keys["endpoints"])
+    except (KeyError, TypeError):
+        raise Distrusted(
+            "the zone shows no endpoints",
+            place=f"{read.client.access.place} {zone}",
+            fix=f"check `zone` of the step {step.name!r}",
+        ) from None
+
+
+def _removals(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
+    now, wanted = _ends(step, read)
+    gone = [end for end in now if end not in wanted]
+    if step.keys["by"] == "patch" and gone:
+        kept = [end for end in now if end in wanted]
+        return [(_patched(step, kept, gone[0], "lacks"), _patched(step, now, gone[0], "has"))]
+    return [(_moved(step, "Remove", end, read), _moved(step, "Add", end, read)) for end in gone]
+
+
+def _additions(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
+    now, wanted = _ends(step, read)
+    new = [end for end in wanted if end not in now]
+    if step.keys["by"] == "patch" and new:
+        before = [end for end in now if end in wanted]
+        return [(_patched(step, wanted, new[-1], "has"), _patched(step, before, new[-1], "lacks"))]
+    return [(_moved(step, "Add", end, read), _moved(step, "Remove", end, read)) for end in new]
+
+
+def _moved(step: Step, action: Literal["Add", "Remove"], end: str, read: _Reader) -> Write:
+    """Return the standard's action (Zone 1.5.0): both ETags go into the body."""
+    zone = step.keys["zone"]
+    name = f"Zone.{action}Endpoint"
+    return Write(
+        step.name,
+        "redfish",
+        Check("has" if action == "Add" else "lacks", zone, _ENDPOINTS, end),
+        "POST",
+        read.target(zone, f"#{name}", f"{zone}/Actions/{name}"),
+        {"Endpoint": {"@odata.id": end}},
+        {"ZoneETag": zone, "EndpointETag": end},
+    )
+
+
+def _patched(step: Step, ends: Iterable[str], shown: str, how: Literal["has", "lacks"]) -> Write:
+    """Return a PATCH of the list, which the standard does not have and some vendors do."""
+    zone = step.keys["zone"]
+    body = {"Links": {"Endpoints": [{"@odata.id": end} for end in ends]}}
+    check = Check(how, zone, _ENDPOINTS, shown)
+    return Write(step.name, "redfish", check, "PATCH", zone, body, {"If-Match": zone})
+
+
+def _set(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
+    path, pointer, value = (step.keys[key] for key in ("path", "pointer", "value"))
+    before = _value_at(step, read, path, pointer)
+    if before == value:
+        return []
+
+    def write(new: Any) -> Write:
+        body: Any = new
+        for key in reversed(pointer.split("/")[1:]):
+            body = {key: body}
+        check = Check("is", path, pointer, new)
+        return Write(step.name, "redfish", check, "PATCH", path, body, {"If-Match": path})
+
+    return [(write(value), write(before))]
+
+
+def _setting(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
+    """Return the PATCH of a BIOS attribute in the settings of the next boot (Settings 1.4.0)."""
+    path, name, value = (step.keys[key] for key in ("path", "attribute", "value"))
+    before = _value_at(step, read, path, f"/Attributes/{name}")
+    settings = read.at(path).get("@Redfish.Settings")
+    place = settings.get("SettingsObject", {}) if isinstance(settings, dict) else {}
+    target = str(place.get("@odata.id", path)) if isinstance(place, dict) else path
+    times = settings.get("SupportedApplyTimes", []) if isinstance(settings, dict) else []
+    when = {"@Redfish.SettingsApplyTime": {"ApplyTime": "OnReset"}} if "OnReset" in times else {}
+    if before == value:
+        return []
+
+    def write(new: Any) -> Write:
+        check = Check("is", target, f"/Attributes/{name}", new)
+        body = {"Attributes": {name: new}, **when}
+        return Write(step.name, "redfish", check, "PATCH", target, body, {"If-Match": target})
+
+    return [(write(value), write(before))]
+
+
+def _acted(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
+    reads = step.keys["reads"]
+    if _value_at(step, read, reads["path"], reads["pointer"]) == reads["value"]:
+        return []
+
+    def write(body: Any, value: Any) -> Write:
+        check = Check("is", reads["path"], reads["pointer"], value)
+        return Write(step.name, "redfish", check, "POST", step.keys["path"], body)
+
+    return [(write(step.keys["body"], reads["value"]), write(step.keys["undo"], reads["before"]))]
+
+
+def _value_at(step: Step, read: _Reader, path: str, pointer: str) -> Any:
+    try:
+        return at_pointer(read.at(path), pointer)
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise UserError(
+            f"the step {step.name!r} finds nothing at {pointer}",
+            place=f"{read.client.access.place} {path}",
+            fix="check `path` and the name of the property in the profile",
+        ) from None
+
+
+def _elsewhere(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
+    """Return a command on this machine, an IPMI request, or a question, and what undoes it."""
+    by: Any = step.kind
+    key = {"ipmi": "raw", "command": "run", "person": "ask"}[step.kind]
+
+    def write(words: str | Sequence[str], printed: str) -> Write:
+        argv = (words,) if isinstance(words, str) else tuple(words)
+        reads = step.keys.get("reads")
+        if reads is None:
+            return Write(step.name, by, Check(), argv=argv)
+        asked = tuple(reads["raw" if by == "ipmi" else "run"])
+        return Write(step.name, by, Check("prints", value=printed, argv=asked, by=by), argv=argv)
+
+    reads = step.keys.get("reads", {"prints": "", "before": ""})
+    forth = write(step.keys[key], reads["prints"])
+    if read.holds(forth.check):
+        return []
+    return [(forth, write(step.keys["undo"], reads["before"]))]
+
+
+_PLANNERS = {
+    "patch": _set,
+    "bios": _setting,
+    "action": _acted,
+    **dict.fromkeys(("ipmi", "command", "person"), _elsewhere),
+}
+
+
+def _power(system: str, stop: str, read: _Reader) -> tuple[Write, Write]:
+    """Return the writes that power the system off and on (ComputerSystem.Reset)."""
+    default = f"{system}/Actions/ComputerSystem.Reset"
+    target = read.target(system, "#ComputerSystem.Reset", default)
+
+    def write(kind: str, state: str) -> Write:
+        check = Check("is", system, "/PowerState", state)
+        return Write("power", "redfish", check, "POST", target, {"ResetType": kind})
+
+    return write(stop, "Off"), write("On", "On")

@@ -1,0 +1,297 @@
+"""A server switched to another topology and proven by what its operating system finds, or put back.
+
+The way: read -> plan -> confirm -> guard -> write, look, write, look -> rediscover. What fails is
+rolled back, once, in the same way. The BMC's word is never the proof. Every line of the journal is
+on disk before what it announces; a write with a line `sent` is never sent again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from paribus.bmc.client import BmcError, Client
+from paribus.bmc.journal import Journal
+from paribus.bmc.profiles import Profile, ProfileFile
+from paribus.bmc.sending import Ways, holds, send, settles
+from paribus.bmc.steps import Plan, Write, plan_of, restored, stored
+from paribus.errors import ParibusError, UserError
+from paribus.platform.local import capture
+from paribus.topology.identity import canonical_hash
+from paribus.topology.shape import shape_of
+from paribus.topology.tree import DEVICES, Tree
+from paribus.words.switching import brief
+
+How = Literal["switched", "already", "rolled back", "stopped"]
+Way = Literal["forth", "back"]
+
+_IDLE_S = 120.0
+_LOOK_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Switching:
+    """One server, what reaches it, and who is asked.
+
+    `look` returns the tree that its operating system finds now, and raises ParibusError while none
+    answers. `confirm` is shown the plan and says whether to go on; `say` is told each step.
+    """
+
+    host: str
+    file: ProfileFile
+    profile: Profile
+    journal: Journal
+    ways: Ways
+    look: Callable[[], Tree]
+    confirm: Callable[[Plan, Tree], bool]
+    say: Callable[[str], None]
+
+    @property
+    def client(self) -> Client:
+        """The client of the server's BMC."""
+        return self.ways.client
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a switch ended: with `cause` where it did not succeed, and the last tree that was seen.
+
+    "switched" and "rolled back" are proven by the tree. "stopped": what is known is in `cause`.
+    """
+
+    how: How
+    cause: str = ""
+    tree: Tree | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What the operating system found before a switch."""
+
+    digest: str
+    shape: str
+    devices: tuple[str, ...]
+
+
+def before_of(tree: Tree) -> Before:
+    """Return what a tree must be again after a roll back."""
+    devices = (node.key or node.model for node in tree.walk() if node.kind in DEVICES)
+    return Before(canonical_hash(tree), shape_of(tree).name, tuple(sorted(devices)))
+
+
+def switch(job: Switching) -> Result:
+    """Return how the switch to the profile of `job` ended.
+
+    Raises UserError, with nothing changed, where it cannot begin, and BmcError where the BMC cannot
+    be read.
+    """
+    if left := job.journal.unfinished:
+        raise UserError(
+            f"a switch to {left['profile']} was not finished",
+            place=str(job.journal.path),
+            fix="add --continue to finish it or roll it back",
+        )
+    _identify(job)
+    tree = job.look()
+    before = before_of(tree)
+    if before.shape == job.profile.shape:
+        return Result("already", tree=tree)
+    plan = plan_of(job.profile, job.client, lambda check: holds(check, job.ways))
+    if not plan.writes:
+        raise UserError(
+            f"the BMC shows {job.profile.name} already, the operating system finds {before.shape}",
+            place=job.host,
+            fix="power-cycle the server; if that does not help, check the profile",
+        )
+    if not job.confirm(plan, tree):
+        raise UserError("not confirmed: nothing was changed", place=job.host)
+    _guard(job)
+    job.journal.begin(
+        host=job.host,
+        profile=job.profile.name,
+        shape=job.profile.shape,
+        before=[before.digest, before.shape, list(before.devices)],
+        writes=[stored(write) for write in plan.writes],
+        backs=[stored(write) for write in plan.backs],
+        session=job.client.session,
+    )
+    job.journal.note("way", way="forth")
+    return _forth(job, plan, before)
+
+
+def go_on(job: Switching) -> Result:
+    """Return how a switch that was killed, or had stopped, ended in the end; raises as `switch`.
+
+    One that was on its way is finished; one that failed is rolled back.
+    """
+    begun = job.journal.unfinished
+    if begun is None:
+        raise UserError("no switch is unfinished", place=str(job.journal.path), fix="nothing to do")
+    if begun["session"]:
+        job.client.end_session(begun["session"])
+    _identify(job)
+    _guard(job)
+    digest, shape, devices = begun["before"]
+    before = Before(digest, shape, tuple(devices))
+    plan = Plan(tuple(map(restored, begun["writes"])), tuple(map(restored, begun["backs"])))
+    ways = [line for line in job.journal.lines if line["what"] == "way"]
+    if not ways:
+        job.journal.note("way", way="forth")
+    if ways and ways[-1]["way"] == "back":
+        return _back(job, plan, before, ways[-1]["cause"], stopped=_ended(job.journal))
+    return _forth(job, plan, before)
+
+
+def _ended(journal: Journal) -> bool:
+    return bool(journal.lines[-1]["what"] == "end")
+
+
+def _forth(job: Switching, plan: Plan, before: Before) -> Result:
+    """Carry out what is left of a plan; where this fails, roll it back."""
+    cause = _carry_out(job, "forth", plan.writes, range(len(plan.writes)))
+    if not cause:
+        wanted = job.profile.shape
+        tree, cause = _verify(job, lambda seen: _is(seen, wanted, before))
+        if tree and not cause:
+            job.journal.note("end", how="switched")
+            return Result("switched", tree=tree)
+    job.say(f"rolling back: {cause}")
+    return _back(job, plan, before, cause)
+
+
+def _back(
+    job: Switching, plan: Plan, before: Before, cause: str, *, stopped: bool = True
+) -> Result:
+    """Undo what took effect; `stopped` begins this anew, else what was sent is only looked at."""
+    if stopped:
+        job.journal.note("way", way="back", cause=cause)
+    failed = _carry_out(job, "back", plan.backs, _undone(job, plan))
+    tree = None
+    if not failed:
+        tree, failed = _verify(job, lambda seen: canonical_hash(seen) == before.digest)
+    if not failed:
+        job.journal.note("end", how="rolled back", cause=cause)
+        return Result("rolled back", cause, tree)
+    both = f"{cause}; rolling back failed too: {failed}"
+    job.journal.note("end", how="stopped", cause=both)
+    return Result("stopped", both, tree)
+
+
+def _undone(job: Switching, plan: Plan) -> list[int]:
+    """Return the numbers of those writes of the way back that are needed.
+
+    One without a check is needed if what it undoes was sent. Power is switched off only for what
+    is to be undone, and on in any case.
+    """
+    sent, last = job.journal.sent("forth"), len(plan.backs) - 1
+    powered = [n for n, write in enumerate(plan.backs) if write.step == "power"]
+    needed = [
+        number
+        for number, write in enumerate(plan.backs)
+        if number not in powered and (write.check.how or last - number in sent)
+    ]
+    try:
+        pending = any(holds(plan.backs[n].check, job.ways) is not True for n in needed)
+    except BmcError:
+        pending = True
+    began = bool(job.journal.sent("back"))
+    return sorted([*needed, *(powered if pending or began else powered[1:])])
+
+
+def _carry_out(job: Switching, way: Way, writes: Sequence[Write], numbers: Sequence[int]) -> str:
+    """Carry out those of `writes`; return why this ended before their last, "" if it did not."""
+    sent = job.journal.sent(way)
+    ended = {
+        line["number"]: line["how"]
+        for line in job.journal.lines
+        if line["what"] == "ended" and line["way"] == way
+    }
+    for number in numbers:
+        write = writes[number]
+        try:
+            if number in sent:
+                how = ended.get(number, "killed while it was sent")
+                seen = settles(write.check, job.ways)
+            elif holds(write.check, job.ways):
+                continue
+            else:
+                job.say(f"{number + 1} of {len(writes)}: {brief(write)}")
+                job.journal.note("sent", way=way, number=number)
+                how, refused = send(write, job.ways)
+                job.journal.note("ended", way=way, number=number, how=how)
+                look = holds if refused else settles
+                seen = look(write.check, job.ways)
+        except BmcError as error:
+            return f"{write.step}: {error.place}: {error.cause}"
+        if not (how == "" if seen is None else seen):
+            return f"{write.step}: {how or 'the BMC shows no effect'}"
+    return ""
+
+
+def _verify(job: Switching, right: Callable[[Tree], bool]) -> tuple[Tree | None, str]:
+    """Return the tree that the operating system finds, and why it is not right, "" if it is."""
+    job.say("waiting for the operating system, whose tree is the proof")
+    begun = time.monotonic()
+    until = begun + job.file.boot_s
+    tree: Tree | None = None
+    while True:
+        try:
+            seen = job.look()
+        except ParibusError as error:
+            cause = f"no tree from the operating system: {error.cause}"
+        else:
+            if right(seen):
+                return seen, ""
+            if tree is None:
+                until = min(until, time.monotonic() + job.file.settle_s)
+            tree = seen
+            cause = f"the operating system finds {_seen(seen)}"
+        if time.monotonic() >= until:
+            return tree, cause
+        time.sleep(min(_LOOK_S, max(0.0, until - time.monotonic())))
+
+
+def _seen(tree: Tree) -> str:
+    shape = shape_of(tree)
+    return f"{shape.name}: {shape.gpus} GPUs, {shape.sockets} sockets, {shape.trees} trees"
+
+
+def _is(tree: Tree, shape: str, before: Before) -> bool:
+    """Return whether a tree has a shape, and all the devices that were there before."""
+    seen = before_of(tree)
+    return (seen.shape, seen.devices) == (shape, before.devices)
+
+
+def _identify(job: Switching) -> None:
+    """Raise UserError where the system behind the BMC is another than the file says."""
+    access = job.file.access
+    table: Mapping[str, Any] = job.client.get(access.system).table
+    serial = table.get("SerialNumber")
+    if access.serial and serial != access.serial:
+        raise UserError(
+            f"the system has the serial number {str(serial)[:60]!r}, not {access.serial!r}",
+            place=f"{access.place} {access.system}",
+            fix="check `address` and `serial` of [bmc]: this is another server",
+        )
+
+
+def _guard(job: Switching) -> None:
+    """Raise UserError unless nobody uses the server."""
+    power = job.client.get(job.file.access.system).table.get("PowerState")
+    if power == "Off":
+        return
+    if job.file.idle:
+        done = capture(job.file.idle, timeout_s=_IDLE_S)
+        idle = done.exit_code == 0
+        cause = f"it is not idle: {' '.join(job.file.idle)} gives exit code {done.exit_code}"
+    else:
+        idle = job.ways.ask(f"Is {job.host} drained, so that nobody uses it")
+        cause = "nobody says that it is idle"
+    if not idle:
+        raise UserError(
+            f"{cause}; nothing was changed",
+            place=job.host,
+            fix="drain it, then try again (docs/topology-switch.md)",
+        )

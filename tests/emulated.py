@@ -1,0 +1,96 @@
+"""An emulated BMC in this process, without sockets: what tests of many faults switch through."""
+
+from __future__ import annotations
+
+import http.client
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from paribus.bmc.client import Client
+from paribus.bmc.emulator.faults import FaultPlan
+from paribus.bmc.emulator.hardware import Hardware
+from paribus.bmc.emulator.listening import rendered
+from paribus.bmc.emulator.service import Bmc, Dialect
+from paribus.bmc.emulator.setup import USER, profile_text
+from paribus.bmc.journal import Journal
+from paribus.bmc.profiles import read_profiles
+from paribus.bmc.sending import Ways
+from paribus.bmc.switch import Result, Switching, switch
+from paribus.topology.sysfs import from_sysfs
+
+PASSWORD = "a-password-of-tests"
+SETTLE_S = 0.2
+
+
+class Wire:
+    """What stands for a connection: it hands requests to a Bmc, and bytes back."""
+
+    sock = None
+
+    def __init__(self, bmc: Bmc) -> None:
+        self.bmc = bmc
+
+    def request(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> None:
+        self.method = method
+        self.answer = self.bmc.answer(method, path, headers, body or b"")
+        if self.answer.how.startswith("hang"):
+            raise TimeoutError
+        if self.answer.how.startswith("reset"):
+            raise ConnectionResetError("Connection reset by peer")
+
+    def getresponse(self) -> http.client.HTTPResponse:
+        answer = http.client.HTTPResponse(self, method=self.method)  # type: ignore[arg-type]
+        answer.begin()
+        return answer
+
+    def makefile(self, _: str) -> io.BytesIO:
+        return io.BytesIO(rendered(self.answer, self.method, self.bmc.skew_s))
+
+    def close(self) -> None:
+        pass
+
+
+def emulated_bmc(
+    directory: Path, dialect: Dialect = "actions", faults: Mapping[int, str] | None = None
+) -> Bmc:
+    """Return a BMC, whose server is at directory/host, and write directory/bmc.toml."""
+    directory.mkdir(parents=True, exist_ok=True)
+    bmc = Bmc(Hardware(directory / "host"), USER, PASSWORD, dialect)
+    bmc.faults = FaultPlan(dict(faults or {}))
+    (directory / "bmc.toml").write_text(profile_text("127.0.0.1:1", dialect))
+    return bmc
+
+
+def switched(
+    bmc: Bmc,
+    name: str = "cascade",
+    *,
+    go: Callable[[Switching], Result] = switch,
+    journal: type[Journal] = Journal,
+    ask: Callable[[str], bool] = lambda _: True,
+) -> Result:
+    """Return how a switch of the emulated server ended."""
+    directory = bmc.hardware.root.parent
+    file = read_profiles(directory / "bmc.toml")
+    file = replace(file, settle_s=SETTLE_S, boot_s=1.0)
+    kept = directory / "password"  # of one that listens
+    secret = kept.read_text().strip() if kept.exists() else PASSWORD
+    with (
+        journal(directory / "journal") as lines,
+        Client(file.access, secret, lambda _: Wire(bmc)) as client,  # type: ignore[arg-type,return-value]
+    ):
+        job = Switching(
+            host="server",
+            file=file,
+            profile=file.profile(name),
+            journal=lines,
+            ways=Ways(client, secret, ask, SETTLE_S),
+            look=lambda: from_sysfs(bmc.hardware.root),
+            confirm=lambda plan, tree: True,
+            say=lambda text: None,
+        )
+        return go(job)

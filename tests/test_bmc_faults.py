@@ -1,0 +1,198 @@
+"""Every fault of an emulated BMC at every write, and kill -9 at every line of the journal.
+
+However it goes: switched and proven, rolled back and proven, or stopped; never a second time the
+same write, never a wrong shape called right, never a session left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from emulated import emulated_bmc, switched
+from paribus.bmc.emulator.faults import BEFORE, FAULTS, parse_faults
+from paribus.bmc.emulator.service import Bmc, Dialect
+from paribus.bmc.emulator.setup import emulated
+from paribus.bmc.journal import Journal
+from paribus.bmc.switch import Result, go_on
+from paribus.errors import UserError
+from paribus.topology.shape import shape_of
+from paribus.topology.sysfs import from_sysfs
+
+WRITES: dict[Dialect, int] = {"actions": 10, "patch": 4, "bios": 3, "oem": 3}
+EVERY: list[tuple[Dialect, str, int]] = [
+    (dialect, fault, number)
+    for dialect, count in WRITES.items()
+    for fault in FAULTS
+    for number in range(1, count + 1)
+]
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory in memory, if there is one: a tree is some hundred files."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as path:
+        yield Path(path)
+
+
+def real(bmc: Bmc) -> str:
+    """Return the shape that the operating system would find, "off" where there is none."""
+    return shape_of(from_sysfs(bmc.hardware.root)).name if bmc.hardware.root.exists() else "off"
+
+
+def check(bmc: Bmc, result: Result, what: object) -> None:
+    """Check what holds after every switch."""
+    if result.how == "switched":
+        assert real(bmc) == "Cascade", what
+    elif result.how == "rolled back":
+        assert (real(bmc), bool(result.cause)) == ("Balance", True), what
+    else:
+        assert (result.how, bool(result.cause)) == ("stopped", True), what
+    assert bmc.accounts.sessions == {}, what
+    check_writes(bmc, what)
+
+
+def check_writes(bmc: Bmc, what: object) -> None:
+    """Check that no write was sent twice: power alone is switched again on the way back."""
+    sent: Counter[tuple[str, str]] = Counter()
+    for method, path, data in bmc.requests:
+        if method in ("POST", "PATCH") and "/SessionService/" not in path:
+            table = json.loads(data)
+            bare = {key: value for key, value in table.items() if not key.endswith("ETag")}
+            sent[path, json.dumps(bare)] += 1
+    for (path, body), count in sent.items():
+        assert count <= (2 if "Reset" in path else 1), (what, path, body)
+
+
+def test_there_are_more_than_200_faults() -> None:
+    assert len(EVERY) >= 200
+
+
+def test_every_fault_at_every_write_ends_well(
+    place: Path,
+    sample: Callable[[Iterable[tuple[Dialect, str, int]]], list[tuple[Dialect, str, int]]],
+) -> None:
+    ends: Counter[str] = Counter()
+    for dialect, fault, number in sample(EVERY):
+        what = dialect, fault, number
+        bmc = emulated_bmc(place / "bmc", dialect, {number: fault})
+        result = switched(bmc)
+        assert bmc.faults.writes >= number, what
+        check(bmc, result, what)
+        if fault in BEFORE:
+            assert result.how == "rolled back", what
+        ends[result.how] += 1
+        shutil.rmtree(place / "bmc")
+    assert ends["switched"]
+    assert ends["rolled back"]
+
+
+def test_two_faults_leave_a_server_that_one_command_brings_back(place: Path) -> None:
+    bmc = emulated_bmc(place, "actions", {7: "error", 9: "error"})
+    result = switched(bmc)
+    assert result.how == "stopped"
+    assert "rolling back failed too" in result.cause
+    with pytest.raises(UserError, match="not finished"):
+        switched(bmc)
+    assert switched(bmc, go=go_on).how == "rolled back"
+    assert real(bmc) == "Balance"
+    with pytest.raises(UserError, match="no switch is unfinished"):
+        switched(bmc, go=go_on)
+    assert switched(bmc).how == "switched"
+
+
+def test_a_gpu_that_falls_out_on_the_way_is_no_success(place: Path) -> None:
+    """The shape alone would be right; the zones show all devices."""
+    bmc = emulated_bmc(place, "actions", {9: "half"})
+    result = switched(bmc)
+    assert result.how == "rolled back"
+    assert "7 GPUs" in result.cause
+    check(bmc, result, "half")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from dataclasses import replace
+from paribus.bmc.client import Client
+from paribus.bmc.journal import Journal
+from paribus.bmc.profiles import read_profiles
+from paribus.bmc.sending import Ways
+from paribus.bmc.switch import Switching, switch
+from paribus.bmc.access import secret_of
+from paribus.topology.sysfs import from_sysfs
+
+place, at, when = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+
+class Killing(Journal):
+    def note(self, what, **more):
+        if len(self.lines) == at and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if len(self.lines) == at and when == "within":
+            os.write(self._descriptor, b'{"what": "se')
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().note(what, **more)
+        if len(self.lines) == at + 1 and when == "after":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+file = read_profiles(place / "bmc.toml")
+file = replace(file, settle_s=0.2, boot_s=1.0, access=replace(file.access, timeout_s=0.5))
+secret = secret_of(file.access, file.path)
+with Killing(place / "journal") as journal, Client(file.access, secret) as client:
+    switch(Switching("server", file, file.profile("cascade"), journal,
+        Ways(client, secret, lambda _: True, 0.2), lambda: from_sysfs(place / "host"),
+        lambda plan, tree: True, lambda text: None))
+"""
+
+LINES = 23
+"""Lines of the journal of a switch by ten writes: begin, way, two for each write, end."""
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_line_is_finished_or_rolled_back(
+    place: Path, sample: Callable[[Iterable[tuple[int, str, str]]], list[tuple[int, str, str]]]
+) -> None:
+    """A real process is killed, and leaves its session; another goes on."""
+    every = [
+        (line, when, fault)
+        for line in range(LINES)
+        for when in ("before", "within", "after")
+        for fault in ("", "hang-before")
+    ]
+    for line, when, fault in sample(every):
+        what = line, when, fault
+        faults = {max(1, (line - 1) // 2): fault} if fault else {}
+        with emulated(place / "bmc", faults=faults) as (bmc, _):
+            words = [sys.executable, "-c", KILLED, str(place / "bmc"), str(line), when]
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            assert done.returncode in (-signal.SIGKILL, 0), (what, done.stderr)
+            with Journal(place / "bmc/journal") as journal:
+                begun = journal.unfinished is not None
+            if done.returncode == 0:
+                assert real(bmc) in ("Cascade", "Balance")
+            elif begun:
+                result = switched(bmc, go=go_on)
+                assert result.how in ("switched", "rolled back"), (what, result)
+                check(bmc, result, what)
+            else:  # nothing was begun, or it had ended
+                assert real(bmc) == ("Balance" if line < 2 else "Cascade"), what
+                check_writes(bmc, what)
+        shutil.rmtree(place / "bmc")
+
+
+def test_a_fault_plan_is_checked() -> None:
+    assert parse_faults(["3=hang-after"]) == {3: "hang-after"}
+    for text in ("hang-after", "0=lie", "2=nonsense"):
+        with pytest.raises(ValueError, match="N=FAULT"):
+            parse_faults([text])

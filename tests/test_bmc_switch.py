@@ -1,0 +1,273 @@
+"""`paribus topology switch` and `emulate` as a user has them: over TLS, and with other tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import ssl
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from emulated import emulated_bmc, switched
+from paribus.bmc.emulator.service import Dialect
+from paribus.bmc.emulator.setup import USER, emulated
+from paribus.cli import dispatch
+from paribus.errors import UserError
+
+PAGE = Path(__file__).parent.parent / "docs" / "topology-switch.md"
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_commands_of_the_page_do_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of its first block; `emulate` itself is the next test's."""
+    block = re.search(r"```sh\n(.*?)```", PAGE.read_text(), re.S)
+    assert block
+    commands = [shlex.split(line)[1:] for line in block[1].splitlines()]
+    assert commands[0] == ["topology", "emulate", "bmc", "&"]
+    assert len(commands) == 5
+    with emulated(Path("bmc")) as (bmc, _):
+        for words in commands[1:]:
+            assert dispatch(words) == 0, words
+            said = capsys.readouterr()
+            if "--dry-run" in words:
+                assert "Balance is to become Cascade" in said.out
+                assert said.out.count("POST ") == 20
+                assert bmc.faults.writes == 0
+            if "--yes" in words:
+                assert "10 of 10: power: PowerState = On" in said.err
+        assert json.loads(said.out)["result"] == "switched"
+        assert json.loads(said.out)["shape"] == "Balance"
+        assert bmc.accounts.sessions == {}
+        secret = Path("bmc/password").read_text().strip()
+    kept = "".join(path.read_text() for path in Path("state").rglob("*.journal"))
+    assert kept.count('"what": "sent"') == 10
+    assert secret not in kept
+
+
+def test_emulate_answers_until_it_is_ended() -> None:
+    words = [sys.executable, "-m", "paribus", "topology", "emulate", "bmc", "--boot", "0.1"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            assert "answers at https://127.0.0.1:" in process.stdout.readline()
+            assert dispatch(["topology", "show", "bmc/host"]) == 0
+        finally:
+            process.terminate()
+        assert process.wait(10) == 130
+    assert not Path("bmc/host").exists()
+
+
+@pytest.mark.parametrize("dialect", ["actions", "patch", "bios", "oem"])
+def test_each_dialect_leads_to_each_topology_and_back(tmp_path: Path, dialect: Dialect) -> None:
+    bmc = emulated_bmc(tmp_path, dialect)
+    for name in ("cascade", "balance", "common", "balance"):
+        if (dialect, name, bmc.hardware.shape) == ("oem", "balance", "Common"):
+            with pytest.raises(UserError, match="would be undone to 'Cascade'"):
+                switched(bmc, name)
+            continue
+        result = switched(bmc, name)
+        assert (result.how, result.cause) == ("switched", "")
+    assert bmc.faults.writes
+
+
+STEPS = """
+[[profiles.cascade.steps]]
+name  = "site command"
+do    = "command"
+run   = "sh -c 'echo far > wire'"
+undo  = "sh -c 'echo near > wire'"
+reads = { run = "cat wire", prints = "far", before = "near" }
+
+[[profiles.cascade.steps]]
+name  = "the cable"
+do    = "person"
+ask   = "Is the cable in port 2"
+undo  = "Is the cable in port 1"
+"""
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_commands_and_persons_are_steps_too(tmp_path: Path, answer: bool) -> None:
+    """What the person says no to is rolled back, with what a command did before."""
+    bmc = emulated_bmc(tmp_path)
+    path = tmp_path / "bmc.toml"
+    head, _, rest = path.read_text().partition("[profiles.common]")
+    path.write_text(head + STEPS + "\n[profiles.common]" + rest)
+    (tmp_path / "wire").write_text("near\n")
+    asked: list[str] = []
+
+    def ask(question: str) -> bool:
+        asked.append(question)
+        return answer or "port 1" in question
+
+    result = switched(bmc, ask=ask)
+    assert result.how == ("switched" if answer else "rolled back"), result
+    assert (tmp_path / "wire").read_text() == ("far\n" if answer else "near\n")
+    assert asked == ["Is the cable in port 2", *([] if answer else ["Is the cable in port 1"])]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ('"EMULATED-8GPU"', '"ANOTHER"', "this is another server"),
+        ('idle     = "true"', 'idle     = "false"', "it is not idle"),
+        ('idle     = "true"', "", "nobody says that it is idle"),
+        ("Zones/Host1a", "Zones/Host9z", "GET gives 404"),
+    ],
+)
+def test_what_does_not_fit_changes_nothing(
+    old: str, new: str, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with emulated(Path("bmc")) as (bmc, _):
+        path = Path("bmc/bmc.toml")
+        path.write_text(path.read_text().replace(old, new))
+        words = ["topology", "switch", "bmc/host", "cascade", "--through", "bmc/bmc.toml", "--yes"]
+        assert dispatch(words) in (2, 4)
+        said = capsys.readouterr().err
+        assert named in said or named in said.replace("\n", " ")
+        assert bmc.faults.writes == 0
+        assert bmc.accounts.sessions == {}
+
+
+def test_a_switch_that_fails_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with emulated(Path("bmc"), faults={4: "conflict"}):
+        words = ["topology", "switch", "bmc/host", "cascade", "--through", "bmc/bmc.toml", "--yes"]
+        assert dispatch(words) == 4
+        assert "Rolled back: bmc/host is Balance as before" in capsys.readouterr().out
+
+
+def test_a_real_shape_only_comes_from_an_operating_system(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`balance` names a tree that ships; here it would be a host, and there is none."""
+    with emulated(Path("bmc")):
+        words = ["topology", "switch", "bmc/none", "cascade", "--through", "bmc/bmc.toml"]
+        assert dispatch(words) == 2
+        assert "no PCI devices" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_validator_of_the_standard_finds_nothing(tmp_path: Path) -> None:
+    tool = BIN / "rf_protocol_validator"
+    if not tool.exists():
+        pytest.skip("redfish-protocol-validator is not installed")
+    bundles = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
+    with emulated(tmp_path / "bmc") as (_, address):
+        secret = (tmp_path / "bmc/password").read_text().strip()
+        words = [str(tool), "-u", USER, "-p", secret, "-r", f"https://{address}", "--no-cert-check"]
+        words += ["--avoid-http-redirect", "--report-type", "tsv", "--report-dir", str(tmp_path)]
+        env = {key: value for key, value in os.environ.items() if key not in bundles}
+        done = subprocess.run(words, capture_output=True, text=True, env=env, check=False)
+    found = re.search(r"PASS: (\d+), WARN: (\d+), FAIL: (\d+)", done.stdout + done.stderr)
+    assert found, done.stderr[-500:]
+    assert int(found[1]) > 300
+    assert (found[2], found[3]) == ("0", "0"), "".join(
+        line
+        for path in tmp_path.glob("*.tsv")
+        for line in path.read_text().splitlines(True)
+        if "\tFAIL\t" in line or "\tWARN\t" in line
+    )
+
+
+def test_sushy_reads_the_emulator(tmp_path: Path) -> None:
+    sushy = pytest.importorskip("sushy")
+    with emulated(tmp_path / "bmc") as (_, address):
+        secret = (tmp_path / "bmc/password").read_text().strip()
+        root = sushy.Sushy(
+            f"https://{address}/redfish/v1/",
+            auth=sushy.auth.SessionAuth(USER, secret),
+            verify=str(tmp_path / "bmc/ca.pem"),
+        )
+        system = root.get_system("/redfish/v1/Systems/1")
+        assert (system.serial_number, system.power_state.value) == ("EMULATED-8GPU", "On")
+
+
+LAN = """
+name "sim"
+set_working_mc 0x20
+startlan 1
+  addr 127.0.0.1 {port}
+  priv_limit admin
+  allowed_auths_callback none md2 md5 straight
+  allowed_auths_user none md2 md5 straight
+  allowed_auths_operator none md2 md5 straight
+  allowed_auths_admin none md2 md5 straight
+  guid a123456789abcdefa123456789abcdef
+endlan
+user 1 true "" "test" user 10 none md2 md5 straight
+user 2 true "paribus" "ipmi-secret" admin 10 none md2 md5 straight
+"""
+EMU = """
+mc_setbmc 0x20
+mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr
+sel_enable 0x20 1000 0x0a
+mc_enable 0x20
+"""
+
+
+def test_ipmi_bytes_of_a_site_reach_a_simulator(tmp_path: Path) -> None:
+    """A read of the device id answers; an OEM command, which it does not know, fails and is undone.
+
+    ipmi_sim is OpenIPMI's: what a vendor's command would do cannot be tried here.
+    """
+    if not (shutil.which("ipmi_sim") and shutil.which("ipmitool")):
+        pytest.skip("ipmi_sim or ipmitool is not installed (Debian: openipmi, ipmitool)")
+    import socket
+
+    from paribus.bmc.access import Access
+    from paribus.bmc.client import Client
+    from paribus.bmc.sending import Ways, holds, send
+    from paribus.bmc.steps import Check, Write
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (tmp_path / "lan.conf").write_text(LAN.format(port=port))
+    (tmp_path / "sim.emu").write_text(EMU)
+    words = ["ipmi_sim", "-c", "lan.conf", "-f", "sim.emu", "-s", str(tmp_path), "-n"]
+    with subprocess.Popen(
+        words,
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+    ) as process:
+        try:
+            access = Access(
+                "127.0.0.1", 1, "paribus", ("env", "X"), ipmi_port=port, ipmi_cipher="3"
+            )
+            ways = Ways(Client(access, "ipmi-secret"), "ipmi-secret", lambda _: False, 0.1)
+            device = ("0x06", "0x01")
+            seen = Check("prints", value="20 09 08 9f", argv=device, by="ipmi")
+            deadline = time.monotonic() + 20
+            answer, refused = send(Write("id", "ipmi", seen, argv=device), ways)
+            while answer and time.monotonic() < deadline:
+                answer, refused = send(Write("id", "ipmi", seen, argv=device), ways)
+            assert (answer, refused) == ("", False)
+            assert holds(seen, ways) is False
+            oem, _ = send(Write("oem", "ipmi", seen, argv=("0x3c", "0x10", "0x01")), ways)
+            assert "0xc1" in oem
+        finally:
+            process.terminate()
+
+
+def test_the_certificate_of_the_emulator_is_of_this_machine_alone(tmp_path: Path) -> None:
+    with emulated(tmp_path / "bmc") as (_, address):
+        host, port = address.split(":")
+        assert host == "127.0.0.1"
+        pem = ssl.get_server_certificate((host, int(port)))
+        assert pem.split() == (tmp_path / "bmc/ca.pem").read_text().split()
+    assert (tmp_path / "bmc/key.pem").stat().st_mode & 0o077 == 0
