@@ -241,18 +241,22 @@ def _locks(run: str) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def sample(request: pytest.FixtureRequest) -> Callable[[Iterable[T]], list[T]]:
+def sample(request: pytest.FixtureRequest) -> Callable[..., list[T]]:
     """A function that returns those of several inputs that this run tries, in their order.
 
-    All with --thorough. How many were tried of how many is in the last lines of the run.
+    All with --thorough, or so many as `most` says where they are costly; then all with --long. How
+    many were tried of how many is in the last lines of the run.
     """
 
-    def chosen(several: Iterable[T]) -> list[T]:
+    def chosen(several: Iterable[T], most: int | None = None) -> list[T]:
         inputs = list(several)
-        tried = inputs
+        tried, count = inputs, len(inputs)
         if not request.config.getoption("--thorough"):
-            draw = random.Random(f"{request.config.stash[_SEED]} {request.node.name.split('@')[0]}")
             count = min(len(inputs), max(FEWEST, -(-len(inputs) // SHARE)))
+        elif most is not None and not request.config.getoption("--long"):
+            count = min(len(inputs), most)
+        if count < len(inputs):
+            draw = random.Random(f"{request.config.stash[_SEED]} {request.node.name.split('@')[0]}")
             tried = [inputs[i] for i in sorted(draw.sample(range(len(inputs)), count))]
         request.node.user_properties.append(("sampled", f"{len(tried)}/{len(inputs)}"))
         return tried

@@ -186,7 +186,13 @@ def test_a_study_meets_everything_that_a_site_does(site: Site, shared: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(seed, marks=[pytest.mark.long] if seed >= len(KINDS) else [])
+        for seed in range(20)
+    ],
+)
 def test_a_fault_at_any_moment_loses_and_doubles_nothing(
     site: Site, shared: Path, seed: int
 ) -> None:
