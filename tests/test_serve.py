@@ -306,6 +306,10 @@ def test_pages_are_accessible_and_fit_a_telephone(server: Served, scheme: str) -
             assert [(f["id"], f["nodes"][0]["html"]) for f in serious] == [], path
 
 
+def _cookies(page) -> list[str]:
+    return [f"{one['name']}={one['value']}" for one in page.context.cookies()]
+
+
 @needs_browser
 def test_a_study_is_made_watched_stopped_and_resumed(tmp_path: Path) -> None:
     with served(tmp_path) as one, visiting() as page:
@@ -326,6 +330,10 @@ def test_a_study_is_made_watched_stopped_and_resumed(tmp_path: Path) -> None:
         page.wait_for_url("**/studies/*/", timeout=60_000)
         page.wait_for_selector(".live[data-running='true']")
         page.wait_for_selector("html[data-version]", timeout=60_000)
+        told = one.ask("/metrics", Cookie="; ".join(_cookies(page))).data.decode()
+        assert 'paribus_study_running{study="mine.study"} 1' in told
+        assert 'paribus_study_planned{study="mine.study"} 26' in told
+        assert 'paribus_study_failures{study="mine.study"} 0' in told
         page.get_by_role("button", name="Stop").click()
         page.get_by_text("interrupted (exit code 130)").wait_for(timeout=60_000)
         page.get_by_role("button", name="Resume").click()

@@ -5,9 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
-from paribus.records.standing import FILES, Board, Standing, alive, read_standing, write_standing
+from paribus.records.standing import (
+    FILES,
+    Board,
+    Effect,
+    Standing,
+    alive,
+    read_standing,
+    write_standing,
+)
 
 STUDY = """\
 question = "?"
@@ -88,6 +97,9 @@ def test_what_is_said_is_whole_or_not_there(tmp_path: Path) -> None:
     write_standing(tmp_path, Standing("b", job="7"))
     assert read_standing(tmp_path) == Standing("b", job="7")
     whole = (tmp_path / "progress.json").read_text()
+    said = Standing("c", effects=(Effect("latency", "b", "slower", "why", 1.2, 1.1, None),))
+    write_standing(tmp_path, replace(said, planned=20, failures=1))
+    assert read_standing(tmp_path) == replace(said, planned=20, failures=1)
     for end in range(len(whole) - 2):
         (tmp_path / "progress.json").write_text(whole[:end])
         assert read_standing(tmp_path) is None

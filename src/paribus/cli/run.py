@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,7 @@ from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached
 from paribus.cli.shipped import add_beside
 from paribus.design import Study
 from paribus.errors import AllocationError, UserError
-from paribus.judgement import Progress
+from paribus.judgement import Finding, Progress
 from paribus.platform import detached
 from paribus.platform.allocations import key_for
 from paribus.platform.builds import built, digests
@@ -28,7 +30,7 @@ from paribus.platform.space import check_limits
 from paribus.platform.station import Station
 from paribus.platform.switching import Switches
 from paribus.records.count import Count, read_count
-from paribus.records.standing import Board, Standing, alive, write_standing
+from paribus.records.standing import Board, Effect, Standing, alive, write_standing
 from paribus.store import Store
 from paribus.study.execute import execute
 from paribus.study.lease import nodes_before
@@ -207,7 +209,9 @@ def _carry_out(
             with outputs.display(quiet=arguments.json) as display:
 
                 def show(progress: Progress) -> None:
-                    board.say(plain_line(progress))
+                    effects = [effect_of(one) for one in progress.headlines]
+                    most = 0 if plan.study.settings.monitor else progress.launches_most
+                    board.say(plain_line(progress), effects, most, progress.failures)
                     display.update(progress)
 
                 evidence = execute(plan, store, opened, ready, show, anyway=arguments.anyway)
@@ -231,6 +235,16 @@ def _carry_out(
         raise
     code = outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
     return finish(arguments, judgement, directory, code)
+
+
+def effect_of(finding: Finding) -> Effect:
+    """Return a headline as those see it who watch the directory."""
+    said, verdict = finding.comparison, finding.verdict
+    effect = Effect(finding.benchmark, finding.arm, verdict.word.value, verdict.reason)
+    if said is None or not verdict.size_known:
+        return effect
+    high = said.high if math.isfinite(said.high) else None
+    return replace(effect, ratio=said.ratio, low=said.low, high=high)
 
 
 def _check_kept(directory: Path) -> None:

@@ -11,8 +11,9 @@ import json
 import os
 import socket
 import time
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -29,16 +30,33 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """The headline of an arm in one benchmark; `ratio`, `low` and `high` None without figures."""
+
+    benchmark: str
+    arm: str
+    word: str
+    reason: str
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """What a study does: a sentence; its exit code once it has ended.
 
     `job` is its number in a queue while it waits there as a job of its own, and no process of it is
-    there yet; "" otherwise.
+    there yet; "" otherwise. `effects` are those so far, of at most `planned` launches (0: without
+    an end, or not known), of which `failures` gave nothing usable.
     """
 
     text: str
     code: int | None = None
     job: str = ""
+    effects: tuple[Effect, ...] = ()
+    planned: int = 0
+    failures: int = 0
 
 
 def write_standing(directory: Path, standing: Standing) -> None:
@@ -52,11 +70,14 @@ def read_standing(directory: Path) -> Standing | None:
     """Return the state in `directory`, None where there is none that can be read."""
     try:
         table = json.loads((directory / NAME).read_bytes())
-        text, code, job = table["text"], table["code"], table["job"]
+        read = Standing(**{**table, "effects": tuple(Effect(**one) for one in table["effects"])})
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    known = isinstance(text, str) and isinstance(job, str) and (code is None or type(code) is int)
-    return Standing(text, code, job) if known else None
+    numbers = (read.planned, read.failures, *([] if read.code is None else [read.code]))
+    texts = (read.text, read.job, *(one.word for one in read.effects))
+    figures = (f for one in read.effects for f in (one.ratio, one.low, one.high) if f is not None)
+    known = all(isinstance(one, str) for one in texts) and all(type(one) is int for one in numbers)
+    return read if known and all(isinstance(one, int | float) for one in figures) else None
 
 
 def alive(directory: Path) -> bool:
@@ -92,6 +113,7 @@ class Board:
         self.directory = directory
         self.code = 0
         self._lock: int | None = None
+        self._last = Standing("")
 
     def __enter__(self) -> Board:
         self.open()
@@ -107,7 +129,8 @@ class Board:
             interrupted = isinstance(error, KeyboardInterrupt)
             self.code = 130 if interrupted else int(getattr(error, "exit_code", 1))
         said = " ".join(str(error).split()) if error else ""
-        self._write(Standing(said or ("interrupted" if error else "ended"), self.code))
+        text = said or ("interrupted" if error else "ended")
+        self._write(replace(self._last, text=text, code=self.code))
         self._close()
 
     def open(self) -> None:
@@ -129,9 +152,12 @@ class Board:
             os.pwrite(lock, f"{os.getpid()} {socket.gethostname()}\n".encode(), 0)
         self.say("preparing")
 
-    def say(self, text: str) -> None:
+    def say(
+        self, text: str, effects: Sequence[Effect] = (), planned: int = 0, failures: int = 0
+    ) -> None:
         """Say what the study does now."""
-        self._write(Standing(text))
+        self._last = Standing(text, None, "", tuple(effects), planned, failures)
+        self._write(self._last)
 
     def _write(self, standing: Standing) -> None:
         if self._lock is not None:

@@ -14,6 +14,8 @@ SCHEMA = "paribus.studies/1"
 FAMILIES = (
     ("paribus_study_running", "whether the study is running now"),
     ("paribus_study_launches", "launches that are stored"),
+    ("paribus_study_planned", "launches that there are at most, 0 without an end"),
+    ("paribus_study_failures", "launches that gave nothing usable"),
     ("paribus_ratio", "the arm's value over the reference's"),
     ("paribus_ratio_low", "lower end of the interval on the ratio"),
     ("paribus_ratio_high", "upper end of the interval on the ratio"),
@@ -30,6 +32,8 @@ def open_metrics(summaries: Sequence[Summary]) -> str:
             running = float(one.state == "running")
             samples["paribus_study_running"].append(f"{_labels(named)} {running:g}")
             samples["paribus_study_launches"].append(f"{_labels(named)} {one.launches}")
+            samples["paribus_study_planned"].append(f"{_labels(named)} {one.planned}")
+            samples["paribus_study_failures"].append(f"{_labels(named)} {one.failures}")
         for effect in one.effects:
             labels = _labels({**named, "benchmark": effect.benchmark, "arm": effect.arm})
             figures = {"": effect.ratio, "_low": effect.low, "_high": effect.high}
@@ -66,6 +70,8 @@ def to_json(summaries: Sequence[Summary]) -> dict[str, Any]:
                 "sentence": one.sentence,
                 "started": one.started,
                 "launches": one.launches,
+                "planned": one.planned,
+                "failures": one.failures,
                 "exit_code": one.code,
                 "effects": [asdict(effect) for effect in one.effects],
             }

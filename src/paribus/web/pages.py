@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from paribus.judgement import Comparison, Word
 from paribus.records.rows import Stored
+from paribus.records.standing import Effect
 from paribus.report import wording
 from paribus.report.markup import Html, attribute, element, escape, join, pairs, table
 from paribus.report.tables import chip
 from paribus.units import count, format_bytes, format_seconds
 from paribus.web.found import Found
 from paribus.web.sign_in import Session
-from paribus.web.summaries import Effect, Summary, when
+from paribus.web.summaries import Summary, when
 
 STATES = {
     "running": "running",
@@ -120,9 +121,9 @@ def _asks(one: Summary) -> Html:
 
 
 def _says(one: Summary) -> Html:
-    if one.effects:
-        return join(*(element("div", effect(e)) for e in one.effects[:4]), _more(one.effects))
-    return element("span", escape(one.sentence), kind="said")
+    shown = [e for e in one.effects if one.state == "ended" or e.ratio is not None]
+    said = Html("") if one.state == "ended" else element("small", escape(one.sentence))
+    return join(*(element("div", effect(e)) for e in shown[:4]), _more(shown), said)
 
 
 def _more(effects: Sequence[Effect]) -> Html:
@@ -136,7 +137,7 @@ def effect(one: Effect) -> Html:
     figures = ""
     if one.ratio is not None:
         low, high = one.low or 0.0, math.inf if one.high is None else one.high
-        comparison = Comparison(1, one.ratio, low, high, one.level)
+        comparison = Comparison(1, one.ratio, low, high, 0.0)
         figures = f" {wording.ratio_text(one.ratio)} {wording.interval_text(comparison)}"
     named = {word.value: word for word in Word}
     sign = chip(named[one.word], one.reason) if one.word in named else escape(one.word)

@@ -12,25 +12,11 @@ from paribus.errors import ParibusError
 from paribus.inputs import read_bounded
 from paribus.plan import read_plan
 from paribus.records.count import read_count
-from paribus.records.standing import alive, read_standing
+from paribus.records.standing import Effect, Standing, alive, read_standing
 from paribus.web.found import STAMPED, Found, stamp
 
 MOST_VERDICT = 1 << 28
 """Bytes of a verdict.json: that of 1,000 hosts has 60 MB."""
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """The headline of an arm in one benchmark; `ratio`, `low` and `high` None without figures."""
-
-    benchmark: str
-    arm: str
-    word: str
-    reason: str
-    ratio: float | None = None
-    low: float | None = None
-    high: float | None = None
-    level: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +32,8 @@ class Summary:
     launches: int = 0
     code: int | None = None
     slow_nodes: tuple[str, ...] = ()
+    planned: int = 0
+    failures: int = 0
 
 
 class Summaries:
@@ -80,17 +68,8 @@ def summary(found: Found) -> Summary:
 
 
 def _summary(found: Found) -> Summary:
-    state, text, code = "ended", "", None
-    if found.measured:
-        standing = read_standing(found.path)
-        text = standing.text if standing else ""
-        code = standing.code if standing else None
-        if alive(found.path):
-            state = "running"
-        elif standing and standing.job:
-            state = "queued"
-        elif code not in (None, 0, 1, 3, 4) or (code is None and not _judged(found)):
-            state = "stopped"
+    standing = (read_standing(found.path) if found.measured else None) or Standing("")
+    state = _state(found, standing) if found.measured else "ended"
     launches = read_count(found.path).launches
     if state == "ended":
         table = _verdict(found)
@@ -102,11 +81,32 @@ def _summary(found: Found) -> Summary:
             tuple(_effect(one) for one in table["headlines"]),
             table["started"],
             launches,
-            code,
+            standing.code,
             tuple(str(slow["node"]) for one in table["matrices"] for slow in one["slow_nodes"]),
+            standing.planned,
+            standing.failures,
         )
     plan = read_plan(found.path)
-    return Summary(found, state, plan.study.question, text, launches=launches, code=code)
+    return Summary(
+        found,
+        state,
+        plan.study.question,
+        standing.text,
+        standing.effects,
+        launches=launches,
+        code=standing.code,
+        planned=standing.planned,
+        failures=standing.failures,
+    )
+
+
+def _state(found: Found, standing: Standing) -> str:
+    if alive(found.path):
+        return "running"
+    if standing.job:
+        return "queued"
+    whole = standing.code in (0, 1, 3, 4) or (standing.code is None and _judged(found))
+    return "ended" if whole else "stopped"
 
 
 def _judged(found: Found) -> bool:
@@ -135,7 +135,6 @@ def _effect(finding: Mapping[str, Any]) -> Effect:
         ratio,
         low,
         high,
-        float(said.get("level") or 0.0),
     )
 
 
