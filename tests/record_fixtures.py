@@ -38,6 +38,7 @@ WANTED: dict[str, list[dict[str, Any]]] = {
     "overlap": [{}, {"ranks": 3, "collective": "alltoall", "bytes": [4096]}],
     "triad": [{"bytes": [1 << 20]}],
     "loader": [{"count": 3, "functions": 2}],
+    **dict.fromkeys(("ep", "is", "cg"), [{"ranks": 2, "class": "S"}]),
 }
 
 
