@@ -182,8 +182,8 @@ def _sample(
 ) -> Sample:
     """Return one case line as a sample; what it says beside is added to `beside`.
 
-    That is each rank's share of time in MPI, the median start skew, how much of a collective is hidden, and of a pair of ranks that
-    was measured again with fewer pairs at once the figure before.
+    That is the median start skew, how much of a collective is hidden, each rank's share of time in
+    MPI, and of a pair of ranks that was measured again with fewer pairs at once the figure before.
     """
     try:
         case = Case.of(**line["case"])
