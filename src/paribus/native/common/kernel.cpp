@@ -54,7 +54,7 @@ void Session::refuse_larger(double bytes, const std::string& what) {
     int too_large = needed > 0.9 * available_bytes(), any = 0;
     MPI_Allreduce(&too_large, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (any != 0)
-        refuse(what + " do not fit in memory (" + std::to_string(static_cast<long>(needed)) +
+        refuse(what + " not fit in memory (" + std::to_string(static_cast<long>(needed)) +
                " bytes on a machine with " + std::to_string(neighbours) + " of the ranks)");
 }
 
@@ -174,7 +174,7 @@ void Session::refuse_too_large() {
     const int each_rank = spec.out_for_each_rank + spec.in_for_each_rank;
     const double blocks = spec.buffers + static_cast<double>(each_rank) * (ranks - 1);
     refuse_larger(static_cast<double>(largest) * blocks,
-                  "buffers for " + std::to_string(largest) + " bytes");
+                  "buffers for " + std::to_string(largest) + " bytes do");
 }
 
 void Session::probe(State& state) {

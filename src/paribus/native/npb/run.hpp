@@ -123,7 +123,7 @@ void measure(Session& session) {
     const std::string where =
         Object().add("class", std::string(1, size)).add("ranks", session.ranks).text();
     refuse_ranks<Benchmark>(session, size);
-    session.refuse_larger(Benchmark::bytes(launch), "class " + std::string(1, size));
+    session.refuse_larger(Benchmark::bytes(launch), "class " + std::string(1, size) + " does");
     Benchmark benchmark(launch);
     Series seconds = session.series(where, 1), rates = session.series(where, 1);
     const double untimed = repeat(session, benchmark, where);
