@@ -38,6 +38,7 @@ WANTED: dict[str, list[dict[str, Any]]] = {
     "overlap": [{}, {"ranks": 3, "collective": "alltoall", "bytes": [4096]}],
     "triad": [{"bytes": [1 << 20]}],
     "loader": [{"count": 3, "functions": 2}],
+    **{name: [{"class": "S"}] for name in ("ep", "is", "cg")},
 }
 
 
@@ -45,7 +46,7 @@ def record(name: str, parameters: dict[str, Any], ranks: int, wanted: str | None
     """Return what the kernel `name` prints when launched with `parameters` on so many ranks."""
     mpi = find_mpi(wanted, HERE)
     program = BENCHMARKS[name].command(Request(parameters, ranks))
-    argv = [str(kernel_path(name, mpi, HERE)), *program.argv]
+    argv = [str(kernel_path(program.kernel or name, mpi, HERE)), *program.argv]
     if program.libraries:
         argv += ["--libraries", str(libraries_path(*program.libraries, mpi, HERE))]
     cores = sorted(os.sched_getaffinity(0))

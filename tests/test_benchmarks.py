@@ -41,7 +41,8 @@ def test_an_unknown_name_gets_the_nearest_one() -> None:
 def test_every_kernel_has_its_benchmark() -> None:
     native = Path(__file__).parents[1] / "src" / "paribus" / "native"
     kernels = {path.stem for path in native.glob("*.cpp")}
-    assert kernels == {name for name in BENCHMARKS if suite_of(name) == "own"}
+    own = {name for name in BENCHMARKS if suite_of(name) == "own"}
+    assert kernels == own - {"ep", "is", "cg"} | {"npb"}
 
 
 def outside(tmp_path: Path, text: str) -> Path:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from native import COMMON, KERNELS, NATIVE, compiled
+from native import COMMON, NATIVE, PROGRAMS, compiled
 
-SOURCES = [*KERNELS, *(f"common/{name}" for name in COMMON)]
+SOURCES = [*PROGRAMS, *(f"common/{name}" for name in COMMON)]
 
 
 @pytest.mark.slow

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from paribus.benchmarks.asked import parse
 from paribus.benchmarks.parameters import address, need_ranks, one_of, positive, real, sizes
+from paribus.errors import UserError
 from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.kernel import READER, cases_of
+from paribus.units import count
 
 # Both sides of the usual protocol switches (4, 8, 16, 64 KiB: eager limits, single copy, pipeline).
 SIZES = "8 B, 64 B, 512 B, 2 KiB, 4 KiB, 8 KiB, 16 KiB, 32 KiB, 64 KiB, 128 KiB, 256 KiB, 1 MiB"
@@ -36,10 +38,12 @@ def native(
     libraries: bool = False,
     intervals: bool = False,
     ranks: int = 2,
+    command: Callable[[Request], Program] | None = None,
 ) -> Benchmark:
     """Return the benchmark of one native kernel.
 
-    `bytes` of None: it has no sizes; `intervals`: its samples are stretches of time.
+    `bytes` of None: it has no sizes; `intervals`: its samples are stretches of time; `command`:
+    another one than that of a program that is called like the kernel.
     """
     parameters: dict[str, Parameter] = {}
     if bytes is not None:
@@ -66,7 +70,7 @@ def native(
         layer=layer,
         summary=summary,
         metrics=metrics,
-        command=partial(command, kernel, libraries),
+        command=command or partial(_command, kernel, libraries),
         parse=partial(
             parse,
             READER,
@@ -104,16 +108,50 @@ def _dims(value: Any) -> int:
     return int(value)
 
 
-def command(kernel: str, libraries: bool, request: Request) -> Program:
+def _command(kernel: str, libraries: bool, request: Request) -> Program:
     """Return the kernel's command line: every parameter that was set, and the ranks to refuse."""
     need_ranks(request, kernel, exactly=2 if kernel in _PAIR else 0, least=_LEAST.get(kernel, 2))
+    argv = _arguments(request)
+    libs, functions = (request.parameters.get(key) for key in ("count", "functions"))
+    return Program(tuple(argv), kernel, (int(libs), int(functions)) if libraries else None)  # type: ignore[arg-type]
+
+
+def _arguments(request: Request) -> list[str]:
     argv = ["--ranks", str(request.ranks)]
     for key, value in request.parameters.items():
         if value is not None:
             text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
             argv += [f"--{key.replace('_', '-')}", text]
-    count, functions = (request.parameters.get(key) for key in ("count", "functions"))
-    return Program(tuple(argv), kernel, (int(count), int(functions)) if libraries else None)  # type: ignore[arg-type]
+    return argv
+
+
+def npb(kernel: str, summary: str, most: Mapping[str, int], *, powers: bool) -> Benchmark:
+    """Return a benchmark of NPB: `most` ranks by class, only `powers` of two or any number."""
+    return native(
+        kernel,
+        layer="compute",
+        summary=f"NPB {kernel.upper()}: {summary}",
+        metrics=(Metric("mops", "Mop/s", "higher"), Metric("time", "s", "lower")),
+        bytes=None,
+        samples=10,
+        like=False,
+        intervals=True,
+        extra={"class": Parameter("A", one_of(*most), "size of the problem, S to D")},
+        command=partial(_npb_command, kernel, most, powers),
+    )
+
+
+def _npb_command(kernel: str, most: Mapping[str, int], powers: bool, request: Request) -> Program:
+    """Return the command line of a benchmark of NPB; raises UserError for illegal ranks."""
+    ranks, size = request.ranks, request.parameters["class"]
+    if ranks > most[size] or (powers and ranks.bit_count() != 1):
+        legal = f"1, 2, 4, 8 ... {most[size]}" if powers else f"1 to {most[size]}"
+        raise UserError(
+            f"{kernel} of class {size} cannot be started with {count(ranks, 'rank')}",
+            place=f"ranks = {ranks}",
+            fix=f"set ranks to one of {legal}" if powers else f"set ranks = {legal}",
+        )
+    return Program((kernel, *_arguments(request)), "npb")
 
 
 BENCHMARKS = (
@@ -282,5 +320,23 @@ BENCHMARKS = (
             "count": Parameter(100, positive, "shared libraries to open"),
             "functions": Parameter(50, positive, "functions in each of them"),
         },
+    ),
+    npb(
+        "ep",
+        "random numbers: floating point, almost without messages",
+        {"S": 2**8, "W": 2**9, "A": 2**12, "B": 2**14, "C": 2**16, "D": 2**20},
+        powers=False,
+    ),
+    npb(
+        "is",
+        "sort of integer keys: random memory access and all-to-all messages",
+        {"S": 2**9, "W": 2**10, "A": 2**10, "B": 2**10, "C": 2**10, "D": 2**10},
+        powers=True,
+    ),
+    npb(
+        "cg",
+        "conjugate gradient: irregular memory access and messages",
+        {"S": 2**8, "W": 2**10, "A": 2**10, "B": 2**10, "C": 2**10, "D": 2**10},
+        powers=True,
     ),
 )

@@ -8,6 +8,7 @@ struct Barrier : Collective {
     static constexpr Spec spec() {
         Spec spec = collective("barrier", "Time of MPI_Barrier, slowest rank.");
         spec.sizes = nullptr;
+        spec.data = false;
         return spec;
     }
     void call(long) const { MPI_Barrier(MPI_COMM_WORLD); }

@@ -304,7 +304,7 @@ def _library_source(library: int, functions: int) -> str:
 
 
 def _own(name: str) -> dict[str, bytes]:
-    """Return the source of kernel `name`."""
+    """Return the source of kernel `name`, and those of the folder that is called like it."""
     folder = native_sources()
     own = folder / f"{name}.cpp"
     if not own.is_file():
@@ -312,7 +312,8 @@ def _own(name: str) -> dict[str, bytes]:
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
         raise UserError("no such kernel", place=name, fix=hint)
-    return {own.name: own.read_bytes()}
+    parts = {f"{name}/{path.name}": path.read_bytes() for path in sorted(folder.glob(f"{name}/*"))}
+    return {own.name: own.read_bytes(), **parts}
 
 
 def _common() -> dict[str, bytes]:

@@ -56,6 +56,7 @@ KERNELS = {
     "overlap": Kernel({"exposed": "percent", "total": "us", "pure": "us", "compute": "us"}),
     "triad": Kernel({"bandwidth": "GB/s"}),
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
+    **dict.fromkeys(("ep", "is", "cg"), Kernel({"mops": "Mop/s", "time": "s"}, ("class",))),
 }
 
 
@@ -74,7 +75,7 @@ def read(text: str) -> Reading:
     (at, end), body = rest[-1], rest[:-1]
     if end.get("check") != "passed":
         refuse(f"the check of the data did not pass: {end.get('check')!r}", at)
-    beside: dict[str, float] = {}
+    beside: dict[str, float | list[float]] = {}
     units = KERNELS[kernel].units
     samples = tuple(_sample(number, line, units, beside) for number, line in body)
     _check_complete(samples, cases_of(kernel, said, header["ranks"]), at)
@@ -98,7 +99,8 @@ def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tupl
         cases = [Case.of(bytes=size) for size in arguments["bytes"]]
     else:
         names = {"count": "libraries", "functions": "functions"}
-        cases = [Case.of(**{names[key]: arguments[key] for key in keys})]
+        case = {names.get(key, key): arguments[key] for key in keys}
+        cases = [Case.of(**case, ranks=ranks) if keys == ("class",) else Case.of(**case)]
     return [(metric, case) for metric in units for case in cases]
 
 
@@ -173,12 +175,15 @@ def _announced(header: Mapping[str, Any], at: int) -> tuple[str, dict[str, Any]]
 
 
 def _sample(
-    at: int, line: Mapping[str, Any], units: Mapping[str, str], beside: dict[str, float]
+    at: int,
+    line: Mapping[str, Any],
+    units: Mapping[str, str],
+    beside: dict[str, float | list[float]],
 ) -> Sample:
     """Return one case line as a sample; what it says beside is added to `beside`.
 
-    That is the median start skew, how much of a collective is hidden, and of a pair of ranks that
-    was measured again with fewer pairs at once the figure before.
+    That is the median start skew, how much of a collective is hidden, each rank's share of time in
+    MPI, and of a pair of ranks that was measured again with fewer pairs at once the figure before.
     """
     try:
         case = Case.of(**line["case"])
@@ -196,6 +201,8 @@ def _sample(
             beside[f"kernel.skew_us.{case}"] = median(skews)
         if "overlap" in line:
             beside[f"kernel.overlap.{case}"] = _numbers([line["overlap"]])[0]
+        if "in_mpi" in line:
+            beside["rank.in_mpi"] = list(_numbers(line["in_mpi"]))
         if "crowded" in line:
             beside[f"kernel.crowded.{name}.{case}"] = _numbers([line["crowded"]])[0]
         if type(line["batch"]) is not int:

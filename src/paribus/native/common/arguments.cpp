@@ -89,8 +89,14 @@ std::string read_option(const Option& option, const std::string& text, Arguments
     const auto needs = [&](const std::string& what) {
         return std::string("--") + option.name + " needs " + what;
     };
-    if (option.words[0] != nullptr && text != option.words[0] && text != option.words[1])
-        return needs(std::string("one of ") + option.words[0] + ", " + option.words[1]);
+    std::string words;
+    bool among = false;
+    for (const char* word : option.words) {
+        if (word == nullptr) break;
+        words += (words.empty() ? "" : ", ") + std::string(word);
+        among = among || text == word;
+    }
+    if (!words.empty() && !among) return needs("one of " + words);
     if (option.most == 0) return "";
     std::vector<long>& numbers = a.numbers[option.name];
     numbers.clear();
@@ -165,7 +171,7 @@ Arguments read_arguments(const Spec& spec, int argc, char** argv) {
             a.help = true;
         } else if (key == "--self-test") {
             a.self_test = true;
-        } else if (key == "--corrupt" && (spec.sizes != nullptr || spec.libraries)) {
+        } else if (key == "--corrupt" && spec.data) {
             a.corrupt = true;
         } else {
             a.error = read_argument(spec, key, i + 1 < argc ? argv[i + 1] : nullptr, a);

@@ -15,14 +15,14 @@ enum class Like { paribus, osu, imb };
 enum class Start { together, flow };  // each sample with all ranks, or back to back
 
 // An argument that one kernel alone has: a whole number from `least` to `most`, a list of them, one
-// of two words, or with neither any text.
+// of some words, or with neither any text.
 struct Option {
     const char* name = nullptr;  // nullptr ends an array of them
     const char* initial = "";
     const char* help = "";
     long least = 0, most = 0;
     bool list = false;
-    const char* words[2] = {};
+    const char* words[6] = {};
 };
 
 // What a kernel is; what it leaves out is usual.
@@ -48,6 +48,7 @@ struct Spec {
     std::size_t imb_room = 0;  // behind each buffer, with --like imb
     bool likes = true;         // can measure as other programs define it
     bool libraries = false;    // takes --libraries, --count, --functions
+    bool data = true;          // carries data, which --corrupt damages
     bool intervals = false;    // a sample is a stretch of time: no --warmup, no --iterations
     const Option* options = nullptr;
     long samples = 200;        // default of --samples

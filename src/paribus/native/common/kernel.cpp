@@ -47,6 +47,17 @@ void Session::refuse(const std::string& why) {
     leave(2, std::string(spec.name) + ": " + why + "\n", stderr);
 }
 
+void Session::refuse_larger(double bytes, const std::string& what) {
+    const auto& boot = boots_[static_cast<std::size_t>(rank)];
+    const auto neighbours = std::count(boots_.begin(), boots_.end(), boot);
+    const double needed = bytes * static_cast<double>(neighbours);
+    int too_large = needed > 0.9 * available_bytes(), any = 0;
+    MPI_Allreduce(&too_large, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (any != 0)
+        refuse(what + " not fit in memory (" + std::to_string(static_cast<long>(needed)) +
+               " bytes on a machine with " + std::to_string(neighbours) + " of the ranks)");
+}
+
 void Session::give_up_if(const std::string& wrong) {
     if (!wrong.empty()) {
         std::fprintf(stderr, "%s: %s\n", spec.name, wrong.c_str());
@@ -162,15 +173,8 @@ void Session::refuse_too_large() {
     const long largest = *std::max_element(sizes.begin(), sizes.end());
     const int each_rank = spec.out_for_each_rank + spec.in_for_each_rank;
     const double blocks = spec.buffers + static_cast<double>(each_rank) * (ranks - 1);
-    const auto& boot = boots_[static_cast<std::size_t>(rank)];
-    const auto neighbours = std::count(boots_.begin(), boots_.end(), boot);
-    const double needed = static_cast<double>(largest * neighbours) * blocks;
-    int too_large = needed > 0.9 * available_bytes(), any = 0;
-    MPI_Allreduce(&too_large, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (any != 0)
-        refuse("buffers for " + std::to_string(largest) + " bytes do not fit in memory (" +
-               std::to_string(static_cast<long>(needed)) + " bytes on a machine with " +
-               std::to_string(neighbours) + " of the ranks)");
+    refuse_larger(static_cast<double>(largest) * blocks,
+                  "buffers for " + std::to_string(largest) + " bytes do");
 }
 
 void Session::probe(State& state) {

@@ -65,6 +65,10 @@ public:
     // Ends every rank with exit code 2 and one sentence; nothing has been measured. Collective.
     [[noreturn]] void refuse(const std::string& why);
 
+    // Refuses what `what` says ("class D does") where the ranks of a machine, with `bytes` each,
+    // need more than it has free. Collective.
+    void refuse_larger(double bytes, const std::string& what);
+
     // Ends every rank with exit code 1 if `wrong` is not empty on any. Collective.
     void give_up_if(const std::string& wrong);
 

@@ -1,0 +1,21 @@
+// The NAS Parallel Benchmarks, one program: the first argument names the benchmark.
+#include <cstdio>
+#include <cstring>
+
+#include "npb/cg.hpp"
+#include "npb/ep.hpp"
+#include "npb/is.hpp"
+
+using namespace paribus::npb;
+
+int main(int argc, char** argv) {
+    const struct {
+        const char* name;
+        int (*launch)(int, char**);
+    } known[] = {
+        {Ep::kind.name, launch<Ep>}, {Is::kind.name, launch<Is>}, {Cg::kind.name, launch<Cg>}};
+    for (const auto& one : known)
+        if (argc > 1 && std::strcmp(argv[1], one.name) == 0) return one.launch(argc - 1, argv + 1);
+    std::fputs("npb: the first argument must be one of ep, is, cg\n", stderr);
+    return 2;
+}

@@ -1,0 +1,169 @@
+"""EP, IS and CG of NPB: launched with the MPI that is here, refused, and with damaged values."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from mpis import any_mpi
+from native import NATIVE
+from paribus.benchmarks import get
+from paribus.errors import UserError
+from paribus.model import Request
+from paribus.platform import toolchain
+from paribus.platform.machine import HERE
+from paribus.platform.toolchain import find_mpi, kernel_path
+from paribus.readers.kernel import read
+
+NAMES = ("ep", "is", "cg")
+MILLIONS = {
+    ("ep", "S"): 2**25 / 1e6,
+    ("is", "S"): 10 * 2**16 / 1e6,
+    # cg.f: 2 niter na (3 + nonzer (nonzer + 1) + 25 (5 + nonzer (nonzer + 1)) + 3)
+    ("cg", "S"): 2 * 15 * 1400 * (3 + 56 + 25 * (5 + 56) + 3) / 1e6,
+}
+"""Operations that the sources of NPB count."""
+
+Ended = subprocess.CompletedProcess[str]
+
+
+def launched(program: Path, *arguments: str, ranks: int) -> Ended:
+    """Return how a launch ended; one repetition after the one that is not timed."""
+    mpi = find_mpi(None, HERE)
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    options = ["--oversubscribe", "--bind-to", "none"] if mpi.family == "openmpi" else []
+    argv = [mpi.mpirun, *options, "-n", str(ranks), str(program), *arguments, "--samples", "1"]
+    env = {**os.environ, **mpi.env, **root}
+    return subprocess.run(argv, capture_output=True, text=True, timeout=200, env=env, check=False)
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    any_mpi()
+    return kernel_path("npb", find_mpi(None, HERE), HERE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_class_s_is_verified_on_any_ranks(name: str, program: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        several = [1, 2, 4] + ([3] if name == "ep" else [8])
+        ends = pool.map(lambda n: launched(program, name, "--class", "S", ranks=n), several)
+        for ranks, ended in zip(several, ends, strict=True):
+            assert ended.returncode == 0, ended.stderr
+            reading = read(ended.stdout)
+            mops, seconds = (sample.values[0] for sample in reading.samples)
+            assert mops * seconds == pytest.approx(MILLIONS[name, "S"], rel=1e-5)
+            assert {sample.case.get("ranks") for sample in reading.samples} == {ranks}
+            shares = reading.facts["rank.in_mpi"]
+            assert len(shares) == ranks
+            assert all(0 <= share <= 1 for share in shares)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", ["W", "A"])
+@pytest.mark.parametrize("name", NAMES)
+def test_larger_classes_are_verified(name: str, size: str, program: Path) -> None:
+    ended = launched(program, name, "--class", size, ranks=2)
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_wrong_result_fails_the_launch(name: str, program: Path) -> None:
+    ended = launched(program, name, "--class", "S", "--corrupt", ranks=1)
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert f'{name}: verification failed at {{"class": "S", "ranks": 1}}' in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ranks", "said"),
+    [
+        (["ep", "--class", "X"], 1, "--class needs one of S, W, A, B, C, D"),
+        (["cg", "--class", "S"], 3, "class S takes 1, 2, 4, 8 ... 256 ranks, not 3"),
+        (["ft"], 1, "the first argument must be one of ep, is, cg"),
+        (["is", "--class", "S", "--ranks", "2"], 1, "1 ranks, not the 2 asked for"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    arguments: list[str], ranks: int, said: str, program: Path
+) -> None:
+    ended = launched(program, *arguments, ranks=ranks)
+    assert ended.returncode == 2
+    assert said in ended.stderr
+
+
+def test_a_class_too_large_for_the_memory_is_refused(program: Path) -> None:
+    if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > 30e9:
+        pytest.skip("this machine has memory for class D of IS")
+    ended = launched(program, "is", "--class", "D", ranks=1)
+    assert ended.returncode == 2
+    assert "is: class D does not fit in memory (27" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "fix"),
+    [
+        ("is", 3, "set ranks to one of 1, 2, 4, 8 ... 512"),
+        ("cg", 512, "set ranks to one of 1, 2, 4, 8 ... 256"),
+        ("ep", 257, "set ranks = 1 to 256"),
+    ],
+)
+def test_illegal_ranks_are_refused_before_the_launch(name: str, ranks: int, fix: str) -> None:
+    with pytest.raises(UserError, match=f"{name} of class S cannot be started") as caught:
+        get(name).command(Request({"class": "S"}, ranks))
+    assert caught.value.fix == fix
+
+
+def damaged(text: str, which: int, digit: random.Random) -> str:
+    """Return a source in which one official value of each class has one of its digits changed.
+
+    `which` of the values in turn; a digit among the first six of a fraction, which the tolerance
+    does not hide.
+    """
+
+    def of_class(match: re.Match[str]) -> str:
+        line = match[0]
+        if len(lists := re.findall(r"\{[^{}]*\}", line)) >= 4:  # IS: keys, ranks, signs
+            start = line.index(lists[1])
+            values = [*re.finditer(r"\d+", line[start : start + len(lists[1])])]
+        else:
+            start = 0
+            values = [*re.finditer(r"\d+\.\d{10,}", line)]
+        value = values[which % len(values)]
+        places = [at for at, c in enumerate(value[0][:7]) if c.isdigit()]
+        at = start + value.start() + digit.choice(places)
+        return f"{line[:at]}{(int(line[at]) + 1) % 10}{line[at + 1 :]}"
+
+    return re.sub(r"case '[SW]':\s*return \{.*?\};", of_class, text, flags=re.DOTALL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", range(5))
+def test_a_damaged_official_value_is_noticed(
+    which: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Path
+) -> None:
+    """IS has five values in each class, EP two, CG one."""
+    sources = tmp_path / "native"
+    shutil.copytree(NATIVE, sources)
+    for name in NAMES:
+        path = sources / "npb" / f"{name}.hpp"
+        whole = path.read_text()
+        path.write_text(damaged(whole, which, random.Random(which)))
+        assert sum(a != b for a, b in zip(whole, path.read_text(), strict=True)) == 2
+    monkeypatch.setattr(toolchain, "native_sources", lambda: sources)
+    made = kernel_path("npb", find_mpi(None, HERE), HERE)
+    try:
+        for name in NAMES:
+            for size in "SW":
+                ended = launched(made, name, "--class", size, ranks=1)
+                assert (ended.returncode, ended.stdout) == (1, ""), (name, size)
+                assert "verification failed" in ended.stderr
+    finally:
+        made.unlink()
