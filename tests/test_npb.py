@@ -121,6 +121,12 @@ def test_illegal_ranks_are_refused_before_the_launch(name: str, ranks: int, fix:
     assert caught.value.fix == fix
 
 
+def test_is_of_class_d_takes_four_ranks_or_more() -> None:
+    with pytest.raises(UserError) as caught:
+        get("is").command(Request({"class": "D"}, 2))
+    assert caught.value.fix == "set ranks to one of 4, 8, 16 ... 1024"
+
+
 def damaged(text: str, which: int, digit: random.Random) -> str:
     """Return a source in which one official value of each class has one of its digits changed.
 

@@ -125,6 +125,10 @@ def _arguments(request: Request) -> list[str]:
     return argv
 
 
+_LEAST_OF_NPB = {("is", "D"): 4}
+"""Its counters have 32 bits: NPB 3.3 demands as many ranks."""
+
+
 def npb(kernel: str, summary: str, most: Mapping[str, int], *, powers: bool) -> Benchmark:
     """Return a benchmark of NPB: `most` ranks by class, only `powers` of two or any number."""
     return native(
@@ -144,8 +148,10 @@ def npb(kernel: str, summary: str, most: Mapping[str, int], *, powers: bool) -> 
 def _npb_command(kernel: str, most: Mapping[str, int], powers: bool, request: Request) -> Program:
     """Return the command line of a benchmark of NPB; raises UserError for illegal ranks."""
     ranks, size = request.ranks, request.parameters["class"]
-    if ranks > most[size] or (powers and ranks.bit_count() != 1):
-        legal = f"1, 2, 4, 8 ... {most[size]}" if powers else f"1 to {most[size]}"
+    least = _LEAST_OF_NPB.get((kernel, size), 1)
+    if not least <= ranks <= most[size] or (powers and ranks.bit_count() != 1):
+        several = "4, 8, 16" if least > 1 else "1, 2, 4, 8"
+        legal = f"{several} ... {most[size]}" if powers else f"1 to {most[size]}"
         raise UserError(
             f"{kernel} of class {size} cannot be started with {count(ranks, 'rank')}",
             place=f"ranks = {ranks}",

@@ -64,6 +64,7 @@ struct Cg {
         const double each = p.nonzeros + 1;
         return 12.0 * p.n * each + 13.0 * p.n * each * each / l.ranks + 8.0 * 8 * p.n;
     }
+    static long least_ranks(char) { return 1; }
     static long most_ranks(char size) { return size == 'S' ? 256 : 1024; }
     double operations() const {
         const double each = problem_.nonzeros * (problem_.nonzeros + 1);

@@ -17,6 +17,7 @@ struct Ep {
     explicit Ep(const Launch& l) : launch_(l), problem_(problem(l.size)) {}
 
     static double bytes(const Launch&) { return sizeof(Ep); }
+    static long least_ranks(char) { return 1; }
     static long most_ranks(char size) { return 1L << (problem(size).log2_pairs - log2_block); }
     double operations() const { return std::exp2(problem_.log2_pairs + 1); }
     void prepare() { found_ = {}; }

@@ -2,7 +2,8 @@
 //
 // A benchmark is a struct made from a Launch, and has
 //   static constexpr Kind kind     its name, summary, and how many ranks it may have
-//   static double bytes(Launch)    memory of one rank; static long most_ranks(char size)
+//   static double bytes(Launch)    memory of one rank
+//   static long least_ranks(char size), most_ranks(char size)
 //   double operations()            that the official figure counts in the timed region
 //   void prepare()                 restores what the timed region starts from
 //   void run()                     the official timed region
@@ -77,11 +78,14 @@ inline std::string differs(const char* what, double found, double official, doub
 
 template <class Benchmark>
 void refuse_ranks(Session& session, char size) {
-    const long most = Benchmark::most_ranks(size);
+    const long most = Benchmark::most_ranks(size), least = Benchmark::least_ranks(size);
     const bool power = (session.ranks & (session.ranks - 1)) == 0;
-    if (session.ranks <= most && (power || !Benchmark::kind.power_of_two)) return;
+    if (session.ranks >= least && session.ranks <= most && (power || !Benchmark::kind.power_of_two))
+        return;
     session.refuse("class " + std::string(1, size) + " takes " +
-                   (Benchmark::kind.power_of_two ? "1, 2, 4, 8 ... " : "1 to ") +
+                   (!Benchmark::kind.power_of_two ? "1 to "
+                    : least > 1                   ? "4, 8, 16 ... "
+                                                  : "1, 2, 4, 8 ... ") +
                    std::to_string(most) + " ranks, not " + std::to_string(session.ranks));
 }
 
@@ -122,8 +126,8 @@ void measure(Session& session) {
     const Launch launch{size, session.rank, session.ranks, session.comm};
     const std::string where =
         Object().add("class", std::string(1, size)).add("ranks", session.ranks).text();
-    refuse_ranks<Benchmark>(session, size);
     session.refuse_larger(Benchmark::bytes(launch), "class " + std::string(1, size) + " does");
+    refuse_ranks<Benchmark>(session, size);
     Benchmark benchmark(launch);
     Series seconds = session.series(where, 1), rates = session.series(where, 1);
     const double untimed = repeat(session, benchmark, where);
