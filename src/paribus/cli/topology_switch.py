@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     new.add_argument(
         "--idle",
         action="store_true",
-        help="say that nobody uses the server; a command `idle` of the file must succeed in any case",
+        help="say that nobody uses the server; `idle` of the file must succeed too",
     )
     new.add_argument(
         "--continue",

@@ -1,4 +1,4 @@
-"""`before = { topology = ".." }` of an arm: the switch of a server, and the shape that proves it."""
+"""`before = { topology = ".." }` of an arm: the switch of a server, and the shape as its proof."""
 
 from __future__ import annotations
 
