@@ -107,8 +107,7 @@ def test_the_study_that_ships_tells_the_topologies_apart(tmp_path: Path) -> None
     text = path.read_text()
     assert text == shipped_studies()["pcie-topology"].read_text()
     text = re.sub(r"\[arms.common\]\n.*\n", "", text)
-    ring = r'\[\[benchmarks\]\]\n.*\nlabel  = "predicted ring"\n.*\n.*\n'
-    path.write_text(re.sub(ring, "", text))
+    path.write_text(re.sub(r'.*"predicted ring".*\n', "", text))
     with emulated(tmp_path / "bmc", boot_s=0.1) as (bmc, _):
         done = paribus("run", "pcie-topology.toml", "--out", "out", cwd=tmp_path)
         assert bmc.faults.writes > 8 * 10
