@@ -29,6 +29,7 @@ def test_the_wheel_holds_sources_scripts_page_and_studies(tmp_path: Path) -> Non
         if path.is_file() and "__pycache__" not in path.parts
     }
     wanted |= {f"paribus/studies/{path.name}" for path in (ROOT / "studies").glob("*.toml")}
+    wanted |= {"paribus/studies/stencil.c", "paribus/studies/pcie-stand-in.py"}
     assert len(wanted) > 80
     assert wanted <= packed
     assert not any("tests/" in name or name.endswith(".pyc") for name in packed)

@@ -53,11 +53,13 @@ class Built(NamedTuple):
 class Step(NamedTuple):
     """A command that switches the platform: its words, and the host that carries it out.
 
-    `on` is the name of a host or a hypervisor of the arm, "" for this machine.
+    `on` is the name of a host or a hypervisor of the arm, "" for this machine. With `limit_s`, the
+    seconds that it may take, it is a command of Paribus itself, and its words are those of one.
     """
 
     argv: tuple[str, ...]
     on: str = ""
+    limit_s: float = 0.0
 
     def __str__(self) -> str:
         words = " ".join(self.argv)

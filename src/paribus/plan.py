@@ -365,7 +365,7 @@ def _from_table(table: dict[str, Any], digest: str) -> Plan:
 def _steps(rows: Sequence[Any]) -> tuple[Step, ...]:
     """Return commands; older plans have their words alone."""
     split = (row if isinstance(row[0], list) else (row, "") for row in rows)
-    return tuple(Step(tuple(argv), on) for argv, on in split)
+    return tuple(Step(tuple(argv), *rest) for argv, *rest in split)
 
 
 def _arm(table: dict[str, Any]) -> Arm:

@@ -36,7 +36,8 @@ class Switching:
     """One server, what reaches it, and who is asked.
 
     `look` returns the tree that its operating system finds now, and raises ParibusError while none
-    answers. `confirm` is shown the plan and says whether to go on; `say` is told each step.
+    answers. `confirm` is shown the plan and says whether to go on; `say` is told each step. Whoever
+    started this holds the server for himself if it is `held`.
     """
 
     host: str
@@ -47,6 +48,7 @@ class Switching:
     look: Callable[[], Tree]
     confirm: Callable[[Plan, Tree], bool]
     say: Callable[[str], None]
+    held: bool = False
 
     @property
     def client(self) -> Client:
@@ -91,7 +93,8 @@ def switch(job: Switching) -> Result:
         raise UserError(
             f"a switch to {left['profile']} was not finished",
             place=str(job.journal.path),
-            fix="add --continue to finish it or roll it back",
+            fix=f"finish it or roll it back: paribus topology switch {job.host} {left['profile']}"
+            f" --through {job.file.path} --continue",
         )
     _identify(job)
     tree = job.look()
@@ -287,7 +290,7 @@ def _guard(job: Switching) -> None:
         idle = done.exit_code == 0
         cause = f"it is not idle: {' '.join(job.file.idle)} gives exit code {done.exit_code}"
     else:
-        idle = job.ways.ask(f"Is {job.host} drained, so that nobody uses it")
+        idle = job.held or job.ways.ask(f"Is {job.host} drained, so that nobody uses it")
         cause = "nobody says that it is idle"
     if not idle:
         raise UserError(

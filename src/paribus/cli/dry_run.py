@@ -12,6 +12,7 @@ from typing import Any
 
 from paribus.benchmarks import benchmark_of
 from paribus.cli.hosts import reached
+from paribus.design import Step
 from paribus.errors import LaunchError, MachineError, UserError
 from paribus.plan import Plan
 from paribus.platform.arms import Ready, compose, discreet, program
@@ -116,12 +117,26 @@ def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:
             for step in getattr(arm.arm, what):
                 where = f"{what} on {step.on}" if step.on else what
                 print(_wrapped(f"{arm.arm.name}, {where}: {shlex.join(step.argv)}", "  "))
+                if step.limit_s and what == "before":
+                    _print_requests(step)
         command = compose(discreet(arm), first, benchmark_of(first), seed=0, scratch="SCRATCH")
         env = [f"{key}={value}" for key, value in command.env.items()]
         words = [_short(word) for word in (*env, *command.argv)]
         print(_wrapped(f"{arm.arm.name}: {' '.join(words)}", "  "))
         for name in sorted(command.files):
             print(f"      SCRATCH/{name}: {count(len(command.files[name].splitlines()), 'line')}")
+
+
+def _print_requests(step: Step) -> None:
+    """Print every request of a switch of the topology, from what the server is now; send none.
+
+    Raises UserError where the BMC or the server cannot be read.
+    """
+    from paribus.cli import parser_of
+
+    words = [word for word in step.argv[1:] if word != "--json"]
+    arguments = parser_of(words).parse_args([*words, "--dry-run"])
+    arguments.carry_out(arguments)
 
 
 def _print_missing(plan: Plan, ready: Mapping[str, Ready]) -> None:

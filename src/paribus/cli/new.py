@@ -50,8 +50,10 @@ def new(arguments: argparse.Namespace) -> int:
 
 
 def _copy_sources(study: Mapping[str, Any], folder: Path) -> None:
-    """Copy what the arms of `study` are built of; raises UserError for a file in the way."""
-    for name in sorted({arm["source"] for arm in study["arms"].values() if "source" in arm}):
+    """Copy the sources and benchmark files of `study`; raises UserError for a file in the way."""
+    names = {arm["source"] for arm in study["arms"].values() if "source" in arm}
+    names |= {one["file"] for one in study["benchmarks"] if "file" in one}
+    for name in sorted(names):
         try:
             with Path(name).open("xb") as file:
                 file.write((folder / name).read_bytes())

@@ -54,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = output.add_mutually_exclusive_group()
     form.add_argument("--dot", action="store_true", help="print the tree for Graphviz")
     form.add_argument("--nccl-xml", action="store_true", help="print the tree for NCCL_TOPO_FILE")
+    form.add_argument("--shape", action="store_true", help="print the name of the shape alone")
     form.add_argument(
         "--json",
         action="store_true",
@@ -101,6 +102,10 @@ def _show(arguments: argparse.Namespace) -> int:
         _write(arguments.svg, svg(tree))
     if arguments.dot:
         print(dot.to_dot(tree), end="")
+    elif arguments.shape:
+        from paribus.topology.shape import shape_of
+
+        print(shape_of(tree).name)
     elif arguments.nccl_xml:
         print(nccl.to_nccl(tree), end="")
     elif arguments.json:

@@ -26,6 +26,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     new.add_argument("--dry-run", action="store_true", help="print every request, send none")
     new.add_argument("--yes", action="store_true", help="do not ask before the plan is carried out")
     new.add_argument(
+        "--idle",
+        action="store_true",
+        help="say that nobody uses the server; `idle` of the file must succeed too",
+    )
+    new.add_argument(
         "--continue",
         dest="go_on",
         action="store_true",
@@ -92,6 +97,7 @@ def switch_topology(arguments: argparse.Namespace) -> int:
                 ways=Ways(client, secret, _ask, file.settle_s),
                 look=lambda: _found(host, arguments),
                 confirm=confirm,
+                held=arguments.idle,
                 say=lambda text: print(f"  {text}", file=sys.stderr, flush=True),
             )
             try:

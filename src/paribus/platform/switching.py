@@ -8,7 +8,9 @@ That a command succeeds proves no switch: what `observe` prints is the level.
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -141,7 +143,8 @@ class Switches:
     def revert(self, arm: Arm) -> None:
         """Switch back from `arm`; raises ParibusError for a command that fails."""
         # Of launches, each would take a login more to come back.
-        if self.study.settings.unit == "session" and arm.after and (there := self._switched(arm)):
+        ends = arm.after or any(step.limit_s for step in arm.before)
+        if self.study.settings.unit == "session" and ends and (there := self._switched(arm)):
             there.leave()
         try:
             self._carry_out(arm, "after", arm.after)
@@ -204,6 +207,8 @@ class Switches:
             place = f"arms.{arm.name}.{what}: {step}"
             begin = time.monotonic()
             done = (self._there if step.on else self._here)(arm, step, place)
+            if done.exit_code != 0 and step.limit_s:
+                raise _not_switched(done, place)
             if done.exit_code != 0:
                 last = (done.stderr or done.stdout).strip().splitlines()[-1:]
                 late = time.monotonic() - begin >= LIMIT_S
@@ -233,10 +238,10 @@ class Switches:
         with _Memory("out") as out, _Memory("err") as err:
             try:
                 done = self.host.run(
-                    Command(step.argv),
+                    Command(_words(step)),
                     stdout=out.path,
                     stderr=err.path,
-                    timeout_s=LIMIT_S,
+                    timeout_s=step.limit_s or LIMIT_S,
                     scratch="",
                     cwd=os.getcwd(),  # noqa: PTH109 -- a text for the warden
                     stay=True,
@@ -254,6 +259,32 @@ class Switches:
             self.logs.mkdir(exist_ok=True)
             with (self.logs / f"switch-{arm.name}.log").open("a") as file:
                 file.write(f"$ {place}\n{''.join(texts)}")
+
+
+def _words(step: Step) -> tuple[str, ...]:
+    """Return the words that start a step; Paribus's own need not be on the PATH."""
+    return (sys.executable, "-m", *step.argv) if step.limit_s else step.argv
+
+
+def _not_switched(done: Captured, place: str) -> ParibusError:
+    """Return the error of a command of Paribus itself: its cause, and how to go on."""
+    try:
+        result = json.loads(done.stdout)
+    except ValueError:
+        said = done.stderr.strip().rpartition("paribus: ")[2]
+        return ParibusError(
+            said or f"exit code {done.exit_code}",
+            place=place,
+            fix="when this is done, continue the study with --resume",
+        )
+    if result["continue"]:
+        fix = f"look at the server, then `{result['continue']}`; then continue with --resume"
+        return ParibusError(result["cause"], place=place, fix=fix)
+    return ParibusError(
+        f"{result['result']}, the server is {result['shape']}: {result['cause']}",
+        place=place,
+        fix="remove the cause, then continue with --resume",
+    )
 
 
 class _Memory:

@@ -191,7 +191,7 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
         price=price_of(place),
         ranks_per_host=place.read("ranks_per_host", fields.whole(1, 1_000_000), 0),
         env=env,
-        **switches.switched_by(place, hosts),
+        **switches.switched_by(place, hosts, folder),
         **wrappers.started_by(place, folder),
     )
 
@@ -390,11 +390,11 @@ def _check_layout(top: Place, study: Study) -> None:
     if settings.layout == "duet" and settings.unit == "session":
         top.refuse("plan.layout", "duet", "sessions cannot be duets", "remove one of the two")
     if settings.layout == "duet" and any(arm.hosts for arm in study.arms):
-        fix = "remove one of the two"
-        top.refuse("plan.layout", "duet", "a duet is of one machine, not of hosts", fix)
+        top.refuse("plan.layout", "duet", "is of one machine, not of hosts", "drop one of the two")
     if settings.layout == "duet" and settings.bind == "none":
         top.refuse("plan.bind", "none", "the arms of a duet need cores of their own", 'drop "bind"')
     if settings.every_s and not settings.monitor:
         top.refuse("plan.every", None, "is for monitor = true", "add it, or drop `every`")
     if "launches" in top.table.get("plan", {}) and settings.unit != "session":
         top.refuse("plan.launches", None, "counts launches per session", 'add unit = "session"')
+    switches.check_topologies(top, study)

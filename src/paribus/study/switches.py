@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from paribus import fields
 from paribus.design import Step
 from paribus.fields import Place
 from paribus.hosts import Hosts
+from paribus.study.topologies import check_topologies, is_topology, topology_of
+
+__all__ = ["KEYS", "check_topologies", "switched_by"]
 
 KEYS = ("before", "after", "observe", "level")
 
 _EXAMPLE = '{ on = "hyper1", run = "virsh start vm1" }'
 
 
-def switched_by(place: Place, hosts: Hosts | None) -> Mapping[str, Any]:
+def switched_by(place: Place, hosts: Hosts | None, folder: Path) -> Mapping[str, Any]:
     """Return the fields of an Arm that say how it is switched to; `hosts` are those of the arm.
 
-    Notes or raises StudyError as Place does.
+    Notes or raises StudyError as Place does. `folder` is that of the study file.
     """
     reader = _steps(hosts)
     none: tuple[Step, ...] = ()
+    if is_topology(place.table.get("before")):
+        return {**topology_of(place, hosts, folder), "after": place.read("after", reader, none)}
     steps = {key: place.read(key, reader, none) for key in ("before", "after", "observe")}
     level = place.read("level", fields.text, "").strip()
     if level and not steps["observe"]:
