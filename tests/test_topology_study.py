@@ -27,7 +27,8 @@ undo = "Move it back"
 
 def study_text(before: str, more: str = "", *, factor: str = "pcie_topology") -> str:
     return (
-        f'question = "?"\nfactor = "{factor}"\n[arms.a]\n[arms.b]\nbefore = {{ {before} }}\n{more}\n'
+        f'question = "?"\nfactor = "{factor}"\n[arms.a]\n'
+        f"[arms.b]\nbefore = {{ {before} }}\n{more}\n"
         '[[benchmarks]]\nname = "command"\nargv = ["true"]\n[plan]\nunit = "session"\n'
     )
 
