@@ -27,8 +27,8 @@ undo = "Move it back"
 
 def study_text(before: str, more: str = "", *, factor: str = "pcie_topology") -> str:
     return (
-        f'question = "?"\nfactor = "{factor}"\n[arms.a]\n'
-        f"[arms.b]\nbefore = {{ {before} }}\n{more}\n"
+        f'question = "?"\nfactor = "{factor}"\n'
+        f"[arms.a]\n[arms.b]\nbefore = {{ {before} }}\n{more}\n"
         '[[benchmarks]]\nname = "command"\nargv = ["true"]\n[plan]\nunit = "session"\n'
     )
 
@@ -99,7 +99,7 @@ def test_a_dry_run_shows_every_request_and_a_failed_switch_stops_the_study(tmp_p
     assert "--continue`; then continue with --resume" in " ".join(done.stderr.split())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("_own_state")
 def test_the_study_that_ships_tells_the_topologies_apart(tmp_path: Path) -> None:
     """Balance against Cascade, and two of its benchmarks: one for each direction."""
@@ -114,7 +114,7 @@ def test_the_study_that_ships_tells_the_topologies_apart(tmp_path: Path) -> None
         assert bmc.faults.writes > 8 * 10
     assert done.returncode == 0, done.stderr + done.stdout
     table = json.loads((tmp_path / "out" / "verdict.json").read_text())
-    words = {one["benchmark"]: one["verdict"] for one in table["headlines"]}
+    words = {one["benchmark"]: one["verdict"]["word"] for one in table["headlines"]}
     assert words == {"predicted p2p": "faster", "predicted input": "slower"}
     levels = [one for one in table["differences"] if one["key"] == "switch.level"]
     assert [one["kind"] for one in levels] == ["factor"]
