@@ -170,7 +170,7 @@ def test_a_kill_at_any_line_is_finished_or_rolled_back(
         for when in ("before", "within", "after")
         for fault in ("", "hang-before")
     ]
-    for line, when, fault in sample(every, 48):
+    for line, when, fault in sample(every, 24):
         what = line, when, fault
         faults = {max(1, (line - 1) // 2): fault} if fault else {}
         with emulated(place / "bmc", faults=faults) as (bmc, _):
