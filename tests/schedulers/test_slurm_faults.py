@@ -188,8 +188,8 @@ def test_a_study_meets_everything_that_a_site_does(site: Site, shared: Path) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "seed",
-    # A cancelled job, a drained node and a controller restarted; the others with --long: a limit that
-    # is reached takes half a minute.
+    # A job cancelled, a node drained, a controller restarted; the others with --long: a limit takes
+    # half a minute to be reached.
     [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 20))],
 )
 def test_a_fault_at_any_moment_loses_and_doubles_nothing(
