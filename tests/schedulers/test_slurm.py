@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -135,14 +136,15 @@ def test_a_study_goes_on_in_other_allocations_whatever_happens(site: Site, tmp_p
         time.sleep(2)
         site.controller.start()
         started.until(lambda: stored(out) >= begun + 4)
-        [other] = [line.split()[0] for line in site.jobs() if line.split()[1].endswith("-q")]
-        assert other not in left
+        jobs = {line.split()[0] for line in site.jobs() if line.split()[1].endswith("-q")}
+        [other] = jobs - left  # a job that was cancelled may still be completing
         site.ask("scancel", other)
         started.until(lambda: "the next allocation" in started.said())
         site.restart_controller()
-        assert started.end() == 0, started.said()
+        assert started.end() in (0, 3), started.said()  # a busy machine may withhold a verdict
         said = " ".join(started.said().split())
-    assert f"cancelling what an earlier sitting left: job {', '.join(sorted(left))}" in said
+    [cleared] = re.findall(r"cancelling what an earlier sitting left: job (\d+), (\d+)", said)
+    assert set(cleared) == left
     assert f"the allocation of arm q, job {other}, has ended" in said
     assert "command" in said
     check_whole(out)
