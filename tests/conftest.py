@@ -54,9 +54,11 @@ MODULES = {
     **dict.fromkeys(
         ("test_containers", "test_container_ends", "test_on_hosts", "test_images"), "mpi"
     ),
-    **dict.fromkeys(("test_cluster", "test_cluster_up", "test_hosts_faults", "test_slurm"), "mpi"),
-    "test_gridengine": "mpi",
-    **dict.fromkeys(("test_pocket", "test_pocket_ends", "test_pocket_links"), "mpi"),
+    **dict.fromkeys(("test_hosts_faults", "test_pocket", "test_pocket_ends"), "mpi"),
+    "test_pocket_links": "mpi",
+    # These start ranks too, but for the most part they wait: for jobs, for ssh.
+    **dict.fromkeys(("test_slurm", "test_gridengine"), "schedulers"),
+    **dict.fromkeys(("test_cluster", "test_cluster_up"), "cluster"),
     # Servers on ports that must be free, and name their hosts.
     "test_ssh": "ssh",
     # One browser for all of them.

@@ -46,6 +46,14 @@ _ENDED = {
     *("PREEMPTED", "REVOKED", "SPECIAL_EXIT", "TIMEOUT", "COMPLETING"),
 }
 
+# Of a controller that is away, or that goes in the middle of a request: what slurm_errno.c says,
+# and the errors of the socket that the C library words.
+_UNREACHABLE = re.compile(
+    "[Uu]nable to contact|timed out|[Cc]onnection (refused|reset)|endpoint is not connected"
+    "|Broken pipe|Message (send|receive) failure|Zero Bytes were transmitted"
+    "|Communication (connection|shutdown) failure|in standby mode"
+)
+
 # Reasons of a pending job that waiting does not change (same page, "JOB REASON CODES").
 _NEVER = re.compile(
     r"Partition(Config|NodeLimit|TimeLimit)|BadConstraints|Invalid(Account|QOS)"
@@ -117,8 +125,10 @@ def unreachable(said: str) -> bool:
 
     >>> unreachable("sbatch: error: Unable to contact slurm controller (connect failure)")
     True
+    >>> unreachable("Batch job submission failed: Transport endpoint is not connected")
+    True
     """
-    return re.search(r"[Uu]nable to contact|timed out|[Cc]onnection refused", said) is not None
+    return _UNREACHABLE.search(said) is not None
 
 
 def gone(said: str) -> bool:
