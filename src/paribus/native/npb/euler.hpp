@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "lanes.hpp"
+#include "quad.hpp"
 #include "run.hpp"
 
 namespace paribus::npb {
@@ -54,7 +54,7 @@ struct Fluxes {
 
 // Of a state, or of the states of several points.
 template <std::size_t axis, class Real>
-PARIBUS_INLINE void fluxes(const Five<Real>& u, Fluxes<Real>& f) {
+PARIBUS_WITHIN void fluxes(const Five<Real>& u, Fluxes<Real>& f) {
     const Real volume = 1. / u[0];
     const Real v[3] = {volume * u[1], volume * u[2], volume * u[3]};
     const Real square = v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
@@ -163,15 +163,20 @@ inline State norms(const State& sums, int points) {
     return roots;
 }
 
-// Whether five norms lie within the official tolerance, and a sentence of the first that does not.
+// What is wrong with both of two things.
+inline std::string both(const std::string& one, const std::string& other) {
+    return one + (one.empty() || other.empty() ? "" : "; ") + other;
+}
+
+// Whether five norms lie within the official tolerance, and a sentence for each that does not.
 inline std::string norms_differ(const std::string& what, const State& found,
                                 const State& official) {
+    std::string wrong;
     for (std::size_t m = 0; m < 5; ++m) {
         const std::string name = what + " " + std::to_string(m + 1);
-        const std::string wrong = differs(name.c_str(), found[m], official[m], 1e-8);
-        if (!wrong.empty()) return wrong;
+        wrong = both(wrong, differs(name.c_str(), found[m], official[m], 1e-8));
     }
-    return "";
+    return wrong;
 }
 
 }  // namespace paribus::npb

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "euler.hpp"
+#include "quad.hpp"
 
 namespace paribus::npb {
 
@@ -16,7 +17,7 @@ namespace paribus::npb {
 struct LuField {
     LuField(long nx, long ny, long nz, long edge_points, double value)
         : edge(edge_points),
-          width(whole_lanes(nx) + (edge > 0 ? lanes : 0)),
+          width(whole_quads(nx) + (edge > 0 ? quad : 0)),
           row(5 * width),
           plane((ny + 2 * edge) * row),
           values(static_cast<std::size_t>((nz + 2 * edge) * plane), value) {}
@@ -30,12 +31,12 @@ struct LuField {
 };
 
 template <class Real>
-PARIBUS_INLINE void load(Five<Real>& to, const double* from, long width) {
+PARIBUS_WITHIN void load(Five<Real>& to, const double* from, long width) {
     for (std::size_t m = 0; m < 5; ++m) load(to[m], from + static_cast<long>(m) * width);
 }
 
 template <class Real>
-PARIBUS_INLINE void store(double* to, const Five<Real>& from, long width) {
+PARIBUS_WITHIN void store(double* to, const Five<Real>& from, long width) {
     for (std::size_t m = 0; m < 5; ++m) store(to + static_cast<long>(m) * width, from[m]);
 }
 
@@ -50,7 +51,7 @@ template <class Real>
 struct LuPoint {
     Real volume, v[3], energy, kinetic;  // the last two per mass
 
-    PARIBUS_INLINE explicit LuPoint(const Five<Real>& u)
+    PARIBUS_WITHIN explicit LuPoint(const Five<Real>& u)
         : volume(1. / u[0]),
           v{volume * u[1], volume * u[2], volume * u[3]},
           energy(volume * u[4]),
@@ -60,7 +61,7 @@ struct LuPoint {
 // Subtracts from `sum` the block of a neighbour along `axis`, towards 0 (way -1) or from it (1),
 // times its values x: the derivative of its fluxes in the direction of x, without a matrix.
 template <std::size_t axis, int way, class Real>
-PARIBUS_INLINE void subtract_neighbour(Five<Real>& sum, const LuPoint<Real>& p, const Five<Real>& x,
+PARIBUS_WITHIN void subtract_neighbour(Five<Real>& sum, const LuPoint<Real>& p, const Five<Real>& x,
                                        const LuFactors& factors) {
     const Real along = p.v[axis];
     Real slips[3];
@@ -86,18 +87,19 @@ PARIBUS_INLINE void subtract_neighbour(Five<Real>& sum, const LuPoint<Real>& p, 
 }
 
 // Solves with the block of the diagonal, which is triangular.
-PARIBUS_INLINE void solve_diagonal(const LuPoint<double>& p, State& x, const LuFactors& factors) {
+PARIBUS_WITHIN void solve_diagonal(const LuPoint<double>& p, State& x, const LuFactors& factors) {
     const double base = 1 + 2.5 * factors.diagonal;
     const double thickness = factors.diagonal * shear * p.volume;
     const double drag = 10. / 3 * thickness, warm = 3 * heat * thickness;
-    const double inverse = 1 / (base + drag);
+    // No division waits for x.
+    const double share = 1 / (base + drag), warm_share = 1 / (base + warm);
     x[0] *= 1 / base;
     double work = 0;
     for (std::size_t d = 0; d < 3; ++d) {
-        x[1 + d] = (x[1 + d] + drag * p.v[d] * x[0]) * inverse;
+        x[1 + d] = (x[1 + d] + drag * p.v[d] * x[0]) * share;
         work += p.v[d] * (x[1 + d] - p.v[d] * x[0]);
     }
-    x[4] = (x[4] + warm * p.energy * x[0] - (drag - warm) * work) / (base + warm);
+    x[4] = (x[4] + warm * p.energy * x[0] - (drag - warm) * work) * warm_share;
 }
 
 // What a rank has of the problem: some of the cube's inner points, nx times ny times nz from the
@@ -139,16 +141,16 @@ struct LuPart {
 
 // Adds to `sum` what differences along `axis` make of the states at `u`, which are `apart`.
 template <std::size_t axis, class Weight>
-PARIBUS_INLINE void add_differences(Five<Lanes>& sum, const double* u, long apart, long width,
+PARIBUS_WITHIN void add_differences(Five<Quad>& sum, const double* u, long apart, long width,
                                     double cells, const Five<Weight>& weights) {
     const double first = .5 * cells, second = cells * cells;
     for (int at = -2; at <= 2; ++at) {
-        Five<Lanes> state;
+        Five<Quad> state;
         load(state, u + at * apart, width);
         const Weight damping = -fourth_damping * weights[static_cast<std::size_t>(at + 2)];
         for (std::size_t m = 0; m < 5; ++m) sum[m] += damping * state[m];
         if (at == -2 || at == 2) continue;
-        Fluxes<Lanes> f;
+        Fluxes<Quad> f;
         fluxes<axis>(state, f);
         for (std::size_t m = 0; m < 5; ++m)
             sum[m] += at == 0 ? -2 * second * f.diffusion[m]
@@ -157,15 +159,15 @@ PARIBUS_INLINE void add_differences(Five<Lanes>& sum, const double* u, long apar
 }
 
 // Leaves the right-hand sides in `v`.
-PARIBUS_FOR_EACH_PROCESSOR
+PARIBUS_VECTORS
 inline void lu_right_hand_side(LuPart& part) {
     const double cells = static_cast<double>(part.points - 1);
     const LuField& u = part.u;
     for (long k = 0; k < part.nz; ++k)
         for (long j = 0; j < part.ny; ++j) {
             const State weights_y = part.weights(part.y + j), weights_z = part.weights(1 + k);
-            for (long i = 0; i < part.nx; i += lanes) {
-                Five<Lanes> sum, weights_x;
+            for (long i = 0; i < part.nx; i += quad) {
+                Five<Quad> sum, weights_x;
                 load(sum, part.forcing.at(j, k) + i, part.forcing.width);
                 for (std::size_t m = 0; m < 5; ++m)
                     load(weights_x[m], part.weights_x[m].data() + i);
@@ -181,29 +183,29 @@ inline void lu_right_hand_side(LuPart& part) {
 // Leaves in `room` what the neighbours of row j along y and z leave of its right-hand sides (way
 // -1: in the sweep from 0) or take from its changes (1: in the one back).
 template <int way>
-PARIBUS_INLINE void lu_across(LuPart& part, const LuFactors& factors, long j, long k) {
+PARIBUS_WITHIN void lu_across(LuPart& part, const LuFactors& factors, long j, long k) {
     const LuField &u = part.u, &v = part.v;
     const bool first_row = j == (way < 0 ? 0 : part.ny - 1);
     const bool first_plane = k == (way < 0 ? 0 : part.nz - 1);
     const double* const beside_y = first_row ? part.beside_y.data() : v.at(j + way, k);
     const double* const beside_z = first_plane ? part.zeros.data() : v.at(j, k + way);
-    for (long i = 0; i < part.nx; i += lanes) {
-        Five<Lanes> sum{}, state, x;
+    for (long i = 0; i < part.nx; i += quad) {
+        Five<Quad> sum{}, state, x;
         if (way < 0) load(sum, v.at(j, k) + i, v.width);
-        for (Lanes& value : sum) value *= part.step;
+        for (Quad& value : sum) value *= part.step;
         load(state, u.at(j, k + way) + i, u.width);
         load(x, beside_z + i, v.width);
-        subtract_neighbour<2, way>(sum, LuPoint<Lanes>(state), x, factors);
+        subtract_neighbour<2, way>(sum, LuPoint<Quad>(state), x, factors);
         load(state, u.at(j + way, k) + i, u.width);
         load(x, beside_y + i, v.width);
-        subtract_neighbour<1, way>(sum, LuPoint<Lanes>(state), x, factors);
+        subtract_neighbour<1, way>(sum, LuPoint<Quad>(state), x, factors);
         store(part.room.data() + i, sum, v.width);
     }
 }
 
 // One plane of a sweep. Along x each point waits for the one before.
 template <int way>
-PARIBUS_INLINE void lu_sweep(LuPart& part, const LuFactors& factors, long k) {
+PARIBUS_WITHIN void lu_sweep(LuPart& part, const LuFactors& factors, long k) {
     const LuField& u = part.u;
     const long width = part.v.width;
     for (long line = 0; line < part.ny; ++line) {
@@ -230,12 +232,12 @@ PARIBUS_INLINE void lu_sweep(LuPart& part, const LuFactors& factors, long k) {
     }
 }
 
-PARIBUS_FOR_EACH_PROCESSOR
+PARIBUS_VECTORS
 inline void lu_lower(LuPart& part, const LuFactors& factors, long k) {
     lu_sweep<-1>(part, factors, k);
 }
 
-PARIBUS_FOR_EACH_PROCESSOR
+PARIBUS_VECTORS
 inline void lu_upper(LuPart& part, const LuFactors& factors, long k) {
     lu_sweep<1>(part, factors, k);
 }
@@ -329,14 +331,13 @@ struct Lu {
     }
 
     std::string wrong() {
-        std::string said = norms_differ("residual", residuals_, problem_.residuals);
-        const std::array<double, 6> found = compare();
+        const std::array<double, 6> sums = compare();
         State errors{};
-        std::copy_n(found.begin(), 5, errors.begin());
+        std::copy_n(sums.begin(), 5, errors.begin());
         errors = norms(errors, problem_.points);
-        if (said.empty()) said = norms_differ("error", errors, problem_.errors);
-        if (said.empty()) said = differs("the surface integral", found[5], problem_.integral, 1e-8);
-        return said;
+        const std::string wrong = both(norms_differ("residual", residuals_, problem_.residuals),
+                                       norms_differ("error", errors, problem_.errors));
+        return both(wrong, differs("surface integral", sums[5], problem_.integral, 1e-8));
     }
     std::size_t checked() const { return 11; }
     void corrupt() { residuals_[4] += 1; }
