@@ -38,7 +38,7 @@ WANTED: dict[str, list[dict[str, Any]]] = {
     "overlap": [{}, {"ranks": 3, "collective": "alltoall", "bytes": [4096]}],
     "triad": [{"bytes": [1 << 20]}],
     "loader": [{"count": 3, "functions": 2}],
-    **{name: [{"class": "S"}] for name in ("ep", "is", "cg")},
+    **{name: [{"class": "S"}] for name in ("ep", "is", "cg", "lu")},
 }
 
 

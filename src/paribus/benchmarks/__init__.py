@@ -39,6 +39,7 @@ _FILES = {
         "ep",
         "is",
         "cg",
+        "lu",
     ),
     "command": ("command",),
     **TOOLS,

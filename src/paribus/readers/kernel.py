@@ -56,7 +56,7 @@ KERNELS = {
     "overlap": Kernel({"exposed": "percent", "total": "us", "pure": "us", "compute": "us"}),
     "triad": Kernel({"bandwidth": "GB/s"}),
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
-    **dict.fromkeys(("ep", "is", "cg"), Kernel({"mops": "Mop/s", "time": "s"}, ("class",))),
+    **dict.fromkeys(("ep", "is", "cg", "lu"), Kernel({"mops": "Mop/s", "time": "s"}, ("class",))),
 }
 
 
