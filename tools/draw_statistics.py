@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.report.axes import Spec
+from pictures.few import few
 from pictures.protocols import cost, table
 from pictures.recorded import family, pairs, states, units
 from pictures.style import STYLE
@@ -30,7 +31,7 @@ NAMES = re.compile(r"\bclip\d+\b")
 FOLDER = Path(__file__).parents[1] / "docs" / "statistics"
 
 PICTURES: dict[str, Callable[[], Spec]] = {
-    one.__name__: one for one in (states, units, pairs, margin, looks, cost, family)
+    one.__name__: one for one in (states, units, pairs, margin, looks, few, cost, family)
 }
 
 

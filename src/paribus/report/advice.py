@@ -116,6 +116,8 @@ def _fewest_blocks(judgement: Judgement, finding: Finding) -> int:
     settings, error = judgement.study.settings, round(1 - level, 12)
     if settings.monitor:
         return fewest_blocks(1 - error)
+    if settings.design == "few" and judgement.looks:
+        return judgement.looks[0]
     interval = fewest_pairs(error)
     looks = judgement.looks if lookup.measured(judgement) else ()
     return next((look for look in looks if look >= interval), interval)

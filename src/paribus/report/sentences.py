@@ -109,6 +109,8 @@ def ratio_note(judgement: Judgement) -> str:
     if not lookup.measured(judgement):
         return f"Ratio: arm / reference. {promise}"
     how = "launch by launch within each block"
+    if settings.shuffled:
+        how = f"each launch with each of the first {settings.shuffled}, then launch by launch"
     if settings.unit == "session":
         how = "session by session within each pair, a session being the median of its launches"
     elif settings.layout == "duet":

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from paribus.judge.few import EXPENSIVE_S, as_few
 from paribus.judge.node_hours import HOUR_S, node_hours
 from paribus.model import State
 from paribus.plan import Plan
@@ -55,8 +56,9 @@ def pilot(
 
     Raises UnequalError as execute does.
     """
-    rounds = list(islice(plan.blocks(), ROUNDS * len(plan.study.benchmarks)))
-    launches = tuple(launch for block in rounds for launch in block)
+    # The first blocks of a shuffled start are spread over all of it.
+    first = islice(plan.blocks(), 4 * ROUNDS * len(plan.study.benchmarks))
+    launches = tuple(launch for block in first for launch in block if launch.block < ROUNDS)
     settings = replace(plan.study.settings, monitor=False, every_s=0.0)
     short = replace(plan, study=replace(plan.study, settings=settings), launches=launches)
     with (
@@ -96,6 +98,8 @@ def _kept(store: Store) -> Path:
 
 def durations(plan: Plan, seen: Pilot) -> list[str]:
     """Return in sentences how long the study will take, at best and at worst."""
+    if plan.study.settings.design == "auto" and max(seen.seconds.values()) > EXPENSIVE_S:
+        plan = as_few(plan)
     by_arm = {
         selection.label: {
             arm: seconds

@@ -68,6 +68,11 @@ def design(study: Study) -> str:
             "Duets: the arms of a block were launched at the same time, each on its own share of"
             " the cores, assigned at random."
         )
+    if settings.shuffled:
+        return (
+            f"{settings.shuffled} launches of each arm in one random order, then pairs of"
+            " neighbouring launches, in random order; the launch is the experimental unit."
+        )
     kind = "Blocks" if several else "Pairs"
     return f"{kind} of neighbouring launches, {order}; the launch is the experimental unit."
 
