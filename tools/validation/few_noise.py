@@ -1,7 +1,7 @@
 """Noise that a shuffled start could suffer from: heavy tails, order in time, arms unlike in kind.
 
-Functions of (rng, studies, launches) as in noise.py; those of UNLIKE return the log times of the
-reference and of the arm, shifted so that the true ratio is 1: the pseudo-median of their difference.
+Functions of (rng, studies, launches) as in noise.py. Those of UNLIKE return the log times of the
+reference and of the arm, shifted so that the pseudo-median of their difference is 0.
 """
 
 from __future__ import annotations

@@ -118,8 +118,8 @@ def _print_looks(plan: Plan) -> None:
         return
     print(f"looks after {looks} blocks, at {percent(plan.looks.confidence)} confidence each")
     if settings.design == "auto":
-        first, limit = as_few(plan).looks.at[0], format_seconds(EXPENSIVE_S)
-        print(f"  design for few launches, from {first} on, if a warm-up takes over {limit}")
+        first = as_few(plan).looks.at[0]
+        print(f"  from {first} on where a warm-up launch takes over {EXPENSIVE_S / 60:g} min")
 
 
 def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:

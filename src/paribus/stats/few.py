@@ -55,8 +55,8 @@ SIZE_SHARE = 1 / 2
 """Share of the effect that the half-width may have for a verdict "by how much"."""
 
 UNEVEN = 1.75
-"""Arms scatter differently where their standard deviations are over exp(UNEVEN / sqrt(n - 1)) apart:
-2.4-fold after 5 launches, 1.5-fold after 20. In normal noise about one look in ten is such."""
+"""Arms scatter differently where their standard deviations are over exp(UNEVEN / sqrt(n - 1))
+apart: 2.4-fold after 5 launches, 1.5-fold after 20. In normal noise one look in ten is such."""
 
 
 @dataclass(frozen=True, slots=True)
