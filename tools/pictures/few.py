@@ -7,7 +7,7 @@ import math
 from paribus.report.axes import Spec
 from paribus.stats import few as design
 from paribus.stats.plan import rounds
-from pictures.style import GOOD, A, B, axis, band, beside, coloured, line_at, paint
+from pictures.style import GOOD, A, B, axis, band, beside, intervals, line_at, paint
 from validation.few_studies import (
     EQUAL,
     LOOKS,
@@ -106,14 +106,7 @@ def _looks(effect: float) -> Spec:
         "layer": [
             band("y", 1 / (1 + MARGIN), 1 + MARGIN),
             line_at("y", 1),
-            {
-                "mark": {"type": "rule", "strokeWidth": 3},
-                "encoding": {"x": x, "y": y, "y2": {"field": "high"}, **coloured(colours)},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
-                "encoding": {"x": x, "y": {**y, "field": "ratio"}, **colours},
-            },
+            *intervals(x, y, colours),
         ],
     }
 

@@ -113,7 +113,7 @@ def few_launches_cost(studies: int) -> Check:
         (
             *(
                 Figure(
-                    f"N1: mean blocks, effect of {effect:.0%}",
+                    f"N1: mean blocks, {_named(effect)}",
                     {"": end.blocks},
                     "<=",
                     bounds[effect],
@@ -124,16 +124,20 @@ def few_launches_cost(studies: int) -> Check:
             Figure(
                 "N1: right verdict",
                 {
-                    f"{effect:.0%}": end.share(EQUAL if effect < MARGIN else SLOWER)
+                    _named(effect): end.share(EQUAL if effect < MARGIN else SLOWER)
                     for effect, end in quiet.items()
                 },
                 ">=",
                 0.98,
             ),
-            Figure("N2: right verdict, effect of 5 %", {"": noisy.share(SLOWER)}, ">=", 0.97),
-            Figure("N2: mean blocks, effect of 5 %", {"": noisy.blocks}, "<=", 31, "blocks"),
+            Figure("N2: right verdict, 5 %", {"": noisy.share(SLOWER)}, ">=", 0.97),
+            Figure("N2: mean blocks, 5 %", {"": noisy.blocks}, "<=", 31, "blocks"),
         ),
     )
+
+
+def _named(effect: float) -> str:
+    return f"{effect * 100:g} %" if effect else "no effect"
 
 
 def few_launches_exactness(intervals: int) -> Check:
@@ -141,7 +145,7 @@ def few_launches_exactness(intervals: int) -> Check:
     sizes = ((5, 0), (5, 1), (5, 3), (5, 6), (4, 5), (0, 8))
     otherwise = sum(
         judged_otherwise(study(name, 200), effect, intervals // 10)
-        for name in ("N1", "N2", "1 : 5")
+        for name in ("N1", "N2", "1 to 5")
         for effect in (0.0, MARGIN, 0.10)
     )
     return Check(

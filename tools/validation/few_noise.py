@@ -65,13 +65,13 @@ ALIKE: dict[str, Callable[..., np.ndarray]] = {
 """Both arms alike."""
 
 UNLIKE = {
-    "one arm with a second state, 10 %": (0.015, 0.015, 0.10),
+    "second state 10 %": (0.015, 0.015, 0.10),
     "30 %": (0.015, 0.015, 0.30),
     "50 %": (0.015, 0.015, 0.50),
-    "scatter 1 : 2": (0.010, 0.020, 0.0),
-    "1 : 5": (0.005, 0.025, 0.0),
-    "1 : 10": (0.002, 0.020, 0.0),
-    "1 : 30": (0.001, 0.030, 0.0),
+    "scatter 1 to 2": (0.010, 0.020, 0.0),
+    "1 to 5": (0.005, 0.025, 0.0),
+    "1 to 10": (0.002, 0.020, 0.0),
+    "1 to 30": (0.001, 0.030, 0.0),
 }
 """Standard deviations of reference and arm, and the arm's share of launches 8 % slower."""
 
