@@ -110,7 +110,7 @@ def ratio_note(judgement: Judgement) -> str:
         return f"Ratio: arm / reference. {promise}"
     how = "launch by launch within each block"
     if settings.shuffled:
-        how = f"between all of the first {settings.shuffled} launches of each arm"
+        how = f"between all of the first {count(settings.shuffled, 'launch')} of each arm"
         how += ", then launch by launch within each block" * (settings.blocks > settings.shuffled)
     if settings.unit == "session":
         how = "session by session within each pair, a session being the median of its launches"

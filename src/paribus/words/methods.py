@@ -75,8 +75,8 @@ def _launched(study: Study) -> str:
     )
     if settings.shuffled:
         said = (
-            f"The first {settings.shuffled} launches of each of {arms} were started in one order,"
-            f" drawn at random {seed}."
+            f"The first {count(settings.shuffled, 'launch')} of each of {arms} were started in one"
+            f" order, drawn at random {seed}."
         )
         if settings.blocks > settings.shuffled:
             said += f" Blocks followed: each held one launch of each arm, {placed}."
