@@ -114,8 +114,8 @@ def _print_looks(plan: Plan) -> None:
     if settings.design == "few":
         print(f"design for few launches: looks after {looks} blocks")
         if settings.shuffled:
-            first = count(settings.shuffled, "launch")
-            print(f"  the first {first} of each arm are in one random order")
+            several = count(settings.shuffled, "launch")
+            print(f"  the first {several} of each arm are in one random order")
         return
     print(f"looks after {looks} blocks, at {percent(plan.looks.confidence)} confidence each")
     if settings.design == "auto":
