@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from paribus.design import Selection
+from paribus.judge import few
 from paribus.judge.evidence import Cell, Entry, Evidence
 from paribus.judge.monitoring import as_of_now, stands_on
 from paribus.judge.schedule import looks_at
@@ -17,6 +18,7 @@ from paribus.reasons import Reason
 from paribus.stats.censoring import MOST_CENSORED, censored_share
 from paribus.stats.estimate import compare
 from paribus.stats.family import holm, word_p
+from paribus.stats.few import SIZE_SHARE, Weighed
 from paribus.stats.looks import any_look_p, nominal_level
 from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.pairs import headline_log_ratios
@@ -53,7 +55,10 @@ def headline(
     margin = margin_of(plan, evidence, label, metric)
     cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
     at = looks_at(plan, evidence, [label], len(pooled))
-    verdict, comparison = decide(plan, at, pooled, metric.better, margin, cut, over=over)
+    logs = None
+    if plan.looks.few:
+        logs = few.pooled_logs(evidence, label, (reference, arm), metric.better, cells)
+    verdict, comparison = decide(plan, at, pooled, metric.better, margin, cut, over=over, logs=logs)
     if not cells and evidence.complete(label, [reference, arm]):
         verdict = no_data(Reason.TOO_FEW_SAMPLES, {"endpoint": metric.endpoint})
     unreliable = _reliability(plan, evidence, label, arm, over=over)
@@ -125,7 +130,8 @@ def _layer(
     margin = headline_margin(margins)
     pooled = headline_log_ratios(series)
     at = looks_at(plan, evidence, labels, len(pooled))
-    verdict, comparison = decide(plan, at, pooled, COST.better, margin, cut, over=over)
+    logs = few.layer_logs(plan, evidence, labels, (reference, arm)) if plan.looks.few else None
+    verdict, comparison = decide(plan, at, pooled, COST.better, margin, cut, over=over, logs=logs)
     return Finding(layer, arm, COST, None, margin, comparison, verdict, None, None)
 
 
@@ -270,10 +276,12 @@ def decide(
     cut: Mapping[str, Sequence[int]],
     *,
     over: bool,
+    logs: few.Logs | None = None,
 ) -> tuple[Verdict, Comparison | None]:
     """Replay the looks `at` so many blocks over them in order; the first final verdict stands.
 
-    A study that ends between two looks stands by the last one that it reached.
+    A study that ends between two looks stands by the last one that it reached. `logs` are those of
+    the launches where the design is that of few.
     """
     in_order = {block: pooled[block] for block in sorted(pooled)}
     if not in_order:
@@ -281,31 +289,50 @@ def decide(
     level = plan.looks.confidence
     if plan.study.settings.monitor:
         return as_of_now(in_order, level, better=better, margin=margin)
-    ratios = list(in_order.values())
+    blocks, ratios = list(in_order), list(in_order.values())
     reached = [look for look in at if look <= len(ratios)]
+    weighed: list[Weighed] = []
     for look in reached:
-        comparison = compare(ratios[:look], level)
         last = look == at[-1] or (over and look == reached[-1])
-        verdict = judge(
-            comparison,
-            better=better,
-            margin=margin,
-            last=last,
-            # A forecast, not a verdict: it may rest on what came after the last look.
-            needed=blocks_needed(ratios if last else ratios[:look], margin, level),
-            size_known=size_known(sorted(pooled)[:look], cut),
-        )
+        # A forecast, not a verdict: it may rest on what came after the last look.
+        needed = _needed(plan, ratios if last else ratios[:look], margin)
+        known = size_known(blocks[:look], cut)
+        if logs is None:
+            comparison = compare(ratios[:look], level)
+            verdict = judge(
+                comparison,
+                better=better,
+                margin=margin,
+                last=last,
+                needed=needed,
+                size_known=known,
+            )
+        else:
+            weighed.append(few.weigh(plan, logs, blocks[:look]))
+            verdict, comparison = few.verdict(
+                weighed, better=better, margin=margin, last=last, needed=needed, size_known=known
+            )
         if verdict.final:
             return verdict, comparison
     undecided = Verdict(
         Word.UNDECIDED,
         Reason.ENDED_BEFORE_FIRST_LOOK if over else Reason.BEFORE_NEXT_LOOK,
         final=over,
-        blocks_needed=blocks_needed(ratios, margin, level),
-        size_known=size_known(sorted(pooled), cut),
+        blocks_needed=_needed(plan, ratios, margin),
+        size_known=size_known(blocks, cut),
         figures={"blocks": len(ratios)} | ({} if over else {"next": _next_look(at, ratios)}),
     )
-    return undecided, compare(ratios, level)
+    if logs is None:
+        return undecided, compare(ratios, level)
+    return undecided, few.interval_now(few.weigh(plan, logs, blocks))
+
+
+def _needed(plan: Plan, ratios: Sequence[float], margin: float) -> int | None:
+    """Return about how many blocks settle a study, by the rules of its design."""
+    level = plan.looks.confidence
+    if not plan.looks.few:
+        return blocks_needed(ratios, margin, level)
+    return blocks_needed(ratios, margin, level, fewest=plan.looks.at[0], share=SIZE_SHARE)
 
 
 def size_known(blocks: Sequence[int], cut: Mapping[str, Sequence[int]]) -> bool:
