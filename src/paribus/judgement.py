@@ -81,7 +81,8 @@ class Finding:
     then `reference_value` and `arm_value` are geometric means over the cases. In the headline of
     a layer `benchmark` is the layer's name and there are no values: the ratio is one of times,
     rates entering as their inverse. In the findings of `Judgement.pairs` the comparison is with
-    the arm `reference`; everywhere else that is "" and the study's first arm is meant.
+    the arm `reference`; everywhere else that is "" and the study's first arm is meant. `history` of
+    a headline is what each look said on the way, in order; `blocks` counts those until then.
     """
 
     benchmark: str
@@ -94,6 +95,7 @@ class Finding:
     reference_value: Spread | None
     arm_value: Spread | None
     reference: str = ""
+    history: tuple[Comparison, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 from paribus.design import Selection
 from paribus.judge import few
 from paribus.judge.evidence import Cell, Entry, Evidence
-from paribus.judge.monitoring import as_of_now, stands_on
+from paribus.judge.monitoring import as_of_now, stands_on, until_now
 from paribus.judge.schedule import looks_at
 from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
 from paribus.model import Direction, Metric, State
@@ -58,13 +58,16 @@ def headline(
     logs = None
     if plan.looks.few:
         logs = few.pooled_logs(evidence, label, (reference, arm), metric.better, cells)
-    verdict, comparison = decide(plan, at, pooled, metric.better, margin, cut, over=over, logs=logs)
+    verdict, history = replay(plan, at, pooled, metric.better, margin, cut, over=over, logs=logs)
+    comparison = history[-1] if history else None
     if not cells and evidence.complete(label, [reference, arm]):
         verdict = no_data(Reason.TOO_FEW_SAMPLES, {"endpoint": metric.endpoint})
     unreliable = _reliability(plan, evidence, label, arm, over=over)
     if unreliable is not None:
         unreliable = replace(unreliable, size_known=verdict.size_known)
     monitored = plan.study.settings.monitor
+    if monitored:
+        history = until_now(pooled, plan.looks.confidence, better=metric.better, margin=margin)
     blocks = stands_on(sorted(pooled), comparison, monitored=monitored) if comparison else []
     return Finding(
         benchmark=label,
@@ -76,6 +79,7 @@ def headline(
         verdict=verdict if unreliable is None or _nothing(verdict, unreliable) else unreliable,
         reference_value=typical_level(evidence, label, reference, cells, blocks),
         arm_value=typical_level(evidence, label, arm, cells, blocks),
+        history=tuple(history),
     )
 
 
@@ -89,7 +93,7 @@ def endpoints(
     merit, *others = plan.metrics[label]
     whole = len(evidence.cells_of(label, merit.name))
     return tuple(
-        headline(plan, evidence, label, arm.name, metric, over=over)
+        replace(headline(plan, evidence, label, arm.name, metric, over=over), history=())
         for metric in others
         if metric.endpoint != merit.endpoint
         and 0 < whole == len(evidence.cells_of(label, metric.name))
@@ -278,20 +282,39 @@ def decide(
     over: bool,
     logs: few.Logs | None = None,
 ) -> tuple[Verdict, Comparison | None]:
+    """Return the verdict after the latest look, and what it rests on; see `replay`."""
+    verdict, history = replay(plan, at, pooled, better, margin, cut, over=over, logs=logs)
+    return verdict, history[-1] if history else None
+
+
+def replay(
+    plan: Plan,
+    at: Sequence[int],
+    pooled: Mapping[int, float],
+    better: Direction,
+    margin: float,
+    cut: Mapping[str, Sequence[int]],
+    *,
+    over: bool,
+    logs: few.Logs | None = None,
+) -> tuple[Verdict, Sequence[Comparison]]:
     """Replay the looks `at` so many blocks over them in order; the first final verdict stands.
 
-    A study that ends between two looks stands by the last one that it reached. `logs` are those of
-    the launches where the design is that of few.
+    Returned beside it is what each look said, and what all blocks say where they are between two
+    looks. A study that ends between two looks stands by the last one that it reached. `logs` are
+    those of the launches where the design is that of few.
     """
     in_order = {block: pooled[block] for block in sorted(pooled)}
     if not in_order:
-        return no_data(Reason.NO_COMPLETE_BLOCK), None
+        return no_data(Reason.NO_COMPLETE_BLOCK), ()
     level = plan.looks.confidence
     if plan.study.settings.monitor:
-        return as_of_now(in_order, level, better=better, margin=margin)
+        verdict, comparison = as_of_now(in_order, level, better=better, margin=margin)
+        return verdict, (comparison,)
     blocks, ratios = list(in_order), list(in_order.values())
     reached = [look for look in at if look <= len(ratios)]
     weighed: list[Weighed] = []
+    history: list[Comparison] = []
     for look in reached:
         last = look == at[-1] or (over and look == reached[-1])
         # A forecast, not a verdict: it may rest on what came after the last look.
@@ -312,8 +335,9 @@ def decide(
             verdict, comparison = few.verdict(
                 weighed, better=better, margin=margin, last=last, needed=needed, size_known=known
             )
+        history.append(comparison)
         if verdict.final:
-            return verdict, comparison
+            return verdict, history
     undecided = Verdict(
         Word.UNDECIDED,
         Reason.ENDED_BEFORE_FIRST_LOOK if over else Reason.BEFORE_NEXT_LOOK,
@@ -323,8 +347,8 @@ def decide(
         figures={"blocks": len(ratios)} | ({} if over else {"next": _next_look(at, ratios)}),
     )
     if logs is None:
-        return undecided, compare(ratios, level)
-    return undecided, few.interval_now(few.weigh(plan, logs, blocks))
+        return undecided, (*history, compare(ratios, level))
+    return undecided, (*history, few.interval_now(few.weigh(plan, logs, blocks)))
 
 
 def _needed(plan: Plan, ratios: Sequence[float], margin: float) -> int | None:
