@@ -18,6 +18,7 @@ import pytest
 import judgements
 from calibrate_few import CAPS
 from paribus import plan as plans
+from paribus.command import Completed
 from paribus.design import Settings
 from paribus.errors import StudyError
 from paribus.judge.few import EXPENSIVE_S, as_few, verdict
@@ -270,6 +271,21 @@ def test_a_launch_of_the_start_that_fails_is_rerun_in_its_place(tmp_path: Path) 
     assert [one.number for one in counted] == list(range(1, len(counted) + 1))
     # One failure in five blocks is too many for a word on speed; one in ten is not.
     assert max(one.block for one in counted) == 10
+    assert judgement.headlines[0].verdict.word is Word.SLOWER
+
+
+def test_an_interrupted_start_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Of launches that take an hour none is repeated."""
+
+    def stops(out: Path, err: Path) -> Completed:
+        raise KeyboardInterrupt
+
+    good = answers(2.6)
+    with pytest.raises(KeyboardInterrupt):
+        carried_out(tmp_path, a=answers(2.0), b=[*good[:3], stops], blocks=60)
+    stored, judgement = carried_out(tmp_path, a=answers(2.0)[2:], b=good[3:], blocks=60)
+    assert [one.launch.number for one in stored] == list(range(1, 13))
+    assert not any(one.void for one in stored)
     assert judgement.headlines[0].verdict.word is Word.SLOWER
 
 

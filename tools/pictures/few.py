@@ -7,8 +7,18 @@ import math
 from paribus.report.axes import Spec
 from paribus.stats import few as design
 from paribus.stats.plan import rounds
-from pictures.style import GOOD, A, B, axis, band, beside, coloured, line_at, paint
-from validation.few_studies import LOOKS, WORDS, at_looks, run_to_the_end, study
+from pictures.style import GOOD, A, B, axis, band, beside, intervals, line_at, paint
+from validation.few_studies import (
+    EQUAL,
+    LOOKS,
+    SLOWER,
+    WORDS,
+    at_looks,
+    ended,
+    run_to_the_end,
+    study,
+)
+from validation.noise import NOISE
 from validation.studies import MARGIN
 
 SHOWN = 15
@@ -22,7 +32,7 @@ def few() -> Spec:
     """Return the launches of one simulated study in their order, and its first looks."""
     found = study("N1", 200)
     arms = {"A": found.reference[SHOWN], "B": found.arm[SHOWN] + math.log1p(EFFECT)}
-    order = [place for place in rounds(tuple(arms), ("",), BLOCKS, 2, start=design.START)][2:]
+    order = list(rounds(tuple(arms), ("",), BLOCKS, 2, start=design.START))[2:]
     launches = [
         {"number": number, "time": math.exp(arms[arm][block - 1]), "what": arm}
         for number, (block, _, arm, _) in enumerate(order, start=1)
@@ -96,13 +106,20 @@ def _looks(effect: float) -> Spec:
         "layer": [
             band("y", 1 / (1 + MARGIN), 1 + MARGIN),
             line_at("y", 1),
-            {
-                "mark": {"type": "rule", "strokeWidth": 3},
-                "encoding": {"x": x, "y": y, "y2": {"field": "high"}, **coloured(colours)},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
-                "encoding": {"x": x, "y": {**y, "field": "ratio"}, **colours},
-            },
+            *intervals(x, y, colours),
         ],
     }
+
+
+EFFECTS = (0.0, 0.01, 0.05, 0.10, 0.30)
+
+
+def few_table(studies: int) -> str:
+    """Return mean blocks and right verdicts by true effect and noise, as the page has them."""
+    lines = [f"| true effect | {' | '.join(NOISE)} |", "|---" * (len(NOISE) + 1) + "|"]
+    for effect in EFFECTS:
+        right = EQUAL if effect < MARGIN else SLOWER
+        ends = [ended(name, studies, effect) for name in NOISE]
+        cells = [f"{end.blocks:.1f} / {end.share(right) * 100:.0f} %" for end in ends]
+        lines.append(f"| {effect * 100:g} % | {' | '.join(cells)} |")
+    return "\n".join(lines)

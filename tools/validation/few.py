@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 
@@ -34,10 +35,10 @@ def few_launches(studies: int) -> Check:
     return Check(
         26,
         "Few launches, arms alike",
-        f"{studies:,} studies for each kind of noise, looked at 16 times from 5 blocks on, the first "
-        "five shuffled; margin 2 %. At the margin the larger share of the two sides, of coverage "
-        "the least over effects of 0, 0.5, 1, 2, 5 and 30 %. Control: five pairs in a row that "
-        "agree, which pairs alone would have to count as a difference.",
+        f"{studies:,} studies for each kind of noise, looked at 16 times from 5 blocks on, the "
+        "first five shuffled; margin 2 %. At the margin the larger share of the two sides, of "
+        "coverage the least over effects of 0, 0.5, 1, 2, 5 and 30 %. Control: five pairs in a "
+        "row that agree, which pairs alone would have to count as a difference.",
         (
             *_promises(names, studies),
             Figure(
@@ -55,8 +56,8 @@ def few_launches_unlike(studies: int) -> Check:
     return Check(
         27,
         "Few launches, arms that differ in kind",
-        f"{studies:,} studies for each kind, the true ratio being 1: the arm alone has a second state"
-        " 8 % slower in 10, 30 or 50 % of launches, or scatters 2 to 30 times as much.",
+        f"{studies:,} studies for each kind, the true ratio being 1: the arm alone has a second "
+        "state 8 % slower in 10, 30 or 50 % of launches, or scatters 2 to 30 times as much.",
         tuple(_promises(tuple(UNLIKE), studies)),
     )
 
@@ -112,7 +113,7 @@ def few_launches_cost(studies: int) -> Check:
         (
             *(
                 Figure(
-                    f"N1: mean blocks, effect of {effect:.0%}",
+                    f"N1: mean blocks, {_named(effect)}",
                     {"": end.blocks},
                     "<=",
                     bounds[effect],
@@ -123,16 +124,20 @@ def few_launches_cost(studies: int) -> Check:
             Figure(
                 "N1: right verdict",
                 {
-                    f"{effect:.0%}": end.share(EQUAL if effect < MARGIN else SLOWER)
+                    _named(effect): end.share(EQUAL if effect < MARGIN else SLOWER)
                     for effect, end in quiet.items()
                 },
                 ">=",
                 0.98,
             ),
-            Figure("N2: right verdict, effect of 5 %", {"": noisy.share(SLOWER)}, ">=", 0.97),
-            Figure("N2: mean blocks, effect of 5 %", {"": noisy.blocks}, "<=", 31, "blocks"),
+            Figure("N2: right verdict, 5 %", {"": noisy.share(SLOWER)}, ">=", 0.97),
+            Figure("N2: mean blocks, 5 %", {"": noisy.blocks}, "<=", 31, "blocks"),
         ),
     )
+
+
+def _named(effect: float) -> str:
+    return f"{effect * 100:g} %" if effect else "no effect"
 
 
 def few_launches_exactness(intervals: int) -> Check:
@@ -140,16 +145,16 @@ def few_launches_exactness(intervals: int) -> Check:
     sizes = ((5, 0), (5, 1), (5, 3), (5, 6), (4, 5), (0, 8))
     otherwise = sum(
         judged_otherwise(study(name, 200), effect, intervals // 10)
-        for name in ("N1", "N2", "1 : 5")
+        for name in ("N1", "N2", "1 to 5")
         for effect in (0.0, MARGIN, 0.10)
     )
     return Check(
         29,
         "Few launches, exactness",
         "The distribution of the statistic against all orders of the start and all signs of the "
-        f"pairs, up to 5 + 5 launches and 6 pairs; both ends of {intervals} random intervals against "
-        "counting 1e-9 to either side; whole studies judged by the code and by the arrays of checks "
-        "26 to 28.",
+        f"pairs, up to 5 + 5 launches and 6 pairs; both ends of {intervals} random intervals "
+        "against counting 1e-9 to either side; whole studies judged by the code and by the arrays "
+        "of checks 26 to 28.",
         (
             Figure(
                 "largest difference of probability",
@@ -190,14 +195,17 @@ def wrong_ends(intervals: int) -> int:
         _, [(low, high)] = few.intervals(reference.tolist(), arm.tolist(), start, (0.01,))
         most = few.critical(start, n - start, 0.01)
 
-        def above(theta: float, ours=reference, theirs=arm, start=start) -> int:  # type: ignore[no-untyped-def]
-            ratios = (theirs - ours)[start:]
-            one, other = np.triu_indices(len(ratios))
-            a, b = few.weights(start, len(ratios))
-            of_start = (theirs[:start, None] - ours[None, :start] > theta).sum()
-            return int(a * of_start + b * ((ratios[one] + ratios[other]) / 2 > theta).sum())
-
+        above = partial(_above, reference, arm, start)
         total = above(-math.inf)
         wrong += not above(high + nudge) <= most < above(high - nudge)
         wrong += not total - above(low - nudge) <= most < total - above(low + nudge)
     return wrong
+
+
+def _above(reference: np.ndarray, arm: np.ndarray, start: int, theta: float) -> int:
+    """Return the statistic at `theta`."""
+    ratios = (arm - reference)[start:]
+    one, other = np.triu_indices(len(ratios))
+    a, b = few.weights(start, len(ratios))
+    of_start = (arm[:start, None] - reference[None, :start] > theta).sum()
+    return int(a * of_start + b * ((ratios[one] + ratios[other]) / 2 > theta).sum())

@@ -1,7 +1,7 @@
 """Noise that a shuffled start could suffer from: heavy tails, order in time, arms unlike in kind.
 
-Functions of (rng, studies, launches) as in noise.py; those of UNLIKE return the log times of the
-reference and of the arm, shifted so that the true ratio is 1: the pseudo-median of their difference.
+Functions of (rng, studies, launches) as in noise.py. Those of UNLIKE return the log times of the
+reference and of the arm, shifted so that the pseudo-median of their difference is 0.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ ALIKE: dict[str, Callable[..., np.ndarray]] = {
 """Both arms alike."""
 
 UNLIKE = {
-    "one arm with a second state, 10 %": (0.015, 0.015, 0.10),
+    "second state 10 %": (0.015, 0.015, 0.10),
     "30 %": (0.015, 0.015, 0.30),
     "50 %": (0.015, 0.015, 0.50),
-    "scatter 1 : 2": (0.010, 0.020, 0.0),
-    "1 : 5": (0.005, 0.025, 0.0),
-    "1 : 10": (0.002, 0.020, 0.0),
-    "1 : 30": (0.001, 0.030, 0.0),
+    "scatter 1 to 2": (0.010, 0.020, 0.0),
+    "1 to 5": (0.005, 0.025, 0.0),
+    "1 to 10": (0.002, 0.020, 0.0),
+    "1 to 30": (0.001, 0.030, 0.0),
 }
 """Standard deviations of reference and arm, and the arm's share of launches 8 % slower."""
 

@@ -114,12 +114,13 @@ def _print_looks(plan: Plan) -> None:
     if settings.design == "few":
         print(f"design for few launches: looks after {looks} blocks")
         if settings.shuffled:
-            print(f"  the first {settings.shuffled} launches of each arm are in one random order")
+            several = count(settings.shuffled, "launch")
+            print(f"  the first {several} of each arm are in one random order")
         return
     print(f"looks after {looks} blocks, at {percent(plan.looks.confidence)} confidence each")
     if settings.design == "auto":
-        first, limit = as_few(plan).looks.at[0], format_seconds(EXPENSIVE_S)
-        print(f"  design for few launches, from {first} on, if a warm-up takes over {limit}")
+        first = as_few(plan).looks.at[0]
+        print(f"  from {first} on where a warm-up launch takes over {EXPENSIVE_S / 60:g} min")
 
 
 def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:

@@ -197,7 +197,7 @@ def _settings(judgement: Judgement) -> list[tuple[str, str]]:
     if s.layout == "duet":
         order = "the arms of a block at the same time, each on half of the cores"
     if s.shuffled:
-        order = f"{s.shuffled} launches of each arm in one random order, then {order}"
+        order = f"{units.count(s.shuffled, 'launch')} of each arm in one random order, then {order}"
     alone = f", {units.percent(judgement.level)} at each" if judgement.looks else ""
     if s.design == "few":
         alone = ", 1.5 % of the error away from a ratio of 1 and 3.5 % towards it"

@@ -110,7 +110,8 @@ def ratio_note(judgement: Judgement) -> str:
         return f"Ratio: arm / reference. {promise}"
     how = "launch by launch within each block"
     if settings.shuffled:
-        how = f"each launch with each of the first {settings.shuffled}, then launch by launch"
+        how = f"between all of the first {count(settings.shuffled, 'launch')} of each arm"
+        how += ", then launch by launch within each block" * (settings.blocks > settings.shuffled)
     if settings.unit == "session":
         how = "session by session within each pair, a session being the median of its launches"
     elif settings.layout == "duet":

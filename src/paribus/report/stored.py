@@ -112,6 +112,7 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
         made[name] = _value(hints[name], table[name])
     for name in ("level", "started", "wall_s", "equal_facts", "looks", "facts"):
         made[name] = _value(hints[name], table[name])
+    made["facts"] = {arm: _mapping(facts) for arm, facts in made["facts"].items()}
     return Judgement(study=study, **made)
 
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Logs = Sequence[float] | Floats
 
 Ends = tuple[float, float]
 
@@ -55,8 +56,8 @@ SIZE_SHARE = 1 / 2
 """Share of the effect that the half-width may have for a verdict "by how much"."""
 
 UNEVEN = 1.75
-"""Arms scatter differently where their standard deviations are over exp(UNEVEN / sqrt(n - 1)) apart:
-2.4-fold after 5 launches, 1.5-fold after 20. In normal noise about one look in ten is such."""
+"""Arms scatter differently where their standard deviations are over exp(UNEVEN / sqrt(n - 1))
+apart: 2.4-fold after 5 launches, 1.5-fold after 20. In normal noise one look in ten is such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ def critical(start: int, pairs: int, level: float) -> int:
 
 
 def intervals(
-    reference: Sequence[float], arm: Sequence[float], start: int, errors: Sequence[float]
+    reference: Logs, arm: Logs, start: int, errors: Sequence[float]
 ) -> tuple[float, list[Ends]]:
     """Return the estimate of ln(arm / reference), and its interval at each one-sided error.
 
@@ -222,7 +223,7 @@ def _middle(points: Floats, heavy: Floats) -> float:
     return 0.0 if one == -other else float(one + other) / 2
 
 
-def scatter_ratio(reference: Sequence[float], arm: Sequence[float]) -> float:
+def scatter_ratio(reference: Logs, arm: Logs) -> float:
     """Return how many times as much one arm scatters as the other, at least 1; inf if unknown."""
     import numpy as np
 
@@ -235,14 +236,14 @@ def scatter_ratio(reference: Sequence[float], arm: Sequence[float]) -> float:
     return more / less if less > 0 else math.inf
 
 
-def uneven(reference: Sequence[float], arm: Sequence[float]) -> float:
+def uneven(reference: Logs, arm: Logs) -> float:
     """Return the ratio of the scatters where it is too large for the start to count, else 0."""
     ratio = scatter_ratio(reference, arm)
     limit = math.exp(UNEVEN / math.sqrt(len(reference) - 1)) if len(reference) > 1 else math.inf
     return ratio if ratio > limit else 0.0
 
 
-def weigh(reference: Sequence[float], arm: Sequence[float], start: int, most: int) -> Weighed:
+def weigh(reference: Logs, arm: Logs, start: int, most: int) -> Weighed:
     """Return what a look says of the logs of launches by block, the shuffled blocks first.
 
     `start` is how many of these blocks are of the start (fewer than START if some failed, 0 where

@@ -75,9 +75,11 @@ def _launched(study: Study) -> str:
     )
     if settings.shuffled:
         said = (
-            f"The first {settings.shuffled} launches of each of {arms} were started in one order,"
-            f" drawn at random {seed}. Blocks followed: each held one launch of each arm, {placed}."
+            f"The first {count(settings.shuffled, 'launch')} of each of {arms} were started in one"
+            f" order, drawn at random {seed}."
         )
+        if settings.blocks > settings.shuffled:
+            said += f" Blocks followed: each held one launch of each arm, {placed}."
     if several:
         said += " In each round every benchmark that was still open had one block, in random order."
     if settings.every_s:

@@ -69,9 +69,10 @@ def design(study: Study) -> str:
             " the cores, assigned at random."
         )
     if settings.shuffled:
+        rest = ", then pairs of neighbouring launches" * (settings.blocks > settings.shuffled)
+        first = count(settings.shuffled, "launch")
         return (
-            f"{settings.shuffled} launches of each arm in one random order, then pairs of"
-            " neighbouring launches, in random order; the launch is the experimental unit."
+            f"{first} of each arm in one random order{rest}; the launch is the experimental unit."
         )
     kind = "Blocks" if several else "Pairs"
     return f"{kind} of neighbouring launches, {order}; the launch is the experimental unit."
