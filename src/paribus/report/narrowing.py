@@ -61,9 +61,7 @@ def figure(judgement: Judgement, benchmark: str) -> Spec | None:
         layer({"type": "rule", "strokeDash": [4, 3], "color": UNDECIDED}, {"y": one}, {}),
         layer({"type": "area", "opacity": 0.18, "clip": True}, ends, {"color": paint["color"]}),
         layer({"type": "line", "strokeWidth": 1}, {"x": blocks, "y": ratio}, paint),
-        layer(
-            {"type": "point", "filled": True, "size": 38}, {"x": blocks, "y": ratio}, paint | tips
-        ),
+        layer(dot, {"x": blocks, "y": ratio}, paint | tips),
     ]
     told = "; ".join(f"{row['arm']} after {row['blocks']}: {row['shown']}" for row in rows)
     title = f"{clean(benchmark)}: ratio and interval by blocks"
