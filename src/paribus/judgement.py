@@ -80,8 +80,7 @@ class Finding:
     `case` is None for the headline of the benchmark (mean log ratio over its cases, per block);
     then `reference_value` and `arm_value` are geometric means over the cases. In that of a layer
     `benchmark` is its name, without values: a ratio of times, rates as their inverse. `reference`
-    is "" for the study's first arm, another in `Judgement.pairs`. `history`: of a headline what
-    each look said until now.
+    is "" for the first arm, another in `Judgement.pairs`. `history`: what each look said so far.
     """
 
     benchmark: str
