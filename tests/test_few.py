@@ -27,9 +27,10 @@ from paribus.model import State
 from paribus.stats import few
 from paribus.stats.plan import rounds
 from paribus.study.load import load_study
+from paribus.study.pilot import Pilot, durations
 from stations import Answer, prints
 from studies import write_study
-from test_execute import carried_out
+from test_execute import ARMS, carried_out
 
 RNG = np.random.default_rng(22)
 HOUR_S = 3600.0
@@ -243,6 +244,15 @@ def test_a_study_of_long_launches_tells_after_five_of_each(tmp_path: Path) -> No
     (case,) = judgement.cases
     assert (case.verdict.word, case.comparison) == (Word.SLOWER, head.comparison)
     assert "one random order" in judgement.design
+
+
+@pytest.mark.parametrize(("wall_s", "best"), [(HOUR_S, "12 h"), (60.0, "18 min")])
+def test_the_pilot_knows_the_design_that_follows(tmp_path: Path, wall_s: float, best: str) -> None:
+    """A warm-up and five launches of each arm, or a warm-up and eight."""
+    frozen = plans.freeze(load_study(write_study(tmp_path, arms=ARMS)), {})
+    seen = Pilot({("steady", arm): wall_s for arm in "ab"}, {}, {}, None)
+    (line,) = durations(frozen, seen)
+    assert f"takes {best}" in line
 
 
 @pytest.mark.parametrize("wall_s", [EXPENSIVE_S - 1, EXPENSIVE_S + 1])

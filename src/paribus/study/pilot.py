@@ -98,8 +98,7 @@ def _kept(store: Store) -> Path:
 
 def durations(plan: Plan, seen: Pilot) -> list[str]:
     """Return in sentences how long the study will take, at best and at worst."""
-    if plan.study.settings.design == "auto" and max(seen.seconds.values()) > EXPENSIVE_S:
-        plan = as_few(plan)
+    plan = _followed(plan, seen)
     by_arm = {
         selection.label: {
             arm: seconds
@@ -133,8 +132,15 @@ def durations(plan: Plan, seen: Pilot) -> list[str]:
     return lines
 
 
+def _followed(plan: Plan, seen: Pilot) -> Plan:
+    """Return the plan with the design that so long launches lead to."""
+    expensive = max(seen.seconds.values(), default=0.0) > EXPENSIVE_S
+    return as_few(plan) if plan.study.settings.design == "auto" and expensive else plan
+
+
 def held(plan: Plan, seen: Pilot) -> list[str]:
     """Return in sentences the node-hours of each arm, at best and at worst: see node_hours."""
+    plan = _followed(plan, seen)
     arms = plan.study.arms
     once: dict[str, float] = {arm.name: 0.0 for arm in arms}
     for (_, arm), seconds in seen.seconds.items():
