@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from paribus.judge.evidence import Cell, Evidence
-from paribus.judge.headlines import case_spread, cell_margin, log_ratios, no_data, size_known
+from paribus.judge.headlines import case_spread, cell_margin, log_ratios
+from paribus.judge.looking import no_data, size_known
 from paribus.judge.monitoring import as_of_now, stands_on
 from paribus.judge.schedule import looks_at
 from paribus.judgement import Comparison, Finding, Verdict, Word

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from paribus.design import Selection
 from paribus.judge import few
 from paribus.judge.evidence import Cell, Entry, Evidence
-from paribus.judge.monitoring import as_of_now, stands_on
+from paribus.judge.looking import decide, no_data, replay
+from paribus.judge.monitoring import stands_on, until_now
 from paribus.judge.schedule import looks_at
-from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
+from paribus.judgement import Finding, Spread, Verdict, Word
 from paribus.model import Direction, Metric, State
 from paribus.plan import Plan
 from paribus.reasons import Reason
-from paribus.stats.censoring import MOST_CENSORED, censored_share
 from paribus.stats.estimate import compare
 from paribus.stats.family import holm, word_p
-from paribus.stats.few import SIZE_SHARE, Weighed
 from paribus.stats.looks import any_look_p, nominal_level
 from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.pairs import headline_log_ratios
 from paribus.stats.reliability import reliability
 from paribus.stats.summary import geometric_mean, spread
-from paribus.stats.verdict import blocks_needed, judge
+from paribus.stats.verdict import judge
 
 COST = Metric("cost", "", "lower")
 """What a layer's headline is about: the time of its benchmarks, rates as their inverse."""
@@ -58,13 +56,16 @@ def headline(
     logs = None
     if plan.looks.few:
         logs = few.pooled_logs(evidence, label, (reference, arm), metric.better, cells)
-    verdict, comparison = decide(plan, at, pooled, metric.better, margin, cut, over=over, logs=logs)
+    verdict, history = replay(plan, at, pooled, metric.better, margin, cut, over=over, logs=logs)
+    comparison = history[-1] if history else None
     if not cells and evidence.complete(label, [reference, arm]):
         verdict = no_data(Reason.TOO_FEW_SAMPLES, {"endpoint": metric.endpoint})
     unreliable = _reliability(plan, evidence, label, arm, over=over)
     if unreliable is not None:
         unreliable = replace(unreliable, size_known=verdict.size_known)
     monitored = plan.study.settings.monitor
+    if monitored:
+        history = until_now(pooled, plan.looks.confidence, better=metric.better, margin=margin)
     blocks = stands_on(sorted(pooled), comparison, monitored=monitored) if comparison else []
     return Finding(
         benchmark=label,
@@ -76,6 +77,7 @@ def headline(
         verdict=verdict if unreliable is None or _nothing(verdict, unreliable) else unreliable,
         reference_value=typical_level(evidence, label, reference, cells, blocks),
         arm_value=typical_level(evidence, label, arm, cells, blocks),
+        history=tuple(history),
     )
 
 
@@ -89,7 +91,7 @@ def endpoints(
     merit, *others = plan.metrics[label]
     whole = len(evidence.cells_of(label, merit.name))
     return tuple(
-        headline(plan, evidence, label, arm.name, metric, over=over)
+        replace(headline(plan, evidence, label, arm.name, metric, over=over), history=())
         for metric in others
         if metric.endpoint != merit.endpoint
         and 0 < whole == len(evidence.cells_of(label, metric.name))
@@ -260,91 +262,6 @@ def case_spread(
     series = evidence.series(label, arm, cell)
     values = [series[block] for block in blocks if block in series]
     return spread(values) if values else None
-
-
-def no_data(code: Reason, figures: Mapping[str, Any] | None = None) -> Verdict:
-    """Return the verdict of a comparison that has nothing to compare."""
-    return Verdict(Word.NO_DATA, code, final=True, figures=figures or {})
-
-
-def decide(
-    plan: Plan,
-    at: Sequence[int],
-    pooled: Mapping[int, float],
-    better: Direction,
-    margin: float,
-    cut: Mapping[str, Sequence[int]],
-    *,
-    over: bool,
-    logs: few.Logs | None = None,
-) -> tuple[Verdict, Comparison | None]:
-    """Replay the looks `at` so many blocks over them in order; the first final verdict stands.
-
-    A study that ends between two looks stands by the last one that it reached. `logs` are those of
-    the launches where the design is that of few.
-    """
-    in_order = {block: pooled[block] for block in sorted(pooled)}
-    if not in_order:
-        return no_data(Reason.NO_COMPLETE_BLOCK), None
-    level = plan.looks.confidence
-    if plan.study.settings.monitor:
-        return as_of_now(in_order, level, better=better, margin=margin)
-    blocks, ratios = list(in_order), list(in_order.values())
-    reached = [look for look in at if look <= len(ratios)]
-    weighed: list[Weighed] = []
-    for look in reached:
-        last = look == at[-1] or (over and look == reached[-1])
-        # A forecast, not a verdict: it may rest on what came after the last look.
-        needed = _needed(plan, ratios if last else ratios[:look], margin)
-        known = size_known(blocks[:look], cut)
-        if logs is None:
-            comparison = compare(ratios[:look], level)
-            verdict = judge(
-                comparison,
-                better=better,
-                margin=margin,
-                last=last,
-                needed=needed,
-                size_known=known,
-            )
-        else:
-            weighed.append(few.weigh(plan, logs, blocks[:look]))
-            verdict, comparison = few.verdict(
-                weighed, better=better, margin=margin, last=last, needed=needed, size_known=known
-            )
-        if verdict.final:
-            return verdict, comparison
-    undecided = Verdict(
-        Word.UNDECIDED,
-        Reason.ENDED_BEFORE_FIRST_LOOK if over else Reason.BEFORE_NEXT_LOOK,
-        final=over,
-        blocks_needed=_needed(plan, ratios, margin),
-        size_known=size_known(blocks, cut),
-        figures={"blocks": len(ratios)} | ({} if over else {"next": _next_look(at, ratios)}),
-    )
-    if logs is None:
-        return undecided, compare(ratios, level)
-    return undecided, few.interval_now(few.weigh(plan, logs, blocks))
-
-
-def _needed(plan: Plan, ratios: Sequence[float], margin: float) -> int | None:
-    """Return about how many blocks settle a study, by the rules of its design."""
-    level = plan.looks.confidence
-    if not plan.looks.few:
-        return blocks_needed(ratios, margin, level)
-    return blocks_needed(ratios, margin, level, fewest=plan.looks.at[0], share=SIZE_SHARE)
-
-
-def size_known(blocks: Sequence[int], cut: Mapping[str, Sequence[int]]) -> bool:
-    """Return whether few enough launches of `blocks` were cut off for "by how much"."""
-    shares = [
-        censored_share(sum(b <= blocks[-1] for b in cuts), len(blocks)) for cuts in cut.values()
-    ]
-    return max(shares) <= MOST_CENSORED
-
-
-def _next_look(at: Sequence[int], ratios: Sequence[float]) -> int:
-    return next((look for look in at if look > len(ratios)), at[-1])
 
 
 def _reliability(
