@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import OUTSIDE
-from paribus.benchmarks import BENCHMARKS, get, suite_of
+from paribus.benchmarks import BENCHMARKS, get
 from paribus.benchmarks.files import load_file
 from paribus.benchmarks.parameters import positive, real, sizes
 from paribus.errors import ParseError, StudyError, UserError
@@ -41,8 +41,11 @@ def test_an_unknown_name_gets_the_nearest_one() -> None:
 def test_every_kernel_has_its_benchmark() -> None:
     native = Path(__file__).parents[1] / "src" / "paribus" / "native"
     kernels = {path.stem for path in native.glob("*.cpp")}
-    own = {name for name in BENCHMARKS if suite_of(name) == "own"}
-    assert kernels == own - {"ep", "is", "cg"} | {"npb"}
+    programs = {
+        b.command(Request({k: p.default for k, p in b.parameters.items()}, b.ranks)).kernel
+        for b in BENCHMARKS.values()
+    }
+    assert kernels == programs - {None}
 
 
 def outside(tmp_path: Path, text: str) -> Path:

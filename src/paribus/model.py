@@ -182,6 +182,7 @@ class Program:
     core where it is not `bound`, but its share of the cores in a duet.
     `needs` are programs, and files by their absolute path, that must be there before anything is
     launched, as `argv[0]` and `server[0]` must; the first is the program that a shell leads to.
+    `modules` are those that `argv[0]`, a Python, must find.
     """
 
     argv: tuple[str, ...]
@@ -196,6 +197,7 @@ class Program:
     needs: tuple[str, ...] = ()
     bound: bool = True
     cwd: str = ""
+    modules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

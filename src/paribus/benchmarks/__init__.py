@@ -40,6 +40,7 @@ _FILES = {
         "is",
         "cg",
     ),
+    "training": ("training_proxy", "training"),
     "command": ("command",),
     **TOOLS,
 }

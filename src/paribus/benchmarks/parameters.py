@@ -93,6 +93,11 @@ def positive(value: Any) -> int:
     return value
 
 
+def whole(value: Any) -> int:
+    """Return a whole number that is not negative."""
+    return 0 if value == 0 and not isinstance(value, bool) else positive(value)
+
+
 def threads(value: Any) -> int | str:
     """Return a whole number of threads, or "all": those that the cores of the arm give a rank."""
     if value == "all":

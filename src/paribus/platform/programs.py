@@ -58,6 +58,25 @@ def check_there(
             said = "no file that can be read at" if "/" in name else "no program on the PATH called"
             raise UserError(f"{said} {name}", place=machine.at(place), fix=fix)
 
+    if program.modules and not _unknown(program.argv[0], arm, switched):
+        argv = [*arm.wrap, program.argv[0]]
+        if lacks := missing_modules(argv, program.modules, arm.env, machine):
+            said = f"{program.argv[0]} has no module {' and no module '.join(lacks)}"
+            fix = f'get {benchmark.get}, and name it: python = "/.../bin/python3"'
+            raise UserError(said, place=machine.at(place), fix=fix)
+
+
+def missing_modules(
+    python: Sequence[str], modules: Sequence[str], env: Mapping[str, str], machine: Machine
+) -> list[str]:
+    """Return which of `modules` a Python does not find; it is not asked to load them.
+
+    All, where it does not answer.
+    """
+    ask = "import importlib.util as u, sys; print(*(m for m in sys.argv[1:] if not u.find_spec(m)))"
+    answer = machine.capture([*python, "-c", ask, *modules], env=env, timeout_s=ASK_S)
+    return list(modules) if answer.exit_code else answer.stdout.split()
+
 
 def find_mpi_for(arm: Arm, programs: Iterable[Program], place: str, machine: Machine) -> Mpi:
     """Return the MPI of `machine` for an arm: the one it names, or one that fits its programs.

@@ -56,7 +56,8 @@ KERNELS = {
     "overlap": Kernel({"exposed": "percent", "total": "us", "pure": "us", "compute": "us"}),
     "triad": Kernel({"bandwidth": "GB/s"}),
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
-    **dict.fromkeys(("ep", "is", "cg"), Kernel({"mops": "Mop/s", "time": "s"}, ("class",))),
+    **dict.fromkeys(("ep", "is", "cg"), Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks"))),
+    "training_proxy": Kernel({"step": "ms", "exposed": "ms", "compute": "ms"}, ("model", "ranks")),
 }
 
 
@@ -98,9 +99,8 @@ def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tupl
     if keys == ("bytes",):
         cases = [Case.of(bytes=size) for size in arguments["bytes"]]
     else:
-        names = {"count": "libraries", "functions": "functions"}
-        case = {names.get(key, key): arguments[key] for key in keys}
-        cases = [Case.of(**case, ranks=ranks) if keys == ("class",) else Case.of(**case)]
+        names, said = {"count": "libraries"}, {**arguments, "ranks": ranks}
+        cases = [Case.of(**{names.get(key, key): said[key] for key in keys})]
     return [(metric, case) for metric in units for case in cases]
 
 
