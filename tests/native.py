@@ -16,7 +16,7 @@ LIKES = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "b
 """What can measure as other programs define it."""
 SIZED = [*LIKES[:-1], "alltoallv", "halo", "ring", "triad"]
 KERNELS = [*SIZED, "overlap", "pairs", "many_to_one", "barrier", "loader"]
-PROGRAMS = [*KERNELS, "npb", "training_proxy"]
+PROGRAMS = [*KERNELS, "npb", "storage", "training_proxy"]
 """Each is a source; npb holds several benchmarks."""
 COMMON = sorted(path.stem for path in (NATIVE / "common").glob("*.cpp"))
 STRICT = ("-Wall", "-Wextra")  # users compile without: another compiler warns of other things

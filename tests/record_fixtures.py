@@ -40,6 +40,7 @@ WANTED: dict[str, list[dict[str, Any]]] = {
     "loader": [{"count": 3, "functions": 2}],
     **{name: [{"class": "S"}] for name in ("ep", "is", "cg")},
     "training_proxy": [{"compute_ms": 10}],
+    "storage": [{"size": 1 << 20, "transfer": 1 << 16, "operations": 20, "files": 10}],
 }
 
 

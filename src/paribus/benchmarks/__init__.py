@@ -40,6 +40,7 @@ _FILES = {
         "is",
         "cg",
     ),
+    "storage": ("storage",),
     "training": ("training_proxy", "training"),
     "command": ("command",),
     **TOOLS,

@@ -155,6 +155,13 @@ def absolute(value: Any) -> str:
     return path
 
 
+def folder(value: Any) -> str:
+    """Return the absolute path of a directory, without a slash at its end."""
+    if not isinstance(value, str) or not value.startswith("/"):
+        raise ValueError('write the whole path of a folder that all ranks see, such as "/scratch"')
+    return value.rstrip("/") or "/"
+
+
 def address(value: Any) -> str:
     """Return a host name or an address."""
     if not isinstance(value, str) or not re.fullmatch(r"[\w.:-]+", value):

@@ -58,7 +58,13 @@ KERNELS = {
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
     **dict.fromkeys(("ep", "is", "cg"), Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks"))),
     "training_proxy": Kernel({"step": "ms", "exposed": "ms", "compute": "ms"}, ("model", "ranks")),
+    "storage": Kernel({"bandwidth": "MB/s", "rate": "1/s"}, ("op",)),
 }
+STORAGE = {
+    "bandwidth": ("write", "read"),
+    "rate": ("random_read", "random_write", "create", "stat", "unlink"),
+}
+"""The operations of `storage`, by their metric."""
 
 
 def read(text: str) -> Reading:
@@ -76,7 +82,7 @@ def read(text: str) -> Reading:
     (at, end), body = rest[-1], rest[:-1]
     if end.get("check") != "passed":
         refuse(f"the check of the data did not pass: {end.get('check')!r}", at)
-    beside: dict[str, float | list[float]] = {}
+    beside: dict[str, str | float | list[float]] = {}
     units = KERNELS[kernel].units
     samples = tuple(_sample(number, line, units, beside) for number, line in body)
     _check_complete(samples, cases_of(kernel, said, header["ranks"]), at)
@@ -96,6 +102,8 @@ def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tupl
         return _pairs(sorted(arguments["bytes"]), ranks)
     if kernel == "many_to_one":
         return _flows(arguments, arguments.get("senders") or ranks - 3)
+    if kernel == "storage":
+        return [(metric, Case.of(op=op)) for metric, several in STORAGE.items() for op in several]
     if keys == ("bytes",):
         cases = [Case.of(bytes=size) for size in arguments["bytes"]]
     else:
@@ -178,12 +186,13 @@ def _sample(
     at: int,
     line: Mapping[str, Any],
     units: Mapping[str, str],
-    beside: dict[str, float | list[float]],
+    beside: dict[str, str | float | list[float]],
 ) -> Sample:
     """Return one case line as a sample; what it says beside is added to `beside`.
 
     That is the median start skew, how much of a collective is hidden, each rank's share of time in
-    MPI, and of a pair of ranks that was measured again with fewer pairs at once the figure before.
+    MPI, how much of a file was in page caches and who had written it, and of a pair of ranks that
+    was measured again with fewer pairs at once the figure before.
     """
     try:
         case = Case.of(**line["case"])
@@ -205,6 +214,10 @@ def _sample(
             beside["rank.in_mpi"] = list(_numbers(line["in_mpi"]))
         if "crowded" in line:
             beside[f"kernel.crowded.{name}.{case}"] = _numbers([line["crowded"]])[0]
+        if line.get("cached") is not None:
+            beside[f"kernel.cached.{case}"] = _numbers([line["cached"]])[0]
+        if "written_by" in line:
+            beside["kernel.written_by"] = str(line["written_by"])
         if type(line["batch"]) is not int:
             refuse(f"a batch of {line['batch']!r} iterations", at)
         return Sample(name, case, values, line["batch"])
