@@ -21,7 +21,7 @@ from paribus.command import Command, Placement, Slot
 from paribus.model import Request
 from paribus.platform.launchers import bind, launch
 from paribus.platform.machine import HERE
-from paribus.platform.toolchain import find_mpi, kernel_path, libraries_path
+from paribus.platform.toolchain import find_mpi, kernel_path, loaded_path
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SMALL: dict[str, Any] = {"bytes": [8, 65536], "samples": 4}
@@ -37,7 +37,7 @@ WANTED: dict[str, list[dict[str, Any]]] = {
     "halo": [{"ranks": 4, "dims": 3}],
     "overlap": [{}, {"ranks": 3, "collective": "alltoall", "bytes": [4096]}],
     "triad": [{"bytes": [1 << 20]}],
-    "loader": [{"count": 3, "functions": 2}],
+    "loader": [{"count": 3, "functions": 2}, {"count": 3, "functions": 2, "kind": "python"}],
     **{name: [{"class": "S"}] for name in ("ep", "is", "cg")},
     "training_proxy": [{"compute_ms": 10}],
     "storage": [{"size": 1 << 20, "transfer": 1 << 16, "operations": 20, "files": 10}],
@@ -50,7 +50,7 @@ def record(name: str, parameters: dict[str, Any], ranks: int, wanted: str | None
     program = BENCHMARKS[name].command(Request(parameters, ranks))
     argv = [str(kernel_path(program.kernel or name, mpi, HERE)), *program.argv]
     if program.libraries:
-        argv += ["--libraries", str(libraries_path(*program.libraries, mpi, HERE))]
+        argv += ["--libraries", str(loaded_path(*program.libraries, mpi, HERE))]
     cores = sorted(os.sched_getaffinity(0))
     slots = tuple(Slot(cores=(cores[rank % len(cores)],)) for rank in range(ranks))
     with tempfile.TemporaryDirectory() as scratch:

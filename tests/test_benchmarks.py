@@ -282,7 +282,8 @@ def test_only_what_was_set_reaches_the_command_line() -> None:
         *("--ranks", "2", "--bytes", "8,4096"),
         *("--delay-us", "1.5", "--like", "paribus"),
     )
-    assert get("loader").command(request("loader", count=3, functions=2)).libraries == (3, 2)
+    found = get("loader").command(request("loader", count=3, functions=2)).libraries
+    assert found == (3, 2, "libraries")
     osu = get("osu_bw").command(request("osu_bw", bytes=[8, 16], iterations=7, path="/o/osu_bw"))
     assert osu.argv == ("/o/osu_bw", "-m", "8:16", "-i", "7")
 

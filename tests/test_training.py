@@ -6,6 +6,7 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,7 +90,7 @@ minutes and gigabytes."""
 TINY = {"batch": 2, "pixels": 32, "workers": 1, "warmup": 1, "steps": 1, "intervals": 2}
 
 
-def training(folder: Path, ranks: int, **own: str) -> tuple[Ended, Request]:
+def training(folder: Path, ranks: int, **own: Any) -> tuple[Ended, Request]:
     """Return how a launch of the benchmark ended, and what was asked for."""
     defaults = {key: one.default for key, one in get("training").parameters.items()}
     request = Request({**defaults, **TINY, "python": PYTHON, **own}, ranks)
@@ -99,9 +100,16 @@ def training(folder: Path, ranks: int, **own: str) -> tuple[Ended, Request]:
     any_mpi()
     for name, text in program.files.items():
         (folder / name).write_text(text)
-    variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29531", "OMP_NUM_THREADS": "1"}
-    argv = (Path(program.argv[0]), *program.argv[1:])
-    return started(*argv, ranks=ranks, cwd=folder, **variables), request
+    ended = started(
+        Path(program.argv[0]),
+        *program.argv[1:],
+        ranks=ranks,
+        cwd=folder,
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT="29531",
+        OMP_NUM_THREADS="1",
+    )
+    return ended, request
 
 
 @pytest.mark.slow

@@ -163,8 +163,9 @@ class Program:
     """What to start for every rank. `argv[0]` is a path, or a name looked up on the PATH.
 
     `kernel` names one of Paribus' own programs instead: it is compiled with the arm's MPI, and the
-    path of the executable put in front of `argv`. With `libraries` of (count, functions), that many
-    shared libraries of that many functions are generated, and `--libraries DIRECTORY` is appended.
+    path of the executable put in front of `argv`. With `libraries` of (count, functions, kind),
+    that many shared "libraries" or modules of "python" of that many functions are generated, and
+    `--libraries DIRECTORY` is appended.
     `mpi` is False for a program that is started without a launcher: one process whatever the ranks.
 
     The working directory is `cwd`, or the launch's own scratch directory, removed after it. `files`
@@ -187,7 +188,7 @@ class Program:
 
     argv: tuple[str, ...]
     kernel: str | None = None
-    libraries: tuple[int, int] | None = None
+    libraries: tuple[int, int, str] | None = None
     mpi: bool = True
     files: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)

@@ -268,6 +268,13 @@ def profiler_path(mpi: Mpi, machine: Machine) -> Path:
     return target
 
 
+def loaded_path(count: int, functions: int, kind: str, mpi: Mpi, machine: Machine) -> Path:
+    """Return the directory of what the kernel `loader` loads: "libraries", or "python" modules."""
+    if kind == "python":
+        return modules_path(count, functions, machine)
+    return libraries_path(count, functions, mpi, machine)
+
+
 def libraries_path(
     count: int, functions: int, mpi: Mpi, machine: Machine, *, cache: Path | None = None
 ) -> Path:
@@ -292,6 +299,35 @@ def libraries_path(
         commands.append([plain, "-shared", f"{name}.o", "-o", f"{MADE}/{name}.so"])
     machine.build(target, files, commands, mpi.env)
     return target
+
+
+def modules_path(
+    count: int, functions: int, machine: Machine, *, cache: Path | None = None
+) -> Path:
+    """Return a directory of `count` Python modules of `functions` functions each, byte-compiled.
+
+    paribus_0000.pyc and the following, by the python3 of `machine`; they hold what the libraries
+    hold. Raises UserError as kernel_path, and where there is no python3.
+    """
+    version = machine.capture(["python3", "-c", "import sys; print(sys.version)"])
+    if version.exit_code:
+        raise UserError("there is no python3", place=machine.at("PATH"), fix="install it")
+    parts = [version.stdout, _module_source(0, functions), str(count)]
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    target = (cache or machine.cache()) / "libraries" / f"{count}x{functions}-python-{key}"
+    files = {f"paribus_{i:04d}.py": _module_source(i, functions).encode() for i in range(count)}
+    compiling = ["python3", "-m", "compileall", "-q", "-b", "."]
+    commands = [["mkdir", MADE], compiling, ["sh", "-c", f"mv paribus_*.pyc {MADE}"]]
+    machine.build(target, files, commands, {})
+    return target
+
+
+def _module_source(module: int, functions: int) -> str:
+    """Return the source of one Python module, with the functions of a library."""
+    return "".join(
+        f"def paribus_{module:04d}_{f:04d}(x):\n    return x + {module * 1000 + f}\n\n\n"
+        for f in range(functions)
+    )
 
 
 def _library_source(library: int, functions: int) -> str:

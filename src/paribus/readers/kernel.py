@@ -107,7 +107,8 @@ def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tupl
     if keys == ("bytes",):
         cases = [Case.of(bytes=size) for size in arguments["bytes"]]
     else:
-        names, said = {"count": "libraries"}, {**arguments, "ranks": ranks}
+        names = {"count": "modules" if arguments.get("kind") == "python" else "libraries"}
+        said = {**arguments, "ranks": ranks}
         cases = [Case.of(**{names.get(key, key): said[key] for key in keys})]
     return [(metric, case) for metric in units for case in cases]
 

@@ -235,11 +235,11 @@ std::string echo(const Spec& spec, const Arguments& a) {
     if (spec.sizes != nullptr) out.add("bytes", a.bytes);
     if (spec.libraries) {
         out.add("libraries", a.libraries).add("count", a.count).add("functions", a.functions);
-        return out.text();
+    } else {
+        out.add("samples", a.samples);
+        if (!spec.intervals) out.add("warmup", a.warmup).add("iterations", a.iterations);
+        out.add("max_case_s", a.max_case_s);
     }
-    out.add("samples", a.samples);
-    if (!spec.intervals) out.add("warmup", a.warmup).add("iterations", a.iterations);
-    out.add("max_case_s", a.max_case_s);
     for (const Option* option = spec.options; option != nullptr && option->name; ++option) {
         std::string key = option->name;
         std::replace(key.begin(), key.end(), '-', '_');
