@@ -40,7 +40,7 @@ def test_an_unknown_name_gets_the_nearest_one() -> None:
 
 def test_every_kernel_has_its_benchmark() -> None:
     native = Path(__file__).parents[1] / "src" / "paribus" / "native"
-    kernels = {path.stem for path in native.glob("*.cpp")}
+    kernels = {path.stem for path in native.glob("*.c*")}
     programs = {
         b.command(Request({k: p.default for k, p in b.parameters.items()}, b.ranks)).kernel
         for b in BENCHMARKS.values()

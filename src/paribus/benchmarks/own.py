@@ -111,7 +111,7 @@ def _dims(value: Any) -> int:
 def _command(kernel: str, libraries: bool, request: Request) -> Program:
     """Return the kernel's command line: every parameter that was set, and the ranks to refuse."""
     need_ranks(request, kernel, exactly=2 if kernel in _PAIR else 0, least=_LEAST.get(kernel, 2))
-    argv = _arguments(request)
+    argv = arguments(request)
     if not libraries:
         return Program(tuple(argv), kernel)
     number, functions, kind = (request.parameters[key] for key in ("count", "functions", "kind"))
@@ -119,7 +119,8 @@ def _command(kernel: str, libraries: bool, request: Request) -> Program:
     return Program(tuple(argv), kernel, (number, functions, kind), needs=needs)
 
 
-def _arguments(request: Request) -> list[str]:
+def arguments(request: Request) -> list[str]:
+    """Return the arguments of a kernel: the ranks to refuse others, and what was set."""
     argv = ["--ranks", str(request.ranks)]
     for key, value in request.parameters.items():
         if value is not None:
@@ -160,7 +161,7 @@ def _npb_command(kernel: str, most: Mapping[str, int], powers: bool, request: Re
             place=f"ranks = {ranks}",
             fix=f"set ranks to one of {legal}" if powers else f"set ranks = {legal}",
         )
-    return Program((kernel, *_arguments(request)), "npb")
+    return Program((kernel, *arguments(request)), "npb")
 
 
 BENCHMARKS = (

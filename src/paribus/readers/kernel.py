@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from paribus.errors import ParseError
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.kernel_gpu import UNITS, gpu_cases
 from paribus.readers.reader import Reader
 from paribus.readers.text import refuse
 
@@ -58,6 +59,7 @@ KERNELS = {
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
     **dict.fromkeys(("ep", "is", "cg"), Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks"))),
     "training_proxy": Kernel({"step": "ms", "exposed": "ms", "compute": "ms"}, ("model", "ranks")),
+    **{name: Kernel(units, ("gpus", "bytes")) for name, units in UNITS.items()},
     "storage": Kernel({"bandwidth": "MB/s", "rate": "1/s"}, ("op",)),
 }
 STORAGE = {
@@ -102,6 +104,8 @@ def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tupl
         return _pairs(sorted(arguments["bytes"]), ranks)
     if kernel == "many_to_one":
         return _flows(arguments, arguments.get("senders") or ranks - 3)
+    if kernel in UNITS:
+        return gpu_cases(kernel, arguments)
     if kernel == "storage":
         return [(metric, Case.of(op=op)) for metric, several in STORAGE.items() for op in several]
     if keys == ("bytes",):
@@ -192,8 +196,8 @@ def _sample(
     """Return one case line as a sample; what it says beside is added to `beside`.
 
     That is the median start skew, how much of a collective is hidden, each rank's share of time in
-    MPI, how much of a file was in page caches and who had written it, and of a pair of ranks that
-    was measured again with fewer pairs at once the figure before.
+    MPI, how much of a file was in page caches and who had written it, which GPU it was with which
+    versions, and of a pair of ranks that was measured again with fewer at once the figure before.
     """
     try:
         case = Case.of(**line["case"])
@@ -219,6 +223,12 @@ def _sample(
             beside[f"kernel.cached.{case}"] = _numbers([line["cached"]])[0]
         if "written_by" in line:
             beside["kernel.written_by"] = str(line["written_by"])
+        if "bus" in line:
+            beside[f"kernel.gpu.{case.get('gpu')}"] = f"{line['name']} at {line['bus']}"
+        for key in {"driver", "runtime", "nccl"}.intersection(line):
+            beside[f"kernel.gpu.{key}"] = str(line[key])
+        if "direct" in line:
+            beside[f"kernel.gpu.direct.{case}"] = str(line["direct"]).lower()
         if type(line["batch"]) is not int:
             refuse(f"a batch of {line['batch']!r} iterations", at)
         return Sample(name, case, values, line["batch"])
