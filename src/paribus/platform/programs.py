@@ -15,7 +15,7 @@ from paribus.command import Command, Mpi, Placement
 from paribus.design import Arm
 from paribus.errors import UserError
 from paribus.model import Benchmark, Program
-from paribus.platform import launchers
+from paribus.platform import gpu_toolchain, launchers
 from paribus.platform.machine import Machine, first_errors
 from paribus.platform.toolchain import find_mpi, mpi_of_library
 
@@ -64,6 +64,17 @@ def check_there(
             said = f"{program.argv[0]} has no module {' and no module '.join(lacks)}"
             fix = f'get {benchmark.get}, and name it: python = "/.../bin/python3"'
             raise UserError(said, place=machine.at(place), fix=fix)
+
+
+def lacking(program: Program, machine: Machine) -> list[str]:
+    """Return what `machine` lacks for a program of ours, in words; nothing where it has all."""
+    if program.kernel == gpu_toolchain.KERNEL:
+        return gpu_toolchain.lacking(machine)
+    names = [one for one in program.needs if not machine.find_program(one)]
+    if not program.modules:
+        return names
+    modules = missing_modules(program.argv[:1], program.modules, {}, machine)
+    return [*names, *(f"the Python module {one}" for one in modules)]
 
 
 def missing_modules(
