@@ -51,8 +51,13 @@ def request(name: str) -> Request:
 
 def launch(program: Path, name: str, *more: str, gpus: int = 3, ranks: int = 1) -> Ended:
     argv = (*get(name).command(request(name)).argv, "--max-case-s", "0.01", *more)
-    there = {"PARIBUS_SHIM_GPUS": str(gpus), "LD_LIBRARY_PATH": str(program.parent)}
-    return started(program, *argv, ranks=ranks, **there)
+    return started(
+        program,
+        *argv,
+        ranks=ranks,
+        PARIBUS_SHIM_GPUS=str(gpus),
+        LD_LIBRARY_PATH=str(program.parent),
+    )
 
 
 @pytest.fixture(scope="module")
