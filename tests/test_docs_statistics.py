@@ -12,15 +12,18 @@ import numpy as np
 import pytest
 
 import draw_statistics
+from calibrate_few import AWAY, TOWARDS
 from paribus import plan
 from paribus.design import Settings
 from paribus.judge import cases, notices
+from paribus.judge.few import EXPENSIVE_S
 from paribus.judgement import Word
 from paribus.stats import (
     censoring,
     drift,
     estimate,
     family,
+    few,
     iterations,
     outliers,
     probes,
@@ -88,6 +91,12 @@ CONSTANTS = (
     f"over {percent(ties.TIED_LIMIT)} of the blocks give the same ratio",
     f"a pilot of {pilot.ROUNDS} rounds",
     f"at least {iterations.LEAST}, at most what costs {percent(iterations.SHARE)} of the launch",
+    f"*Looks* after {listed(few.LOOKS)} blocks",
+    f"where a warm-up launch takes over {EXPENSIVE_S / 60:g} min",
+    f"more than exp({few.UNEVEN:g} / sqrt(n - 1)) apart",
+    f"({math.exp(few.UNEVEN / 2):.1f}-fold after {few.START} blocks",
+    f"Of the 5 %, {percent(AWAY)} are for ends away from a",
+    f"ratio of 1 and {percent(TOWARDS)} for ends towards it",
     f"against which nobody has won {2 / (1 - Settings().confidence):.0f}-fold",
 )
 
@@ -104,7 +113,7 @@ def test_constants_that_are_words() -> None:
     z = NormalDist().inv_cdf((1 + verdict.TYPICAL_CONFIDENCE) / 2) + 1.645
     assert f"n = 4 + {math.ceil(math.pi / 3 * z**2)} (sigma / Delta)^2" in PLAIN
     assert round(verdict.TYPICAL_CONFIDENCE, 3) == round(1 - LEVEL, 3)
-    source = (ROOT / "src/paribus/study/execute.py").read_text()
+    source = (ROOT / "src/paribus/study/again.py").read_text()
     limits = (ROOT / "src/paribus/study/preparing.py").read_text()
     assert "max(10.0, 20 * max(first.values()))" in limits
     assert "20 times the slowest warm-up launch and at least 10 s" in PLAIN

@@ -20,7 +20,7 @@ import pytest
 from paribus.model import State
 from paribus.plan import read_plan
 from paribus.store import Store
-from paribus.study.execute import DISTURBED
+from paribus.study.again import DISTURBED
 from paribus.study.resume import UNFINISHED
 from processes import children, ended, gone, processes_with
 from studies import RANDOM, command, paribus, write_study

@@ -14,6 +14,7 @@ from paribus.benchmarks import benchmark_of
 from paribus.cli.hosts import reached
 from paribus.design import Step
 from paribus.errors import LaunchError, MachineError, UserError
+from paribus.judge.few import EXPENSIVE_S, as_few
 from paribus.plan import Plan
 from paribus.platform.arms import Ready, compose, discreet, program
 from paribus.platform.builds import built
@@ -96,8 +97,7 @@ def _print_study(plan: Plan) -> None:
     if settings.monitor:
         print("monitoring: no last block; the interval is valid at any time")
     else:
-        looks = ", ".join(map(str, plan.looks.at))
-        print(f"looks after {looks} blocks, at {percent(plan.looks.confidence)} confidence each")
+        _print_looks(plan)
     if plan.session:
         print(f"sessions of {count(plan.session, 'launch')} and a warm-up; the session is the unit")
     if settings.decides == "cases":
@@ -107,6 +107,20 @@ def _print_study(plan: Plan) -> None:
         (launch for block in plan.blocks() for launch in block), 3 * len(study.arms)
     ):
         print(f"  {launch.number:4d}  block {launch.block}  {launch.benchmark}  {launch.arm}")
+
+
+def _print_looks(plan: Plan) -> None:
+    settings, looks = plan.study.settings, ", ".join(map(str, plan.looks.at))
+    if settings.design == "few":
+        print(f"design for few launches: looks after {looks} blocks")
+        if settings.shuffled:
+            several = count(settings.shuffled, "launch")
+            print(f"  the first {several} of each arm are in one random order")
+        return
+    print(f"looks after {looks} blocks, at {percent(plan.looks.confidence)} confidence each")
+    if settings.design == "auto":
+        first = as_few(plan).looks.at[0]
+        print(f"  from {first} on where a warm-up launch takes over {EXPENSIVE_S / 60:g} min")
 
 
 def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:
