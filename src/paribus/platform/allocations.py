@@ -26,7 +26,7 @@ from paribus.platform.hosts import Host
 from paribus.platform.local import Captured, capture
 from paribus.platform.machine import HERE
 from paribus.platform.schedulers.jobs import Job, Phase
-from paribus.platform.schedulers.known import DIALECTS
+from paribus.platform.schedulers.known import dialect_of
 from paribus.trust import find_program, search_path
 from paribus.units import count
 
@@ -54,11 +54,11 @@ def key_for(directory: Path) -> str:
 class Allocations:
     """The allocations of `asked`, by the name of the arm that asks first. A context manager.
 
-    All are of one scheduler. Within the context `hosts` has the nodes of each, whose `shell` is ()
-    where ssh leads to them, all jobs run, and `ends_at` is when the first ends (seconds since the
-    epoch). With `inside`, the number of the job that Paribus itself is in,
-    its nodes are taken and nothing is submitted. `nodes` are asked for by their names, if there are
-    any. `tell` hears of what is waited for.
+    All are of one scheduler. Within the context `hosts` has the nodes of each (pods by their
+    addresses), whose `shell` is () where ssh leads to them, all jobs run, and `ends_at` is when the
+    first ends (seconds since the epoch). With `inside`, the number of the job that Paribus itself
+    is in, its nodes are taken and nothing is submitted. `nodes` are asked for by their names, if
+    there are any. `tell` hears of what is waited for.
 
     Raises UserError for a request that the scheduler rejects or never carries out, with its own
     words and the study's key, and while another Paribus has jobs of this `key`.
@@ -74,10 +74,11 @@ class Allocations:
         nodes: Sequence[str] = (),
     ) -> None:
         self.asked, self.place, self.tell = dict(asked), place, tell
-        self.dialect = DIALECTS[next(iter(asked.values())).name]
+        self.dialect = dialect_of(next(iter(asked.values())))
         self.key = key or secrets.token_hex(5)
         self.inside, self.nodes = inside, tuple(nodes)
         self.hosts: dict[Scheduler, tuple[Host, ...]] = {}
+        self._nodes: dict[Scheduler, tuple[str, ...]] = {}
         self.ends_at = 0.0
         self._jobs: dict[str, str] = {}  # the arm that asked for each job
         self._ends: dict[str, float] = {}
@@ -86,16 +87,18 @@ class Allocations:
     def __enter__(self) -> Allocations:
         missing = [one for one in self.dialect.PROGRAMS if find_program(one, _path()) is None]
         if missing:
+            fix = "start Paribus where you submit jobs: a login node, or inside a job"
             raise UserError(
                 f"{self.dialect.TITLE} is not here: no `{missing[0]}` on the PATH",
                 place=self._at(next(iter(self.asked))),
-                fix="start Paribus where you submit jobs: a login node, or inside a job",
+                fix=f"put `{missing[0]}` on the PATH of this job" if self.inside else fix,
             )
         try:
             if self.inside:
                 self._take_this_job()
             else:
                 self._lock()
+                self._check_rights()
                 self._clear()
                 for arm, request in self.asked.items():
                     self._submit(arm, request)
@@ -135,6 +138,10 @@ class Allocations:
         """Return the number of the job that `asked` became."""
         return next(ident for ident, arm in self._jobs.items() if self.asked[arm] == asked)
 
+    def nodes_of(self, asked: Scheduler) -> tuple[str, ...]:
+        """Return the nodes that `asked` got, by the scheduler's names."""
+        return self._nodes[asked]
+
     def ended(self) -> AllocationError | None:
         """Return why the study cannot go on in these allocations, None if all of them run."""
         known = self._look()
@@ -167,6 +174,14 @@ class Allocations:
             cause = "another `paribus run` of this study directory has jobs in the queue"
             raise UserError(cause, place=self.place, fix="wait for it, or end it") from error
         self._locked = file
+
+    def _check_rights(self) -> None:
+        """Raise UserError where this user may not ask for anything."""
+        argv = self.dialect.check()
+        answer = _ask(argv) if argv else Captured(0, "", "")
+        if answer.exit_code:
+            arm, said = next(iter(self.asked)), " ".join(answer.stderr.split())[:500]
+            raise self._rejected(arm, f"{self.dialect.TITLE} says: {said}", said)
 
     def _clear(self) -> None:
         """Cancel what a sitting of the same study, which was killed, has left in the queue."""
@@ -263,7 +278,11 @@ class Allocations:
                     place=f"{self.place}: plan.same_nodes",
                     fix=f"start it in a job that asks for them: {self.dialect.named(self.nodes)}",
                 )
-            self.hosts[request] = tuple(Host(n, self.dialect.shell(job.ident, n)) for n in chosen)
+            addresses = {pod.node: pod.address for pod in job.pods}
+            self._nodes[request] = chosen
+            self.hosts[request] = tuple(
+                Host(addresses.get(n, n), self.dialect.shell(job, n)) for n in chosen
+            )
         self._ends = {job.ident: job.ends_at for job in by_request.values()}
         self.ends_at = min(self._ends.values())
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from paribus.hosts import Scheduler
 from paribus.platform.schedulers import flux, gridengine, pbs, slurm, torque
 from paribus.platform.schedulers.dialect import Dialect
+from paribus.platform.schedulers.kubernetes import Kubernetes
 
 DIALECTS: Mapping[str, Dialect] = {
     "slurm": slurm,
@@ -14,7 +16,15 @@ DIALECTS: Mapping[str, Dialect] = {
     "pbs": pbs,
     "torque": torque,
     "flux": flux,
+    "kubernetes": Kubernetes(),
 }
+
+
+def dialect_of(asked: Scheduler) -> Dialect:
+    """Return how what an arm asks for is asked."""
+    if asked.name == "kubernetes":
+        return Kubernetes(asked.namespace, asked.kind)
+    return DIALECTS[asked.name]
 
 
 def in_job(name: str) -> str:

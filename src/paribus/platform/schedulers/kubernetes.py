@@ -1,0 +1,397 @@
+"""Kubernetes: an allocation is an object whose pods sleep, and `kubectl exec` enters them.
+
+All is asked by kubectl, as its user's kubeconfig says: Paribus reads no credentials.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from paribus.hosts import Scheduler
+from paribus.platform.schedulers import manifest
+from paribus.platform.schedulers.dialect import key_among
+from paribus.platform.schedulers.jobs import Job, Phase, Pod
+from paribus.units import count
+
+_RESOURCES = {
+    "Job": "jobs.batch",
+    "JobSet": "jobsets.jobset.x-k8s.io",
+    "MPIJob": "mpijobs.kubeflow.org",
+}
+
+_OBJECTS = ("jobset.sigs.k8s.io/jobset-name", "training.kubeflow.org/job-name", "job-name")
+"""Labels by which a pod names the object that it belongs to: JobSet's pods have two of them."""
+
+_INDICES = (
+    "batch.kubernetes.io/job-completion-index",
+    "training.kubeflow.org/replica-index",
+)
+
+# Conditions after which an object makes no more pods: of batch/v1, of JobSet, of MPIJob.
+_ENDED = {"Failed", "FailureTarget", "Complete", "SuccessCriteriaMet", "Completed", "Succeeded"}
+
+_UNREACHABLE = re.compile(
+    r"Unable to connect to the server|connection (to the server .* was )?refused|i/o timeout"
+    r"|TLS handshake timeout|unexpected EOF|connection reset|request timed out"
+    r"|\((ServiceUnavailable|InternalError|Timeout|ServerTimeout|TooManyRequests)\)"
+    r"|Client\.Timeout exceeded|deadline exceeded|client connection lost"
+)
+
+# What a container waits for in vain: kubernetes/pkg/kubelet/images/types.go, kuberuntime.
+_IN_VAIN = {
+    *("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"),
+    *("CreateContainerConfigError", "CreateContainerError", "RunContainerError"),
+}
+
+_UNSCHEDULABLE = re.compile(
+    r"0/\d+ nodes are available: (.*?)\. .*?preemption: 0/\d+ nodes are available: (.*)"
+)
+_COUNTED = re.compile(r"(\d+) ([^,]+)")
+
+_KEYS = (
+    (r"no matches for kind|doesn't have a resource type", "kind"),
+    (r"imagepull|errimage|invalidimagename|imageinspect|pull image", "image"),
+    (r"may not .* in |namespaces? \S+ not found|cannot (create|list|get|delete)", "namespace"),
+    (r"violates podsecurity|createcontainer|runcontainer", "container"),
+    (r"insufficient|quota|quantit|limits|resource", "resources"),
+    (r"node affinity|node selector", "constraint"),
+    (r"anti-affinity", "nodes"),
+    (r"unknown field|strict decoding|spec\.template\.spec|taint", "pod"),
+)
+
+_RIGHTS = (
+    *("create {}", "list {}", "delete {}", "watch {}", "list pods"),
+    "create pods --subresource=exec",
+)
+"""What a user must be allowed, as `kubectl auth can-i` takes it."""
+
+_MAY = """\
+place=$1
+shift
+for right in "$@"; do
+    # shellcheck disable=SC2086
+    said=$(kubectl auth can-i $right $place 2>&1) && continue
+    case $said in no*) said="this user may not $right in ${place:-the current namespace}" ;; esac
+    printf '%s\\n' "$said" >&2
+    exit 1
+done
+"""
+
+# Refusals to make pods are events: they are in no status.
+_LIST = """\
+listed=$(kubectl get "$1,pods" --selector="$2" --output=json $3) && [ -n "$listed" ] || exit
+printf '%s\n' "$listed"
+kubectl get events --field-selector=reason=FailedCreate --output=json $3 2>/dev/null || :
+"""
+
+# Hydra names the pod that it is in by its host name, which other pods cannot resolve.
+_ENTER = """\
+[ ! -e /sys/class/net/eth0 ] || export HYDRA_IFACE=eth0 I_MPI_HYDRA_IFACE=eth0
+exec /bin/sh"""
+
+
+class Kubernetes:
+    """Kubernetes, of one namespace ("": the current one) and one kind of object; see Dialect."""
+
+    TITLE: str = "Kubernetes"
+    PROGRAMS: tuple[str, ...] = ("kubectl",)
+    MARK: str = "kubectl"
+    TIED: bool = False
+    KEYS: tuple[str, ...] = (
+        *("namespace", "image", "resources", "constraint", "kind", "autoscaled"),
+        *("pod", "container"),
+    )
+    NEEDED: Mapping[str, str] = {
+        "image": 'image = "registry.example/mpi:1"',
+        "resources": 'resources = { cpu = 16, memory = "64Gi" }',
+    }
+    GIVEN: Mapping[str, str] = {}
+    JOINED: bool = False
+    LOOK: str = "`kubectl describe nodes`, `kubectl describe quota`"
+    MOST_NAME: int = 200
+
+    def __init__(self, namespace: str = "", kind: str = "Job") -> None:
+        self._place = f"--namespace={namespace}" if namespace else ""
+        self._objects = _RESOURCES[kind]
+
+    def script(self, asked: Scheduler, name: str) -> str:
+        """Return the manifest that holds the pods of `asked` as job `name`."""
+        return manifest.manifest(asked, name)
+
+    def named(self, nodes: Sequence[str]) -> str:
+        """Return what asks for these very nodes."""
+        return f"{manifest.NAMED}{','.join(nodes)}"
+
+    def check(self) -> list[str]:
+        """Return the command that fails where this user may not do what Paribus does."""
+        rights = [right.format(self._objects) for right in _RIGHTS]
+        return ["/bin/sh", "-c", _MAY, "sh", self._place, *rights]
+
+    def submit(self) -> list[str]:
+        """Return the command that makes what its standard input says, and prints its name."""
+        return ["kubectl", "create", "--filename=-", "--output=name"]
+
+    def read_submitted(self, printed: str) -> str:
+        """Return the object that `submit` printed, "" for none.
+
+        >>> Kubernetes().read_submitted("job.batch/paribus-0123456789-1-a-x7k2p\\n")
+        'paribus-0123456789-1-a-x7k2p'
+        """
+        found = re.fullmatch(r"[a-z0-9.-]+/([a-z0-9-]+)", printed.strip())
+        return found[1] if found else ""
+
+    def unreachable(self, said: str) -> bool:
+        """Return whether a command failed because the API server does not answer.
+
+        >>> Kubernetes().unreachable("Unable to connect to the server: EOF")
+        True
+        """
+        return _UNREACHABLE.search(said) is not None
+
+    def gone(self, said: str) -> bool:
+        """Return False: what is not there is not listed."""
+        return False
+
+    def queue(self, idents: Sequence[str] = ()) -> list[str]:
+        """Return the command that lists this user's objects, their pods, and refused pods."""
+        whose = f"{manifest.MANAGED}=paribus,{manifest.OWNER}={manifest.owner()}"
+        return ["/bin/sh", "-c", _LIST, "sh", self._objects, whose, self._place]
+
+    def read_queue(self, printed: str, now: float | None = None) -> dict[str, Job]:
+        """Return the jobs that `queue` printed, by name; raises ValueError for another text."""
+        return jobs_of(printed, now)
+
+    def cancel(self, name: str) -> list[str]:
+        """Return the command that deletes this user's objects of one name, and waits for it."""
+        which = f"{manifest.JOB}={manifest.label_of(name)},{manifest.OWNER}={manifest.owner()}"
+        argv = ["kubectl", "delete", self._objects, f"--selector={which}"]
+        return [*argv, "--cascade=foreground", "--timeout=100s", *filter(None, [self._place])]
+
+    def shell(self, job: Job, node: str) -> tuple[str, ...]:
+        """Return the argv that starts a shell in the pod on a node."""
+        pod = next((one for one in job.pods if one.node == node), None)
+        if pod is None:
+            return ()
+        argv = ("kubectl", "exec", "--stdin", f"--namespace={pod.namespace}", pod.name)
+        return (*argv, f"--container={manifest.CONTAINER}", "--", "/bin/sh", "-c", _ENTER)
+
+    def in_job(self, env: Mapping[str, str]) -> str:
+        """Return "": a pod in which Paribus itself may be is none of its nodes."""
+        return ""
+
+    def key_of(self, said: str) -> str:
+        """Return the key of the study's `scheduler` that a rejection is about, "" where unclear.
+
+        >>> Kubernetes().key_of("0/2 nodes are available: 2 Insufficient nvidia.com/gpu.")
+        'resources'
+        """
+        return key_among(_KEYS, said)
+
+    def offer(self) -> list[str]:
+        """Return the command that lists the nodes, and what pods can have of each."""
+        row = '{.spec.unschedulable}|{.status.allocatable}{"\\n"}'
+        return ["kubectl", "get", "nodes", f"--output=jsonpath={{range .items[*]}}{row}{{end}}"]
+
+    def read_offer(self, printed: str) -> list[str]:
+        """Return what there is, for people; raises ValueError for another text.
+
+        >>> Kubernetes().read_offer('|{"cpu":"2","pods":"9"}\\n|{"cpu":"2","pods":"9"}\\n')
+        ['2 nodes of cpu 2']
+        """
+        seen: dict[str, int] = {}
+        for line in printed.splitlines():
+            closed, bar, amounts = line.partition("|")
+            if not bar or closed not in ("", "true", "false"):
+                raise ValueError(f"{line[:80]!r} is not a node")
+            found = _object(json.loads(amounts))
+            shown = ", ".join(f"{key} {found[key]}" for key in sorted(found) if _told(key))
+            says = f"{shown}{', closed to new pods' if closed == 'true' else ''}"
+            seen[says] = seen.get(says, 0) + 1
+        return [f"{count(number, 'node')} of {says}" for says, number in seen.items()]
+
+
+def _told(resource: str) -> bool:
+    return resource in ("cpu", "memory") or "/" in resource
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """Return a JSON object; raises ValueError for another value."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{str(value)[:80]!r} is no object")
+    return value
+
+
+def jobs_of(printed: str, now: float | None = None) -> dict[str, Job]:
+    """Return the jobs in lists of objects, pods and events, by name.
+
+    Raises ValueError for another text. A phase that is not known waits: it is named, and none is
+    taken for an end.
+    """
+    lists = [*_documents(printed)]
+    if not lists:
+        raise ValueError("kubectl printed nothing")
+    try:
+        items = [item for one in lists for item in one["items"]]
+        pods = [item for item in items if item["kind"] == "Pod"]
+        events = [item for item in items if item["kind"] == "Event"]
+        found = [item for item in items if item["kind"] in _RESOURCES]
+        jobs = [_job(one, pods, events) for one in found if _notes(one).get(manifest.NAME)]
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise ValueError(f"kubectl printed what has not what it must have: {error!r}") from None
+    return {job.ident: job for job in jobs}
+
+
+def _documents(printed: str) -> Iterator[dict[str, Any]]:
+    decoder, at = json.JSONDecoder(), 0
+    while rest := printed[at:].lstrip():
+        at = len(printed) - len(rest)
+        try:
+            value, at = decoder.raw_decode(printed, at)
+        except RecursionError:
+            raise ValueError("kubectl printed lists in lists without end") from None
+        yield _object(value)
+
+
+def _notes(item: Mapping[str, Any]) -> Mapping[str, str]:
+    return item["metadata"].get("annotations") or {}
+
+
+def _job(one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any]) -> Job:
+    about, notes = one["metadata"], _notes(one)
+    ident, name, wanted = about["name"], notes[manifest.NAME], int(notes[manifest.NODES])
+    own = [pod for pod in pods if _belongs(pod) == ident]
+    taken = [pod for pod in pods if pod["spec"].get("nodeName") and _study(pod) == _study(one)]
+    state, reason = _end(one, own)
+    if state:
+        return Job(ident, name, Phase.ENDED, state, reason)
+    running = [_running(pod) for pod in own]
+    if len(own) == wanted and all(running):
+        own.sort(key=_rank)
+        there = tuple(
+            Pod(
+                pod["spec"]["nodeName"],
+                pod["metadata"]["namespace"],
+                pod["metadata"]["name"],
+                pod["status"]["podIP"],
+            )
+            for pod in own
+        )
+        begun = min(_seconds(_container(pod)["state"]["running"]["startedAt"]) for pod in own)
+        ends = begun + int(notes[manifest.SECONDS])
+        nodes = tuple(pod.node for pod in there)
+        return Job(ident, name, Phase.RUNS, "Running", "", nodes, ends, pods=there)
+    state, reason, never = _waits(one, own, events, len(taken))
+    return Job(ident, name, Phase.WAITS, state, reason, never=never)
+
+
+def _belongs(pod: Mapping[str, Any]) -> str:
+    labels = pod["metadata"].get("labels") or {}
+    return next((labels[key] for key in _OBJECTS if key in labels), "")
+
+
+def _rank(pod: Mapping[str, Any]) -> tuple[bool, int, str]:
+    """Return by what the pods of a job are put in order: an MPIJob's launcher is the first."""
+    about = pod["metadata"]
+    known = {**(about.get("labels") or {}), **(about.get("annotations") or {})}
+    index = next((int(known[key]) for key in _INDICES if key in known), 0)
+    return known.get("training.kubeflow.org/job-role") != "launcher", index, about["name"]
+
+
+def _end(one: Mapping[str, Any], pods: Sequence[Any]) -> tuple[str, str]:
+    """Return why an object holds its nodes no more, and the cluster's words; ("", "") if it may."""
+    if one["metadata"].get("deletionTimestamp"):
+        return "Deleted", ""
+    for pod in pods:
+        status, name = pod["status"], pod["metadata"]["name"]
+        why = [status.get("reason"), status.get("message")]
+        # That it is being deleted or evicted, and by whom, is a condition of its own.
+        why += [at.get("message") for at in status.get("conditions") or () if _disrupts(at)]
+        said = ": ".join(filter(None, why))
+        if pod["metadata"].get("deletionTimestamp"):
+            return f"pod {name} is being deleted", said
+        if status.get("phase") in ("Failed", "Succeeded"):
+            return f"pod {name} {status['phase']}", said
+    for at in one.get("status", {}).get("conditions") or ():
+        if at["type"] in _ENDED and at["status"] == "True":
+            return at["type"], at.get("message", "")
+    return "", ""
+
+
+def _disrupts(at: Mapping[str, Any]) -> bool:
+    return bool(at["type"] == "DisruptionTarget" and at["status"] == "True")
+
+
+def _container(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the state of a pod's container, {} where there is none yet."""
+    every = pod["status"].get("containerStatuses") or ()
+    return next((one for one in every if one["name"] == manifest.CONTAINER), {})
+
+
+def _running(pod: Mapping[str, Any]) -> bool:
+    """Return whether launches can be started in a pod."""
+    status = pod["status"]
+    inside = "running" in (_container(pod).get("state") or {})
+    return bool(status.get("phase") == "Running" and inside and status.get("podIP"))
+
+
+def _waits(
+    one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any], taken: int
+) -> tuple[str, str, bool]:
+    """Return state and reason of an object that waits, and whether it does so in vain.
+
+    `taken`: how many nodes this study has already.
+    """
+    waits_for_nodes = manifest.AUTOSCALED in _notes(one)
+    for pod in pods:
+        waiting = (_container(pod).get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") in _IN_VAIN:
+            said = ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+            return "Pending", said, True
+    for pod in pods:
+        for at in pod["status"].get("conditions") or ():
+            if at["type"] == "PodScheduled" and at["status"] == "False":
+                said = at.get("message") or at.get("reason") or ""
+                return "Pending", said, not waits_for_nodes and _in_vain(said, taken)
+    for event in events:
+        if event["involvedObject"]["name"].startswith(one["metadata"]["name"]):
+            return "Pending", event["message"], "forbidden" in event["message"]
+    phases = sorted({str(pod["status"].get("phase")) for pod in pods if not _running(pod)})
+    return ", ".join(phases) or "no pods yet", "", False
+
+
+def _in_vain(said: str, taken: int) -> bool:
+    """Return whether no node can ever take a pod, of which the scheduler says `said`.
+
+    Preemption helps nowhere but on nodes where pods are that must be apart from it, and these are
+    the `taken` ones; nothing else that may change, such as a node that is drained, is in the way.
+
+    >>> _in_vain(
+    ...     "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. preemption: 0/2 nodes are"
+    ...     " available: 2 Preemption is not helpful for scheduling.", 0)
+    True
+    """
+    found = _UNSCHEDULABLE.match(said)
+    if found is None:
+        return False
+    reasons, tried = (
+        {text: int(n) for n, text in _COUNTED.findall(part)} for part in found.groups()
+    )
+    apart = sum(number for text, number in reasons.items() if "anti-affinity" in text)
+    others = sum(number for text, number in tried.items() if "not helpful" not in text)
+    lasting = all(re.search("Insufficient|affinity", text) for text in reasons)
+    return lasting and others <= apart <= taken
+
+
+def _study(item: Mapping[str, Any]) -> str:
+    """Return what the labels of all jobs of a study begin with: paribus-KEY."""
+    label = (item["metadata"].get("labels") or {}).get(manifest.JOB, "")
+    return "-".join(label.split("-")[:2])
+
+
+def _seconds(stamp: str) -> float:
+    """Return a time that Kubernetes writes, in seconds since the epoch."""
+    return datetime.fromisoformat(stamp).timestamp()
