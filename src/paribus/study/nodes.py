@@ -60,19 +60,19 @@ def scheduler_of(place: Place) -> Scheduler:
 
 def check_one_scheduler(top: Place, arms: Sequence[Arm]) -> None:
     """Refuse arms whose nodes come from different batch systems, or parts of one."""
-    every = [arm.hosts.scheduler for arm in arms if arm.hosts and arm.hosts.scheduler]
-    for arm in arms:
-        asked = arm.hosts.scheduler if arm.hosts else None
-        if asked and asked.name != every[0].name:
-            name = every[0].name
-            fix = f'use name = "{name}", or reach the nodes of the other as `hosts`'
-            cause = f"another arm asks {DIALECTS[name].TITLE}, and a study asks one scheduler"
-            top.refuse(f"arms.{arm.name}.scheduler.name", asked.name, cause, fix)
+    every = [(a.name, a.hosts.scheduler) for a in arms if a.hosts and a.hosts.scheduler]
+    for name, asked in every:
+        first = every[0][1]
+        if asked.name != first.name:
+            fix = f'use name = "{first.name}", or reach the nodes of the other as `hosts`'
+            title = DIALECTS[first.name].TITLE
+            cause = f"another arm asks {title}, and a study asks one scheduler"
+            top.refuse(f"arms.{name}.scheduler.name", asked.name, cause, fix)
         for key in ("namespace", "kind"):
-            ours, theirs = (getattr(one, key) for one in (asked or every[0], every[0]))
+            ours, theirs = getattr(asked, key), getattr(first, key)
             if ours != theirs:
-                cause = f"another arm asks for {theirs or 'none'}: one question lists all pods"
-                top.refuse(f"arms.{arm.name}.scheduler.{key}", ours, cause, "use the same in all")
+                cause = f"another arm asks for {theirs or 'none'}, and one command lists all pods"
+                top.refuse(f"arms.{name}.scheduler.{key}", ours, cause, "use the same in all arms")
 
 
 def check_same_nodes(top: Place, study: Study) -> None:

@@ -53,6 +53,7 @@ _UNSCHEDULABLE = re.compile(
 _COUNTED = re.compile(r"(\d+) ([^,]+)")
 
 _KEYS = (
+    (r"of \d+ pods have a node", "nodes"),
     (r"no matches for kind|doesn't have a resource type", "kind"),
     (r"imagepull|errimage|invalidimagename|imageinspect|pull image", "image"),
     (r"may not .* in |namespaces? \S+ not found|cannot (create|list|get|delete)", "namespace"),
@@ -64,7 +65,7 @@ _KEYS = (
 )
 
 _RIGHTS = (
-    *("create {}", "list {}", "delete {}", "watch {}", "list pods"),
+    *("create {}", "list {}", "delete {}", "watch {}", "list pods", "get pods"),
     "create pods --subresource=exec",
 )
 """What a user must be allowed, as `kubectl auth can-i` takes it."""
@@ -89,9 +90,9 @@ kubectl get events --field-selector=reason=FailedCreate --output=json $3 2>/dev/
 """
 
 # Hydra names the pod that it is in by its host name, which other pods cannot resolve.
-_ENTER = """\
-[ ! -e /sys/class/net/eth0 ] || export HYDRA_IFACE=eth0 I_MPI_HYDRA_IFACE=eth0
-exec /bin/sh"""
+_ENTER = (
+    "[ ! -e /sys/class/net/eth0 ] || export HYDRA_IFACE=eth0 I_MPI_HYDRA_IFACE=eth0; exec /bin/sh"
+)
 
 
 class Kubernetes:
@@ -264,7 +265,6 @@ def _job(one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any]) -> 
     about, notes = one["metadata"], _notes(one)
     ident, name, wanted = about["name"], notes[manifest.NAME], int(notes[manifest.NODES])
     own = [pod for pod in pods if _belongs(pod) == ident]
-    taken = [pod for pod in pods if pod["spec"].get("nodeName") and _study(pod) == _study(one)]
     state, reason = _end(one, own)
     if state:
         return Job(ident, name, Phase.ENDED, state, reason)
@@ -284,7 +284,7 @@ def _job(one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any]) -> 
         ends = begun + int(notes[manifest.SECONDS])
         nodes = tuple(pod.node for pod in there)
         return Job(ident, name, Phase.RUNS, "Running", "", nodes, ends, pods=there)
-    state, reason, never = _waits(one, own, events, len(taken))
+    state, reason, never = _waits(one, own, events, pods)
     return Job(ident, name, Phase.WAITS, state, reason, never=never)
 
 
@@ -339,11 +339,11 @@ def _running(pod: Mapping[str, Any]) -> bool:
 
 
 def _waits(
-    one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any], taken: int
+    one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any], every: Sequence[Any]
 ) -> tuple[str, str, bool]:
     """Return state and reason of an object that waits, and whether it does so in vain.
 
-    `taken`: how many nodes this study has already.
+    `pods` are its own, among `every` one.
     """
     waits_for_nodes = manifest.AUTOSCALED in _notes(one)
     for pod in pods:
@@ -355,7 +355,13 @@ def _waits(
         for at in pod["status"].get("conditions") or ():
             if at["type"] == "PodScheduled" and at["status"] == "False":
                 said = at.get("message") or at.get("reason") or ""
-                return "Pending", said, not waits_for_nodes and _in_vain(said, taken)
+                held = [
+                    other for other in every if other["spec"].get("nodeName") and _alike(other, pod)
+                ]
+                never = not waits_for_nodes and _in_vain(said, len(held))
+                have = sum("nodeName" in own["spec"] for own in pods)
+                partly = f"{have} of {len(pods)} pods have a node: " if have else ""
+                return "Pending", f"{partly}{said}", never
     for event in events:
         if event["involvedObject"]["name"].startswith(one["metadata"]["name"]):
             return "Pending", event["message"], "forbidden" in event["message"]
@@ -366,8 +372,8 @@ def _waits(
 def _in_vain(said: str, taken: int) -> bool:
     """Return whether no node can ever take a pod, of which the scheduler says `said`.
 
-    Preemption helps nowhere but on nodes where pods are that must be apart from it, and these are
-    the `taken` ones; nothing else that may change, such as a node that is drained, is in the way.
+    Nothing is in the way that may change, as a node does that is drained, and preemption would be
+    of use nowhere but on the `taken` nodes: those of this study, which keeps them.
 
     >>> _in_vain(
     ...     "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. preemption: 0/2 nodes are"
@@ -377,19 +383,16 @@ def _in_vain(said: str, taken: int) -> bool:
     found = _UNSCHEDULABLE.match(said)
     if found is None:
         return False
-    reasons, tried = (
-        {text: int(n) for n, text in _COUNTED.findall(part)} for part in found.groups()
-    )
-    apart = sum(number for text, number in reasons.items() if "anti-affinity" in text)
-    others = sum(number for text, number in tried.items() if "not helpful" not in text)
-    lasting = all(re.search("Insufficient|affinity", text) for text in reasons)
-    return lasting and others <= apart <= taken
+    reasons, tried = (dict(map(reversed, _COUNTED.findall(part))) for part in found.groups())
+    others = sum(int(number) for text, number in tried.items() if "not helpful" not in text)
+    return others <= taken and all(re.search("Insufficient|affinity", text) for text in reasons)
 
 
-def _study(item: Mapping[str, Any]) -> str:
-    """Return what the labels of all jobs of a study begin with: paribus-KEY."""
-    label = (item["metadata"].get("labels") or {}).get(manifest.JOB, "")
-    return "-".join(label.split("-")[:2])
+def _alike(pod: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two pods are of one study (paribus-KEY), and could be on the same nodes."""
+    labels = [one["metadata"].get("labels", {}).get(manifest.JOB, "") for one in (pod, other)]
+    of_one = len({tuple(label.split("-")[:2]) for label in labels}) == 1
+    return of_one and pod["spec"].get("affinity") == other["spec"].get("affinity")
 
 
 def _seconds(stamp: str) -> float:
