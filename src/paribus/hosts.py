@@ -92,10 +92,11 @@ class Scheduler:
     container: str = ""
 
     def __str__(self) -> str:
-        if self.image:
-            each = ", ".join(f"{value} {name}" for name, value in self.resources)
+        if self.name == "kubernetes":
             place = f"namespace {self.namespace}" if self.namespace else "current namespace"
-            return f"{self.name}, {place}, {self.kind} of {self.image} with {each}"
+            each = [f"{value} {name}" for name, value in self.resources]
+            each += [f"where {self.constraint}"] if self.constraint else []
+            return ", ".join((f"{self.kind} of {self.name}, {place}", *each))
         return f"{self.name}, partition {self.partition}" if self.partition else self.name
 
 

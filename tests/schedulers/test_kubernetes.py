@@ -165,7 +165,11 @@ def test_same_nodes_are_those_of_the_first_allocation(site: Site, tmp_path: Path
         ("pool=p", "pool=gold", "arms.p.scheduler.constraint = 'pool=gold': Kubernetes will not"),
         ("registry.example/mpi:1", NO_IMAGE, "ImagePullBackOff: Back-off pulling image"),
         ('"lab"', '"nope"', "this user may not create jobs.batch in --namespace=nope"),
-        ("nodes = 2", 'nodes = 2, kind = "JobSet"', "may not create jobsets.jobset.x-k8s.io"),
+        (
+            "nodes = 2",
+            'nodes = 2, kind = "JobSet"',
+            "there are no jobsets.jobset.x-k8s.io here: use",
+        ),
         (
             "nodes = 2",
             "nodes = 2, pod = { prioritty = 1 }",

@@ -23,7 +23,7 @@ from paribus.platform import containers, toolchain
 from paribus.platform.local import capture
 from paribus.platform.machine import HERE, first_errors
 from paribus.platform.schedulers.dialect import Dialect
-from paribus.platform.schedulers.known import DIALECTS
+from paribus.platform.schedulers.known import DIALECTS, present
 from paribus.probes.load import load_between
 from paribus.probes.machine import cores, load_facts, processor_times
 from paribus.trust import find_program
@@ -183,7 +183,7 @@ def tools() -> list[Finding]:
 
 def scheduler() -> Finding:
     """Return which batch system is here, and what it has to offer."""
-    here = [one for one in DIALECTS.values() if find_program(one.MARK)]
+    here = present()
     if not here:
         titles = ", ".join(one.TITLE for one in DIALECTS.values())
         return Finding("scheduler", "good", f"none on the PATH ({titles})")

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from paribus.platform.local import capture
 from paribus.platform.schedulers.jobs import Job
-from paribus.platform.schedulers.known import DIALECTS
-from paribus.trust import find_program
+from paribus.platform.schedulers.known import present
 
 ANSWER_S = 10.0
 """Seconds that a scheduler may take to list its queue: a page waits for it."""
@@ -25,9 +24,7 @@ class Queue:
 def queues() -> list[Queue]:
     """Return the queue of each scheduler that is here."""
     found = []
-    for dialect in DIALECTS.values():
-        if find_program(dialect.MARK) is None:
-            continue
+    for dialect in present():
         said = capture(dialect.queue(), timeout_s=ANSWER_S)
         try:
             if said.exit_code != 0:

@@ -54,7 +54,7 @@ _COUNTED = re.compile(r"(\d+) ([^,]+)")
 
 _KEYS = (
     (r"of \d+ pods have a node", "nodes"),
-    (r"no matches for kind|doesn't have a resource type", "kind"),
+    (r"no matches for kind|there are no \S+ here", "kind"),
     (r"imagepull|errimage|invalidimagename|imageinspect|pull image", "image"),
     (r"may not .* in |namespaces? \S+ not found|cannot (create|list|get|delete)", "namespace"),
     (r"violates podsecurity|createcontainer|runcontainer", "container"),
@@ -76,7 +76,10 @@ shift
 for right in "$@"; do
     # shellcheck disable=SC2086
     said=$(kubectl auth can-i $right $place 2>&1) && continue
-    case $said in no*) said="this user may not $right in ${place:-the current namespace}" ;; esac
+    case $said in
+    *"doesn't have a resource type"*) said="there are no ${right#* } here: use kind = \"Job\"" ;;
+    no*) said="this user may not $right in ${place:-the current namespace}" ;;
+    esac
     printf '%s\\n' "$said" >&2
     exit 1
 done
