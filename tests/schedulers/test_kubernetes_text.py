@@ -16,7 +16,8 @@ from paribus.errors import StudyError
 from paribus.hosts import Hosts, Scheduler, hosts_from
 from paribus.platform.schedulers import manifest
 from paribus.platform.schedulers.jobs import Job, Phase
-from paribus.platform.schedulers.kubernetes import Kubernetes, jobs_of
+from paribus.platform.schedulers.kubernetes import Kubernetes
+from paribus.platform.schedulers.pods import jobs_of
 from paribus.study.load import load_study
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -71,6 +72,8 @@ def test_pods_of_a_job_that_runs() -> None:
     assert [pod.address for pod in job.pods] == ["10.77.0.1", "10.77.0.2"]
     begun = datetime.fromisoformat("2026-11-25T03:46:43Z").timestamp()
     assert job.ends_at == begun + 600
+    other = answers()["runs"].replace('"h1"', '"h9"')
+    assert [one.nodes for one in jobs_of(other).values()] == [("h2", "h9")]  # whichever pod it is
     first, second = (Kubernetes("lab").shell(job, node) for node in job.nodes)
     assert first[:5] == ("kubectl", "exec", "--stdin", "--namespace=lab", job.pods[0].name)
     assert second[4] == job.pods[1].name

@@ -7,32 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from paribus.hosts import Scheduler
 from paribus.platform.schedulers import manifest
 from paribus.platform.schedulers.dialect import key_among
-from paribus.platform.schedulers.jobs import Job, Phase, Pod
+from paribus.platform.schedulers.jobs import Job
+from paribus.platform.schedulers.pods import KINDS, jobs_of, json_object
 from paribus.units import count
-
-_RESOURCES = {
-    "Job": "jobs.batch",
-    "JobSet": "jobsets.jobset.x-k8s.io",
-    "MPIJob": "mpijobs.kubeflow.org",
-}
-
-_OBJECTS = ("jobset.sigs.k8s.io/jobset-name", "training.kubeflow.org/job-name", "job-name")
-"""Labels by which a pod names the object that it belongs to: JobSet's pods have two of them."""
-
-_INDICES = (
-    "batch.kubernetes.io/job-completion-index",
-    "training.kubeflow.org/replica-index",
-)
-
-# Conditions after which an object makes no more pods: of batch/v1, of JobSet, of MPIJob.
-_ENDED = {"Failed", "FailureTarget", "Complete", "SuccessCriteriaMet", "Completed", "Succeeded"}
 
 _UNREACHABLE = re.compile(
     r"Unable to connect to the server|connection (to the server .* was )?refused|i/o timeout"
@@ -40,17 +22,6 @@ _UNREACHABLE = re.compile(
     r"|\((ServiceUnavailable|InternalError|Timeout|ServerTimeout|TooManyRequests)\)"
     r"|Client\.Timeout exceeded|deadline exceeded|client connection lost"
 )
-
-# What a container waits for in vain: kubernetes/pkg/kubelet/images/types.go, kuberuntime.
-_IN_VAIN = {
-    *("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"),
-    *("CreateContainerConfigError", "CreateContainerError", "RunContainerError"),
-}
-
-_UNSCHEDULABLE = re.compile(
-    r"0/\d+ nodes are available: (.*?)\. .*?preemption: 0/\d+ nodes are available: (.*)"
-)
-_COUNTED = re.compile(r"(\d+) ([^,]+)")
 
 _KEYS = (
     (r"of \d+ pods have a node", "nodes"),
@@ -77,7 +48,7 @@ for right in "$@"; do
     # shellcheck disable=SC2086
     said=$(kubectl auth can-i $right $place 2>&1) && continue
     case $said in
-    *"doesn't have a resource type"*) said="there are no ${right#* } here: use kind = \"Job\"" ;;
+    *"doesn't have a resource type"*) said="there are no ${right#* } here: use kind = 'Job'" ;;
     no*) said="this user may not $right in ${place:-the current namespace}" ;;
     esac
     printf '%s\\n' "$said" >&2
@@ -87,9 +58,12 @@ done
 
 # Refusals to make pods are events: they are in no status.
 _LIST = """\
-listed=$(kubectl get "$1,pods" --selector="$2" --output=json $3) && [ -n "$listed" ] || exit
-printf '%s\n' "$listed"
-kubectl get events --field-selector=reason=FailedCreate --output=json $3 2>/dev/null || :
+which=$1 whose=$2
+shift 2
+listed=$(kubectl get "$which,pods" --selector="$whose" --output=json "$@") || exit
+[ -n "$listed" ] || exit
+printf '%s\\n' "$listed"
+kubectl get events --field-selector=reason=FailedCreate --output=json "$@" 2>/dev/null || :
 """
 
 # Hydra names the pod that it is in by its host name, which other pods cannot resolve.
@@ -119,8 +93,8 @@ class Kubernetes:
     MOST_NAME: int = 200
 
     def __init__(self, namespace: str = "", kind: str = "Job") -> None:
-        self._place = f"--namespace={namespace}" if namespace else ""
-        self._objects = _RESOURCES[kind]
+        self._place = (f"--namespace={namespace}",) if namespace else ()
+        self._objects = KINDS[kind]
 
     def script(self, asked: Scheduler, name: str) -> str:
         """Return the manifest that holds the pods of `asked` as job `name`."""
@@ -133,7 +107,7 @@ class Kubernetes:
     def check(self) -> list[str]:
         """Return the command that fails where this user may not do what Paribus does."""
         rights = [right.format(self._objects) for right in _RIGHTS]
-        return ["/bin/sh", "-c", _MAY, "sh", self._place, *rights]
+        return ["/bin/sh", "-c", _MAY, "sh", "".join(self._place), *rights]
 
     def submit(self) -> list[str]:
         """Return the command that makes what its standard input says, and prints its name."""
@@ -163,7 +137,7 @@ class Kubernetes:
     def queue(self, idents: Sequence[str] = ()) -> list[str]:
         """Return the command that lists this user's objects, their pods, and refused pods."""
         whose = f"{manifest.MANAGED}=paribus,{manifest.OWNER}={manifest.owner()}"
-        return ["/bin/sh", "-c", _LIST, "sh", self._objects, whose, self._place]
+        return ["/bin/sh", "-c", _LIST, "sh", self._objects, whose, *self._place]
 
     def read_queue(self, printed: str, now: float | None = None) -> dict[str, Job]:
         """Return the jobs that `queue` printed, by name; raises ValueError for another text."""
@@ -173,7 +147,7 @@ class Kubernetes:
         """Return the command that deletes this user's objects of one name, and waits for it."""
         which = f"{manifest.JOB}={manifest.label_of(name)},{manifest.OWNER}={manifest.owner()}"
         argv = ["kubectl", "delete", self._objects, f"--selector={which}"]
-        return [*argv, "--cascade=foreground", "--timeout=100s", *filter(None, [self._place])]
+        return [*argv, "--cascade=foreground", "--timeout=100s", *self._place]
 
     def shell(self, job: Job, node: str) -> tuple[str, ...]:
         """Return the argv that starts a shell in the pod on a node."""
@@ -211,7 +185,7 @@ class Kubernetes:
             closed, bar, amounts = line.partition("|")
             if not bar or closed not in ("", "true", "false"):
                 raise ValueError(f"{line[:80]!r} is not a node")
-            found = _object(json.loads(amounts))
+            found = json_object(json.loads(amounts))
             shown = ", ".join(f"{key} {found[key]}" for key in sorted(found) if _told(key))
             says = f"{shown}{', closed to new pods' if closed == 'true' else ''}"
             seen[says] = seen.get(says, 0) + 1
@@ -220,184 +194,3 @@ class Kubernetes:
 
 def _told(resource: str) -> bool:
     return resource in ("cpu", "memory") or "/" in resource
-
-
-def _object(value: Any) -> dict[str, Any]:
-    """Return a JSON object; raises ValueError for another value."""
-    if not isinstance(value, dict):
-        raise ValueError(f"{str(value)[:80]!r} is no object")
-    return value
-
-
-def jobs_of(printed: str, now: float | None = None) -> dict[str, Job]:
-    """Return the jobs in lists of objects, pods and events, by name.
-
-    Raises ValueError for another text. A phase that is not known waits: it is named, and none is
-    taken for an end.
-    """
-    lists = [*_documents(printed)]
-    if not lists:
-        raise ValueError("kubectl printed nothing")
-    try:
-        items = [item for one in lists for item in one["items"]]
-        pods = [item for item in items if item["kind"] == "Pod"]
-        events = [item for item in items if item["kind"] == "Event"]
-        found = [item for item in items if item["kind"] in _RESOURCES]
-        jobs = [_job(one, pods, events) for one in found if _notes(one).get(manifest.NAME)]
-    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
-        raise ValueError(f"kubectl printed what has not what it must have: {error!r}") from None
-    return {job.ident: job for job in jobs}
-
-
-def _documents(printed: str) -> Iterator[dict[str, Any]]:
-    decoder, at = json.JSONDecoder(), 0
-    while rest := printed[at:].lstrip():
-        at = len(printed) - len(rest)
-        try:
-            value, at = decoder.raw_decode(printed, at)
-        except RecursionError:
-            raise ValueError("kubectl printed lists in lists without end") from None
-        yield _object(value)
-
-
-def _notes(item: Mapping[str, Any]) -> Mapping[str, str]:
-    return item["metadata"].get("annotations") or {}
-
-
-def _job(one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any]) -> Job:
-    about, notes = one["metadata"], _notes(one)
-    ident, name, wanted = about["name"], notes[manifest.NAME], int(notes[manifest.NODES])
-    own = [pod for pod in pods if _belongs(pod) == ident]
-    state, reason = _end(one, own)
-    if state:
-        return Job(ident, name, Phase.ENDED, state, reason)
-    running = [_running(pod) for pod in own]
-    if len(own) == wanted and all(running):
-        own.sort(key=_rank)
-        there = tuple(
-            Pod(
-                pod["spec"]["nodeName"],
-                pod["metadata"]["namespace"],
-                pod["metadata"]["name"],
-                pod["status"]["podIP"],
-            )
-            for pod in own
-        )
-        begun = min(_seconds(_container(pod)["state"]["running"]["startedAt"]) for pod in own)
-        ends = begun + int(notes[manifest.SECONDS])
-        nodes = tuple(pod.node for pod in there)
-        return Job(ident, name, Phase.RUNS, "Running", "", nodes, ends, pods=there)
-    state, reason, never = _waits(one, own, events, pods)
-    return Job(ident, name, Phase.WAITS, state, reason, never=never)
-
-
-def _belongs(pod: Mapping[str, Any]) -> str:
-    labels = pod["metadata"].get("labels") or {}
-    return next((labels[key] for key in _OBJECTS if key in labels), "")
-
-
-def _rank(pod: Mapping[str, Any]) -> tuple[bool, int, str]:
-    """Return by what the pods of a job are put in order: an MPIJob's launcher is the first."""
-    about = pod["metadata"]
-    known = {**(about.get("labels") or {}), **(about.get("annotations") or {})}
-    index = next((int(known[key]) for key in _INDICES if key in known), 0)
-    return known.get("training.kubeflow.org/job-role") != "launcher", index, about["name"]
-
-
-def _end(one: Mapping[str, Any], pods: Sequence[Any]) -> tuple[str, str]:
-    """Return why an object holds its nodes no more, and the cluster's words; ("", "") if it may."""
-    if one["metadata"].get("deletionTimestamp"):
-        return "Deleted", ""
-    for pod in pods:
-        status, name = pod["status"], pod["metadata"]["name"]
-        why = [status.get("reason"), status.get("message")]
-        # That it is being deleted or evicted, and by whom, is a condition of its own.
-        why += [at.get("message") for at in status.get("conditions") or () if _disrupts(at)]
-        said = ": ".join(filter(None, why))
-        if pod["metadata"].get("deletionTimestamp"):
-            return f"pod {name} is being deleted", said
-        if status.get("phase") in ("Failed", "Succeeded"):
-            return f"pod {name} {status['phase']}", said
-    for at in one.get("status", {}).get("conditions") or ():
-        if at["type"] in _ENDED and at["status"] == "True":
-            return at["type"], at.get("message", "")
-    return "", ""
-
-
-def _disrupts(at: Mapping[str, Any]) -> bool:
-    return bool(at["type"] == "DisruptionTarget" and at["status"] == "True")
-
-
-def _container(pod: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the state of a pod's container, {} where there is none yet."""
-    every = pod["status"].get("containerStatuses") or ()
-    return next((one for one in every if one["name"] == manifest.CONTAINER), {})
-
-
-def _running(pod: Mapping[str, Any]) -> bool:
-    """Return whether launches can be started in a pod."""
-    status = pod["status"]
-    inside = "running" in (_container(pod).get("state") or {})
-    return bool(status.get("phase") == "Running" and inside and status.get("podIP"))
-
-
-def _waits(
-    one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any], every: Sequence[Any]
-) -> tuple[str, str, bool]:
-    """Return state and reason of an object that waits, and whether it does so in vain.
-
-    `pods` are its own, among `every` one.
-    """
-    waits_for_nodes = manifest.AUTOSCALED in _notes(one)
-    for pod in pods:
-        waiting = (_container(pod).get("state") or {}).get("waiting") or {}
-        if waiting.get("reason") in _IN_VAIN:
-            said = ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
-            return "Pending", said, True
-    for pod in pods:
-        for at in pod["status"].get("conditions") or ():
-            if at["type"] == "PodScheduled" and at["status"] == "False":
-                said = at.get("message") or at.get("reason") or ""
-                held = [
-                    other for other in every if other["spec"].get("nodeName") and _alike(other, pod)
-                ]
-                never = not waits_for_nodes and _in_vain(said, len(held))
-                have = sum("nodeName" in own["spec"] for own in pods)
-                partly = f"{have} of {len(pods)} pods have a node: " if have else ""
-                return "Pending", f"{partly}{said}", never
-    for event in events:
-        if event["involvedObject"]["name"].startswith(one["metadata"]["name"]):
-            return "Pending", event["message"], "forbidden" in event["message"]
-    phases = sorted({str(pod["status"].get("phase")) for pod in pods if not _running(pod)})
-    return ", ".join(phases) or "no pods yet", "", False
-
-
-def _in_vain(said: str, taken: int) -> bool:
-    """Return whether no node can ever take a pod, of which the scheduler says `said`.
-
-    Nothing is in the way that may change, as a node does that is drained, and preemption would be
-    of use nowhere but on the `taken` nodes: those of this study, which keeps them.
-
-    >>> _in_vain(
-    ...     "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. preemption: 0/2 nodes are"
-    ...     " available: 2 Preemption is not helpful for scheduling.", 0)
-    True
-    """
-    found = _UNSCHEDULABLE.match(said)
-    if found is None:
-        return False
-    reasons, tried = (dict(map(reversed, _COUNTED.findall(part))) for part in found.groups())
-    others = sum(int(number) for text, number in tried.items() if "not helpful" not in text)
-    return others <= taken and all(re.search("Insufficient|affinity", text) for text in reasons)
-
-
-def _alike(pod: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two pods are of one study (paribus-KEY), and could be on the same nodes."""
-    labels = [one["metadata"].get("labels", {}).get(manifest.JOB, "") for one in (pod, other)]
-    of_one = len({tuple(label.split("-")[:2]) for label in labels}) == 1
-    return of_one and pod["spec"].get("affinity") == other["spec"].get("affinity")
-
-
-def _seconds(stamp: str) -> float:
-    """Return a time that Kubernetes writes, in seconds since the epoch."""
-    return datetime.fromisoformat(stamp).timestamp()
