@@ -389,6 +389,22 @@ def test_hosts_of_many_ranks_fold() -> None:
     assert difference.arm_value == "new[0-999]"
 
 
+def test_a_transport_that_follows_the_wiring_is_noted_until_every_arm_sets_it() -> None:
+    study = replace(STUDY, factor="pcie_topology")
+    nodes = {"a": one(NODE), "b": one(NODE)}
+    answer = audit_study(study, {}, nodes, {}, {})
+    (noted,) = answer.differences
+    assert (noted.key, noted.kind, noted.arm) == ("env.NCCL_P2P_LEVEL", "noted", "b")
+    assert 'env = { NCCL_P2P_LEVEL = "SYS" }' in noted.reason
+    said = io.StringIO()
+    print_differences(answer.differences, "", Console(file=said, width=300))
+    assert "env.NCCL_P2P_LEVEL: (absent) in all arms; NCCL chooses" in said.getvalue()
+    pinned = tuple(replace(arm, env={"NCCL_P2P_LEVEL": "SYS"}) for arm in study.arms)
+    assert audit_study(replace(study, arms=pinned), {}, nodes, {}, {}).differences == ()
+    site = {"env.NCCL_P2P_LEVEL": "SYS", **NODE}
+    assert audit_study(study, {}, {"a": one(site), "b": one(site)}, {}, {}).differences == ()
+
+
 def test_nodes_without_facts_fold_by_the_reason() -> None:
     silent = {f"node {number} of 900": {ERROR: "no answer", NODES: 900} for number in range(2, 901)}
     nodes: dict[str, dict[str, Facts]] = {"a": {"n1": {}, **silent}, "b": {"n1": {}}}
