@@ -66,7 +66,7 @@ def evict(site: Site, pod: str) -> None:
     site.ask("kubectl", "create", "--raw", place, "-f", "-", text=text)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ranks_across_the_pods_of_two_pools(site: Site, tmp_path: Path) -> None:
     """One pool after the other in each block, while both allocations live. No token is kept."""
     mpi = Path(any_mpi().mpicxx).parents[1]
@@ -131,7 +131,7 @@ def test_an_interrupted_study_leaves_nothing(site: Site, tmp_path: Path) -> None
     assert site.jobs() == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_same_nodes_are_those_of_the_first_allocation(site: Site, tmp_path: Path) -> None:
     """One of two nodes: in the second allocation the one that is not free is waited for."""
     one_node = ASKS.replace("nodes = 2", "nodes = 1")

@@ -25,6 +25,7 @@ from paribus.nodeset import fold
 from paribus.platform.hosts import Host
 from paribus.platform.local import Captured, capture
 from paribus.platform.machine import HERE
+from paribus.platform.schedulers.dialect import without_log
 from paribus.platform.schedulers.jobs import Job, Phase
 from paribus.platform.schedulers.known import dialect_of
 from paribus.trust import find_program, search_path
@@ -81,6 +82,7 @@ class Allocations:
         self._nodes: dict[Scheduler, tuple[str, ...]] = {}
         self.ends_at = 0.0
         self._jobs: dict[str, str] = {}  # the arm that asked for each job
+        self._begun: list[str] = []
         self._ends: dict[str, float] = {}
         self._locked: IO[bytes] | None = None
 
@@ -116,7 +118,7 @@ class Allocations:
     ) -> None:
         if self._locked:
             # By name: an interruption may come before the number is known.
-            for arm in self.asked:
+            for arm in self._begun:
                 self._cancel(self._name(arm))
             self._locked.close()
             self._locked = None
@@ -177,11 +179,15 @@ class Allocations:
 
     def _check_rights(self) -> None:
         """Raise UserError where this user may not ask for anything."""
-        argv = self.dialect.check()
+        argv, title = self.dialect.check(), self.dialect.TITLE
         answer = _ask(argv) if argv else Captured(0, "", "")
-        if answer.exit_code:
-            arm, said = next(iter(self.asked)), " ".join(answer.stderr.split())[:500]
-            raise self._rejected(arm, f"{self.dialect.TITLE} says: {said}", said)
+        if not answer.exit_code:
+            return
+        arm, said = next(iter(self.asked)), " ".join(answer.stderr.split())[:500]
+        if self.dialect.unreachable(said):
+            fix = f"see that `{' '.join(self.dialect.offer()[:3])}` works here"
+            raise UserError(f"{title} does not answer: {said}", place=self._at(arm), fix=fix)
+        raise self._rejected(arm, f"{title} says: {said}", said)
 
     def _clear(self) -> None:
         """Cancel what a sitting of the same study, which was killed, has left in the queue."""
@@ -212,6 +218,7 @@ class Allocations:
             replace(request, options=(*request.options, *named)), self._name(arm)
         )
         deadline = time.monotonic() + LATE_S
+        self._begun.append(arm)
         while True:
             answer = _ask(self.dialect.submit(), script)
             ident = self.dialect.read_submitted(answer.stdout)
@@ -371,4 +378,5 @@ def _path() -> str:
 
 def _ask(argv: Sequence[str], text: str = "") -> Captured:
     """Return what a command of the scheduler printed."""
-    return capture(argv, timeout_s=SUBMIT_S, stdin=text)
+    answer = capture(argv, timeout_s=SUBMIT_S, stdin=text)
+    return Captured(answer.exit_code, answer.stdout, without_log(answer.stderr))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paribus.platform.local import capture
+from paribus.platform.schedulers.dialect import without_log
 from paribus.platform.schedulers.jobs import Job
 from paribus.platform.schedulers.known import present
 
@@ -28,7 +29,7 @@ def queues() -> list[Queue]:
         said = capture(dialect.queue(), timeout_s=ANSWER_S)
         try:
             if said.exit_code != 0:
-                raise ValueError(" ".join(said.stderr.split())[:300] or "no answer")
+                raise ValueError(" ".join(without_log(said.stderr).split())[:300] or "no answer")
             jobs = dialect.read_queue(said.stdout)
         except ValueError as error:
             found.append(Queue(dialect.TITLE, (), str(error)))

@@ -118,6 +118,15 @@ def key_among(keys: Sequence[tuple[str, str]], said: str) -> str:
     return next((key for pattern, key in keys if re.search(pattern, said.lower())), "")
 
 
+def without_log(said: str) -> str:
+    """Return what a command says to people, without what kubectl logs of its own code.
+
+    >>> without_log("E1125 04:07:49.488228 30808 memcache.go:265] ...\nThe connection ...\n")
+    'The connection ...\n'
+    """
+    return re.sub(r"(?m)^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ .*\n", "", said)
+
+
 def script_of(mark: str, lines: Sequence[str], time_s: float) -> str:
     """Return a job script of `lines`, each an option after `mark`, that holds its nodes."""
     return "\n".join(

@@ -36,14 +36,18 @@ _KEYS = (
 )
 
 _RIGHTS = (
-    *("create {}", "list {}", "delete {}", "watch {}", "list pods", "get pods"),
+    *("create {}", "get {}", "list {}", "watch {}", "delete {}", "get pods", "list pods"),
     "create pods --subresource=exec",
 )
-"""What a user must be allowed, as `kubectl auth can-i` takes it."""
+"""What a user must be allowed, as `kubectl auth can-i` takes it.
+
+Who may not get and watch objects is not told by `kubectl delete` that they are still there.
+"""
 
 _MAY = """\
 place=$1
 shift
+kubectl get --raw=/version --request-timeout=10s >/dev/null || exit
 for right in "$@"; do
     # shellcheck disable=SC2086
     said=$(kubectl auth can-i $right $place 2>&1) && continue
