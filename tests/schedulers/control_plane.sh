@@ -1,8 +1,8 @@
 #!/bin/sh
-# control_plane.sh DIRECTORY: builds a Kubernetes control plane from its Go modules, once, into
-# DIRECTORY/bin, and puts the definitions of JobSet and MPIJob into DIRECTORY/definitions.
+# control_plane.sh DIRECTORY: builds a Kubernetes control plane and an mpi-operator from their Go
+# modules, once, into DIRECTORY/bin; the definitions of JobSet and MPIJob into DIRECTORY/definitions.
 #
-# Needs Go 1.26, about 20 minutes of processor time, 3 GB of memory, and 7 GB of disk, which it frees
+# Needs Go 1.26, about 25 minutes of processor time, 3 GB of memory, and 7 GB of disk, which it frees
 # when all is there. What was built before is kept: started again, it goes on where it was ended.
 set -eu
 there=$1
@@ -57,16 +57,24 @@ for one in $programs; do [ -x "$there/bin/$one" ] || missing=yes; done
     done
 }
 cd "$there"
+copied() { # copied NAME MODULE: a copy of a module's files, to be built there
+    rm -rf "$there/build/$1"
+    cp -r "$(about "$2" Dir)" "$there/build/$1"
+    chmod -R u+w "$there/build/$1"
+    cd "$there/build/$1"
+}
+
 built kwok || {
-    rm -rf build/kwok
-    cp -r "$(about "sigs.k8s.io/kwok@$kwok" Dir)" build/kwok
-    chmod -R u+w build/kwok
-    cd build/kwok
+    copied kwok "sigs.k8s.io/kwok@$kwok"
     # As a kubelet does it: what is executed learns that its standard input has ended.
     sed -i 's/_, _ = io.Copy(inPipe, opt.In)/&; _ = inPipe.Close()/' pkg/utils/exec/exec.go
     go build -ldflags '-s -w' -o "$there/bin/kwok" ./cmd/kwok
-    cd "$there"
 }
+built mpi-operator || {
+    copied mpijob "github.com/kubeflow/mpi-operator@$mpijob"
+    go build -ldflags '-s -w' -o "$there/bin/mpi-operator" ./cmd/mpi-operator
+}
+cd "$there"
 cp -f "$(about "sigs.k8s.io/jobset@$jobset" Dir)/config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml" \
     "$(about "github.com/kubeflow/mpi-operator@$mpijob" Dir)/manifests/base/kubeflow.org_mpijobs.yaml" definitions/
 chmod u+w definitions/*

@@ -28,6 +28,7 @@ BUILT = Path(os.environ.get("PARIBUS_TEST_KUBERNETES", "/opt/paribus-tests/kuber
 
 PROGRAMS = (
     *("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl", "kwok"),
+    "mpi-operator",
 )
 UP_S = 90.0
 NAMESPACE = "lab"
@@ -190,6 +191,11 @@ class Site:
     def jobs(self) -> list[str]:
         """Return the names of the jobs and pods that are there."""
         return [one["metadata"]["name"] for one in self.get("jobs,pods")]
+
+    def define(self) -> None:
+        """Let the API server know JobSets and MPIJobs."""
+        self.ask("kubectl", "apply", "--server-side", "-f", f"{BUILT}/definitions")
+        self.ask("kubectl", "wait", "--for=condition=Established", "crd", "--all")
 
     def until(self, done: Callable[[], bool]) -> None:
         """Wait for `done`."""

@@ -14,7 +14,8 @@ import pytest
 from mpis import any_mpi
 from paribus.judge.allocations import JOB, NODES
 from paribus.store import Store
-from schedulers.kubernetes import BUILT, NAMESPACE, NO_IMAGE, TOKENS, Site, kubernetes, missing
+from schedulers.gridengine import Killed
+from schedulers.kubernetes import NAMESPACE, NO_IMAGE, TOKENS, Site, kubernetes, missing
 from schedulers.test_slurm import COMMAND, LATENCY, Started, check_whole, run, stored
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -220,11 +221,32 @@ def test_the_doctor_lists_the_nodes(site: Site) -> None:
 @pytest.mark.parametrize("kind", ["Job", "JobSet", "MPIJob"])
 def test_the_schemas_that_are_published_know_every_field(site: Site, kind: str) -> None:
     """The API server's own, and those of the operators' definitions."""
-    site.ask("kubectl", "apply", "--server-side", "-f", f"{BUILT}/definitions")
-    site.ask("kubectl", "wait", "--for=condition=Established", "crd", "--all")
+    site.define()
     text = (RECORDED / f"kubernetes_{kind}.yaml").read_text()
     said = site.ask(
         *("kubectl", "create", "--dry-run=server", "--validate=strict", "-o", "name", "-f", "-"),
         text=text,
     )
     assert "paribus-0123456789-1-a" in said
+
+
+@pytest.mark.long
+def test_the_operator_of_mpijobs_holds_the_pods(site: Site, tmp_path: Path) -> None:
+    """A whole study; and of what the operator made for it nothing stays."""
+    site.define()
+    rights = ("--verb=create,get,list,watch,delete", "--resource=mpijobs.kubeflow.org")
+    for words in (
+        ("namespace", "mpi-operator"),
+        ("role", "mpijobs", *rights, "-n", NAMESPACE),
+        ("rolebinding", "mpijobs", "--role=mpijobs", "--user=ada", "-n", NAMESPACE),
+    ):
+        site.ask("kubectl", "create", *words)
+    study(tmp_path, asks=ASKS.replace("nodes = 2", 'nodes = 2, kind = "MPIJob"'))
+    argv = [*site.prefix, "mpi-operator", "-lock-namespace=mpi-operator"]
+    env = {**site.env, "KUBECONFIG": site.config("admin")}
+    with Killed(argv, env, site.place / "mpi-operator.out"):
+        code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
+    assert code in (0, 3), said
+    check_whole(tmp_path / "out")
+    assert "MPIJob of kubernetes, namespace lab" in said
+    assert site.get("mpijobs,jobs,pods,services,secrets") == []

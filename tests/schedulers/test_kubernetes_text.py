@@ -80,6 +80,17 @@ def test_pods_of_a_job_that_runs() -> None:
     assert re.fullmatch(r"paribus-0123456789-1-a-\w{5}-0-\w{5}", first[4])
 
 
+def test_pods_of_an_mpijob() -> None:
+    """Its launcher is one of the nodes, also where it is the only one."""
+    [job] = jobs("mpijob_runs")
+    assert (job.phase, job.nodes) == (Phase.RUNS, ("h1", "h2"))
+    assert {"launcher" in pod.name for pod in job.pods} == {True, False}
+    [job] = jobs("mpijob_one")
+    assert (job.phase, len(job.nodes)) == (Phase.RUNS, 1)
+    [job] = jobs("mpijob_insufficient")
+    assert (job.phase, job.never) == (Phase.WAITS, True)
+
+
 @pytest.mark.parametrize(
     ("name", "said", "key", "never"),
     [
@@ -107,8 +118,9 @@ def test_where_nodes_may_come_a_pod_waits_for_them(name: str) -> None:
     assert (job.phase, job.never) == (Phase.WAITS, False)
 
 
-def test_one_pod_that_is_evicted_ends_all() -> None:
-    [job] = jobs("evicted")
+@pytest.mark.parametrize("name", ["evicted", "mpijob_evicted"])
+def test_one_pod_that_is_evicted_ends_all(name: str) -> None:
+    [job] = jobs(name)
     assert job.phase is Phase.ENDED
     assert re.fullmatch(r"pod \S+ is being deleted: Eviction API: evicting", str(job))
 
