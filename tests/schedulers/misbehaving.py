@@ -13,7 +13,7 @@ _COMMANDS = r"""#!/bin/sh
 here=@HERE@
 id() { for job in "$here"/jobs/*; do [ ! -e "$job" ] || echo "${job##*/}"; done; }
 case ${0##*/}:$* in
-    kubectl:auth* | kubectl:get\ events*) exit ;;
+    kubectl:auth* | kubectl:get\ events* | kubectl:get\ --raw*) exit ;;
     sbatch:* | qsub:* | flux:batch* | kubectl:create*) kind=submit ;;
     squeue:* | qstat:* | flux:jobs\ --json* | kubectl:get*) kind=queue ;;
     qselect:* | flux:jobs*) kind=select ;;

@@ -91,11 +91,20 @@ def test_pods_of_an_mpijob() -> None:
     assert (job.phase, job.never) == (Phase.WAITS, True)
 
 
+def test_pods_of_a_jobset() -> None:
+    """They have the label of the job that its operator made, too."""
+    [job] = jobs("jobset_runs")
+    assert (job.phase, job.nodes) == (Phase.RUNS, ("h1", "h2"))
+    assert all(pod.name.startswith(f"{job.ident}-nodes-0-") for pod in job.pods)
+
+
 @pytest.mark.parametrize(
     ("name", "said", "key", "never"),
     [
         ("insufficient", "Insufficient nvidia.com/gpu. preemption", "resources", True),
         ("too_many", "2 of 3 pods have a node: 0/4 nodes are available", "nodes", True),
+        ("jobset_too_many", "2 of 3 pods have a node: 0/4 nodes are available", "nodes", True),
+        ("jobset_quota", "exceeded quota: few, requested: pods=1", "resources", True),
         ("no_label", "4 node(s) didn't match Pod's node affinity/selector", "constraint", True),
         ("no_image", "ImagePullBackOff: Back-off pulling image", "image", True),
         ("quota", "exceeded quota: few, requested: pods=1, used: pods=1", "resources", True),
@@ -118,7 +127,7 @@ def test_where_nodes_may_come_a_pod_waits_for_them(name: str) -> None:
     assert (job.phase, job.never) == (Phase.WAITS, False)
 
 
-@pytest.mark.parametrize("name", ["evicted", "mpijob_evicted"])
+@pytest.mark.parametrize("name", ["evicted", "mpijob_evicted", "jobset_evicted"])
 def test_one_pod_that_is_evicted_ends_all(name: str) -> None:
     [job] = jobs(name)
     assert job.phase is Phase.ENDED

@@ -37,8 +37,11 @@ class LentStation(HostStation):
 
         The way to its hosts may lead through it.
         """
-        begin, boot = time.monotonic(), super()._clear(node, nonce)
-        while not boot and not self._ended() and time.monotonic() < begin + PROBE_S:
+        boot = super()._clear(node, nonce)
+        if boot or self._ended():  # this waits until the scheduler answers
+            return boot
+        deadline = time.monotonic() + PROBE_S
+        while not boot and time.monotonic() < deadline:
             time.sleep(PAUSE_S)
             boot = super()._clear(node, nonce)
         return boot
