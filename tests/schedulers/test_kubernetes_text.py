@@ -122,7 +122,7 @@ def test_why_pods_wait_and_whether_they_would_for_good(
 
 @pytest.mark.parametrize("name", ["insufficient", "too_many", "no_label"])
 def test_where_nodes_may_come_a_pod_waits_for_them(name: str) -> None:
-    note = f'"{manifest.AUTOSCALED}": "true", "{manifest.NODES}"'
+    note = f'"{manifest.AUTOSCALED}":"true","{manifest.NODES}"'
     [job] = jobs_of(answers()[name].replace(f'"{manifest.NODES}"', note)).values()
     assert (job.phase, job.never) == (Phase.WAITS, False)
 
@@ -137,8 +137,8 @@ def test_one_pod_that_is_evicted_ends_all(name: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "state"),
     [
-        ('"phase": "Running"', '"phase": "Unknown"', "Unknown"),
-        ('"phase": "Running"', '"phase": "Napping"', "Napping"),
+        ('"phase":"Running"', '"phase":"Unknown"', "Unknown"),
+        ('"phase":"Running"', '"phase":"Napping"', "Napping"),
     ],
 )
 def test_a_phase_that_nobody_knows_is_waited_on_by_its_name(old: str, new: str, state: str) -> None:
@@ -146,7 +146,7 @@ def test_a_phase_that_nobody_knows_is_waited_on_by_its_name(old: str, new: str, 
     assert (job.phase, job.state) == (Phase.WAITS, state)
 
 
-@pytest.mark.parametrize("name", sorted(answers()))
+@pytest.mark.parametrize("name", ["runs", "quota", "mpijob_runs"])
 def test_an_answer_that_is_cut_or_damaged_is_refused_or_read(name: str) -> None:
     """No crash; and a cut never takes a node's name for another's."""
     text = answers()[name]
