@@ -1,4 +1,4 @@
-"""EP, IS, CG and LU of NPB: launched with the MPI here, refused, and with damaged values."""
+"""The kernels of NPB: launched with the MPI that is here, refused, and with damaged values."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import os
 import random
 import re
 import shutil
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from mpis import any_mpi
-from native import NATIVE
+from native import NATIVE, Ended, started
 from paribus.benchmarks import get
 from paribus.errors import UserError
 from paribus.model import Request
@@ -34,17 +33,10 @@ MILLIONS = {
 }
 """Operations that the sources of NPB count."""
 
-Ended = subprocess.CompletedProcess[str]
-
 
 def launched(program: Path, *arguments: str, ranks: int) -> Ended:
     """Return how a launch ended; one repetition after the one that is not timed."""
-    mpi = find_mpi(None, HERE)
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    options = ["--oversubscribe", "--bind-to", "none"] if mpi.family == "openmpi" else []
-    argv = [mpi.mpirun, *options, "-n", str(ranks), str(program), *arguments, "--samples", "1"]
-    env = {**os.environ, **mpi.env, **root}
-    return subprocess.run(argv, capture_output=True, text=True, timeout=200, env=env, check=False)
+    return started(program, *arguments, "--samples", "1", ranks=ranks)
 
 
 @pytest.fixture(scope="module")

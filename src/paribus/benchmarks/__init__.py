@@ -41,6 +41,9 @@ _FILES = {
         "cg",
         "lu",
     ),
+    "gpu": ("gpu_stream", "gpu_roofline", "gpu_copy", "gpu_peer", "gpu_allreduce"),
+    "storage": ("storage",),
+    "training": ("training_proxy", "training"),
     "command": ("command",),
     **TOOLS,
 }
