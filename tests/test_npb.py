@@ -1,4 +1,4 @@
-"""EP, IS, CG and LU of NPB: launched with the MPI that is here, refused, and with damaged values."""
+"""The kernels of NPB: launched with the MPI that is here, refused, and with damaged values."""
 
 from __future__ import annotations
 
