@@ -60,19 +60,20 @@ def one(facts: Facts) -> dict[str, Facts]:
     return {"n1": facts}
 
 
-@pytest.mark.parametrize("key", HELD)
-def test_any_single_difference_is_reported(key: str) -> None:
-    answer = ask(one(NODE), one({**NODE, key: "other"}))
-    assert kinds(answer) == {key: "unexplained"}
-    (difference,) = answer.differences
-    assert (difference.reference_value, difference.arm_value) == ("same", "other")
-    assert difference.reason == classify(key).reason
-    assert answer.equal == frozenset(KEYS) - {key}
+def test_any_single_difference_is_reported() -> None:
+    for key in HELD:
+        answer = ask(one(NODE), one({**NODE, key: "other"}))
+        assert kinds(answer) == {key: "unexplained"}
+        (difference,) = answer.differences
+        assert (difference.reference_value, difference.arm_value) == ("same", "other"), key
+        assert difference.reason == classify(key).reason, key
+        assert answer.equal == frozenset(KEYS) - {key}
 
 
-@pytest.mark.parametrize("key", sorted(set(KEYS) - set(HELD)))
-def test_what_varies_or_names_a_machine_withholds_nothing(key: str) -> None:
-    assert "unexplained" not in kinds(ask(one(NODE), one({**NODE, key: "other"}))).values()
+def test_what_varies_or_names_a_machine_withholds_nothing() -> None:
+    for key in sorted(set(KEYS) - set(HELD)):
+        found = kinds(ask(one(NODE), one({**NODE, key: "other"})))
+        assert "unexplained" not in found.values(), key
 
 
 @given(st.data())
