@@ -4,7 +4,9 @@
 
 #include "npb/cg.hpp"
 #include "npb/ep.hpp"
+#include "npb/ft.hpp"
 #include "npb/is.hpp"
+#include "npb/mg.hpp"
 
 using namespace paribus::npb;
 
@@ -13,9 +15,11 @@ int main(int argc, char** argv) {
         const char* name;
         int (*launch)(int, char**);
     } known[] = {
-        {Ep::kind.name, launch<Ep>}, {Is::kind.name, launch<Is>}, {Cg::kind.name, launch<Cg>}};
+        {Ep::kind.name, launch<Ep>}, {Is::kind.name, launch<Is>}, {Cg::kind.name, launch<Cg>},
+        {Mg::kind.name, launch<Mg>}, {Ft::kind.name, launch<Ft>},
+    };
     for (const auto& one : known)
         if (argc > 1 && std::strcmp(argv[1], one.name) == 0) return one.launch(argc - 1, argv + 1);
-    std::fputs("npb: the first argument must be one of ep, is, cg\n", stderr);
+    std::fputs("npb: the first argument must be one of ep, is, cg, mg, ft\n", stderr);
     return 2;
 }
