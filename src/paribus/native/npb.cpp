@@ -6,6 +6,7 @@
 #include "npb/ep.hpp"
 #include "npb/ft.hpp"
 #include "npb/is.hpp"
+#include "npb/lu.hpp"
 #include "npb/mg.hpp"
 
 using namespace paribus::npb;
@@ -16,10 +17,10 @@ int main(int argc, char** argv) {
         int (*launch)(int, char**);
     } known[] = {
         {Ep::kind.name, launch<Ep>}, {Is::kind.name, launch<Is>}, {Cg::kind.name, launch<Cg>},
-        {Mg::kind.name, launch<Mg>}, {Ft::kind.name, launch<Ft>},
+        {Mg::kind.name, launch<Mg>}, {Ft::kind.name, launch<Ft>}, {Lu::kind.name, launch<Lu>},
     };
     for (const auto& one : known)
         if (argc > 1 && std::strcmp(argv[1], one.name) == 0) return one.launch(argc - 1, argv + 1);
-    std::fputs("npb: the first argument must be one of ep, is, cg, mg, ft\n", stderr);
+    std::fputs("npb: the first argument must be one of ep, is, cg, mg, ft, lu\n", stderr);
     return 2;
 }
