@@ -39,6 +39,8 @@ _FILES = {
         "ep",
         "is",
         "cg",
+        "mg",
+        "ft",
         "lu",
     ),
     "gpu": ("gpu_stream", "gpu_roofline", "gpu_copy", "gpu_peer", "gpu_allreduce"),

@@ -355,6 +355,18 @@ BENCHMARKS = (
         powers=True,
     ),
     npb(
+        "mg",
+        "multigrid: memory bandwidth, messages to neighbours, short ones on coarse grids",
+        {"S": 2**9, "W": 2**15, "A": 2**18, "B": 2**18, "C": 2**21, "D": 2**24},
+        powers=True,
+    ),
+    npb(
+        "ft",
+        "Fourier transforms of a cube: long all-to-all messages",
+        {"S": 2**8, "W": 2**8, "A": 2**11, "B": 2**12, "C": 2**14, "D": 2**16},
+        powers=True,
+    ),
+    npb(
         "lu",
         "relaxation along a wavefront: many short messages, each of which a neighbour waits for",
         {"S": 2**4, "W": 2**6, "A": 2**8, "B": 2**10, "C": 2**10, "D": 2**14},
