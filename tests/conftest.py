@@ -57,7 +57,7 @@ MODULES = {
     **dict.fromkeys(("test_hosts_faults", "test_pocket", "test_pocket_ends"), "mpi"),
     "test_pocket_links": "mpi",
     # These start ranks too, but for the most part they wait: for jobs, for ssh.
-    **dict.fromkeys(("test_slurm", "test_gridengine"), "schedulers"),
+    **dict.fromkeys(("test_slurm", "test_gridengine", "test_kubernetes"), "schedulers"),
     **dict.fromkeys(("test_srun", "test_slurm_faults", "test_detached"), "steps"),
     **dict.fromkeys(("test_cluster", "test_cluster_up"), "cluster"),
     # Servers on ports that must be free, and name their hosts.

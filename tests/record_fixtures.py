@@ -38,7 +38,7 @@ WANTED: dict[str, list[dict[str, Any]]] = {
     "overlap": [{}, {"ranks": 3, "collective": "alltoall", "bytes": [4096]}],
     "triad": [{"bytes": [1 << 20]}],
     "loader": [{"count": 3, "functions": 2}, {"count": 3, "functions": 2, "kind": "python"}],
-    **{name: [{"class": "S"}] for name in ("ep", "is", "cg")},
+    **{name: [{"class": "S"}] for name in ("ep", "is", "cg", "lu")},
     "training_proxy": [{"compute_ms": 10}],
     "storage": [{"size": 1 << 20, "transfer": 1 << 16, "operations": 20, "files": 10}],
 }

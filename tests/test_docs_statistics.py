@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import draw_statistics
+import pictures.few
 from calibrate_few import AWAY, TOWARDS
 from paribus import plan
 from paribus.design import Settings
@@ -38,6 +39,7 @@ from paribus.stats.looks import LEVELS, LONGER, LOOKS, schedule
 from paribus.study import pilot
 from pictures import protocols, recorded
 from pictures.style import excludes_one
+from validation import few_studies
 from validation.controls import averaged_protocol_error, peeking_error
 from validation.studies import MARGIN, any_look_error, ended, right_word, study
 
@@ -197,6 +199,18 @@ def test_peeking() -> None:
     assert abs(100 * peeking_error("N1", STUDIES) - 16) < 1.5
     assert "six looks at 5 % each err in 16 % of studies" in PLAIN
     assert "at most 0.04 % of these studies" in PLAIN
+
+
+@pytest.mark.parametrize("effect", pictures.few.EFFECTS)
+def test_cost_of_few_launches(effect: float) -> None:
+    names, row = row_of("few launches | "), row_of(f"effect {effect * 100:g} % | ")
+    cells = dict(zip(names, row, strict=True))
+    for name in ("N1", "Recorded"):
+        end = few_studies.ended(name, 1000, effect)
+        right = few_studies.EQUAL if effect < MARGIN else few_studies.SLOWER
+        blocks, share = map(float, cells[name].removesuffix(" %").split(" / "))
+        assert end.blocks == pytest.approx(blocks, rel=0.06)
+        assert abs(100 * end.share(right) - share) <= 4
 
 
 # --- pictures ------------------------------------------------------------------------------------

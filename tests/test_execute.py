@@ -135,6 +135,9 @@ class Lent:
     def job(self, asked: Scheduler) -> str:
         return "1"
 
+    def nodes_of(self, asked: Scheduler) -> tuple[str, ...]:
+        return ("n1",)
+
     def prolonged_s(self) -> float:
         return self.suspended_s.pop(0) if self.suspended_s else 0.0
 

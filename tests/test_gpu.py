@@ -36,9 +36,12 @@ FEW: dict[str, dict[str, Any]] = {
 
 def stand_in(folder: Path) -> Path:
     """Return the program with a host in place of GPUs, and a library in place of NCCL."""
-    common = [str(NATIVE / "common" / f"{name}.cpp") for name in COMMON]
-    flags = ("-I", str(SHIM), "-Wno-unknown-pragmas", *common, "-x", "c++")
-    assert compiled(NATIVE / "gpu.cu", folder / "gpu", *flags) == ""
+    # One source, for most of the time goes into headers.
+    names = [NATIVE / "gpu.cu", *(NATIVE / "common" / f"{name}.cpp" for name in COMMON)]
+    whole = folder / "whole.cpp"
+    whole.write_text("".join(f'#include "{name}"\n' for name in names))
+    flags = ("-I", str(SHIM), "-Wno-unknown-pragmas")
+    assert compiled(whole, folder / "gpu", *flags) == ""
     library, source = folder / "libnccl.so.2", SHIM / "nccl.cpp"
     assert compiled(source, library, "-shared", "-fPIC") == ""
     return folder / "gpu"
@@ -51,8 +54,13 @@ def request(name: str) -> Request:
 
 def launch(program: Path, name: str, *more: str, gpus: int = 3, ranks: int = 1) -> Ended:
     argv = (*get(name).command(request(name)).argv, "--max-case-s", "0.01", *more)
-    there = {"PARIBUS_SHIM_GPUS": str(gpus), "LD_LIBRARY_PATH": str(program.parent)}
-    return started(program, *argv, ranks=ranks, **there)
+    return started(
+        program,
+        *argv,
+        ranks=ranks,
+        PARIBUS_SHIM_GPUS=str(gpus),
+        LD_LIBRARY_PATH=str(program.parent),
+    )
 
 
 @pytest.fixture(scope="module")

@@ -111,7 +111,10 @@ def test_nothing_is_installed_from_an_index_that_does_not_have_it() -> None:
 
 def test_the_first_screen_of_the_readme_says_what_there_is_and_what_not(tmp_path: Path) -> None:
     first = "\n".join((ROOT / "README.md").read_text().splitlines()[:24])
-    assert "on hosts over ssh and on nodes that Slurm or Grid Engine lends" in first
+    assert (
+        "on hosts over ssh, on nodes that Slurm or Grid Engine lends, in pods of Kubernetes"
+        in first
+    )
     assert "**Not yet:** it was never run under PBS" in first
     study = (ROOT / "studies" / "same.toml").read_text()
     path = tmp_path / "simulate.toml"

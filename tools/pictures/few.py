@@ -116,10 +116,10 @@ EFFECTS = (0.0, 0.01, 0.05, 0.10, 0.30)
 
 def few_table(studies: int) -> str:
     """Return mean blocks and right verdicts by true effect and noise, as the page has them."""
-    lines = [f"| true effect | {' | '.join(NOISE)} |", "|---" * (len(NOISE) + 1) + "|"]
+    lines = [f"| few launches | {' | '.join(NOISE)} |", "|---" * (len(NOISE) + 1) + "|"]
     for effect in EFFECTS:
         right = EQUAL if effect < MARGIN else SLOWER
         ends = [ended(name, studies, effect) for name in NOISE]
         cells = [f"{end.blocks:.1f} / {end.share(right) * 100:.0f} %" for end in ends]
-        lines.append(f"| {effect * 100:g} % | {' | '.join(cells)} |")
+        lines.append(f"| effect {effect * 100:g} % | {' | '.join(cells)} |")
     return "\n".join(lines)

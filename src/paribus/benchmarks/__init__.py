@@ -39,6 +39,7 @@ _FILES = {
         "ep",
         "is",
         "cg",
+        "lu",
     ),
     "gpu": ("gpu_stream", "gpu_roofline", "gpu_copy", "gpu_peer", "gpu_allreduce"),
     "storage": ("storage",),

@@ -354,4 +354,10 @@ BENCHMARKS = (
         {"S": 2**8, "W": 2**10, "A": 2**10, "B": 2**10, "C": 2**10, "D": 2**10},
         powers=True,
     ),
+    npb(
+        "lu",
+        "relaxation along a wavefront: many short messages, each of which a neighbour waits for",
+        {"S": 2**4, "W": 2**6, "A": 2**8, "B": 2**10, "C": 2**10, "D": 2**14},
+        powers=True,
+    ),
 )

@@ -20,7 +20,7 @@ from paribus.platform.arms import Ready, compose, discreet, program
 from paribus.platform.builds import built
 from paribus.platform.programs import check_there
 from paribus.platform.ready import make_ready
-from paribus.platform.schedulers.known import DIALECTS, in_job
+from paribus.platform.schedulers.known import dialect_of, in_job
 from paribus.platform.stations import why_asleep
 from paribus.study.pilot import Pilot, durations, held, pilot, refusal
 from paribus.units import count, format_bytes, format_seconds, percent
@@ -72,7 +72,7 @@ def _print_scripts(plan: Plan) -> bool:
     _print_study(plan)
     for request in dict.fromkeys(lent.values()):
         arms = [name for name, its in lent.items() if its == request]
-        dialect = DIALECTS[request.name]
+        dialect = dialect_of(request)
         submit = " ".join(word for word in dialect.submit() if not word.startswith("-"))
         print(f"\nthe job that arm {' and arm '.join(arms)} waits for ({submit}):")
         print(textwrap.indent(dialect.script(request, "paribus-KEY-ARM"), "  "), end="")

@@ -57,7 +57,9 @@ KERNELS = {
     "overlap": Kernel({"exposed": "percent", "total": "us", "pure": "us", "compute": "us"}),
     "triad": Kernel({"bandwidth": "GB/s"}),
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
-    **dict.fromkeys(("ep", "is", "cg"), Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks"))),
+    **dict.fromkeys(
+        ("ep", "is", "cg", "lu"), Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks"))
+    ),
     "training_proxy": Kernel({"step": "ms", "exposed": "ms", "compute": "ms"}, ("model", "ranks")),
     **{name: Kernel(units, ("gpus", "bytes")) for name, units in UNITS.items()},
     "storage": Kernel({"bandwidth": "MB/s", "rate": "1/s"}, ("op",)),
