@@ -37,6 +37,10 @@ WANTED: dict[str, list[dict[str, Any]]] = {
     "halo": [{"ranks": 4, "dims": 3}],
     "overlap": [{}, {"ranks": 3, "collective": "alltoall", "bytes": [4096]}],
     "triad": [{"bytes": [1 << 20]}],
+    "memory_bandwidth": [{}, {"bytes": None, "ranks": 1, "samples": 3}],
+    "random_access": [{"table": 1 << 16}],
+    "roofline": [{"array": 1 << 20}],
+    "conjugate_gradient": [{"nx": 16, "ny": 16, "nz": 24, "seconds": 1, "sets": 2}],
     "loader": [{"count": 3, "functions": 2}],
     **{name: [{"class": "S"}] for name in ("ep", "is", "cg")},
 }

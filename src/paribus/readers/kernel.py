@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from paribus.errors import ParseError
 from paribus.model import Case, Reading, Sample, Scalar
-from paribus.readers.reader import Reader
+from paribus.readers.reader import WORK, Reader
 from paribus.readers.text import refuse
 
 MARK = '{"paribus_kernel": '
@@ -23,10 +23,14 @@ TOOL = "a kernel of Paribus"
 
 
 class Kernel(NamedTuple):
-    """What a kernel measures: metrics with their units, and the arguments that name its cases."""
+    """What a kernel measures: metrics with their units, and the arguments that name its cases.
+
+    Those of a `ranked` one name its ranks too.
+    """
 
     units: Mapping[str, str]
     keys: tuple[str, ...] = ("bytes",)
+    ranked: bool = False
 
 
 KERNELS = {
@@ -56,8 +60,18 @@ KERNELS = {
     "overlap": Kernel({"exposed": "percent", "total": "us", "pure": "us", "compute": "us"}),
     "triad": Kernel({"bandwidth": "GB/s"}),
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
-    **dict.fromkeys(("ep", "is", "cg"), Kernel({"mops": "Mop/s", "time": "s"}, ("class",))),
+    "memory_bandwidth": Kernel(dict.fromkeys(("triad", "copy", "scale", "add", "dot"), "GB/s")),
+    "random_access": Kernel({"updates": "Gup/s"}, (), ranked=True),
+    "roofline": Kernel({"speed": "Gop/s"}, ("intensity", "type")),
+    "conjugate_gradient": Kernel(
+        {"gflops": "Gflop/s", "time": "s"}, ("nx", "ny", "nz"), ranked=True
+    ),
+    **dict.fromkeys(
+        ("ep", "is", "cg"), Kernel({"mops": "Mop/s", "time": "s"}, ("class",), ranked=True)
+    ),
 }
+INTENSITIES = (0.0625, 0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64)
+"""Operations per byte of memory."""
 
 
 def read(text: str) -> Reading:
@@ -75,7 +89,7 @@ def read(text: str) -> Reading:
     (at, end), body = rest[-1], rest[:-1]
     if end.get("check") != "passed":
         refuse(f"the check of the data did not pass: {end.get('check')!r}", at)
-    beside: dict[str, float | list[float]] = {}
+    beside: dict[str, Scalar | list[float]] = {}
     units = KERNELS[kernel].units
     samples = tuple(_sample(number, line, units, beside) for number, line in body)
     _check_complete(samples, cases_of(kernel, said, header["ranks"]), at)
@@ -90,17 +104,20 @@ def read(text: str) -> Reading:
 
 def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tuple[str, Case]]:
     """Return metric and case of everything that a kernel measures with these arguments."""
-    units, keys = KERNELS[kernel]
+    units, keys, ranked = KERNELS[kernel]
     if kernel == "pairs":
         return _pairs(sorted(arguments["bytes"]), ranks)
     if kernel == "many_to_one":
         return _flows(arguments, arguments.get("senders") or ranks - 3)
-    if keys == ("bytes",):
-        cases = [Case.of(bytes=size) for size in arguments["bytes"]]
+    if kernel == "roofline":
+        types = ("double", "float", "int")
+        cases = [Case.of(intensity=i, type=one) for one in types for i in INTENSITIES]
+    elif keys == ("bytes",):
+        cases = [Case.of(bytes=size) for size in arguments["bytes"] or ()] or [Case()]
     else:
         names = {"count": "libraries", "functions": "functions"}
         case = {names.get(key, key): arguments[key] for key in keys}
-        cases = [Case.of(**case, ranks=ranks) if keys == ("class",) else Case.of(**case)]
+        cases = [Case.of(**case, ranks=ranks) if ranked else Case.of(**case)]
     return [(metric, case) for metric in units for case in cases]
 
 
@@ -178,12 +195,13 @@ def _sample(
     at: int,
     line: Mapping[str, Any],
     units: Mapping[str, str],
-    beside: dict[str, float | list[float]],
+    beside: dict[str, Scalar | list[float]],
 ) -> Sample:
     """Return one case line as a sample; what it says beside is added to `beside`.
 
     That is the median start skew, how much of a collective is hidden, each rank's share of time in
-    MPI, and of a pair of ranks that was measured again with fewer pairs at once the figure before.
+    MPI, of a pair of ranks that was measured again with fewer pairs at once the figure before, and
+    what was computed.
     """
     try:
         case = Case.of(**line["case"])
@@ -203,6 +221,10 @@ def _sample(
             beside[f"kernel.overlap.{case}"] = _numbers([line["overlap"]])[0]
         if "in_mpi" in line:
             beside["rank.in_mpi"] = list(_numbers(line["in_mpi"]))
+        for key, value in dict(line.get("work", ())).items():
+            if type(value) not in (int, float, str):
+                raise ValueError(f"work of {value!r}")
+            beside[f"{WORK}{key}"] = value
         if "crowded" in line:
             beside[f"kernel.crowded.{name}.{case}"] = _numbers([line["crowded"]])[0]
         if type(line["batch"]) is not int:

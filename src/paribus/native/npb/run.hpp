@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "../common/kernel.hpp"
+#include "../common/repeating.hpp"
 
 namespace paribus::npb {
 
@@ -35,22 +35,6 @@ struct Launch {
     char size;  // class: S, W, A, B, C, D
     int rank, ranks;
     MPI_Comm comm;
-};
-
-// The time that this rank spends in MPI, of which each benchmark has one.
-class InMpi {
-public:
-    template <class Call>
-    void operator()(Call call) {
-        const std::int64_t start = now_ns();
-        call();
-        ns_ += now_ns() - start;
-    }
-    double ns() const { return static_cast<double>(ns_); }
-    void clear() { ns_ = 0; }
-
-private:
-    std::int64_t ns_ = 0;
 };
 
 constexpr Option options[] = {{"class",
@@ -94,24 +78,15 @@ template <class Benchmark>
 double repeat(Session& session, Benchmark& benchmark, const std::string& where) {
     benchmark.prepare();
     benchmark.in_mpi.clear();
-    start_together(session.rank, session.ranks);
-    const std::int64_t start = now_ns();
-    benchmark.run();
-    session.delay();
-    double seconds = 1e-9 * static_cast<double>(now_ns() - start), longest = 0;
-    MPI_Allreduce(&seconds, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    const double longest = longest_s(session, [&] {
+        benchmark.run();
+        session.delay();
+    });
     if (session.arguments.corrupt && session.rank == session.ranks - 1) benchmark.corrupt();
     const std::string wrong = benchmark.wrong();
     session.give_up_if(wrong.empty() ? "" : "verification failed at " + where + ": " + wrong);
     session.verify(where, -1, benchmark.checked());
     return longest;
-}
-
-// A delay of --delay-us or --delay-share in each repetition, of which one takes `seconds`.
-inline void set_delay(Session& session, double seconds) {
-    const Arguments& asked = session.arguments;
-    const double ns = 1e3 * asked.delay_us + 1e9 * asked.delay_share * seconds;
-    session.delay_loops = static_cast<std::uint64_t>(ns / session.clock.spin_ns);
 }
 
 // At least 3 repetitions, and as many as --max-case-s allows; never more than --samples.
@@ -140,12 +115,9 @@ void measure(Session& session) {
         in_mpi += 1e-9 * benchmark.in_mpi.ns();
         all += took;
     }
-    double share = std::min(1.0, in_mpi / all);
-    std::vector<double> shares(static_cast<std::size_t>(session.ranks));
-    MPI_Allgather(&share, 1, MPI_DOUBLE, shares.data(), 1, MPI_DOUBLE, MPI_COMM_WORLD);
     seconds.metric = "time";
     seconds.unit = "s";
-    seconds.more = Object().add("in_mpi", shares).text();
+    seconds.more = Object().add("in_mpi", shares(session, in_mpi, all)).text();
     session.keep(std::move(rates));
     session.keep(std::move(seconds));
 }
