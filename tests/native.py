@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 from mpis import any_mpi
-from paribus.platform.toolchain import FLAGS
+from paribus.platform.machine import HERE
+from paribus.platform.toolchain import FLAGS, find_mpi
 
 NATIVE = Path(__file__).parents[1] / "src" / "paribus" / "native"
 COLLECTIVES = ["bcast", "allgather", "allreduce", "alltoall"]
@@ -38,3 +39,19 @@ def compiled(source: Path, target: Path, *flags: str, cxx: str = "") -> str:
         argv, capture_output=True, text=True, env=os.environ | others, timeout=120, check=False
     )
     return done.stderr or f"exit code {done.returncode}" * bool(done.returncode)
+
+
+def launched(
+    program: Path, *arguments: str, ranks: int, memory: int = 0
+) -> subprocess.CompletedProcess[str]:
+    """Return how a launch of a native program ended; `memory` limits what a rank may map, in KiB.
+
+    With the MPI that users get: its ranks yield where they share cores.
+    """
+    mpi = find_mpi(None, HERE)
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    options = ["--oversubscribe", "--bind-to", "none"] if mpi.family == "openmpi" else []
+    limited = ["sh", "-c", f'ulimit -v {memory} && exec "$@"', "sh"] if memory else []
+    argv = [mpi.mpirun, *options, "-n", str(ranks), *limited, str(program), *arguments]
+    env = {**os.environ, **mpi.env, **root}
+    return subprocess.run(argv, capture_output=True, text=True, timeout=200, env=env, check=False)

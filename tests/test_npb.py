@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import native
 from mpis import any_mpi
 from native import NATIVE
 from paribus.benchmarks import get
@@ -36,12 +37,7 @@ Ended = subprocess.CompletedProcess[str]
 
 def launched(program: Path, *arguments: str, ranks: int) -> Ended:
     """Return how a launch ended; one repetition after the one that is not timed."""
-    mpi = find_mpi(None, HERE)
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    options = ["--oversubscribe", "--bind-to", "none"] if mpi.family == "openmpi" else []
-    argv = [mpi.mpirun, *options, "-n", str(ranks), str(program), *arguments, "--samples", "1"]
-    env = {**os.environ, **mpi.env, **root}
-    return subprocess.run(argv, capture_output=True, text=True, timeout=200, env=env, check=False)
+    return native.launched(program, *arguments, "--samples", "1", ranks=ranks)
 
 
 @pytest.fixture(scope="module")
