@@ -64,7 +64,7 @@ double bytes_of(const Triple& n) {
 class Benchmark {
 public:
     Benchmark(Session& session, const Asked& asked) : session_(session), asked_(asked) {
-        setup_s_ = longest_s(session, [&] { set_up(); });
+        setup_s_ = slowest_s(session, [&] { set_up(); });
     }
 
     void measure() {
@@ -160,7 +160,7 @@ private:
     // How many iterations reach the residual of the reference, and how many sets the time takes.
     void find_iterations(double tolerance) {
         Solution found;
-        const double seconds = longest_s(session_, [&] {
+        const double seconds = slowest_s(session_, [&] {
             found = solver_->solve(b_, x_, 10 * reference_iterations, tolerance,
                                    Precondition::optimised);
         });
@@ -175,7 +175,7 @@ private:
         multigrid_->in_mpi.clear();
         for (long set = 0; set < sets_; ++set) {
             Solution found;
-            times_.push_back(longest_s(session_, [&] {
+            times_.push_back(slowest_s(session_, [&] {
                 found = solver_->solve(b_, x_, iterations_, 0, Precondition::optimised);
                 session_.delay();
             }));

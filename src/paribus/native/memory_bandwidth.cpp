@@ -5,7 +5,7 @@ using namespace paribus;
 
 int main(int argc, char** argv) {
     Spec spec = loops::spec("memory_bandwidth",
-                            "Memory bandwidth of five simple loops, all ranks at once.", "");
+                            "Memory bandwidth of five simple loops, all ranks at once.");
     spec.sizes = "";
     spec.samples = 10;
     spec.least_samples = 3;
@@ -13,16 +13,13 @@ int main(int argc, char** argv) {
     Session session(spec);
     session.start(argc, argv);
     for (const long bytes : session.arguments.bytes)
-        loops::measure(session, static_cast<std::size_t>(bytes), session.case_text(bytes),
-                       loops::chosen(), nullptr, "");
+        loops::measure(session, bytes, loops::chosen());
     if (session.arguments.bytes.empty()) {
         const long bytes = array_beyond_caches(session);
         session.refuse_larger(
             3.0 * static_cast<double>(bytes),
             "three arrays of " + std::to_string(bytes) + " bytes, four times the caches, do");
-        const std::string work = Object().add("array_bytes", bytes).text();
-        loops::measure(session, static_cast<std::size_t>(bytes), "{}", loops::chosen(), nullptr,
-                       Object().raw("work", work).text());
+        loops::measure(session, bytes, loops::chosen());
     }
     return session.finish();
 }

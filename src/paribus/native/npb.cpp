@@ -5,6 +5,7 @@
 #include "npb/cg.hpp"
 #include "npb/ep.hpp"
 #include "npb/is.hpp"
+#include "npb/lu.hpp"
 
 using namespace paribus::npb;
 
@@ -12,10 +13,12 @@ int main(int argc, char** argv) {
     const struct {
         const char* name;
         int (*launch)(int, char**);
-    } known[] = {
-        {Ep::kind.name, launch<Ep>}, {Is::kind.name, launch<Is>}, {Cg::kind.name, launch<Cg>}};
+    } known[] = {{Ep::kind.name, launch<Ep>},
+                 {Is::kind.name, launch<Is>},
+                 {Cg::kind.name, launch<Cg>},
+                 {Lu::kind.name, launch<Lu>}};
     for (const auto& one : known)
         if (argc > 1 && std::strcmp(argv[1], one.name) == 0) return one.launch(argc - 1, argv + 1);
-    std::fputs("npb: the first argument must be one of ep, is, cg\n", stderr);
+    std::fputs("npb: the first argument must be one of ep, is, cg, lu\n", stderr);
     return 2;
 }

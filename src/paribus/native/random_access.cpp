@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "common/repeating.hpp"
+#include "common/repeated.hpp"
 
 using namespace paribus;
 
@@ -168,7 +168,7 @@ void measure(Session& session, std::size_t bytes) {
     const std::size_t each = table.updates() / stretches;
     double all = 0;
     for (std::size_t i = 0; i < stretches; ++i) {
-        const double seconds = longest_s(session, [&] {
+        const double seconds = slowest_s(session, [&] {
             table.update<false>(each);
             session.delay();
         });

@@ -222,7 +222,7 @@ void measure(Session& session, Buffer& memory, std::size_t bytes, const char* ty
     constexpr long moved = 4 * static_cast<long>(sizeof(T));
     for (long n = moved / least_bytes_of_operation; n <= moved * most_operations_of_byte; n *= 2) {
         const double intensity = static_cast<double>(n) / moved;
-        const std::string where = Object().add("intensity", intensity).add("type", type).text();
+        const std::string where = Object().add("type", type).add("intensity", intensity).text();
         numbers.set(n);
         Series series = sample_together(session, operation, true, where);
         numbers.follow();
@@ -244,7 +244,7 @@ int main(int argc, char** argv) {
     Spec spec;
     spec.name = "roofline";
     spec.summary = "Operations per second by operations per byte of memory, all ranks at once.";
-    spec.metric = "speed";
+    spec.metric = "performance";
     spec.unit = "Gop/s";
     spec.sizes = nullptr;
     spec.likes = false;

@@ -4,13 +4,12 @@
 using namespace paribus;
 
 int main(int argc, char** argv) {
-    Spec spec = loops::spec(
-        "triad", "Memory bandwidth of a[i] = b[i] + s * c[i], all ranks at once.", "bandwidth");
+    Spec spec =
+        loops::spec("triad", "Memory bandwidth of a[i] = b[i] + s * c[i], all ranks at once.");
     spec.sizes = "67108864";
     Session session(spec);
     session.start(argc, argv);
     for (const long bytes : session.arguments.bytes)
-        loops::measure(session, static_cast<std::size_t>(bytes), session.case_text(bytes),
-                       loops::chosen("triad"), "bandwidth", "");
+        loops::measure(session, bytes, loops::chosen("triad"));
     return session.finish();
 }

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from paribus.errors import ParseError
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.kernel_gpu import UNITS, gpu_cases
 from paribus.readers.reader import WORK, Reader
 from paribus.readers.text import refuse
 
@@ -23,14 +24,10 @@ TOOL = "a kernel of Paribus"
 
 
 class Kernel(NamedTuple):
-    """What a kernel measures: metrics with their units, and the arguments that name its cases.
-
-    Those of a `ranked` one name its ranks too.
-    """
+    """What a kernel measures: metrics with their units, and the arguments that name its cases."""
 
     units: Mapping[str, str]
     keys: tuple[str, ...] = ("bytes",)
-    ranked: bool = False
 
 
 KERNELS = {
@@ -60,18 +57,26 @@ KERNELS = {
     "overlap": Kernel({"exposed": "percent", "total": "us", "pure": "us", "compute": "us"}),
     "triad": Kernel({"bandwidth": "GB/s"}),
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
-    "memory_bandwidth": Kernel(dict.fromkeys(("triad", "copy", "scale", "add", "dot"), "GB/s")),
-    "random_access": Kernel({"updates": "Gup/s"}, (), ranked=True),
-    "roofline": Kernel({"speed": "Gop/s"}, ("intensity", "type")),
-    "conjugate_gradient": Kernel(
-        {"gflops": "Gflop/s", "time": "s"}, ("nx", "ny", "nz"), ranked=True
-    ),
+    "memory_bandwidth": Kernel({"bandwidth": "GB/s"}, ("op", "bytes")),
+    "random_access": Kernel({"updates": "Gup/s"}, ("ranks",)),
+    "roofline": Kernel({"performance": "Gop/s"}, ("type", "intensity")),
+    "conjugate_gradient": Kernel({"gflops": "Gflop/s", "time": "s"}, ("nx", "ny", "nz", "ranks")),
     **dict.fromkeys(
-        ("ep", "is", "cg"), Kernel({"mops": "Mop/s", "time": "s"}, ("class",), ranked=True)
+        ("ep", "is", "cg", "lu"), Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks"))
     ),
+    "training_proxy": Kernel({"step": "ms", "exposed": "ms", "compute": "ms"}, ("model", "ranks")),
+    **{name: Kernel(units, ("gpus", "bytes")) for name, units in UNITS.items()},
+    "storage": Kernel({"bandwidth": "MB/s", "rate": "1/s"}, ("op",)),
 }
+STORAGE = {
+    "bandwidth": ("write", "read"),
+    "rate": ("random_read", "random_write", "create", "stat", "unlink"),
+}
+"""The operations of `storage`, by their metric."""
+LOOPS = ("copy", "scale", "add", "triad", "dot")
+"""Of `memory_bandwidth`."""
 INTENSITIES = (0.0625, 0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64)
-"""Operations per byte of memory."""
+"""Of `roofline`: operations per byte of memory."""
 
 
 def read(text: str) -> Reading:
@@ -104,20 +109,27 @@ def read(text: str) -> Reading:
 
 def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tuple[str, Case]]:
     """Return metric and case of everything that a kernel measures with these arguments."""
-    units, keys, ranked = KERNELS[kernel]
+    units, keys = KERNELS[kernel]
     if kernel == "pairs":
         return _pairs(sorted(arguments["bytes"]), ranks)
     if kernel == "many_to_one":
         return _flows(arguments, arguments.get("senders") or ranks - 3)
+    if kernel in UNITS:
+        return gpu_cases(kernel, arguments)
+    if kernel == "storage":
+        return [(metric, Case.of(op=op)) for metric, several in STORAGE.items() for op in several]
     if kernel == "roofline":
         types = ("double", "float", "int")
-        cases = [Case.of(intensity=i, type=one) for one in types for i in INTENSITIES]
+        cases = [Case.of(type=one, intensity=i) for one in types for i in INTENSITIES]
+    elif kernel == "memory_bandwidth":
+        sizes = [{"bytes": size} for size in arguments["bytes"] or ()] or [{}]
+        cases = [Case.of(op=op, **size) for size in sizes for op in LOOPS]
     elif keys == ("bytes",):
-        cases = [Case.of(bytes=size) for size in arguments["bytes"] or ()] or [Case()]
+        cases = [Case.of(bytes=size) for size in arguments["bytes"]]
     else:
-        names = {"count": "libraries", "functions": "functions"}
-        case = {names.get(key, key): arguments[key] for key in keys}
-        cases = [Case.of(**case, ranks=ranks) if ranked else Case.of(**case)]
+        names = {"count": "modules" if arguments.get("kind") == "python" else "libraries"}
+        said = {**arguments, "ranks": ranks}
+        cases = [Case.of(**{names.get(key, key): said[key] for key in keys})]
     return [(metric, case) for metric in units for case in cases]
 
 
@@ -200,8 +212,9 @@ def _sample(
     """Return one case line as a sample; what it says beside is added to `beside`.
 
     That is the median start skew, how much of a collective is hidden, each rank's share of time in
-    MPI, of a pair of ranks that was measured again with fewer pairs at once the figure before, and
-    what was computed.
+    MPI, how much of a file was in page caches and who had written it, which GPU it was with which
+    versions, what was computed, and of a pair of ranks that was measured again with fewer at once
+    the figure before.
     """
     try:
         case = Case.of(**line["case"])
@@ -227,6 +240,16 @@ def _sample(
             beside[f"{WORK}{key}"] = value
         if "crowded" in line:
             beside[f"kernel.crowded.{name}.{case}"] = _numbers([line["crowded"]])[0]
+        if line.get("cached") is not None:
+            beside[f"kernel.cached.{case}"] = _numbers([line["cached"]])[0]
+        if "written_by" in line:
+            beside["kernel.written_by"] = str(line["written_by"])
+        if "bus" in line:
+            beside[f"kernel.gpu.{case.get('gpu')}"] = f"{line['name']} at {line['bus']}"
+        for key in {"driver", "runtime", "nccl"}.intersection(line):
+            beside[f"kernel.gpu.{key}"] = str(line[key])
+        if "direct" in line:
+            beside[f"kernel.gpu.direct.{case}"] = str(line["direct"]).lower()
         if type(line["batch"]) is not int:
             refuse(f"a batch of {line['batch']!r} iterations", at)
         return Sample(name, case, values, line["batch"])

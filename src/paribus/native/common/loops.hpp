@@ -17,14 +17,14 @@
 #if defined(__clang__)
 #define PARIBUS_LOOP __attribute__((no_builtin("memcpy")))
 #elif defined(__GNUC__) && defined(__x86_64__) && defined(__GLIBC__)
-#define PARIBUS_LOOP                                                               \
-    __attribute__((optimize("tree-vectorize", "no-tree-loop-distribute-patterns"), \
-                   target_clones("default", "avx2")))
-#elif defined(__GNUC__)
-#define PARIBUS_LOOP __attribute__((optimize("tree-vectorize", "no-tree-loop-distribute-patterns")))
+#define PARIBUS_LOOP PARIBUS_OPTIMIZED __attribute__((target_clones("default", "avx2")))
 #else
-#define PARIBUS_LOOP
+#define PARIBUS_LOOP PARIBUS_OPTIMIZED
 #endif
+// A sum may be taken in any order: of whole numbers every order gives the same.
+#define PARIBUS_OPTIMIZED                                                         \
+    __attribute__((optimize("tree-vectorize", "no-tree-loop-distribute-patterns", \
+                            "associative-math", "no-signed-zeros", "no-trapping-math")))
 
 namespace paribus::loops {
 
@@ -46,14 +46,11 @@ PARIBUS_LOOP static void triad(double* __restrict a, const double* __restrict b,
 }
 PARIBUS_LOOP static double dot(const double* __restrict a, const double* __restrict b,
                                std::size_t n) {
-    constexpr std::size_t lanes = 32;  // sums that do not wait for each other
-    double sums[lanes] = {};
-    std::size_t i = 0;
-    for (; i + lanes <= n; i += lanes)
-        for (std::size_t lane = 0; lane < lanes; ++lane) sums[lane] += a[i + lane] * b[i + lane];
-    for (; i < n; ++i) sums[0] += a[i] * b[i];
+#if defined(__clang__)
+#pragma clang fp reassociate(on)
+#endif
     double sum = 0;
-    for (const double part : sums) sum += part;
+    for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
     return sum;
 }
 
@@ -134,15 +131,18 @@ inline long first_wrong(const Arrays& x, const std::vector<const Loop*>& done) {
     return summed && x.sum != sum ? static_cast<long>(x.n) : -1;
 }
 
-// Keeps a series of each of `loops`, which follow each other on the same arrays. `metric` names
-// them all, or each is called like its loop. Collective.
-inline void measure(Session& session, std::size_t bytes, const std::string& where,
-                    const std::vector<const Loop*>& loops, const char* metric,
-                    const std::string& more) {
-    Arrays arrays(bytes);
-    session.give_up_if(arrays.whole() ? "" : "no memory left at " + where);
+// Keeps a series of each of `loops`, which follow each other on the same arrays. A case names its
+// loop where there are several, and the bytes where they were asked for. Collective.
+inline void measure(Session& session, long bytes, const std::vector<const Loop*>& loops) {
+    const bool asked = !session.arguments.bytes.empty();
+    Arrays arrays(static_cast<std::size_t>(bytes));
+    session.give_up_if(arrays.whole() ? "" : "no memory left for " + session.case_text(bytes));
     std::vector<const Loop*> done;
     for (const Loop* loop : loops) {
+        Object text;
+        if (loops.size() > 1) text.add("op", loop->name);
+        if (asked) text.add("bytes", bytes);
+        const std::string where = text.text();
         const auto passes = [&](long count) {
             for (long i = 0; i < count; ++i) {
                 loop->pass(arrays);
@@ -152,22 +152,23 @@ inline void measure(Session& session, std::size_t bytes, const std::string& wher
         };
         Series series = sample_together(session, passes, true, where);
         done.push_back(loop);
-        session.corrupt(reinterpret_cast<unsigned char*>(loop->written(arrays)), bytes);
+        session.corrupt(reinterpret_cast<unsigned char*>(loop->written(arrays)),
+                        static_cast<std::size_t>(bytes));
         session.verify(where, first_wrong(arrays, done), arrays.n);
         // What a cache reads in order to write is not counted.
         for (double& ns : series.samples)
             ns = static_cast<double>(bytes) * loop->arrays * session.ranks / ns;
-        series.metric = metric == nullptr ? loop->name : metric;
-        series.more = more;
+        const std::string work = Object().add("array_bytes", bytes).text();
+        if (!asked) series.more = Object().raw("work", work).text();
         session.keep(std::move(series));
     }
 }
 
-inline Spec spec(const char* name, const char* summary, const char* metric) {
+inline Spec spec(const char* name, const char* summary) {
     Spec spec;
     spec.name = name;
     spec.summary = summary;
-    spec.metric = metric;
+    spec.metric = "bandwidth";
     spec.unit = "GB/s";
     spec.least_size = sizeof(double);
     spec.element_size = sizeof(double);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "../common/repeating.hpp"
+#include "../common/repeated.hpp"
 
 namespace paribus::conjugate_gradient {
 

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "../common/repeating.hpp"
+#include "../common/repeated.hpp"
 
 namespace paribus::npb {
 
@@ -78,7 +78,7 @@ template <class Benchmark>
 double repeat(Session& session, Benchmark& benchmark, const std::string& where) {
     benchmark.prepare();
     benchmark.in_mpi.clear();
-    const double longest = longest_s(session, [&] {
+    const double longest = slowest_s(session, [&] {
         benchmark.run();
         session.delay();
     });
@@ -87,12 +87,6 @@ double repeat(Session& session, Benchmark& benchmark, const std::string& where) 
     session.give_up_if(wrong.empty() ? "" : "verification failed at " + where + ": " + wrong);
     session.verify(where, -1, benchmark.checked());
     return longest;
-}
-
-// At least 3 repetitions, and as many as --max-case-s allows; never more than --samples.
-inline long repetitions(const Arguments& asked, double seconds) {
-    const long fit = static_cast<long>(asked.max_case_s / seconds);
-    return std::clamp(fit, std::min(3L, asked.samples), asked.samples);
 }
 
 template <class Benchmark>

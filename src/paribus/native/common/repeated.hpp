@@ -1,4 +1,4 @@
-// What kernels share that time a whole computation, several times in one launch.
+// How work that lasts long is measured: some repetitions, each of which all ranks start together.
 #pragma once
 
 #include <mpi.h>
@@ -35,9 +35,9 @@ inline std::vector<double> shares(const Session& session, double in_mpi, double 
     return of_all;
 }
 
-// The seconds of `work`, the longest of all ranks, which start it together. Collective.
+// The longest of all ranks' seconds for their part of some work, once. Collective.
 template <class Work>
-double longest_s(Session& session, Work work) {
+double slowest_s(const Session& session, Work work) {
     start_together(session.rank, session.ranks);
     const std::int64_t start = now_ns();
     work();
@@ -46,11 +46,17 @@ double longest_s(Session& session, Work work) {
     return longest;
 }
 
-// A delay of --delay-us or --delay-share in each repetition, of which one takes `seconds`.
+// Sets a delay of --delay-us or --delay-share in each repetition, of which one takes `seconds`.
 inline void set_delay(Session& session, double seconds) {
     const Arguments& asked = session.arguments;
     const double ns = 1e3 * asked.delay_us + 1e9 * asked.delay_share * seconds;
     session.delay_loops = static_cast<std::uint64_t>(ns / session.clock.spin_ns);
+}
+
+// At least 3 repetitions, and as many as --max-case-s allows; never more than --samples.
+inline long repetitions(const Arguments& asked, double seconds) {
+    const long fit = static_cast<long>(asked.max_case_s / seconds);
+    return std::clamp(fit, std::min(3L, asked.samples), asked.samples);
 }
 
 }  // namespace paribus
