@@ -97,7 +97,7 @@ QUIET = {
     *("test_stats_family", "test_stats_matrix", "test_stats_missing", "test_stats_planning"),
     *("test_slurm_text", "test_stats_probes", "test_stats_simulation", "test_stats_stretches"),
     *("test_topology", "test_topology_predict", "test_topology_show", "test_topology_sources"),
-    *("test_allocations", "test_dialects", "test_energy"),
+    *("test_allocations", "test_dialects", "test_energy", "test_kubernetes_text"),
     "test_store_damage",
 }
 """Modules whose tests start no process: this is seen to."""

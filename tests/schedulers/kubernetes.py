@@ -24,7 +24,7 @@ from paribus.platform.pocket import Pocket
 from schedulers.gridengine import Killed
 
 BUILT = Path(os.environ.get("PARIBUS_TEST_KUBERNETES", "/opt/paribus-tests/kubernetes"))
-"""Where `./dev test-kubernetes` builds the programs."""
+"""Where `./dev test-kubernetes` builds the programs. Not below /tmp: hosts have their own."""
 
 PROGRAMS = (
     *("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl", "kwok"),

@@ -13,7 +13,12 @@ _COMMANDS = r"""#!/bin/sh
 here=@HERE@
 id() { for job in "$here"/jobs/*; do [ ! -e "$job" ] || echo "${job##*/}"; done; }
 case ${0##*/}:$* in
-    kubectl:auth* | kubectl:get\ events* | kubectl:get\ --raw*) exit ;;
+    kubectl:auth* | kubectl:get\ events*) exit ;;
+    kubectl:get\ --raw*)
+        [ -e "$here/away" ] || exit 0
+        cat "$here/unreachable" >&2
+        exit 1
+        ;;
     sbatch:* | qsub:* | flux:batch* | kubectl:create*) kind=submit ;;
     squeue:* | qstat:* | flux:jobs\ --json* | kubectl:get*) kind=queue ;;
     qselect:* | flux:jobs*) kind=select ;;

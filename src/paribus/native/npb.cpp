@@ -4,8 +4,10 @@
 
 #include "npb/cg.hpp"
 #include "npb/ep.hpp"
+#include "npb/ft.hpp"
 #include "npb/is.hpp"
 #include "npb/lu.hpp"
+#include "npb/mg.hpp"
 
 using namespace paribus::npb;
 
@@ -13,12 +15,12 @@ int main(int argc, char** argv) {
     const struct {
         const char* name;
         int (*launch)(int, char**);
-    } known[] = {{Ep::kind.name, launch<Ep>},
-                 {Is::kind.name, launch<Is>},
-                 {Cg::kind.name, launch<Cg>},
-                 {Lu::kind.name, launch<Lu>}};
+    } known[] = {
+        {Ep::kind.name, launch<Ep>}, {Is::kind.name, launch<Is>}, {Cg::kind.name, launch<Cg>},
+        {Mg::kind.name, launch<Mg>}, {Ft::kind.name, launch<Ft>}, {Lu::kind.name, launch<Lu>},
+    };
     for (const auto& one : known)
         if (argc > 1 && std::strcmp(argv[1], one.name) == 0) return one.launch(argc - 1, argv + 1);
-    std::fputs("npb: the first argument must be one of ep, is, cg, lu\n", stderr);
+    std::fputs("npb: the first argument must be one of ep, is, cg, mg, ft, lu\n", stderr);
     return 2;
 }

@@ -82,7 +82,7 @@ _LOAD = (
 
 @cache
 def _paths(root: Path) -> tuple[tuple[str, Path], ...]:
-    """Return the files of the load by name: joining their paths takes as long as reading them."""
+    """Return the files that tell the load, by their names; made once, as joining paths is slow."""
     names = (*_LOAD, *_cpu_stat(root), *_adapter_counters(root), *_energy(root))
     return tuple((name, root / name.lstrip("/")) for name in names)
 
