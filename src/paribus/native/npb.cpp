@@ -2,9 +2,11 @@
 #include <cstdio>
 #include <cstring>
 
+#include "npb/bt.hpp"
 #include "npb/cg.hpp"
 #include "npb/ep.hpp"
 #include "npb/is.hpp"
+#include "npb/sp.hpp"
 
 using namespace paribus::npb;
 
@@ -13,9 +15,10 @@ int main(int argc, char** argv) {
         const char* name;
         int (*launch)(int, char**);
     } known[] = {
-        {Ep::kind.name, launch<Ep>}, {Is::kind.name, launch<Is>}, {Cg::kind.name, launch<Cg>}};
+        {Ep::kind.name, launch<Ep>}, {Is::kind.name, launch<Is>}, {Cg::kind.name, launch<Cg>},
+        {Sp::kind.name, launch<Sp>}, {Bt::kind.name, launch<Bt>}};
     for (const auto& one : known)
         if (argc > 1 && std::strcmp(argv[1], one.name) == 0) return one.launch(argc - 1, argv + 1);
-    std::fputs("npb: the first argument must be one of ep, is, cg\n", stderr);
+    std::fputs("npb: the first argument must be one of ep, is, cg, sp, bt\n", stderr);
     return 2;
 }

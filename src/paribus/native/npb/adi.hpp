@@ -1,0 +1,376 @@
+// What SP and BT have in common: both march the equations of euler.hpp in time, and split the
+// implicit side into a factor for each axis, whose lines of points are solved one axis after the
+// other (NPB report RNR-94-007, section 3, and NPB 3.3).
+#pragma once
+
+#include "cells.hpp"
+#include "euler.hpp"
+
+namespace paribus::npb {
+
+struct Marching {
+    int points, steps;
+    double dt;
+    State residual, error;  // official norms
+};
+
+// Lines of a cell along one axis that are computed at once. Position 0 is the cell's first point.
+struct Lines {
+    int axis, points, low;  // points of the cube along the axis; where position 0 is among them
+    int begin, end;         // positions that are solved
+    // At position 0: the state, whose momentum along the axis comes first of the three; the
+    // right-hand side, that becomes the solution; what eliminating forward leaves for backward.
+    Lanes *u, *x, *upper;
+    // In the cell's fields: where position 0 of the first line is, and how far from there the
+    // others are. A lane without a line repeats the last one.
+    long start, along, pitch;
+    long across[lanes];
+    int valid;
+    bool side_by_side;
+};
+
+// The time step times the weights of first, second and fourth differences.
+struct Weights {
+    double first, second, fourth;
+};
+
+// Where a field has its numbers: momentum along an axis comes first of the three.
+constexpr int turned[3][5] = {{0, 1, 2, 3, 4}, {0, 2, 1, 3, 4}, {0, 3, 2, 1, 4}};
+
+inline void load(const Lines& lines, const std::vector<double>& field, const int (&order)[5],
+                 int from, int to, Lanes* rows) {
+    for (int p = from; p < to; ++p)
+        for (int m = 0; m < 5; ++m) {
+            const double* const here =
+                field.data() + lines.start + p * lines.along + order[m] * lines.pitch;
+            Lanes& row = rows[5 * p + m];
+            if (lines.side_by_side)
+                std::memcpy(row.at, here, sizeof row.at);
+            else
+                for (int l = 0; l < lanes; ++l) row[l] = here[lines.across[l]];
+        }
+}
+
+inline void save(const Lines& lines, const Lanes* rows, const int (&order)[5],
+                 std::vector<double>& field) {
+    for (int p = lines.begin; p < lines.end; ++p)
+        for (int m = 0; m < 5; ++m) {
+            double* const here =
+                field.data() + lines.start + p * lines.along + order[m] * lines.pitch;
+            const Lanes& row = rows[5 * p + m];
+            if (lines.side_by_side)
+                std::memcpy(here, row.at, sizeof row.at);
+            else
+                for (int l = 0; l < lines.valid; ++l) here[lines.across[l]] = row[l];
+        }
+}
+
+// Moves rows to or from a message, which has no lanes without a line; returns the message's rest.
+inline double* pack(const Lanes* rows, int count, int valid, double* message) {
+    for (const Lanes* row = rows; row < rows + count; ++row)
+        message = std::copy_n(row->at, valid, message);
+    return message;
+}
+
+// Without a message the rows are zero, for nothing changes on the cube's faces.
+inline const double* unpack(Lanes* rows, int count, int valid, const double* message) {
+    for (Lanes* row = rows; row < rows + count; ++row) {
+        std::fill(row->at, row->at + lanes, message ? message[valid - 1] : 0);
+        if (!message) continue;
+        std::copy_n(message, valid, row->at);
+        message += valid;
+    }
+    return message;
+}
+
+// What flows along the axis at a position, and what diffuses, as `fluxes` has it.
+inline void fluxes_of(const Lanes* u, double damping, Lanes* flow, Lanes* diffusion) {
+    constexpr double energy = .5 * shear * (1 - heat);
+    for (int l = 0; l < lanes; ++l) {
+        const double volume = 1 / u[0][l];
+        const double v = volume * u[1][l], p = volume * u[2][l], q = volume * u[3][l];
+        const double square = v * v + p * p + q * q, kinetic = .5 * u[0][l] * square;
+        flow[0][l] = u[1][l];
+        flow[1][l] = u[1][l] * v + k2 * (u[4][l] - kinetic);
+        flow[2][l] = u[2][l] * v;
+        flow[3][l] = u[3][l] * v;
+        flow[4][l] = (k1 * u[4][l] - k2 * kinetic) * v;
+        diffusion[0][l] = damping * u[0][l];
+        diffusion[1][l] = damping * u[1][l] + 4. / 3 * shear * v;
+        diffusion[2][l] = damping * u[2][l] + shear * p;
+        diffusion[3][l] = damping * u[3][l] + shear * q;
+        diffusion[4][l] = damping * u[4][l] + energy * square + shear / 6 * v * v +
+                          shear * heat * volume * u[4][l];
+    }
+}
+
+// Adds the differences along the axis to the right-hand side.
+PARIBUS_VECTORS static void add_differences(const Lines& lines, const Weights& weights) {
+    Lanes room[3][10];  // of three positions in turn
+    for (int p = lines.begin - 1; p <= lines.end; ++p) {
+        Lanes* const after = room[(p + 3) % 3];
+        fluxes_of(lines.u + 5 * p, second_damping[lines.axis], after, after + 5);
+        if (p <= lines.begin) continue;
+        const Lanes* const before = room[(p + 1) % 3];
+        const Lanes* const here = room[(p + 2) % 3];
+        const std::array<double, 5> fourth = fourth_weights(lines.low + p - 1, lines.points);
+        Lanes* const x = lines.x + 5 * (p - 1);
+        const Lanes* const u = lines.u + 5 * (p - 1);
+        for (int m = 0; m < 5; ++m)
+            for (int l = 0; l < lanes; ++l)
+                x[m][l] += weights.second *
+                               (before[5 + m][l] - 2 * here[5 + m][l] + after[5 + m][l]) -
+                           weights.first * (after[m][l] - before[m][l]) -
+                           weights.fourth * (fourth[0] * u[m - 10][l] + fourth[1] * u[m - 5][l] +
+                                             fourth[2] * u[m][l] + fourth[3] * u[m + 5][l] +
+                                             fourth[4] * u[m + 10][l]);
+    }
+}
+
+// A scheme solves the lines. It is made from Weights, and has
+//   static constexpr Kind kind             name and summary
+//   static constexpr Marching problem(char size)
+//   static double operations(double n)     that the official figure counts for a step
+//   static constexpr int reach             how many positions an equation couples, each way
+//   static constexpr int uppers            numbers at a position that eliminating forward leaves
+//   static constexpr bool turns            whether x's order turns with the axis, as u's does
+//   void forward(lines), backward(lines)   start from what is at the positions before begin, and
+//                                          from end on
+//   void enter(lines), leave(lines)        before forward, after backward; after the last axis x
+//                                          is the change of u
+template <class Scheme>
+class Adi {
+public:
+    static constexpr Kind kind = Scheme::kind;
+    InMpi in_mpi;
+
+    explicit Adi(const Launch& l)
+        : launch_(l),
+          problem_(Scheme::problem(l.size)),
+          weights_(weights(problem_)),
+          exact_(problem_.points),
+          cells_(l, problem_.points),
+          scheme_(weights_) {
+        const int size = (problem_.points + cells_.side - 1) / cells_.side;
+        const int strips = size * ((size + lanes - 1) / lanes);
+        u_.resize(to_size(5 * (size + 4)));
+        x_.resize(u_.size());
+        upper_.resize(to_size((size + reach) * uppers));
+        kept_.resize(to_size(cells_.side - 1));
+        for (auto& kept : kept_) kept.resize(to_size(strips) * upper_.size());
+        for (auto* const message : {&in_, &out_})
+            if (cells_.side > 1) message->resize(to_size(size * size * reach * (5 + uppers)));
+        for (Cell& cell : cells_.all)
+            cell.points(true, [&](int i, int j, int k) {
+                const State f = exact_.forcing(cell.low[0] + i, cell.low[1] + j, cell.low[2] + k);
+                for (int m = 0; m < 5; ++m)
+                    cell.forcing[cell.at(i, j, k, m)] = problem_.dt * f[to_size(m)];
+            });
+    }
+
+    // Three fields with the neighbours' points, what eliminating leaves, and messages.
+    static double bytes(const Launch& l) {
+        const double side = std::sqrt(l.ranks), size = Scheme::problem(l.size).points / side + 1;
+        const double strips = size * (std::floor(size / lanes) + 1);
+        const double kept = (side - 1) * strips * lanes * (size + reach) * uppers;
+        const double sent = (side - 1) * size * size * (2 * reach * (5 + uppers) + 120);
+        return 8 * (15 * side * std::pow(size + 4, 3) + kept + sent);
+    }
+    static long least_ranks(char) { return 1; }
+    static long most_ranks(char size) {
+        const long side = Scheme::problem(size).points / 3;  // a cell has at least 3 points
+        return side * side;
+    }
+    double operations() const { return problem_.steps * Scheme::operations(problem_.points); }
+
+    void prepare() {
+        for (Cell& cell : cells_.all)
+            cell.points(false, [&](int i, int j, int k) {
+                const State u = exact_.initial(cell.low[0] + i, cell.low[1] + j, cell.low[2] + k);
+                for (int m = 0; m < 5; ++m) cell.u[cell.at(i, j, k, m)] = u[to_size(m)];
+            });
+    }
+
+    void run() {
+        for (int step = 0; step < problem_.steps; ++step) {
+            cells_.exchange(in_mpi);
+            differences(1);
+            differences(2);
+            for (int axis = 0; axis < 3; ++axis) sweep(axis);
+        }
+    }
+
+    std::string wrong() {
+        const InMpi counted = in_mpi;  // what follows is not timed
+        State residual{}, error{};
+        for (const Cell& cell : cells_.all)
+            cell.points(false, [&](int i, int j, int k) {
+                const State u = exact_.at(cell.low[0] + i, cell.low[1] + j, cell.low[2] + k);
+                for (int m = 0; m < 5; ++m)
+                    add_square(error, m, cell.u[cell.at(i, j, k, m)] - u[to_size(m)]);
+            });
+        cells_.exchange(in_mpi);
+        for (const int axis : {1, 2, 0}) differences(axis);
+        for (const Cell& cell : cells_.all)
+            cell.points(true, [&](int i, int j, int k) {
+                for (int m = 0; m < 5; ++m)
+                    add_square(residual, m, cell.rhs[cell.at(i, j, k, m)] / problem_.dt);
+            });
+        in_mpi = counted;
+        const std::string first = differ("residual", residual, problem_.residual);
+        const std::string second = differ("error", error, problem_.error);
+        return first.empty() ? second : first;
+    }
+    std::size_t checked() const { return 10; }
+    void corrupt() {
+        Cell& cell = cells_.all.back();
+        cell.u[cell.at(1, 1, 1, 4)] += 1;
+    }
+
+private:
+    static constexpr int reach = Scheme::reach, uppers = Scheme::uppers;
+
+    static std::size_t to_size(int n) { return static_cast<std::size_t>(n); }
+
+    static Weights weights(const Marching& problem) {
+        const double n = problem.points - 1, dt = problem.dt;
+        return {.5 * n * dt, n * n * dt, fourth_damping * dt};
+    }
+
+    static void add_square(State& sums, int m, double value) { sums[to_size(m)] += value * value; }
+
+    std::string differ(const char* what, State sums, const State& official) const {
+        MPI_Allreduce(MPI_IN_PLACE, sums.data(), 5, MPI_DOUBLE, MPI_SUM, launch_.comm);
+        return norms_differ(what, norms(sums, problem_.points), official);
+    }
+
+    static const int (&order(int axis))[5] { return turned[Scheme::turns ? axis : 0]; }
+
+    // Calls `each` with the lines of the cell at a place along an axis. What eliminating leaves is
+    // kept for each of them, but in the last cell only until they are solved.
+    template <class Each>
+    void strips(Cell& cell, std::size_t axis, int place, Each each) {
+        const std::size_t side = axis == 0 ? 1 : 0, other = axis == 2 ? 1 : 2;
+        const bool last = place == cells_.side - 1;
+        Lines l{};
+        l.axis = static_cast<int>(axis);
+        l.points = problem_.points;
+        l.low = cell.low[axis];
+        l.begin = cell.begin[axis];
+        l.end = cell.end[axis];
+        l.u = &u_[10];
+        l.x = &x_[10];
+        l.upper = (last ? upper_.data() : kept_[to_size(place)].data()) + reach * uppers;
+        l.along = cell.step[axis];
+        l.pitch = cell.pitch;
+        for (int o = cell.begin[other]; o < cell.end[other]; ++o)
+            for (int s = cell.begin[side]; s < cell.end[side]; s += lanes) {
+                l.start = cell.origin + o * cell.step[other] + s * cell.step[side];
+                l.valid = std::min(lanes, cell.end[side] - s);
+                l.side_by_side = axis > 0 && l.valid == lanes;
+                for (int a = 0; a < lanes; ++a)
+                    l.across[a] = std::min(a, l.valid - 1) * cell.step[side];
+                each(l);
+                if (!last) l.upper += upper_.size();
+            }
+    }
+
+    // Adds the differences along an axis to the right-hand side, of which y's come first.
+    void differences(int axis) {
+        for (Cell& cell : cells_.all)
+            strips(cell, to_size(axis), cells_.side - 1, [&](const Lines& l) {
+                load(l, cell.u, turned[axis], l.begin - 2, l.end + 2, l.u);
+                load(l, axis == 1 ? cell.forcing : cell.rhs, turned[axis], l.begin, l.end, l.x);
+                add_differences(l, weights_);
+                save(l, l.x, turned[axis], cell.rhs);
+            });
+    }
+
+    const double* receive(int axis, bool forward) {
+        in_mpi([&] {
+            MPI_Recv(in_.data(), static_cast<int>(in_.size()), MPI_DOUBLE,
+                     cells_.neighbour(to_size(axis), !forward), tag(axis, forward), launch_.comm,
+                     MPI_STATUS_IGNORE);
+        });
+        return in_.data();
+    }
+
+    // Where a message begins, once the last one has left.
+    double* begin_message() {
+        in_mpi([&] { MPI_Wait(&sent_, MPI_STATUS_IGNORE); });
+        return out_.data();
+    }
+
+    void send(int axis, bool forward, const double* end) {
+        in_mpi([&] {
+            MPI_Isend(out_.data(), static_cast<int>(end - out_.data()), MPI_DOUBLE,
+                      cells_.neighbour(to_size(axis), forward), tag(axis, forward), launch_.comm,
+                      &sent_);
+        });
+    }
+
+    // The exchange has the tags below.
+    static int tag(int axis, bool forward) { return 6 + 2 * axis + (forward ? 1 : 0); }
+
+    // Solves the lines along an axis: eliminates forward from cell to cell, and then substitutes
+    // backward, which in the last cell follows at once, while the lines are in the cache.
+    void sweep(int axis) {
+        const int last = cells_.side - 1, ahead = axis == 0 ? 2 : 1;
+        for (int place = 0; place <= last; ++place) {
+            Cell& cell = cells_.placed(to_size(axis), place);
+            const double* in = place > 0 ? receive(axis, true) : nullptr;
+            const double* none = nullptr;
+            double* out = begin_message();
+            strips(cell, to_size(axis), place, [&](const Lines& l) {
+                load(l, cell.u, turned[axis], l.begin - ahead, l.end + ahead, l.u);
+                load(l, cell.rhs, order(axis), l.begin, l.end, l.x);
+                if (axis == 0) add_differences(l, weights_);
+                scheme_.enter(l);
+                in = unpack(l.x + 5 * (l.begin - reach), 5 * reach, l.valid, in);
+                in = unpack(l.upper + uppers * (l.begin - reach), uppers * reach, l.valid, in);
+                scheme_.forward(l);
+                if (place == last) return substitute(cell, l, none, out);
+                save(l, l.x, order(axis), cell.rhs);
+                out = pack(l.x + 5 * (l.end - reach), 5 * reach, l.valid, out);
+                out = pack(l.upper + uppers * (l.end - reach), uppers * reach, l.valid, out);
+            });
+            if (last > 0) send(axis, place < last, out);
+        }
+        for (int place = last - 1; place >= 0; --place) {
+            Cell& cell = cells_.placed(to_size(axis), place);
+            const double* in = receive(axis, false);
+            double* out = begin_message();
+            strips(cell, to_size(axis), place, [&](const Lines& l) {
+                if (axis == 2) load(l, cell.u, turned[axis], l.begin, l.end, l.u);
+                load(l, cell.rhs, order(axis), l.begin, l.end, l.x);
+                substitute(cell, l, in, out);
+            });
+            if (place > 0) send(axis, false, out);
+        }
+    }
+
+    void substitute(Cell& cell, const Lines& l, const double*& in, double*& out) {
+        in = unpack(l.x + 5 * l.end, 5 * reach, l.valid, in);
+        scheme_.backward(l);
+        if (!cell.at_start(to_size(l.axis)))
+            out = pack(l.x + 5 * l.begin, 5 * reach, l.valid, out);
+        scheme_.leave(l);
+        if (l.axis < 2) return save(l, l.x, order(l.axis), cell.rhs);
+        for (int row = 5 * l.begin; row < 5 * l.end; ++row)
+            for (int a = 0; a < lanes; ++a) l.u[row][a] += l.x[row][a];
+        save(l, l.u, turned[l.axis], cell.u);
+    }
+
+    const Launch launch_;
+    const Marching problem_;
+    const Weights weights_;
+    const Exact exact_;
+    Cells cells_;
+    const Scheme scheme_;
+    MPI_Request sent_ = MPI_REQUEST_NULL;
+    std::vector<Lanes> u_, x_, upper_;
+    std::vector<std::vector<Lanes>> kept_;  // of the cells along an axis, but the last
+    std::vector<double> in_, out_;
+};
+
+}  // namespace paribus::npb

@@ -1,0 +1,223 @@
+// SP, scalar pentadiagonal: the factors are diagonalised, so that each of the five unknowns has
+// equations of its own, of five points (NPB report RNR-94-007, section 3.3, and NPB 3.3).
+#pragma once
+
+#include "adi.hpp"
+
+namespace paribus::npb {
+
+// Velocity along the axis, the damping of second differences and the speed of sound. The root is
+// taken apart: GCC computes roots one by one, for a wrong one sets errno.
+inline void speeds(const Lanes* u, double damping, Lanes* found) {
+    for (int l = 0; l < lanes; ++l) {
+        const double volume = 1 / u[0][l];
+        const double square = u[1][l] * u[1][l] + u[2][l] * u[2][l] + u[3][l] * u[3][l];
+        found[0][l] = volume * u[1][l];
+        // The largest of four, which is this one because the volume is positive.
+        found[1][l] = damping + heat * shear * volume;
+        found[2][l] = k1 * k2 * volume * (u[4][l] - .5 * volume * square);
+    }
+    for (int l = 0; l < lanes; ++l) found[2][l] = std::sqrt(found[2][l]);
+}
+
+// The lower entries of three systems are eliminated, which differ in what the speed of sound adds.
+// The first is that of three unknowns.
+PARIBUS_VECTORS static void eliminate(const Lines& lines, const Weights& weights) {
+    const double damping = second_damping[lines.axis];
+    Lanes room[3][3];  // of three positions in turn
+    for (int p = lines.begin - 1; p <= lines.end; ++p) {
+        Lanes* const after = room[(p + 3) % 3];
+        speeds(lines.u + 5 * p, damping, after);
+        if (p <= lines.begin) continue;
+        const Lanes* const before = room[(p + 1) % 3];
+        const Lanes* const here = room[(p + 2) % 3];
+        const std::array<double, 5> fourth = fourth_weights(lines.low + p - 1, lines.points);
+        Lanes* const x = lines.x + 5 * (p - 1);
+        Lanes* const upper = lines.upper + 6 * (p - 1);
+        const double lowest = weights.fourth * fourth[0], highest = weights.fourth * fourth[4];
+        for (int l = 0; l < lanes; ++l) {
+            const double low = weights.fourth * fourth[1] - weights.first * before[0][l] -
+                               weights.second * before[1][l];
+            const double middle = weights.fourth * fourth[2] + 1 + 2 * weights.second * here[1][l];
+            const double high = weights.fourth * fourth[3] + weights.first * after[0][l] -
+                                weights.second * after[1][l];
+            const double sound_low = weights.first * before[2][l];
+            const double sound_high = weights.first * after[2][l];
+            PARIBUS_UNROLL for (int s = 0; s < 3; ++s) {
+                const double lower = s == 0 ? low : s == 1 ? low - sound_low : low + sound_low;
+                const double higher = s == 0 ? high : s == 1 ? high + sound_high : high - sound_high;
+                const double l1 = lower - lowest * upper[2 * s - 12][l];
+                const double pivot =
+                    1 / (middle - lowest * upper[2 * s - 11][l] - l1 * upper[2 * s - 6][l]);
+                upper[2 * s][l] = pivot * (higher - l1 * upper[2 * s - 5][l]);
+                upper[2 * s + 1][l] = pivot * highest;
+                PARIBUS_UNROLL for (int m = s == 0 ? 0 : s + 2; m < s + 3; ++m)
+                    x[m][l] = pivot * (x[m][l] - lowest * x[m - 10][l] - l1 * x[m - 5][l]);
+            }
+        }
+    }
+}
+
+PARIBUS_VECTORS static void substitute(const Lines& lines) {
+    for (int p = lines.end - 1; p >= lines.begin; --p) {
+        const Lanes* const upper = lines.upper + 6 * p;
+        Lanes* const x = lines.x + 5 * p;
+        for (int m = 0; m < 5; ++m) {
+            const int s = m < 3 ? 0 : m - 2;
+            for (int l = 0; l < lanes; ++l)
+                x[m][l] -= upper[2 * s][l] * x[m + 5][l] + upper[2 * s + 1][l] * x[m + 10][l];
+        }
+    }
+}
+
+// From the right-hand side to the unknowns of the x axis (T_xi's inverse).
+PARIBUS_VECTORS static void to_x(const Lines& lines) {
+    const double root = std::sqrt(.5);
+    for (int p = lines.begin; p < lines.end; ++p) {
+        const Lanes* const u = lines.u + 5 * p;
+        Lanes* const x = lines.x + 5 * p;
+        Lanes sound[3];
+        speeds(u, 0, sound);
+        for (int l = 0; l < lanes; ++l) {
+            const double volume = 1 / u[0][l], c = sound[2][l];
+            const double a = volume * u[1][l], b = volume * u[2][l], d = volume * u[3][l];
+            const double r0 = x[0][l], r1 = x[1][l], r2 = x[2][l], r3 = x[3][l], r4 = x[4][l];
+            const double t = k2 / (c * c) *
+                             (.5 * (a * a + b * b + d * d) * r0 - a * r1 - b * r2 - d * r3 + r4);
+            const double v = root * volume * (a * r0 - r1), w = root * volume * c * t;
+            x[0][l] = r0 - t;
+            x[1][l] = volume * (r3 - d * r0);
+            x[2][l] = volume * (b * r0 - r2);
+            x[3][l] = w - v;
+            x[4][l] = w + v;
+        }
+    }
+}
+
+// From the unknowns of one axis to those of the next: x to y, y to z.
+PARIBUS_VECTORS static void to_next(const Lines& lines) {
+    const double root = std::sqrt(.5);
+    for (int p = lines.begin; p < lines.end; ++p) {
+        Lanes* const x = lines.x + 5 * p;
+        for (int l = 0; l < lanes; ++l) {
+            const double r0 = x[0][l], r1 = x[1][l], r2 = x[2][l];
+            const double half = .5 * (x[3][l] + x[4][l]), apart = root * (x[3][l] - x[4][l]);
+            const double turned = root * (lines.axis == 0 ? r2 : r0);
+            x[0][l] = lines.axis == 0 ? -r1 : apart;
+            x[1][l] = lines.axis == 0 ? r0 : -r2;
+            x[2][l] = lines.axis == 0 ? apart : r1;
+            x[3][l] = half - turned;
+            x[4][l] = half + turned;
+        }
+    }
+}
+
+// From the unknowns of the z axis to the change of u, whose momentum along z comes first (T_zeta).
+PARIBUS_VECTORS static void from_z(const Lines& lines) {
+    const double root = std::sqrt(.5);
+    for (int p = lines.begin; p < lines.end; ++p) {
+        const Lanes* const u = lines.u + 5 * p;
+        Lanes* const x = lines.x + 5 * p;
+        Lanes sound[3];
+        speeds(u, 0, sound);
+        for (int l = 0; l < lanes; ++l) {
+            const double density = u[0][l], volume = 1 / density, c = sound[2][l];
+            const double a = volume * u[3][l], b = volume * u[2][l], d = volume * u[1][l];
+            const double r0 = x[0][l], r1 = x[1][l];
+            const double t = root * density / c * (x[3][l] + x[4][l]);
+            const double sum = x[2][l] + t, apart = root * density * (x[3][l] - x[4][l]);
+            x[0][l] = sum;
+            x[1][l] = d * sum + apart;
+            x[2][l] = b * sum + density * r0;
+            x[3][l] = a * sum - density * r1;
+            x[4][l] = density * (b * r0 - a * r1) + .5 * (a * a + b * b + d * d) * sum +
+                      c * c / k2 * t + d * apart;
+        }
+    }
+}
+
+class ScalarPentadiagonal {
+public:
+    static constexpr Kind kind{"sp", "NPB SP: five scalar pentadiagonal systems along each axis.",
+                               false, true};
+    static constexpr int reach = 2, uppers = 6;
+    static constexpr bool turns = false;
+
+    explicit ScalarPentadiagonal(const Weights& weights) : weights_(weights) {}
+
+    // Official norms: NPB 3.3, SP/verify.f.
+    static constexpr Marching problem(char size) {
+        switch (size) {
+            case 'S':
+                return {12,
+                        100,
+                        0.015,
+                        {2.7470315451339479e-02, 1.0360746705285417e-02, 1.6235745065095532e-02,
+                         1.5840557224455615e-02, 3.4849040609362460e-02},
+                        {2.7289258557377227e-05, 1.0364446640837285e-05, 1.6154798287166471e-05,
+                         1.5750704994480102e-05, 3.4177666183390531e-05}};
+            case 'W':
+                return {36,
+                        400,
+                        0.0015,
+                        {0.1893253733584e-02, 0.1717075447775e-03, 0.2778153350936e-03,
+                         0.2887475409984e-03, 0.3143611161242e-02},
+                        {0.7542088599534e-04, 0.6512852253086e-05, 0.1049092285688e-04,
+                         0.1128838671535e-04, 0.1212845639773e-03}};
+            case 'A':
+                return {64,
+                        400,
+                        0.0015,
+                        {2.4799822399300195, 1.1276337964368832, 1.5028977888770491,
+                         1.4217816211695179, 2.1292113035138280},
+                        {1.0900140297820550e-04, 3.7343951769282091e-05, 5.0092785406541633e-05,
+                         4.7671093939528255e-05, 1.3621613399213001e-04}};
+            case 'B':
+                return {102,
+                        400,
+                        0.001,
+                        {0.6903293579998e+02, 0.3095134488084e+02, 0.4103336647017e+02,
+                         0.3864769009604e+02, 0.5643482272596e+02},
+                        {0.9810006190188e-02, 0.1022827905670e-02, 0.1720597911692e-02,
+                         0.1694479428231e-02, 0.1847456263981e-01}};
+            case 'C':
+                return {162,
+                        400,
+                        0.00067,
+                        {0.5881691581829e+03, 0.2454417603569e+03, 0.3293829191851e+03,
+                         0.3081924971891e+03, 0.4597223799176e+03},
+                        {0.2598120500183e+00, 0.2590888922315e-01, 0.5132886416320e-01,
+                         0.4806073419454e-01, 0.5483377491301e+00}};
+            default:
+                return {408,
+                        500,
+                        0.0003,
+                        {0.1044696216887e+05, 0.3204427762578e+04, 0.4648680733032e+04,
+                         0.4238923283697e+04, 0.7588412036136e+04},
+                        {0.5089471423669e+01, 0.5323514855894e+00, 0.1187051008971e+01,
+                         0.1083734951938e+01, 0.1164108338568e+02}};
+        }
+    }
+    static double operations(double n) {
+        return 881.174 * n * n * n - 4683.91 * n * n + 11484.5 * n - 19272.4;
+    }
+
+    void enter(const Lines& lines) const {
+        if (lines.axis == 0) to_x(lines);
+    }
+    void forward(const Lines& lines) const { eliminate(lines, weights_); }
+    void backward(const Lines& lines) const { substitute(lines); }
+    void leave(const Lines& lines) const {
+        if (lines.axis == 2)
+            from_z(lines);
+        else
+            to_next(lines);
+    }
+
+private:
+    const Weights weights_;
+};
+
+using Sp = Adi<ScalarPentadiagonal>;
+
+}  // namespace paribus::npb
