@@ -18,15 +18,11 @@ struct Marching {
 struct Lines {
     int axis, points, low;  // points of the cube along the axis; where position 0 is among them
     int begin, end;         // positions that are solved
+    int first, last;        // lanes whose lines are solved; others have what does no harm
     // At position 0: the state, whose momentum along the axis comes first of the three; the
     // right-hand side, that becomes the solution; what eliminating forward leaves for backward.
     Lanes *u, *x, *upper;
-    // In the cell's fields: where position 0 of the first line is, and how far from there the
-    // others are. A lane without a line repeats the last one.
-    long start, along, pitch;
-    long across[lanes];
-    int valid;
-    bool side_by_side;
+    int i, j, k;  // of the first lane's position 0
 };
 
 // The time step times the weights of first, second and fourth differences.
@@ -34,57 +30,74 @@ struct Weights {
     double first, second, fourth;
 };
 
-// Where a field has its numbers: momentum along an axis comes first of the three.
+// Which number of a field is which of a line: momentum along an axis comes first of the three.
 constexpr int turned[3][5] = {{0, 1, 2, 3, 4}, {0, 2, 1, 3, 4}, {0, 3, 2, 1, 4}};
 
-inline void load(const Lines& lines, const std::vector<double>& field, const int (&order)[5],
-                 int from, int to, Lanes* rows) {
-    for (int p = from; p < to; ++p)
-        for (int m = 0; m < 5; ++m) {
-            const double* const here =
-                field.data() + lines.start + p * lines.along + order[m] * lines.pitch;
-            Lanes& row = rows[5 * p + m];
-            if (lines.side_by_side)
-                std::memcpy(row.at, here, sizeof row.at);
-            else
-                for (int l = 0; l < lanes; ++l) row[l] = here[lines.across[l]];
-        }
+// Takes what positions from `from` to `to` have in a field.
+inline void load(const Lines& lines, const Cell& cell, const std::vector<Lanes>& field,
+                 const int (&order)[5], int from, int to, Lanes* rows) {
+    if (lines.axis > 0) {
+        const long along = cell.step[static_cast<std::size_t>(lines.axis)];
+        const Lanes* const here = &field[cell.at(lines.i, lines.j, lines.k)];
+        for (int p = from; p < to; ++p)
+            for (int m = 0; m < 5; ++m) rows[5 * p + m] = here[p * along + order[m]];
+        return;
+    }
+    for (int l = 0; l < lanes; ++l) {
+        const Lanes* const here = &field[cell.at(0, lines.j + std::min(l, lines.last - 1), lines.k)];
+        for (int p = from; p < to; ++p)
+            for (int m = 0; m < 5; ++m)
+                rows[5 * p + m][l] = here[5 * (p / lanes) + m][p % lanes];
+    }
 }
 
-inline void save(const Lines& lines, const Lanes* rows, const int (&order)[5],
-                 std::vector<double>& field) {
-    for (int p = lines.begin; p < lines.end; ++p)
-        for (int m = 0; m < 5; ++m) {
-            double* const here =
-                field.data() + lines.start + p * lines.along + order[m] * lines.pitch;
-            const Lanes& row = rows[5 * p + m];
-            if (lines.side_by_side)
-                std::memcpy(here, row.at, sizeof row.at);
-            else
-                for (int l = 0; l < lines.valid; ++l) here[lines.across[l]] = row[l];
-        }
+inline void save(const Lines& lines, const Cell& cell, const Lanes* rows, const int (&order)[5],
+                 std::vector<Lanes>& field) {
+    if (lines.axis > 0) {
+        const long along = cell.step[static_cast<std::size_t>(lines.axis)];
+        Lanes* const here = &field[cell.at(lines.i, lines.j, lines.k)];
+        for (int p = lines.begin; p < lines.end; ++p)
+            for (int m = 0; m < 5; ++m) here[p * along + order[m]] = rows[5 * p + m];
+        return;
+    }
+    for (int l = 0; l < lines.last; ++l) {
+        Lanes* const here = &field[cell.at(0, lines.j + l, lines.k)];
+        for (int p = lines.begin; p < lines.end; ++p)
+            for (int m = 0; m < 5; ++m) here[5 * (p / lanes) + m][p % lanes] = rows[5 * p + m][l];
+    }
 }
 
-// Moves rows to or from a message, which has no lanes without a line; returns the message's rest.
-inline double* pack(const Lanes* rows, int count, int valid, double* message) {
+// Takes the states of two positions beyond each end of lines along x.
+inline void load_beyond(const Lines& lines, const Cell& cell) {
+    for (int l = 0; l < lanes; ++l) {
+        const int row = lines.k * cell.size[1] + lines.j + std::min(l, lines.last - 1);
+        for (int m = 0; m < 10; ++m) {
+            if (cell.beyond[0]) lines.u[m - 10][l] = cell.beyond[0][10 * row + m];
+            if (cell.beyond[1]) lines.u[5 * cell.size[0] + m][l] = cell.beyond[1][10 * row + m];
+        }
+    }
+}
+
+// Moves lines that are solved to or from a message; returns the message's rest.
+inline double* pack(const Lines& lines, const Lanes* rows, int count, double* message) {
     for (const Lanes* row = rows; row < rows + count; ++row)
-        message = std::copy_n(row->at, valid, message);
+        message = std::copy(row->at + lines.first, row->at + lines.last, message);
     return message;
 }
 
 // Without a message the rows are zero, for nothing changes on the cube's faces.
-inline const double* unpack(Lanes* rows, int count, int valid, const double* message) {
+inline const double* unpack(const Lines& lines, Lanes* rows, int count, const double* message) {
     for (Lanes* row = rows; row < rows + count; ++row) {
-        std::fill(row->at, row->at + lanes, message ? message[valid - 1] : 0);
+        *row = {};
         if (!message) continue;
-        std::copy_n(message, valid, row->at);
-        message += valid;
+        std::copy_n(message, lines.last - lines.first, row->at + lines.first);
+        message += lines.last - lines.first;
     }
     return message;
 }
 
 // What flows along the axis at a position, and what diffuses, as `fluxes` has it.
-inline void fluxes_of(const Lanes* u, double damping, Lanes* flow, Lanes* diffusion) {
+PARIBUS_INLINE void fluxes_of(const Lanes* u, double damping, Lanes* flow, Lanes* diffusion) {
     constexpr double energy = .5 * shear * (1 - heat);
     for (int l = 0; l < lanes; ++l) {
         const double volume = 1 / u[0][l];
@@ -163,8 +176,8 @@ public:
         for (Cell& cell : cells_.all)
             cell.points(true, [&](int i, int j, int k) {
                 const State f = exact_.forcing(cell.low[0] + i, cell.low[1] + j, cell.low[2] + k);
-                for (int m = 0; m < 5; ++m)
-                    cell.forcing[cell.at(i, j, k, m)] = problem_.dt * f[to_size(m)];
+                for (std::size_t m = 0; m < 5; ++m)
+                    cell.forcing[cell.at(i, j, k) + m][i % lanes] = problem_.dt * f[m];
             });
     }
 
@@ -184,11 +197,15 @@ public:
     double operations() const { return problem_.steps * Scheme::operations(problem_.points); }
 
     void prepare() {
-        for (Cell& cell : cells_.all)
+        for (Cell& cell : cells_.all) {
+            // Lanes without a point, which are computed as well, have a fluid at rest.
+            for (std::size_t at = 0; at < cell.u.size(); ++at)
+                std::fill_n(cell.u[at].at, lanes, 1.0);
             cell.points(false, [&](int i, int j, int k) {
                 const State u = exact_.initial(cell.low[0] + i, cell.low[1] + j, cell.low[2] + k);
-                for (int m = 0; m < 5; ++m) cell.u[cell.at(i, j, k, m)] = u[to_size(m)];
+                for (std::size_t m = 0; m < 5; ++m) cell.u[cell.at(i, j, k) + m][i % lanes] = u[m];
             });
+        }
     }
 
     void run() {
@@ -206,15 +223,15 @@ public:
         for (const Cell& cell : cells_.all)
             cell.points(false, [&](int i, int j, int k) {
                 const State u = exact_.at(cell.low[0] + i, cell.low[1] + j, cell.low[2] + k);
-                for (int m = 0; m < 5; ++m)
-                    add_square(error, m, cell.u[cell.at(i, j, k, m)] - u[to_size(m)]);
+                for (std::size_t m = 0; m < 5; ++m)
+                    add_square(error[m], cell.u[cell.at(i, j, k) + m][i % lanes] - u[m]);
             });
         cells_.exchange(in_mpi);
         for (const int axis : {1, 2, 0}) differences(axis);
         for (const Cell& cell : cells_.all)
             cell.points(true, [&](int i, int j, int k) {
-                for (int m = 0; m < 5; ++m)
-                    add_square(residual, m, cell.rhs[cell.at(i, j, k, m)] / problem_.dt);
+                for (std::size_t m = 0; m < 5; ++m)
+                    add_square(residual[m], cell.rhs[cell.at(i, j, k) + m][i % lanes] / problem_.dt);
             });
         in_mpi = counted;
         const std::string first = differ("residual", residual, problem_.residual);
@@ -224,7 +241,7 @@ public:
     std::size_t checked() const { return 10; }
     void corrupt() {
         Cell& cell = cells_.all.back();
-        cell.u[cell.at(1, 1, 1, 4)] += 1;
+        cell.u[cell.at(1, 1, 1) + 4][1] += 1;
     }
 
 private:
@@ -237,7 +254,7 @@ private:
         return {.5 * n * dt, n * n * dt, fourth_damping * dt};
     }
 
-    static void add_square(State& sums, int m, double value) { sums[to_size(m)] += value * value; }
+    static void add_square(double& sum, double value) { sum += value * value; }
 
     std::string differ(const char* what, State sums, const State& official) const {
         MPI_Allreduce(MPI_IN_PLACE, sums.data(), 5, MPI_DOUBLE, MPI_SUM, launch_.comm);
@@ -261,15 +278,13 @@ private:
         l.u = &u_[10];
         l.x = &x_[10];
         l.upper = (last ? upper_.data() : kept_[to_size(place)].data()) + reach * uppers;
-        l.along = cell.step[axis];
-        l.pitch = cell.pitch;
         for (int o = cell.begin[other]; o < cell.end[other]; ++o)
-            for (int s = cell.begin[side]; s < cell.end[side]; s += lanes) {
-                l.start = cell.origin + o * cell.step[other] + s * cell.step[side];
-                l.valid = std::min(lanes, cell.end[side] - s);
-                l.side_by_side = axis > 0 && l.valid == lanes;
-                for (int a = 0; a < lanes; ++a)
-                    l.across[a] = std::min(a, l.valid - 1) * cell.step[side];
+            for (int s = axis == 0 ? cell.begin[1] : 0; s < cell.end[side]; s += lanes) {
+                l.first = std::max(0, cell.begin[side] - s);
+                l.last = std::min(lanes, cell.end[side] - s);
+                l.i = axis == 0 ? 0 : s;
+                l.j = axis == 0 ? s : axis == 1 ? 0 : o;
+                l.k = axis == 2 ? 0 : o;
                 each(l);
                 if (!last) l.upper += upper_.size();
             }
@@ -279,11 +294,22 @@ private:
     void differences(int axis) {
         for (Cell& cell : cells_.all)
             strips(cell, to_size(axis), cells_.side - 1, [&](const Lines& l) {
-                load(l, cell.u, turned[axis], l.begin - 2, l.end + 2, l.u);
-                load(l, axis == 1 ? cell.forcing : cell.rhs, turned[axis], l.begin, l.end, l.x);
+                load_states(l, cell, 2);
+                load(l, cell, axis == 1 ? cell.forcing : cell.rhs, turned[axis], l.begin, l.end,
+                     l.x);
                 add_differences(l, weights_);
-                save(l, l.x, turned[axis], cell.rhs);
+                save(l, cell, l.x, turned[axis], cell.rhs);
             });
+    }
+
+    // Of the solved positions, and as many beyond; those beyond the cube's faces do not count.
+    void load_states(const Lines& l, const Cell& cell, int beyond) {
+        if (l.axis == 0) {
+            load(l, cell, cell.u, turned[0], 0, cell.size[0], l.u);
+            load_beyond(l, cell);
+        } else {
+            load(l, cell, cell.u, turned[l.axis], l.begin - beyond, l.end + beyond, l.u);
+        }
     }
 
     const double* receive(int axis, bool forward) {
@@ -315,24 +341,24 @@ private:
     // Solves the lines along an axis: eliminates forward from cell to cell, and then substitutes
     // backward, which in the last cell follows at once, while the lines are in the cache.
     void sweep(int axis) {
-        const int last = cells_.side - 1, ahead = axis == 0 ? 2 : 1;
+        const int last = cells_.side - 1;
         for (int place = 0; place <= last; ++place) {
             Cell& cell = cells_.placed(to_size(axis), place);
             const double* in = place > 0 ? receive(axis, true) : nullptr;
             const double* none = nullptr;
             double* out = begin_message();
             strips(cell, to_size(axis), place, [&](const Lines& l) {
-                load(l, cell.u, turned[axis], l.begin - ahead, l.end + ahead, l.u);
-                load(l, cell.rhs, order(axis), l.begin, l.end, l.x);
+                load_states(l, cell, 1);
+                load(l, cell, cell.rhs, order(axis), l.begin, l.end, l.x);
                 if (axis == 0) add_differences(l, weights_);
                 scheme_.enter(l);
-                in = unpack(l.x + 5 * (l.begin - reach), 5 * reach, l.valid, in);
-                in = unpack(l.upper + uppers * (l.begin - reach), uppers * reach, l.valid, in);
+                in = unpack(l, l.x + 5 * (l.begin - reach), 5 * reach, in);
+                in = unpack(l, l.upper + uppers * (l.begin - reach), uppers * reach, in);
                 scheme_.forward(l);
                 if (place == last) return substitute(cell, l, none, out);
-                save(l, l.x, order(axis), cell.rhs);
-                out = pack(l.x + 5 * (l.end - reach), 5 * reach, l.valid, out);
-                out = pack(l.upper + uppers * (l.end - reach), uppers * reach, l.valid, out);
+                save(l, cell, l.x, order(axis), cell.rhs);
+                out = pack(l, l.x + 5 * (l.end - reach), 5 * reach, out);
+                out = pack(l, l.upper + uppers * (l.end - reach), uppers * reach, out);
             });
             if (last > 0) send(axis, place < last, out);
         }
@@ -341,8 +367,8 @@ private:
             const double* in = receive(axis, false);
             double* out = begin_message();
             strips(cell, to_size(axis), place, [&](const Lines& l) {
-                if (axis == 2) load(l, cell.u, turned[axis], l.begin, l.end, l.u);
-                load(l, cell.rhs, order(axis), l.begin, l.end, l.x);
+                if (axis == 2) load_states(l, cell, 0);
+                load(l, cell, cell.rhs, order(axis), l.begin, l.end, l.x);
                 substitute(cell, l, in, out);
             });
             if (place > 0) send(axis, false, out);
@@ -350,15 +376,14 @@ private:
     }
 
     void substitute(Cell& cell, const Lines& l, const double*& in, double*& out) {
-        in = unpack(l.x + 5 * l.end, 5 * reach, l.valid, in);
+        in = unpack(l, l.x + 5 * l.end, 5 * reach, in);
         scheme_.backward(l);
-        if (!cell.at_start(to_size(l.axis)))
-            out = pack(l.x + 5 * l.begin, 5 * reach, l.valid, out);
+        if (!cell.at_start(to_size(l.axis))) out = pack(l, l.x + 5 * l.begin, 5 * reach, out);
         scheme_.leave(l);
-        if (l.axis < 2) return save(l, l.x, order(l.axis), cell.rhs);
+        if (l.axis < 2) return save(l, cell, l.x, order(l.axis), cell.rhs);
         for (int row = 5 * l.begin; row < 5 * l.end; ++row)
-            for (int a = 0; a < lanes; ++a) l.u[row][a] += l.x[row][a];
-        save(l, l.u, turned[l.axis], cell.u);
+            for (int a = l.first; a < l.last; ++a) l.u[row][a] += l.x[row][a];
+        save(l, cell, l.u, turned[l.axis], cell.u);
     }
 
     const Launch launch_;

@@ -11,14 +11,15 @@
 
 namespace paribus::npb {
 
-// A block of the cube. A point has five numbers; each is stored in rows along x, and the rows of
-// the five follow each other. Two points beyond each face belong to neighbours.
+// A block of the cube. Its points lie in rows along x, `lanes` of them side by side: first number of
+// each, second number of each, up to the fifth. Two planes beyond each face belong to neighbours.
 struct Cell {
     std::array<int, 3> low, size;   // of the points
     std::array<int, 3> begin, end;  // of those that are solved, which the cube's faces are not
-    std::array<long, 3> step;       // from a point to the next
-    long pitch, origin;             // from a number of a point to the next, and of point 0, 0, 0
-    std::vector<double> u, rhs, forcing;
+    std::array<long, 3> step;       // to the next lanes, to the next row, to the next plane
+    std::vector<Lanes> u, rhs, forcing;
+    // What is beyond the faces along x: of each row the five numbers of two points, one by one.
+    const double* beyond[2] = {nullptr, nullptr};
 
     Cell(const std::array<int, 3>& place, int side, int points) {
         for (std::size_t a = 0; a < 3; ++a) {
@@ -28,20 +29,19 @@ struct Cell {
             begin[a] = place[a] == 0 ? 1 : 0;
             end[a] = size[a] - (place[a] == side - 1 ? 1 : 0);
         }
-        pitch = size[0] + 4;
-        // Planes that are an odd number of cache lines apart do not fall on each other in a cache.
-        const long plane = (5 * pitch * (size[1] + 4) + 7) / 8;
-        step = {1, 5 * pitch, 8 * (plane + 1 - plane % 2)};
-        origin = 2 * (step[0] + step[1] + step[2]);
-        const auto numbers = static_cast<std::size_t>(step[2] * (size[2] + 4));
-        for (auto* const field : {&u, &rhs, &forcing}) field->resize(numbers);
+        // An odd number of cache lines apart, for others fall on each other in a cache.
+        const long row = 5L * ((size[0] + lanes - 1) / lanes) | 1;
+        step = {5, row, row * (size[1] + 4) | 1};
+        for (auto* const field : {&u, &rhs, &forcing})
+            field->resize(static_cast<std::size_t>(step[2] * (size[2] + 4)));
     }
 
     bool at_start(std::size_t axis) const { return begin[axis] > 0; }
     bool at_end(std::size_t axis) const { return end[axis] < size[axis]; }
 
-    std::size_t at(int i, int j, int k, int m) const {
-        return static_cast<std::size_t>(origin + i + j * step[1] + k * step[2] + m * pitch);
+    // Where the lanes are that have a point.
+    std::size_t at(int i, int j, int k) const {
+        return static_cast<std::size_t>(i / lanes * step[0] + (j + 2) * step[1] + (k + 2) * step[2]);
     }
 
     // Calls `each(i, j, k)` for the points, or those that are solved.
@@ -57,19 +57,23 @@ struct Cell {
     // How many points a plane across an axis has.
     int faced(std::size_t axis) const { return size[0] * size[1] * size[2] / size[axis]; }
 
-    // Moves the states of two planes from `plane` on to a message, or from it. Returns its rest.
+    // Moves the states of two planes from `plane` on to a message, or from it, but leaves those
+    // beyond the faces along x where they are. Returns the message's rest.
     double* move(std::size_t axis, int plane, double* message, bool out) {
         std::array<int, 3> from{}, to = size;
         from[axis] = plane;
         to[axis] = plane + 2;
-        const int row = to[0] - from[0];
-        const std::size_t bytes = sizeof(double) * static_cast<std::size_t>(row);
+        if (axis == 0 && !out) {
+            beyond[plane < 0 ? 0 : 1] = message;
+            return message + 10 * faced(0);
+        }
         for (int k = from[2]; k < to[2]; ++k)
             for (int j = from[1]; j < to[1]; ++j)
-                for (int m = 0; m < 5; ++m, message += row) {
-                    double* const here = &u[at(from[0], j, k, m)];
-                    std::memcpy(out ? message : here, out ? here : message, bytes);
-                }
+                for (int i = from[0]; i < to[0]; ++i)
+                    for (std::size_t m = 0; m < 5; ++m, ++message) {
+                        double& here = u[at(i, j, k) + m][i % lanes];
+                        (out ? *message : here) = out ? here : *message;
+                    }
         return message;
     }
 };

@@ -6,7 +6,8 @@
 // PARIBUS_VECTORS stands before a function whose loops over lanes become vector instructions, which
 // they do not at GCC's -O2. On x86-64 it is compiled for wider ones too, and the program chooses
 // where it runs: hosts with other processors may share its file. PARIBUS_UNROLL stands before a
-// short loop in such a loop, which could not be vectorised otherwise.
+// short loop in such a loop, which could not be vectorised otherwise, and PARIBUS_INLINE before a
+// function that is called by one of PARIBUS_VECTORS: called as it is it would not be for wide ones.
 #if defined(__GNUC__) && !defined(__clang__)
 #if defined(__x86_64__) && defined(__GLIBC__) && __GNUC__ >= 12
 #define PARIBUS_VECTORS                      \
@@ -25,6 +26,11 @@
 #else
 #define PARIBUS_VECTORS
 #define PARIBUS_UNROLL
+#endif
+#if defined(__GNUC__)
+#define PARIBUS_INLINE inline __attribute__((always_inline))
+#else
+#define PARIBUS_INLINE inline
 #endif
 
 namespace paribus::npb {
