@@ -14,15 +14,19 @@ struct Marching {
     State residual, error;  // official norms
 };
 
-// Lines of a cell along one axis that are computed at once. Position 0 is the cell's first point.
-struct Lines {
+// A part of lines along an axis. Position 0 is the cell's first point.
+struct Span {
     int axis, points, low;  // points of the cube along the axis; where position 0 is among them
     int begin, end;         // positions that are solved
-    int first, last;        // lanes whose lines are solved; others have what does no harm
+};
+
+// Lines of a cell that are computed at once.
+struct Lines : Span {
+    int first, last;  // lanes whose lines are solved; others have what does no harm
+    int i, j, k;      // of the first lane's position 0
     // At position 0: the state, whose momentum along the axis comes first of the three; the
     // right-hand side, that becomes the solution; what eliminating forward leaves for backward.
     Lanes *u, *x, *upper;
-    int i, j, k;  // of the first lane's position 0
 };
 
 // The time step times the weights of first, second and fourth differences.
@@ -30,41 +34,50 @@ struct Weights {
     double first, second, fourth;
 };
 
-// Which number of a field is which of a line: momentum along an axis comes first of the three.
+// Which number of a point is which of a line: momentum along an axis comes first of the three.
 constexpr int turned[3][5] = {{0, 1, 2, 3, 4}, {0, 2, 1, 3, 4}, {0, 3, 2, 1, 4}};
 
-// Takes what positions from `from` to `to` have in a field.
+// Turns rows with points side by side along x, and so far `apart`, to lines along x. A lane without
+// a row repeats the last one.
+PARIBUS_VECTORS static void turn(const Lanes* from, long apart, int rows, Lanes* to) {
+    long row[lanes];
+    for (int l = 0; l < lanes; ++l) row[l] = std::min(l, rows - 1) * apart;
+    for (int m = 0; m < 5; ++m)
+        for (int p = 0; p < lanes; ++p)
+            for (int l = 0; l < lanes; ++l) to[5 * p + m][l] = from[row[l] + m][p];
+}
+
+PARIBUS_VECTORS static void turn_back(const Lanes* from, Lanes* to, long apart, int rows) {
+    for (int l = 0; l < rows; ++l)
+        for (int m = 0; m < 5; ++m)
+            for (int p = 0; p < lanes; ++p) to[l * apart + m][p] = from[5 * p + m][l];
+}
+
+// Takes what positions from `from` to `to` have in a field, or all positions if along x.
 inline void load(const Lines& lines, const Cell& cell, const std::vector<Lanes>& field,
                  const int (&order)[5], int from, int to, Lanes* rows) {
-    if (lines.axis > 0) {
-        const long along = cell.step[static_cast<std::size_t>(lines.axis)];
-        const Lanes* const here = &field[cell.at(lines.i, lines.j, lines.k)];
-        for (int p = from; p < to; ++p)
-            for (int m = 0; m < 5; ++m) rows[5 * p + m] = here[p * along + order[m]];
+    const Lanes* const here = &field[cell.at(lines.i, lines.j, lines.k)];
+    if (lines.axis == 0) {
+        for (int p = 0; p < cell.size[0]; p += lanes)
+            turn(here + 5 * (p / lanes), cell.step[1], lines.last, rows + 5 * p);
         return;
     }
-    for (int l = 0; l < lanes; ++l) {
-        const Lanes* const here = &field[cell.at(0, lines.j + std::min(l, lines.last - 1), lines.k)];
-        for (int p = from; p < to; ++p)
-            for (int m = 0; m < 5; ++m)
-                rows[5 * p + m][l] = here[5 * (p / lanes) + m][p % lanes];
-    }
+    const long along = cell.step[static_cast<std::size_t>(lines.axis)];
+    for (int p = from; p < to; ++p)
+        for (int m = 0; m < 5; ++m) rows[5 * p + m] = here[p * along + order[m]];
 }
 
 inline void save(const Lines& lines, const Cell& cell, const Lanes* rows, const int (&order)[5],
                  std::vector<Lanes>& field) {
-    if (lines.axis > 0) {
-        const long along = cell.step[static_cast<std::size_t>(lines.axis)];
-        Lanes* const here = &field[cell.at(lines.i, lines.j, lines.k)];
-        for (int p = lines.begin; p < lines.end; ++p)
-            for (int m = 0; m < 5; ++m) here[p * along + order[m]] = rows[5 * p + m];
+    Lanes* const here = &field[cell.at(lines.i, lines.j, lines.k)];
+    if (lines.axis == 0) {
+        for (int p = 0; p < cell.size[0]; p += lanes)
+            turn_back(rows + 5 * p, here + 5 * (p / lanes), cell.step[1], lines.last);
         return;
     }
-    for (int l = 0; l < lines.last; ++l) {
-        Lanes* const here = &field[cell.at(0, lines.j + l, lines.k)];
-        for (int p = lines.begin; p < lines.end; ++p)
-            for (int m = 0; m < 5; ++m) here[5 * (p / lanes) + m][p % lanes] = rows[5 * p + m][l];
-    }
+    const long along = cell.step[static_cast<std::size_t>(lines.axis)];
+    for (int p = lines.begin; p < lines.end; ++p)
+        for (int m = 0; m < 5; ++m) here[p * along + order[m]] = rows[5 * p + m];
 }
 
 // Takes the states of two positions beyond each end of lines along x.
@@ -96,47 +109,55 @@ inline const double* unpack(const Lines& lines, Lanes* rows, int count, const do
     return message;
 }
 
-// What flows along the axis at a position, and what diffuses, as `fluxes` has it.
-PARIBUS_INLINE void fluxes_of(const Lanes* u, double damping, Lanes* flow, Lanes* diffusion) {
+// What flows along an axis at a point, and what diffuses, as `fluxes` has it. `order` is that of
+// the numbers of `u`.
+PARIBUS_WITHIN void fluxes_of(const Lanes* u, const int (&order)[5], double damping, Lanes* flow,
+                              Lanes* diffusion) {
     constexpr double energy = .5 * shear * (1 - heat);
+    const Lanes &density = u[0], &along = u[order[1]], &second = u[order[2]], &third = u[order[3]];
     for (int l = 0; l < lanes; ++l) {
-        const double volume = 1 / u[0][l];
-        const double v = volume * u[1][l], p = volume * u[2][l], q = volume * u[3][l];
-        const double square = v * v + p * p + q * q, kinetic = .5 * u[0][l] * square;
-        flow[0][l] = u[1][l];
-        flow[1][l] = u[1][l] * v + k2 * (u[4][l] - kinetic);
-        flow[2][l] = u[2][l] * v;
-        flow[3][l] = u[3][l] * v;
+        const double volume = 1 / density[l];
+        const double v = volume * along[l], p = volume * second[l], q = volume * third[l];
+        const double square = v * v + p * p + q * q, kinetic = .5 * density[l] * square;
+        flow[0][l] = along[l];
+        flow[1][l] = along[l] * v + k2 * (u[4][l] - kinetic);
+        flow[2][l] = second[l] * v;
+        flow[3][l] = third[l] * v;
         flow[4][l] = (k1 * u[4][l] - k2 * kinetic) * v;
-        diffusion[0][l] = damping * u[0][l];
-        diffusion[1][l] = damping * u[1][l] + 4. / 3 * shear * v;
-        diffusion[2][l] = damping * u[2][l] + shear * p;
-        diffusion[3][l] = damping * u[3][l] + shear * q;
+        diffusion[0][l] = damping * density[l];
+        diffusion[1][l] = damping * along[l] + 4. / 3 * shear * v;
+        diffusion[2][l] = damping * second[l] + shear * p;
+        diffusion[3][l] = damping * third[l] + shear * q;
         diffusion[4][l] = damping * u[4][l] + energy * square + shear / 6 * v * v +
                           shear * heat * volume * u[4][l];
     }
 }
 
-// Adds the differences along the axis to the right-hand side.
-PARIBUS_VECTORS static void add_differences(const Lines& lines, const Weights& weights) {
+// Adds the differences along the axis to the right-hand sides from position `begin` on. States are
+// those of position 0, and so far `apart`; their numbers have the order that is given.
+PARIBUS_VECTORS static void add_differences(const Span& span, const Weights& weights,
+                                            const int (&order)[5], const Lanes* states, long apart,
+                                            Lanes* x) {
     Lanes room[3][10];  // of three positions in turn
-    for (int p = lines.begin - 1; p <= lines.end; ++p) {
+    for (int p = span.begin - 1; p <= span.end; ++p) {
         Lanes* const after = room[(p + 3) % 3];
-        fluxes_of(lines.u + 5 * p, second_damping[lines.axis], after, after + 5);
-        if (p <= lines.begin) continue;
+        fluxes_of(states + p * apart, order, second_damping[span.axis], after, after + 5);
+        if (p <= span.begin) continue;
         const Lanes* const before = room[(p + 1) % 3];
         const Lanes* const here = room[(p + 2) % 3];
-        const std::array<double, 5> fourth = fourth_weights(lines.low + p - 1, lines.points);
-        Lanes* const x = lines.x + 5 * (p - 1);
-        const Lanes* const u = lines.u + 5 * (p - 1);
-        for (int m = 0; m < 5; ++m)
+        const std::array<double, 5> fourth = fourth_weights(span.low + p - 1, span.points);
+        for (int m = 0; m < 5; ++m) {
+            const Lanes* const u = states + (p - 1) * apart + order[m];
             for (int l = 0; l < lanes; ++l)
-                x[m][l] += weights.second *
-                               (before[5 + m][l] - 2 * here[5 + m][l] + after[5 + m][l]) -
-                           weights.first * (after[m][l] - before[m][l]) -
-                           weights.fourth * (fourth[0] * u[m - 10][l] + fourth[1] * u[m - 5][l] +
-                                             fourth[2] * u[m][l] + fourth[3] * u[m + 5][l] +
-                                             fourth[4] * u[m + 10][l]);
+                x[order[m]][l] +=
+                    weights.second *
+                        (before[5 + m][l] - 2 * here[5 + m][l] + after[5 + m][l]) -
+                    weights.first * (after[m][l] - before[m][l]) -
+                    weights.fourth * (fourth[0] * u[-2 * apart][l] + fourth[1] * u[-apart][l] +
+                                      fourth[2] * u[0][l] + fourth[3] * u[apart][l] +
+                                      fourth[4] * u[2 * apart][l]);
+        }
+        x += 5;
     }
 }
 
@@ -166,7 +187,7 @@ public:
           scheme_(weights_) {
         const int size = (problem_.points + cells_.side - 1) / cells_.side;
         const int strips = size * ((size + lanes - 1) / lanes);
-        u_.resize(to_size(5 * (size + 4)));
+        u_.resize(to_size(5 * (size + lanes + 4)));
         x_.resize(u_.size());
         upper_.resize(to_size((size + reach) * uppers));
         kept_.resize(to_size(cells_.side - 1));
@@ -211,8 +232,6 @@ public:
     void run() {
         for (int step = 0; step < problem_.steps; ++step) {
             cells_.exchange(in_mpi);
-            differences(1);
-            differences(2);
             for (int axis = 0; axis < 3; ++axis) sweep(axis);
         }
     }
@@ -227,12 +246,16 @@ public:
                     add_square(error[m], cell.u[cell.at(i, j, k) + m][i % lanes] - u[m]);
             });
         cells_.exchange(in_mpi);
-        for (const int axis : {1, 2, 0}) differences(axis);
-        for (const Cell& cell : cells_.all)
+        for (Cell& cell : cells_.all) {
+            strips(cell, 0, cells_.side - 1, [&](const Lines& l) {
+                begin_lines(cell, l);
+                save(l, cell, l.x, turned[0], cell.rhs);
+            });
             cell.points(true, [&](int i, int j, int k) {
                 for (std::size_t m = 0; m < 5; ++m)
                     add_square(residual[m], cell.rhs[cell.at(i, j, k) + m][i % lanes] / problem_.dt);
             });
+        }
         in_mpi = counted;
         const std::string first = differ("residual", residual, problem_.residual);
         const std::string second = differ("error", error, problem_.error);
@@ -290,26 +313,24 @@ private:
             }
     }
 
-    // Adds the differences along an axis to the right-hand side, of which y's come first.
-    void differences(int axis) {
-        for (Cell& cell : cells_.all)
-            strips(cell, to_size(axis), cells_.side - 1, [&](const Lines& l) {
-                load_states(l, cell, 2);
-                load(l, cell, axis == 1 ? cell.forcing : cell.rhs, turned[axis], l.begin, l.end,
-                     l.x);
-                add_differences(l, weights_);
-                save(l, cell, l.x, turned[axis], cell.rhs);
-            });
-    }
-
-    // Of the solved positions, and as many beyond; those beyond the cube's faces do not count.
-    void load_states(const Lines& l, const Cell& cell, int beyond) {
-        if (l.axis == 0) {
-            load(l, cell, cell.u, turned[0], 0, cell.size[0], l.u);
-            load_beyond(l, cell);
-        } else {
-            load(l, cell, cell.u, turned[l.axis], l.begin - beyond, l.end + beyond, l.u);
+    // Takes the states of lines along x and makes their right-hand sides.
+    void begin_lines(const Cell& cell, const Lines& l) {
+        load(l, cell, cell.u, turned[0], 0, 0, l.u);
+        load_beyond(l, cell);
+        Lanes rows[lanes][5];
+        const Span along_y{1, problem_.points, cell.low[1], l.j, l.j + l.last};
+        const Span along_z{2, problem_.points, cell.low[2], l.k, l.k + 1};
+        for (int i = 0; i < cell.size[0]; i += lanes) {
+            for (int r = 0; r < l.last; ++r)
+                std::copy_n(&cell.forcing[cell.at(i, l.j + r, l.k)], 5, rows[r]);
+            add_differences(along_y, weights_, turned[1], &cell.u[cell.at(i, 0, l.k)], cell.step[1],
+                            rows[0]);
+            for (int r = 0; r < l.last; ++r)
+                add_differences(along_z, weights_, turned[2], &cell.u[cell.at(i, l.j + r, 0)],
+                                cell.step[2], rows[r]);
+            turn(rows[0], 5, l.last, l.x + 5 * i);
         }
+        add_differences(l, weights_, turned[0], l.u, 5, l.x + 5 * l.begin);
     }
 
     const double* receive(int axis, bool forward) {
@@ -348,9 +369,12 @@ private:
             const double* none = nullptr;
             double* out = begin_message();
             strips(cell, to_size(axis), place, [&](const Lines& l) {
-                load_states(l, cell, 1);
-                load(l, cell, cell.rhs, order(axis), l.begin, l.end, l.x);
-                if (axis == 0) add_differences(l, weights_);
+                if (axis == 0) {
+                    begin_lines(cell, l);
+                } else {
+                    load(l, cell, cell.u, turned[axis], l.begin - 1, l.end + 1, l.u);
+                    load(l, cell, cell.rhs, order(axis), l.begin, l.end, l.x);
+                }
                 scheme_.enter(l);
                 in = unpack(l, l.x + 5 * (l.begin - reach), 5 * reach, in);
                 in = unpack(l, l.upper + uppers * (l.begin - reach), uppers * reach, in);
@@ -367,7 +391,7 @@ private:
             const double* in = receive(axis, false);
             double* out = begin_message();
             strips(cell, to_size(axis), place, [&](const Lines& l) {
-                if (axis == 2) load_states(l, cell, 0);
+                if (axis == 2) load(l, cell, cell.u, turned[axis], l.begin, l.end, l.u);
                 load(l, cell, cell.rhs, order(axis), l.begin, l.end, l.x);
                 substitute(cell, l, in, out);
             });

@@ -29,7 +29,7 @@ constexpr bool filled[5][5] = {{true, true, false, false, false},
                                {true, true, true, true, true}};
 
 // `flow` times the Jacobian of what flows along the axis.
-PARIBUS_INLINE void set_flow(const Moving& u, double flow, Block& block) {
+PARIBUS_WITHIN void set_flow(const Moving& u, double flow, Block& block) {
     const double v = flow * u.v, kinetic = .5 * (u.v * u.v + u.p * u.p + u.q * u.q);
     block[0][0] = 0;
     block[0][1] = flow;
@@ -52,7 +52,7 @@ PARIBUS_INLINE void set_flow(const Moving& u, double flow, Block& block) {
 }
 
 // Adds `diffusion` times the Jacobian of what diffuses, and `damping` on the diagonal.
-PARIBUS_INLINE void add_diffusion(const Moving& u, double diffusion, double damping, Block& block) {
+PARIBUS_WITHIN void add_diffusion(const Moving& u, double diffusion, double damping, Block& block) {
     const double across = diffusion * shear * u.volume, along = 4. / 3 * across;
     const double energy = heat * across;
     block[0][0] += damping;

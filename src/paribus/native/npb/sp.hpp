@@ -8,7 +8,7 @@ namespace paribus::npb {
 
 // Velocity along the axis, the damping of second differences and the speed of sound. The root is
 // taken apart: GCC computes roots one by one, for a wrong one sets errno.
-PARIBUS_INLINE void speeds(const Lanes* u, double damping, Lanes* found) {
+PARIBUS_WITHIN void speeds(const Lanes* u, double damping, Lanes* found) {
     for (int l = 0; l < lanes; ++l) {
         const double volume = 1 / u[0][l];
         const double square = u[1][l] * u[1][l] + u[2][l] * u[2][l] + u[3][l] * u[3][l];
