@@ -82,6 +82,7 @@ inline void save(const Lines& lines, const Cell& cell, const Lanes* rows, const 
 
 // Takes the states of two positions beyond each end of lines along x.
 inline void load_beyond(const Lines& lines, const Cell& cell) {
+    PARIBUS_INDEPENDENT
     for (int l = 0; l < lanes; ++l) {
         const int row = lines.k * cell.size[1] + lines.j + std::min(l, lines.last - 1);
         for (int m = 0; m < 10; ++m) {
@@ -115,6 +116,7 @@ PARIBUS_WITHIN void fluxes_of(const Lanes* u, const int (&order)[5], double damp
                               Lanes* diffusion) {
     constexpr double energy = .5 * shear * (1 - heat);
     const Lanes &density = u[0], &along = u[order[1]], &second = u[order[2]], &third = u[order[3]];
+    PARIBUS_INDEPENDENT
     for (int l = 0; l < lanes; ++l) {
         const double volume = 1 / density[l];
         const double v = volume * along[l], p = volume * second[l], q = volume * third[l];
@@ -148,6 +150,7 @@ PARIBUS_VECTORS static void add_differences(const Span& span, const Weights& wei
         const std::array<double, 5> fourth = fourth_weights(span.low + p - 1, span.points);
         for (int m = 0; m < 5; ++m) {
             const Lanes* const u = states + (p - 1) * apart + order[m];
+            PARIBUS_INDEPENDENT
             for (int l = 0; l < lanes; ++l)
                 x[order[m]][l] +=
                     weights.second *
@@ -168,10 +171,10 @@ PARIBUS_VECTORS static void add_differences(const Span& span, const Weights& wei
 //   static constexpr int reach             how many positions an equation couples, each way
 //   static constexpr int uppers            numbers at a position that eliminating forward leaves
 //   static constexpr bool turns            whether x's order turns with the axis, as u's does
+//   void see(lines)                        knows the states of the lines that follow
 //   void forward(lines), backward(lines)   start from what is at the positions before begin, and
 //                                          from end on
-//   void enter(lines), leave(lines)        before forward, after backward; after the last axis x
-//                                          is the change of u
+//   void leave(lines)                      after backward; after the last axis x is the change of u
 template <class Scheme>
 class Adi {
 public:
@@ -375,7 +378,7 @@ private:
                     load(l, cell, cell.u, turned[axis], l.begin - 1, l.end + 1, l.u);
                     load(l, cell, cell.rhs, order(axis), l.begin, l.end, l.x);
                 }
-                scheme_.enter(l);
+                scheme_.see(l);
                 in = unpack(l, l.x + 5 * (l.begin - reach), 5 * reach, in);
                 in = unpack(l, l.upper + uppers * (l.begin - reach), uppers * reach, in);
                 scheme_.forward(l);
@@ -391,7 +394,10 @@ private:
             const double* in = receive(axis, false);
             double* out = begin_message();
             strips(cell, to_size(axis), place, [&](const Lines& l) {
-                if (axis == 2) load(l, cell, cell.u, turned[axis], l.begin, l.end, l.u);
+                if (axis == 2) {
+                    load(l, cell, cell.u, turned[axis], l.begin - 1, l.end + 1, l.u);
+                    scheme_.see(l);
+                }
                 load(l, cell, cell.rhs, order(axis), l.begin, l.end, l.x);
                 substitute(cell, l, in, out);
             });
@@ -415,7 +421,7 @@ private:
     const Weights weights_;
     const Exact exact_;
     Cells cells_;
-    const Scheme scheme_;
+    Scheme scheme_;
     MPI_Request sent_ = MPI_REQUEST_NULL;
     std::vector<Lanes> u_, x_, upper_;
     std::vector<std::vector<Lanes>> kept_;  // of the cells along an axis, but the last

@@ -78,6 +78,7 @@ PARIBUS_VECTORS static void eliminate_blocks(const Lines& lines, const Weights& 
         const Lanes* const u = lines.u + 5 * p;
         Lanes* const x = lines.x + 5 * p;
         Lanes* const upper = lines.upper + 25 * p;
+        PARIBUS_INDEPENDENT
         for (int l = 0; l < lanes; ++l) {
             Block before, here = {}, after = {};
             double known[5];
@@ -121,6 +122,7 @@ PARIBUS_VECTORS static void substitute_blocks(const Lines& lines) {
     for (int p = lines.end - 1; p >= lines.begin; --p) {
         const Lanes* const upper = lines.upper + 25 * p;
         Lanes* const x = lines.x + 5 * p;
+        PARIBUS_INDEPENDENT
         for (int l = 0; l < lanes; ++l) {
             PARIBUS_UNROLL for (int r = 0; r < 5; ++r) {
                 double sum = x[r][l];
@@ -198,10 +200,10 @@ public:
         return 3478.8 * n * n * n - 17655.7 * n * n + 28023.7 * n;
     }
 
-    void enter(const Lines&) const {}
-    void forward(const Lines& lines) const { eliminate_blocks(lines, weights_); }
-    void backward(const Lines& lines) const { substitute_blocks(lines); }
-    void leave(const Lines&) const {}
+    void see(const Lines&) {}
+    void forward(const Lines& lines) { eliminate_blocks(lines, weights_); }
+    void backward(const Lines& lines) { substitute_blocks(lines); }
+    void leave(const Lines&) {}
 
 private:
     const Weights weights_;

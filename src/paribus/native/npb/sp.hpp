@@ -6,54 +6,71 @@
 
 namespace paribus::npb {
 
-// Velocity along the axis, the damping of second differences and the speed of sound. The root is
-// taken apart: GCC computes roots one by one, for a wrong one sets errno.
-PARIBUS_WITHIN void speeds(const Lanes* u, double damping, Lanes* found) {
-    for (int l = 0; l < lanes; ++l) {
-        const double volume = 1 / u[0][l];
-        const double square = u[1][l] * u[1][l] + u[2][l] * u[2][l] + u[3][l] * u[3][l];
-        found[0][l] = volume * u[1][l];
-        // The largest of four, which is this one because the volume is positive.
-        found[1][l] = damping + heat * shear * volume;
-        found[2][l] = k1 * k2 * volume * (u[4][l] - .5 * volume * square);
+// At each position the velocity along the axis, the damping of second differences, and the speed of
+// sound. Its root is taken apart, for what may set errno does not become vector instructions.
+PARIBUS_VECTORS static void find_speeds(const Lines& lines, Lanes* speeds) {
+    const double damping = second_damping[lines.axis];
+    for (int p = lines.begin - 1; p <= lines.end; ++p) {
+        const Lanes* const u = lines.u + 5 * p;
+        Lanes* const found = speeds + 3 * p;
+        PARIBUS_INDEPENDENT
+        for (int l = 0; l < lanes; ++l) {
+            const double volume = 1 / u[0][l];
+            const double square = u[1][l] * u[1][l] + u[2][l] * u[2][l] + u[3][l] * u[3][l];
+            found[0][l] = volume * u[1][l];
+            // The largest of four, which is always this one, for the volume is positive.
+            found[1][l] = damping + heat * shear * volume;
+            found[2][l] = k1 * k2 * volume * (u[4][l] - .5 * volume * square);
+        }
     }
-    for (int l = 0; l < lanes; ++l) found[2][l] = std::sqrt(found[2][l]);
+    for (int p = lines.begin - 1; p <= lines.end; ++p)
+        for (double& sound : speeds[3 * p + 2].at) sound = std::sqrt(sound);
 }
 
-// The lower entries of three systems are eliminated, which differ in what the speed of sound adds.
-// The first is that of three unknowns.
-PARIBUS_VECTORS static void eliminate(const Lines& lines, const Weights& weights) {
-    const double damping = second_damping[lines.axis];
-    Lanes room[3][3];  // of three positions in turn
-    for (int p = lines.begin - 1; p <= lines.end; ++p) {
-        Lanes* const after = room[(p + 3) % 3];
-        speeds(lines.u + 5 * p, damping, after);
-        if (p <= lines.begin) continue;
-        const Lanes* const before = room[(p + 1) % 3];
-        const Lanes* const here = room[(p + 2) % 3];
-        const std::array<double, 5> fourth = fourth_weights(lines.low + p - 1, lines.points);
-        Lanes* const x = lines.x + 5 * (p - 1);
-        Lanes* const upper = lines.upper + 6 * (p - 1);
-        const double lowest = weights.fourth * fourth[0], highest = weights.fourth * fourth[4];
+// What is above, on and below the diagonal.
+struct Band {
+    double lowest, low, middle, high, highest;
+};
+
+// Eliminates what is below the diagonal of a system, with `count` unknowns from x on.
+template <int count>
+PARIBUS_WITHIN void eliminate(const Band& band, int l, Lanes* upper, Lanes* x) {
+    const double low = band.low - band.lowest * upper[-12][l];
+    const double pivot = 1 / (band.middle - band.lowest * upper[-11][l] - low * upper[-6][l]);
+    upper[0][l] = pivot * (band.high - low * upper[-5][l]);
+    upper[1][l] = pivot * band.highest;
+    PARIBUS_UNROLL
+    for (int m = 0; m < count; ++m)
+        x[m][l] = pivot * (x[m][l] - band.lowest * x[m - 10][l] - low * x[m - 5][l]);
+}
+
+// There are three systems, which differ in what the speed of sound adds. The first is that of three
+// unknowns.
+PARIBUS_VECTORS static void eliminate(const Lines& lines, const Weights& weights,
+                                      const Lanes* speeds) {
+    for (int p = lines.begin; p < lines.end; ++p) {
+        const std::array<double, 5> fourth = fourth_weights(lines.low + p, lines.points);
+        const Lanes* const here = speeds + 3 * p;
+        Lanes* const x = lines.x + 5 * p;
+        Lanes* const upper = lines.upper + 6 * p;
+        PARIBUS_INDEPENDENT
         for (int l = 0; l < lanes; ++l) {
-            const double low = weights.fourth * fourth[1] - weights.first * before[0][l] -
-                               weights.second * before[1][l];
-            const double middle = weights.fourth * fourth[2] + 1 + 2 * weights.second * here[1][l];
-            const double high = weights.fourth * fourth[3] + weights.first * after[0][l] -
-                                weights.second * after[1][l];
-            const double sound_low = weights.first * before[2][l];
-            const double sound_high = weights.first * after[2][l];
-            PARIBUS_UNROLL for (int s = 0; s < 3; ++s) {
-                const double lower = s == 0 ? low : s == 1 ? low - sound_low : low + sound_low;
-                const double higher = s == 0 ? high : s == 1 ? high + sound_high : high - sound_high;
-                const double l1 = lower - lowest * upper[2 * s - 12][l];
-                const double pivot =
-                    1 / (middle - lowest * upper[2 * s - 11][l] - l1 * upper[2 * s - 6][l]);
-                upper[2 * s][l] = pivot * (higher - l1 * upper[2 * s - 5][l]);
-                upper[2 * s + 1][l] = pivot * highest;
-                PARIBUS_UNROLL for (int m = s == 0 ? 0 : s + 2; m < s + 3; ++m)
-                    x[m][l] = pivot * (x[m][l] - lowest * x[m - 10][l] - l1 * x[m - 5][l]);
-            }
+            Band band;
+            band.lowest = weights.fourth * fourth[0];
+            band.low = weights.fourth * fourth[1] - weights.first * here[-3][l] -
+                       weights.second * here[-2][l];
+            band.middle = weights.fourth * fourth[2] + 2 * weights.second * here[1][l] + 1;
+            band.high = weights.fourth * fourth[3] + weights.first * here[3][l] -
+                        weights.second * here[4][l];
+            band.highest = weights.fourth * fourth[4];
+            eliminate<3>(band, l, upper, x);
+            const double low = weights.first * here[-1][l], high = weights.first * here[5][l];
+            band.low -= low;
+            band.high += high;
+            eliminate<1>(band, l, upper + 2, x + 3);
+            band.low += 2 * low;
+            band.high -= 2 * high;
+            eliminate<1>(band, l, upper + 4, x + 4);
         }
     }
 }
@@ -64,6 +81,7 @@ PARIBUS_VECTORS static void substitute(const Lines& lines) {
         Lanes* const x = lines.x + 5 * p;
         for (int m = 0; m < 5; ++m) {
             const int s = m < 3 ? 0 : m - 2;
+            PARIBUS_INDEPENDENT
             for (int l = 0; l < lanes; ++l)
                 x[m][l] -= upper[2 * s][l] * x[m + 5][l] + upper[2 * s + 1][l] * x[m + 10][l];
         }
@@ -71,15 +89,14 @@ PARIBUS_VECTORS static void substitute(const Lines& lines) {
 }
 
 // From the right-hand side to the unknowns of the x axis (T_xi's inverse).
-PARIBUS_VECTORS static void to_x(const Lines& lines) {
+PARIBUS_VECTORS static void to_x(const Lines& lines, const Lanes* speeds) {
     const double root = std::sqrt(.5);
     for (int p = lines.begin; p < lines.end; ++p) {
         const Lanes* const u = lines.u + 5 * p;
         Lanes* const x = lines.x + 5 * p;
-        Lanes sound[3];
-        speeds(u, 0, sound);
+        PARIBUS_INDEPENDENT
         for (int l = 0; l < lanes; ++l) {
-            const double volume = 1 / u[0][l], c = sound[2][l];
+            const double volume = 1 / u[0][l], c = speeds[3 * p + 2][l];
             const double a = volume * u[1][l], b = volume * u[2][l], d = volume * u[3][l];
             const double r0 = x[0][l], r1 = x[1][l], r2 = x[2][l], r3 = x[3][l], r4 = x[4][l];
             const double t = k2 / (c * c) *
@@ -94,34 +111,48 @@ PARIBUS_VECTORS static void to_x(const Lines& lines) {
     }
 }
 
-// From the unknowns of one axis to those of the next: x to y, y to z.
-PARIBUS_VECTORS static void to_next(const Lines& lines) {
+// From the unknowns of x to those of y, and from y to z.
+PARIBUS_VECTORS static void x_to_y(const Lines& lines) {
     const double root = std::sqrt(.5);
     for (int p = lines.begin; p < lines.end; ++p) {
         Lanes* const x = lines.x + 5 * p;
+        PARIBUS_INDEPENDENT
         for (int l = 0; l < lanes; ++l) {
-            const double r0 = x[0][l], r1 = x[1][l], r2 = x[2][l];
-            const double half = .5 * (x[3][l] + x[4][l]), apart = root * (x[3][l] - x[4][l]);
-            const double turned = root * (lines.axis == 0 ? r2 : r0);
-            x[0][l] = lines.axis == 0 ? -r1 : apart;
-            x[1][l] = lines.axis == 0 ? r0 : -r2;
-            x[2][l] = lines.axis == 0 ? apart : r1;
-            x[3][l] = half - turned;
-            x[4][l] = half + turned;
+            const double r0 = x[0][l], r2 = root * x[2][l], r3 = x[3][l], r4 = x[4][l];
+            x[0][l] = -x[1][l];
+            x[1][l] = r0;
+            x[2][l] = root * (r3 - r4);
+            x[3][l] = .5 * (r3 + r4) - r2;
+            x[4][l] = .5 * (r3 + r4) + r2;
         }
     }
 }
 
-// From the unknowns of the z axis to the change of u, whose momentum along z comes first (T_zeta).
-PARIBUS_VECTORS static void from_z(const Lines& lines) {
+PARIBUS_VECTORS static void y_to_z(const Lines& lines) {
+    const double root = std::sqrt(.5);
+    for (int p = lines.begin; p < lines.end; ++p) {
+        Lanes* const x = lines.x + 5 * p;
+        PARIBUS_INDEPENDENT
+        for (int l = 0; l < lanes; ++l) {
+            const double r0 = root * x[0][l], r1 = x[1][l], r3 = x[3][l], r4 = x[4][l];
+            x[0][l] = root * (r3 - r4);
+            x[1][l] = -x[2][l];
+            x[2][l] = r1;
+            x[3][l] = .5 * (r3 + r4) - r0;
+            x[4][l] = .5 * (r3 + r4) + r0;
+        }
+    }
+}
+
+// From the unknowns of z to the change of u, whose momentum along z comes first (T_zeta).
+PARIBUS_VECTORS static void from_z(const Lines& lines, const Lanes* speeds) {
     const double root = std::sqrt(.5);
     for (int p = lines.begin; p < lines.end; ++p) {
         const Lanes* const u = lines.u + 5 * p;
         Lanes* const x = lines.x + 5 * p;
-        Lanes sound[3];
-        speeds(u, 0, sound);
+        PARIBUS_INDEPENDENT
         for (int l = 0; l < lanes; ++l) {
-            const double density = u[0][l], volume = 1 / density, c = sound[2][l];
+            const double density = u[0][l], volume = 1 / density, c = speeds[3 * p + 2][l];
             const double a = volume * u[3][l], b = volume * u[2][l], d = volume * u[1][l];
             const double r0 = x[0][l], r1 = x[1][l];
             const double t = root * density / c * (x[3][l] + x[4][l]);
@@ -202,20 +233,26 @@ public:
         return 881.174 * n * n * n - 4683.91 * n * n + 11484.5 * n - 19272.4;
     }
 
-    void enter(const Lines& lines) const {
-        if (lines.axis == 0) to_x(lines);
+    void see(const Lines& lines) {
+        speeds_.resize(std::max(speeds_.size(), static_cast<std::size_t>(3 * lines.end + 6)));
+        find_speeds(lines, speeds());
     }
-    void forward(const Lines& lines) const { eliminate(lines, weights_); }
-    void backward(const Lines& lines) const { substitute(lines); }
-    void leave(const Lines& lines) const {
-        if (lines.axis == 2)
-            from_z(lines);
-        else
-            to_next(lines);
+    void forward(const Lines& lines) {
+        if (lines.axis == 0) to_x(lines, speeds());
+        eliminate(lines, weights_, speeds());
+    }
+    void backward(const Lines& lines) { substitute(lines); }
+    void leave(const Lines& lines) {
+        if (lines.axis == 0) return x_to_y(lines);
+        if (lines.axis == 1) return y_to_z(lines);
+        from_z(lines, speeds());
     }
 
 private:
+    Lanes* speeds() { return &speeds_[3]; }
+
     const Weights weights_;
+    std::vector<Lanes> speeds_;  // three at each position, from -1 on
 };
 
 using Sp = Adi<ScalarPentadiagonal>;
