@@ -64,7 +64,11 @@ inline void load(const Lines& lines, const Cell& cell, const std::vector<Lanes>&
     }
     const long along = cell.step[static_cast<std::size_t>(lines.axis)];
     for (int p = from; p < to; ++p)
-        for (int m = 0; m < 5; ++m) rows[5 * p + m] = here[p * along + order[m]];
+        for (int m = 0; m < 5; ++m) {
+            // The next strip's, which no processor foresees.
+            __builtin_prefetch(here + p * along + 5 + m, 0, 2);
+            rows[5 * p + m] = here[p * along + order[m]];
+        }
 }
 
 inline void save(const Lines& lines, const Cell& cell, const Lanes* rows, const int (&order)[5],

@@ -79,11 +79,13 @@ PARIBUS_VECTORS static void substitute(const Lines& lines) {
     for (int p = lines.end - 1; p >= lines.begin; --p) {
         const Lanes* const upper = lines.upper + 6 * p;
         Lanes* const x = lines.x + 5 * p;
-        for (int m = 0; m < 5; ++m) {
-            const int s = m < 3 ? 0 : m - 2;
-            PARIBUS_INDEPENDENT
-            for (int l = 0; l < lanes; ++l)
-                x[m][l] -= upper[2 * s][l] * x[m + 5][l] + upper[2 * s + 1][l] * x[m + 10][l];
+        PARIBUS_INDEPENDENT
+        for (int l = 0; l < lanes; ++l) {
+            PARIBUS_UNROLL
+            for (int m = 0; m < 5; ++m) {
+                const Lanes* const u = upper + (m < 3 ? 0 : 2 * (m - 2));
+                x[m][l] -= u[0][l] * x[m + 5][l] + u[1][l] * x[m + 10][l];
+            }
         }
     }
 }
