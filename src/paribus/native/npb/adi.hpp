@@ -196,6 +196,7 @@ public:
         const int strips = size * ((size + lanes - 1) / lanes);
         u_.resize(to_size(5 * (size + lanes + 4)));
         x_.resize(u_.size());
+        rows_.resize(u_.size());
         upper_.resize(to_size((size + reach) * uppers));
         kept_.resize(to_size(cells_.side - 1));
         for (auto& kept : kept_) kept.resize(to_size(strips) * upper_.size());
@@ -324,18 +325,20 @@ private:
     void begin_lines(const Cell& cell, const Lines& l) {
         load(l, cell, cell.u, turned[0], 0, 0, l.u);
         load_beyond(l, cell);
-        Lanes rows[lanes][5];
         const Span along_y{1, problem_.points, cell.low[1], l.j, l.j + l.last};
         const Span along_z{2, problem_.points, cell.low[2], l.k, l.k + 1};
-        for (int i = 0; i < cell.size[0]; i += lanes) {
-            for (int r = 0; r < l.last; ++r)
-                std::copy_n(&cell.forcing[cell.at(i, l.j + r, l.k)], 5, rows[r]);
-            add_differences(along_y, weights_, turned[1], &cell.u[cell.at(i, 0, l.k)], cell.step[1],
-                            rows[0]);
-            for (int r = 0; r < l.last; ++r)
+        for (int r = 0; r < l.last; ++r)
+            for (int i = 0; i < cell.size[0]; i += lanes) {
+                Lanes* const row = &rows_[to_size(5 * (i + r))];
+                std::copy_n(&cell.forcing[cell.at(i, l.j + r, l.k)], 5, row);
                 add_differences(along_z, weights_, turned[2], &cell.u[cell.at(i, l.j + r, 0)],
-                                cell.step[2], rows[r]);
-            turn(rows[0], 5, l.last, l.x + 5 * i);
+                                cell.step[2], row);
+            }
+        for (int i = 0; i < cell.size[0]; i += lanes) {
+            Lanes* const row = &rows_[to_size(5 * i)];
+            add_differences(along_y, weights_, turned[1], &cell.u[cell.at(i, 0, l.k)], cell.step[1],
+                            row);
+            turn(row, 5, l.last, l.x + 5 * i);
         }
         add_differences(l, weights_, turned[0], l.u, 5, l.x + 5 * l.begin);
     }
@@ -427,7 +430,7 @@ private:
     Cells cells_;
     Scheme scheme_;
     MPI_Request sent_ = MPI_REQUEST_NULL;
-    std::vector<Lanes> u_, x_, upper_;
+    std::vector<Lanes> u_, x_, upper_, rows_;
     std::vector<std::vector<Lanes>> kept_;  // of the cells along an axis, but the last
     std::vector<double> in_, out_;
 };
