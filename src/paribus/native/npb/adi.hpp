@@ -37,9 +37,9 @@ struct Weights {
 // Which number of a point is which of a line: momentum along an axis comes first of the three.
 constexpr int turned[3][5] = {{0, 1, 2, 3, 4}, {0, 2, 1, 3, 4}, {0, 3, 2, 1, 4}};
 
-// Turns rows with points side by side along x, and so far `apart`, to lines along x. A lane without
-// a row repeats the last one.
-PARIBUS_VECTORS static void turn(const Lanes* from, long apart, int rows, Lanes* to) {
+// Takes eight positions of lines along x from rows, which are `apart` and have points side by side.
+// A lane without a row repeats the last one.
+PARIBUS_VECTORS static void transpose(const Lanes* from, long apart, int rows, Lanes* to) {
     long row[lanes];
     for (int l = 0; l < lanes; ++l) row[l] = std::min(l, rows - 1) * apart;
     for (int m = 0; m < 5; ++m)
@@ -47,7 +47,7 @@ PARIBUS_VECTORS static void turn(const Lanes* from, long apart, int rows, Lanes*
             for (int l = 0; l < lanes; ++l) to[5 * p + m][l] = from[row[l] + m][p];
 }
 
-PARIBUS_VECTORS static void turn_back(const Lanes* from, Lanes* to, long apart, int rows) {
+PARIBUS_VECTORS static void transpose_back(const Lanes* from, Lanes* to, long apart, int rows) {
     for (int l = 0; l < rows; ++l)
         for (int m = 0; m < 5; ++m)
             for (int p = 0; p < lanes; ++p) to[l * apart + m][p] = from[5 * p + m][l];
@@ -59,13 +59,13 @@ inline void load(const Lines& lines, const Cell& cell, const std::vector<Lanes>&
     const Lanes* const here = &field[cell.at(lines.i, lines.j, lines.k)];
     if (lines.axis == 0) {
         for (int p = 0; p < cell.size[0]; p += lanes)
-            turn(here + 5 * (p / lanes), cell.step[1], lines.last, rows + 5 * p);
+            transpose(here + 5 * (p / lanes), cell.step[1], lines.last, rows + 5 * p);
         return;
     }
     const long along = cell.step[static_cast<std::size_t>(lines.axis)];
     for (int p = from; p < to; ++p)
         for (int m = 0; m < 5; ++m) {
-            // The next strip's, which no processor foresees.
+            // The next lines', which the processor does not foresee.
             __builtin_prefetch(here + p * along + 5 + m, 0, 2);
             rows[5 * p + m] = here[p * along + order[m]];
         }
@@ -76,7 +76,7 @@ inline void save(const Lines& lines, const Cell& cell, const Lanes* rows, const 
     Lanes* const here = &field[cell.at(lines.i, lines.j, lines.k)];
     if (lines.axis == 0) {
         for (int p = 0; p < cell.size[0]; p += lanes)
-            turn_back(rows + 5 * p, here + 5 * (p / lanes), cell.step[1], lines.last);
+            transpose_back(rows + 5 * p, here + 5 * (p / lanes), cell.step[1], lines.last);
         return;
     }
     const long along = cell.step[static_cast<std::size_t>(lines.axis)];
@@ -86,7 +86,6 @@ inline void save(const Lines& lines, const Cell& cell, const Lanes* rows, const 
 
 // Takes the states of two positions beyond each end of lines along x.
 inline void load_beyond(const Lines& lines, const Cell& cell) {
-    PARIBUS_INDEPENDENT
     for (int l = 0; l < lanes; ++l) {
         const int row = lines.k * cell.size[1] + lines.j + std::min(l, lines.last - 1);
         for (int m = 0; m < 10; ++m) {
@@ -157,8 +156,7 @@ PARIBUS_VECTORS static void add_differences(const Span& span, const Weights& wei
             PARIBUS_INDEPENDENT
             for (int l = 0; l < lanes; ++l)
                 x[order[m]][l] +=
-                    weights.second *
-                        (before[5 + m][l] - 2 * here[5 + m][l] + after[5 + m][l]) -
+                    weights.second * (before[5 + m][l] - 2 * here[5 + m][l] + after[5 + m][l]) -
                     weights.first * (after[m][l] - before[m][l]) -
                     weights.fourth * (fourth[0] * u[-2 * apart][l] + fourth[1] * u[-apart][l] +
                                       fourth[2] * u[0][l] + fourth[3] * u[apart][l] +
@@ -175,7 +173,7 @@ PARIBUS_VECTORS static void add_differences(const Span& span, const Weights& wei
 //   static constexpr int reach             how many positions an equation couples, each way
 //   static constexpr int uppers            numbers at a position that eliminating forward leaves
 //   static constexpr bool turns            whether x's order turns with the axis, as u's does
-//   void see(lines)                        knows the states of the lines that follow
+//   void see(lines)                        before the others: the states are there
 //   void forward(lines), backward(lines)   start from what is at the positions before begin, and
 //                                          from end on
 //   void leave(lines)                      after backward; after the last axis x is the change of u
@@ -212,11 +210,13 @@ public:
 
     // Three fields with the neighbours' points, what eliminating leaves, and messages.
     static double bytes(const Launch& l) {
-        const double side = std::sqrt(l.ranks), size = Scheme::problem(l.size).points / side + 1;
-        const double strips = size * (std::floor(size / lanes) + 1);
+        const double side = std::ceil(std::sqrt(l.ranks));
+        const double size = std::ceil(Scheme::problem(l.size).points / side);
+        const double strips = size * std::ceil(size / lanes);
+        const double fields = 15 * lanes * std::ceil(size / lanes) * (size + 4) * (size + 4) * side;
         const double kept = (side - 1) * strips * lanes * (size + reach) * uppers;
         const double sent = (side - 1) * size * size * (2 * reach * (5 + uppers) + 120);
-        return 8 * (15 * side * std::pow(size + 4, 3) + kept + sent);
+        return 8 * (fields + kept + sent);
     }
     static long least_ranks(char) { return 1; }
     static long most_ranks(char size) {
@@ -226,15 +226,11 @@ public:
     double operations() const { return problem_.steps * Scheme::operations(problem_.points); }
 
     void prepare() {
-        for (Cell& cell : cells_.all) {
-            // Lanes without a point, which are computed as well, have a fluid at rest.
-            for (std::size_t at = 0; at < cell.u.size(); ++at)
-                std::fill_n(cell.u[at].at, lanes, 1.0);
+        for (Cell& cell : cells_.all)
             cell.points(false, [&](int i, int j, int k) {
                 const State u = exact_.initial(cell.low[0] + i, cell.low[1] + j, cell.low[2] + k);
                 for (std::size_t m = 0; m < 5; ++m) cell.u[cell.at(i, j, k) + m][i % lanes] = u[m];
             });
-        }
     }
 
     void run() {
@@ -242,6 +238,7 @@ public:
             cells_.exchange(in_mpi);
             for (int axis = 0; axis < 3; ++axis) sweep(axis);
         }
+        await_sent();
     }
 
     std::string wrong() {
@@ -261,7 +258,8 @@ public:
             });
             cell.points(true, [&](int i, int j, int k) {
                 for (std::size_t m = 0; m < 5; ++m)
-                    add_square(residual[m], cell.rhs[cell.at(i, j, k) + m][i % lanes] / problem_.dt);
+                    add_square(residual[m],
+                               cell.rhs[cell.at(i, j, k) + m][i % lanes] / problem_.dt);
             });
         }
         in_mpi = counted;
@@ -338,7 +336,7 @@ private:
             Lanes* const row = &rows_[to_size(5 * i)];
             add_differences(along_y, weights_, turned[1], &cell.u[cell.at(i, 0, l.k)], cell.step[1],
                             row);
-            turn(row, 5, l.last, l.x + 5 * i);
+            transpose(row, 5, l.last, l.x + 5 * i);
         }
         add_differences(l, weights_, turned[0], l.u, 5, l.x + 5 * l.begin);
     }
@@ -352,9 +350,13 @@ private:
         return in_.data();
     }
 
-    // Where a message begins, once the last one has left.
-    double* begin_message() {
+    void await_sent() {
         in_mpi([&] { MPI_Wait(&sent_, MPI_STATUS_IGNORE); });
+    }
+
+    // Where the next message begins.
+    double* begin_message() {
+        await_sent();
         return out_.data();
     }
 

@@ -70,7 +70,45 @@ PARIBUS_WITHIN void add_diffusion(const Moving& u, double diffusion, double damp
     block[4][4] += energy + damping;
 }
 
-// Eliminates the blocks before the diagonal, and makes that on it the unit matrix.
+// Subtracts the block before the diagonal times what its own position was solved for: its unknowns
+// are x minus `upper` times the unknowns here.
+PARIBUS_WITHIN void subtract(const Block& before, const Lanes* x, const Lanes* upper, int l,
+                             Block& here, double (&known)[5]) {
+    PARIBUS_UNROLL
+    for (int r = 0; r < 5; ++r) {
+        PARIBUS_UNROLL
+        for (int k = 0; k < 5; ++k) {
+            if (!filled[r][k]) continue;
+            known[r] -= before[r][k] * x[k][l];
+            PARIBUS_UNROLL
+            for (int c = 0; c < 5; ++c) here[r][c] -= before[r][k] * upper[5 * k + c][l];
+        }
+    }
+}
+
+// Makes the block on the diagonal the unit matrix, by Gauss-Jordan elimination without pivoting.
+PARIBUS_WITHIN void make_unit(Block& here, Block& after, double (&known)[5]) {
+    PARIBUS_UNROLL
+    for (int k = 0; k < 5; ++k) {
+        const double pivot = 1 / here[k][k];
+        known[k] *= pivot;
+        PARIBUS_UNROLL
+        for (int c = 0; c < 5; ++c) after[k][c] *= pivot;
+        PARIBUS_UNROLL
+        for (int c = k + 1; c < 5; ++c) here[k][c] *= pivot;
+        PARIBUS_UNROLL
+        for (int r = 0; r < 5; ++r) {
+            if (r == k) continue;
+            const double factor = here[r][k];
+            known[r] -= factor * known[k];
+            PARIBUS_UNROLL
+            for (int c = 0; c < 5; ++c) after[r][c] -= factor * after[k][c];
+            PARIBUS_UNROLL
+            for (int c = k + 1; c < 5; ++c) here[r][c] -= factor * here[k][c];
+        }
+    }
+}
+
 PARIBUS_VECTORS static void eliminate_blocks(const Lines& lines, const Weights& weights) {
     const double first = weights.first, second = weights.second;
     const double damping = second * second_damping[lines.axis];
@@ -81,38 +119,20 @@ PARIBUS_VECTORS static void eliminate_blocks(const Lines& lines, const Weights& 
         PARIBUS_INDEPENDENT
         for (int l = 0; l < lanes; ++l) {
             Block before, here = {}, after = {};
-            double known[5];
-            const Moving moving(u - 5, l);
-            set_flow(moving, -first, before);
-            add_diffusion(moving, -second, -damping, before);
+            double known[5] = {x[0][l], x[1][l], x[2][l], x[3][l], x[4][l]};
+            const Moving last(u - 5, l), next(u + 5, l);
+            set_flow(last, -first, before);
+            add_diffusion(last, -second, -damping, before);
             add_diffusion(Moving(u, l), 2 * second, 1 + 2 * damping, here);
-            PARIBUS_UNROLL for (int r = 0; r < 5; ++r) {
-                known[r] = x[r][l];
-                PARIBUS_UNROLL for (int k = 0; k < 5; ++k) if (filled[r][k]) {
-                    known[r] -= before[r][k] * x[k - 5][l];
-                    PARIBUS_UNROLL for (int c = 0; c < 5; ++c) here[r][c] -=
-                        before[r][k] * upper[5 * k + c - 25][l];
-                }
-            }
-            const Moving next(u + 5, l);
+            subtract(before, x - 5, upper - 25, l, here, known);
             set_flow(next, first, after);
             add_diffusion(next, -second, -damping, after);
-            PARIBUS_UNROLL for (int k = 0; k < 5; ++k) {
-                const double pivot = 1 / here[k][k];
-                known[k] *= pivot;
-                PARIBUS_UNROLL for (int c = 0; c < 5; ++c) after[k][c] *= pivot;
-                PARIBUS_UNROLL for (int c = k + 1; c < 5; ++c) here[k][c] *= pivot;
-                PARIBUS_UNROLL for (int r = 0; r < 5; ++r) if (r != k) {
-                    const double factor = here[r][k];
-                    known[r] -= factor * known[k];
-                    PARIBUS_UNROLL for (int c = 0; c < 5; ++c) after[r][c] -= factor * after[k][c];
-                    PARIBUS_UNROLL for (int c = k + 1; c < 5; ++c) here[r][c] -=
-                        factor * here[k][c];
-                }
-            }
-            PARIBUS_UNROLL for (int r = 0; r < 5; ++r) {
+            make_unit(here, after, known);
+            PARIBUS_UNROLL
+            for (int r = 0; r < 5; ++r) {
                 x[r][l] = known[r];
-                PARIBUS_UNROLL for (int c = 0; c < 5; ++c) upper[5 * r + c][l] = after[r][c];
+                PARIBUS_UNROLL
+                for (int c = 0; c < 5; ++c) upper[5 * r + c][l] = after[r][c];
             }
         }
     }
@@ -124,10 +144,9 @@ PARIBUS_VECTORS static void substitute_blocks(const Lines& lines) {
         Lanes* const x = lines.x + 5 * p;
         PARIBUS_INDEPENDENT
         for (int l = 0; l < lanes; ++l) {
-            PARIBUS_UNROLL for (int r = 0; r < 5; ++r) {
+            for (int r = 0; r < 5; ++r) {
                 double sum = x[r][l];
-                PARIBUS_UNROLL for (int c = 0; c < 5; ++c) sum -=
-                    upper[5 * r + c][l] * x[5 + c][l];
+                for (int c = 0; c < 5; ++c) sum -= upper[5 * r + c][l] * x[5 + c][l];
                 x[r][l] = sum;
             }
         }

@@ -4,15 +4,15 @@
 #pragma once
 
 #include <array>
-#include <cstring>
 
 #include "lanes.hpp"
 #include "run.hpp"
 
 namespace paribus::npb {
 
-// A block of the cube. Its points lie in rows along x, `lanes` of them side by side: first number of
-// each, second number of each, up to the fifth. Two planes beyond each face belong to neighbours.
+// A block of the cube. Its points lie in rows along x, `lanes` of them side by side: first number
+// of each, second number of each, up to the fifth. Two planes beyond each face belong to
+// neighbours.
 struct Cell {
     std::array<int, 3> low, size;   // of the points
     std::array<int, 3> begin, end;  // of those that are solved, which the cube's faces are not
@@ -34,6 +34,12 @@ struct Cell {
         step = {5, row, row * (size[1] + 4) | 1};
         for (auto* const field : {&u, &rhs, &forcing})
             field->resize(static_cast<std::size_t>(step[2] * (size[2] + 4)));
+        // Lanes without a point are computed as well: there a fluid is at rest.
+        for (int k = -2; k < size[2] + 2; ++k)
+            for (int j = -2; j < size[1] + 2; ++j)
+                for (int i = 0; i < size[0]; i += lanes)
+                    for (const std::size_t m : {0, 4})
+                        u[at(i, j, k) + m] = {1, 1, 1, 1, 1, 1, 1, 1};
     }
 
     bool at_start(std::size_t axis) const { return begin[axis] > 0; }
@@ -41,7 +47,8 @@ struct Cell {
 
     // Where the lanes are that have a point.
     std::size_t at(int i, int j, int k) const {
-        return static_cast<std::size_t>(i / lanes * step[0] + (j + 2) * step[1] + (k + 2) * step[2]);
+        return static_cast<std::size_t>(i / lanes * step[0] + (j + 2) * step[1] +
+                                        (k + 2) * step[2]);
     }
 
     // Calls `each(i, j, k)` for the points, or those that are solved.
@@ -57,22 +64,26 @@ struct Cell {
     // How many points a plane across an axis has.
     int faced(std::size_t axis) const { return size[0] * size[1] * size[2] / size[axis]; }
 
-    // Moves the states of two planes from `plane` on to a message, or from it, but leaves those
-    // beyond the faces along x where they are. Returns the message's rest.
+    // Moves the states of two planes from `plane` on to a message, or from it; those beyond the
+    // faces along x stay in the message. Returns its rest.
     double* move(std::size_t axis, int plane, double* message, bool out) {
-        std::array<int, 3> from{}, to = size;
-        from[axis] = plane;
-        to[axis] = plane + 2;
         if (axis == 0 && !out) {
             beyond[plane < 0 ? 0 : 1] = message;
             return message + 10 * faced(0);
         }
+        std::array<int, 3> from{}, to = size;
+        from[axis] = plane;
+        to[axis] = plane + 2;
+        const int together = axis == 0 ? 1 : lanes;
         for (int k = from[2]; k < to[2]; ++k)
             for (int j = from[1]; j < to[1]; ++j)
-                for (int i = from[0]; i < to[0]; ++i)
-                    for (std::size_t m = 0; m < 5; ++m, ++message) {
-                        double& here = u[at(i, j, k) + m][i % lanes];
-                        (out ? *message : here) = out ? here : *message;
+                for (int i = from[0]; i < to[0]; i += together)
+                    for (std::size_t m = 0; m < 5; ++m) {
+                        const int width = std::min(together, to[0] - i);
+                        double* const here = &u[at(i, j, k) + m][i % lanes];
+                        if (out) std::copy_n(here, width, message);
+                        else std::copy_n(message, width, here);
+                        message += width;
                     }
         return message;
     }

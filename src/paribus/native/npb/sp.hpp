@@ -39,7 +39,6 @@ PARIBUS_WITHIN void eliminate(const Band& band, int l, Lanes* upper, Lanes* x) {
     const double pivot = 1 / (band.middle - band.lowest * upper[-11][l] - low * upper[-6][l]);
     upper[0][l] = pivot * (band.high - low * upper[-5][l]);
     upper[1][l] = pivot * band.highest;
-    PARIBUS_UNROLL
     for (int m = 0; m < count; ++m)
         x[m][l] = pivot * (x[m][l] - band.lowest * x[m - 10][l] - low * x[m - 5][l]);
 }
@@ -81,7 +80,6 @@ PARIBUS_VECTORS static void substitute(const Lines& lines) {
         Lanes* const x = lines.x + 5 * p;
         PARIBUS_INDEPENDENT
         for (int l = 0; l < lanes; ++l) {
-            PARIBUS_UNROLL
             for (int m = 0; m < 5; ++m) {
                 const Lanes* const u = upper + (m < 3 ? 0 : 2 * (m - 2));
                 x[m][l] -= u[0][l] * x[m + 5][l] + u[1][l] * x[m + 10][l];
@@ -101,8 +99,8 @@ PARIBUS_VECTORS static void to_x(const Lines& lines, const Lanes* speeds) {
             const double volume = 1 / u[0][l], c = speeds[3 * p + 2][l];
             const double a = volume * u[1][l], b = volume * u[2][l], d = volume * u[3][l];
             const double r0 = x[0][l], r1 = x[1][l], r2 = x[2][l], r3 = x[3][l], r4 = x[4][l];
-            const double t = k2 / (c * c) *
-                             (.5 * (a * a + b * b + d * d) * r0 - a * r1 - b * r2 - d * r3 + r4);
+            const double t =
+                k2 / (c * c) * (.5 * (a * a + b * b + d * d) * r0 - a * r1 - b * r2 - d * r3 + r4);
             const double v = root * volume * (a * r0 - r1), w = root * volume * c * t;
             x[0][l] = r0 - t;
             x[1][l] = volume * (r3 - d * r0);
