@@ -3,8 +3,8 @@
 `./dev test` starts as many workers as there are cores, up to four (pytest-xdist). Tests of one
 module that share a costly set-up, and all tests that start MPI, stay on one worker: MODULES. Tests
 that look at the whole machine wait until no other test that starts processes is running, and hold
-those up: ALONE. Those that measure time, TIMED, hold up all others. They come last on their worker,
-and tests that start nothing, QUIET, on the others: so that few wait.
+those up: ALONE. Those that measure time, TIMED, hold up all others. These two are one group, which
+comes when all else is done but for tests that start nothing, QUIET: so that few wait.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ MODULES = {
     **dict.fromkeys(("test_hosts_faults", "test_pocket", "test_pocket_ends"), "mpi"),
     "test_pocket_links": "mpi",
     # These start ranks too, but for the most part they wait: for jobs, for ssh.
-    **dict.fromkeys(("test_slurm", "test_gridengine"), "schedulers"),
+    **dict.fromkeys(("test_slurm", "test_gridengine", "test_kubernetes"), "schedulers"),
+    **dict.fromkeys(("test_srun", "test_slurm_faults", "test_detached"), "steps"),
     **dict.fromkeys(("test_cluster", "test_cluster_up"), "cluster"),
     # Servers on ports that must be free, and name their hosts.
     "test_ssh": "ssh",
@@ -69,6 +70,8 @@ MODULES = {
     "test_layers": "parsed",
 }
 """Modules whose tests stay on one worker, in their order, by the name of their group."""
+
+GROUPS = list(dict.fromkeys(MODULES.values()))
 
 ALONE = {
     "test_attack": "everything that an attacked Paribus leaves on the machine",
@@ -93,7 +96,7 @@ QUIET = {
     *("test_stats_family", "test_stats_matrix", "test_stats_missing", "test_stats_planning"),
     *("test_slurm_text", "test_stats_probes", "test_stats_simulation", "test_stats_stretches"),
     *("test_topology", "test_topology_predict", "test_topology_show", "test_topology_sources"),
-    *("test_allocations", "test_dialects", "test_energy"),
+    *("test_allocations", "test_dialects", "test_energy", "test_kubernetes_text"),
     "test_store_damage",
 }
 """Modules whose tests start no process: this is seen to."""
@@ -164,14 +167,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
     for item in items:
-        # Beside tests of MPI all wait, so these are on its worker.
-        group = "mpi" if _is_of(item, ALONE, TIMED) else MODULES.get(item.path.stem)
+        group = "alone" if _is_of(item, ALONE, TIMED) else MODULES.get(item.path.stem)
         if group:
             item.add_marker(pytest.mark.xdist_group(group))
         if not _is_of(item, QUIET):
             # It measures, or waits for, a machine that others use too. The summary names each.
             item.add_marker(pytest.mark.flaky(reruns=1))
-    items.sort(key=lambda item: _is_of(item, ALONE, TIMED, QUIET))
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: _turn(item, slow))
+
+
+def _turn(item: pytest.Item, slow: Container[Path]) -> int:
+    """Return when a test comes: what takes long before what fills the gaps that are left then.
+
+    Groups in the order of MODULES, which begins with the longest; then modules with `slow` tests.
+    """
+    if _is_of(item, ALONE, TIMED):
+        return len(GROUPS) + 2
+    if _is_of(item, QUIET):
+        return len(GROUPS) + 3
+    if group := MODULES.get(item.path.stem):
+        return GROUPS.index(group)
+    return len(GROUPS) + (item.path not in slow)
 
 
 def _not_drawn(items: Sequence[pytest.Item], config: pytest.Config) -> set[pytest.Item]:

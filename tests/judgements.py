@@ -18,7 +18,7 @@ from paribus.judge.allocations import JOB, NODES
 from paribus.judge.energy import JOULES
 from paribus.judgement import Judgement
 from paribus.model import Case, Launch, Metric, State
-from paribus.study.execute import DISTURBED, RETRY, STATES
+from paribus.study.again import DISTURBED, RETRY, STATES
 from stored import Script, Twist, judged, nodes
 
 SIZES = [2**k for k in range(3, 23, 2)]

@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 from mpis import any_mpi
-from paribus.platform.toolchain import FLAGS
+from paribus.platform.machine import HERE
+from paribus.platform.toolchain import FLAGS, find_mpi, kernel_path
 
 NATIVE = Path(__file__).parents[1] / "src" / "paribus" / "native"
 COLLECTIVES = ["bcast", "allgather", "allreduce", "alltoall"]
@@ -15,10 +16,33 @@ LIKES = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "b
 """What can measure as other programs define it."""
 SIZED = [*LIKES[:-1], "alltoallv", "halo", "ring", "triad"]
 KERNELS = [*SIZED, "overlap", "pairs", "many_to_one", "barrier", "loader"]
-PROGRAMS = [*KERNELS, "npb"]
-"""Each is a source; the last holds several benchmarks."""
+PROGRAMS = [*KERNELS, "npb", "storage", "training_proxy"]
+"""Each is a source; npb holds several benchmarks."""
 COMMON = sorted(path.stem for path in (NATIVE / "common").glob("*.cpp"))
 STRICT = ("-Wall", "-Wextra")  # users compile without: another compiler warns of other things
+
+
+Ended = subprocess.CompletedProcess[str]
+
+
+def program_of(kernel: str) -> Path:
+    """Return the executable of `kernel` in the users' cache, of the MPI that is here."""
+    any_mpi()
+    return kernel_path(kernel, find_mpi(None, HERE), HERE)
+
+
+def started(
+    program: Path, *arguments: str, ranks: int, cwd: Path | None = None, **more: str
+) -> Ended:
+    """Return how a launch of a program, with the MPI that is here and `more` variables, ended."""
+    mpi = find_mpi(None, HERE)
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    options = ["--oversubscribe", "--bind-to", "none"] if mpi.family == "openmpi" else []
+    argv = [mpi.mpirun, *options, "-n", str(ranks), str(program), *arguments]
+    env = {**os.environ, **mpi.env, **root, **more}
+    return subprocess.run(
+        argv, capture_output=True, text=True, timeout=250, cwd=cwd, env=env, check=False
+    )
 
 
 def compiled(source: Path, target: Path, *flags: str, cxx: str = "") -> str:

@@ -21,7 +21,7 @@ from paribus.command import Command, Placement, Slot
 from paribus.model import Request
 from paribus.platform.launchers import bind, launch
 from paribus.platform.machine import HERE
-from paribus.platform.toolchain import find_mpi, kernel_path, libraries_path
+from paribus.platform.toolchain import find_mpi, kernel_path, loaded_path
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SMALL: dict[str, Any] = {"bytes": [8, 65536], "samples": 4}
@@ -37,8 +37,10 @@ WANTED: dict[str, list[dict[str, Any]]] = {
     "halo": [{"ranks": 4, "dims": 3}],
     "overlap": [{}, {"ranks": 3, "collective": "alltoall", "bytes": [4096]}],
     "triad": [{"bytes": [1 << 20]}],
-    "loader": [{"count": 3, "functions": 2}],
-    **{name: [{"class": "S"}] for name in ("ep", "is", "cg")},
+    "loader": [{"count": 3, "functions": 2}, {"count": 3, "functions": 2, "kind": "python"}],
+    **{name: [{"class": "S"}] for name in ("ep", "is", "cg", "lu")},
+    "training_proxy": [{"compute_ms": 10}],
+    "storage": [{"size": 1 << 20, "transfer": 1 << 16, "operations": 20, "files": 10}],
 }
 
 
@@ -48,7 +50,7 @@ def record(name: str, parameters: dict[str, Any], ranks: int, wanted: str | None
     program = BENCHMARKS[name].command(Request(parameters, ranks))
     argv = [str(kernel_path(program.kernel or name, mpi, HERE)), *program.argv]
     if program.libraries:
-        argv += ["--libraries", str(libraries_path(*program.libraries, mpi, HERE))]
+        argv += ["--libraries", str(loaded_path(*program.libraries, mpi, HERE))]
     cores = sorted(os.sched_getaffinity(0))
     slots = tuple(Slot(cores=(cores[rank % len(cores)],)) for rank in range(ranks))
     with tempfile.TemporaryDirectory() as scratch:
@@ -85,13 +87,14 @@ def scrubbed(output: str) -> str:
 
 def main() -> None:
     for name, benchmark in BENCHMARKS.items():
-        if benchmark.read is not None:
+        defaults = {k: p.default for k, p in benchmark.parameters.items()}
+        # Those of GPUs: tests/test_gpu.py.
+        if benchmark.command(Request(defaults, benchmark.ranks)).kernel in (None, "gpu"):
             continue
         folder = FIXTURES / name
         folder.mkdir(parents=True, exist_ok=True)
         for number, own in enumerate(WANTED.get(name, [{}])):
             small = {k: v for k, v in SMALL.items() if k in benchmark.parameters}
-            defaults = {k: p.default for k, p in benchmark.parameters.items()}
             parameters = {**defaults, **small, **own}
             ranks = parameters.pop("ranks", 2)
             mpi = sys.argv[1] if sys.argv[1:] else None

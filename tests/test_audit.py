@@ -60,19 +60,20 @@ def one(facts: Facts) -> dict[str, Facts]:
     return {"n1": facts}
 
 
-@pytest.mark.parametrize("key", HELD)
-def test_any_single_difference_is_reported(key: str) -> None:
-    answer = ask(one(NODE), one({**NODE, key: "other"}))
-    assert kinds(answer) == {key: "unexplained"}
-    (difference,) = answer.differences
-    assert (difference.reference_value, difference.arm_value) == ("same", "other")
-    assert difference.reason == classify(key).reason
-    assert answer.equal == frozenset(KEYS) - {key}
+def test_any_single_difference_is_reported() -> None:
+    for key in HELD:
+        answer = ask(one(NODE), one({**NODE, key: "other"}))
+        assert kinds(answer) == {key: "unexplained"}
+        (difference,) = answer.differences
+        assert (difference.reference_value, difference.arm_value) == ("same", "other"), key
+        assert difference.reason == classify(key).reason, key
+        assert answer.equal == frozenset(KEYS) - {key}
 
 
-@pytest.mark.parametrize("key", sorted(set(KEYS) - set(HELD)))
-def test_what_varies_or_names_a_machine_withholds_nothing(key: str) -> None:
-    assert "unexplained" not in kinds(ask(one(NODE), one({**NODE, key: "other"}))).values()
+def test_what_varies_or_names_a_machine_withholds_nothing() -> None:
+    for key in sorted(set(KEYS) - set(HELD)):
+        found = kinds(ask(one(NODE), one({**NODE, key: "other"})))
+        assert "unexplained" not in found.values(), key
 
 
 @given(st.data())
@@ -387,6 +388,22 @@ def test_hosts_of_many_ranks_fold() -> None:
     (difference,) = ask(ours, theirs).differences
     assert difference.reference_value == "old[0-999] (2000 ranks)"
     assert difference.arm_value == "new[0-999]"
+
+
+def test_a_transport_that_follows_the_wiring_is_noted_until_every_arm_sets_it() -> None:
+    study = replace(STUDY, factor="pcie_topology")
+    nodes = {"a": one(NODE), "b": one(NODE)}
+    answer = audit_study(study, {}, nodes, {}, {})
+    (noted,) = answer.differences
+    assert (noted.key, noted.kind, noted.arm) == ("env.NCCL_P2P_LEVEL", "noted", "b")
+    assert 'env = { NCCL_P2P_LEVEL = "SYS" }' in noted.reason
+    said = io.StringIO()
+    print_differences(answer.differences, "", Console(file=said, width=300))
+    assert "env.NCCL_P2P_LEVEL: (absent) in all arms; NCCL chooses" in said.getvalue()
+    pinned = tuple(replace(arm, env={"NCCL_P2P_LEVEL": "SYS"}) for arm in study.arms)
+    assert audit_study(replace(study, arms=pinned), {}, nodes, {}, {}).differences == ()
+    site = {"env.NCCL_P2P_LEVEL": "SYS", **NODE}
+    assert audit_study(study, {}, {"a": one(site), "b": one(site)}, {}, {}).differences == ()
 
 
 def test_nodes_without_facts_fold_by_the_reason() -> None:

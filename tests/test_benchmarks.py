@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import OUTSIDE
-from paribus.benchmarks import BENCHMARKS, get, suite_of
+from paribus.benchmarks import BENCHMARKS, get
 from paribus.benchmarks.files import load_file
 from paribus.benchmarks.parameters import positive, real, sizes
 from paribus.errors import ParseError, StudyError, UserError
@@ -40,9 +40,12 @@ def test_an_unknown_name_gets_the_nearest_one() -> None:
 
 def test_every_kernel_has_its_benchmark() -> None:
     native = Path(__file__).parents[1] / "src" / "paribus" / "native"
-    kernels = {path.stem for path in native.glob("*.cpp")}
-    own = {name for name in BENCHMARKS if suite_of(name) == "own"}
-    assert kernels == own - {"ep", "is", "cg"} | {"npb"}
+    kernels = {path.stem for path in native.glob("*.c*")}
+    programs = {
+        b.command(Request({k: p.default for k, p in b.parameters.items()}, b.ranks)).kernel
+        for b in BENCHMARKS.values()
+    }
+    assert kernels == programs - {None}
 
 
 def outside(tmp_path: Path, text: str) -> Path:
@@ -279,7 +282,8 @@ def test_only_what_was_set_reaches_the_command_line() -> None:
         *("--ranks", "2", "--bytes", "8,4096"),
         *("--delay-us", "1.5", "--like", "paribus"),
     )
-    assert get("loader").command(request("loader", count=3, functions=2)).libraries == (3, 2)
+    found = get("loader").command(request("loader", count=3, functions=2)).libraries
+    assert found == (3, 2, "libraries")
     osu = get("osu_bw").command(request("osu_bw", bytes=[8, 16], iterations=7, path="/o/osu_bw"))
     assert osu.argv == ("/o/osu_bw", "-m", "8:16", "-i", "7")
 

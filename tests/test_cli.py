@@ -533,14 +533,42 @@ def test_list_tells_all_about_a_name_or_a_word(tmp_path: Path) -> None:
     assert one.startswith("osu_bw: point to point\n")
     assert all(word in one for word in ("bytes: ", "MB/s", "to get it:", "validation: "))
     assert "osu_bibw" not in one
-    table = json.loads(paribus("list", "storage", "roce-2024", "--json", cwd=tmp_path).stdout)
-    assert [b["name"] for b in table["benchmarks"]] == ["fio", "ior", "mdtest"]
+    table = json.loads(paribus("list", "one-sided", "roce-2024", "--json", cwd=tmp_path).stdout)
+    assert [b["name"] for b in table["benchmarks"]] == ["osu_put_latency", "osu_get_latency"]
     assert (list(table["publications"]), table["studies"]) == (["roce-2024"], {})
     table = json.loads(paribus("list", "NPB", "--json", cwd=tmp_path).stdout)
-    assert {b["name"][:4] for b in table["benchmarks"]} == {"npb_", "cg", "ep", "is"}
+    assert {b["name"][:4] for b in table["benchmarks"]} == {"npb_", "cg", "ep", "is", "lu"}
     wrong = paribus("list", "osu_latancy", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "did you mean 'osu_latency'?" in wrong.stderr
+
+
+def test_list_asks_a_question_for_every_layer_and_says_what_is_missing(tmp_path: Path) -> None:
+    lines = paribus("list", cwd=tmp_path).stdout.splitlines()
+    heads = lines[: lines.index(next(line for line in lines if line.startswith("+ ")))]
+    assert all(line.startswith(" ") or line.endswith("?") for line in heads)
+    (gpu,) = (line for line in lines if " gpu_stream " in line)
+    lacks = json.loads(paribus("list", "gpu_stream", "--json", cwd=tmp_path).stdout)["benchmarks"]
+    assert gpu.startswith(" + ") == (not lacks[0]["lacks"])
+    assert all(what in gpu for what in lacks[0]["lacks"])
+
+
+@pytest.mark.slow
+def test_list_shows_how_long_a_launch_took_here(tmp_path: Path) -> None:
+    """Of the study directories at hand; nothing is estimated."""
+    asked = ("list", "command", "--json")
+    before = json.loads(paribus(*asked, cwd=tmp_path).stdout)
+    assert before["benchmarks"][0]["launch_s"] is None
+    study = 'question = "q?"\nfactor = "command"\n[arms.a]\nargv = ["sleep", "0.1"]\n[arms.b]\n'
+    study += 'argv = ["sleep", "0.10"]\n[[benchmarks]]\nname = "command"\n[plan]\nblocks = 8\n'
+    (tmp_path / "study.toml").write_text(study)
+    done = paribus("run", "study.toml", "--out", "o", cwd=tmp_path)
+    assert done.returncode in (0, 3), done.stderr
+    after = json.loads(paribus(*asked, cwd=tmp_path).stdout)
+    assert 0.1 < after["benchmarks"][0]["launch_s"] < 60
+    assert "a launch takes " in paribus("list", "command", cwd=tmp_path).stdout
+    (tmp_path / "o" / "launches.db").write_bytes(b"damaged")
+    assert paribus("list", cwd=tmp_path).returncode == 0
 
 
 def test_a_study_that_does_not_exist(tmp_path: Path) -> None:

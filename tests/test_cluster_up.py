@@ -278,6 +278,10 @@ def test_ended_in_the_middle_it_leaves_nothing(
 
 
 PAGE = Path(__file__).parent.parent / "docs" / "clusters.md"
+# The machine's kernels, beneath the home that hides them: four hosts would compile them all anew.
+KEPT = "mkdir -p /root/.cache/paribus /run/kept && mount --bind /root/.cache/paribus /run/kept"
+SHOWN = "mkdir -p /root/.cache/paribus && mount --bind /run/kept /root/.cache/paribus"
+HIDDEN = "umount /root/.cache/paribus && rm -r /root/.cache"
 NAMED = """
 mount --bind "$1" /etc/hosts && shift
 eval "$(ssh-agent -s)" >/dev/null && trap 'ssh-agent -k >/dev/null' EXIT
@@ -303,7 +307,7 @@ def test_every_command_of_the_page(tmp_path: Path) -> None:
         gate = pocket.gate
         assert gate is not None
         key = Path(f"{gate.identity}.pub").read_bytes()
-        change = f"kill $(cat /run/sshd.pid)\nsleep 0.2\n{PREPARE.replace(str(PORT), '22')}"
+        change = f"{KEPT}\nkill $(cat /run/sshd.pid)\nsleep 0.2\n{PREPARE.replace(str(PORT), '22')}"
         for host in pocket.hosts:
             subprocess.run([*host.shell, "-c", change], input=key, check=True)
         names = "".join(f"{a} node{n[1:]}\n" for n, a in gate.addresses)
@@ -312,6 +316,8 @@ def test_every_command_of_the_page(tmp_path: Path) -> None:
         prefix += [str(tmp_path / "hosts"), gate.identity, str(work)]
         machines = Machines(pocket.hosts, gate.prefix, gate.identity)
         before = machines.homes()
+        for i in range(4):
+            machines.on(i, SHOWN)
         codes = []
         for kind, text in blocks:
             if kind == "toml":
@@ -326,8 +332,8 @@ def test_every_command_of_the_page(tmp_path: Path) -> None:
             assert done.returncode in (0, 2), (text, done.stdout, done.stderr)
         # Only the first that meets unknown host keys stops.
         assert codes == [0, 2, 0, 0, 0, 0, 0, 0]
-        for i in range(4):  # The kernels that `run` compiled, which the next study needs.
-            machines.on(i, "rm -r /root/.cache")
+        for i in range(4):
+            machines.on(i, HIDDEN)
         assert machines.homes() == before
     left = ["cluster-node-1-4", "pairs.study", "pairs.toml"]
     assert sorted(one.name for one in work.iterdir()) == left

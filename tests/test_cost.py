@@ -30,22 +30,22 @@ from paribus.study.load import load_study
 from paribus.units import format_value, parse_price
 
 SCHEMA = Path(__file__).parents[1] / "docs" / "verdict-schema.json"
-BASE = judgements.two_arms()
+base = judgements.two_arms
 
 
 def priced(*prices: str, hosts: tuple[int, int] = (0, 0)) -> Judgement:
     """The judgement of two arms, with a price and a number of hosts in each."""
     arms = tuple(
         replace(arm, price=price, hosts=Hosts(pocket=number) if number else None)
-        for arm, price, number in zip(BASE.study.arms, prices, hosts, strict=True)
+        for arm, price, number in zip(base().study.arms, prices, hosts, strict=True)
     )
-    return replace(BASE, study=replace(BASE.study, arms=arms))
+    return replace(base(), study=replace(base().study, arms=arms))
 
 
 def times() -> dict[str, tuple[float, float, float]]:
     """The ratio of times of each headline, rates as their inverse."""
     found = {}
-    for one in BASE.headlines:
+    for one in base().headlines:
         known = one.comparison
         assert known is not None
         ends = (known.ratio, known.low, known.high)
@@ -64,7 +64,7 @@ def test_equal_prices_cost_what_the_time_is() -> None:
     assert {one.benchmark: ends(one) for one in found} == {
         name: pytest.approx(known) for name, known in times().items()
     }
-    assert len({one.metric.better for one in BASE.headlines}) == 2, "times and rates are there"
+    assert len({one.metric.better for one in base().headlines}) == 2, "times and rates are there"
 
 
 @given(st.floats(0.01, 1e4), st.floats(0.01, 1e4), st.integers(1, 64), st.integers(1, 64))
@@ -73,7 +73,7 @@ def test_nodes_and_prices_scale_ratio_and_interval(
 ) -> None:
     texts = [f"{price:.4f} EUR/node-hour" for price in (first, second)]
     prices = [parse_price(text)[0] for text in texts]
-    ranks = {one.label: one.ranks or 1 for one in BASE.study.benchmarks}
+    ranks = {one.label: one.ranks or 1 for one in base().study.benchmarks}
     for one in costs(priced(*texts, hosts=(here, there))):
         nodes = [min(number, ranks[one.benchmark]) for number in (here, there)]
         assert one.nodes == tuple(nodes)
@@ -135,9 +135,9 @@ def test_node_hours_are_wall_time_by_nodes_in_every_output(tmp_path: Path) -> No
 
 
 def test_node_hours_of_this_machine_alone_are_not_said() -> None:
-    pocket = tuple(replace(arm, hosts=Hosts(pocket=2)) for arm in BASE.study.arms)
-    for arms in (BASE.study.arms, pocket):
-        judgement = held(replace(BASE, study=replace(BASE.study, arms=arms)), 9.0, 9.0)
+    pocket = tuple(replace(arm, hosts=Hosts(pocket=2)) for arm in base().study.arms)
+    for arms in (base().study.arms, pocket):
+        judgement = held(replace(base(), study=replace(base().study, arms=arms)), 9.0, 9.0)
         assert used(judgement) == []
         assert "node_hours" not in export.to_json(judgement)
 
@@ -167,9 +167,9 @@ def test_node_hours_are_estimated_from_a_pilot(tmp_path: Path, monitor: bool) ->
 
 
 def test_without_prices_nothing_is_said() -> None:
-    assert costs(BASE) == []
-    assert not html_section(BASE)
-    assert "costs" not in export.to_json(BASE)
+    assert costs(base()) == []
+    assert not html_section(base())
+    assert "costs" not in export.to_json(base())
 
 
 def test_what_has_no_verdict_has_no_cost() -> None:

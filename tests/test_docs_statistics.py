@@ -12,15 +12,19 @@ import numpy as np
 import pytest
 
 import draw_statistics
+import pictures.few
+from calibrate_few import AWAY, TOWARDS
 from paribus import plan
 from paribus.design import Settings
 from paribus.judge import cases, notices
+from paribus.judge.few import EXPENSIVE_S
 from paribus.judgement import Word
 from paribus.stats import (
     censoring,
     drift,
     estimate,
     family,
+    few,
     iterations,
     outliers,
     probes,
@@ -35,6 +39,7 @@ from paribus.stats.looks import LEVELS, LONGER, LOOKS, schedule
 from paribus.study import pilot
 from pictures import protocols, recorded
 from pictures.style import excludes_one
+from validation import few_studies
 from validation.controls import averaged_protocol_error, peeking_error
 from validation.studies import MARGIN, any_look_error, ended, right_word, study
 
@@ -88,6 +93,12 @@ CONSTANTS = (
     f"over {percent(ties.TIED_LIMIT)} of the blocks give the same ratio",
     f"a pilot of {pilot.ROUNDS} rounds",
     f"at least {iterations.LEAST}, at most what costs {percent(iterations.SHARE)} of the launch",
+    f"*Looks* after {listed(few.LOOKS)} blocks",
+    f"where a warm-up launch takes over {EXPENSIVE_S / 60:g} min",
+    f"more than exp({few.UNEVEN:g} / sqrt(n - 1)) apart",
+    f"({math.exp(few.UNEVEN / 2):.1f}-fold after {few.START} blocks",
+    f"Of the 5 %, {percent(AWAY)} are for ends away from a",
+    f"ratio of 1 and {percent(TOWARDS)} for ends towards it",
     f"against which nobody has won {2 / (1 - Settings().confidence):.0f}-fold",
 )
 
@@ -104,7 +115,7 @@ def test_constants_that_are_words() -> None:
     z = NormalDist().inv_cdf((1 + verdict.TYPICAL_CONFIDENCE) / 2) + 1.645
     assert f"n = 4 + {math.ceil(math.pi / 3 * z**2)} (sigma / Delta)^2" in PLAIN
     assert round(verdict.TYPICAL_CONFIDENCE, 3) == round(1 - LEVEL, 3)
-    source = (ROOT / "src/paribus/study/execute.py").read_text()
+    source = (ROOT / "src/paribus/study/again.py").read_text()
     limits = (ROOT / "src/paribus/study/preparing.py").read_text()
     assert "max(10.0, 20 * max(first.values()))" in limits
     assert "20 times the slowest warm-up launch and at least 10 s" in PLAIN
@@ -188,6 +199,18 @@ def test_peeking() -> None:
     assert abs(100 * peeking_error("N1", STUDIES) - 16) < 1.5
     assert "six looks at 5 % each err in 16 % of studies" in PLAIN
     assert "at most 0.04 % of these studies" in PLAIN
+
+
+@pytest.mark.parametrize("effect", pictures.few.EFFECTS)
+def test_cost_of_few_launches(effect: float) -> None:
+    names, row = row_of("few launches | "), row_of(f"effect {effect * 100:g} % | ")
+    cells = dict(zip(names, row, strict=True))
+    for name in ("N1", "Recorded"):
+        end = few_studies.ended(name, 1000, effect)
+        right = few_studies.EQUAL if effect < MARGIN else few_studies.SLOWER
+        blocks, share = map(float, cells[name].removesuffix(" %").split(" / "))
+        assert end.blocks == pytest.approx(blocks, rel=0.06)
+        assert abs(100 * end.share(right) - share) <= 4
 
 
 # --- pictures ------------------------------------------------------------------------------------

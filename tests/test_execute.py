@@ -20,7 +20,8 @@ from paribus.model import Outcome, State
 from paribus.platform.ready import make_ready
 from paribus.platform.station import Lease
 from paribus.store import Store, Stored
-from paribus.study.execute import RETRY, execute
+from paribus.study.again import RETRY
+from paribus.study.execute import execute
 from paribus.study.lease import HELD_UP, WINDOW_S, held_up
 from paribus.study.load import load_study
 from paribus.study.resume import UNFINISHED
@@ -38,13 +39,14 @@ def carried_out(
     blocks: int = 8,
     sizes: tuple[int, ...] = (),
     lease: Lease | None = None,
+    plan_keys: str = "",
 ) -> tuple[list[Stored], Judgement]:
     """Return what is stored of a study of 8 blocks on a station that answers so, and its verdict.
 
     The first answer is that to the warm-up. With `sizes` the study scales over them. In `folder`
     may be what an earlier sitting stored.
     """
-    study = load_study(write_study(folder, arms=ARMS, plan=f"blocks = {blocks}"))
+    study = load_study(write_study(folder, arms=ARMS, plan=f"blocks = {blocks}\n{plan_keys}"))
     if sizes:
         (one,) = study.benchmarks
         several = (replace(one, label=f"steady_{n}", of="steady", ranks=n) for n in sizes)
@@ -132,6 +134,9 @@ class Lent:
 
     def job(self, asked: Scheduler) -> str:
         return "1"
+
+    def nodes_of(self, asked: Scheduler) -> tuple[str, ...]:
+        return ("n1",)
 
     def prolonged_s(self) -> float:
         return self.suspended_s.pop(0) if self.suspended_s else 0.0

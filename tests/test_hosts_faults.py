@@ -22,7 +22,7 @@ from paribus.plan import read_plan
 from paribus.platform.local import LocalStation
 from paribus.platform.pocket import Pocket
 from paribus.store import Store
-from paribus.study.execute import HOSTS
+from paribus.study.again import HOSTS
 from processes import children
 from studies import command, paribus
 

@@ -20,7 +20,7 @@ import pytest
 from paribus.model import State
 from paribus.plan import read_plan
 from paribus.store import Store
-from paribus.study.execute import DISTURBED
+from paribus.study.again import DISTURBED
 from paribus.study.resume import UNFINISHED
 from processes import children, ended, gone, processes_with
 from studies import RANDOM, command, paribus, write_study
@@ -70,7 +70,7 @@ def seconds_to_a_launch(words: list[str | Path], mark: str) -> float:
 @pytest.mark.slow
 def test_kills_end_with_exactly_the_planned_launches(
     tmp_path: Path,
-    sample: Callable[[Iterable[tuple[str, float]]], list[tuple[str, float]]],
+    sample: Callable[[Iterable[tuple[str, float]], int], list[tuple[str, float]]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scratch = tmp_path / "scratch"
@@ -86,9 +86,8 @@ def test_kills_end_with_exactly_the_planned_launches(
     latest = seconds_to_a_launch(["run", study, "--out", out], mark)
     # By turns: before the first launch, during it, and somewhere among the launches.
     kinds = {"before": (0.05, latest), "during": (0.0, 0.005), "after": (0.0, 0.2)}
-    kills = sample(
-        (kind, moments.uniform(*kinds[kind])) for _, kind in zip(range(KILLS), cycle(kinds))
-    )
+    every = ((kind, moments.uniform(*kinds[kind])) for _, kind in zip(range(KILLS), cycle(kinds)))
+    kills = sample(every, 24)
     for kind, moment in kills:
         words: list[str | Path] = [
             "run",

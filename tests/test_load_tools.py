@@ -203,3 +203,12 @@ def test_a_study_without_missing_programs_is_measured_as_before(tmp_path: Path) 
     study = write_study(tmp_path, arms='[arms.a]\nbefore = "true"\n[arms.b]\nbefore = "true"\n')
     done = paribus("run", study, "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["fio", "ior", "mdtest", "storage"])
+def test_files_go_to_the_directory_of_the_launch_by_default(name: str, tmp_path: Path) -> None:
+    """Not to that of the study, which is the default of a user's own command only."""
+    (one,) = load_study(write(tmp_path, f'name = "{name}"')).benchmarks
+    assert one.parameters["directory"] is None
+    (one,) = load_study(write(tmp_path, f'name = "{name}"\ndirectory = "here"')).benchmarks
+    assert one.parameters["directory"] == str(tmp_path / "here")

@@ -107,14 +107,10 @@ def run(place: Path, study: str, *options: str, user: int | None = None) -> tupl
     mpi = any_mpi()
     (place / "study.toml").write_text(study)
     command = [sys.executable, "-m", "paribus", "run", "study.toml", "--out", "out", *options]
-    env = {
-        **os.environ,
-        "PATH": f"{Path(mpi.mpicxx).parent}:{os.environ['PATH']}",
-        "PARIBUS_CACHE": str(place / "cache"),
-    }
+    env = {**os.environ, "PATH": f"{Path(mpi.mpicxx).parent}:{os.environ['PATH']}"}
     if user is not None:
         command = as_user(user, command, env)
-        env["HOME"] = str(place)
+        env |= {"HOME": str(place), "PARIBUS_CACHE": str(place / "cache")}
     done = subprocess.run(
         command, cwd=place, env=env, capture_output=True, text=True, timeout=250, check=False
     )

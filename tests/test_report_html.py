@@ -15,13 +15,18 @@ import pytest
 
 import browser
 import judgements
+from paribus.cli import outputs
+from paribus.cli.changes import judged
+from paribus.design import Study
 from paribus.errors import UserError
 from paribus.judgement import Difference, Judgement, Notice, Spread
 from paribus.model import Case, Metric
 from paribus.reasons import NoticeName
-from paribus.report import bundle, figures, lookup, plots, wording
+from paribus.report import bundle, figures, lookup, narrowing, plots, wording
 from paribus.report.axes import drawn, log_ticks, panels
 from paribus.report.html import write_html
+from paribus.report.stored import read_report
+from study_directories import write_directory
 
 EVERY = judgements.ALL | judgements.MORE
 ASK = {
@@ -332,6 +337,39 @@ def test_sizes_that_are_withheld_are_not_drawn() -> None:
     assert (row["low"], row["high"]) == (first.comparison.low, first.comparison.ratio)
 
 
+@pytest.mark.parametrize("monitor", [False, True])
+def test_the_way_of_an_interval_is_drawn_look_by_look(tmp_path: Path, monitor: bool) -> None:
+    directory = write_directory(
+        tmp_path / "study", {"a": 1.0, "b": 1.015}, blocks=60, most=60, noise=0.06, monitor=monitor
+    )
+    judgement = judged(directory)
+    (head,) = judgement.headlines
+    assert head.comparison
+    assert replace(head.history[-1], blocks=head.comparison.blocks) == head.comparison
+    after = [step.blocks for step in head.history]
+    if monitor:
+        assert (after[-1], len(after)) == (60, 30)
+    else:
+        assert after == [n for n in judgement.looks if n <= head.comparison.blocks]
+        assert len(after) > 2
+    assert after == sorted(set(after))
+    spec = narrowing.figure(judgement, "latency")
+    assert spec is not None
+    drawn = [step for step in head.history if step.low > 0 and step.high < math.inf]
+    assert [(row["blocks"], row["low"]) for row in spec["data"]["values"]] == [
+        (step.blocks, step.low) for step in drawn
+    ]
+    assert narrowing.figure(replace(judgement, study=without_seed(judgement)), "latency") is None
+    outputs.write_files(judgement, directory)
+    (again,) = read_report(directory).headlines
+    assert again.history == head.history
+
+
+def without_seed(judgement: Judgement) -> Study:
+    """Return its study as of launches that Paribus did not start."""
+    return replace(judgement.study, settings=replace(judgement.study.settings, seed=None))
+
+
 def test_unusual_launches_have_a_ring() -> None:
     base = judgements.troubled()
     spec = plots.timeline(base, "triad")
@@ -448,7 +486,7 @@ def test_report_is_not_read_in_parts(cache: Path, tmp_path: Path) -> None:
 def test_figures_are_files(tmp_path: Path) -> None:
     judgement = judgements.two_arms()
     written = figures.write_figures(judgement, tmp_path / "figures")
-    assert len(written) == len({p.name for p in written}) == 3 * 17
+    assert len(written) == len({p.name for p in written}) == 3 * 19
     assert sorted(p for p in (tmp_path / "figures").iterdir()) == sorted(written)
     for path in written:
         head = path.read_bytes()[:8]

@@ -13,10 +13,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, wilcoxon
 
+import calibrate_few
+import calibrate_looks
 import paribus
-from calibrate_looks import grid
 from chances import at_most
 from paribus.judgement import Word
+from paribus.stats import few
 from paribus.stats.estimate import compare, hodges_lehmann, signed_rank_cdf
 from paribus.stats.family import Claim, benjamini_hochberg, claims, holm, word_p
 from paribus.stats.looks import LEVELS, LONGER, LOOKS, any_look_p, nominal_level, schedule
@@ -111,13 +113,22 @@ def test_words_that_cannot_be():
 # --- looks -------------------------------------------------------------------------------------
 
 
-def test_the_table_of_crossings_has_the_levels_of_its_tool_and_a_row_for_each_look():
-    path = Path(paribus.__file__).parent / "stats" / "crossings.toml"
+@pytest.mark.parametrize(
+    ("file", "looks", "gains"),
+    [
+        ("crossings.toml", LOOKS + LONGER, calibrate_looks.GAINS),
+        ("crossings_few.toml", few.LOOKS, calibrate_few.GAINS),
+    ],
+)
+def test_the_table_of_crossings_has_the_levels_of_its_tool_and_a_row_for_each_look(
+    file, looks, gains
+):
+    path = Path(paribus.__file__).parent / "stats" / file
     table = tomllib.loads(path.read_text())
-    assert table["grid"] == grid()
-    assert list(table["none_earlier"]) == [str(n) for n in (LOOKS + LONGER)[1:]]
+    assert table["grid"] == calibrate_looks.grid(gains)
+    assert list(table["none_earlier"]) == [str(n) for n in looks[1:]]
     for row in table["none_earlier"].values():
-        assert len(row) == len(grid())
+        assert len(row) == len(table["grid"])
         assert all(isinstance(share, int) and 0 < share <= 1000 for share in row)
 
 

@@ -33,6 +33,9 @@ from paribus.stats.estimate import critical_rank, signed_rank_cdf
 CONFIDENCES = (0.90, 0.95, 0.99)
 CHUNK = 10_000
 
+GAINS = ((8, 0.5), (12, 0.1), (18, 3e-4))
+"""Looks whose gains of a rank are levels of the table, and up to which p."""
+
 
 def p_values(keys: np.ndarray, n: int) -> np.ndarray:
     """Return the exact two-sided signed-rank p of the first `n` draws of each row."""
@@ -126,33 +129,29 @@ def none_earlier(rng: np.random.Generator, at: tuple[int, ...], a: float, draws:
     return min(1.0, share + 2 * math.sqrt(max(share * (1 - share), 1 / draws) / draws))
 
 
-def grid() -> list[float]:
-    """Return the levels of the table: where the first looks gain a rank, and a scale between."""
-    gains = {
-        2 * float(p)
-        for n, most in ((8, 0.5), (12, 0.1), (18, 3e-4))
-        for p in signed_rank_cdf(n)
-        if 2 * p <= most
-    }
+def grid(sizes: Sequence[tuple[int, float]]) -> list[float]:
+    """Return the levels of the table: where looks gain a rank (`sizes`: blocks, and up to which
+    p), and a scale between."""
+    gains = {2 * float(p) for n, most in sizes for p in signed_rank_cdf(n) if 2 * p <= most}
     return sorted(
         {a for a in gains if a >= 1e-6} | {float(f"{10 ** (e / 6):.3g}") for e in range(-36, -1)}
     )
 
 
-def crossings(draws: int, seed: int) -> None:
-    """Print the body of paribus/stats/crossings.toml.
+def crossings(every: Sequence[int], levels: list[float], draws: int, seed: int, whole: int) -> None:
+    """Print the body of a table such as paribus/stats/crossings.toml, for the looks `every`.
+
+    Beyond `whole` blocks a fifth of the draws has to do.
 
     Within a cell of the grid the share rises where look j gains a rank and falls where an earlier
     one does; the table has the larger of its values at the start and just before the end.
     """
-    every = looks.LOOKS + looks.LONGER
-    levels = grid()
     ends = [*levels[1:], 1.0]
     print(f"grid = {_listed(levels)}\n\n[none_earlier]", flush=True)
     for count in range(2, len(every) + 1):  # at the first look there is none earlier
         rng = np.random.Generator(np.random.PCG64([seed, count]))
-        at = every[:count]
-        of_look = draws if at[-1] <= looks.LOOKS[-1] else draws // 5
+        at = tuple(every[:count])
+        of_look = draws if at[-1] <= whole else draws // 5
         row = [
             math.ceil(1000 * max(none_earlier(rng, at, x, of_look) for x in (a, b * (1 - 1e-9))))
             for a, b in zip(levels, ends, strict=True)
@@ -212,7 +211,8 @@ def main() -> None:
     arguments = parser.parse_args()
     start = time.perf_counter()
     if arguments.crossings:
-        crossings(arguments.draws // 40, arguments.seed)
+        every, levels = looks.LOOKS + looks.LONGER, grid(GAINS)
+        crossings(every, levels, arguments.draws // 40, arguments.seed, looks.LOOKS[-1])
     elif arguments.check:
         check(arguments.draws // 8, arguments.seed + 2)
         check_any_look(arguments.draws // 8, arguments.seed + 3)

@@ -1,7 +1,7 @@
-"""Draw the pictures of docs/statistics.md, and print its table of cost.
+"""Draw the pictures of docs/statistics.md, and print its tables of cost.
 
     python tools/draw_statistics.py           # docs/statistics/*.svg
-    python tools/draw_statistics.py --table   # the table instead, from 10,000 studies each
+    python tools/draw_statistics.py --table   # the tables instead, from 10,000 studies each
 
 Everything drawn is computed by Paribus' own functions from the recorded launches in tests/data or
 from simulated ones with fixed seeds. Each file ends with the SHA-256 of the specification that it
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.report.axes import Spec
+from pictures.few import few, few_table
 from pictures.protocols import cost, table
 from pictures.recorded import family, pairs, states, units
 from pictures.style import STYLE
@@ -30,7 +31,7 @@ NAMES = re.compile(r"\bclip\d+\b")
 FOLDER = Path(__file__).parents[1] / "docs" / "statistics"
 
 PICTURES: dict[str, Callable[[], Spec]] = {
-    one.__name__: one for one in (states, units, pairs, margin, looks, cost, family)
+    one.__name__: one for one in (states, units, pairs, margin, looks, few, cost, family)
 }
 
 
@@ -81,9 +82,9 @@ def write(folder: Path, names: Iterable[str] = PICTURES) -> list[Path]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--table", action="store_true", help="print the table of cost")
+    parser.add_argument("--table", action="store_true", help="print the tables of cost")
     if parser.parse_args().table:
-        print(table(10_000))
+        print(table(10_000), few_table(10_000), sep="\n\n")
         return
     for path in write(FOLDER):
         print(path)

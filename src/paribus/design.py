@@ -139,6 +139,10 @@ class Scaling:
     bound: float = 0.5
 
 
+SHUFFLED = 5
+"""Launches of each arm in the random order with which a study of few launches begins."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The [plan] table: everything about the design that is fixed before the first launch.
@@ -152,6 +156,8 @@ class Settings:
     `decides`: a benchmark goes on until its headline is decided, or until its cases are as well.
     `monitor`: open-ended; judged by a confidence sequence that is valid at any moment.
     `same_nodes`: all arms, and all allocations, have the nodes of the first allocation.
+    `design` "few": looks from 5 blocks on, the first of them shuffled (stats/few.py); "auto": that
+    one where a warm-up launch turns out expensive, else "standard".
     """
 
     margin: float | None = None
@@ -167,6 +173,13 @@ class Settings:
     monitor: bool = False
     every_s: float = 0.0
     same_nodes: bool = False
+    design: Literal["standard", "few", "auto"] = "standard"
+
+    @property
+    def shuffled(self) -> int:
+        """The first blocks, whose launches are in one random order; usually none."""
+        mixed = self.design == "few" and self.unit == "launch" and self.layout == "pairs"
+        return min(SHUFFLED, self.blocks) if mixed else 0
 
 
 PARTS = (

@@ -68,9 +68,13 @@ class Scheduler:
 
     `options` are handed to its command for submission as they are. `slots` of each node are asked
     for where the batch system counts them, of the `parallel_environment` where it has such.
+
+    Of Kubernetes: each node is a pod of `image` in `namespace` ("": that of the current context),
+    held by an object of `kind`. It has `resources`, quantities by name. `pod` and `container` are
+    JSON, merged into what Paribus writes of both. `autoscaled`: nodes may come that are not there.
     """
 
-    name: Literal["slurm", "gridengine", "pbs", "torque", "flux"]
+    name: Literal["slurm", "gridengine", "pbs", "torque", "flux", "kubernetes"]
     nodes: int
     time_s: float
     partition: str = ""
@@ -79,8 +83,20 @@ class Scheduler:
     options: tuple[str, ...] = ()
     slots: int = 0
     parallel_environment: str = ""
+    namespace: str = ""
+    image: str = ""
+    resources: tuple[tuple[str, str], ...] = ()
+    kind: Literal["Job", "JobSet", "MPIJob"] = "Job"
+    autoscaled: bool = False
+    pod: str = ""
+    container: str = ""
 
     def __str__(self) -> str:
+        if self.name == "kubernetes":
+            place = f"namespace {self.namespace}" if self.namespace else "current namespace"
+            each = [f"{value} {name}" for name, value in self.resources]
+            each += [f"where {self.constraint}"] if self.constraint else []
+            return ", ".join((f"{self.kind} of {self.name}, {place}", *each))
         return f"{self.name}, partition {self.partition}" if self.partition else self.name
 
 
@@ -139,7 +155,11 @@ def hosts_from(table: Mapping[str, Any]) -> Hosts:
 
 
 def _scheduler_from(table: Mapping[str, Any] | None) -> Scheduler | None:
-    return Scheduler(**{**table, "options": tuple(table["options"])}) if table else None
+    if not table:
+        return None
+    lists = {"options": tuple(table["options"])}
+    pairs = {"resources": tuple((name, value) for name, value in table.get("resources", ()))}
+    return Scheduler(**{**table, **lists, **pairs})
 
 
 def nodes_of_ranks(hosts: Hosts, ranks: int, per_host: int) -> tuple[str, ...]:

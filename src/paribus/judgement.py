@@ -78,10 +78,9 @@ class Finding:
     """One row of the report: an arm against the reference, for a headline or one case.
 
     `case` is None for the headline of the benchmark (mean log ratio over its cases, per block);
-    then `reference_value` and `arm_value` are geometric means over the cases. In the headline of
-    a layer `benchmark` is the layer's name and there are no values: the ratio is one of times,
-    rates entering as their inverse. In the findings of `Judgement.pairs` the comparison is with
-    the arm `reference`; everywhere else that is "" and the study's first arm is meant.
+    then `reference_value` and `arm_value` are geometric means over the cases. In that of a layer
+    `benchmark` is its name, without values: a ratio of times, rates as their inverse. `reference`
+    is "" for the first arm, another in `Judgement.pairs`. `history`: what each look said so far.
     """
 
     benchmark: str
@@ -94,6 +93,7 @@ class Finding:
     reference_value: Spread | None
     arm_value: Spread | None
     reference: str = ""
+    history: tuple[Comparison, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,8 +163,9 @@ class Program:
     """What to start for every rank. `argv[0]` is a path, or a name looked up on the PATH.
 
     `kernel` names one of Paribus' own programs instead: it is compiled with the arm's MPI, and the
-    path of the executable put in front of `argv`. With `libraries` of (count, functions), that many
-    shared libraries of that many functions are generated, and `--libraries DIRECTORY` is appended.
+    path of the executable put in front of `argv`. With `libraries` of (count, functions, kind),
+    that many shared "libraries" or modules of "python" of that many functions are generated, and
+    `--libraries DIRECTORY` is appended.
     `mpi` is False for a program that is started without a launcher: one process whatever the ranks.
 
     The working directory is `cwd`, or the launch's own scratch directory, removed after it. `files`
@@ -182,11 +183,12 @@ class Program:
     core where it is not `bound`, but its share of the cores in a duet.
     `needs` are programs, and files by their absolute path, that must be there before anything is
     launched, as `argv[0]` and `server[0]` must; the first is the program that a shell leads to.
+    `modules` are those that `argv[0]`, a Python, must find.
     """
 
     argv: tuple[str, ...]
     kernel: str | None = None
-    libraries: tuple[int, int] | None = None
+    libraries: tuple[int, int, str] | None = None
     mpi: bool = True
     files: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
@@ -196,6 +198,7 @@ class Program:
     needs: tuple[str, ...] = ()
     bound: bool = True
     cwd: str = ""
+    modules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,9 @@ from paribus.errors import StoreError, StudyError
 from paribus.hosts import hosts_from
 from paribus.inputs import read_bounded
 from paribus.model import Endpoint, Launch, Metric
+from paribus.stats import few
 from paribus.stats.looks import Looks, schedule
-from paribus.stats.plan import Randomiser, orders
+from paribus.stats.plan import rounds, sessions
 
 SCHEMA = "paribus.plan/1"
 DRAFT = "plan.draft"
@@ -68,6 +69,10 @@ class Plan:
         settings = self.study.settings
         return settings.launches if settings.unit == "session" else 0
 
+    def shuffled(self, block: int) -> bool:
+        """Return whether the launches of `block` are shuffled with those of its neighbours."""
+        return 0 < block <= self.study.settings.shuffled
+
     def used_up(self, launches_s: float) -> bool:
         """Return whether `launches_s` seconds spent in launches use up the budget."""
         budget = self.study.settings.budget_s
@@ -77,13 +82,16 @@ class Plan:
         """Yield the launches block by block, in the order in which they are to be started.
 
         A block holds one benchmark in all arms; in a study of sessions it holds one session of
-        every arm, all benchmarks in each.
+        every arm, all benchmarks in each. Each launch of a shuffled start stands alone: one that
+        fails is rerun in its place.
         """
-        sessions = self.study.settings.unit == "session"
-        launches = self.launches or schedule_of(self.study)
-        for _, block in groupby(
-            launches, key=lambda one: (one.block, "" if sessions else one.benchmark)
-        ):
+        by_session = self.session > 0
+
+        def of(one: Launch) -> tuple[int, str, str]:
+            alone = one.arm if self.shuffled(one.block) else ""
+            return one.block, "" if by_session else one.benchmark, alone
+
+        for _, block in groupby(self.launches or schedule_of(self.study), of):
             yield tuple(block)
 
 
@@ -103,39 +111,13 @@ def schedule_of(study: Study) -> Iterator[Launch]:
         raise StudyError("has no seed", place=study.path, fix="freeze it first, or set plan.seed")
     arms = [arm.name for arm in study.arms]
     labels = [selection.label for selection in study.benchmarks]
-    places = _sessions if settings.unit == "session" else _rounds
-    for index, (block, label, arm, place) in enumerate(
-        places(arms, labels, settings, settings.seed)
-    ):
+    if settings.unit == "session":
+        places = sessions(arms, labels, settings.blocks, settings.launches, settings.seed)
+    else:
+        places = rounds(arms, labels, settings.blocks, settings.seed, start=settings.shuffled)
+    for index, (block, label, arm, place) in enumerate(places):
         number = index + 1
         yield Launch(number, block, label, arm, _launch_seed(settings.seed, number), place)
-
-
-Place = tuple[int, str, str, int]
-"""Block, benchmark, arm, and place of the launch in its session."""
-
-
-def _rounds(
-    arms: Sequence[str], labels: Sequence[str], settings: Settings, seed: int
-) -> Iterator[Place]:
-    order = {label: orders(arms, seed, f"arms of {label}") for label in labels}
-    for block in range(settings.blocks + 1):
-        for label in Randomiser(seed, f"benchmarks of round {block}").shuffled(labels):
-            for arm in next(order[label]):
-                yield block, label, arm, 0
-
-
-def _sessions(
-    arms: Sequence[str], labels: Sequence[str], settings: Settings, seed: int
-) -> Iterator[Place]:
-    """Yield the places of sessions: in each, a warm-up launch and then all others by rounds."""
-    order = orders(arms, seed, "sessions")
-    for block in range(1, settings.blocks + 1):
-        for arm in next(order):
-            draw = Randomiser(seed, f"benchmarks of session {block} of {arm}")
-            for place in range(settings.launches + 1):
-                for label in draw.shuffled(labels):
-                    yield block, label, arm, place
 
 
 def metrics_of(selection: Selection) -> tuple[Metric, ...]:
@@ -196,7 +178,10 @@ def looks_of(study: Study) -> Looks:
     settings = study.settings
     if settings.monitor:
         return Looks((), (1 - settings.confidence) / (len(study.arms) - 1))
-    looks = schedule(settings.blocks, settings.confidence, comparisons=len(study.arms) - 1)
+    if settings.design == "few":
+        looks = few.schedule(settings.blocks, settings.shuffled)
+    else:
+        looks = schedule(settings.blocks, settings.confidence, comparisons=len(study.arms) - 1)
     if settings.unit == "session":
         later = tuple(look for look in looks.at if look >= FIRST_LOOK_AT_SESSIONS)
         return dataclasses.replace(looks, at=later or looks.at[-1:])
@@ -277,6 +262,8 @@ def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
     """Raise StoreError if `study` or the software is not what the plan was frozen with."""
     ours = _study_table(frozen.study)
     theirs = _study_table(study)
+    if study.settings.design == "auto":  # plans of older versions leave nothing open
+        theirs["settings"]["design"] = ours["settings"]["design"]
     if study.settings.seed is None:
         theirs["settings"]["seed"] = ours["settings"]["seed"]
     for key in ours:
@@ -350,7 +337,11 @@ def _from_table(table: dict[str, Any], digest: str) -> Plan:
             scaling=Scaling(**study["scaling"]) if study.get("scaling") else None,
             profile=Profile(**study["profile"]) if study.get("profile") else None,
         ),
-        looks=Looks(tuple(table["looks"]["at"]), table["looks"]["level"]),
+        looks=Looks(
+            tuple(table["looks"]["at"]),
+            table["looks"]["level"],
+            few=study["settings"].get("design") == "few",
+        ),
         launches=tuple(Launch(*row) for row in table["launches"]),
         metrics={
             label: tuple(Metric(**metric) for metric in metrics)

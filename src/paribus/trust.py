@@ -76,7 +76,7 @@ def search_path(text: str | None) -> str:
     >>> search_path("/usr/bin::.:bin:/bin")
     '/usr/bin:/bin'
     """
-    kept = [one for one in (text or "").split(os.pathsep) if Path(one).is_absolute()]
+    kept = [one for one in (text or "").split(os.pathsep) if one.startswith(os.sep)]
     return os.pathsep.join(kept) or os.defpath
 
 

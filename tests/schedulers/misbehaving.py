@@ -13,8 +13,14 @@ _COMMANDS = r"""#!/bin/sh
 here=@HERE@
 id() { for job in "$here"/jobs/*; do [ ! -e "$job" ] || echo "${job##*/}"; done; }
 case ${0##*/}:$* in
-    sbatch:* | qsub:* | flux:batch*) kind=submit ;;
-    squeue:* | qstat:* | flux:jobs\ --json*) kind=queue ;;
+    kubectl:auth* | kubectl:get\ events*) exit ;;
+    kubectl:get\ --raw*)
+        [ -e "$here/away" ] || exit 0
+        cat "$here/unreachable" >&2
+        exit 1
+        ;;
+    sbatch:* | qsub:* | flux:batch* | kubectl:create*) kind=submit ;;
+    squeue:* | qstat:* | flux:jobs\ --json* | kubectl:get*) kind=queue ;;
     qselect:* | flux:jobs*) kind=select ;;
     *) kind=cancel ;;
 esac
@@ -48,7 +54,7 @@ named() {
 
 case $kind in
     submit)
-        name=$(sed -n 's/^#.*\(-N \|--job-name=\)//p')
+        name=$(sed -n 's/^\(#.*-N \|#.*--job-name=\| *paribus\/name: \)//p')
         number=$(($(cat "$here/count") + 1))
         echo "$number" >"$here/count"
         echo "$name" >"$here/jobs/$number"
@@ -68,6 +74,8 @@ case $kind in
         ;;
     cancel)
         for name in "$@"; do
+            name=${name#--selector=paribus/job=}
+            name=${name%%,*}
             rm -f "$here/jobs/$name"
             for number in $(named "${name#--name=}"); do rm -f "$here/jobs/$number"; done
         done
@@ -115,6 +123,22 @@ _SGE = """\
 <queue_name>p.q@HOST@</queue_name><hard_request name="h_rt">600</hard_request></job_list>
 """
 _QSTAT = ("qsub", "qstat", "qdel", "qselect", "ssh")
+
+_POD = """\
+{"kind": "Pod",
+ "metadata": {"name": "@ID@-@INDEX@", "namespace": "lab", "labels": {"job-name": "@ID@"},
+  "annotations": {"batch.kubernetes.io/job-completion-index": "@INDEX@"}},
+ "spec": {"nodeName": "@NODE@"},
+ "status": {"phase": "@STATE@", "podIP": "@NODE@", "containerStatuses": [
+  {"name": "ranks", "state": {"running": {"startedAt": "2026-11-25T04:00:00Z"}}}]}}
+"""
+_PODS = [
+    _POD.replace("@INDEX@", str(index)).replace("@NODE@", f"h{index + 1}") for index in range(2)
+]
+_JOB = """\
+{"kind": "Job", "metadata": {"name": "@ID@", "annotations": {"paribus/name": "@NAME@",
+ "paribus/nodes": "2", "paribus/seconds": "600"}}, "spec": {}, "status": {}}
+"""
 
 MANNERS: Mapping[str, Manners] = {
     "slurm": Manners(
@@ -167,6 +191,19 @@ MANNERS: Mapping[str, Manners] = {
         unreachable="flux-jobs: ERROR: Unable to connect to Flux",
         refused="flux-batch: ERROR: requested nnodes (2) exceeds policy limit of 1 for queue p",
         key="nodes",
+    ),
+    "kubernetes": Manners(
+        programs=("kubectl",),
+        head='{"items": [',
+        row=",".join([_JOB, *_PODS]),
+        between=",",
+        tail="]}\n",
+        runs="Running",
+        submitted="job.batch/@ID@",
+        unreachable="The connection to the server 10.77.255.254:16443 was refused - did you"
+        " specify the right host or port?",
+        refused='Error from server (NotFound): namespaces "x" not found',
+        key="namespace",
     ),
 }
 

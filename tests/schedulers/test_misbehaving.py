@@ -124,3 +124,17 @@ def test_what_a_killed_sitting_left_is_cancelled(commands: Commands) -> None:
         assert len(commands.jobs()) == 1
     assert any("cancelling what an earlier sitting left: job 1" in line for line in told)
     assert commands.jobs() == []
+
+
+@pytest.mark.parametrize("commands", ["kubernetes"], indirect=True)
+def test_where_no_cluster_answers_nothing_is_asked_for_and_nothing_cancelled(
+    commands: Commands,
+) -> None:
+    """As where kubectl has no configuration: that is said at once."""
+    (commands.folder / "away").touch()
+    with pytest.raises(UserError) as refused, asking(commands, []):
+        pass
+    said = commands.manners.unreachable
+    assert refused.value.cause == f"Kubernetes does not answer: {said}"
+    assert refused.value.fix == "see that `kubectl get nodes` works here"
+    assert (commands.asked("submit"), commands.asked("cancel")) == ([], [])

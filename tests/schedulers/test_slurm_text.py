@@ -21,7 +21,7 @@ from paribus.hosts import Hosts, Scheduler, hosts_from
 from paribus.judge.evidence import LaunchEvidence
 from paribus.model import Launch
 from paribus.platform.schedulers import slurm
-from paribus.platform.schedulers.jobs import Phase
+from paribus.platform.schedulers.jobs import Job, Phase
 from paribus.platform.station import Station
 from paribus.study.lease import check_time
 from paribus.study.load import load_study
@@ -122,7 +122,7 @@ def test_a_rejection_leads_to_the_key_of_the_study(said: str, key: str) -> None:
 
 
 def test_a_step_takes_part_in_all_of_the_job_and_forgets_it() -> None:
-    argv = slurm.shell("42", "h2")
+    argv = slurm.shell(Job("42", "a", Phase.RUNS, "RUNNING"), "h2")
     assert argv[0] == "srun"
     assert {"--jobid=42", "--nodelist=h2", "--overlap", "--whole", "--unbuffered"} <= set(argv)
     assert re.search(r"unset .*SLURM_.*exec /bin/sh$", argv[-1])

@@ -78,3 +78,17 @@ def told(found: Comparison) -> str:
 
 def excludes_one(found: Comparison) -> bool:
     return not found.low <= 1 <= found.high
+
+
+def intervals(x: Spec, y: Spec, colours: Spec) -> list[Spec]:
+    """Return the layers of intervals from `low` to `high` with a point at `ratio`."""
+    return [
+        {
+            "mark": {"type": "rule", "strokeWidth": 3},
+            "encoding": {"x": x, "y": y, "y2": {"field": "high"}, **coloured(colours)},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
+            "encoding": {"x": x, "y": {**y, "field": "ratio"}, **colours},
+        },
+    ]

@@ -9,7 +9,7 @@ from paribus.judgement import Comparison
 from paribus.report.axes import COLOURS, UNDECIDED, Spec
 from paribus.report.figures import INK
 from paribus.stats.verdict import judge
-from pictures.style import GOOD, B, axis, band, beside, coloured, line_at, paint
+from pictures.style import GOOD, B, axis, band, beside, coloured, intervals, line_at, paint
 from validation.studies import LOOKS, MARGIN, study, verdict_at
 
 STUDIES = 1000
@@ -131,14 +131,7 @@ def looks() -> Spec:
                 "layer": [
                     band("y", 1 / (1 + MARGIN), 1 + MARGIN),
                     line_at("y", 1),
-                    {
-                        "mark": {"type": "rule", "strokeWidth": 3},
-                        "encoding": {"x": x, "y": y, "y2": {"field": "high"}, **coloured(colours)},
-                    },
-                    {
-                        "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
-                        "encoding": {"x": x, "y": {**y, "field": "ratio"}, **colours},
-                    },
+                    *intervals(x, y, colours),
                 ],
             }
         )

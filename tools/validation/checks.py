@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from validation import awkward, constructed, controls, errors, exactness, families, speed, units
+from validation import (
+    awkward,
+    constructed,
+    controls,
+    errors,
+    exactness,
+    families,
+    few,
+    speed,
+    units,
+)
 from validation.figures import Check
 
 
@@ -46,5 +56,9 @@ CHECKS = (
     Planned(21, units.sessions, 10_000, 2000),
     Planned(22, units.monitor, 10_000, 1000),
     Planned(23, awkward.false_alarms, 10_000, 4000),
+    Planned(26, few.few_launches, 10_000, 2000),
+    Planned(27, few.few_launches_unlike, 10_000, 1000),
+    Planned(28, few.few_launches_cost, 10_000, 2000),
+    Planned(29, few.few_launches_exactness, 200, 200),
 )
 """Fixed seeds: the same size gives the same figures, on every machine."""

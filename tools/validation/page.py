@@ -18,8 +18,10 @@ NOT_PROVED = """\
 - Other effects. In the simulations effects are constant factors, in the live studies a constant
   share of the operation's own time. An effect on the tail alone needs the endpoint p99; its
   coverage is not simulated.
-- Different scatter in the two arms. The estimate is still the pseudo-median of the log ratios, but
-  its coverage is not simulated.
+- Different scatter in the two arms, except for few launches (check 27). The estimate is still the
+  pseudo-median of the log ratios, but its coverage is not simulated.
+- One arm alone with a second state that is far away. With few launches and 30 % of its launches
+  12 % slower, all of the first five are fast in 17 % of studies: 9 % err at the margin.
 - The level of the looks for other log ratios than symmetric and independent ones. Under drift,
   sticky states and steps it holds by simulation only (checks 1 to 4).
 - The error rate of live studies. {live} of each cannot separate an error of 5 % from one of 1 %."""
@@ -84,7 +86,7 @@ sd 1.5 %; **N2** sd 2 %, and 7 % of launches slowed by 40 % on average; **Drift*
 1.5 %, and 1.5 % between launches; **Sticky** two states 8 % apart, each for tens of launches;
 **Bimodal** the same two states at random; **Alternating** the same two in turns; **Steps** the
 level moves by 4 % about every 80 launches; **Recorded** launches of a real, noisy machine
-(`tests/data/`).
+(`tests/data/`). The others of checks 26 and 27 are in `tools/validation/few_noise.py`.
 
 ## Where and when
 

@@ -119,7 +119,24 @@ def audit_study(
             for why, silent in _silent(nodes.get(arm, {})).items()
         ]
     differing = {one.key for one in found if not one.node}
+    found += _left_open(study, differing | equal | set_here)
     return Audit(ranked(found), frozenset(equal - differing))
+
+
+def _left_open(study: Study, known: Collection[str]) -> list[Difference]:
+    """Return the settings by which software may choose otherwise at each level of the factor.
+
+    Nothing differs in them: neither an arm nor a node makes them.
+    """
+    factor = factors().get(study.factor)
+    open_to = factor.left_open if factor else {}
+    nowhere = {ABSENT: Fraction(1)}
+    return [
+        Difference(key, arm.name, *shown(nowhere, nowhere), "noted", reason, 2)
+        for key, reason in open_to.items()
+        if key not in known
+        for arm in study.arms[1:]
+    ]
 
 
 @dataclass(frozen=True, slots=True)

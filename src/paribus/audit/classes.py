@@ -21,11 +21,15 @@ from paribus.readers.known import facts_of
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """What a shipped factor changes: patterns of keys, and why."""
+    """What a shipped factor changes: patterns of keys, and why.
+
+    `left_open`: facts by which software chooses for itself at each level where no arm sets them.
+    """
 
     name: str
     explains: tuple[str, ...]
     reason: str
+    left_open: Mapping[str, str]
 
 
 UNCLASSED = Row(
@@ -57,7 +61,7 @@ def rows() -> tuple[Row, ...]:
 def factors() -> Mapping[str, Factor]:
     """Return the shipped factors of factors.toml by name."""
     return {
-        name: Factor(name, tuple(entry["explains"]), entry["reason"])
+        name: Factor(name, tuple(entry["explains"]), entry["reason"], entry.get("left_open", {}))
         for name, entry in _table("factors.toml").items()
     }
 

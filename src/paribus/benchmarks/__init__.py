@@ -39,7 +39,11 @@ _FILES = {
         "ep",
         "is",
         "cg",
+        "lu",
     ),
+    "gpu": ("gpu_stream", "gpu_roofline", "gpu_copy", "gpu_peer", "gpu_allreduce"),
+    "storage": ("storage",),
+    "training": ("training_proxy", "training"),
     "command": ("command",),
     **TOOLS,
 }

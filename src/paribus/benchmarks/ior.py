@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paribus.benchmarks.parameters import flag, one_of, positive
+from paribus.benchmarks.parameters import flag, folder, one_of, positive
 from paribus.benchmarks.tool import path_or, tool
 from paribus.model import Case, Metric, Parameter, Program, Request
 from paribus.readers.ior import READER
@@ -12,7 +12,7 @@ from paribus.units import parse_bytes
 def command(request: Request) -> Program:
     """Return IOR's command line, its files in the launch's own directory."""
     asked = request.parameters
-    folder = asked["directory"] or "{scratch}"
+    directory = asked["directory"] or "{scratch}"
     argv = [path_or(request, "ior"), "-a", asked["api"], "-b", str(asked["block"])]
     argv += ["-t", str(asked["transfer"]), "-s", str(asked["segments"])]
     argv += ["-i", str(asked["repetitions"]), "-w", "-r"]
@@ -20,18 +20,12 @@ def command(request: Request) -> Program:
     argv += ["-e"] if asked["fsync"] else []
     argv += ["-C"] if asked["reorder"] else []
     argv += ["--posix.odirect"] if asked["direct"] else []
-    return Program((*argv, "-o", f"{folder}/paribus-ior-{{port}}"))
+    return Program((*argv, "-o", f"{directory}/paribus-ior-{{port}}"))
 
 
 def cases(request: Request) -> list[tuple[str, Case]]:
     """Return both directions."""
     return [("bandwidth", Case.of(op=op)) for op in ("write", "read")]
-
-
-def _folder(value: object) -> str:
-    if not isinstance(value, str) or not value.startswith("/"):
-        raise ValueError('write the whole path of a folder that all ranks see, such as "/scratch"')
-    return value.rstrip("/")
 
 
 BENCHMARK = tool(
@@ -56,7 +50,7 @@ BENCHMARK = tool(
         "fsync": Parameter(True, flag, "-e: writing ends when the file system has the data"),
         "reorder": Parameter(True, flag, "-C: each rank reads what another node wrote"),
         "direct": Parameter(False, flag, "O_DIRECT: past the page cache"),
-        "directory": Parameter(None, _folder, "the file system, instead of the scratch folder"),
+        "directory": Parameter(None, folder, "the file system, instead of the scratch folder"),
     },
     program="ior",
     get="https://github.com/hpc/ior: ./bootstrap && ./configure && make",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paribus.benchmarks.parameters import one_of, positive
+from paribus.benchmarks.parameters import folder, one_of, positive
 from paribus.benchmarks.tool import path_or, tool
 from paribus.model import Case, Metric, Parameter, Program, Request
 from paribus.readers.mdtest import NAMES, OWN, READER
@@ -11,10 +11,10 @@ from paribus.readers.mdtest import NAMES, OWN, READER
 def command(request: Request) -> Program:
     """Return mdtest's command line, its tree in the launch's own directory."""
     asked = request.parameters
-    folder = asked["directory"] or "{scratch}"
+    directory = asked["directory"] or "{scratch}"
     argv = [path_or(request, "mdtest"), "-n", str(asked["items"]), "-i", str(asked["iterations"])]
     argv += {"all": [], "files": ["-F"], "directories": ["-D"]}[asked["kind"]]
-    return Program((*argv, "-u", "-d", f"{folder}/paribus-mdtest-{{port}}"))
+    return Program((*argv, "-u", "-d", f"{directory}/paribus-mdtest-{{port}}"))
 
 
 def cases(request: Request) -> list[tuple[str, Case]]:
@@ -23,12 +23,6 @@ def cases(request: Request) -> list[tuple[str, Case]]:
     asked = kinds if request.parameters["kind"] == "all" else (request.parameters["kind"],)
     found = [f"{NAMES[kind].lower()} {word}" for kind in asked for word in OWN[kind]]
     return [("rate", Case.of(op=op)) for op in (*found, "tree creation", "tree removal")]
-
-
-def _folder(value: object) -> str:
-    if not isinstance(value, str) or not value.startswith("/"):
-        raise ValueError('write the whole path of a folder that all ranks see, such as "/scratch"')
-    return value.rstrip("/")
 
 
 BENCHMARK = tool(
@@ -43,7 +37,7 @@ BENCHMARK = tool(
         "items": Parameter(1000, positive, "-n: files and directories of every rank"),
         "iterations": Parameter(3, positive, "-i: repetitions, of which the mean counts"),
         "kind": Parameter("all", one_of("all", "files", "directories"), "-F, -D"),
-        "directory": Parameter(None, _folder, "the file system, instead of the scratch folder"),
+        "directory": Parameter(None, folder, "the file system, instead of the scratch folder"),
     },
     program="mdtest",
     get="https://github.com/hpc/ior: ./bootstrap && ./configure && make",

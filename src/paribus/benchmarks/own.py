@@ -111,12 +111,16 @@ def _dims(value: Any) -> int:
 def _command(kernel: str, libraries: bool, request: Request) -> Program:
     """Return the kernel's command line: every parameter that was set, and the ranks to refuse."""
     need_ranks(request, kernel, exactly=2 if kernel in _PAIR else 0, least=_LEAST.get(kernel, 2))
-    argv = _arguments(request)
-    libs, functions = (request.parameters.get(key) for key in ("count", "functions"))
-    return Program(tuple(argv), kernel, (int(libs), int(functions)) if libraries else None)  # type: ignore[arg-type]
+    argv = arguments(request)
+    if not libraries:
+        return Program(tuple(argv), kernel)
+    number, functions, kind = (request.parameters[key] for key in ("count", "functions", "kind"))
+    needs = ("python3",) if kind == "python" else ()
+    return Program(tuple(argv), kernel, (number, functions, kind), needs=needs)
 
 
-def _arguments(request: Request) -> list[str]:
+def arguments(request: Request) -> list[str]:
+    """Return the arguments of a kernel: the ranks to refuse others, and what was set."""
     argv = ["--ranks", str(request.ranks)]
     for key, value in request.parameters.items():
         if value is not None:
@@ -157,7 +161,7 @@ def _npb_command(kernel: str, most: Mapping[str, int], powers: bool, request: Re
             place=f"ranks = {ranks}",
             fix=f"set ranks to one of {legal}" if powers else f"set ranks = {legal}",
         )
-    return Program((kernel, *_arguments(request)), "npb")
+    return Program((kernel, *arguments(request)), "npb")
 
 
 BENCHMARKS = (
@@ -313,7 +317,7 @@ BENCHMARKS = (
     native(
         "loader",
         layer="start-up",
-        summary="opening many shared libraries from all ranks at once, as Python applications do",
+        summary="opening many libraries, or importing many Python modules, from all ranks at once",
         metrics=(
             Metric("load", "ms", "lower", margin=0.05),
             Metric("first_call", "ms", "lower", margin=0.05),
@@ -323,7 +327,12 @@ BENCHMARKS = (
         like=False,
         libraries=True,
         extra={
-            "count": Parameter(100, positive, "shared libraries to open"),
+            "kind": Parameter(
+                "libraries",
+                one_of("libraries", "python"),
+                "shared libraries, or modules that python3 imports",
+            ),
+            "count": Parameter(100, positive, "shared libraries to open, or modules to import"),
             "functions": Parameter(50, positive, "functions in each of them"),
         },
     ),
@@ -343,6 +352,12 @@ BENCHMARKS = (
         "cg",
         "conjugate gradient: irregular memory access and messages",
         {"S": 2**8, "W": 2**10, "A": 2**10, "B": 2**10, "C": 2**10, "D": 2**10},
+        powers=True,
+    ),
+    npb(
+        "lu",
+        "relaxation along a wavefront: many short messages, each of which a neighbour waits for",
+        {"S": 2**4, "W": 2**6, "A": 2**8, "B": 2**10, "C": 2**10, "D": 2**14},
         powers=True,
     ),
 )

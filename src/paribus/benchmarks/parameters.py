@@ -93,6 +93,11 @@ def positive(value: Any) -> int:
     return value
 
 
+def whole(value: Any) -> int:
+    """Return a whole number that is not negative."""
+    return 0 if value == 0 and not isinstance(value, bool) else positive(value)
+
+
 def threads(value: Any) -> int | str:
     """Return a whole number of threads, or "all": those that the cores of the arm give a rank."""
     if value == "all":
@@ -148,6 +153,13 @@ def absolute(value: Any) -> str:
     if not path.startswith("/"):
         raise ValueError("write an absolute path, such as '/home/me/input'")
     return path
+
+
+def folder(value: Any) -> str:
+    """Return the absolute path of a directory, without a slash at its end."""
+    if not isinstance(value, str) or not value.startswith("/"):
+        raise ValueError('write the whole path of a folder that all ranks see, such as "/scratch"')
+    return value.rstrip("/") or "/"
 
 
 def address(value: Any) -> str:

@@ -14,12 +14,13 @@ from paribus.benchmarks import benchmark_of
 from paribus.cli.hosts import reached
 from paribus.design import Step
 from paribus.errors import LaunchError, MachineError, UserError
+from paribus.judge.few import EXPENSIVE_S, as_few
 from paribus.plan import Plan
 from paribus.platform.arms import Ready, compose, discreet, program
 from paribus.platform.builds import built
 from paribus.platform.programs import check_there
 from paribus.platform.ready import make_ready
-from paribus.platform.schedulers.known import DIALECTS, in_job
+from paribus.platform.schedulers.known import dialect_of, in_job
 from paribus.platform.stations import why_asleep
 from paribus.study.pilot import Pilot, durations, held, pilot, refusal
 from paribus.units import count, format_bytes, format_seconds, percent
@@ -71,7 +72,7 @@ def _print_scripts(plan: Plan) -> bool:
     _print_study(plan)
     for request in dict.fromkeys(lent.values()):
         arms = [name for name, its in lent.items() if its == request]
-        dialect = DIALECTS[request.name]
+        dialect = dialect_of(request)
         submit = " ".join(word for word in dialect.submit() if not word.startswith("-"))
         print(f"\nthe job that arm {' and arm '.join(arms)} waits for ({submit}):")
         print(textwrap.indent(dialect.script(request, "paribus-KEY-ARM"), "  "), end="")
@@ -96,8 +97,7 @@ def _print_study(plan: Plan) -> None:
     if settings.monitor:
         print("monitoring: no last block; the interval is valid at any time")
     else:
-        looks = ", ".join(map(str, plan.looks.at))
-        print(f"looks after {looks} blocks, at {percent(plan.looks.confidence)} confidence each")
+        _print_looks(plan)
     if plan.session:
         print(f"sessions of {count(plan.session, 'launch')} and a warm-up; the session is the unit")
     if settings.decides == "cases":
@@ -107,6 +107,20 @@ def _print_study(plan: Plan) -> None:
         (launch for block in plan.blocks() for launch in block), 3 * len(study.arms)
     ):
         print(f"  {launch.number:4d}  block {launch.block}  {launch.benchmark}  {launch.arm}")
+
+
+def _print_looks(plan: Plan) -> None:
+    settings, looks = plan.study.settings, ", ".join(map(str, plan.looks.at))
+    if settings.design == "few":
+        print(f"design for few launches: looks after {looks} blocks")
+        if settings.shuffled:
+            several = count(settings.shuffled, "launch")
+            print(f"  the first {several} of each arm are in one random order")
+        return
+    print(f"looks after {looks} blocks, at {percent(plan.looks.confidence)} confidence each")
+    if settings.design == "auto":
+        first = as_few(plan).looks.at[0]
+        print(f"  from {first} on where a warm-up launch takes over {EXPENSIVE_S / 60:g} min")
 
 
 def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:

@@ -9,12 +9,16 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paribus.errors import UserError
+from paribus.units import count, format_seconds
 
 if TYPE_CHECKING:
     from paribus.model import Benchmark
+
+Took = Mapping[str, tuple[float, int]]
 
 EXAMPLE = """\
 example:
@@ -24,6 +28,23 @@ example:
 """
 NAME = 18
 """Columns of a name in the short list."""
+
+TIME = 11
+"""Columns of the time that a launch took."""
+
+QUESTIONS = {
+    "point to point": "how fast do two ranks exchange messages?",
+    "one-sided": "how fast does a rank reach another's memory?",
+    "network": "what do networks and their adapters carry?",
+    "collective": "how fast do all ranks together exchange messages?",
+    "memory": "how fast is a node's memory?",
+    "compute": "how fast does a node compute, or many of them together?",
+    "gpu": "how fast are GPUs, their memory, and the links between them?",
+    "storage": "how fast are files?",
+    "start-up": "how long do programs take to start?",
+    "application": "what do whole applications make of it?",
+}
+"""What the benchmarks of each layer answer."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def list_all(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus list`."""
     from paribus.benchmarks import BENCHMARKS, suite_of
+    from paribus.cli.durations import launch_seconds
     from paribus.cli.shipped import publications
     from paribus.readers.known import harnesses
     from paribus.shipping import question_of, shipped_studies
@@ -60,16 +82,17 @@ def list_all(arguments: argparse.Namespace) -> int:
     studies = {name: text for name, text in studies.items() if name in wanted}
     published = {name: text for name, text in published.items() if name in wanted}
     files = {name: text for name, text in files.items() if name in wanted}
+    took = launch_seconds(Path())
     if arguments.json:
-        rows = [_row(one) for one in benchmarks]
+        rows = [_row(one, took) for one in benchmarks]
         table = {"schema": "paribus.list/1", "benchmarks": rows, "studies": studies}
         print(json.dumps({**table, "publications": published, "files": files}, indent=2))
         return 0
     if arguments.words:
         for benchmark in benchmarks:
-            _print_long(benchmark)
+            _print_long(benchmark, took)
     else:
-        _print_short(benchmarks)
+        _print_short(benchmarks, took)
     _print_shipped("studies that ship (paribus run NAME)", studies)
     _print_shipped("publications that ship (paribus compare ... --beside NAME)", published)
     if not arguments.words:
@@ -102,7 +125,7 @@ def _wanted(words: list[str], texts: Mapping[str, str]) -> set[str]:
     return found
 
 
-def _row(b: Benchmark) -> dict[str, Any]:
+def _row(b: Benchmark, took: Took) -> dict[str, Any]:
     """Return a benchmark as schema paribus.list/1 has it."""
     return {
         "name": b.name,
@@ -113,29 +136,42 @@ def _row(b: Benchmark) -> dict[str, Any]:
         "program": b.program or None,
         "found": _found(b),
         "get": b.get or None,
+        "lacks": _lacks(b),
+        "launch_s": took[b.name][0] if b.name in took else None,
         "means": b.means or None,
     }
 
 
-def _print_short(benchmarks: Iterable[Benchmark]) -> None:
+def _print_short(benchmarks: Iterable[Benchmark], took: Took) -> None:
     """Print a line a benchmark, by layer; on a terminal no wider than that."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 1000
     layers: dict[str, list[Benchmark]] = {}
     for one in benchmarks:
         layers.setdefault(one.layer, []).append(one)
-    for layer, several in layers.items():
-        print(layer)
+    column = TIME * bool(took)
+    for layer, several in sorted(layers.items(), key=lambda one: _place(one[0])):
+        print(f"{layer}: {QUESTIONS[layer]}" if layer in QUESTIONS else layer)
         for one in several:
-            here = "+" if not one.program or _found(one) else " "
-            summary = textwrap.shorten(one.summary, max(20, width - NAME - 4), placeholder=" ...")
-            print(f" {here} {one.name:{NAME}} {summary}".rstrip())
+            lacks = _lacks(one)
+            here = "+" if (_found(one) if one.program else not lacks) else " "
+            time = f"{format_seconds(took[one.name][0]) if one.name in took else '':>{column}}"
+            text = f"{one.summary} (needs {', '.join(lacks)})" if lacks else one.summary
+            summary = textwrap.shorten(text, max(20, width - NAME - 4 - column), placeholder=" ...")
+            print(f" {here} {one.name:{NAME}}{time} {summary}".rstrip())
     print(
         "+ the program is here, or is compiled at first use. `paribus list NAME` and"
         " `paribus list WORD`\n  show parameters, metrics, and how to get a program"
     )
+    if took:
+        print("The time is that of a launch: the median of those in the study directories here.")
 
 
-def _print_long(benchmark: Benchmark) -> None:
+def _place(layer: str) -> int:
+    """Return the place of a layer in the list: that of its question, or the last."""
+    return [*QUESTIONS, layer].index(layer)
+
+
+def _print_long(benchmark: Benchmark, took: Took) -> None:
     """Print all about a benchmark."""
     print(f"{benchmark.name}: {benchmark.layer}")
     _print_filled(benchmark.summary)
@@ -146,6 +182,13 @@ def _print_long(benchmark: Benchmark) -> None:
     if benchmark.program:
         where = _found(benchmark)
         _print_filled(f"here: {where}" if where else f"not found; to get it: {benchmark.get}")
+    if lacks := _lacks(benchmark):
+        get = f"; to get it: {benchmark.get}" if benchmark.get else ""
+        _print_filled(f"needs what is not here: {', '.join(lacks)}{get}")
+    if benchmark.name in took:
+        seconds, number = took[benchmark.name]
+        said = f"median of {count(number, 'launch')} in the study directories here"
+        _print_filled(f"a launch takes {format_seconds(seconds)}: {said}")
     if benchmark.means:
         _print_filled(f"what its figures mean: {benchmark.means}")
     print("    parameters:")
@@ -170,3 +213,15 @@ def _found(benchmark: Benchmark) -> str | None:
     from paribus.trust import find_program
 
     return find_program(benchmark.program) if benchmark.program else None
+
+
+def _lacks(benchmark: Benchmark) -> list[str]:
+    """Return what is not here that a benchmark of ours needs, with its default parameters."""
+    from paribus.model import Request
+    from paribus.platform.machine import HERE
+    from paribus.platform.programs import lacking
+
+    if benchmark.program:
+        return []
+    defaults = {key: one.default for key, one in benchmark.parameters.items()}
+    return lacking(benchmark.command(Request(defaults, benchmark.ranks)), HERE)

@@ -102,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus run`."""
-    from paribus.cli import dry_run, shipped
+    from paribus.cli import shipped
 
     check_limits()
     accepted = parse_accepted(arguments.accept)
@@ -112,6 +112,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.monitor or arguments.every is not None:
         study = monitored(study, arguments.every)
     if arguments.dry_run:
+        from paribus.cli import dry_run
+
         plan = plans.freeze(study, plans.software())
         return dry_run.show(
             plan,

@@ -10,7 +10,8 @@ from typing import Any
 
 from paribus.judge.cases import counted
 from paribus.judge.evidence import LaunchEvidence
-from paribus.judge.headlines import log_ratios, no_data, pooled_ratios
+from paribus.judge.headlines import log_ratios, pooled_ratios
+from paribus.judge.looking import no_data
 from paribus.judgement import Comparison, Difference, Finding, Judgement, Verdict, Word
 from paribus.model import Case, Facts, Metric
 from paribus.plan import Plan

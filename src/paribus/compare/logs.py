@@ -18,9 +18,10 @@ from paribus.compare.reading import is_log, read_files
 from paribus.compare.recognise import Found
 from paribus.errors import UserError
 from paribus.inputs import exists, is_directory
+from paribus.judge.few import as_few
 from paribus.model import Metric, Reading, Scalar
 from paribus.outside import printable
-from paribus.plan import read_plan
+from paribus.plan import Plan, read_plan
 from paribus.readers.known import harnesses
 from paribus.reasons import Unreadable
 from paribus.words import logs as words
@@ -191,16 +192,27 @@ def _arms_of_study(path: Path) -> tuple[list[str], Mapping[str, str]]:
     directory = next((p for p in (path, path.parent) if (p / "plan.json").is_file()), None)
     if directory is None or (directory is not path and path.name != "logs"):
         return [], {}
-    plan = read_plan(directory)
-    named = [re.match("[0-9]+", p.name) for p in (directory / "logs").glob("*.out")]
-    most = max((int(number[0][:9]) for number in named if number), default=0)
-    launches = chain.from_iterable(plan.blocks())
-    counted = takewhile(lambda launch: launch.number <= most, launches)
-    session = plan.session > 0
-    return [arm.name for arm in plan.study.arms], {
+    frozen = read_plan(directory)
+    named = [
+        re.match("([0-9]+)(?:-[0-9]+)?-?(.*)", p.name) for p in (directory / "logs").glob("*.out")
+    ]
+    logs = {f"{int(one[1][:9]):04d}": one[2] for one in named if one}
+    # The warm-up may have led to another order than the frozen one: the names of the logs tell.
+    open_yet = frozen.study.settings.design == "auto"
+    followed = [_counted(one, logs) for one in (frozen, *([as_few(frozen)] if open_yet else []))]
+    return [arm.name for arm in frozen.study.arms], max(
+        followed, key=lambda of: sum(logs.get(n, "").startswith(arm) for n, arm in of.items())
+    )
+
+
+def _counted(plan: Plan, logs: Mapping[str, str]) -> dict[str, str]:
+    """Return the arm of each launch that counts, by its number as in the names of `logs`."""
+    most = max(map(int, logs), default=0)
+    launches = takewhile(lambda one: one.number <= most, chain.from_iterable(plan.blocks()))
+    return {
         f"{launch.number:04d}": launch.arm
-        for launch in counted
-        if launch.block and (launch.place or not session)
+        for launch in launches
+        if launch.block and (launch.place or not plan.session)
     }
 
 

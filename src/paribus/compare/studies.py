@@ -19,6 +19,7 @@ from paribus.errors import UserError
 from paribus.inputs import exists, is_directory
 from paribus.judge.conclude import conclude, launch_facts
 from paribus.judge.evidence import collect
+from paribus.judge.few import chosen
 from paribus.judge.light import Light
 from paribus.judgement import Difference
 from paribus.outside import printable
@@ -80,6 +81,7 @@ def _read(name: str, directory: Path) -> Measured:
         store.check_plan(plan.sha256)
         stored = store.launches(void=True, arrays=True)
         evidence = collect(stored, plan.metrics, plan.session, place=str(directory))
+        plan = chosen(plan, evidence)
         return Measured(
             printable(name),
             plan,

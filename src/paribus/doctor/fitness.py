@@ -11,7 +11,7 @@ import resource
 import time
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
@@ -22,8 +22,8 @@ from paribus.model import Facts
 from paribus.platform import containers, toolchain
 from paribus.platform.local import capture
 from paribus.platform.machine import HERE, first_errors
-from paribus.platform.schedulers.dialect import Dialect
-from paribus.platform.schedulers.known import DIALECTS
+from paribus.platform.schedulers.dialect import Dialect, without_log
+from paribus.platform.schedulers.known import DIALECTS, present
 from paribus.probes.load import load_between
 from paribus.probes.machine import cores, load_facts, processor_times
 from paribus.trust import find_program
@@ -183,7 +183,7 @@ def tools() -> list[Finding]:
 
 def scheduler() -> Finding:
     """Return which batch system is here, and what it has to offer."""
-    here = [one for one in DIALECTS.values() if find_program(one.MARK)]
+    here = present()
     if not here:
         titles = ", ".join(one.TITLE for one in DIALECTS.values())
         return Finding("scheduler", "good", f"none on the PATH ({titles})")
@@ -200,7 +200,7 @@ def _offered(dialect: Dialect) -> tuple[str, bool]:
     answer = capture(dialect.offer(), timeout_s=10.0)
     try:
         if answer.exit_code:
-            raise ValueError(first_errors(answer))
+            raise ValueError(first_errors(replace(answer, stderr=without_log(answer.stderr))))
         return "; ".join(dialect.read_offer(answer.stdout)) or "nothing", True
     except ValueError as error:
         return f"is installed, but does not answer: {error}", False

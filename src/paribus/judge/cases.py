@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from paribus.judge.evidence import Cell, Evidence
-from paribus.judge.headlines import case_spread, cell_margin, log_ratios, no_data, size_known
+from paribus.judge.headlines import case_spread, cell_margin, log_ratios
+from paribus.judge.looking import no_data, size_known
 from paribus.judge.monitoring import as_of_now, stands_on
 from paribus.judge.schedule import looks_at
 from paribus.judgement import Comparison, Finding, Verdict, Word
@@ -51,6 +52,11 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
         [margins[cell] for cell in measured],
     )
     found_of = dict(zip(measured, judged, strict=True))
+    alone = evidence.cells_of(label, merit.name)
+    if plan.looks.few and len(alone) == 1 and headline.comparison:
+        # The headline is this case; by pairs alone, as a family is judged, it would say less.
+        verdict = judge(headline.comparison, better=merit.better, margin=headline.margin, last=True)
+        found_of[alone[0]] = (headline.comparison, verdict)
     monitored = plan.study.settings.monitor
     shown = {
         cell: stands_on(list(ratios[cell]), found_of[cell][0], monitored=monitored)

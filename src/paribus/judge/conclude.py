@@ -18,6 +18,7 @@ from paribus.judge.cases import cases
 from paribus.judge.coarse import coarse as coarse_of
 from paribus.judge.energy import energies
 from paribus.judge.evidence import Evidence, LaunchEvidence, collect
+from paribus.judge.few import chosen
 from paribus.judge.figures import FiguresOfLaunches
 from paribus.judge.headlines import endpoints, given_up, headlines, layers, pairs
 from paribus.judge.lag import Lag
@@ -49,6 +50,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
         evidence = collect(whole, plan.metrics, plan.session, place=str(store.directory))
     else:
         deque(_noted(store.launches(samples=False, void=True), attempts, lag), maxlen=0)
+    plan = chosen(plan, evidence)
     arms = [arm.name for arm in plan.study.arms]
     spent = plan.used_up(store.launches_s())
     # A damaged study cannot be continued: it stands by the looks that what is whole reaches.

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from paribus.design import Selection
+from paribus.judge import few
 from paribus.judge.evidence import Cell, Entry, Evidence
-from paribus.judge.monitoring import as_of_now, stands_on
+from paribus.judge.looking import decide, no_data, replay
+from paribus.judge.monitoring import stands_on, until_now
 from paribus.judge.schedule import looks_at
-from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
+from paribus.judgement import Finding, Spread, Verdict, Word
 from paribus.model import Direction, Metric, State
 from paribus.plan import Plan
 from paribus.reasons import Reason
-from paribus.stats.censoring import MOST_CENSORED, censored_share
 from paribus.stats.estimate import compare
 from paribus.stats.family import holm, word_p
 from paribus.stats.looks import any_look_p, nominal_level
@@ -22,7 +22,7 @@ from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.pairs import headline_log_ratios
 from paribus.stats.reliability import reliability
 from paribus.stats.summary import geometric_mean, spread
-from paribus.stats.verdict import blocks_needed, judge
+from paribus.stats.verdict import judge
 
 COST = Metric("cost", "", "lower")
 """What a layer's headline is about: the time of its benchmarks, rates as their inverse."""
@@ -53,13 +53,19 @@ def headline(
     margin = margin_of(plan, evidence, label, metric)
     cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
     at = looks_at(plan, evidence, [label], len(pooled))
-    verdict, comparison = decide(plan, at, pooled, metric.better, margin, cut, over=over)
+    logs = None
+    if plan.looks.few:
+        logs = few.pooled_logs(evidence, label, (reference, arm), metric.better, cells)
+    verdict, history = replay(plan, at, pooled, metric.better, margin, cut, over=over, logs=logs)
+    comparison = history[-1] if history else None
     if not cells and evidence.complete(label, [reference, arm]):
         verdict = no_data(Reason.TOO_FEW_SAMPLES, {"endpoint": metric.endpoint})
     unreliable = _reliability(plan, evidence, label, arm, over=over)
     if unreliable is not None:
         unreliable = replace(unreliable, size_known=verdict.size_known)
     monitored = plan.study.settings.monitor
+    if monitored:
+        history = until_now(pooled, plan.looks.confidence, better=metric.better, margin=margin)
     blocks = stands_on(sorted(pooled), comparison, monitored=monitored) if comparison else []
     return Finding(
         benchmark=label,
@@ -71,6 +77,7 @@ def headline(
         verdict=verdict if unreliable is None or _nothing(verdict, unreliable) else unreliable,
         reference_value=typical_level(evidence, label, reference, cells, blocks),
         arm_value=typical_level(evidence, label, arm, cells, blocks),
+        history=tuple(history),
     )
 
 
@@ -84,7 +91,7 @@ def endpoints(
     merit, *others = plan.metrics[label]
     whole = len(evidence.cells_of(label, merit.name))
     return tuple(
-        headline(plan, evidence, label, arm.name, metric, over=over)
+        replace(headline(plan, evidence, label, arm.name, metric, over=over), history=())
         for metric in others
         if metric.endpoint != merit.endpoint
         and 0 < whole == len(evidence.cells_of(label, metric.name))
@@ -125,7 +132,8 @@ def _layer(
     margin = headline_margin(margins)
     pooled = headline_log_ratios(series)
     at = looks_at(plan, evidence, labels, len(pooled))
-    verdict, comparison = decide(plan, at, pooled, COST.better, margin, cut, over=over)
+    logs = few.layer_logs(plan, evidence, labels, (reference, arm)) if plan.looks.few else None
+    verdict, comparison = decide(plan, at, pooled, COST.better, margin, cut, over=over, logs=logs)
     return Finding(layer, arm, COST, None, margin, comparison, verdict, None, None)
 
 
@@ -254,70 +262,6 @@ def case_spread(
     series = evidence.series(label, arm, cell)
     values = [series[block] for block in blocks if block in series]
     return spread(values) if values else None
-
-
-def no_data(code: Reason, figures: Mapping[str, Any] | None = None) -> Verdict:
-    """Return the verdict of a comparison that has nothing to compare."""
-    return Verdict(Word.NO_DATA, code, final=True, figures=figures or {})
-
-
-def decide(
-    plan: Plan,
-    at: Sequence[int],
-    pooled: Mapping[int, float],
-    better: Direction,
-    margin: float,
-    cut: Mapping[str, Sequence[int]],
-    *,
-    over: bool,
-) -> tuple[Verdict, Comparison | None]:
-    """Replay the looks `at` so many blocks over them in order; the first final verdict stands.
-
-    A study that ends between two looks stands by the last one that it reached.
-    """
-    in_order = {block: pooled[block] for block in sorted(pooled)}
-    if not in_order:
-        return no_data(Reason.NO_COMPLETE_BLOCK), None
-    level = plan.looks.confidence
-    if plan.study.settings.monitor:
-        return as_of_now(in_order, level, better=better, margin=margin)
-    ratios = list(in_order.values())
-    reached = [look for look in at if look <= len(ratios)]
-    for look in reached:
-        comparison = compare(ratios[:look], level)
-        last = look == at[-1] or (over and look == reached[-1])
-        verdict = judge(
-            comparison,
-            better=better,
-            margin=margin,
-            last=last,
-            # A forecast, not a verdict: it may rest on what came after the last look.
-            needed=blocks_needed(ratios if last else ratios[:look], margin, level),
-            size_known=size_known(sorted(pooled)[:look], cut),
-        )
-        if verdict.final:
-            return verdict, comparison
-    undecided = Verdict(
-        Word.UNDECIDED,
-        Reason.ENDED_BEFORE_FIRST_LOOK if over else Reason.BEFORE_NEXT_LOOK,
-        final=over,
-        blocks_needed=blocks_needed(ratios, margin, level),
-        size_known=size_known(sorted(pooled), cut),
-        figures={"blocks": len(ratios)} | ({} if over else {"next": _next_look(at, ratios)}),
-    )
-    return undecided, compare(ratios, level)
-
-
-def size_known(blocks: Sequence[int], cut: Mapping[str, Sequence[int]]) -> bool:
-    """Return whether few enough launches of `blocks` were cut off for "by how much"."""
-    shares = [
-        censored_share(sum(b <= blocks[-1] for b in cuts), len(blocks)) for cuts in cut.values()
-    ]
-    return max(shares) <= MOST_CENSORED
-
-
-def _next_look(at: Sequence[int], ratios: Sequence[float]) -> int:
-    return next((look for look in at if look > len(ratios)), at[-1])
 
 
 def _reliability(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,6 +32,34 @@ def as_of_now(
         before = [_before(one, blocks, level, better=better, margin=margin) for one in earlier]
         changed = {"since": blocks[now.first], "last": blocks[-1], "before": before}
     return replace(verdict, final=False, figures={**verdict.figures, **changed}), comparison
+
+
+MOST_STEPS = 40
+"""Steps in which the history of a monitored study is told."""
+
+
+def until_now(
+    ratios: Mapping[int, float], level: float, *, better: Direction, margin: float
+) -> tuple[Comparison, ...]:
+    """Return what `as_of_now` said after the first blocks, and after more and more of them.
+
+    `blocks` of each counts all until then, those before a change of the effect included.
+    """
+    in_order = sorted(ratios)
+    step = max(1, math.ceil(len(in_order) / MOST_STEPS))
+    ends = range(len(in_order), 0, -step)
+    return tuple(
+        replace(
+            as_of_now(
+                {block: ratios[block] for block in in_order[:end]},
+                level,
+                better=better,
+                margin=margin,
+            )[1],
+            blocks=end,
+        )
+        for end in reversed(ends)
+    )
 
 
 def stands_on(blocks: Sequence[int], comparison: Comparison, *, monitored: bool) -> list[int]:

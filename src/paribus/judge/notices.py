@@ -229,7 +229,7 @@ def _order(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[
     """Say in which benchmarks a launch fares differently after the other of its block.
 
     Every arm is compared with the reference, at an error that they share. The arms of a duet have
-    no order.
+    no order, and those of a shuffled block others between them.
     """
     if plan.study.settings.layout == "duet":
         return
@@ -242,7 +242,7 @@ def _order(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[
             apart = {
                 block: at[(block, arm)] - at[(block, reference)]
                 for block, ratio in ratios.items()
-                if math.isfinite(ratio)
+                if math.isfinite(ratio) and not plan.shuffled(block)
             }
             first = [ratios[block] for block, after in apart.items() if after < 0]
             second = [ratios[block] for block, after in apart.items() if after > 0]

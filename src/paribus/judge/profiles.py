@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from paribus.judge.evidence import Cell, Evidence
-from paribus.judge.headlines import COST, cell_margin, decide, log_ratios
+from paribus.judge.headlines import COST, cell_margin, log_ratios
+from paribus.judge.looking import decide
 from paribus.judge.schedule import looks_at
 from paribus.judgement import Finding, Judgement, Word
 from paribus.model import Metric

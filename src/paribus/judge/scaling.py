@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from paribus.design import Selection
 from paribus.judge.evidence import Cell, Evidence
-from paribus.judge.headlines import decide, margin_of
+from paribus.judge.headlines import margin_of
+from paribus.judge.looking import decide
 from paribus.judge.schedule import looks_at
 from paribus.judgement import Comparison, Efficiency, Finding, Word
 from paribus.model import Case, Metric

@@ -9,9 +9,13 @@ from paribus.plan import Plan
 
 
 def last_block_over(plan: Plan, evidence: Evidence, label: str) -> bool:
-    """Return whether every arm of the last planned block of `label` was launched."""
-    last = evidence.blocks.get(label, {}).get(plan.study.settings.blocks, {})
-    return all(arm.name in last for arm in plan.study.arms)
+    """Return whether every arm of the last planned block of `label` was launched.
+
+    Of blocks that were shuffled with the last one, too.
+    """
+    blocks, most = evidence.blocks.get(label, {}), plan.study.settings.blocks
+    last = range(1, most + 1) if plan.shuffled(most) else (most,)
+    return all(arm.name in blocks.get(n, {}) for n in last for arm in plan.study.arms)
 
 
 def looks_at(

@@ -27,14 +27,9 @@ struct Allreduce : Collective {
     }
     std::size_t expected() const { return elements; }
     long wrong() const {
-        int sums[16] = {};  // part() of floats repeats every 16 elements
-        for (std::size_t i = 0; i < 16; ++i)
-            for (int r = 0; r < ranks; ++r) sums[i] += part(i, r);
-        for (std::size_t i = 0; i < elements; ++i) {
-            const bool right =
-                chars ? as<signed char>(in)[i] == value(i) : as<float>(in)[i] == sums[i % 16];
-            if (!right) return static_cast<long>(i);
-        }
+        if (!chars) return first_wrong_sum(as<float>(in), elements, ranks, salt);
+        for (std::size_t i = 0; i < elements; ++i)
+            if (as<signed char>(in)[i] != value(i)) return static_cast<long>(i);
         return -1;
     }
 
@@ -49,13 +44,12 @@ private:
     }
     static int value(std::size_t i) { return static_cast<int>(i % 100 + 1); }
 
-    // Rank r's term at i. Floats are small whole numbers: their sum is exact below 2^24, whatever
-    // the order, for 10^5 ranks; a sum of signed chars would saturate in some libraries and wrap in
+    // Rank r's term at i. A sum of signed chars would saturate in some libraries and wrap in
     // others, so that of chars one in `ranks` is not zero.
     int part(std::size_t i, int r) const {
+        if (!chars) return term(i, r, salt);
         const auto from = static_cast<unsigned>(r), all = static_cast<unsigned>(ranks);
-        if (chars) return (i + salt) % all == from ? value(i) : 0;
-        return static_cast<int>((i + from * 7 + salt) % 16 + 1);
+        return (i + salt) % all == from ? value(i) : 0;
     }
 };
 

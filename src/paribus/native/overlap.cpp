@@ -54,30 +54,17 @@ struct Overlap : Collective {
             poison_blocks(rank);
             return;
         }
-        for (std::size_t i = 0; i < elements; ++i) {
-            floats(out)[i] = static_cast<float>(part(i, rank));
-            floats(in)[i] = -1;
-        }
+        fill_terms(floats(out), floats(in), elements, rank, salt);
     }
     void check(const std::string& where) {
         session.corrupt(in.data, sums ? size : received);
-        session.verify(where, sums ? wrong_sum() : wrong_block(rank), sums ? elements : received);
+        session.verify(
+            where, sums ? first_wrong_sum(floats(in), elements, ranks, salt) : wrong_block(rank),
+            sums ? elements : received);
     }
 
 private:
     static float* floats(const Buffer& buffer) { return reinterpret_cast<float*>(buffer.data); }
-    // Small whole numbers, whose sum is exact in any order.
-    int part(std::size_t i, int r) const {
-        return static_cast<int>((i + static_cast<unsigned>(r) * 7 + salt) % 16 + 1);
-    }
-    long wrong_sum() const {
-        int expected[16] = {};  // part() repeats every 16 elements
-        for (std::size_t i = 0; i < 16; ++i)
-            for (int r = 0; r < ranks; ++r) expected[i] += part(i, r);
-        for (std::size_t i = 0; i < elements; ++i)
-            if (floats(in)[i] != static_cast<float>(expected[i % 16])) return static_cast<long>(i);
-        return -1;
-    }
 };
 
 double median(std::vector<double> values) {

@@ -25,8 +25,9 @@ from paribus.nodeset import fold
 from paribus.platform.hosts import Host
 from paribus.platform.local import Captured, capture
 from paribus.platform.machine import HERE
+from paribus.platform.schedulers.dialect import without_log
 from paribus.platform.schedulers.jobs import Job, Phase
-from paribus.platform.schedulers.known import DIALECTS
+from paribus.platform.schedulers.known import dialect_of
 from paribus.trust import find_program, search_path
 from paribus.units import count
 
@@ -54,11 +55,11 @@ def key_for(directory: Path) -> str:
 class Allocations:
     """The allocations of `asked`, by the name of the arm that asks first. A context manager.
 
-    All are of one scheduler. Within the context `hosts` has the nodes of each, whose `shell` is ()
-    where ssh leads to them, all jobs run, and `ends_at` is when the first ends (seconds since the
-    epoch). With `inside`, the number of the job that Paribus itself is in,
-    its nodes are taken and nothing is submitted. `nodes` are asked for by their names, if there are
-    any. `tell` hears of what is waited for.
+    All are of one scheduler. Within the context `hosts` has the nodes of each (pods by their
+    addresses), whose `shell` is () where ssh leads to them, all jobs run, and `ends_at` is when the
+    first ends (seconds since the epoch). With `inside`, the number of the job that Paribus itself
+    is in, its nodes are taken and nothing is submitted. `nodes` are asked for by their names, if
+    there are any. `tell` hears of what is waited for.
 
     Raises UserError for a request that the scheduler rejects or never carries out, with its own
     words and the study's key, and while another Paribus has jobs of this `key`.
@@ -74,28 +75,32 @@ class Allocations:
         nodes: Sequence[str] = (),
     ) -> None:
         self.asked, self.place, self.tell = dict(asked), place, tell
-        self.dialect = DIALECTS[next(iter(asked.values())).name]
+        self.dialect = dialect_of(next(iter(asked.values())))
         self.key = key or secrets.token_hex(5)
         self.inside, self.nodes = inside, tuple(nodes)
         self.hosts: dict[Scheduler, tuple[Host, ...]] = {}
+        self._nodes: dict[Scheduler, tuple[str, ...]] = {}
         self.ends_at = 0.0
         self._jobs: dict[str, str] = {}  # the arm that asked for each job
+        self._begun: list[str] = []
         self._ends: dict[str, float] = {}
         self._locked: IO[bytes] | None = None
 
     def __enter__(self) -> Allocations:
         missing = [one for one in self.dialect.PROGRAMS if find_program(one, _path()) is None]
         if missing:
+            fix = "start Paribus where you submit jobs: a login node, or inside a job"
             raise UserError(
                 f"{self.dialect.TITLE} is not here: no `{missing[0]}` on the PATH",
                 place=self._at(next(iter(self.asked))),
-                fix="start Paribus where you submit jobs: a login node, or inside a job",
+                fix=f"put `{missing[0]}` on the PATH of this job" if self.inside else fix,
             )
         try:
             if self.inside:
                 self._take_this_job()
             else:
                 self._lock()
+                self._check_rights()
                 self._clear()
                 for arm, request in self.asked.items():
                     self._submit(arm, request)
@@ -113,7 +118,7 @@ class Allocations:
     ) -> None:
         if self._locked:
             # By name: an interruption may come before the number is known.
-            for arm in self.asked:
+            for arm in self._begun:
                 self._cancel(self._name(arm))
             self._locked.close()
             self._locked = None
@@ -134,6 +139,10 @@ class Allocations:
     def job(self, asked: Scheduler) -> str:
         """Return the number of the job that `asked` became."""
         return next(ident for ident, arm in self._jobs.items() if self.asked[arm] == asked)
+
+    def nodes_of(self, asked: Scheduler) -> tuple[str, ...]:
+        """Return the nodes that `asked` got, by the scheduler's names."""
+        return self._nodes[asked]
 
     def ended(self) -> AllocationError | None:
         """Return why the study cannot go on in these allocations, None if all of them run."""
@@ -168,6 +177,18 @@ class Allocations:
             raise UserError(cause, place=self.place, fix="wait for it, or end it") from error
         self._locked = file
 
+    def _check_rights(self) -> None:
+        """Raise UserError where this user may not ask for anything."""
+        argv, title = self.dialect.check(), self.dialect.TITLE
+        answer = _ask(argv) if argv else Captured(0, "", "")
+        if not answer.exit_code:
+            return
+        arm, said = next(iter(self.asked)), " ".join(answer.stderr.split())[:500]
+        if self.dialect.unreachable(said):
+            fix = f"see that `{' '.join(self.dialect.offer()[:3])}` works here"
+            raise UserError(f"{title} does not answer: {said}", place=self._at(arm), fix=fix)
+        raise self._rejected(arm, f"{title} says: {said}", said)
+
     def _clear(self) -> None:
         """Cancel what a sitting of the same study, which was killed, has left in the queue."""
         names = {self._name(arm) for arm in self.asked}
@@ -197,6 +218,7 @@ class Allocations:
             replace(request, options=(*request.options, *named)), self._name(arm)
         )
         deadline = time.monotonic() + LATE_S
+        self._begun.append(arm)
         while True:
             answer = _ask(self.dialect.submit(), script)
             ident = self.dialect.read_submitted(answer.stdout)
@@ -263,7 +285,11 @@ class Allocations:
                     place=f"{self.place}: plan.same_nodes",
                     fix=f"start it in a job that asks for them: {self.dialect.named(self.nodes)}",
                 )
-            self.hosts[request] = tuple(Host(n, self.dialect.shell(job.ident, n)) for n in chosen)
+            addresses = {pod.node: pod.address for pod in job.pods}
+            self._nodes[request] = chosen
+            self.hosts[request] = tuple(
+                Host(addresses.get(n, n), self.dialect.shell(job, n)) for n in chosen
+            )
         self._ends = {job.ident: job.ends_at for job in by_request.values()}
         self.ends_at = min(self._ends.values())
 
@@ -352,4 +378,5 @@ def _path() -> str:
 
 def _ask(argv: Sequence[str], text: str = "") -> Captured:
     """Return what a command of the scheduler printed."""
-    return capture(argv, timeout_s=SUBMIT_S, stdin=text)
+    answer = capture(argv, timeout_s=SUBMIT_S, stdin=text)
+    return Captured(answer.exit_code, answer.stdout, without_log(answer.stderr))

@@ -15,7 +15,7 @@ from typing import Any
 
 from paribus.command import Command, Mpi, Placement, Slot
 from paribus.design import Arm, Selection, arm_at
-from paribus.hosts import nodes_of_ranks
+from paribus.hosts import Scheduler, nodes_of_ranks
 from paribus.model import Benchmark, Program, Request
 from paribus.platform import containers, launchers
 from paribus.platform.builds import from_build
@@ -237,6 +237,8 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
         facts["placement.link"] = str(arm.hosts.link)
         facts["placement.launcher"] = arm.hosts.launcher or "of the MPI"
         facts["placement.scheduler"] = str(arm.hosts.scheduler or "none")
+        if arm.hosts.scheduler and arm.hosts.scheduler.image:
+            facts |= _pods(arm.hosts.scheduler)
     if arm.adapter:
         index = arm.adapter.gid_index
         facts["placement.adapter"] = f"{arm.adapter}{'' if index is None else f' GID {index}'}"
@@ -256,6 +258,13 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
         number = f"(not shown, value {values.index(value) + 1})"
         facts[f"env.{name}"] = value if shown(name, value) else number
     return facts
+
+
+def _pods(asked: Scheduler) -> dict[str, str]:
+    """Return what a study asks for of pods: they are containers of another engine."""
+    facts = {"container.engine": asked.name, "container.image": asked.image}
+    facts["container.options"] = " ".join(filter(None, (asked.pod, asked.container)))
+    return {key: value for key, value in facts.items() if value}
 
 
 def discreet(ready: Ready) -> Ready:

@@ -19,14 +19,18 @@ _KEPT = (
     *("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "SSH_AUTH_SOCK", "KRB5CCNAME"),
     "SLURM_CONF",
 )
-"""What a client inherits beside the PATH: what ssh and srun need, and no setting of a launch."""
+"""What a client inherits beside the PATH: what ssh and srun need, and no setting of a launch.
+
+kubectl hands no variable on, and its helpers, which ask a cloud for tokens, need their own.
+"""
 
 
 def start_client(
     argv: Sequence[str], stdout: IO[bytes] | int, stderr: IO[bytes] | int
 ) -> subprocess.Popen[bytes]:
     """Return a client just started; Ctrl-C in the terminal does not reach it."""
-    env = {key: os.environ[key] for key in _KEPT if key in os.environ}
+    every = argv[0] == "kubectl"
+    env = {key: value for key, value in os.environ.items() if every or key in _KEPT}
     return subprocess.Popen(
         list(argv),
         env={**env, "PATH": search_path(os.environ.get("PATH"))},

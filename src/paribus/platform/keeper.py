@@ -213,7 +213,7 @@ class Keeper:
                 place=name,
                 fix="see whether `ssh` there hangs: a login script that waits, or a full disk",
             )
-        return why_no_connection(name, printed, said)
+        return why_no_connection(name, printed, said, self.host.shell)
 
 
 def _pass_on(heard: IO[bytes], size: int, sink: Callable[[bytes], object]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,8 +10,11 @@ from paribus.command import Command, Completed
 from paribus.errors import LaunchError, MachineError
 from paribus.platform.hosts import Host
 from paribus.platform.local import LocalStation
-from paribus.platform.remote import HostStation
+from paribus.platform.remote import PROBE_S, HostStation
 from paribus.platform.station import Lease
+
+PAUSE_S = 1.0
+"""Seconds between two tries to reach a host."""
 
 
 class LentStation(HostStation):
@@ -27,6 +31,20 @@ class LentStation(HostStation):
         self.lease = lease
         self._ended = lease.ended
         self._tied = tied
+
+    def _clear(self, node: int, nonce: str) -> str:
+        """As HostStation does it, and once more when the scheduler answers.
+
+        The way to its hosts may lead through it.
+        """
+        boot = super()._clear(node, nonce)
+        if boot or self._ended():  # this waits until the scheduler answers
+            return boot
+        deadline = time.monotonic() + PROBE_S
+        while not boot and time.monotonic() < deadline:
+            time.sleep(PAUSE_S)
+            boot = super()._clear(node, nonce)
+        return boot
 
     def run(self, command: Command, **how: Any) -> Completed:
         """Return how `command` ended; see HostStation. Raises AllocationError if the lease has."""

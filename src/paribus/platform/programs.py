@@ -15,7 +15,7 @@ from paribus.command import Command, Mpi, Placement
 from paribus.design import Arm
 from paribus.errors import UserError
 from paribus.model import Benchmark, Program
-from paribus.platform import launchers
+from paribus.platform import gpu_toolchain, launchers
 from paribus.platform.machine import Machine, first_errors
 from paribus.platform.toolchain import find_mpi, mpi_of_library
 
@@ -57,6 +57,36 @@ def check_there(
         if not (found or _unknown(name, arm, switched)):
             said = "no file that can be read at" if "/" in name else "no program on the PATH called"
             raise UserError(f"{said} {name}", place=machine.at(place), fix=fix)
+
+    if program.modules and not _unknown(program.argv[0], arm, switched):
+        argv = [*arm.wrap, program.argv[0]]
+        if lacks := missing_modules(argv, program.modules, arm.env, machine):
+            said = f"{program.argv[0]} has no module {' and no module '.join(lacks)}"
+            fix = f'get {benchmark.get}, and name it: python = "/.../bin/python3"'
+            raise UserError(said, place=machine.at(place), fix=fix)
+
+
+def lacking(program: Program, machine: Machine) -> list[str]:
+    """Return what `machine` lacks for a program of ours, in words; nothing where it has all."""
+    if program.kernel == gpu_toolchain.KERNEL:
+        return gpu_toolchain.lacking(machine)
+    names = [one for one in program.needs if not machine.find_program(one)]
+    if not program.modules:
+        return names
+    modules = missing_modules(program.argv[:1], program.modules, {}, machine)
+    return [*names, *(f"the Python module {one}" for one in modules)]
+
+
+def missing_modules(
+    python: Sequence[str], modules: Sequence[str], env: Mapping[str, str], machine: Machine
+) -> list[str]:
+    """Return which of `modules` a Python does not find; it is not asked to load them.
+
+    All, where it does not answer.
+    """
+    ask = "import importlib.util as u, sys; print(*(m for m in sys.argv[1:] if not u.find_spec(m)))"
+    answer = machine.capture([*python, "-c", ask, *modules], env=env, timeout_s=ASK_S)
+    return list(modules) if answer.exit_code else answer.stdout.split()
 
 
 def find_mpi_for(arm: Arm, programs: Iterable[Program], place: str, machine: Machine) -> Mpi:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paribus.platform.local import capture
+from paribus.platform.schedulers.dialect import without_log
 from paribus.platform.schedulers.jobs import Job
-from paribus.platform.schedulers.known import DIALECTS
-from paribus.trust import find_program
+from paribus.platform.schedulers.known import present
 
 ANSWER_S = 10.0
 """Seconds that a scheduler may take to list its queue: a page waits for it."""
@@ -25,13 +25,11 @@ class Queue:
 def queues() -> list[Queue]:
     """Return the queue of each scheduler that is here."""
     found = []
-    for dialect in DIALECTS.values():
-        if find_program(dialect.MARK) is None:
-            continue
+    for dialect in present():
         said = capture(dialect.queue(), timeout_s=ANSWER_S)
         try:
             if said.exit_code != 0:
-                raise ValueError(" ".join(said.stderr.split())[:300] or "no answer")
+                raise ValueError(" ".join(without_log(said.stderr).split())[:300] or "no answer")
             jobs = dialect.read_queue(said.stdout)
         except ValueError as error:
             found.append(Queue(dialect.TITLE, (), str(error)))

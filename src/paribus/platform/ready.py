@@ -173,8 +173,7 @@ def _arm(
             if len(machines) > 1:
                 send(made, machines[0], machines[1:])
         if wanted.libraries:
-            number, functions = wanted.libraries
-            made = toolchain.libraries_path(number, functions, mpi, machine)
+            made = toolchain.loaded_path(*wanted.libraries, mpi, machine)
             libraries[label] = ("--libraries", str(made))
             if len(machines) > 1:
                 send(made, machines[0], machines[1:])

@@ -7,6 +7,7 @@ that is not known, or a password that is wanted, is an error (hostkeys.py says h
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -141,8 +142,13 @@ _REASONS = (
 )
 
 
-def why_no_connection(name: str, printed: str, said: Sequence[str]) -> UserError:
-    """Return why a host could not be reached; `printed` is ssh's stderr, `said` came on stdout."""
+def why_no_connection(
+    name: str, printed: str, said: Sequence[str], shell: Sequence[str] = ("ssh",)
+) -> UserError:
+    """Return why a host could not be reached; `printed` is ssh's stderr, `said` came on stdout.
+
+    `shell` is what was started: ssh, or what leads to the nodes of a scheduler.
+    """
     if changed := re.search(r"Offending (\S+) key in (.+):([0-9]+)", printed):
         return UserError(
             f"the host key of {name} is not the one that is known: the host was installed anew, or"
@@ -156,11 +162,12 @@ def why_no_connection(name: str, printed: str, said: Sequence[str]) -> UserError
         )
     lines = [line.strip() for line in (*said, *printed.splitlines()) if line.strip()]
     for line in reversed(lines):
-        for pattern, cause, fix in _REASONS:
+        for pattern, cause, fix in _REASONS if "ssh" in shell else ():
             if found := re.search(pattern, line):
                 parts = [part or "password" for part in found.groups()]
                 return MachineError(cause.format(*parts), place=name, fix=fix)
     last = lines[-1] if lines else "the connection ended without a word"
+    command = f"ssh {name} true" if "ssh" in shell else f"echo id | {shlex.join(shell)}"
     return MachineError(
-        f"no shell could be had there: {last[:200]}", place=name, fix=f"try it: ssh {name} true"
+        f"no shell could be had there: {last[:200]}", place=name, fix=f"try it: {command}"
     )

@@ -6,6 +6,7 @@ that one which hangs, dies, lies or is slow can take its place in a test.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,6 +37,10 @@ class Lease(Protocol):
 
     def job(self, asked: Scheduler) -> str:
         """Return the number of the allocation that `asked` became."""
+        ...
+
+    def nodes_of(self, asked: Scheduler) -> Sequence[str]:
+        """Return the nodes of that allocation, by the names that their scheduler gives them."""
         ...
 
     def ended(self) -> MachineError | None:

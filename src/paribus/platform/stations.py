@@ -58,8 +58,7 @@ def stations(
                         raise
                     station: HostStation
                     if arm.hosts.scheduler and lent:
-                        tied = all(one.shell for one in lent.hosts[arm.hosts.scheduler])
-                        station = LentStation(reached, local, lent, tied=tied)
+                        station = LentStation(reached, local, lent, tied=lent.dialect.TIED)
                     elif arm.hosts in switched or arm.hosts.hypervisors:
                         below = _hypervisors(arm.hosts, local, study.path, accepts)
                         station = SwitchedStation(reached, local, below)

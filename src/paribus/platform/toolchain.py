@@ -15,6 +15,7 @@ from pathlib import Path
 
 from paribus.command import Family, Mpi
 from paribus.errors import UserError
+from paribus.platform import gpu_toolchain
 from paribus.platform.machine import HERE, MADE, Machine, first_errors
 
 FAMILIES: tuple[Family, ...] = ("openmpi", "mpich", "intelmpi")
@@ -222,8 +223,14 @@ def kernel_identity(name: str, mpi: Mpi, machine: Machine) -> str:
     Compiler, flags, MPI, architecture and sources; equal texts mean the same executable. Raises
     UserError for an unknown kernel or a compiler that does not answer.
     """
-    key, compiler = _key({**_own(name), **_common()}, mpi, machine)
-    return f"{name} {key} ({compiler.splitlines()[0]}; {mpi})"
+    sources = {**_own(name), **_common()}
+    gpu = ""
+    if name == gpu_toolchain.KERNEL:
+        found = gpu_toolchain.gpu_compiler(machine)
+        sources["compiler"] = found.version.encode()
+        gpu = f"{found}; "
+    key, compiler = _key(sources, mpi, machine)
+    return f"{name} {key} ({gpu}{compiler.splitlines()[0]}; {mpi})"
 
 
 def kernel_path(name: str, mpi: Mpi, machine: Machine, *, cache: Path | None = None) -> Path:
@@ -241,8 +248,13 @@ def kernel_path(name: str, mpi: Mpi, machine: Machine, *, cache: Path | None = N
         every = "".join(f'#include "{one}"\n' for one in common if one.endswith(".cpp"))
         compiling = [mpi.mpicxx, *FLAGS, "-c", "common.cpp", "-o", MADE]
         machine.build(shared, {**common, "common.cpp": every.encode()}, [compiling], mpi.env)
-    linking = [mpi.mpicxx, *FLAGS, f"{name}.cpp", str(shared), "-o", MADE, "-ldl"]
-    machine.build(target, {**_own(name), **common}, [linking], mpi.env)
+    if name == gpu_toolchain.KERNEL:
+        _, wrapped = _compiler(mpi.mpicxx, tuple(sorted(mpi.env.items())), machine)
+        compiler = gpu_toolchain.gpu_compiler(machine)
+        steps = gpu_toolchain.commands(compiler, FLAGS, mpi.mpicxx, wrapped, str(shared))
+    else:
+        steps = [[mpi.mpicxx, *FLAGS, f"{name}.cpp", str(shared), "-o", MADE, "-ldl"]]
+    machine.build(target, {**_own(name), **common}, steps, mpi.env)
     return target
 
 
@@ -266,6 +278,13 @@ def profiler_path(mpi: Mpi, machine: Machine) -> Path:
     ]
     machine.build(target, sources, commands, mpi.env)
     return target
+
+
+def loaded_path(count: int, functions: int, kind: str, mpi: Mpi, machine: Machine) -> Path:
+    """Return the directory of what the kernel `loader` loads: "libraries", or "python" modules."""
+    if kind == "python":
+        return modules_path(count, functions, machine)
+    return libraries_path(count, functions, mpi, machine)
 
 
 def libraries_path(
@@ -294,6 +313,35 @@ def libraries_path(
     return target
 
 
+def modules_path(
+    count: int, functions: int, machine: Machine, *, cache: Path | None = None
+) -> Path:
+    """Return a directory of `count` Python modules of `functions` functions each, byte-compiled.
+
+    paribus_0000.pyc and the following, by the python3 of `machine`; they hold what the libraries
+    hold. Raises UserError as kernel_path, and where there is no python3.
+    """
+    version = machine.capture(["python3", "-c", "import sys; print(sys.version)"])
+    if version.exit_code:
+        raise UserError("there is no python3", place=machine.at("PATH"), fix="install it")
+    parts = [version.stdout, _module_source(0, functions), str(count)]
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    target = (cache or machine.cache()) / "libraries" / f"{count}x{functions}-python-{key}"
+    files = {f"paribus_{i:04d}.py": _module_source(i, functions).encode() for i in range(count)}
+    compiling = ["python3", "-m", "compileall", "-q", "-b", "."]
+    commands = [["mkdir", MADE], compiling, ["sh", "-c", f"mv paribus_*.pyc {MADE}"]]
+    machine.build(target, files, commands, {})
+    return target
+
+
+def _module_source(module: int, functions: int) -> str:
+    """Return the source of one Python module, with the functions of a library."""
+    return "".join(
+        f"def paribus_{module:04d}_{f:04d}(x):\n    return x + {module * 1000 + f}\n\n\n"
+        for f in range(functions)
+    )
+
+
 def _library_source(library: int, functions: int) -> str:
     """Return the source of one library: functions whose value native/loader.cpp checks."""
     name = f"paribus_{library:04d}"
@@ -306,9 +354,9 @@ def _library_source(library: int, functions: int) -> str:
 def _own(name: str) -> dict[str, bytes]:
     """Return the source of kernel `name`, and those of the folder that is called like it."""
     folder = native_sources()
-    own = folder / f"{name}.cpp"
-    if not own.is_file():
-        known = sorted(path.stem for path in folder.glob("*.cpp"))
+    known = {path.stem: path for path in sorted(folder.glob("*.c*"))}
+    own = known.get(name)
+    if own is None:
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
         raise UserError("no such kernel", place=name, fix=hint)

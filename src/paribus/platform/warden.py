@@ -334,7 +334,8 @@ class Warden:
             deadline = time.monotonic() + (GRACE_S if timed_out else CLOSING_GRACE_S)
             while not child.ended() and time.monotonic() < deadline:
                 time.sleep(0.01)
-            _end_all(spent, 0.0, spared)
+            # The launcher has left, or is deaf; what it started may still clean up.
+            _end_all(spent, LINGER_S, spared)
         elif not request["stay"]:
             _end_all(spent, LINGER_S)
         # Reaped by us, not by subprocess, which would wait for it again.

@@ -253,9 +253,17 @@ consumers() {
 # says the path; but not the loader itself), the files behind the names, and their build-ids: the ELF note is within the first 2 KiB of what today's linkers write. Of those without
 # one (NVIDIA's, built by hand), size and checksum of the first and the last 256 KiB.
 libraries() {
-    tool ldd ldd "$program"
+    loaded=
+    if command -v ldd >/dev/null 2>&1; then
+        loaded=$(bounded 3 ldd "$program" 2>&1 3>&-)
+        code=$?
+        section tool ldd
+        printf '%s\n\n::status %s\n' "$loaded" "$code" | head -c 65536
+    else
+        section absent ldd
+    fi
     # shellcheck disable=SC2046 # a word a library
-    set -- "$program" $(bounded 3 ldd "$program" 2>/dev/null 3>&- |
+    set -- "$program" $(printf '%s\n' "$loaded" |
         sed -n -e '/^[[:space:]]*\/[^ ]*\/ld[-.0-9][^ ]* (/d' \
             -e 's/^.*=> \(\/[^ ]*\) .*/\1/p' -e 's/^[[:space:]]*\(\/[^ ]*\) (.*/\1/p')
     section libraries
@@ -264,25 +272,21 @@ libraries() {
     readlink -f "$@" 2>/dev/null || for file in "$@"; do readlink -f "$file"; done
     section build_ids
     notes=$(head -q -c 2048 "$@" 2>/dev/null | od -An -v -tx1 | awk '
-        { gsub(/ /, ""); hex = hex $0 }
-        NR % 128 == 0 { at = match(hex, /04000000..00000003000000474e5500/)
-            print at ? substr(hex, at, 96) : "-"; hex = "" }')
+        { hex = hex $0 }
+        NR % 128 == 0 { at = match(hex, / 04 00 00 00 .. 00 00 00 03 00 00 00 47 4e 55 00/)
+            note = at ? substr(hex, at, 144) : "-"
+            gsub(/ /, "", note); print note; hex = "" }')
     printf '%s\n' "$notes"
     section digests
     count=0
     for note in $notes; do
         if [ "$note" = - ] && [ $count -lt 16 ]; then
-            count=$((count + 1))
-            printf '%s %s\n' "$1" "$(digest "$1")"
+            count=$((count + 1)) size=$(wc -c <"$1")
+            { head -c 262144 "$1"; tail -c 262144 "$1"; } | cksum |
+                { read -r sum rest; printf '%s %s-%s\n' "$1" $((size)) "$sum"; }
         fi
         shift
     done
-}
-
-digest() {
-    # shellcheck disable=SC2046 # numbers
-    set -- "$1" $(wc -c <"$1") $({ head -c 262144 "$1"; tail -c 262144 "$1"; } | cksum)
-    printf '%s-%s\n' "$2" "$3"
 }
 
 # compiler: what compilers wrote into the program: their versions, and the flags where they were told

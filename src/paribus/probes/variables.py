@@ -27,7 +27,7 @@ _SECRET_VALUE = re.compile(
 
 NOT_SHOWN = "(not shown)"
 
-_OURS = ("PARIBUS_DELAY_US", "PARIBUS_DELAY_SHARE")
+_OURS = ("PARIBUS_DELAY_US", "PARIBUS_DELAY_SHARE", "PARIBUS_DIRECTORY")
 """Settings of our kernels, which a study sets and no node has by itself."""
 
 

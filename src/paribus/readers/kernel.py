@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from paribus.errors import ParseError
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.kernel_gpu import UNITS, gpu_cases
 from paribus.readers.reader import Reader
 from paribus.readers.text import refuse
 
@@ -56,8 +57,18 @@ KERNELS = {
     "overlap": Kernel({"exposed": "percent", "total": "us", "pure": "us", "compute": "us"}),
     "triad": Kernel({"bandwidth": "GB/s"}),
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
-    **dict.fromkeys(("ep", "is", "cg"), Kernel({"mops": "Mop/s", "time": "s"}, ("class",))),
+    **dict.fromkeys(
+        ("ep", "is", "cg", "lu"), Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks"))
+    ),
+    "training_proxy": Kernel({"step": "ms", "exposed": "ms", "compute": "ms"}, ("model", "ranks")),
+    **{name: Kernel(units, ("gpus", "bytes")) for name, units in UNITS.items()},
+    "storage": Kernel({"bandwidth": "MB/s", "rate": "1/s"}, ("op",)),
 }
+STORAGE = {
+    "bandwidth": ("write", "read"),
+    "rate": ("random_read", "random_write", "create", "stat", "unlink"),
+}
+"""The operations of `storage`, by their metric."""
 
 
 def read(text: str) -> Reading:
@@ -75,7 +86,7 @@ def read(text: str) -> Reading:
     (at, end), body = rest[-1], rest[:-1]
     if end.get("check") != "passed":
         refuse(f"the check of the data did not pass: {end.get('check')!r}", at)
-    beside: dict[str, float | list[float]] = {}
+    beside: dict[str, str | float | list[float]] = {}
     units = KERNELS[kernel].units
     samples = tuple(_sample(number, line, units, beside) for number, line in body)
     _check_complete(samples, cases_of(kernel, said, header["ranks"]), at)
@@ -95,12 +106,16 @@ def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tupl
         return _pairs(sorted(arguments["bytes"]), ranks)
     if kernel == "many_to_one":
         return _flows(arguments, arguments.get("senders") or ranks - 3)
+    if kernel in UNITS:
+        return gpu_cases(kernel, arguments)
+    if kernel == "storage":
+        return [(metric, Case.of(op=op)) for metric, several in STORAGE.items() for op in several]
     if keys == ("bytes",):
         cases = [Case.of(bytes=size) for size in arguments["bytes"]]
     else:
-        names = {"count": "libraries", "functions": "functions"}
-        case = {names.get(key, key): arguments[key] for key in keys}
-        cases = [Case.of(**case, ranks=ranks) if keys == ("class",) else Case.of(**case)]
+        names = {"count": "modules" if arguments.get("kind") == "python" else "libraries"}
+        said = {**arguments, "ranks": ranks}
+        cases = [Case.of(**{names.get(key, key): said[key] for key in keys})]
     return [(metric, case) for metric in units for case in cases]
 
 
@@ -178,12 +193,13 @@ def _sample(
     at: int,
     line: Mapping[str, Any],
     units: Mapping[str, str],
-    beside: dict[str, float | list[float]],
+    beside: dict[str, str | float | list[float]],
 ) -> Sample:
     """Return one case line as a sample; what it says beside is added to `beside`.
 
     That is the median start skew, how much of a collective is hidden, each rank's share of time in
-    MPI, and of a pair of ranks that was measured again with fewer pairs at once the figure before.
+    MPI, how much of a file was in page caches and who had written it, which GPU it was with which
+    versions, and of a pair of ranks that was measured again with fewer at once the figure before.
     """
     try:
         case = Case.of(**line["case"])
@@ -205,6 +221,16 @@ def _sample(
             beside["rank.in_mpi"] = list(_numbers(line["in_mpi"]))
         if "crowded" in line:
             beside[f"kernel.crowded.{name}.{case}"] = _numbers([line["crowded"]])[0]
+        if line.get("cached") is not None:
+            beside[f"kernel.cached.{case}"] = _numbers([line["cached"]])[0]
+        if "written_by" in line:
+            beside["kernel.written_by"] = str(line["written_by"])
+        if "bus" in line:
+            beside[f"kernel.gpu.{case.get('gpu')}"] = f"{line['name']} at {line['bus']}"
+        for key in {"driver", "runtime", "nccl"}.intersection(line):
+            beside[f"kernel.gpu.{key}"] = str(line[key])
+        if "direct" in line:
+            beside[f"kernel.gpu.direct.{case}"] = str(line["direct"]).lower()
         if type(line["batch"]) is not int:
             refuse(f"a batch of {line['batch']!r} iterations", at)
         return Sample(name, case, values, line["batch"])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
+from paribus.facts import Row, of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, counts, figure, figures, near
 from paribus.readers.reader import Reader
@@ -14,9 +16,10 @@ from paribus.readers.text import columns, line_at, line_of, once, refuse, within
 
 # 1. Our own convention: docs/benchmarks.md, "Images per second".
 OURS = "paribus-throughput begin "
-_BEGIN = re.compile(r"paribus-throughput begin model=(\S+) batch=(\d+) ranks=(\d+)[ \t]*$", re.M)
+_WORDS = r"((?: [a-z_]+=\S+)*)[ \t]*$"
+_BEGIN = re.compile(rf"paribus-throughput begin model=(\S+) batch=(\d+) ranks=(\d+){_WORDS}", re.M)
 _INTERVAL = re.compile(r"\nparibus-throughput (\d+)/(\d+) (\d+(?:\.\d+)?) images/s[ \t]*$", re.M)
-_END = re.compile(r"\nparibus-throughput end[ \t]*$", re.M)
+_END = re.compile(rf"\nparibus-throughput end{_WORDS}", re.M)
 
 # 2. pytorch_synthetic_benchmark.py of Horovod, and the copies of it that use DDP.
 SYNTHETIC = "Running warmup..."
@@ -88,7 +91,8 @@ def _ours(text: str) -> Reading:
     begin = _BEGIN.match(text, once(text, OURS, "the line 'paribus-throughput begin'"))
     lines = f"\n{text}"
     intervals = _INTERVAL.findall(lines)
-    if begin is None or len(_END.findall(lines)) != 1:
+    ends = _END.findall(lines)
+    if begin is None or len(ends) != 1:
         refuse("the lines 'paribus-throughput begin' and 'end' are not there once and whole")
     wanted = [(str(number), str(len(intervals))) for number in range(1, len(intervals) + 1)]
     if [(one, of) for one, of, _ in intervals] != wanted or text.count(
@@ -96,7 +100,12 @@ def _ours(text: str) -> Reading:
     ) != len(intervals) + 2:
         refuse("the intervals are not numbered 1/N to N/N, or one is damaged")
     values = [figure(value) for _, _, value in intervals]
-    return _reading("paribus", begin[1], count(begin[2]), count(begin[3]), values)
+    reading = _reading("paribus", begin[1], count(begin[2]), count(begin[3]), values)
+    more, said = (
+        dict(word.split("=", 1) for word in words.split()) for words in (begin[4], ends[0])
+    )
+    facts = {f"pytorch_ddp.{key}": value for key, value in said.items()}
+    return replace(reading, parameters={**more, **reading.parameters}, facts=facts)
 
 
 def _synthetic(text: str) -> Reading:
@@ -221,5 +230,9 @@ READER = Reader(
     means=(
         "a value per interval that the script times; whether loading the data is in it depends on"
         " the script; kinds of lines are never compared with each other"
+    ),
+    facts=(
+        Row(("pytorch_ddp.loss",), "volatile", "it varies with the order of sums", {"other": 0}),
+        of_tool("pytorch_ddp.", reason="another version of PyTorch, or another way to communicate"),
     ),
 )

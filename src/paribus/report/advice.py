@@ -10,6 +10,7 @@ from paribus.model import State
 from paribus.reasons import NoticeName
 from paribus.report import lookup
 from paribus.report.wording import clean, listing
+from paribus.stats import few
 from paribus.stats.betting import fewest_blocks
 from paribus.stats.estimate import fewest_pairs
 from paribus.units import count
@@ -79,7 +80,8 @@ def _way_out(judgement: Judgement, finding: Finding) -> str:
         needed = max(needed, next((look for look in judgement.looks if look > done), 0))
     fewest = _fewest_blocks(judgement, finding)
     otherwise = "lengthen the measured region, reduce noise on the machine or widen the margin"
-    if needed > MOST_BLOCKS:
+    few_launches = judgement.study.settings.design == "few"
+    if needed > (few.LOOKS[-1] if few_launches else MOST_BLOCKS):
         return f"a verdict takes about {needed:,} blocks. Instead, {otherwise}, in a new study."
     if done < fewest:
         least = f"a verdict takes at least {fewest} blocks ({done} so far)"
@@ -116,6 +118,8 @@ def _fewest_blocks(judgement: Judgement, finding: Finding) -> int:
     settings, error = judgement.study.settings, round(1 - level, 12)
     if settings.monitor:
         return fewest_blocks(1 - error)
+    if settings.design == "few" and judgement.looks:
+        return judgement.looks[0]
     interval = fewest_pairs(error)
     looks = judgement.looks if lookup.measured(judgement) else ()
     return next((look for look in looks if look >= interval), interval)

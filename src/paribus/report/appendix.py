@@ -196,9 +196,14 @@ def _settings(judgement: Judgement) -> list[tuple[str, str]]:
         order = f"sessions of {units.count(s.launches, 'launch')}, {order}"
     if s.layout == "duet":
         order = "the arms of a block at the same time, each on half of the cores"
+    if s.shuffled:
+        order = f"{units.count(s.shuffled, 'launch')} of each arm in one random order, then {order}"
     alone = f", {units.percent(judgement.level)} at each" if judgement.looks else ""
+    if s.design == "few":
+        alone = ", 1.5 % of the error away from a ratio of 1 and 3.5 % towards it"
     sure = units.percent(s.confidence)
     facts = [
+        ("Design", "few launches" if s.design == "few" else ""),
         ("Order", order),
         ("Seed", str(s.seed)),
         ("Most blocks", "no limit" if s.monitor else str(s.blocks)),

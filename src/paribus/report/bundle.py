@@ -23,8 +23,6 @@ def javascript(cache: Path | None = None) -> str:
     """
     from importlib.metadata import version
 
-    import vl_convert
-
     path = (cache or cache_directory()) / f"vega-{version('vl-convert-python')}.js"
     try:
         kept = "" if why_not(path) else path.read_text(encoding="utf-8")
@@ -32,6 +30,8 @@ def javascript(cache: Path | None = None) -> str:
         kept = ""
     if kept.endswith(END):
         return kept
+    import vl_convert
+
     # "</script" inside a string of the bundle would end the page's script element.
     made = vl_convert.javascript_bundle(SNIPPET).replace("</script", "<\\/script")
     text = f"{made}{END}"

@@ -221,6 +221,7 @@ def finding_json(judgement: Judgement, f: Finding) -> dict[str, Any]:
         "arm_value": _plain(f.arm_value),
         "comparison": None if f.comparison is None else comparison_json(f.comparison),
         "verdict": _verdict(f.verdict),
+        **({"history": [comparison_json(one) for one in f.history]} if f.history else {}),
     }
 
 

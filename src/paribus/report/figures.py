@@ -11,7 +11,7 @@ from typing import Any
 
 from paribus.errors import UserError
 from paribus.judgement import Judgement, Matrix
-from paribus.report import heat, lookup, plots, scaling
+from paribus.report import heat, lookup, narrowing, plots, scaling
 from paribus.report.axes import Spec, drawn
 from paribus.report.wording import clean
 
@@ -61,9 +61,12 @@ def all_figures(judgement: Judgement) -> Iterator[tuple[str, Spec]]:
                 yield f"{name}-absolute", plots.curves(judgement, panel)
             if plots.has_ratios(panel.cases):
                 yield f"{name}-ratio", plots.ratios(judgement, panel)
-        spec = plots.timeline(judgement, benchmark)
-        if spec is not None:
-            yield f"{start}-launches", spec
+        for name, spec in (
+            ("interval", narrowing.figure(judgement, benchmark)),
+            ("launches", plots.timeline(judgement, benchmark)),
+        ):
+            if spec is not None:
+                yield f"{start}-{name}", spec
 
 
 def write_figures(

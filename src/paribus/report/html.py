@@ -26,6 +26,7 @@ from paribus.report import (
     energy,
     heat,
     lookup,
+    narrowing,
     plots,
     profiles,
     published,
@@ -241,6 +242,9 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
             caption = f"{title}: ratio with interval; shaded: margin; grey and hollow: no verdict"
             pictures.append(figures.add(plots.ratios(judgement, panel), caption))
         parts.append(element("div", *pictures, kind="figures"))
+    way = narrowing.figure(judgement, label)
+    if way is not None:
+        parts.append(figures.add(way, narrowing.caption(judgement), wide=True))
     track = plots.timeline(judgement, label)
     if track is not None:
         caption = "Every launch over time; cross: no usable output; pale: warm-up, not counted"

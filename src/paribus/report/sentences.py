@@ -109,6 +109,9 @@ def ratio_note(judgement: Judgement) -> str:
     if not lookup.measured(judgement):
         return f"Ratio: arm / reference. {promise}"
     how = "launch by launch within each block"
+    if settings.shuffled:
+        how = f"between all of the first {count(settings.shuffled, 'launch')} of each arm"
+        how += ", then launch by launch within each block" * (settings.blocks > settings.shuffled)
     if settings.unit == "session":
         how = "session by session within each pair, a session being the median of its launches"
     elif settings.layout == "duet":

@@ -112,6 +112,7 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
         made[name] = _value(hints[name], table[name])
     for name in ("level", "started", "wall_s", "equal_facts", "looks", "facts"):
         made[name] = _value(hints[name], table[name])
+    made["facts"] = {arm: _mapping(facts) for arm, facts in made["facts"].items()}
     return Judgement(study=study, **made)
 
 
@@ -121,12 +122,14 @@ def _finding(table: Mapping[str, Any], key: str) -> Finding:
     own = {f.name for f in fields(Verdict)}
     verdict = {k: v for k, v in verdict.items() if k in own}
     verdict["figures"] = _open_ends(_mapping(verdict["figures"]))
-    made = {k: v for k, v in table.items() if k not in ("case", "comparison", "verdict")}
+    apart = ("case", "comparison", "verdict", "history")
+    made = {k: v for k, v in table.items() if k not in apart}
     made["reference"] = table["reference"] if key == "pairs" else ""
     return Finding(
         case=None if table["case"] is None else _value(Case, table["case"]),
         comparison=_comparison(table["comparison"]),
         verdict=_value(Verdict, verdict),
+        history=tuple(one for step in table.get("history", ()) if (one := _comparison(step))),
         **{k: _value(_hints(Finding)[k], v) for k, v in made.items()},
     )
 

@@ -91,6 +91,8 @@ def _print_one(one: Difference, arms: Sequence[str], console: Console) -> None:
             item(console, f"{LIKELY[one.rank]}: {one.reason}", indent=6)
     elif one.kind == "accepted":
         item(console, f"{change}; reason given: {one.reason}", indent=4)
+    elif one.reference_value == one.arm_value:  # left open in all arms
+        item(console, f"{one.key}: {one.arm_value} in all arms; {one.reason}", indent=4)
     else:
         item(console, change, indent=4)
 

@@ -127,23 +127,50 @@ class _Table:
         for name, of in columns.items():
             # By numpy: to take elements, pyarrow imports a tenth of a second's worth of functions.
             none = np.array([one is None for one in of])
-            kind = (
-                np.int32 if name in self.codes else self.schema.field(name).type.to_pandas_dtype()
-            )
-            values = np.array([0 if one is None else one for one in of], kind)
-            columns[name] = pa.array(np.repeat(values, counts), mask=np.repeat(none, counts))
+            values = np.array([0 if one is None else one for one in of], self._numbers(name))
+            columns[name] = _array(np.repeat(values, counts), np.repeat(none, counts))
         for index, name in enumerate(OF_CELL):
-            columns[name] = pa.array(np.concatenate([one.codes[index] for one in cells]))
+            columns[name] = _array(np.concatenate([one.codes[index] for one in cells]))
         every = (value for one in launches for value in one.values.values())
-        columns["value"] = pa.array(np.fromiter(every, float, sum(counts)))
+        columns["value"] = _array(np.fromiter(every, float, sum(counts)))
         for name, codes in self.codes.items():
-            texts = pa.array(codes, pa.string())
-            columns[name] = pa.DictionaryArray.from_arrays(columns[name], texts)
-        return pa.table(columns, self.schema)
+            columns[name] = pa.DictionaryArray.from_arrays(columns[name], _texts(list(codes)))
+        return pa.Table.from_arrays([columns[one] for one in self.schema.names], schema=self.schema)
+
+    def _numbers(self, name: str) -> Any:
+        import numpy as np
+
+        return np.int32 if name in self.codes else self.schema.field(name).type.to_pandas_dtype()
 
     def _code(self, name: str, text: str) -> int:
         codes = self.codes[name]
         return codes.setdefault(printable(text), len(codes))
+
+
+def _array(numbers: Column, none: Column | None = None) -> Any:
+    """Return numbers for pyarrow, without those where `none`.
+
+    Of their bytes: pyarrow.array imports pandas where it is installed, a quarter of a second.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    there = None
+    if none is not None and none.any():
+        there = pa.py_buffer(np.packbits(~none, bitorder="little"))
+    kind = pa.from_numpy_dtype(numbers.dtype)
+    return pa.Array.from_buffers(kind, len(numbers), [there, pa.py_buffer(numbers)])
+
+
+def _texts(texts: Sequence[str]) -> Any:
+    """Return texts for pyarrow; of their bytes, as in `_array`."""
+    import numpy as np
+    import pyarrow as pa
+
+    coded = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, coded)], dtype=np.int32)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(coded))]
+    return pa.Array.from_buffers(pa.string(), len(texts), buffers)
 
 
 class Values(dict[str, "Column"]):

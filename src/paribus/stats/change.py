@@ -92,12 +92,14 @@ def claims(
     """
     p = [change_p(*pair, margin) for pair, margin in zip(pairs, margins, strict=True)]
     members = [i for i, pair in enumerate(pairs) if min(map(len, pair)) >= LOOKS[0]]
-    alone = [max(any_look_p(p[i], one.at) for one in looks) for i in members]
+    alone = [max(any_look_p(p[i], one.at, few=one.few) for one in looks) for i in members]
     corrected = (benjamini_hochberg if len(alone) >= LEAST_FOR_SHARE else hochberg)(alone)
     supported = {i for i, one in zip(members, corrected, strict=True) if one <= error}
     usual = min(one.level for one in looks)
     share = error * len(supported) / max(1, len(members))
-    selected = min(nominal_level(share, one.at) for one in looks) if supported else 0.0
+    selected = 0.0
+    if supported:
+        selected = min(nominal_level(share, one.at, few=one.few) for one in looks)
     return tuple(
         Claim(i in supported, 1 - (max(p[i], selected) if i in supported else usual))
         for i in range(len(pairs))

@@ -133,7 +133,7 @@ def claims(
     p = [word_p(list(one.values()), m) for one, m in zip(series, margins, strict=True)]
     at = _counts_at_looks(series, looks)
     members = [i for i, one in enumerate(series) if len(one) >= LOOKS[0]]
-    any_look = {i: any_look_p(p[i], at[i]) for i in members}
+    any_look = {i: any_look_p(p[i], at[i], few=looks.few) for i in members}
     alone = [any_look[i] for i in members]
     if len(members) >= LEAST_FOR_SHARE:
         corrected = benjamini_hochberg(alone)
@@ -150,7 +150,9 @@ def claims(
             p=p[i],
             adjusted=adjusted.get(i, 1.0),
             supported=i in supported,
-            level=_level(p[i], together, at[i]) if i in supported else looks.confidence,
+            level=1 - _up(max(p[i], nominal_level(together, at[i], few=looks.few)))
+            if i in supported
+            else looks.confidence,
         )
         for i in range(len(series))
     )
@@ -166,11 +168,9 @@ def _counts_at_looks(series: Sequence[Mapping[int, float]], looks: Looks) -> lis
     return found
 
 
-def _level(p: float, error: float, at: tuple[int, ...]) -> float:
-    """Return the confidence level at which the interval shows a word of `p`; see Claim."""
-    level = max(p, nominal_level(error, at))
-    # compare() rounds the error to 12 digits, which must not take it below p.
-    return 1 - math.ceil(level * 1e12) / 1e12
+def _up(error: float) -> float:
+    """Return an error rounded up to 12 digits, as compare() rounds: never below a case's p."""
+    return math.ceil(error * 1e12) / 1e12
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:

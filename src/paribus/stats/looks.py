@@ -54,10 +54,14 @@ a block or two fewer at each look, and the table is up to 3.5 % low (calibrate_l
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """The blocks `at` which to look, and the nominal two-sided error `level` at each of them."""
+    """The blocks `at` which to look, and the nominal two-sided error `level` at each of them.
+
+    `few`: those of few.py, where `level` is for what is judged by pairs at the same looks.
+    """
 
     at: tuple[int, ...]
     level: float
+    few: bool = False
 
     @property
     def confidence(self) -> float:
@@ -102,7 +106,7 @@ def schedule(blocks: int, confidence: float = 0.95, comparisons: int = 1) -> Loo
     return Looks(at, level)
 
 
-def any_look_p(p: float, at: Sequence[int]) -> float:
+def any_look_p(p: float, at: Sequence[int], *, few: bool = False) -> float:
     """Return P(the two-sided p is at or below `p` at any of the looks `at`), without a difference.
 
     This is what a p found at whichever look a study stopped at is worth: the event that it is as
@@ -113,8 +117,8 @@ def any_look_p(p: float, at: Sequence[int]) -> float:
     reached included. Returned is the sum over looks of the chance of a first crossing, its exact
     part times a tabulated share that is two standard errors high (at the levels of LEVELS, what
     these were calibrated to); 0 to 3 % above the truth for the standard looks, more for others.
-    Below 1e-6 the looks are simply added up. Raises ValueError for `p` outside 0 ... 1 and for no
-    looks.
+    Below 1e-6 the looks are simply added up. `few`: the looks are those of few.py. Raises
+    ValueError for `p` outside 0 ... 1 and for no looks.
     """
     if not 0 <= p <= 1:
         raise ValueError(f"a p of {p}")
@@ -123,17 +127,17 @@ def any_look_p(p: float, at: Sequence[int]) -> float:
     if len(at) == 1:
         return p
     at = tuple(at)
-    cell = bisect_right(_table()[0], p) - 1
-    together = min(_crossing(p, at, cell), _at_grid(at)[cell + 1])
+    cell = bisect_right(_table(few)[0], p) - 1
+    together = min(_crossing(p, at, cell, few), _at_grid(at, few)[cell + 1])
     every, last = LOOKS + LONGER, len(at) - 1
-    if last < len(every) and at[:-1] == every[:last] and at[-1] <= every[last]:
+    if not few and last < len(every) and at[:-1] == every[:last] and at[-1] <= every[last]:
         calibrated = (round(1 - c, 12) for c, levels in LEVELS.items() if p <= levels[last])
         return min([1.0, max(p, together), *calibrated])
     return min(1.0, max(p, OTHER_LOOKS * together))
 
 
 @lru_cache(maxsize=1024)
-def nominal_level(error: float, at: tuple[int, ...]) -> float:
+def nominal_level(error: float, at: tuple[int, ...], *, few: bool = False) -> float:
     """Return the largest level at which looks `at` together err in at most `error`.
 
     The inverse of `any_look_p`, to 1e-15 of itself from below. Raises ValueError for an `error`
@@ -141,33 +145,34 @@ def nominal_level(error: float, at: tuple[int, ...]) -> float:
     """
     if not 0 < error < 1:
         raise ValueError(f"an error of {error}")
-    if any_look_p(error, at) <= error:
+    if any_look_p(error, at, few=few) <= error:
         return error
     low, high = 0.0, error
     while high - low > 1e-15 * high:
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        low, high = (middle, high) if any_look_p(middle, at) <= error else (low, middle)
+        held = any_look_p(middle, at, few=few) <= error
+        low, high = (middle, high) if held else (low, middle)
     return low
 
 
 @lru_cache(maxsize=256)
-def _at_grid(at: tuple[int, ...]) -> tuple[float, ...]:
+def _at_grid(at: tuple[int, ...], few: bool) -> tuple[float, ...]:
     """Return the smallest chance of a crossing from each level of the grid on, inf beyond it.
 
     A chance that is true of a larger p is an upper limit for a smaller one: so it only rises.
     """
-    grid, _ = _table()
+    grid, _ = _table(few)
     falling = [math.inf]
     for cell in reversed(range(len(grid))):
-        falling.append(min(_crossing(grid[cell], at, cell), falling[-1]))
+        falling.append(min(_crossing(grid[cell], at, cell, few), falling[-1]))
     return tuple(reversed(falling))
 
 
-def _crossing(p: float, at: tuple[int, ...], cell: int) -> float:
+def _crossing(p: float, at: tuple[int, ...], cell: int, few: bool) -> float:
     """Return the sum over looks of P(crosses `p` there) P(at no earlier look | crosses there)."""
-    _, none_earlier = _table()
+    _, none_earlier = _table(few)
     total, reachable = 0.0, False
     for look, n in enumerate(at):
         crosses = chance_at_most(n, p)
@@ -182,11 +187,12 @@ def _crossing(p: float, at: tuple[int, ...], cell: int) -> float:
 
 
 @cache
-def _table() -> tuple[tuple[float, ...], tuple[tuple[int, ...], ...]]:
-    """Return the levels of crossings.toml, and for each look but the first its thousandths."""
+def _table(few: bool) -> tuple[tuple[float, ...], tuple[tuple[int, ...], ...]]:
+    """Return the levels of the table, and for each look but the first its thousandths."""
     import tomllib
 
-    table = tomllib.loads((files("paribus.stats") / "crossings.toml").read_text(encoding="utf-8"))
+    file = files("paribus.stats") / ("crossings_few.toml" if few else "crossings.toml")
+    table = tomllib.loads(file.read_text(encoding="utf-8"))
     return tuple(table["grid"]), tuple(map(tuple, table["none_earlier"].values()))
 
 

@@ -78,3 +78,42 @@ def arm_orders(arms: Sequence[str], blocks: int, seed: int, stream: str) -> list
     if blocks < 0:
         raise ValueError(units.count(blocks, "block"))
     return list(islice(orders(arms, seed, stream), blocks))
+
+
+Place = tuple[int, str, str, int]
+"""Block, benchmark, arm, and place of the launch in its session."""
+
+
+def rounds(
+    arms: Sequence[str], labels: Sequence[str], blocks: int, seed: int, *, start: int = 0
+) -> Iterator[Place]:
+    """Yield the places of launches round by round, the warm-up (block 0) first.
+
+    The launches of the first `start` blocks of a benchmark are shuffled as a whole: any order of
+    all of them is as likely as any other, and so is any matching of the arms' launches by block.
+    """
+    order = {label: orders(arms, seed, f"arms of {label}") for label in labels}
+    for block in range(blocks + 1):
+        if 1 < block <= start:
+            continue
+        for label in Randomiser(seed, f"benchmarks of round {block}").shuffled(labels):
+            if block == 1 and start:
+                together = [(n, arm) for n in range(1, start + 1) for arm in next(order[label])]
+                for n, arm in Randomiser(seed, f"start of {label}").shuffled(together):
+                    yield n, label, arm, 0
+            else:
+                for arm in next(order[label]):
+                    yield block, label, arm, 0
+
+
+def sessions(
+    arms: Sequence[str], labels: Sequence[str], blocks: int, launches: int, seed: int
+) -> Iterator[Place]:
+    """Yield the places of sessions: in each, a warm-up launch and then all others by rounds."""
+    order = orders(arms, seed, "sessions")
+    for block in range(1, blocks + 1):
+        for arm in next(order):
+            draw = Randomiser(seed, f"benchmarks of session {block} of {arm}")
+            for place in range(launches + 1):
+                for label in draw.shuffled(labels):
+                    yield block, label, arm, place

@@ -29,11 +29,13 @@ def judge(
     last: bool,
     needed: int | None = None,
     size_known: bool = True,
+    share: float = 1 / 4,
+    large_only: bool = False,
 ) -> Verdict:
     """Return what `comparison` says against `margin` (a share; delta = ln(1 + margin)).
 
     1. The interval lies wholly beyond the margin: faster or slower, once its half-width is at
-       most max(delta, a quarter of the effect), so that "by how much" is worth printing.
+       most max(delta, `share` of the effect), so that "by how much" is worth printing.
     2. It lies wholly inside: equivalent.
     3. Its half-width is at most delta / 4 and neither holds: the effect sits at the margin, and
        more blocks would not decide it: undecided, final.
@@ -41,7 +43,8 @@ def judge(
 
     `needed`, from `blocks_needed`, is passed on in an undecided verdict. A comparison from a
     confidence sequence (betting.py) is judged alike; it has no last look. With
-    `size_known` False (censoring.py) the word stands and the size does not.
+    `size_known` False (censoring.py) the word stands and the size does not. `large_only` (the first
+    looks of few.py): nothing ends the study but an effect whose `share` the half-width is.
     """
     low, high, effect = map(_log, (comparison.low, comparison.high, comparison.ratio))
     delta = math.log1p(margin)
@@ -57,13 +60,13 @@ def judge(
     def verdict(word: Word, code: Reason, *, final: bool) -> Verdict:
         return Verdict(word, code, final, size_known=size_known, figures=figures)
 
-    if beyond and (last or half <= max(delta, abs(effect) / 4)):
+    if beyond and (last or half <= max(0.0 if large_only else delta, abs(effect) * share)):
         return verdict(beyond, Reason.BEYOND_MARGIN, final=True)
-    if -delta < low and high < delta:
+    if -delta < low and high < delta and not large_only:
         real = low > 0 or high < 0
         inside = Reason.REAL_WITHIN_MARGIN if real else Reason.WITHIN_MARGIN
         return verdict(Word.EQUIVALENT, inside, final=True)
-    if half <= delta / 4:
+    if half <= delta / 4 and not large_only:
         return verdict(Word.UNDECIDED, Reason.AT_MARGIN, final=True)
     code = Reason.SIZE_UNCERTAIN if beyond else Reason.ACROSS_MARGIN
     if comparison.low == 0 and comparison.high == math.inf:
@@ -74,7 +77,12 @@ def judge(
 
 
 def blocks_needed(
-    log_ratios: Sequence[float], margin: float, confidence: float = TYPICAL_CONFIDENCE
+    log_ratios: Sequence[float],
+    margin: float,
+    confidence: float = TYPICAL_CONFIDENCE,
+    *,
+    fewest: int = 8,
+    share: float = 1 / 4,
 ) -> int | None:
     """Return about how many blocks in all settle a study, or None from fewer than four ratios.
 
@@ -83,7 +91,8 @@ def blocks_needed(
     98.7 % `confidence` of a look: pi/3 is the price of ranks under normal noise, 1.645 asks for
     95 % of studies to be decided. Delta counts as at least delta / 4: by then the interval is so
     short that rule 3 of `judge` ends the study; and as at most 1.2 times the half-width that
-    rule 1 asks for, which is what large effects wait for.
+    rule 1 asks for (`share` of the effect), which is what large effects wait for. It is at least
+    `fewest`, the first look.
 
     Planned from 8 blocks, n settles 86 to 100 % of studies in normal noise and the look that
     follows n 90 to 100 %; from 12 blocks, 92 to 100 %. Where launches have heavy tails it is
@@ -96,7 +105,7 @@ def blocks_needed(
     delta = math.log1p(margin)
     effect = abs(_log(compare(finite, confidence).ratio))
     distance = max(abs(delta - effect), delta / 4)
-    distance = min(distance, 1.2 * max(delta, effect / 4))
+    distance = min(distance, 1.2 * max(delta, effect * share))
     z = statistics.NormalDist().inv_cdf((1 + confidence) / 2) + 1.645
     factor = math.ceil(math.pi / 3 * z**2)
-    return max(8, math.ceil(4 + factor * (sigma / distance) ** 2))
+    return max(fewest, math.ceil(4 + factor * (sigma / distance) ** 2))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import dropwhile, takewhile
 
 from paribus.audit import first
 from paribus.audit.accepted import read_accepted
 from paribus.audit.audit import audit_study
-from paribus.audit.gate import GATE
 from paribus.audit.nodes import changes, of_nodes
 from paribus.benchmarks import benchmark_of
 from paribus.design import Selection
 from paribus.errors import MachineError, ParibusError, StoreError
 from paribus.judge.cases import cases_settled
 from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.few import chosen
 from paribus.judge.headlines import given_up, headlines
 from paribus.judgement import Finding, Progress, Word
 from paribus.model import Benchmark, Launch, Outcome, State
@@ -26,12 +27,12 @@ from paribus.platform.journal import Journal
 from paribus.platform.local import clear_leftovers
 from paribus.platform.station import Station
 from paribus.platform.switching import Switches
-from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Store
+from paribus.study.again import DISTURBED, STATES, why_again
 from paribus.study.clock import Clock, with_step
 from paribus.study.gathering import asked, gather, gather_arm, known_before
 from paribus.study.launching import Ended, Prepared, outcome_of, start, start_together
-from paribus.study.lease import HELD_UP, allocation_facts, check_time, held_up
+from paribus.study.lease import allocation_facts, check_time, held_up
 from paribus.study.levels import remember, void_confused
 from paribus.study.preparing import limit, part_of, prepare
 from paribus.study.progress import progress
@@ -40,13 +41,9 @@ from paribus.study.resume import redone, resume
 
 Watch = Callable[[Progress], None]
 
-RETRY = "a launch of this block failed; the block was rerun"
 GATHER_EVERY_S = 600.0
 """Seconds after which the facts of all nodes are gathered again, in between and at the end."""
 
-HOSTS = "a host or its network failed during this block; the block was rerun"
-DISTURBED = "the machine was disturbed during this block; the block was rerun"
-STATES = "the machine changed its state during this block; the block was rerun"
 MACHINE = "the measuring machine lacked space, inodes or another resource"
 FALLEN = "the arm was not at its level when the launch ended"
 
@@ -147,9 +144,9 @@ def _carry_out(
 
 
 def _do_blocks(sitting: _Sitting) -> None:
-    for block in sitting.plan.blocks():
+    for block in _blocks(sitting):
         labels = {launch.benchmark for launch in block}
-        wanted = {label for label in labels if not _done(sitting, label, block[0].block)}
+        wanted = {label for label in labels if not _done(sitting, label, block[0])}
         if sitting.plan.used_up(sitting.launches_s):
             return
         if not wanted:
@@ -165,6 +162,17 @@ def _do_blocks(sitting: _Sitting) -> None:
         for label in wanted:
             selection = sitting.benchmarks[label][0]
             sitting.findings[label] = headlines(sitting.plan, sitting.evidence, selection)
+
+
+def _blocks(sitting: _Sitting) -> Iterator[tuple[Launch, ...]]:
+    """Yield the blocks of the plan; after the warm-up, those of the design that it led to."""
+
+    def warms_up(block: tuple[Launch, ...]) -> bool:
+        return block[0].block == 0
+
+    yield from takewhile(warms_up, sitting.plan.blocks())
+    sitting.plan = chosen(sitting.plan, sitting.evidence)
+    yield from dropwhile(warms_up, sitting.plan.blocks())
 
 
 def _gather(sitting: _Sitting) -> None:
@@ -208,8 +216,11 @@ def _wait_for_round(sitting: _Sitting, number: int) -> None:
         sitting.round, sitting.due = number, max(sitting.due, now) + every
 
 
-def _done(sitting: _Sitting, label: str, block: int) -> bool:
-    return block in sitting.evidence.blocks.get(label, {}) or _settled(sitting, label)
+def _done(sitting: _Sitting, label: str, first: Launch) -> bool:
+    """Return whether the block that begins with `first` needs no launch of `label`."""
+    units = sitting.evidence.blocks.get(label, {}).get(first.block)
+    done = units is not None and (first.arm in units or not sitting.plan.shuffled(first.block))
+    return done or _settled(sitting, label)
 
 
 def _settled(sitting: _Sitting, label: str) -> bool:
@@ -248,12 +259,20 @@ def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
             outcomes = _do_launches(sitting, block)
         else:
             outcomes = [_do_launches(sitting, [launch])[0] for launch in block]
-        reason = _why_again(sitting, block, outcomes)
+        label = block[0].benchmark
+        reason = why_again(
+            sitting.plan,
+            sitting.evidence,
+            block,
+            outcomes,
+            redone=sitting.redone.get(label, 0),
+            held=held_up(sitting.stations.values(), outcomes),
+        )
         if attempt == 1 or not reason:
             _check_stands(block, outcomes)
             return
         if reason in (STATES, DISTURBED):
-            sitting.redone[block[0].benchmark] = sitting.redone.get(block[0].benchmark, 0) + 1
+            sitting.redone[label] = sitting.redone.get(label, 0) + 1
         sitting.store.void([launch.number for launch in block], reason)
         sitting.evidence.drop(block)
 
@@ -263,34 +282,6 @@ def _check_stands(block: Sequence[Launch], outcomes: Sequence[Outcome]) -> None:
     for launch, outcome in zip(block, outcomes, strict=True):
         if outcome.state is State.FAULT:
             raise _fault(launch, outcome)
-
-
-def _why_again(sitting: _Sitting, block: Sequence[Launch], outcomes: Sequence[Outcome]) -> str:
-    """Return why a block is to be done again ("" if it stands): never for what it measured.
-
-    A launch that the study's own time limit cut off is not repeated: the slow would be weeded
-    out. One that ran into the limit that we drew, far beyond any launch so far, hung.
-    """
-    label, number = block[0].benchmark, block[0].block
-    drawn = sitting.benchmarks[label][0].timeout_s is None
-    bad = (State.FAILED, State.INVALID, *((State.TIMEOUT,) if drawn else ()))
-    if any(outcome.state is State.FAULT for outcome in outcomes):
-        return HOSTS
-    if any(outcome.state in bad for outcome in outcomes):
-        return RETRY
-    if held_up(sitting.stations.values(), outcomes):
-        return HELD_UP
-    if sitting.redone.get(label, 0) + 1 > REDO_MOST * number:
-        return ""
-    if any(outcome.facts.get(GATE) for outcome in outcomes):
-        return DISTURBED
-    probes = [
-        ProbeOfLaunch((entry.launch.benchmark, entry.launch.block), arm, entry.probe)
-        for units in sitting.evidence.blocks[label].values()
-        for arm, entry in units.items()
-        if entry.probe
-    ]
-    return STATES if (label, number) in discordant_blocks(probes) else ""
 
 
 def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]:

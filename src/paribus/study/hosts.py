@@ -92,7 +92,7 @@ def _allocated(place: Place, folder: Path) -> Hosts:
         if key in place.table:
             place.refuse(key, None, "this arm's nodes come from its scheduler", f"remove {key}")
     asked = scheduler_of(place)
-    if "ssh" in place.table and DIALECTS[asked.name].shell("", ""):
+    if "ssh" in place.table and "ssh" not in DIALECTS[asked.name].PROGRAMS:
         cause = f"{DIALECTS[asked.name].TITLE} itself leads to this arm's nodes"
         place.refuse("ssh", None, cause, "remove ssh")
     names = tuple(f"n{number}" for number in range(1, asked.nodes + 1))

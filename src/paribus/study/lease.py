@@ -76,7 +76,7 @@ def allocation_facts(arm: Arm, station: Station) -> Facts:
     asked = arm.hosts.scheduler if arm.hosts else None
     if arm.hosts is None or asked is None or station.lease is None:
         return {}
-    return {JOB: station.lease.job(asked), NODES: fold(arm.hosts.names)}
+    return {JOB: station.lease.job(asked), NODES: fold(station.lease.nodes_of(asked))}
 
 
 def nodes_before(directory: Path) -> tuple[str, ...]:

@@ -23,15 +23,16 @@ from paribus.fields import Place
 from paribus.hosts import nodes_of_ranks
 from paribus.inputs import read_toml
 from paribus.model import Benchmark, Parameter, Request
+from paribus.plan import looks_of
 from paribus.platform import containers
-from paribus.stats.looks import LONGER, schedule
 from paribus.study import scaling, switches, wrappers
 from paribus.study.adapter import adapter_of
 from paribus.study.container import container_of
 from paribus.study.hosts import hosts_of
 from paribus.study.nodes import check_one_scheduler, check_same_nodes
+from paribus.study.plan_table import check_design, settings_of, settled_design
 from paribus.study.prices import check_prices, price_of
-from paribus.units import parse_seconds, parse_share
+from paribus.units import parse_seconds
 
 T = TypeVar("T")
 
@@ -53,10 +54,6 @@ _ARM_KEYS = (
 )
 _LATER_KEYS = ("simulate",)
 _BENCHMARK_KEYS = ("name", "file", "label", "ranks", "timeout", "endpoints")
-_PLAN_KEYS = (
-    *("margin", "confidence", "blocks", "budget", "seed", "bind"),
-    *("unit", "launches", "layout", "decides", "monitor", "every", "same_nodes"),
-)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}")
 
 _SECRET = re.compile(
@@ -109,7 +106,7 @@ def load_study(
         selections, scales = _selections(top, path.parent, tell)
     settings = Settings()
     with top.noting():
-        settings = _settings(top)
+        settings = settings_of(top)
     explains = top.read("explains", fields.texts, explains)
     study = Study(question, factor, arms, selections, settings, explains, file, scales)
     with top.noting():
@@ -118,7 +115,7 @@ def load_study(
     top.finish()
     _check_whole(top, study)
     top.finish()
-    return monitored(study) if study.settings.monitor else study
+    return monitored(study) if study.settings.monitor else settled_design(study)
 
 
 def monitored(study: Study, every_s: float | None = None) -> Study:
@@ -127,14 +124,16 @@ def monitored(study: Study, every_s: float | None = None) -> Study:
     Raises StudyError where only a study with an end makes sense.
     """
     settings = study.settings
-    if settings.unit == "session" or settings.decides == "cases":
+    if settings.unit == "session" or settings.decides == "cases" or settings.design == "few":
         raise StudyError(
-            "a monitored study is one of launches, and its headlines decide",
+            "a monitored study is one of launches without an end, and its headlines decide",
             place=study.path,
-            fix='remove unit = "session" and decides = "cases", or do not monitor',
+            fix='remove unit = "session", decides = "cases" and design = "few", or do not monitor',
         )
     every = settings.every_s if every_s is None else every_s
-    settings = replace(settings, monitor=True, every_s=every, blocks=MONITORED_BLOCKS)
+    settings = replace(
+        settings, monitor=True, every_s=every, blocks=MONITORED_BLOCKS, design="standard"
+    )
     return replace(study, settings=settings)
 
 
@@ -315,33 +314,13 @@ def _check_command(place: Place, benchmark: Benchmark, request: Request) -> None
         raise StudyError(error.cause, place=where, fix=error.fix) from error
 
 
-def _settings(top: Place) -> Settings:
-    place = top.within("plan", top.table.get("plan", {}))
-    place.only(_PLAN_KEYS)
-    return Settings(
-        margin=place.read("margin", parse_share, None),
-        confidence=place.read("confidence", fields.confidence, 0.95),
-        blocks=place.read("blocks", fields.whole(8, LONGER[-1]), 60),
-        budget_s=place.read("budget", parse_seconds, None),
-        seed=place.read("seed", fields.whole(0, 2**63 - 1), None),
-        bind=place.read("bind", fields.one_of("core", "none"), "core"),
-        unit=place.read("unit", fields.one_of("launch", "session"), "launch"),
-        launches=place.read("launches", fields.whole(1, 1000), 5),
-        layout=place.read("layout", fields.one_of("pairs", "duet"), "pairs"),
-        decides=place.read("decides", fields.one_of("headline", "cases"), "headline"),
-        monitor=place.read("monitor", fields.one_of(True, False), False),
-        every_s=place.read("every", parse_seconds, 0.0),
-        same_nodes=place.read("same_nodes", fields.one_of(True, False), False),
-    )
-
-
 def _check_whole(top: Place, study: Study) -> None:
     settings = study.settings
     scaling.check(top, study)
     with top.noting():
         check_same_nodes(top, study)
     with top.noting():
-        _check_layout(top, study)
+        check_design(top, study)
     with top.noting():
         wrappers.check_argv(top, study.arms, study.benchmarks)
     with top.noting():
@@ -368,7 +347,7 @@ def _check_whole(top: Place, study: Study) -> None:
                 f"lower blocks (60 is usual), arms or benchmarks to stay under {MOST_LAUNCHES:,}",
             )
         try:
-            schedule(settings.blocks, settings.confidence, comparisons=len(study.arms) - 1)
+            looks_of(study)
         except ValueError as error:
             top.refuse("plan.blocks", settings.blocks, str(error), "60 blocks are usual")
 
@@ -382,19 +361,3 @@ def _check_ranks(top: Place, arm: Arm, selection: Selection) -> None:
         except UserError as error:
             cause = f"{selection.label}: {error.cause}"
             top.refuse(f"arms.{arm.name}.hosts", None, cause, error.fix)
-
-
-def _check_layout(top: Place, study: Study) -> None:
-    """Refuse settings of the plan that contradict each other."""
-    settings = study.settings
-    if settings.layout == "duet" and settings.unit == "session":
-        top.refuse("plan.layout", "duet", "sessions cannot be duets", "remove one of the two")
-    if settings.layout == "duet" and any(arm.hosts for arm in study.arms):
-        top.refuse("plan.layout", "duet", "is of one machine, not of hosts", "drop one of the two")
-    if settings.layout == "duet" and settings.bind == "none":
-        top.refuse("plan.bind", "none", "the arms of a duet need cores of their own", 'drop "bind"')
-    if settings.every_s and not settings.monitor:
-        top.refuse("plan.every", None, "is for monitor = true", "add it, or drop `every`")
-    if "launches" in top.table.get("plan", {}) and settings.unit != "session":
-        top.refuse("plan.launches", None, "counts launches per session", 'add unit = "session"')
-    switches.check_topologies(top, study)

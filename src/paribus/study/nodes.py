@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from paribus.design import Arm, Study
 from paribus.fields import Place
 from paribus.hosts import Scheduler
 from paribus.judge.cost import nodes_of
+from paribus.platform.schedulers import manifest
 from paribus.platform.schedulers.dialect import Dialect
 from paribus.platform.schedulers.known import DIALECTS
 from paribus.units import count, parse_seconds
@@ -27,11 +29,11 @@ def scheduler_of(place: Place) -> Scheduler:
     table = place.within(f"{place.path}.scheduler", place.table["scheduler"])
     name = table.need("name", fields.one_of(*DIALECTS), 'name = "slurm"')
     dialect = DIALECTS[name]
-    for key in {key for one in DIALECTS.values() for key in one.KEYS} - {*dialect.KEYS}:
-        if key in table.table:
-            keys = ", ".join(("nodes", "time", *dialect.KEYS, "options"))
-            table.refuse(key, None, f"is not for {dialect.TITLE}", f"use: {keys}")
-    table.only(("name", "nodes", "time", *dialect.KEYS, "options"))
+    own = ("nodes", "time", *dialect.KEYS, *(["options"] if dialect.GIVEN else []))
+    for key in sorted({"options", *(key for one in DIALECTS.values() for key in one.KEYS)}):
+        if key in table.table and key not in own:
+            table.refuse(key, None, f"is not for {dialect.TITLE}", f"use: {', '.join(own)}")
+    table.only(("name", *own))
     for key, example in dialect.NEEDED.items():
         if key not in table.table:
             table.refuse(key, None, "is missing", f"add it: {example}")
@@ -42,22 +44,35 @@ def scheduler_of(place: Place) -> Scheduler:
         time_s=table.need("time", _minutes, 'time = "2 h"'),
         partition=table.read("partition", word, ""),
         account=table.read("account", word, ""),
-        constraint=table.read("constraint", _value, ""),
+        constraint=table.read("constraint", _labels if name == "kubernetes" else _value, ""),
         options=table.read("options", _options(dialect), ()),
         slots=table.read("slots", fields.whole(1, MOST_SLOTS), 0),
         parallel_environment=table.read("parallel_environment", word, ""),
+        namespace=table.read("namespace", _label, ""),
+        image=table.read("image", word, ""),
+        resources=table.read("resources", _resources, ()),
+        kind=table.read("kind", fields.one_of("Job", "JobSet", "MPIJob"), "Job"),
+        autoscaled=table.read("autoscaled", fields.one_of(True, False), False),
+        pod=table.read("pod", _fields(manifest.OF_POD), ""),
+        container=table.read("container", _fields(manifest.OF_CONTAINER), ""),
     )
 
 
 def check_one_scheduler(top: Place, arms: Sequence[Arm]) -> None:
-    """Refuse arms whose nodes come from different batch systems."""
-    names = [arm.hosts.scheduler.name for arm in arms if arm.hosts and arm.hosts.scheduler]
-    for arm in arms:
-        asked = arm.hosts.scheduler if arm.hosts else None
-        if asked and asked.name != names[0]:
-            fix = f'use name = "{names[0]}", or reach the nodes of the other as `hosts`'
-            cause = f"another arm asks {DIALECTS[names[0]].TITLE}, and a study asks one scheduler"
-            top.refuse(f"arms.{arm.name}.scheduler.name", asked.name, cause, fix)
+    """Refuse arms whose nodes come from different batch systems, or parts of one."""
+    every = [(a.name, a.hosts.scheduler) for a in arms if a.hosts and a.hosts.scheduler]
+    for name, asked in every:
+        first = every[0][1]
+        if asked.name != first.name:
+            fix = f'use name = "{first.name}", or reach the nodes of the other as `hosts`'
+            title = DIALECTS[first.name].TITLE
+            cause = f"another arm asks {title}, and a study asks one scheduler"
+            top.refuse(f"arms.{name}.scheduler.name", asked.name, cause, fix)
+        for key in ("namespace", "kind"):
+            ours, theirs = getattr(asked, key), getattr(first, key)
+            if ours != theirs:
+                cause = f"another arm asks for {theirs or 'none'}, and one command lists all pods"
+                top.refuse(f"arms.{name}.scheduler.{key}", ours, cause, "use the same in all arms")
 
 
 def check_same_nodes(top: Place, study: Study) -> None:
@@ -109,6 +124,51 @@ def _word(value: Any) -> str:
     if text.startswith("-"):
         raise ValueError("it must not begin with '-'")
     return text
+
+
+def _label(value: Any) -> str:
+    """Return a name of Kubernetes: RFC 1123's label."""
+    word = fields.text(value)
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", word):
+        raise ValueError("write lower-case letters, digits and '-'")
+    return word
+
+
+def _labels(value: Any) -> str:
+    """Return labels that a node must have: key=value, several with commas."""
+    text = fields.text(value)
+    one = r"[A-Za-z0-9][A-Za-z0-9./_-]*=[A-Za-z0-9._-]*"
+    if not re.fullmatch(f"{one}(,{one})*", text):
+        raise ValueError('write labels of nodes, several with commas: "gpu=h100,pool=hpc"')
+    return text
+
+
+def _resources(value: Any) -> tuple[tuple[str, str], ...]:
+    """Return what each pod has: quantities by the names that Kubernetes gives resources."""
+    found = fields.table(value)
+    for name, amount in found.items():
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9./_-]*", name):
+            raise ValueError(f"{name!r} is no name of a resource")
+        if isinstance(amount, bool) or not re.fullmatch(
+            r"[0-9]+(\.[0-9]+)?(m|k|[KMGTPE]i?)?", str(amount)
+        ):
+            raise ValueError(f'{name} = {amount!r}: write a quantity such as 16, "500m" or "64Gi"')
+    if not {"cpu", "memory"} <= found.keys():
+        example = '{ cpu = 16, memory = "64Gi" }'
+        raise ValueError(f"name cpu and memory, or pods of others share them: {example}")
+    return tuple((name, str(amount)) for name, amount in found.items())
+
+
+def _fields(given: Sequence[str]) -> Callable[[Any], str]:
+    """Return a reader of fields of a pod or container, as JSON, which refuses those `given`."""
+
+    def read(value: Any) -> str:
+        found = fields.table(value)
+        if mine := sorted({*given} & found.keys()):
+            raise ValueError(f"{mine[0]} is given by Paribus; remove it")
+        return json.dumps(found, sort_keys=True, default=str)
+
+    return read
 
 
 def _options(dialect: Dialect) -> Callable[[Any], tuple[str, ...]]:

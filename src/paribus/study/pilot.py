@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from paribus.judge.few import EXPENSIVE_S, as_few
 from paribus.judge.node_hours import HOUR_S, node_hours
 from paribus.model import State
 from paribus.plan import Plan
@@ -55,8 +56,9 @@ def pilot(
 
     Raises UnequalError as execute does.
     """
-    rounds = list(islice(plan.blocks(), ROUNDS * len(plan.study.benchmarks)))
-    launches = tuple(launch for block in rounds for launch in block)
+    # The first blocks of a shuffled start are spread over all of it.
+    first = islice(plan.blocks(), 4 * ROUNDS * len(plan.study.benchmarks))
+    launches = tuple(launch for block in first for launch in block if launch.block < ROUNDS)
     settings = replace(plan.study.settings, monitor=False, every_s=0.0)
     short = replace(plan, study=replace(plan.study, settings=settings), launches=launches)
     with (
@@ -96,6 +98,7 @@ def _kept(store: Store) -> Path:
 
 def durations(plan: Plan, seen: Pilot) -> list[str]:
     """Return in sentences how long the study will take, at best and at worst."""
+    plan = _followed(plan, seen)
     by_arm = {
         selection.label: {
             arm: seconds
@@ -129,8 +132,15 @@ def durations(plan: Plan, seen: Pilot) -> list[str]:
     return lines
 
 
+def _followed(plan: Plan, seen: Pilot) -> Plan:
+    """Return the plan with the design that so long launches lead to."""
+    expensive = max(seen.seconds.values(), default=0.0) > EXPENSIVE_S
+    return as_few(plan) if plan.study.settings.design == "auto" and expensive else plan
+
+
 def held(plan: Plan, seen: Pilot) -> list[str]:
     """Return in sentences the node-hours of each arm, at best and at worst: see node_hours."""
+    plan = _followed(plan, seen)
     arms = plan.study.arms
     once: dict[str, float] = {arm.name: 0.0 for arm in arms}
     for (_, arm), seconds in seen.seconds.items():

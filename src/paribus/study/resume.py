@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import takewhile
 
 from paribus.judge.evidence import LaunchEvidence, collect
+from paribus.judge.few import chosen
 from paribus.plan import Plan
 from paribus.store import Store
 
@@ -14,6 +16,9 @@ UNFINISHED = "the study was interrupted during this block"
 def resume(plan: Plan, store: Store) -> LaunchEvidence:
     """Return the evidence of earlier sittings, unfinished blocks voided first."""
     stored = store.counting()
+    place = str(store.directory)
+    warm_up = takewhile(lambda one: one.launch.block == 0, store.launches(samples=False, void=True))
+    plan = chosen(plan, collect(warm_up, plan.metrics, plan.session, place=place))
     most = max(stored, default=0)
     for block in plan.blocks():
         if block[0].number > most:
@@ -24,7 +29,7 @@ def resume(plan: Plan, store: Store) -> LaunchEvidence:
             if numbers and len(numbers) < len(mine):
                 store.void(numbers, UNFINISHED)
     launches = store.launches(void=True)
-    return collect(launches, plan.metrics, plan.session, place=str(store.directory))
+    return collect(launches, plan.metrics, plan.session, place=place)
 
 
 def redone(store: Store, reasons: Collection[str]) -> dict[str, int]:

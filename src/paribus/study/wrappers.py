@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus import fields
+from paribus.benchmarks.command import NAME as COMMAND
 from paribus.benchmarks.command import argv
 from paribus.benchmarks.tool import located
 from paribus.design import Arm, Selection
@@ -75,7 +76,8 @@ def locate(place: Place, folder: Path, benchmark: Benchmark, tool: str | None) -
     path = place.table.get("path", tool)
     if benchmark.parameters.get("path") and path is not None:
         place.table["path"] = located(folder, path) if isinstance(path, str) else path
-    directory = place.table.get("directory", ".")
+    own_default = "." if benchmark.name == COMMAND else None  # others have the launch's directory
+    directory = place.table.get("directory", own_default)
     if benchmark.parameters.get("directory") and isinstance(directory, str) and directory.strip():
         own = directory if "{" in directory else str(folder.resolve() / directory)
         place.table["directory"] = own

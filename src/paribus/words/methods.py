@@ -73,6 +73,13 @@ def _launched(study: Study) -> str:
         f"Launches of {arms} were randomised in blocks: each block held one launch of each arm,"
         f" {placed}."
     )
+    if settings.shuffled:
+        said = (
+            f"The first {count(settings.shuffled, 'launch')} of each of {arms} were started in one"
+            f" order, drawn at random {seed}."
+        )
+        if settings.blocks > settings.shuffled:
+            said += f" Blocks followed: each held one launch of each arm, {placed}."
     if several:
         said += " In each round every benchmark that was still open had one block, in random order."
     if settings.every_s:
@@ -134,6 +141,12 @@ def _ratio(judgement: Judgement) -> str:
             f"{against} was estimated from the log ratios within blocks, with a confidence sequence"
             f" (betting) that is valid at {percent(settings.confidence)} at any time."
         )
+    if settings.shuffled:
+        return (
+            f"{against} is the weighted median of the differences between the arms' logarithms in"
+            " the shuffled start and of the averages of two log ratios within later blocks, with"
+            " the exact interval of the two counts together (Mann-Whitney and signed rank)."
+        )
     return (
         f"{against} is the Hodges-Lehmann estimate from the log ratios within blocks, with the"
         " interval of the signed-rank distribution."
@@ -158,6 +171,11 @@ def _stopped(judgement: Judgement) -> str:
     over = [] if once else ["all looks"]
     over += ["all comparisons with the reference"] if len(judgement.study.arms) > 2 else []
     level = f"Each interval of a headline has a level of {percent(judgement.level)}"
+    if settings.design == "few":
+        level = (
+            "Each end of an interval has a level of its look and of its side, 1.5 % away from a"
+            " ratio of 1 and 3.5 % towards it over all looks"
+        )
     sure = percent(1 - settings.confidence)
     promise = f", so that {listed(over, last=' and ')} together err in at most {sure} of studies"
     unfinished = "" if judgement.complete else " The study is unfinished."

@@ -68,6 +68,12 @@ def design(study: Study) -> str:
             "Duets: the arms of a block were launched at the same time, each on its own share of"
             " the cores, assigned at random."
         )
+    if settings.shuffled:
+        rest = ", then pairs of neighbouring launches" * (settings.blocks > settings.shuffled)
+        first = count(settings.shuffled, "launch")
+        return (
+            f"{first} of each arm in one random order{rest}; the launch is the experimental unit."
+        )
     kind = "Blocks" if several else "Pairs"
     return f"{kind} of neighbouring launches, {order}; the launch is the experimental unit."
 

@@ -28,6 +28,8 @@ def sentence(code: Reason, figures: Figures, *, size_known: bool = True) -> str:
             said += f"; a verdict takes about {count(figures['needed'], 'block')}"
         if reserved := figures.get("unless"):
             said += f"; {unless(reserved)}"
+        if uneven := figures.get("uneven"):
+            said += f"; {_uneven(uneven)}"
         if before := figures.get("before"):
             said += f"; since block {figures['since']}, before: {effects(before)}"
         return said if size_known else f"{said}; {SIZE_WITHHELD}"
@@ -121,6 +123,12 @@ def _few_blocks(figures: Figures, _: str) -> str:
         f"too few blocks ({figures['blocks']}) for an interval at"
         f" {figures['level'] * 100:.3g} % confidence"
     )
+
+
+def _uneven(times: float) -> str:
+    """Return what arms mean whose launches scatter differently, in a study of few launches."""
+    apart = f"{times:.1f} times as much" if times < math.inf else "differently"
+    return f"the launches of one arm scatter {apart}, so only pairs count, from block 8 on"
 
 
 _INTERVALS: Mapping[Reason, Callable[[Figures, str], str]] = {

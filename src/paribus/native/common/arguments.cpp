@@ -235,15 +235,17 @@ std::string echo(const Spec& spec, const Arguments& a) {
     if (spec.sizes != nullptr) out.add("bytes", a.bytes);
     if (spec.libraries) {
         out.add("libraries", a.libraries).add("count", a.count).add("functions", a.functions);
-        return out.text();
+    } else {
+        out.add("samples", a.samples);
+        if (!spec.intervals) out.add("warmup", a.warmup).add("iterations", a.iterations);
+        out.add("max_case_s", a.max_case_s);
     }
-    out.add("samples", a.samples);
-    if (!spec.intervals) out.add("warmup", a.warmup).add("iterations", a.iterations);
-    out.add("max_case_s", a.max_case_s);
     for (const Option* option = spec.options; option != nullptr && option->name; ++option) {
-        if (option->most == 0) out.add(option->name, a.text.at(option->name));
-        else if (option->list) out.add(option->name, a.numbers.at(option->name));
-        else out.add(option->name, a.numbers.at(option->name).front());
+        std::string key = option->name;
+        std::replace(key.begin(), key.end(), '-', '_');
+        if (option->most == 0) out.add(key.c_str(), a.text.at(option->name));
+        else if (option->list) out.add(key.c_str(), a.numbers.at(option->name));
+        else out.add(key.c_str(), a.numbers.at(option->name).front());
     }
     if (a.delay_us > 0) out.add("delay_us", a.delay_us);
     if (a.delay_share > 0) out.add("delay_share", a.delay_share);

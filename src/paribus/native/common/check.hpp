@@ -63,4 +63,28 @@ inline long first_wrong(const unsigned char* data, std::size_t bytes, int from, 
     return -1;
 }
 
+// Rank `r`'s term at `i` of a sum of floats: a small whole number that repeats every 16 elements,
+// so the sum is exact below 2^24 in any order, for 10^5 ranks.
+inline int term(std::size_t i, int r, unsigned salt) {
+    return static_cast<int>((i + static_cast<unsigned>(r) * 7 + salt) % 16 + 1);
+}
+
+// A rank's terms, and a place for their sums where none is right yet.
+inline void fill_terms(float* terms, float* sums, std::size_t n, int rank, unsigned salt) {
+    for (std::size_t i = 0; i < n; ++i) {
+        terms[i] = static_cast<float>(term(i, rank, salt));
+        sums[i] = -1;
+    }
+}
+
+// The first sum of all ranks' terms that is wrong, or -1.
+inline long first_wrong_sum(const float* sums, std::size_t n, int ranks, unsigned salt) {
+    int expected[16] = {};
+    for (std::size_t i = 0; i < 16; ++i)
+        for (int r = 0; r < ranks; ++r) expected[i] += term(i, r, salt);
+    for (std::size_t i = 0; i < n; ++i)
+        if (sums[i] != static_cast<float>(expected[i % 16])) return static_cast<long>(i);
+    return -1;
+}
+
 }  // namespace paribus

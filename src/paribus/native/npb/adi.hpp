@@ -6,7 +6,7 @@
 #include "cells.hpp"
 #include "euler.hpp"
 
-namespace paribus::npb {
+namespace paribus::npb::adi {
 
 struct Marching {
     int points, steps;
@@ -113,49 +113,34 @@ inline const double* unpack(const Lines& lines, Lanes* rows, int count, const do
     return message;
 }
 
-// What flows along an axis at a point, and what diffuses, as `fluxes` has it. `order` is that of
-// the numbers of `u`.
-PARIBUS_WITHIN void fluxes_of(const Lanes* u, const int (&order)[5], double damping, Lanes* flow,
-                              Lanes* diffusion) {
-    constexpr double energy = .5 * shear * (1 - heat);
-    const Lanes &density = u[0], &along = u[order[1]], &second = u[order[2]], &third = u[order[3]];
-    PARIBUS_INDEPENDENT
-    for (int l = 0; l < lanes; ++l) {
-        const double volume = 1 / density[l];
-        const double v = volume * along[l], p = volume * second[l], q = volume * third[l];
-        const double square = v * v + p * p + q * q, kinetic = .5 * density[l] * square;
-        flow[0][l] = along[l];
-        flow[1][l] = along[l] * v + k2 * (u[4][l] - kinetic);
-        flow[2][l] = second[l] * v;
-        flow[3][l] = third[l] * v;
-        flow[4][l] = (k1 * u[4][l] - k2 * kinetic) * v;
-        diffusion[0][l] = damping * density[l];
-        diffusion[1][l] = damping * along[l] + 4. / 3 * shear * v;
-        diffusion[2][l] = damping * second[l] + shear * p;
-        diffusion[3][l] = damping * third[l] + shear * q;
-        diffusion[4][l] = damping * u[4][l] + energy * square + shear / 6 * v * v +
-                          shear * heat * volume * u[4][l];
-    }
-}
-
-// Adds the differences along the axis to the right-hand sides from position `begin` on. States are
-// those of position 0, and so far `apart`; their numbers have the order that is given.
+// Adds differences along an axis to the right-hand sides from position `begin` on. States are those
+// of position 0, and so far `apart`.
+template <std::size_t axis>
 PARIBUS_VECTORS static void add_differences(const Span& span, const Weights& weights,
-                                            const int (&order)[5], const Lanes* states, long apart,
-                                            Lanes* x) {
+                                            const Lanes* states, long apart, Lanes* x) {
     Lanes room[3][10];  // of three positions in turn
     for (int p = span.begin - 1; p <= span.end; ++p) {
         Lanes* const after = room[(p + 3) % 3];
-        fluxes_of(states + p * apart, order, second_damping[span.axis], after, after + 5);
+        const Lanes* const state = states + p * apart;
+        PARIBUS_INDEPENDENT
+        for (int l = 0; l < lanes; ++l) {
+            Fluxes<double> f;
+            fluxes<axis>(State{state[0][l], state[1][l], state[2][l], state[3][l], state[4][l]}, f);
+            PARIBUS_UNROLL
+            for (std::size_t m = 0; m < 5; ++m) {
+                after[m][l] = f.flow[m];
+                after[5 + m][l] = f.diffusion[m];
+            }
+        }
         if (p <= span.begin) continue;
         const Lanes* const before = room[(p + 1) % 3];
         const Lanes* const here = room[(p + 2) % 3];
         const std::array<double, 5> fourth = fourth_weights(span.low + p - 1, span.points);
         for (int m = 0; m < 5; ++m) {
-            const Lanes* const u = states + (p - 1) * apart + order[m];
+            const Lanes* const u = state - apart + m;
             PARIBUS_INDEPENDENT
             for (int l = 0; l < lanes; ++l)
-                x[order[m]][l] +=
+                x[m][l] +=
                     weights.second * (before[5 + m][l] - 2 * here[5 + m][l] + after[5 + m][l]) -
                     weights.first * (after[m][l] - before[m][l]) -
                     weights.fourth * (fourth[0] * u[-2 * apart][l] + fourth[1] * u[-apart][l] +
@@ -263,9 +248,8 @@ public:
             });
         }
         in_mpi = counted;
-        const std::string first = differ("residual", residual, problem_.residual);
-        const std::string second = differ("error", error, problem_.error);
-        return first.empty() ? second : first;
+        return both(differ("residual", residual, problem_.residual),
+                    differ("error", error, problem_.error));
     }
     std::size_t checked() const { return 10; }
     void corrupt() {
@@ -329,16 +313,15 @@ private:
             for (int i = 0; i < cell.size[0]; i += lanes) {
                 Lanes* const row = &rows_[to_size(5 * (i + r))];
                 std::copy_n(&cell.forcing[cell.at(i, l.j + r, l.k)], 5, row);
-                add_differences(along_z, weights_, turned[2], &cell.u[cell.at(i, l.j + r, 0)],
-                                cell.step[2], row);
+                add_differences<2>(along_z, weights_, &cell.u[cell.at(i, l.j + r, 0)], cell.step[2],
+                                   row);
             }
         for (int i = 0; i < cell.size[0]; i += lanes) {
             Lanes* const row = &rows_[to_size(5 * i)];
-            add_differences(along_y, weights_, turned[1], &cell.u[cell.at(i, 0, l.k)], cell.step[1],
-                            row);
+            add_differences<1>(along_y, weights_, &cell.u[cell.at(i, 0, l.k)], cell.step[1], row);
             transpose(row, 5, l.last, l.x + 5 * i);
         }
-        add_differences(l, weights_, turned[0], l.u, 5, l.x + 5 * l.begin);
+        add_differences<0>(l, weights_, l.u, 5, l.x + 5 * l.begin);
     }
 
     const double* receive(int axis, bool forward) {
@@ -437,4 +420,4 @@ private:
     std::vector<double> in_, out_;
 };
 
-}  // namespace paribus::npb
+}  // namespace paribus::npb::adi

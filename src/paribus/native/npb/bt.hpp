@@ -4,7 +4,7 @@
 
 #include "adi.hpp"
 
-namespace paribus::npb {
+namespace paribus::npb::adi {
 
 // Where a point is on the way of the flow: volume, velocities of which that along the axis comes
 // first, energy; the last four per mass.
@@ -228,6 +228,10 @@ private:
     const Weights weights_;
 };
 
-using Bt = Adi<BlockTridiagonal>;
+}  // namespace paribus::npb::adi
+
+namespace paribus::npb {
+
+using Bt = adi::Adi<adi::BlockTridiagonal>;
 
 }  // namespace paribus::npb

@@ -8,7 +8,7 @@
 #include "lanes.hpp"
 #include "run.hpp"
 
-namespace paribus::npb {
+namespace paribus::npb::adi {
 
 // A block of the cube. Its points lie in rows along x, `lanes` of them side by side: first number
 // of each, second number of each, up to the fifth. Two planes beyond each face belong to
@@ -166,4 +166,4 @@ private:
                       {1, false, {}, {}}, {2, true, {}, {}},  {2, false, {}, {}}};
 };
 
-}  // namespace paribus::npb
+}  // namespace paribus::npb::adi

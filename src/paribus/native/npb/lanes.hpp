@@ -10,7 +10,7 @@
 #define PARIBUS_UNROLL _Pragma("GCC unroll 8")
 #endif
 
-namespace paribus::npb {
+namespace paribus::npb::adi {
 
 constexpr int lanes = 8;
 
@@ -22,4 +22,4 @@ struct alignas(lanes * sizeof(double)) Lanes {
     PARIBUS_WITHIN const double& operator[](int lane) const { return at[lane]; }
 };
 
-}  // namespace paribus::npb
+}  // namespace paribus::npb::adi

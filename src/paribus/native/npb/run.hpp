@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "../common/kernel.hpp"
+#include "../common/repeated.hpp"
 
 namespace paribus::npb {
 
@@ -99,30 +99,15 @@ template <class Benchmark>
 double repeat(Session& session, Benchmark& benchmark, const std::string& where) {
     benchmark.prepare();
     benchmark.in_mpi.clear();
-    start_together(session.rank, session.ranks);
-    const std::int64_t start = now_ns();
-    benchmark.run();
-    session.delay();
-    double seconds = 1e-9 * static_cast<double>(now_ns() - start), longest = 0;
-    MPI_Allreduce(&seconds, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    const double longest = slowest_s(session, [&] {
+        benchmark.run();
+        session.delay();
+    });
     if (session.arguments.corrupt && session.rank == session.ranks - 1) benchmark.corrupt();
     const std::string wrong = benchmark.wrong();
     session.give_up_if(wrong.empty() ? "" : "verification failed at " + where + ": " + wrong);
     session.verify(where, -1, benchmark.checked());
     return longest;
-}
-
-// A delay of --delay-us or --delay-share in each repetition, of which one takes `seconds`.
-inline void set_delay(Session& session, double seconds) {
-    const Arguments& asked = session.arguments;
-    const double ns = 1e3 * asked.delay_us + 1e9 * asked.delay_share * seconds;
-    session.delay_loops = static_cast<std::uint64_t>(ns / session.clock.spin_ns);
-}
-
-// At least 3 repetitions, and as many as --max-case-s allows; never more than --samples.
-inline long repetitions(const Arguments& asked, double seconds) {
-    const long fit = static_cast<long>(asked.max_case_s / seconds);
-    return std::clamp(fit, std::min(3L, asked.samples), asked.samples);
 }
 
 template <class Benchmark>

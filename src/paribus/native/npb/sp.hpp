@@ -4,7 +4,7 @@
 
 #include "adi.hpp"
 
-namespace paribus::npb {
+namespace paribus::npb::adi {
 
 // At each position the velocity along the axis, the damping of second differences, and the speed of
 // sound. Its root is taken apart, for what may set errno does not become vector instructions.
@@ -255,6 +255,10 @@ private:
     std::vector<Lanes> speeds_;  // three at each position, from -1 on
 };
 
-using Sp = Adi<ScalarPentadiagonal>;
+}  // namespace paribus::npb::adi
+
+namespace paribus::npb {
+
+using Sp = adi::Adi<adi::ScalarPentadiagonal>;
 
 }  // namespace paribus::npb

@@ -7,9 +7,11 @@
 
 // Before a function that takes most of the time: it is compiled for several instruction sets, and
 // the one to call is chosen where the program runs, because hosts with other processors may share
-// its file. At -O2, GCC before 12 takes one number at a time.
+// its file. At -O2, GCC takes one number at a time in most loops.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
 #define PARIBUS_VECTORS __attribute__((optimize("O3"), target_clones("default", "fma", "avx512f")))
+#elif defined(__GNUC__) && !defined(__clang__)
+#define PARIBUS_VECTORS __attribute__((optimize("O3")))
 #else
 #define PARIBUS_VECTORS
 #endif

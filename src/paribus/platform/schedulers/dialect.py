@@ -26,6 +26,9 @@ class Dialect(Protocol):
     MARK: str
     """The program by which it is known to be here: others have a `qsub` too."""
 
+    TIED: bool
+    """Whether what runs on the nodes of a job surely ends with it."""
+
     KEYS: tuple[str, ...]
     """The keys of a study's `scheduler` that it takes, beside name, nodes, time and options."""
 
@@ -33,7 +36,9 @@ class Dialect(Protocol):
     """Those of `KEYS` that it cannot do without, with an example."""
 
     GIVEN: Mapping[str, str]
-    """Options that Paribus gives itself, and the key of the study that says each, "" for none."""
+    """Options that Paribus gives itself, and the key of the study that says each, "" for none.
+
+    Empty where submission has no options that a study could add."""
 
     JOINED: bool
     """Whether an option of one letter may have its value right behind it: `-t5`."""
@@ -50,6 +55,13 @@ class Dialect(Protocol):
 
     def named(self, nodes: Sequence[str]) -> str:
         """Return the option that asks for these very nodes, "" where Paribus does not do that."""
+        ...
+
+    def check(self) -> list[str]:
+        """Return a command that fails, with the reason, where nothing can be asked for.
+
+        [] where submission says it.
+        """
         ...
 
     def submit(self) -> list[str]:
@@ -80,8 +92,8 @@ class Dialect(Protocol):
         """Return the command that cancels this user's jobs of one name."""
         ...
 
-    def shell(self, ident: str, node: str) -> tuple[str, ...]:
-        """Return the argv that starts a shell on a node of a job, () where ssh does."""
+    def shell(self, job: Job, node: str) -> tuple[str, ...]:
+        """Return the argv that starts a shell on a node of a running job, () where ssh does."""
         ...
 
     def in_job(self, env: Mapping[str, str]) -> str:
@@ -104,6 +116,15 @@ class Dialect(Protocol):
 def key_among(keys: Sequence[tuple[str, str]], said: str) -> str:
     """Return the key of the first of `keys` whose pattern is in `said`, "" for none."""
     return next((key for pattern, key in keys if re.search(pattern, said.lower())), "")
+
+
+def without_log(said: str) -> str:
+    """Return what a command says to people, without what kubectl logs of its own code.
+
+    >>> without_log("E1125 04:07:49.488228 30808 memcache.go:265] ...\nThe connection ...\n")
+    'The connection ...\n'
+    """
+    return re.sub(r"(?m)^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ .*\n", "", said)
 
 
 def script_of(mark: str, lines: Sequence[str], time_s: float) -> str:

@@ -20,6 +20,7 @@ from paribus.units import count
 TITLE = "Flux"
 PROGRAMS: tuple[str, ...] = ("flux", "ssh")
 MARK = "flux"
+TIED = False
 KEYS: tuple[str, ...] = ("partition", "account", "constraint")
 NEEDED: Mapping[str, str] = {}
 GIVEN: Mapping[str, str] = {
@@ -61,6 +62,11 @@ def script(asked: Scheduler, name: str) -> str:
 def named(nodes: Sequence[str]) -> str:
     """Return "": how to ask for nodes by their names was not tried."""
     return ""
+
+
+def check() -> list[str]:
+    """Return []: submission says what is wrong."""
+    return []
 
 
 def submit() -> list[str]:
@@ -143,7 +149,7 @@ def cancel(name: str) -> list[str]:
     return ["/bin/sh", "-c", ask, "sh", name]
 
 
-def shell(ident: str, node: str) -> tuple[str, ...]:
+def shell(job: Job, node: str) -> tuple[str, ...]:
     """Return (): its nodes are reached by ssh."""
     return ()
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TITLE = "Grid Engine"
 PROGRAMS: tuple[str, ...] = ("qsub", "qstat", "qdel", "ssh")
 MARK = "qconf"
+TIED = False
 KEYS: tuple[str, ...] = ("partition", "account", "constraint", "parallel_environment", "slots")
 NEEDED: Mapping[str, str] = {"parallel_environment": 'parallel_environment = "mpi"'}
 GIVEN: Mapping[str, str] = {
@@ -61,6 +62,11 @@ def script(asked: Scheduler, name: str) -> str:
 def named(nodes: Sequence[str]) -> str:
     """Return the option that asks for these very nodes."""
     return f"-l hostname={'|'.join(nodes)}"
+
+
+def check() -> list[str]:
+    """Return []: submission says what is wrong."""
+    return []
 
 
 def submit() -> list[str]:
@@ -165,7 +171,7 @@ def cancel(name: str) -> list[str]:
     return ["qdel", name]
 
 
-def shell(ident: str, node: str) -> tuple[str, ...]:
+def shell(job: Job, node: str) -> tuple[str, ...]:
     """Return (): its nodes are reached by ssh."""
     return ()
 

@@ -15,12 +15,23 @@ class Phase(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod of Kubernetes, which stands for the node that it is on."""
+
+    node: str
+    namespace: str
+    name: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """One job as its scheduler describes it.
 
     `state` and `reason` are the scheduler's own words. `nodes` are in the order in which it lists
     them, and `ends_at` is in seconds since the epoch; both are only there while the job runs.
-    `never`: the scheduler says that it will not start as it was asked for.
+    `never`: the scheduler says that it will not start as it was asked for. `pods`: those of a
+    running job of Kubernetes, one on each node, in the order of `nodes`.
     """
 
     ident: str
@@ -31,6 +42,7 @@ class Job:
     nodes: tuple[str, ...] = ()
     ends_at: float = 0.0
     never: bool = False
+    pods: tuple[Pod, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.state}: {self.reason}" if self.reason else self.state

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
+from paribus.hosts import Scheduler
 from paribus.platform.schedulers import flux, gridengine, pbs, slurm, torque
 from paribus.platform.schedulers.dialect import Dialect
+from paribus.platform.schedulers.kubernetes import Kubernetes
+from paribus.trust import find_program
 
 DIALECTS: Mapping[str, Dialect] = {
     "slurm": slurm,
@@ -14,7 +18,26 @@ DIALECTS: Mapping[str, Dialect] = {
     "pbs": pbs,
     "torque": torque,
     "flux": flux,
+    "kubernetes": Kubernetes(),
 }
+
+
+def present() -> list[Dialect]:
+    """Return the batch systems that are here; a kubectl that knows of no cluster is none."""
+    own = Path("~/.kube/config").expanduser()
+    cluster = {"KUBECONFIG", "KUBERNETES_SERVICE_HOST"} & os.environ.keys() or own.exists()
+    return [
+        one
+        for one in DIALECTS.values()
+        if find_program(one.MARK) and (one.MARK != "kubectl" or cluster)
+    ]
+
+
+def dialect_of(asked: Scheduler) -> Dialect:
+    """Return how what an arm asks for is asked."""
+    if asked.name == "kubernetes":
+        return Kubernetes(asked.namespace, asked.kind)
+    return DIALECTS[asked.name]
 
 
 def in_job(name: str) -> str:

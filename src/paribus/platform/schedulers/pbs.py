@@ -18,6 +18,7 @@ from paribus.platform.schedulers.qstat import hours, jobs_of, queues_of
 TITLE = "PBS"
 PROGRAMS: tuple[str, ...] = ("qsub", "qstat", "qdel", "qselect", "ssh")
 MARK = "pbs_rstat"
+TIED = False
 KEYS: tuple[str, ...] = ("partition", "account", "constraint", "slots")
 NEEDED: Mapping[str, str] = {}
 GIVEN: Mapping[str, str] = {
@@ -54,6 +55,11 @@ def script(asked: Scheduler, name: str) -> str:
 def named(nodes: Sequence[str]) -> str:
     """Return "": how to ask for nodes by their names was not tried."""
     return ""
+
+
+def check() -> list[str]:
+    """Return []: submission says what is wrong."""
+    return []
 
 
 def submit() -> list[str]:
@@ -112,7 +118,7 @@ def cancel(name: str) -> list[str]:
     return ["/bin/sh", "-c", ask, "sh", name]
 
 
-def shell(ident: str, node: str) -> tuple[str, ...]:
+def shell(job: Job, node: str) -> tuple[str, ...]:
     """Return (): its nodes are reached by ssh."""
     return ()
 

@@ -23,6 +23,7 @@ from paribus.units import count
 TITLE = "Slurm"
 PROGRAMS: tuple[str, ...] = ("sbatch", "squeue", "srun", "scancel")
 MARK = "sinfo"
+TIED = True
 KEYS: tuple[str, ...] = ("partition", "account", "constraint")
 NEEDED: Mapping[str, str] = {}
 GIVEN: Mapping[str, str] = {
@@ -103,6 +104,11 @@ def study_script(
     lines += [f"#SBATCH {option}" for option in options]
     lines += [_FORGET, f"export {mark}=yes", f"exec {shlex.join(argv)}"]
     return "\n".join(lines) + "\n"
+
+
+def check() -> list[str]:
+    """Return []: submission says what is wrong."""
+    return []
 
 
 def submit() -> list[str]:
@@ -203,18 +209,18 @@ def cancel(name: str) -> list[str]:
     return ["scancel", "--me", f"--name={name}"]
 
 
-def shell(ident: str, node: str) -> tuple[str, ...]:
+def shell(job: Job, node: str) -> tuple[str, ...]:
     """Return the argv that starts a shell on a node of a job, as platform.hosts.Host has it.
 
     The step takes part in all that the job has on the node. It forgets that it is one: launchers
     would start ranks by Slurm then, beside the way that the study's arm says. Where the cluster's
     configuration is stays known, and the job, for the launcher srun.
     """
-    forget = f"{_FORGET}; export {JOB}={ident}"
+    forget = f"{_FORGET}; export {JOB}={job.ident}"
     return (
         # Slurm passes on whole lines otherwise, and what an agent asks for need not end with one.
         *("srun", "--quiet", "--unbuffered"),
-        *(f"--jobid={ident}", "--overlap", "--whole", "--mem=0"),
+        *(f"--jobid={job.ident}", "--overlap", "--whole", "--mem=0"),
         *("--nodes=1", "--ntasks=1", f"--nodelist={node}", "--mpi=none"),
         *("--chdir=/", "/bin/sh", "-c", f"{forget}; exec /bin/sh"),
     )

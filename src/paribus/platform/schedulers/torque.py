@@ -16,6 +16,7 @@ from paribus.platform.schedulers.qstat import hours
 TITLE = "Torque"
 PROGRAMS: tuple[str, ...] = pbs.PROGRAMS
 MARK = "qchkpt"
+TIED = False
 KEYS: tuple[str, ...] = pbs.KEYS
 NEEDED: Mapping[str, str] = {"slots": "slots = 16"}
 GIVEN: Mapping[str, str] = {**pbs.GIVEN, "-t": ""}
@@ -33,6 +34,7 @@ _KEYS = (
 )
 
 named = pbs.named
+check = pbs.check
 submit = pbs.submit
 read_submitted = pbs.read_submitted
 unreachable = pbs.unreachable

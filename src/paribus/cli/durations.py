@@ -1,0 +1,40 @@
+"""How long launches took in the study directories at hand: measured, never estimated."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+
+MOST = 200
+"""Study directories that are looked into."""
+
+
+def launch_seconds(folder: Path) -> dict[str, tuple[float, int]]:
+    """Return the median seconds of a launch and how many there were, by benchmark.
+
+    Of the launches that succeeded in the study directories in `folder` and one level below. A
+    directory that cannot be read is passed over: `paribus report` says what it lacks.
+    """
+    found: dict[str, list[float]] = {}
+    for path in sorted([*folder.glob("*/plan.json"), *folder.glob("*/*/plan.json")])[:MOST]:
+        for benchmark, seconds in _launches(path):
+            found.setdefault(benchmark, []).append(seconds)
+    return {name: (median(seconds), len(seconds)) for name, seconds in found.items()}
+
+
+def _launches(plan: Path) -> Iterator[tuple[str, float]]:
+    """Yield the benchmark and the seconds of each launch beside a plan."""
+    try:
+        selections = json.loads(plan.read_text())["study"]["benchmarks"]
+        names = {one["label"]: one["benchmark"] for one in selections}
+        where = f"{plan.with_name('launches.db').absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(where, uri=True)) as store:
+            query = "SELECT benchmark, wall_s FROM launches WHERE state = 'ok' AND void IS NULL"
+            rows = store.execute(query).fetchall()
+    except (OSError, ValueError, KeyError, TypeError, sqlite3.Error):
+        return
+    yield from ((names[label], seconds) for label, seconds in rows if label in names)

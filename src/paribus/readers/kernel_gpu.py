@@ -1,0 +1,57 @@
+"""What the kernels of GPUs measure: their metrics, and the cases that follow from arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import Any
+
+from paribus.model import Case
+
+UNITS = {
+    "gpu_stream": {"bandwidth": "GB/s"},
+    "gpu_roofline": {"performance": "Gop/s"},
+    "gpu_copy": {"bandwidth": "GB/s", "time": "us"},
+    "gpu_peer": {"bandwidth": "GB/s", "latency": "us"},
+    "gpu_allreduce": {"bus_bandwidth": "GB/s", "time": "us"},
+}
+_POINTS: Mapping[str, Mapping[str, tuple[str | float, ...]]] = {
+    "gpu_stream": {"op": ("copy", "scale", "add", "triad", "dot")},
+    "gpu_roofline": {
+        "type": ("float", "double", "int"),
+        "intensity": tuple(2.0**power for power in range(-4, 7)),
+    },
+    "gpu_copy": {"memory": ("pinned", "pageable"), "way": ("to", "from")},
+}
+"""What is measured of each GPU, at each size."""
+
+
+def gpu_cases(kernel: str, arguments: Mapping[str, Any]) -> list[tuple[str, Case]]:
+    """Return metric and case of everything that a kernel of GPUs measures with these arguments."""
+    sizes, gpus = arguments["bytes"], int(arguments["gpus"])
+    if kernel == "gpu_peer":
+        return [found for size in sizes for found in _peers(gpus, size)]
+    if kernel == "gpu_allreduce":
+        cases = [Case.of(gpus=gpus, bytes=size) for size in sizes]
+    else:
+        names, values = zip(*_POINTS[kernel].items(), strict=True)
+        cases = [
+            Case.of(gpu=gpu, **dict(zip(names, point, strict=True)), bytes=size)
+            for gpu in range(gpus)
+            for point in product(*values)
+            for size in sizes
+        ]
+    return [(metric, case) for metric in UNITS[kernel] for case in cases]
+
+
+def _peers(gpus: int, size: int) -> Iterable[tuple[str, Case]]:
+    """Yield each pair one way with its latency, each both ways, and all at once."""
+    for a, b in product(range(gpus), repeat=2):
+        if a == b:
+            continue
+        pair = (("from", a), ("to", b))
+        yield "latency", Case((*pair, ("way", "one"), ("bytes", size)))
+        yield "bandwidth", Case((*pair, ("way", "one"), ("bytes", size)))
+        if a < b:
+            yield "bandwidth", Case((*pair, ("way", "both"), ("bytes", size)))
+    yield "bandwidth", Case.of(way="all", bytes=size)

@@ -1,0 +1,86 @@
+"""How a headline's interval narrowed, look by look: a figure of every study that was measured."""
+
+from __future__ import annotations
+
+import math
+
+from paribus.judgement import Comparison, Finding, Judgement
+from paribus.report import lookup, wording
+from paribus.report.axes import (
+    BAND,
+    UNDECIDED,
+    Spec,
+    arm_channels,
+    arm_names,
+    layer,
+    new_spec,
+    ratio_scale,
+    tooltip,
+)
+from paribus.report.wording import clean
+
+CAPTION = "Ratio and interval after each look; shaded: margin"
+CAPTION_MONITORED = "Ratio and interval as more blocks came; shaded: margin"
+
+
+def figure(judgement: Judgement, benchmark: str) -> Spec | None:
+    """Return the intervals of the headline of `benchmark` over its blocks; None before two."""
+    heads = judgement.of_benchmark(benchmark, judgement.headlines)
+    rows = [
+        _row(head, step)
+        for head in heads
+        for step in head.history
+        if head.verdict.size_known and step.low > 0 and math.isfinite(step.high)
+    ]
+    if len({row["blocks"] for row in rows}) < 2 or not lookup.measured(judgement):
+        return None
+    scale, ticks = ratio_scale(rows)
+    others = arm_names(judgement)[1:]
+    arm = others[0] if len(others) == 1 else "arm"
+    ratio = {
+        "field": "ratio",
+        "type": "quantitative",
+        "scale": scale,
+        "axis": {**ticks, "title": f"ratio {arm} / {clean(judgement.reference)}"},
+    }
+    last = max(row["blocks"] for row in rows)
+    blocks = {
+        "field": "blocks",
+        "type": "quantitative",
+        "scale": {"domain": [0, last * 1.02], "nice": False},
+        "axis": {"title": "blocks", "grid": False, "tickMinStep": 1},
+    }
+    tips = tooltip(arm="arm", blocks="blocks", shown="ratio")
+    paint = arm_channels(judgement, reference=False)
+    ends = {"x": blocks, "y": {**ratio, "field": "low"}, "y2": {"field": "high"}}
+    margin = {"y": {**ratio, "field": "below"}, "y2": {"field": "above"}}
+    one = {key: value for key, value in ratio.items() if key != "field"} | {"datum": 1}
+    dot = {"type": "point", "filled": True, "size": 38}
+    layers = [
+        layer({"type": "rect", "clip": True, **BAND}, margin, {}) | {"data": {"values": rows[:1]}},
+        layer({"type": "rule", "strokeDash": [4, 3], "color": UNDECIDED}, {"y": one}, {}),
+        layer({"type": "area", "opacity": 0.18, "clip": True}, ends, {"color": paint["color"]}),
+        layer({"type": "line", "strokeWidth": 1}, {"x": blocks, "y": ratio}, paint),
+        layer(dot, {"x": blocks, "y": ratio}, paint | tips),
+    ]
+    told = "; ".join(f"{row['arm']} after {row['blocks']}: {row['shown']}" for row in rows)
+    title = f"{clean(benchmark)}: ratio and interval by blocks"
+    return new_spec(title, told) | {"height": 170, "data": {"values": rows}, "layer": layers}
+
+
+def caption(judgement: Judgement) -> str:
+    return CAPTION_MONITORED if judgement.study.settings.monitor else CAPTION
+
+
+def _row(head: Finding, step: Comparison) -> Spec:
+    low, high = wording.band(head.margin)
+    return {
+        "arm": clean(head.arm),
+        "blocks": step.blocks,
+        "ratio": step.ratio,
+        "low": step.low,
+        "high": step.high,
+        "below": low,
+        "above": high,
+        "shown": f"{wording.ratio_text(step.ratio)} {wording.interval_text(step)}",
+    }

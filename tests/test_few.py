@@ -1,0 +1,375 @@
+"""Studies of few launches: their order, statistic and looks, and how they are carried out.
+
+The distribution against enumeration, and the error rates, are checks 26 to 29 of the validation.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import judgements
+from calibrate_few import CAPS
+from paribus import plan as plans
+from paribus.command import Completed
+from paribus.design import Settings
+from paribus.errors import StudyError
+from paribus.judge.few import EXPENSIVE_S, as_few, verdict
+from paribus.judgement import Word
+from paribus.model import State
+from paribus.stats import few
+from paribus.stats.plan import rounds
+from paribus.study.load import load_study
+from paribus.study.pilot import Pilot, durations
+from stations import Answer, prints
+from studies import write_study
+from test_execute import ARMS, carried_out
+
+RNG = np.random.default_rng(22)
+HOUR_S = 3600.0
+
+# --- order ---------------------------------------------------------------------------------------
+
+
+def start(seed: int, arms: tuple[str, ...] = ("a", "b")) -> list[tuple[int, str]]:
+    """Return block and arm of the shuffled launches of a study."""
+    places = list(rounds(arms, ("x",), 6, seed, start=few.START))
+    assert [block for block, *_ in places[:2]] == [0, 0]
+    assert {block for block, *_ in places[12:]} == {6}
+    return [(block, arm) for block, _, arm, _ in places[2:12]]
+
+
+def test_the_start_has_each_arm_in_each_of_its_blocks_once() -> None:
+    for seed in range(20):
+        assert sorted(start(seed)) == [(n, arm) for n in range(1, 6) for arm in "ab"]
+
+
+def test_every_order_of_the_start_is_as_likely_as_any_other() -> None:
+    counts = Counter("".join(arm for _, arm in start(seed)) for seed in range(5040))
+    assert len(counts) == 252
+    apart = sum((count - 20) ** 2 / 20 for count in counts.values())
+    assert apart < 251 + 4 * math.sqrt(2 * 251)  # chi-squared, four standard deviations
+
+
+def test_blocks_match_the_launches_of_the_start_at_random() -> None:
+    """So that every block is a pair by itself, in the order of a fair coin."""
+    partners: Counter[tuple[int, int]] = Counter()
+    for seed in range(2500):
+        order = start(seed)
+        for block in range(1, few.START + 1):
+            one, other = (place for place, (n, _) in enumerate(order) if n == block)
+            partners[one, other] += 1
+    expected = 2500 * few.START / 45
+    assert len(partners) == 45
+    apart = sum((count - expected) ** 2 / expected for count in partners.values())
+    assert apart < 44 + 4 * math.sqrt(2 * 44)
+
+
+def test_other_designs_keep_their_order() -> None:
+    standard = judgements.study(("barrier",), settings=Settings(seed=3, blocks=8))
+    auto = replace(standard, settings=replace(standard.settings, design="auto"))
+    duet = replace(standard.settings, design="few", layout="duet")
+    assert plans.plan(standard) == plans.plan(auto) == plans.plan(replace(standard, settings=duet))
+    few_launches = replace(standard, settings=replace(standard.settings, design="few"))
+    assert plans.plan(few_launches) != plans.plan(standard)
+
+
+# --- statistic and interval ----------------------------------------------------------------------
+
+
+def test_the_start_alone_reaches_from_the_nearest_to_the_farthest_launches() -> None:
+    reference, arm = RNG.normal(0, 1, 5), RNG.normal(3, 1, 5)
+    found = few.weigh(reference, arm, 5, 60)
+    ends = (min(arm) - max(reference), max(arm) - min(reference))
+    assert found.away == found.towards == pytest.approx(ends)
+    assert found.level == pytest.approx(1 - 2 / 252)
+    differences = [b - a for a, b in itertools.product(reference, arm)]
+    assert found.estimate == pytest.approx(np.median(differences))
+
+
+def test_pairs_alone_give_the_signed_rank_interval() -> None:
+    from paribus.stats.estimate import hodges_lehmann
+
+    ratios = RNG.normal(0.1, 1, 20)
+    estimate, [(low, high)] = few.intervals(np.zeros(20), ratios, 0, (0.01,))
+    assert (estimate, low, high) == pytest.approx([float(x) for x in hodges_lehmann(ratios, 0.02)])
+
+
+def test_the_interval_follows_the_arms() -> None:
+    reference, arm = RNG.normal(0, 0.02, 14), RNG.normal(0.03, 0.02, 14)
+    one, other = few.weigh(reference, arm, 5, 60), few.weigh(arm, reference, 5, 60)
+    assert one.ends == pytest.approx((-other.ends[1], -other.ends[0]))
+    moved = few.weigh(reference, arm + 0.5, 5, 60)
+    assert moved.away[0] == pytest.approx(one.away[0] + 0.5)
+    assert moved.estimate == pytest.approx(one.estimate + 0.5)
+
+
+def test_ends_are_further_out_away_from_1_than_towards_it() -> None:
+    for n in few.LOOKS[1:]:
+        away, towards = few.levels(n, 60, few.START)
+        assert away < towards <= 0.035
+        assert few.levels(n, 60, few.START) < few.levels(n, 12, few.START)
+    found = few.weigh(RNG.normal(0, 0.02, 20), RNG.normal(0.05, 0.02, 20), 5, 60)
+    assert found.ends[0] == max(found.away[0], 0.0) <= found.towards[0]
+    assert found.ends[1] == found.towards[1] < found.away[1]
+
+
+def test_a_start_of_four_blocks_can_tell_nothing_after_five() -> None:
+    """Of 70 orders two are 2.9 %: more than the level that 252 orders were to have."""
+    reference, arm = RNG.normal(0, 0.001, 6), RNG.normal(1, 0.001, 6)
+    assert few.weigh(reference[:5], arm[:5], 4, 60).ends == (-math.inf, math.inf)
+    assert few.weigh(reference, arm, 4, 60).ends[0] > 0.9
+
+
+def test_a_launch_that_was_cut_off_is_slower_than_all() -> None:
+    reference, arm = RNG.normal(0, 0.01, 12), RNG.normal(0.5, 0.01, 12)
+    arm[2] = math.inf
+    _, [(low, high)] = few.intervals(reference, arm, 5, (1 / 252,))
+    assert 0.4 < low < high == math.inf or 0.4 < low < high < 0.6
+    reference[4] = math.inf  # of two nothing is known
+    _, [(wider_low, wider_high)] = few.intervals(reference, arm, 5, (1 / 252,))
+    assert wider_low <= low
+    assert wider_high >= high
+
+
+@pytest.mark.parametrize(
+    ("blocks", "looks"),
+    [
+        (5, (5,)),
+        (9, (5, 6, 7, 8, 9)),
+        (12, (5, 6, 7, 8, 10, 12)),
+        (60, few.LOOKS),
+    ],
+)
+def test_looks_end_at_the_last_block(blocks: int, looks: tuple[int, ...]) -> None:
+    assert few.schedule(blocks).at == looks
+    pairs = few.schedule(max(8, blocks), start=0).at
+    assert pairs[0] == 8
+    assert few.schedule(blocks).few
+
+
+@pytest.mark.parametrize("blocks", [4, 61])
+def test_no_other_lengths(blocks: int) -> None:
+    with pytest.raises(ValueError, match=f"{blocks} blocks"):
+        few.schedule(blocks)
+
+
+def test_the_levels_are_those_of_every_length() -> None:
+    for most in range(5, 61):
+        cap = next(cap for cap in CAPS if cap >= most)
+        assert few.levels(6, most, few.START) == few.levels(6, cap, few.START)
+
+
+# --- verdicts ------------------------------------------------------------------------------------
+
+
+def judged(looks: list[few.Weighed], *, last: bool = False) -> tuple[Word, bool, float, float]:
+    found, comparison = verdict(
+        looks, better="lower", margin=0.02, last=last, needed=None, size_known=True
+    )
+    return found.word, found.final, math.log(comparison.low), math.log(comparison.high)
+
+
+def weighed(blocks: int, low: float, high: float) -> few.Weighed:
+    ends = (low, high)
+    return few.Weighed(blocks, (low + high) / 2, ends, ends, 0.99)
+
+
+def test_before_eight_blocks_only_a_large_effect_ends_a_study() -> None:
+    assert judged([weighed(5, 0.20, 0.30)])[:2] == (Word.SLOWER, True)
+    assert judged([weighed(5, -0.30, -0.20)])[:2] == (Word.FASTER, True)
+    # Beyond the margin by far, and not known to half of it: extended to 1.
+    assert judged([weighed(5, 0.03, 0.30)]) == (Word.UNDECIDED, False, 0.0, pytest.approx(0.30))
+    assert judged([weighed(7, -0.001, 0.001)])[:2] == (Word.UNDECIDED, False)
+    assert judged([weighed(8, -0.001, 0.001)])[:2] == (Word.EQUIVALENT, True)
+
+
+def test_the_last_look_asks_for_no_precision() -> None:
+    assert judged([weighed(5, 0.03, 0.30)], last=True)[:2] == (Word.SLOWER, True)
+    assert judged([weighed(6, -0.01, 0.01)], last=True)[:2] == (Word.EQUIVALENT, True)
+
+
+def test_each_end_may_have_been_settled_at_another_look() -> None:
+    first, second = weighed(8, -0.010, 0.030), weighed(10, -0.030, 0.012)
+    assert judged([first])[:2] == judged([second])[:2] == (Word.UNDECIDED, False)
+    found = judged([first, second])
+    assert found == (Word.EQUIVALENT, True, pytest.approx(-0.010), pytest.approx(0.012))
+    # Not from before 8, and not where the two contradict each other.
+    assert judged([weighed(7, -0.010, 0.030), second])[0] is Word.UNDECIDED
+    assert judged([weighed(8, 0.013, 0.060), second])[0] is Word.UNDECIDED
+
+
+def test_arms_that_scatter_differently_count_as_pairs() -> None:
+    reference = np.linspace(0, 0.001, 10)
+    arm = 0.5 + np.array([0.03, -0.03, 0.01, 0.0, 0.02, -0.02, 0.01, 0.03, 0.0, -0.01])
+    early = few.weigh(reference[:5], arm[:5], 5, 60)
+    assert early.uneven > 10
+    assert early.ends == (-math.inf, math.inf)
+    later = few.weigh(reference, arm, 5, 60)
+    _, [ends] = few.intervals(reference, arm, 0, (few.levels(10, 60, few.START)[0],))
+    assert later.away == later.towards == ends
+    found, _ = verdict(
+        [early], better="lower", margin=0.02, last=False, needed=None, size_known=True
+    )
+    assert "the launches of one arm scatter" in found.reason
+    assert "only pairs count, from block 8 on" in found.reason
+
+
+# --- the study -----------------------------------------------------------------------------------
+
+
+def answers(middle: float, wall_s: float = HOUR_S) -> list[Answer]:
+    """Return launches within half a percent of `middle`, those of two arms alike in scatter."""
+    around = (middle * math.exp(0.005 * math.sin(2.4 * i + middle)) for i in range(130))
+    return [prints(f"{value:.6f}", wall_s) for value in around]
+
+
+def test_a_study_of_long_launches_tells_after_five_of_each(tmp_path: Path) -> None:
+    stored, judgement = carried_out(tmp_path, a=answers(2.0), b=answers(2.6), blocks=60)
+    assert len(stored) == 12
+    (head,) = judgement.headlines
+    assert head.verdict.word is Word.SLOWER
+    assert head.comparison is not None
+    assert head.comparison.blocks == 5
+    assert head.comparison.low > 1.25
+    assert judgement.looks == few.LOOKS
+    assert judgement.study.settings.design == "few"
+    (case,) = judgement.cases
+    assert (case.verdict.word, case.comparison) == (Word.SLOWER, head.comparison)
+    assert "one random order" in judgement.design
+
+
+@pytest.mark.parametrize(("wall_s", "best"), [(HOUR_S, "12 h"), (60.0, "18 min")])
+def test_the_pilot_knows_the_design_that_follows(tmp_path: Path, wall_s: float, best: str) -> None:
+    """A warm-up and five launches of each arm, or a warm-up and eight."""
+    frozen = plans.freeze(load_study(write_study(tmp_path, arms=ARMS)), {})
+    seen = Pilot({("steady", arm): wall_s for arm in "ab"}, {}, {}, None)
+    (line,) = durations(frozen, seen)
+    assert f"takes {best}" in line
+
+
+@pytest.mark.parametrize("wall_s", [EXPENSIVE_S - 1, EXPENSIVE_S + 1])
+def test_the_warm_up_chooses_the_design(tmp_path: Path, wall_s: float) -> None:
+    warm = [prints("2.00017", wall_s)]
+    stored, judgement = carried_out(
+        tmp_path, a=[*warm, *answers(2.0, 1.0)], b=answers(2.6, 1.0), blocks=60
+    )
+    expensive = wall_s > EXPENSIVE_S
+    assert judgement.study.settings.design == ("few" if expensive else "auto")
+    assert len(stored) == (12 if expensive else 18)
+    in_pairs = [one.launch.block for one in stored[2:12]]
+    assert (in_pairs == sorted(in_pairs)) != expensive
+
+
+def test_a_launch_of_the_start_that_fails_is_rerun_in_its_place(tmp_path: Path) -> None:
+    good, dies = answers(2.6), prints("", HOUR_S, exit_code=1)
+    stored, judgement = carried_out(
+        tmp_path, a=answers(2.0), b=[*good[:3], dies, *good[3:]], blocks=60
+    )
+    (voided,) = (one for one in stored if one.void)
+    again = stored[stored.index(voided) + 1]
+    assert again.launch == voided.launch
+    assert again.outcome.state is State.OK
+    counted = [one.launch for one in stored if not one.void]
+    assert [one.number for one in counted] == list(range(1, len(counted) + 1))
+    # One failure in five blocks is too many for a word on speed; one in ten is not.
+    assert max(one.block for one in counted) == 10
+    assert judgement.headlines[0].verdict.word is Word.SLOWER
+
+
+def test_an_interrupted_start_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Of launches that take an hour none is repeated."""
+
+    def stops(out: Path, err: Path) -> Completed:
+        raise KeyboardInterrupt
+
+    good = answers(2.6)
+    with pytest.raises(KeyboardInterrupt):
+        carried_out(tmp_path, a=answers(2.0), b=[*good[:3], stops], blocks=60)
+    stored, judgement = carried_out(tmp_path, a=answers(2.0)[2:], b=good[3:], blocks=60)
+    assert [one.launch.number for one in stored] == list(range(1, 13))
+    assert not any(one.void for one in stored)
+    assert judgement.headlines[0].verdict.word is Word.SLOWER
+
+
+def test_a_launch_of_the_start_that_is_lost_delays_the_verdict(tmp_path: Path) -> None:
+    good, dies = answers(2.6), prints("", HOUR_S, exit_code=1)
+    _, judgement = carried_out(
+        tmp_path, a=answers(2.0), b=[*good[:3], dies, dies, *good[3:]], blocks=60
+    )
+    (head,) = judgement.headlines
+    assert head.comparison is not None
+    assert head.verdict.word is Word.SLOWER
+    assert head.comparison.blocks == 6
+
+
+def test_a_study_that_ends_after_five_blocks_says_what_it_may(tmp_path: Path) -> None:
+    _, judgement = carried_out(
+        tmp_path, a=answers(2.0), b=answers(2.003), blocks=5, plan_keys='design = "few"'
+    )
+    (head,) = judgement.headlines
+    assert head.verdict.word is Word.EQUIVALENT
+    assert judgement.complete
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("confidence = 0.90", "confidence of 0.95"),
+        ("blocks = 61", "60 blocks"),
+        ("blocks = 4", "4"),
+        ('decides = "cases"', "one size by its headline"),
+    ],
+)
+def test_what_few_launches_cannot_be(tmp_path: Path, more: str, said: str) -> None:
+    study = write_study(tmp_path, plan=f'design = "few"\n{more}')
+    with pytest.raises(StudyError, match=said):
+        load_study(study)
+
+
+@pytest.mark.parametrize(
+    "more", ['layout = "duet"', 'unit = "session"', 'decides = "cases"', "blocks = 90"]
+)
+def test_where_the_warm_up_has_nothing_to_choose(tmp_path: Path, more: str) -> None:
+    assert load_study(write_study(tmp_path, plan=more)).settings.design == "standard"
+
+
+@pytest.mark.parametrize(("more", "first"), [('layout = "duet"', 8), ('unit = "session"', 12)])
+def test_duets_and_sessions_have_the_looks_of_pairs(tmp_path: Path, more: str, first: int) -> None:
+    study = load_study(write_study(tmp_path, plan=f'design = "few"\n{more}\nblocks = 20'))
+    assert plans.looks_of(study).at[0] == first
+    assert study.settings.shuffled == 0
+
+
+def test_a_plan_of_an_older_version_goes_on_as_it_was(tmp_path: Path) -> None:
+    """Its settings have no design; the study file leaves it open now."""
+    study = load_study(write_study(tmp_path))
+    assert study.settings.design == "auto"
+    old = replace(study, settings=replace(study.settings, design="standard"))
+    plans.write_plan(plans.freeze(old, {}), tmp_path)
+    path = tmp_path / "plan.json"
+    table = json.loads(path.read_text())
+    del table["study"]["settings"]["design"], table["sha256"]
+    path.write_text(json.dumps({"sha256": plans._digest(table), **table}))
+    frozen = plans.read_plan(tmp_path)
+    assert frozen.study.settings.design == "standard"
+    assert frozen.looks.at == (8, 12, 18, 27, 40, 60)
+    plans.check_same(frozen, study, {})
+
+
+def test_the_chosen_plan_begins_as_the_frozen_one_did() -> None:
+    asked = judgements.study(("barrier", "latency"), settings=Settings(seed=3, design="auto"))
+    frozen = plans.freeze(asked, {})
+    followed = as_few(frozen)
+    assert followed.launches[:4] == frozen.launches[:4]
+    assert followed.sha256 == frozen.sha256
+    assert Counter((one.benchmark, one.arm) for one in followed.launches) == Counter(
+        (one.benchmark, one.arm) for one in frozen.launches
+    )

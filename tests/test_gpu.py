@@ -1,0 +1,169 @@
+"""The kernels of GPUs: without one, their host's part with a stand-in, and compilers take them.
+
+`python tests/test_gpu.py` records the fixtures with the stand-in.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpis import any_mpi
+from native import COMMON, NATIVE, Ended, compiled, started
+from paribus.benchmarks import get
+from paribus.errors import UserError
+from paribus.model import Request
+from paribus.platform import gpu_toolchain
+from paribus.platform.gpu_toolchain import gpu_compiler, lacking
+from paribus.platform.machine import HERE
+from paribus.platform.toolchain import find_mpi, kernel_path
+from paribus.readers.kernel import read
+
+SHIM = Path(__file__).parent / "gpu_shim"
+NAMES = ("gpu_stream", "gpu_roofline", "gpu_copy", "gpu_peer", "gpu_allreduce")
+FEW: dict[str, dict[str, Any]] = {
+    "gpu_stream": {"bytes": [65536]},
+    "gpu_roofline": {"bytes": [4096]},
+    "gpu_copy": {"bytes": [8, 4096]},
+    "gpu_peer": {"bytes": [8, 4096], "gpus": 3},
+    "gpu_allreduce": {"bytes": [1024, 4096], "gpus": 3},
+}
+
+
+def stand_in(folder: Path) -> Path:
+    """Return the program with a host in place of GPUs, and a library in place of NCCL."""
+    # One source, for most of the time goes into headers.
+    names = [NATIVE / "gpu.cu", *(NATIVE / "common" / f"{name}.cpp" for name in COMMON)]
+    whole = folder / "whole.cpp"
+    whole.write_text("".join(f'#include "{name}"\n' for name in names))
+    flags = ("-I", str(SHIM), "-Wno-unknown-pragmas")
+    assert compiled(whole, folder / "gpu", *flags) == ""
+    library, source = folder / "libnccl.so.2", SHIM / "nccl.cpp"
+    assert compiled(source, library, "-shared", "-fPIC") == ""
+    return folder / "gpu"
+
+
+def request(name: str) -> Request:
+    defaults = {key: one.default for key, one in get(name).parameters.items()}
+    return Request({**defaults, "samples": 3, **FEW[name]}, 1)
+
+
+def launch(program: Path, name: str, *more: str, gpus: int = 3, ranks: int = 1) -> Ended:
+    argv = (*get(name).command(request(name)).argv, "--max-case-s", "0.01", *more)
+    return started(
+        program,
+        *argv,
+        ranks=ranks,
+        PARIBUS_SHIM_GPUS=str(gpus),
+        LD_LIBRARY_PATH=str(program.parent),
+    )
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    any_mpi()
+    return stand_in(tmp_path_factory.mktemp("gpu"))
+
+
+@pytest.mark.slow("name")
+@pytest.mark.parametrize("name", NAMES)
+def test_every_case_is_measured_and_checked(name: str, program: Path) -> None:
+    """The results of all functions are right, carried out by the host one thread at a time."""
+    ended = launch(program, name)
+    assert ended.returncode == 0, ended.stderr
+    parsed = get(name).parse(ended.stdout, request(name))
+    assert all(len(sample.values) == 3 for sample in parsed.samples)
+    if name == "gpu_allreduce":
+        values = {(s.metric, s.case.get("bytes")): s.values for s in parsed.samples}
+        for size in (1024, 4096):
+            for rate, us in zip(values["bus_bandwidth", size], values["time", size], strict=True):
+                assert rate * us == pytest.approx(1e-3 * size * 2 * 2 / 3, rel=1e-5)
+
+
+@pytest.mark.slow("name")
+@pytest.mark.parametrize("name", NAMES)
+def test_wrong_data_are_seen(name: str, program: Path) -> None:
+    ended = launch(program, name, "--corrupt")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert f"{name}: wrong data at {{" in ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("more", "gpus", "says"),
+    [
+        ((), 0, "gpu_peer: no GPU: no CUDA-capable device is detected"),
+        (("--gpus", "4"), 3, "gpu_peer: 4 GPUs were asked for, this node shows 3"),
+        (("--gpus", "1"), 3, "gpu_peer: --gpus needs a whole number from 2 to 64"),
+    ],
+)
+def test_gpus_that_are_not_there_are_refused(
+    more: tuple[str, ...], gpus: int, says: str, program: Path
+) -> None:
+    ended = launch(program, "gpu_peer", *more, gpus=gpus)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert says in ended.stderr
+
+
+def test_nccl_that_is_missing_is_named(program: Path) -> None:
+    alone = program.with_name("alone")
+    alone.mkdir()
+    moved = alone / "gpu"
+    moved.symlink_to(program)
+    ended = launch(moved, "gpu_allreduce")
+    if ended.returncode == 0:
+        pytest.skip("the system has an NCCL")
+    assert "neither libnccl.so.2 nor librccl.so.1 is found" in ended.stderr
+
+
+def test_a_compiler_takes_the_kernels(tmp_path: Path) -> None:
+    """On a machine without a GPU, what it makes says so."""
+    any_mpi()
+    if "nvcc or hipcc" in lacking(HERE):
+        pytest.skip("no nvcc and no hipcc")
+    mpi = find_mpi(None, HERE)
+    made = kernel_path("gpu", mpi, HERE, cache=tmp_path / "cache")
+    ended = started(made, "gpu_stream", "--bytes", "65536", ranks=1)
+    if "a GPU" in lacking(HERE):
+        assert "gpu_stream: no GPU: " in ended.stderr
+    else:
+        assert ended.returncode == 0, ended.stderr
+        read(ended.stdout)
+
+
+def test_without_a_compiler_the_error_says_what_to_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(gpu_toolchain, "_PLACES", dict.fromkeys(("nvcc", "hipcc"), "/nowhere"))
+    gpu_compiler.cache_clear()
+    assert "nvcc or hipcc" in lacking(HERE)
+    with pytest.raises(UserError, match="no compiler for GPUs") as caught:
+        gpu_compiler(HERE)
+    assert "load the module of CUDA or ROCm" in caught.value.fix
+
+
+def record(folder: Path) -> None:
+    """Write the fixtures, by the stand-in."""
+    program = stand_in(folder)
+    for name in NAMES:
+        place = Path(__file__).parent / "fixtures" / name
+        place.mkdir(exist_ok=True)
+        text = launch(program, name).stdout
+        header, rest = text.split("\n", 1)
+        table = {**json.loads(header), "hosts": ["node0"]}
+        (place / "good-stand-in.out").write_text(f"{json.dumps(table)}\n{rest}")
+        asked = {"ranks": 1, "parameters": dict(request(name).parameters)}
+        (place / "good-stand-in.json").write_text(f"{json.dumps(asked, indent=1)}\n")
+        (place / "README").write_text(
+            "By the stand-in of the tests (tests/gpu_shim), which has no GPU: only the form is\n"
+            "real, the figures mean nothing. `python tests/test_gpu.py FOLDER` writes them.\n"
+        )
+
+
+if __name__ == "__main__":
+    record(Path(sys.argv[1]))
