@@ -39,6 +39,7 @@ WANTED: dict[str, list[dict[str, Any]]] = {
     "triad": [{"bytes": [1 << 20]}],
     "loader": [{"count": 3, "functions": 2}, {"count": 3, "functions": 2, "kind": "python"}],
     **{name: [{"class": "S"}] for name in ("ep", "is", "cg", "lu")},
+    **{name: [{"class": "S", "ranks": 1}] for name in ("sp", "bt")},
     "training_proxy": [{"compute_ms": 10}],
     "storage": [{"size": 1 << 20, "transfer": 1 << 16, "operations": 20, "files": 10}],
 }

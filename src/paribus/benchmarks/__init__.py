@@ -40,6 +40,8 @@ _FILES = {
         "is",
         "cg",
         "lu",
+        "sp",
+        "bt",
     ),
     "gpu": ("gpu_stream", "gpu_roofline", "gpu_copy", "gpu_peer", "gpu_allreduce"),
     "storage": ("storage",),

@@ -58,7 +58,7 @@ KERNELS = {
     "triad": Kernel({"bandwidth": "GB/s"}),
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
     **dict.fromkeys(
-        ("ep", "is", "cg", "lu"), Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks"))
+        ("ep", "is", "cg", "lu", "sp", "bt"), Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks"))
     ),
     "training_proxy": Kernel({"step": "ms", "exposed": "ms", "compute": "ms"}, ("model", "ranks")),
     **{name: Kernel(units, ("gpus", "bytes")) for name, units in UNITS.items()},

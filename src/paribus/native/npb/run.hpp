@@ -87,7 +87,7 @@ void refuse_ranks(Session& session, char size) {
         (root == std::floor(root) || !Benchmark::kind.square))
         return;
     session.refuse("class " + std::string(1, size) + " takes " +
-                   (Benchmark::kind.square          ? "1, 4, 9, 16 ... "
+                   (Benchmark::kind.square          ? "1, 4, 9 ... "
                     : !Benchmark::kind.power_of_two ? "1 to "
                     : least > 1                     ? "4, 8, 16 ... "
                                                     : "1, 2, 4, 8 ... ") +
