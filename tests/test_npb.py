@@ -91,7 +91,7 @@ def test_a_wrong_result_fails_the_launch(name: str, program: Path) -> None:
         (["ep", "--class", "X"], 1, "--class needs one of S, W, A, B, C, D"),
         (["cg", "--class", "S"], 3, "class S takes 1, 2, 4, 8 ... 256 ranks, not 3"),
         (["bt", "--class", "W"], 2, "class W takes 1, 4, 9 ... 64 ranks, not 2"),
-        (["ft"], 1, "the first argument must be one of ep, is, cg"),
+        (["sort"], 1, "the first argument must be one of ep, is, cg"),
         (["is", "--class", "S", "--ranks", "2"], 1, "1 ranks, not the 2 asked for"),
     ],
 )
