@@ -43,6 +43,7 @@ WANTED: dict[str, list[dict[str, Any]]] = {
     "conjugate_gradient": [{"nx": 16, "ny": 16, "nz": 24, "seconds": 1, "sets": 2}],
     "loader": [{"count": 3, "functions": 2}, {"count": 3, "functions": 2, "kind": "python"}],
     **{name: [{"class": "S"}] for name in ("ep", "is", "cg", "mg", "ft", "lu")},
+    **{name: [{"class": "S", "ranks": 1}] for name in ("sp", "bt")},
     "training_proxy": [{"compute_ms": 10}],
     "storage": [{"size": 1 << 20, "transfer": 1 << 16, "operations": 20, "files": 10}],
 }

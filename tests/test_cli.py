@@ -538,7 +538,7 @@ def test_list_tells_all_about_a_name_or_a_word(tmp_path: Path) -> None:
     assert (list(table["publications"]), table["studies"]) == (["roce-2024"], {})
     table = json.loads(paribus("list", "NPB", "--json", cwd=tmp_path).stdout)
     named = {b["name"][:4] for b in table["benchmarks"]}
-    assert named == {"npb_", "cg", "ep", "ft", "is", "lu", "mg"}
+    assert named == {"npb_", "bt", "cg", "ep", "ft", "is", "lu", "mg", "sp"}
     wrong = paribus("list", "osu_latancy", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "did you mean 'osu_latency'?" in wrong.stderr

@@ -548,4 +548,4 @@ def test_every_kernel_is_documented_and_tested() -> None:
     page = (NATIVE.parents[2] / "docs" / "kernels.md").read_text()
     for kernel in [*KERNELS, *NODE]:
         assert f"| `{kernel}` |" in page
-    assert "| `ep`, `is`, `cg`, `mg`, `ft`, `lu` |" in page
+    assert "| `ep`, `is`, `cg`, `mg`, `ft`, `lu`, `sp`, `bt` |" in page

@@ -22,8 +22,8 @@ from paribus.platform.machine import HERE
 from paribus.platform.toolchain import find_mpi, kernel_path
 from paribus.readers.kernel import read
 
-NAMES = ("ep", "is", "cg", "mg", "ft", "lu")
-NORMS = {"ft": 12, "lu": 11}
+NAMES = ("ep", "is", "cg", "mg", "ft", "lu", "sp", "bt")
+NORMS = {"ft": 12, "lu": 11, "sp": 10, "bt": 10}
 """How many official values a class has, where all that differ are named."""
 LOG = math.log(2**18)
 MILLIONS = {
@@ -35,6 +35,8 @@ MILLIONS = {
     # ft.f, with the logarithm of the points
     ("ft", "S"): 2**18 * (14.8157 + 7.19641 * LOG + 6 * (5.23518 + 7.21113 * LOG)) / 1e6,
     ("lu", "S"): 50 * (1984.77 * 12**3 - 10923.3 * 12**2 + 27770.9 * 12 - 144010) / 1e6,
+    ("sp", "S"): 100 * (881.174 * 12**3 - 4683.91 * 12**2 + 11484.5 * 12 - 19272.4) / 1e6,
+    ("bt", "S"): 60 * (3478.8 * 12**3 - 17655.7 * 12**2 + 28023.7 * 12) / 1e6,
 }
 """Operations that the sources of NPB count."""
 
@@ -53,7 +55,8 @@ def program() -> Path:
 @pytest.mark.parametrize("name", NAMES)
 def test_class_s_is_verified_on_any_ranks(name: str, program: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
-        several = [1, 2, 4] + ([3] if name == "ep" else [8])
+        squares = name in ("sp", "bt")
+        several = [1, 4, 9] if squares else [1, 2, 4] + ([3] if name == "ep" else [8])
         ends = pool.map(lambda n: launched(program, name, "--class", "S", ranks=n), several)
         for ranks, ended in zip(several, ends, strict=True):
             assert ended.returncode == 0, ended.stderr
@@ -70,8 +73,12 @@ def test_class_s_is_verified_on_any_ranks(name: str, program: Path) -> None:
 @pytest.mark.parametrize("size", ["W", "A"])
 @pytest.mark.parametrize("name", NAMES)
 def test_larger_classes_are_verified(name: str, size: str, program: Path) -> None:
-    """LU on one rank: where cores are shared, ranks that wait for each plane take minutes."""
-    ended = launched(program, name, "--class", size, ranks=1 if name == "lu" else 2)
+    """LU on one rank: where cores are shared, ranks that wait for each plane take minutes.
+
+    The cells of SP and BT differ in size where 9 ranks share class A.
+    """
+    ranks = {"lu": 1, "sp": 4 if size == "W" else 9, "bt": 4 if size == "W" else 9}.get(name, 2)
+    ended = launched(program, name, "--class", size, ranks=ranks)
     assert ended.returncode == 0, ended.stderr
 
 
@@ -95,6 +102,7 @@ def test_a_wrong_result_fails_the_launch(name: str, program: Path) -> None:
     [
         (["ep", "--class", "X"], 1, "--class needs one of S, W, A, B, C, D"),
         (["cg", "--class", "S"], 3, "class S takes 1, 2, 4, 8 ... 256 ranks, not 3"),
+        (["bt", "--class", "W"], 2, "class W takes 1, 4, 9 ... 64 ranks, not 2"),
         (["sort"], 1, "the first argument must be one of ep, is, cg"),
         (["is", "--class", "S", "--ranks", "2"], 1, "1 ranks, not the 2 asked for"),
     ],
@@ -123,6 +131,8 @@ def test_a_class_too_large_for_the_memory_is_refused(program: Path) -> None:
         ("mg", 1024, "set ranks to one of 1, 2, 4, 8 ... 512"),
         ("ft", 512, "set ranks to one of 1, 2, 4, 8 ... 256"),
         ("lu", 32, "set ranks to one of 1, 2, 4, 8 ... 16"),
+        ("sp", 8, "set ranks to one of 1, 4, 9 ... 16"),
+        ("bt", 25, "set ranks to one of 1, 4, 9 ... 16"),
         ("ep", 257, "set ranks = 1 to 256"),
     ],
 )

@@ -46,6 +46,8 @@ _FILES = {
         "mg",
         "ft",
         "lu",
+        "sp",
+        "bt",
     ),
     "gpu": ("gpu_stream", "gpu_roofline", "gpu_copy", "gpu_peer", "gpu_allreduce"),
     "storage": ("storage",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import isqrt
 from typing import Any
 
 from paribus.benchmarks.asked import parse
@@ -182,8 +183,10 @@ _LEAST_OF_NPB = {("is", "D"): 4}
 """Its counters have 32 bits: NPB 3.3 demands as many ranks."""
 
 
-def npb(kernel: str, summary: str, most: Mapping[str, int], *, powers: bool) -> Benchmark:
-    """Return a benchmark of NPB: `most` ranks by class, only `powers` of two or any number."""
+def npb(
+    kernel: str, summary: str, most: Mapping[str, int], *, powers: bool, squares: bool = False
+) -> Benchmark:
+    """Return a benchmark of NPB: `most` ranks by class, only `powers` of two or `squares` or any."""
     return native(
         kernel,
         layer="compute",
@@ -193,22 +196,26 @@ def npb(kernel: str, summary: str, most: Mapping[str, int], *, powers: bool) -> 
         samples=10,
         like=False,
         intervals=True,
+        ranks=4 if squares else 2,
         extra={"class": Parameter("A", one_of(*most), "size of the problem, S to D")},
-        command=partial(_npb_command, kernel, most, powers),
+        command=partial(_npb_command, kernel, most, powers, squares),
     )
 
 
-def _npb_command(kernel: str, most: Mapping[str, int], powers: bool, request: Request) -> Program:
+def _npb_command(
+    kernel: str, most: Mapping[str, int], powers: bool, squares: bool, request: Request
+) -> Program:
     """Return the command line of a benchmark of NPB; raises UserError for illegal ranks."""
     ranks, size = request.ranks, request.parameters["class"]
     least = _LEAST_OF_NPB.get((kernel, size), 1)
-    if not least <= ranks <= most[size] or (powers and ranks.bit_count() != 1):
-        several = "4, 8, 16" if least > 1 else "1, 2, 4, 8"
-        legal = f"{several} ... {most[size]}" if powers else f"1 to {most[size]}"
+    odd = (powers and ranks.bit_count() != 1) or (squares and isqrt(ranks) ** 2 != ranks)
+    if odd or not least <= ranks <= most[size]:
+        several = "1, 4, 9" if squares else "4, 8, 16" if least > 1 else "1, 2, 4, 8"
+        legal = f"one of {several} ... {most[size]}" if powers or squares else ""
         raise UserError(
             f"{kernel} of class {size} cannot be started with {count(ranks, 'rank')}",
             place=f"ranks = {ranks}",
-            fix=f"set ranks to one of {legal}" if powers else f"set ranks = {legal}",
+            fix=f"set ranks to {legal}" if legal else f"set ranks = 1 to {most[size]}",
         )
     return Program((kernel, *arguments(request)), "npb")
 
@@ -485,5 +492,19 @@ BENCHMARKS = (
         "relaxation along a wavefront: many short messages, each of which a neighbour waits for",
         {"S": 2**4, "W": 2**6, "A": 2**8, "B": 2**10, "C": 2**10, "D": 2**14},
         powers=True,
+    ),
+    npb(
+        "sp",
+        "scalar pentadiagonal systems: memory bandwidth, messages to neighbours in turn",
+        {"S": 4**2, "W": 12**2, "A": 21**2, "B": 34**2, "C": 54**2, "D": 136**2},
+        powers=False,
+        squares=True,
+    ),
+    npb(
+        "bt",
+        "block tridiagonal systems: floating point, messages to neighbours in turn",
+        {"S": 4**2, "W": 8**2, "A": 21**2, "B": 34**2, "C": 54**2, "D": 136**2},
+        powers=False,
+        squares=True,
     ),
 )

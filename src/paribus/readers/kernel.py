@@ -62,8 +62,8 @@ KERNELS = {
     "roofline": Kernel({"performance": "Gop/s"}, ("type", "intensity")),
     "conjugate_gradient": Kernel({"gflops": "Gflop/s", "time": "s"}, ("nx", "ny", "nz", "ranks")),
     **dict.fromkeys(
-        ("ep", "is", "cg", "mg", "ft", "lu"),
-        Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks"))
+        ("ep", "is", "cg", "mg", "ft", "lu", "sp", "bt"),
+        Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks")),
     ),
     "training_proxy": Kernel({"step": "ms", "exposed": "ms", "compute": "ms"}, ("model", "ranks")),
     **{name: Kernel(units, ("gpus", "bytes")) for name, units in UNITS.items()},

@@ -69,4 +69,3 @@ def layers(rows: Sequence[Spec], unit: str, x: Spec, y: Spec, colour: Spec) -> I
             "y": {"value": {"expr": f"height - {10 + 15 * place}"}},
         }
         yield layer(mark, at, colour) | {"data": {"values": [{"arm": roof.arm}]}}
-

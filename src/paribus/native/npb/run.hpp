@@ -27,7 +27,8 @@ namespace paribus::npb {
 struct Kind {
     const char* name;
     const char* summary;
-    bool power_of_two;  // is what the number of ranks must be
+    bool power_of_two;    // is what the number of ranks must be
+    bool square = false;  // or this
 };
 
 // What is the same for all repetitions of a launch.
@@ -64,12 +65,16 @@ template <class Benchmark>
 void refuse_ranks(Session& session, char size) {
     const long most = Benchmark::most_ranks(size), least = Benchmark::least_ranks(size);
     const bool power = (session.ranks & (session.ranks - 1)) == 0;
-    if (session.ranks >= least && session.ranks <= most && (power || !Benchmark::kind.power_of_two))
+    const double root = std::sqrt(session.ranks);
+    if (session.ranks >= least && session.ranks <= most &&
+        (power || !Benchmark::kind.power_of_two) &&
+        (root == std::floor(root) || !Benchmark::kind.square))
         return;
     session.refuse("class " + std::string(1, size) + " takes " +
-                   (!Benchmark::kind.power_of_two ? "1 to "
-                    : least > 1                   ? "4, 8, 16 ... "
-                                                  : "1, 2, 4, 8 ... ") +
+                   (Benchmark::kind.square          ? "1, 4, 9 ... "
+                    : !Benchmark::kind.power_of_two ? "1 to "
+                    : least > 1                     ? "4, 8, 16 ... "
+                                                    : "1, 2, 4, 8 ... ") +
                    std::to_string(most) + " ranks, not " + std::to_string(session.ranks));
 }
 
