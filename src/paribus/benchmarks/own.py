@@ -186,7 +186,7 @@ _LEAST_OF_NPB = {("is", "D"): 4}
 def npb(
     kernel: str, summary: str, most: Mapping[str, int], *, powers: bool, squares: bool = False
 ) -> Benchmark:
-    """Return a benchmark of NPB: `most` ranks by class, only `powers` of two or `squares` or any."""
+    """Return a benchmark of NPB: `most` ranks by class, `powers` of two, `squares`, or any."""
     return native(
         kernel,
         layer="compute",
