@@ -59,7 +59,7 @@ KERNELS = {
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
     **dict.fromkeys(
         ("ep", "is", "cg", "mg", "ft", "lu"),
-        Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks"))
+        Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks")),
     ),
     "training_proxy": Kernel({"step": "ms", "exposed": "ms", "compute": "ms"}, ("model", "ranks")),
     **{name: Kernel(units, ("gpus", "bytes")) for name, units in UNITS.items()},
