@@ -11,13 +11,14 @@ from paribus.benchmarks.parameters import address, need_ranks, one_of, positive,
 from paribus.errors import UserError
 from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.kernel import READER, cases_of
-from paribus.units import count
+from paribus.units import count, parse_bytes
 
 # Both sides of the usual protocol switches (4, 8, 16, 64 KiB: eager limits, single copy, pipeline).
 SIZES = "8 B, 64 B, 512 B, 2 KiB, 4 KiB, 8 KiB, 16 KiB, 32 KiB, 64 KiB, 128 KiB, 256 KiB, 1 MiB"
 
 _PAIR = ("latency", "bandwidth", "bibandwidth")
-_LEAST = {"triad": 1, "loader": 1, "many_to_one": 4}
+_ALONE = ("triad", "memory_bandwidth", "conjugate_gradient", "roofline", "random_access", "loader")
+_LEAST = {**dict.fromkeys(_ALONE, 1), "many_to_one": 4}
 """What takes exactly two ranks, and the least of other kernels that do not take two or more."""
 
 # docs/statistics.md, "margin": collectives vary more than the wire does.
@@ -37,13 +38,15 @@ def native(
     extra: Mapping[str, Parameter] | None = None,
     libraries: bool = False,
     intervals: bool = False,
+    paced: bool = True,
     ranks: int = 2,
     command: Callable[[Request], Program] | None = None,
 ) -> Benchmark:
     """Return the benchmark of one native kernel.
 
-    `bytes` of None: it has no sizes; `intervals`: its samples are stretches of time; `command`:
-    another one than that of a program that is called like the kernel.
+    `bytes` of None: it has no sizes; `intervals`: its samples are stretches of time; not `paced`:
+    how many is not a parameter; `command`: another one than that of a program that is called like
+    the kernel.
     """
     parameters: dict[str, Parameter] = {}
     if bytes is not None:
@@ -61,6 +64,8 @@ def native(
         }
     if intervals:
         del parameters["iterations"]
+    if not paced:
+        del parameters["samples"]
     if like:
         parameters["like"] = Parameter(
             "paribus", one_of("paribus", "osu", "imb"), "measure as this program defines it"
@@ -106,6 +111,50 @@ def _dims(value: Any) -> int:
     if value not in (2, 3) or isinstance(value, bool):
         raise ValueError("use 2 or 3")
     return int(value)
+
+
+def _array(value: Any) -> int:
+    if not isinstance(value, str | int) or not 768 <= (found := parse_bytes(value)) < 2**40:
+        raise ValueError('use a size from 768 B to 1 TiB, such as "1 GiB"')
+    return found
+
+
+def _table(value: Any) -> int | str:
+    if value == "half":
+        return "half"
+    found = _array(value)
+    if found < 2**14 or found.bit_count() != 1:
+        raise ValueError('use a power of two of at least 16 KiB, such as "1 GiB", or "half"')
+    return found
+
+
+def _side(value: Any) -> int:
+    if (found := positive(value)) % 8 or not 16 <= found <= 512:
+        raise ValueError("use a multiple of 8 from 16 to 512: there are three coarser grids")
+    return found
+
+
+def _conjugate_gradient(request: Request) -> Program:
+    """Return the command line; raises UserError for blocks that the rules of HPCG forbid."""
+    sides = [request.parameters[key] for key in ("nx", "ny", "nz")]
+    if max(sides) > 8 * min(sides):
+        raise UserError(
+            "HPCG's rules forbid sides that differ by more than a factor of 8",
+            place="nx, ny, nz = " + ", ".join(map(str, sides)),
+            fix="use three sides of about one length",
+        )
+    return _command("conjugate_gradient", False, request)
+
+
+def _random_access(request: Request) -> Program:
+    """Return the command line; raises UserError for a number of ranks that is not a power of 2."""
+    if request.ranks.bit_count() != 1:
+        raise UserError(
+            f"random_access cannot be started with {count(request.ranks, 'rank')}",
+            place=f"ranks = {request.ranks}",
+            fix="set ranks to one of 1, 2, 4, 8 ...",
+        )
+    return _command("random_access", False, request)
 
 
 def _command(kernel: str, libraries: bool, request: Request) -> Program:
@@ -315,6 +364,36 @@ BENCHMARKS = (
         like=False,
     ),
     native(
+        "memory_bandwidth",
+        layer="memory",
+        summary="memory bandwidth of STREAM's loops and a dot product, all ranks at once, summed",
+        metrics=(Metric("bandwidth", "GB/s", "higher"),),
+        bytes=None,
+        samples=10,
+        like=False,
+        extra={
+            "bytes": Parameter(
+                None, sizes, "of each of a rank's arrays, instead of 4 times the last-level caches"
+            )
+        },
+    ),
+    native(
+        "random_access",
+        layer="memory",
+        summary="RandomAccess of HPCC: updates of a table at random places, all ranks together",
+        metrics=(Metric("updates", "Gup/s", "higher"),),
+        bytes=None,
+        like=False,
+        intervals=True,
+        paced=False,
+        extra={
+            "table": Parameter(
+                128 << 20, _table, 'bytes of a rank\'s part, a power of two; "half" of the memory'
+            )
+        },
+        command=_random_access,
+    ),
+    native(
         "loader",
         layer="start-up",
         summary="opening many libraries, or importing many Python modules, from all ranks at once",
@@ -335,6 +414,41 @@ BENCHMARKS = (
             "count": Parameter(100, positive, "shared libraries to open, or modules to import"),
             "functions": Parameter(50, positive, "functions in each of them"),
         },
+    ),
+    native(
+        "roofline",
+        layer="compute",
+        summary="speed from memory-bound to compute-bound, in double, float and int, all ranks",
+        metrics=(Metric("performance", "Gop/s", "higher"),),
+        bytes=None,
+        samples=20,
+        like=False,
+        extra={
+            "array": Parameter(
+                None, _array, "bytes of a rank's numbers, instead of 4 times the last-level caches"
+            )
+        },
+    ),
+    native(
+        "conjugate_gradient",
+        layer="compute",
+        summary="conjugate gradients with a multigrid preconditioner, by the rules of HPCG",
+        metrics=(Metric("gflops", "Gflop/s", "higher"), Metric("time", "s", "lower")),
+        bytes=None,
+        like=False,
+        intervals=True,
+        paced=False,
+        extra={
+            **{
+                f"n{axis}": Parameter(48, _side, f"points of a rank in {axis}, a multiple of 8")
+                for axis in "xyz"
+            },
+            "seconds": Parameter(
+                3, positive, "how long it measures; an official rating takes 1800"
+            ),
+            "sets": Parameter(None, positive, "of 50 iterations, instead of those seconds"),
+        },
+        command=_conjugate_gradient,
     ),
     npb(
         "ep",
