@@ -46,10 +46,11 @@ MODULES = {
         ("test_audit_live", "test_benchmarks_hpc", "test_doctor", "test_driven_imb"), "mpi"
     ),
     **dict.fromkeys(
-        ("test_kernels", "test_npb", "test_launchers", "test_probes_rank", "test_threads"), "mpi"
+        ("test_kernels", "test_node_kernels", "test_npb", "test_launchers", "test_threads"), "mpi"
     ),
     **dict.fromkeys(("test_main_job", "test_gathering", "test_remote"), "mpi"),
     **dict.fromkeys(("test_host_machine", "test_kernel_pairs", "test_profiler"), "mpi"),
+    "test_probes_rank": "mpi",
     # Containers have names and addresses that must not meet; they start MPI too.
     **dict.fromkeys(
         ("test_containers", "test_container_ends", "test_on_hosts", "test_images"), "mpi"

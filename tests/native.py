@@ -16,7 +16,9 @@ LIKES = ["latency", "bandwidth", "bibandwidth", "message_rate", *COLLECTIVES, "b
 """What can measure as other programs define it."""
 SIZED = [*LIKES[:-1], "alltoallv", "halo", "ring", "triad"]
 KERNELS = [*SIZED, "overlap", "pairs", "many_to_one", "barrier", "loader"]
-PROGRAMS = [*KERNELS, "npb", "storage", "training_proxy"]
+NODE = ["memory_bandwidth", "random_access", "roofline", "conjugate_gradient"]
+"""Kernels of memory and computation: tests/test_node_kernels.py."""
+PROGRAMS = [*KERNELS, *NODE, "npb", "storage", "training_proxy"]
 """Each is a source; npb holds several benchmarks."""
 COMMON = sorted(path.stem for path in (NATIVE / "common").glob("*.cpp"))
 STRICT = ("-Wall", "-Wextra")  # users compile without: another compiler warns of other things

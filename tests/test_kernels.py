@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from mpis import any_mpi
-from native import COLLECTIVES, KERNELS, LIKES, NATIVE, PROGRAMS, SIZED
+from native import COLLECTIVES, KERNELS, LIKES, NATIVE, NODE, PROGRAMS, SIZED
 from paribus.platform.machine import HERE
 from paribus.platform.toolchain import find_mpi, kernel_path
 from paribus.readers.kernel import read
@@ -540,12 +540,12 @@ def test_kernels_name_what_they_are_and_share_one_loop() -> None:
     assert not [name for name, text in texts.items() if positional.search(text)]
     of_mpi = {name: text for name, text in texts.items() if "namespace paribus::gpu" not in text}
     loops = {name for name, text in of_mpi.items() if "for (const long bytes :" in text}
-    assert loops == {"cases.hpp", "triad.cpp"}
+    assert loops == {"cases.hpp", "memory_bandwidth.cpp", "triad.cpp"}
 
 
 def test_every_kernel_is_documented_and_tested() -> None:
     assert sorted(path.stem for path in NATIVE.glob("*.cpp")) == sorted(PROGRAMS)
     page = (NATIVE.parents[2] / "docs" / "kernels.md").read_text()
-    for kernel in KERNELS:
+    for kernel in [*KERNELS, *NODE]:
         assert f"| `{kernel}` |" in page
-    assert "| `ep`, `is`, `cg`, `lu`, `sp`, `bt` |" in page
+    assert "| `ep`, `is`, `cg`, `mg`, `ft`, `lu`, `sp`, `bt` |" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import re
@@ -21,14 +22,18 @@ from paribus.platform.machine import HERE
 from paribus.platform.toolchain import find_mpi, kernel_path
 from paribus.readers.kernel import read
 
-NAMES = ("ep", "is", "cg", "lu", "sp", "bt")
-NORMS = {"lu": 11, "sp": 10, "bt": 10}
+NAMES = ("ep", "is", "cg", "mg", "ft", "lu", "sp", "bt")
+NORMS = {"ft": 12, "lu": 11, "sp": 10, "bt": 10}
 """How many official values a class has, where all that differ are named."""
+LOG = math.log(2**18)
 MILLIONS = {
     ("ep", "S"): 2**25 / 1e6,
     ("is", "S"): 10 * 2**16 / 1e6,
     # cg.f: 2 niter na (3 + nonzer (nonzer + 1) + 25 (5 + nonzer (nonzer + 1)) + 3)
     ("cg", "S"): 2 * 15 * 1400 * (3 + 56 + 25 * (5 + 56) + 3) / 1e6,
+    ("mg", "S"): 58 * 4 * 32**3 / 1e6,
+    # ft.f, with the logarithm of the points
+    ("ft", "S"): 2**18 * (14.8157 + 7.19641 * LOG + 6 * (5.23518 + 7.21113 * LOG)) / 1e6,
     ("lu", "S"): 50 * (1984.77 * 12**3 - 10923.3 * 12**2 + 27770.9 * 12 - 144010) / 1e6,
     ("sp", "S"): 100 * (881.174 * 12**3 - 4683.91 * 12**2 + 11484.5 * 12 - 19272.4) / 1e6,
     ("bt", "S"): 60 * (3478.8 * 12**3 - 17655.7 * 12**2 + 28023.7 * 12) / 1e6,
@@ -77,6 +82,13 @@ def test_larger_classes_are_verified(name: str, size: str, program: Path) -> Non
     assert ended.returncode == 0, ended.stderr
 
 
+@pytest.mark.slow
+def test_ft_is_verified_on_more_ranks_than_planes(program: Path) -> None:
+    """Class W has 32 planes; each process then has a part of them along both other axes."""
+    ended = launched(program, "ft", "--class", "W", ranks=64)
+    assert ended.returncode == 0, ended.stderr
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_wrong_result_fails_the_launch(name: str, program: Path) -> None:
     ended = launched(program, name, "--class", "S", "--corrupt", ranks=1)
@@ -116,6 +128,8 @@ def test_a_class_too_large_for_the_memory_is_refused(program: Path) -> None:
     [
         ("is", 3, "set ranks to one of 1, 2, 4, 8 ... 512"),
         ("cg", 512, "set ranks to one of 1, 2, 4, 8 ... 256"),
+        ("mg", 1024, "set ranks to one of 1, 2, 4, 8 ... 512"),
+        ("ft", 512, "set ranks to one of 1, 2, 4, 8 ... 256"),
         ("lu", 32, "set ranks to one of 1, 2, 4, 8 ... 16"),
         ("sp", 8, "set ranks to one of 1, 4, 9 ... 16"),
         ("bt", 25, "set ranks to one of 1, 4, 9 ... 16"),
@@ -143,12 +157,11 @@ def damaged(text: str, which: int | None, digit: random.Random) -> str:
 
     def of_class(match: re.Match[str]) -> str:
         line = match[0]
-        if len(lists := re.findall(r"\{[^{}]*\}", line)) >= 4:  # IS: keys, ranks, signs
-            start = line.index(lists[1])
-            values = [*re.finditer(r"\d+", line[start : start + len(lists[1])])]
-        else:
-            start = 0
-            values = [*re.finditer(r"\d+\.\d{10,}", line)]
+        start, values = 0, [*re.finditer(r"\d+\.\d{10,}", line)]
+        if not values:  # IS: keys, ranks, signs
+            ranks = re.findall(r"\{[^{}]*\}", line)[1]
+            start = line.index(ranks)
+            values = [*re.finditer(r"\d+", ranks)]
         for value in values if which is None else [values[which % len(values)]]:
             places = [at for at, c in enumerate(value[0][:7]) if c.isdigit()]
             at = start + value.start() + digit.choice(places)
@@ -163,7 +176,7 @@ def damaged(text: str, which: int | None, digit: random.Random) -> str:
 def test_a_damaged_official_value_is_noticed(
     which: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Path
 ) -> None:
-    """IS has five values in each class, EP two, CG one; of the others all are damaged at once."""
+    """IS has five values in each class, EP two, CG and MG one; of the others all are damaged."""
     sources = tmp_path / "native"
     shutil.copytree(NATIVE, sources)
     names = NORMS if which is None else [name for name in NAMES if name not in NORMS]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from paribus.errors import ParseError
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.kernel_gpu import UNITS, gpu_cases
-from paribus.readers.reader import Reader
+from paribus.readers.reader import WORK, Reader
 from paribus.readers.text import refuse
 
 MARK = '{"paribus_kernel": '
@@ -57,8 +57,13 @@ KERNELS = {
     "overlap": Kernel({"exposed": "percent", "total": "us", "pure": "us", "compute": "us"}),
     "triad": Kernel({"bandwidth": "GB/s"}),
     "loader": Kernel({"load": "ms", "first_call": "ms", "startup": "ms"}, ("count", "functions")),
+    "memory_bandwidth": Kernel({"bandwidth": "GB/s"}, ("op", "bytes")),
+    "random_access": Kernel({"updates": "Gup/s"}, ("ranks",)),
+    "roofline": Kernel({"performance": "Gop/s"}, ("type", "intensity")),
+    "conjugate_gradient": Kernel({"gflops": "Gflop/s", "time": "s"}, ("nx", "ny", "nz", "ranks")),
     **dict.fromkeys(
-        ("ep", "is", "cg", "lu", "sp", "bt"), Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks"))
+        ("ep", "is", "cg", "mg", "ft", "lu", "sp", "bt"),
+        Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks"))
     ),
     "training_proxy": Kernel({"step": "ms", "exposed": "ms", "compute": "ms"}, ("model", "ranks")),
     **{name: Kernel(units, ("gpus", "bytes")) for name, units in UNITS.items()},
@@ -69,6 +74,10 @@ STORAGE = {
     "rate": ("random_read", "random_write", "create", "stat", "unlink"),
 }
 """The operations of `storage`, by their metric."""
+LOOPS = ("copy", "scale", "add", "triad", "dot")
+"""Of `memory_bandwidth`."""
+INTENSITIES = (0.0625, 0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64)
+"""Of `roofline`: operations per byte of memory."""
 
 
 def read(text: str) -> Reading:
@@ -86,7 +95,7 @@ def read(text: str) -> Reading:
     (at, end), body = rest[-1], rest[:-1]
     if end.get("check") != "passed":
         refuse(f"the check of the data did not pass: {end.get('check')!r}", at)
-    beside: dict[str, str | float | list[float]] = {}
+    beside: dict[str, Scalar | list[float]] = {}
     units = KERNELS[kernel].units
     samples = tuple(_sample(number, line, units, beside) for number, line in body)
     _check_complete(samples, cases_of(kernel, said, header["ranks"]), at)
@@ -110,7 +119,13 @@ def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tupl
         return gpu_cases(kernel, arguments)
     if kernel == "storage":
         return [(metric, Case.of(op=op)) for metric, several in STORAGE.items() for op in several]
-    if keys == ("bytes",):
+    if kernel == "roofline":
+        types = ("double", "float", "int")
+        cases = [Case.of(type=one, intensity=i) for one in types for i in INTENSITIES]
+    elif kernel == "memory_bandwidth":
+        sizes = [{"bytes": size} for size in arguments["bytes"] or ()] or [{}]
+        cases = [Case.of(op=op, **size) for size in sizes for op in LOOPS]
+    elif keys == ("bytes",):
         cases = [Case.of(bytes=size) for size in arguments["bytes"]]
     else:
         names = {"count": "modules" if arguments.get("kind") == "python" else "libraries"}
@@ -193,13 +208,14 @@ def _sample(
     at: int,
     line: Mapping[str, Any],
     units: Mapping[str, str],
-    beside: dict[str, str | float | list[float]],
+    beside: dict[str, Scalar | list[float]],
 ) -> Sample:
     """Return one case line as a sample; what it says beside is added to `beside`.
 
     That is the median start skew, how much of a collective is hidden, each rank's share of time in
     MPI, how much of a file was in page caches and who had written it, which GPU it was with which
-    versions, and of a pair of ranks that was measured again with fewer at once the figure before.
+    versions, what was computed, and of a pair of ranks that was measured again with fewer at once
+    the figure before.
     """
     try:
         case = Case.of(**line["case"])
@@ -219,6 +235,10 @@ def _sample(
             beside[f"kernel.overlap.{case}"] = _numbers([line["overlap"]])[0]
         if "in_mpi" in line:
             beside["rank.in_mpi"] = list(_numbers(line["in_mpi"]))
+        for key, value in dict(line.get("work", ())).items():
+            if type(value) not in (int, float, str):
+                raise ValueError(f"work of {value!r}")
+            beside[f"{WORK}{key}"] = value
         if "crowded" in line:
             beside[f"kernel.crowded.{name}.{case}"] = _numbers([line["crowded"]])[0]
         if line.get("cached") is not None:

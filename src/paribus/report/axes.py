@@ -190,6 +190,10 @@ def _place_of_zero(panel: Panel) -> float:
     return min(v for v in _sweep_values(panel) if v > 0) / 2
 
 
+AXES = {"bytes": "message size", "intensity": "intensity (operations per byte of memory)"}
+"""What the axis of a case parameter is called, where not by its name."""
+
+
 def sweep_axis(panel: Panel) -> Spec:
     """Return the x axis of a sweep: logarithmic, ticks at measured points, names with units."""
     assert panel.key is not None
@@ -203,7 +207,7 @@ def sweep_axis(panel: Panel) -> Spec:
         "type": "quantitative",
         "scale": {"type": "log", "base": 2, "domain": [low / room, high * room], "nice": False},
         "axis": {
-            "title": "message size" if key == "bytes" else clean(key),
+            "title": AXES.get(key, clean(key)),
             "values": list(names),
             "labelExpr": f"{{{labels}}}[toString(datum.value)] || ''",
             "labelOverlap": "greedy",

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from paribus import units
 from paribus.judgement import Finding, Judgement, Point, Spread
 from paribus.model import Metric
-from paribus.report import lookup, sentences, wording
+from paribus.report import lookup, roofline, sentences, wording
 from paribus.report.axes import (
     BAND,
     FAILED,
@@ -93,6 +93,8 @@ def curves(judgement: Judgement, panel: Panel) -> Spec:
             layer({"type": "area", "opacity": 0.25}, spread, colour),
             layer({"type": "line", "strokeWidth": 1.5}, dots, colour),
         ]
+        if roofline.is_roofline(panel):
+            layers += roofline.layers(rows, panel.metric.unit, x, y, colour)
         spec["height"] = 240
     tips = tooltip(case="case", arm="arm", shown="median launch", quartiles="quartiles")
     layers.append(

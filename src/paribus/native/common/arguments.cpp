@@ -32,6 +32,7 @@ bool read_double(const char* text, double& value) {
 // "8,4096" is a list; "1:1048576" doubles from the first to the last, both included.
 std::string read_sizes(const Spec& spec, const std::string& text, std::vector<long>& sizes) {
     sizes.clear();
+    if (text.empty()) return "";
     const std::string wrong =
         "--bytes " + text + " is neither a list such as 8,4096 nor a range such as 1:1048576";
     std::size_t from = 0;
@@ -121,28 +122,28 @@ std::string read_argument(const Spec& spec, const std::string& key, const char* 
                           Arguments& a) {
     const std::string text = value == nullptr ? "" : value;
     const bool timed = !spec.libraries, counted = timed && !spec.intervals;
+    const bool paced = timed && spec.paced;
     for (const Option* option = spec.options; option != nullptr && option->name; ++option)
         if (key == std::string("--") + option->name) return read_option(*option, text, a);
     const auto needs = [&](bool read, const std::string& what) {
         return read ? "" : key + " needs " + what;
     };
     const std::tuple<const char*, bool, long, long&> whole[] = {
-        {"--ranks", true, 1, a.ranks},           {"--samples", timed, 1, a.samples},
+        {"--ranks", true, 1, a.ranks},           {"--samples", paced, 1, a.samples},
         {"--warmup", counted, 0, a.warmup},      {"--iterations", counted, 1, a.iterations},
         {"--count", spec.libraries, 1, a.count}, {"--functions", spec.libraries, 1, a.functions}};
     for (const auto& [name, known, least, into] : whole)
         if (known && key == name)
             return needs(read_long(text.c_str(), least, into),
                          "a whole number of at least " + std::to_string(least));
-    const std::tuple<const char*, double&> real[] = {{"--max-case-s", a.max_case_s},
-                                                     {"--delay-us", a.delay_us},
-                                                     {"--delay-share", a.delay_share}};
-    for (const auto& [name, into] : real)
-        if (timed && key == name)
+    const std::tuple<const char*, bool, double&> real[] = {{"--max-case-s", paced, a.max_case_s},
+                                                           {"--delay-us", timed, a.delay_us},
+                                                           {"--delay-share", timed, a.delay_share}};
+    for (const auto& [name, known, into] : real)
+        if (known && key == name)
             return needs(read_double(text.c_str(), into), "a number that is not negative");
     if (key == "--bytes" && spec.sizes != nullptr)
-        return value == nullptr ? needs(false, "a list or a range")
-                                : read_sizes(spec, text, a.bytes);
+        return text.empty() ? needs(false, "a list or a range") : read_sizes(spec, text, a.bytes);
     if (key == "--libraries" && spec.libraries) {
         a.libraries = text;
         return needs(value != nullptr, "a directory");
@@ -195,8 +196,8 @@ std::string usage(const Spec& spec) {
     if (spec.sizes != nullptr)
         text +=
             std::string("  --bytes LIST|FROM:TO   sizes, such as 8,4096 or 1:1048576 (default ") +
-            spec.sizes + ")\n";
-    if (!spec.libraries)
+            (*spec.sizes ? spec.sizes : "by the caches") + ")\n";
+    if (!spec.libraries && spec.paced)
         text += "  --samples N            samples per case (default " +
                 std::to_string(spec.samples) +
                 "; fewer where the case would\n"
@@ -236,9 +237,9 @@ std::string echo(const Spec& spec, const Arguments& a) {
     if (spec.libraries) {
         out.add("libraries", a.libraries).add("count", a.count).add("functions", a.functions);
     } else {
-        out.add("samples", a.samples);
+        if (spec.paced) out.add("samples", a.samples);
         if (!spec.intervals) out.add("warmup", a.warmup).add("iterations", a.iterations);
-        out.add("max_case_s", a.max_case_s);
+        if (spec.paced) out.add("max_case_s", a.max_case_s);
     }
     for (const Option* option = spec.options; option != nullptr && option->name; ++option) {
         std::string key = option->name;

@@ -32,7 +32,7 @@ struct Spec {
     Ranks ranks = Ranks::any;
     const char* metric = "";
     const char* unit = "";
-    const char* sizes = "1:1048576";  // default of --bytes; nullptr: the kernel has no sizes
+    const char* sizes = "1:1048576";  // default of --bytes; "": none, and nullptr: no --bytes
     long least_size = 1;              // that makes sense
     long element_size = 1;            // sizes must be multiples of this
     int buffers = 2;                  // that a rank holds, of one size each,
@@ -50,9 +50,12 @@ struct Spec {
     bool libraries = false;    // takes --libraries, --count, --functions
     bool data = true;          // carries data, which --corrupt damages
     bool intervals = false;    // a sample is a stretch of time: no --warmup, no --iterations
+    bool paced = true;         // takes --samples and --max-case-s, not an option of its own
     const Option* options = nullptr;
     long samples = 200;        // default of --samples
     double max_case_s = 0.15;  // default of --max-case-s
+    long least_samples = 20;   // even where they last longer than that
+    long least_warmup = 10;    // operations that are dropped before the first sample, at least
 };
 
 struct Arguments {

@@ -170,6 +170,7 @@ void Session::gather_places() {
 
 void Session::refuse_too_large() {
     const auto& sizes = arguments.bytes;
+    if (sizes.empty()) return;
     const long largest = *std::max_element(sizes.begin(), sizes.end());
     const int each_rank = spec.out_for_each_rank + spec.in_for_each_rank;
     const double blocks = spec.buffers + static_cast<double>(each_rank) * (ranks - 1);

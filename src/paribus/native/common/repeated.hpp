@@ -4,10 +4,36 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
 #include "kernel.hpp"
 
 namespace paribus {
+
+// The time that this rank spends in MPI calls.
+class InMpi {
+public:
+    template <class Call>
+    void operator()(Call call) {
+        const std::int64_t start = now_ns();
+        call();
+        ns_ += now_ns() - start;
+    }
+    double ns() const { return static_cast<double>(ns_); }
+    void clear() { ns_ = 0; }
+
+private:
+    std::int64_t ns_ = 0;
+};
+
+// Each rank's share of the time in MPI, from this rank's seconds in it and of all. Collective.
+inline std::vector<double> shares(const Session& session, double in_mpi, double all) {
+    double share = std::min(1.0, in_mpi / all);
+    std::vector<double> of_all(static_cast<std::size_t>(session.ranks));
+    MPI_Allgather(&share, 1, MPI_DOUBLE, of_all.data(), 1, MPI_DOUBLE, MPI_COMM_WORLD);
+    return of_all;
+}
 
 // The longest of all ranks' seconds for their part of some work, once. Collective.
 template <class Work>

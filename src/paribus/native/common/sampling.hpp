@@ -124,10 +124,11 @@ Plan plan_case(Session& session, Operation& operation, bool delays) {
     const double extra_ns = set_delay(session, operation, plan.batch, ns, delays);
     const double sample_ns = ns + extra_ns * static_cast<double>(plan.batch);
     const long fit = static_cast<long>(std::min(1e9, 1e9 * asked.max_case_s / sample_ns));
-    plan.samples = std::min(asked.samples, std::max(20L, fit));
+    plan.samples = std::min(asked.samples, std::max(session.spec.least_samples, fit));
     plan.warmup = asked.warmup >= 0
                       ? asked.warmup
-                      : std::max((plan.samples + 9) / 10, (9 + plan.batch) / plan.batch);
+                      : std::max((plan.samples + 9) / 10,
+                                 (session.spec.least_warmup - 1 + plan.batch) / plan.batch);
     return plan;
 }
 

@@ -38,22 +38,6 @@ struct Launch {
     MPI_Comm comm;
 };
 
-// The time that this rank spends in MPI, of which each benchmark has one.
-class InMpi {
-public:
-    template <class Call>
-    void operator()(Call call) {
-        const std::int64_t start = now_ns();
-        call();
-        ns_ += now_ns() - start;
-    }
-    double ns() const { return static_cast<double>(ns_); }
-    void clear() { ns_ = 0; }
-
-private:
-    std::int64_t ns_ = 0;
-};
-
 constexpr Option options[] = {{"class",
                                "A",
                                "size of the problem: S, W, A, B, C or D",
@@ -130,12 +114,9 @@ void measure(Session& session) {
         in_mpi += 1e-9 * benchmark.in_mpi.ns();
         all += took;
     }
-    double share = std::min(1.0, in_mpi / all);
-    std::vector<double> shares(static_cast<std::size_t>(session.ranks));
-    MPI_Allgather(&share, 1, MPI_DOUBLE, shares.data(), 1, MPI_DOUBLE, MPI_COMM_WORLD);
     seconds.metric = "time";
     seconds.unit = "s";
-    seconds.more = Object().add("in_mpi", shares).text();
+    seconds.more = Object().add("in_mpi", shares(session, in_mpi, all)).text();
     session.keep(std::move(rates));
     session.keep(std::move(seconds));
 }
