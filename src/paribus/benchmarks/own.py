@@ -495,14 +495,14 @@ BENCHMARKS = (
     ),
     npb(
         "sp",
-        "scalar pentadiagonal systems: memory bandwidth, messages to neighbours in turn",
+        "scalar pentadiagonal systems along lines, solved from neighbour to neighbour",
         {"S": 4**2, "W": 12**2, "A": 21**2, "B": 34**2, "C": 54**2, "D": 136**2},
         powers=False,
         squares=True,
     ),
     npb(
         "bt",
-        "block tridiagonal systems: floating point, messages to neighbours in turn",
+        "block tridiagonal systems along lines, solved from neighbour to neighbour",
         {"S": 4**2, "W": 8**2, "A": 21**2, "B": 34**2, "C": 54**2, "D": 136**2},
         powers=False,
         squares=True,

@@ -89,6 +89,16 @@ struct Cell {
     }
 };
 
+// What goes up or down along an axis: two planes of states, of each cell to its neighbour.
+struct Face {
+    std::size_t axis;
+    bool up;
+    std::vector<double> out, in;
+
+    bool leaves(const Cell& cell) const { return up ? !cell.at_end(axis) : !cell.at_start(axis); }
+    bool enters(const Cell& cell) const { return up ? !cell.at_start(axis) : !cell.at_end(axis); }
+};
+
 // This rank's cells, by their place along z, and whom it sends to.
 class Cells {
 public:
@@ -101,10 +111,8 @@ public:
         for (const Cell& cell : all)
             for (Face& face : faces_) {
                 const auto area = static_cast<std::size_t>(cell.faced(face.axis));
-                if (face.up ? !cell.at_end(face.axis) : !cell.at_start(face.axis))
-                    face.out.resize(face.out.size() + 10 * area);
-                if (face.up ? !cell.at_start(face.axis) : !cell.at_end(face.axis))
-                    face.in.resize(face.in.size() + 10 * area);
+                if (face.leaves(cell)) face.out.resize(face.out.size() + 10 * area);
+                if (face.enters(cell)) face.in.resize(face.in.size() + 10 * area);
             }
     }
 
@@ -132,7 +140,7 @@ public:
             Face& face = faces_[f];
             double* end = face.out.data();
             for (Cell& cell : all)
-                if (face.up ? !cell.at_end(face.axis) : !cell.at_start(face.axis))
+                if (face.leaves(cell))
                     end = cell.move(face.axis, face.up ? cell.size[face.axis] - 2 : 0, end, true);
             in_mpi([&] {
                 MPI_Irecv(face.in.data(), static_cast<int>(face.in.size()), MPI_DOUBLE,
@@ -145,19 +153,12 @@ public:
         for (Face& face : faces_) {
             double* end = face.in.data();
             for (Cell& cell : all)
-                if (face.up ? !cell.at_start(face.axis) : !cell.at_end(face.axis))
+                if (face.enters(cell))
                     end = cell.move(face.axis, face.up ? -2 : cell.size[face.axis], end, false);
         }
     }
 
 private:
-    // What goes up or down along an axis.
-    struct Face {
-        std::size_t axis;
-        bool up;
-        std::vector<double> out, in;
-    };
-
     int wrapped(int place) const { return (place + side) % side; }
 
     const MPI_Comm comm_;
