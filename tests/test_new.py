@@ -48,11 +48,11 @@ def test_every_key_of_a_new_study_exists(tmp_path: Path) -> None:
 
 
 def test_a_study_that_ships_is_copied(tmp_path: Path) -> None:
-    said = paribus("new", "huge-pages", cwd=tmp_path)
+    said = paribus("new", "memory", cwd=tmp_path)
     assert said.returncode == 0
-    assert (tmp_path / "huge-pages.toml").read_text() == shipped_studies()["huge-pages"].read_text()
+    assert (tmp_path / "memory.toml").read_text() == shipped_studies()["memory"].read_text()
     (tmp_path / "notes.txt").write_bytes(b"\xff")
-    fixes = {"huge-pagse": "did you mean 'huge-pages'?", "notes.txt": "those that ship: "}
+    fixes = {"memorry": "did you mean 'memory'?", "notes.txt": "those that ship: "}
     for name, fix in fixes.items():
         said = paribus("new", name, cwd=tmp_path)
         assert said.returncode == 2

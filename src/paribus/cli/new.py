@@ -16,7 +16,7 @@ from paribus.study.written import write_study
 EXAMPLE = """\
 examples:
   paribus new                        # every key with a comment, in study.toml
-  paribus new huge-pages             # a copy of a study that ships, to edit
+  paribus new memory                 # a copy of a study that ships, to edit
   paribus new latency-study.toml
 """
 
