@@ -35,20 +35,10 @@ _FILES = {
         "ring",
         "overlap",
         "triad",
-        "memory_bandwidth",
-        "random_access",
         "loader",
-        "roofline",
-        "conjugate_gradient",
-        "ep",
-        "is",
-        "cg",
-        "mg",
-        "ft",
-        "lu",
-        "sp",
-        "bt",
     ),
+    "node": ("memory_bandwidth", "random_access", "roofline", "conjugate_gradient"),
+    "own_npb": ("ep", "is", "cg", "mg", "ft", "lu", "sp", "bt"),
     "gpu": ("gpu_stream", "gpu_roofline", "gpu_copy", "gpu_peer", "gpu_allreduce"),
     "storage": ("storage",),
     "training": ("training_proxy", "training"),
@@ -91,7 +81,7 @@ SUITES = tuple(TOOLS)
 
 
 def suite_of(name: str) -> str:
-    """Return the suite that a benchmark belongs to, "own" for Paribus' kernels."""
+    """Return the file that holds a benchmark: of programs of others the suite."""
     return _FILE_OF[name]
 
 

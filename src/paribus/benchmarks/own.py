@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from math import isqrt
 from typing import Any
 
 from paribus.benchmarks.asked import parse
 from paribus.benchmarks.parameters import address, need_ranks, one_of, positive, real, sizes
-from paribus.errors import UserError
 from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.kernel import READER, cases_of
-from paribus.units import count, parse_bytes
 
 # Both sides of the usual protocol switches (4, 8, 16, 64 KiB: eager limits, single copy, pipeline).
 SIZES = "8 B, 64 B, 512 B, 2 KiB, 4 KiB, 8 KiB, 16 KiB, 32 KiB, 64 KiB, 128 KiB, 256 KiB, 1 MiB"
@@ -76,7 +73,7 @@ def native(
         layer=layer,
         summary=summary,
         metrics=metrics,
-        command=command or partial(_command, kernel, libraries),
+        command=command or partial(command_line, kernel, libraries),
         parse=partial(
             parse,
             READER,
@@ -114,51 +111,7 @@ def _dims(value: Any) -> int:
     return int(value)
 
 
-def _array(value: Any) -> int:
-    if not isinstance(value, str | int) or not 768 <= (found := parse_bytes(value)) < 2**40:
-        raise ValueError('use a size from 768 B to 1 TiB, such as "1 GiB"')
-    return found
-
-
-def _table(value: Any) -> int | str:
-    if value == "half":
-        return "half"
-    found = _array(value)
-    if found < 2**14 or found.bit_count() != 1:
-        raise ValueError('use a power of two of at least 16 KiB, such as "1 GiB", or "half"')
-    return found
-
-
-def _side(value: Any) -> int:
-    if (found := positive(value)) % 8 or not 16 <= found <= 512:
-        raise ValueError("use a multiple of 8 from 16 to 512: there are three coarser grids")
-    return found
-
-
-def _conjugate_gradient(request: Request) -> Program:
-    """Return the command line; raises UserError for blocks that the rules of HPCG forbid."""
-    sides = [request.parameters[key] for key in ("nx", "ny", "nz")]
-    if max(sides) > 8 * min(sides):
-        raise UserError(
-            "HPCG's rules forbid sides that differ by more than a factor of 8",
-            place="nx, ny, nz = " + ", ".join(map(str, sides)),
-            fix="use three sides of about one length",
-        )
-    return _command("conjugate_gradient", False, request)
-
-
-def _random_access(request: Request) -> Program:
-    """Return the command line; raises UserError for a number of ranks that is not a power of 2."""
-    if request.ranks.bit_count() != 1:
-        raise UserError(
-            f"random_access cannot be started with {count(request.ranks, 'rank')}",
-            place=f"ranks = {request.ranks}",
-            fix="set ranks to one of 1, 2, 4, 8 ...",
-        )
-    return _command("random_access", False, request)
-
-
-def _command(kernel: str, libraries: bool, request: Request) -> Program:
+def command_line(kernel: str, libraries: bool, request: Request) -> Program:
     """Return the kernel's command line: every parameter that was set, and the ranks to refuse."""
     need_ranks(request, kernel, exactly=2 if kernel in _PAIR else 0, least=_LEAST.get(kernel, 2))
     argv = arguments(request)
@@ -177,47 +130,6 @@ def arguments(request: Request) -> list[str]:
             text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
             argv += [f"--{key.replace('_', '-')}", text]
     return argv
-
-
-_LEAST_OF_NPB = {("is", "D"): 4}
-"""Its counters have 32 bits: NPB 3.3 demands as many ranks."""
-
-
-def npb(
-    kernel: str, summary: str, most: Mapping[str, int], *, powers: bool, squares: bool = False
-) -> Benchmark:
-    """Return a benchmark of NPB: `most` ranks by class, `powers` of two, `squares`, or any."""
-    return native(
-        kernel,
-        layer="compute",
-        summary=f"NPB {kernel.upper()}: {summary}",
-        metrics=(Metric("mops", "Mop/s", "higher"), Metric("time", "s", "lower")),
-        bytes=None,
-        samples=10,
-        like=False,
-        intervals=True,
-        ranks=4 if squares else 2,
-        extra={"class": Parameter("A", one_of(*most), "size of the problem, S to D")},
-        command=partial(_npb_command, kernel, most, powers, squares),
-    )
-
-
-def _npb_command(
-    kernel: str, most: Mapping[str, int], powers: bool, squares: bool, request: Request
-) -> Program:
-    """Return the command line of a benchmark of NPB; raises UserError for illegal ranks."""
-    ranks, size = request.ranks, request.parameters["class"]
-    least = _LEAST_OF_NPB.get((kernel, size), 1)
-    odd = (powers and ranks.bit_count() != 1) or (squares and isqrt(ranks) ** 2 != ranks)
-    if odd or not least <= ranks <= most[size]:
-        several = "1, 4, 9" if squares else "4, 8, 16" if least > 1 else "1, 2, 4, 8"
-        legal = f"one of {several} ... {most[size]}" if powers or squares else ""
-        raise UserError(
-            f"{kernel} of class {size} cannot be started with {count(ranks, 'rank')}",
-            place=f"ranks = {ranks}",
-            fix=f"set ranks to {legal}" if legal else f"set ranks = 1 to {most[size]}",
-        )
-    return Program((kernel, *arguments(request)), "npb")
 
 
 BENCHMARKS = (
@@ -371,36 +283,6 @@ BENCHMARKS = (
         like=False,
     ),
     native(
-        "memory_bandwidth",
-        layer="memory",
-        summary="memory bandwidth of STREAM's loops and a dot product, all ranks at once, summed",
-        metrics=(Metric("bandwidth", "GB/s", "higher"),),
-        bytes=None,
-        samples=10,
-        like=False,
-        extra={
-            "bytes": Parameter(
-                None, sizes, "of each of a rank's arrays, instead of 4 times the last-level caches"
-            )
-        },
-    ),
-    native(
-        "random_access",
-        layer="memory",
-        summary="RandomAccess of HPCC: updates of a table at random places, all ranks together",
-        metrics=(Metric("updates", "Gup/s", "higher"),),
-        bytes=None,
-        like=False,
-        intervals=True,
-        paced=False,
-        extra={
-            "table": Parameter(
-                128 << 20, _table, 'bytes of a rank\'s part, a power of two; "half" of the memory'
-            )
-        },
-        command=_random_access,
-    ),
-    native(
         "loader",
         layer="start-up",
         summary="opening many libraries, or importing many Python modules, from all ranks at once",
@@ -421,90 +303,5 @@ BENCHMARKS = (
             "count": Parameter(100, positive, "shared libraries to open, or modules to import"),
             "functions": Parameter(50, positive, "functions in each of them"),
         },
-    ),
-    native(
-        "roofline",
-        layer="compute",
-        summary="speed from memory-bound to compute-bound, in double, float and int, all ranks",
-        metrics=(Metric("performance", "Gop/s", "higher"),),
-        bytes=None,
-        samples=20,
-        like=False,
-        extra={
-            "array": Parameter(
-                None, _array, "bytes of a rank's numbers, instead of 4 times the last-level caches"
-            )
-        },
-    ),
-    native(
-        "conjugate_gradient",
-        layer="compute",
-        summary="conjugate gradients with a multigrid preconditioner, by the rules of HPCG",
-        metrics=(Metric("gflops", "Gflop/s", "higher"), Metric("time", "s", "lower")),
-        bytes=None,
-        like=False,
-        intervals=True,
-        paced=False,
-        extra={
-            **{
-                f"n{axis}": Parameter(48, _side, f"points of a rank in {axis}, a multiple of 8")
-                for axis in "xyz"
-            },
-            "seconds": Parameter(
-                3, positive, "how long it measures; an official rating takes 1800"
-            ),
-            "sets": Parameter(None, positive, "of 50 iterations, instead of those seconds"),
-        },
-        command=_conjugate_gradient,
-    ),
-    npb(
-        "ep",
-        "random numbers: floating point, almost without messages",
-        {"S": 2**8, "W": 2**9, "A": 2**12, "B": 2**14, "C": 2**16, "D": 2**20},
-        powers=False,
-    ),
-    npb(
-        "is",
-        "sort of integer keys: random memory access and all-to-all messages",
-        {"S": 2**9, "W": 2**10, "A": 2**10, "B": 2**10, "C": 2**10, "D": 2**10},
-        powers=True,
-    ),
-    npb(
-        "cg",
-        "conjugate gradient: irregular memory access and messages",
-        {"S": 2**8, "W": 2**10, "A": 2**10, "B": 2**10, "C": 2**10, "D": 2**10},
-        powers=True,
-    ),
-    npb(
-        "mg",
-        "multigrid: memory bandwidth, messages to neighbours, short ones on coarse grids",
-        {"S": 2**9, "W": 2**15, "A": 2**18, "B": 2**18, "C": 2**21, "D": 2**24},
-        powers=True,
-    ),
-    npb(
-        "ft",
-        "Fourier transforms of a cube: long all-to-all messages",
-        {"S": 2**8, "W": 2**8, "A": 2**11, "B": 2**12, "C": 2**14, "D": 2**16},
-        powers=True,
-    ),
-    npb(
-        "lu",
-        "relaxation along a wavefront: many short messages, each of which a neighbour waits for",
-        {"S": 2**4, "W": 2**6, "A": 2**8, "B": 2**10, "C": 2**10, "D": 2**14},
-        powers=True,
-    ),
-    npb(
-        "sp",
-        "scalar pentadiagonal systems along lines, solved from neighbour to neighbour",
-        {"S": 4**2, "W": 12**2, "A": 21**2, "B": 34**2, "C": 54**2, "D": 136**2},
-        powers=False,
-        squares=True,
-    ),
-    npb(
-        "bt",
-        "block tridiagonal systems along lines, solved from neighbour to neighbour",
-        {"S": 4**2, "W": 8**2, "A": 21**2, "B": 34**2, "C": 54**2, "D": 136**2},
-        powers=False,
-        squares=True,
     ),
 )

@@ -1,0 +1,124 @@
+"""What one node can do: kernels of memory and computation (docs/kernels.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paribus.benchmarks.own import command_line, native
+from paribus.benchmarks.parameters import positive, sizes
+from paribus.errors import UserError
+from paribus.model import Metric, Parameter, Program, Request
+from paribus.units import count, parse_bytes
+
+
+def _array(value: Any) -> int:
+    if not isinstance(value, str | int) or not 768 <= (found := parse_bytes(value)) < 2**40:
+        raise ValueError('use a size from 768 B to 1 TiB, such as "1 GiB"')
+    return found
+
+
+def _table(value: Any) -> int | str:
+    if value == "half":
+        return "half"
+    found = _array(value)
+    if found < 2**14 or found.bit_count() != 1:
+        raise ValueError('use a power of two of at least 16 KiB, such as "1 GiB", or "half"')
+    return found
+
+
+def _side(value: Any) -> int:
+    if (found := positive(value)) % 8 or not 16 <= found <= 512:
+        raise ValueError("use a multiple of 8 from 16 to 512: there are three coarser grids")
+    return found
+
+
+def _conjugate_gradient(request: Request) -> Program:
+    """Return the command line; raises UserError for blocks that the rules of HPCG forbid."""
+    sides = [request.parameters[key] for key in ("nx", "ny", "nz")]
+    if max(sides) > 8 * min(sides):
+        raise UserError(
+            "HPCG's rules forbid sides that differ by more than a factor of 8",
+            place="nx, ny, nz = " + ", ".join(map(str, sides)),
+            fix="use three sides of about one length",
+        )
+    return command_line("conjugate_gradient", False, request)
+
+
+def _random_access(request: Request) -> Program:
+    """Return the command line; raises UserError for a number of ranks that is not a power of 2."""
+    if request.ranks.bit_count() != 1:
+        raise UserError(
+            f"random_access cannot be started with {count(request.ranks, 'rank')}",
+            place=f"ranks = {request.ranks}",
+            fix="set ranks to one of 1, 2, 4, 8 ...",
+        )
+    return command_line("random_access", False, request)
+
+
+BENCHMARKS = (
+    native(
+        "memory_bandwidth",
+        layer="memory",
+        summary="memory bandwidth of STREAM's loops and a dot product, all ranks at once, summed",
+        metrics=(Metric("bandwidth", "GB/s", "higher"),),
+        bytes=None,
+        samples=10,
+        like=False,
+        extra={
+            "bytes": Parameter(
+                None, sizes, "of each of a rank's arrays, instead of 4 times the last-level caches"
+            )
+        },
+    ),
+    native(
+        "random_access",
+        layer="memory",
+        summary="RandomAccess of HPCC: updates of a table at random places, all ranks together",
+        metrics=(Metric("updates", "Gup/s", "higher"),),
+        bytes=None,
+        like=False,
+        intervals=True,
+        paced=False,
+        extra={
+            "table": Parameter(
+                128 << 20, _table, 'bytes of a rank\'s part, a power of two; "half" of the memory'
+            )
+        },
+        command=_random_access,
+    ),
+    native(
+        "roofline",
+        layer="compute",
+        summary="speed from memory-bound to compute-bound, in double, float and int, all ranks",
+        metrics=(Metric("performance", "Gop/s", "higher"),),
+        bytes=None,
+        samples=20,
+        like=False,
+        extra={
+            "array": Parameter(
+                None, _array, "bytes of a rank's numbers, instead of 4 times the last-level caches"
+            )
+        },
+    ),
+    native(
+        "conjugate_gradient",
+        layer="compute",
+        summary="conjugate gradients with a multigrid preconditioner, by the rules of HPCG",
+        metrics=(Metric("gflops", "Gflop/s", "higher"), Metric("time", "s", "lower")),
+        bytes=None,
+        like=False,
+        intervals=True,
+        paced=False,
+        extra={
+            **{
+                f"n{axis}": Parameter(48, _side, f"points of a rank in {axis}, a multiple of 8")
+                for axis in "xyz"
+            },
+            "seconds": Parameter(
+                3, positive, "how long it measures; an official rating takes 1800"
+            ),
+            "sets": Parameter(None, positive, "of 50 iterations, instead of those seconds"),
+        },
+        command=_conjugate_gradient,
+    ),
+)
