@@ -46,20 +46,7 @@ def native(
     how many is not a parameter; `command`: another one than that of a program that is called like
     the kernel.
     """
-    parameters: dict[str, Parameter] = {}
-    if bytes is not None:
-        parameters["bytes"] = Parameter(
-            sizes(bytes.split(", ")), sizes, 'message sizes: ["8 B", "4 KiB"] or "1 B : 1 MiB"'
-        )
-    if not libraries:
-        parameters |= {
-            "samples": Parameter(None, positive, f"samples per case at most, instead of {samples}"),
-            "iterations": Parameter(
-                None, positive, "iterations per sample, instead of as many as the clock needs"
-            ),
-            "delay_us": Parameter(None, real, "wait this long in every operation: a known answer"),
-            "delay_share": Parameter(None, real, "wait this share of the operation's own time"),
-        }
+    parameters = _common(bytes, samples, timed=not libraries)
     if intervals:
         del parameters["iterations"]
     if not paced:
@@ -85,6 +72,25 @@ def native(
         parameters={**parameters, **(extra or {})},
         ranks=ranks,
     )
+
+
+def _common(bytes: str | None, samples: int, *, timed: bool) -> dict[str, Parameter]:  # noqa: A002
+    """Return the parameters that nearly all kernels have; `timed`: operations, again and again."""
+    parameters: dict[str, Parameter] = {}
+    if bytes is not None:
+        parameters["bytes"] = Parameter(
+            sizes(bytes.split(", ")), sizes, 'message sizes: ["8 B", "4 KiB"] or "1 B : 1 MiB"'
+        )
+    if timed:
+        parameters |= {
+            "samples": Parameter(None, positive, f"samples per case at most, instead of {samples}"),
+            "iterations": Parameter(
+                None, positive, "iterations per sample, instead of as many as the clock needs"
+            ),
+            "delay_us": Parameter(None, real, "wait this long in every operation: a known answer"),
+            "delay_share": Parameter(None, real, "wait this share of the operation's own time"),
+        }
+    return parameters
 
 
 def _cases(kernel: str, request: Request) -> list[tuple[str, Case]]:
