@@ -42,7 +42,8 @@ def study(folder: Path, **more: str) -> Study:
 @pytest.fixture
 def station(tmp_path: Path) -> Iterator[SwitchedStation]:
     """A guest that is off, and its hypervisor; shells of this machine stand for both."""
-    guest = Host("vm1", ("/bin/sh", "-c", f"[ -e {tmp_path}/on ] || {{ {OFF}; }}; exec /bin/sh"))
+    script = f"[ -e {tmp_path}/on ] || {{ {OFF}; }}; exec /bin/sh"
+    guest = Host("vm1", ("/bin/sh", "-c", script, "ssh"))
     hypervisor = Host("hyper1", ("env", "PLACE=hypervisor", "/bin/sh"))
     with LocalStation() as local, SwitchedStation([guest], local, [hypervisor]) as found:
         yield found
