@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from paribus.audit.accepted import add_accepted, parse_accepted
@@ -91,15 +91,18 @@ def audit(arguments: argparse.Namespace) -> int:
         hosts = hosts_by_arm(arguments.hosts)
         seen = _of_study(str(path), accepted, hosts, accept_keys=arguments.accept_host_keys)
     recordings.note_unused(accepted, seen.answer)
+    code = exit_code(seen.study, seen.nodes, seen.answer)
     if arguments.json:
-        print(json.dumps(to_json(seen.study, seen.nodes, seen.answer), indent=2))
+        clean = code == 0
+        table = recordings.to_json(seen.study, seen.nodes, seen.answer, clean=clean)
+        print(json.dumps(table, indent=2))
     else:
         from paribus.report.printing import console_on
         from paribus.report.unequal import print_audit
 
         console = console_on(sys.stdout)
         print_audit(seen.study, seen.nodes, seen.answer, console, everything=arguments.all)
-    return exit_code(seen.study, seen.nodes, seen.answer)
+    return code
 
 
 def exit_code(study: Study, nodes: Mapping[str, Nodes], answer: Audit) -> int:
@@ -107,22 +110,6 @@ def exit_code(study: Study, nodes: Mapping[str, Nodes], answer: Audit) -> int:
     if indistinct(study, answer) or any(one.kind == "unexplained" for one in answer.differences):
         return 3
     return 4 if any(ERROR in facts for arm in nodes.values() for facts in arm.values()) else 0
-
-
-def to_json(study: Study, nodes: Mapping[str, Nodes], answer: Audit) -> dict[str, object]:
-    """Return the schema paribus.audit/1 (docs/audit.md)."""
-    return {
-        "schema": "paribus.audit/1",
-        "question": study.question,
-        "factor": study.factor,
-        "arms": [arm.name for arm in study.arms],
-        "clean": exit_code(study, nodes, answer) == 0,
-        "equal": sorted(answer.equal),
-        "differences": [asdict(one) for one in answer.differences],
-        "facts": {
-            arm: {node: dict(facts) for node, facts in by.items()} for arm, by in nodes.items()
-        },
-    }
 
 
 def _of_directory(directory: Path, accepted: Mapping[str, str]) -> _Seen:

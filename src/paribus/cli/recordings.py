@@ -1,4 +1,4 @@
-"""`paribus audit A.tar.gz B.tar.gz`: what differs between machines, without a study."""
+"""`paribus audit A.tar.gz B.tar.gz`: what differs between machines, without a study; its JSON."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,13 +64,28 @@ def audit_recorded(arguments: argparse.Namespace, accepted: Mapping[str, str]) -
     note_unused(accepted, answer)
     code = 3 if any(one.kind == "unexplained" for one in answer.differences) else 0
     if arguments.json:
-        from paribus.cli.audit import to_json
-
-        table = {**to_json(study, nodes, answer), "clean": code == 0}
-        print(json.dumps(table, indent=2))
+        print(json.dumps(to_json(study, nodes, answer, clean=code == 0), indent=2))
     else:
         _show(study, nodes, answer, everything=arguments.all)
     return code
+
+
+def to_json(
+    study: Study, nodes: Mapping[str, Nodes], answer: Audit, *, clean: bool
+) -> dict[str, object]:
+    """Return the schema paribus.audit/1 (docs/audit.md)."""
+    return {
+        "schema": "paribus.audit/1",
+        "question": study.question,
+        "factor": study.factor,
+        "arms": [arm.name for arm in study.arms],
+        "clean": clean,
+        "equal": sorted(answer.equal),
+        "differences": [asdict(one) for one in answer.differences],
+        "facts": {
+            arm: {node: dict(facts) for node, facts in by.items()} for arm, by in nodes.items()
+        },
+    }
 
 
 def _show(study: Study, nodes: Mapping[str, Nodes], answer: Audit, *, everything: bool) -> None:
