@@ -40,22 +40,22 @@ HOUR_S = 3600.0
 
 def start(seed: int, arms: tuple[str, ...] = ("a", "b")) -> list[tuple[int, str]]:
     """Return block and arm of the shuffled launches of a study."""
-    places = list(rounds(arms, ("x",), 6, seed, start=few.START))
+    places = list(rounds(arms, ("x",), 7, seed, start=few.START))
     assert [block for block, *_ in places[:2]] == [0, 0]
-    assert {block for block, *_ in places[12:]} == {6}
-    return [(block, arm) for block, _, arm, _ in places[2:12]]
+    assert {block for block, *_ in places[14:]} == {7}
+    return [(block, arm) for block, _, arm, _ in places[2:14]]
 
 
 def test_the_start_has_each_arm_in_each_of_its_blocks_once() -> None:
     for seed in range(20):
-        assert sorted(start(seed)) == [(n, arm) for n in range(1, 6) for arm in "ab"]
+        assert sorted(start(seed)) == [(n, arm) for n in range(1, 7) for arm in "ab"]
 
 
 def test_every_order_of_the_start_is_as_likely_as_any_other() -> None:
-    counts = Counter("".join(arm for _, arm in start(seed)) for seed in range(5040))
-    assert len(counts) == 252
-    apart = sum((count - 20) ** 2 / 20 for count in counts.values())
-    assert apart < 251 + 4 * math.sqrt(2 * 251)  # chi-squared, four standard deviations
+    counts = Counter("".join(arm for _, arm in start(seed)) for seed in range(9240))
+    assert len(counts) == 924
+    apart = sum((count - 10) ** 2 / 10 for count in counts.values())
+    assert apart < 923 + 4 * math.sqrt(2 * 923)  # chi-squared, four standard deviations
 
 
 def test_blocks_match_the_launches_of_the_start_at_random() -> None:
@@ -66,10 +66,10 @@ def test_blocks_match_the_launches_of_the_start_at_random() -> None:
         for block in range(1, few.START + 1):
             one, other = (place for place, (n, _) in enumerate(order) if n == block)
             partners[one, other] += 1
-    expected = 2500 * few.START / 45
-    assert len(partners) == 45
+    expected = 2500 * few.START / 66
+    assert len(partners) == 66
     apart = sum((count - expected) ** 2 / expected for count in partners.values())
-    assert apart < 44 + 4 * math.sqrt(2 * 44)
+    assert apart < 65 + 4 * math.sqrt(2 * 65)
 
 
 def test_other_designs_keep_their_order() -> None:
@@ -85,12 +85,13 @@ def test_other_designs_keep_their_order() -> None:
 
 
 def test_the_start_alone_reaches_from_the_nearest_to_the_farthest_launches() -> None:
-    reference, arm = RNG.normal(0, 1, 5), RNG.normal(3, 1, 5)
-    found = few.weigh(reference, arm, 5, 60)
-    ends = (min(arm) - max(reference), max(arm) - min(reference))
-    assert found.away == found.towards == pytest.approx(ends)
-    assert found.level == pytest.approx(1 - 2 / 252)
-    differences = [b - a for a, b in itertools.product(reference, arm)]
+    reference = RNG.normal(0, 1, 6)
+    arm = reference[::-1] + RNG.normal(3, 0.1, 6)  # scatters alike
+    found = few.weigh(reference, arm, 6, 60)
+    differences = sorted(b - a for a, b in itertools.product(reference, arm))
+    assert found.away == pytest.approx((differences[1], differences[-2]))
+    _, [ends] = few.intervals(reference, arm, 6, (1 / 924,))
+    assert ends == pytest.approx((min(arm) - max(reference), max(arm) - min(reference)))
     assert found.estimate == pytest.approx(np.median(differences))
 
 
@@ -104,47 +105,47 @@ def test_pairs_alone_give_the_signed_rank_interval() -> None:
 
 def test_the_interval_follows_the_arms() -> None:
     reference, arm = RNG.normal(0, 0.02, 14), RNG.normal(0.03, 0.02, 14)
-    one, other = few.weigh(reference, arm, 5, 60), few.weigh(arm, reference, 5, 60)
+    one, other = few.weigh(reference, arm, 6, 60), few.weigh(arm, reference, 6, 60)
     assert one.ends == pytest.approx((-other.ends[1], -other.ends[0]))
-    moved = few.weigh(reference, arm + 0.5, 5, 60)
+    moved = few.weigh(reference, arm + 0.5, 6, 60)
     assert moved.away[0] == pytest.approx(one.away[0] + 0.5)
     assert moved.estimate == pytest.approx(one.estimate + 0.5)
 
 
 def test_ends_are_further_out_away_from_1_than_towards_it() -> None:
-    for n in few.LOOKS[1:]:
+    for n in few.LOOKS:
         away, towards = few.levels(n, 60, few.START)
         assert away < towards <= 0.035
         assert few.levels(n, 60, few.START) < few.levels(n, 12, few.START)
-    found = few.weigh(RNG.normal(0, 0.02, 20), RNG.normal(0.05, 0.02, 20), 5, 60)
+    found = few.weigh(RNG.normal(0, 0.02, 20), RNG.normal(0.05, 0.02, 20), 6, 60)
     assert found.ends[0] == max(found.away[0], 0.0) <= found.towards[0]
     assert found.ends[1] == found.towards[1] < found.away[1]
 
 
-def test_a_start_of_four_blocks_can_tell_nothing_after_five() -> None:
-    """Of 70 orders two are 2.9 %: more than the level that 252 orders were to have."""
-    reference, arm = RNG.normal(0, 0.001, 6), RNG.normal(1, 0.001, 6)
-    assert few.weigh(reference[:5], arm[:5], 4, 60).ends == (-math.inf, math.inf)
+def test_a_start_of_four_blocks_can_tell_nothing_by_itself() -> None:
+    """Of 70 orders two are 2.9 %: more than any level."""
+    reference = np.linspace(0, 0.001, 7)
+    arm = 1 + reference[::-1]
+    assert few.weigh(reference[:4], arm[:4], 4, 60).ends == (-math.inf, math.inf)
     assert few.weigh(reference, arm, 4, 60).ends[0] > 0.9
 
 
 def test_a_launch_that_was_cut_off_is_slower_than_all() -> None:
     reference, arm = RNG.normal(0, 0.01, 12), RNG.normal(0.5, 0.01, 12)
     arm[2] = math.inf
-    _, [(low, high)] = few.intervals(reference, arm, 5, (1 / 252,))
+    _, [(low, high)] = few.intervals(reference, arm, 6, (1 / 924,))
     assert 0.4 < low < high == math.inf or 0.4 < low < high < 0.6
-    reference[4] = math.inf  # of two nothing is known
-    _, [(wider_low, wider_high)] = few.intervals(reference, arm, 5, (1 / 252,))
-    assert wider_low <= low
-    assert wider_high >= high
+    reference[2] = math.inf  # of two nothing is known, and the others are faster than this one
+    _, [(lower, _)] = few.intervals(reference, arm, 6, (1 / 924,))
+    assert lower <= low
 
 
 @pytest.mark.parametrize(
     ("blocks", "looks"),
     [
-        (5, (5,)),
-        (9, (5, 6, 7, 8, 9)),
-        (12, (5, 6, 7, 8, 10, 12)),
+        (6, (6,)),
+        (9, (6, 7, 8, 9)),
+        (12, (6, 7, 8, 10, 12)),
         (60, few.LOOKS),
     ],
 )
@@ -155,14 +156,14 @@ def test_looks_end_at_the_last_block(blocks: int, looks: tuple[int, ...]) -> Non
     assert few.schedule(blocks).few
 
 
-@pytest.mark.parametrize("blocks", [4, 61])
+@pytest.mark.parametrize("blocks", [5, 61])
 def test_no_other_lengths(blocks: int) -> None:
     with pytest.raises(ValueError, match=f"{blocks} blocks"):
         few.schedule(blocks)
 
 
 def test_the_levels_are_those_of_every_length() -> None:
-    for most in range(5, 61):
+    for most in range(6, 61):
         cap = next(cap for cap in CAPS if cap >= most)
         assert few.levels(6, most, few.START) == few.levels(6, cap, few.START)
 
@@ -183,16 +184,16 @@ def weighed(blocks: int, low: float, high: float) -> few.Weighed:
 
 
 def test_before_eight_blocks_only_a_large_effect_ends_a_study() -> None:
-    assert judged([weighed(5, 0.20, 0.30)])[:2] == (Word.SLOWER, True)
-    assert judged([weighed(5, -0.30, -0.20)])[:2] == (Word.FASTER, True)
+    assert judged([weighed(6, 0.20, 0.30)])[:2] == (Word.SLOWER, True)
+    assert judged([weighed(6, -0.30, -0.20)])[:2] == (Word.FASTER, True)
     # Beyond the margin by far, and not known to half of it: extended to 1.
-    assert judged([weighed(5, 0.03, 0.30)]) == (Word.UNDECIDED, False, 0.0, pytest.approx(0.30))
+    assert judged([weighed(6, 0.03, 0.30)]) == (Word.UNDECIDED, False, 0.0, pytest.approx(0.30))
     assert judged([weighed(7, -0.001, 0.001)])[:2] == (Word.UNDECIDED, False)
     assert judged([weighed(8, -0.001, 0.001)])[:2] == (Word.EQUIVALENT, True)
 
 
 def test_the_last_look_asks_for_no_precision() -> None:
-    assert judged([weighed(5, 0.03, 0.30)], last=True)[:2] == (Word.SLOWER, True)
+    assert judged([weighed(6, 0.03, 0.30)], last=True)[:2] == (Word.SLOWER, True)
     assert judged([weighed(6, -0.01, 0.01)], last=True)[:2] == (Word.EQUIVALENT, True)
 
 
@@ -206,20 +207,62 @@ def test_each_end_may_have_been_settled_at_another_look() -> None:
     assert judged([weighed(8, 0.013, 0.060), second])[0] is Word.UNDECIDED
 
 
-def test_arms_that_scatter_differently_count_as_pairs() -> None:
-    reference = np.linspace(0, 0.001, 10)
-    arm = 0.5 + np.array([0.03, -0.03, 0.01, 0.0, 0.02, -0.02, 0.01, 0.03, 0.0, -0.01])
-    early = few.weigh(reference[:5], arm[:5], 5, 60)
+def test_arms_that_scatter_differently_count_by_the_signs_of_pairs() -> None:
+    reference = np.linspace(0, 0.001, 12)
+    arm = 0.5 + np.array([3, -3, 1, 0, 2, -2, 1, 3, 0, -1, 2, -1]) / 100
+    early = few.weigh(reference[:6], arm[:6], 6, 60)
     assert early.uneven > 10
     assert early.ends == (-math.inf, math.inf)
-    later = few.weigh(reference, arm, 5, 60)
-    _, [ends] = few.intervals(reference, arm, 0, (few.levels(10, 60, few.START)[0],))
-    assert later.away == later.towards == ends
+    later = few.weigh(reference, arm, 6, 60)
+    ordered = sorted(arm - reference)
+    assert later.away == later.towards == (ordered[0], ordered[-1])
+    assert later.estimate == pytest.approx(np.median(ordered))
+    assert few.weigh(reference, arm, 0, 60).uneven  # duets and sessions too
     found, _ = verdict(
         [early], better="lower", margin=0.02, last=False, needed=None, size_known=True
     )
     assert "the launches of one arm scatter" in found.reason
-    assert "only pairs count, from block 8 on" in found.reason
+    assert "only the signs of pairs count, from block 8 on" in found.reason
+
+
+def test_signs_err_as_often_as_coins_say() -> None:
+    """All looks together, whatever the log ratios are: a walk of fair coins, counted exactly."""
+    for most in CAPS:
+        for start in (0, few.START):
+            at = [n for n in few.schedule(most, start).at if n >= few.LARGE_UNTIL]
+            walks, crossed, n = {0: 1.0}, 0.0, 0
+            for look in at:
+                level, _ = few.levels(look, most, start)
+                level = max(level, 2.0**-look) if look == few.LARGE_UNTIL else level
+                k = few.critical_sign(look, level)
+                for _ in range(look - n):
+                    walks = {
+                        heads: (walks.get(heads, 0.0) + walks.get(heads - 1, 0.0)) / 2
+                        for heads in range(max(walks) + 2)
+                    }
+                crossed += sum(chance for heads, chance in walks.items() if heads <= k)
+                walks = {heads: chance for heads, chance in walks.items() if heads > k}
+                n = look
+            assert 0.004 < crossed <= 0.015
+
+
+@pytest.mark.parametrize("n", range(1, 13))
+def test_the_critical_sign_is_that_of_all_orders(n: int) -> None:
+    heads = np.array([sum(coins) for coins in itertools.product((0, 1), repeat=n)])
+    for error in (0.0005, 2.0**-n, 0.01, 0.2):
+        k = few.critical_sign(n, error)
+        assert (heads <= k).mean() <= error < (heads <= k + 1).mean()
+
+
+def test_signs_of_launches_that_were_cut_off() -> None:
+    reference, arm = np.zeros(10), np.linspace(0.1, 0.2, 10)
+    arm[4] = math.inf
+    estimate, (low, high) = few.by_signs(reference, arm, 0.012)
+    assert (low, high) == (pytest.approx(arm[1]), arm[9])
+    assert estimate == pytest.approx((arm[5] + arm[6]) / 2)
+    reference[:2] = arm[:2] = math.inf  # of two nothing is known
+    _, (low, high) = few.by_signs(reference, arm, 0.012)
+    assert (low, high) == (-math.inf, math.inf)
 
 
 # --- the study -----------------------------------------------------------------------------------
@@ -231,13 +274,13 @@ def answers(middle: float, wall_s: float = HOUR_S) -> list[Answer]:
     return [prints(f"{value:.6f}", wall_s) for value in around]
 
 
-def test_a_study_of_long_launches_tells_after_five_of_each(tmp_path: Path) -> None:
+def test_a_study_of_long_launches_tells_after_six_of_each(tmp_path: Path) -> None:
     stored, judgement = carried_out(tmp_path, a=answers(2.0), b=answers(2.6), blocks=60)
-    assert len(stored) == 12
+    assert len(stored) == 14
     (head,) = judgement.headlines
     assert head.verdict.word is Word.SLOWER
     assert head.comparison is not None
-    assert head.comparison.blocks == 5
+    assert head.comparison.blocks == 6
     assert head.comparison.low > 1.25
     assert judgement.looks == few.LOOKS
     assert judgement.study.settings.design == "few"
@@ -246,9 +289,9 @@ def test_a_study_of_long_launches_tells_after_five_of_each(tmp_path: Path) -> No
     assert "one random order" in judgement.design
 
 
-@pytest.mark.parametrize(("wall_s", "best"), [(HOUR_S, "12 h"), (60.0, "18 min")])
+@pytest.mark.parametrize(("wall_s", "best"), [(HOUR_S, "14 h"), (60.0, "18 min")])
 def test_the_pilot_knows_the_design_that_follows(tmp_path: Path, wall_s: float, best: str) -> None:
-    """A warm-up and five launches of each arm, or a warm-up and eight."""
+    """A warm-up and six launches of each arm, or a warm-up and eight."""
     frozen = plans.freeze(load_study(write_study(tmp_path, arms=ARMS)), {})
     seen = Pilot({("steady", arm): wall_s for arm in "ab"}, {}, {}, None)
     (line,) = durations(frozen, seen)
@@ -263,7 +306,7 @@ def test_the_warm_up_chooses_the_design(tmp_path: Path, wall_s: float) -> None:
     )
     expensive = wall_s > EXPENSIVE_S
     assert judgement.study.settings.design == ("few" if expensive else "auto")
-    assert len(stored) == (12 if expensive else 18)
+    assert len(stored) == (14 if expensive else 18)
     in_pairs = [one.launch.block for one in stored[2:12]]
     assert (in_pairs == sorted(in_pairs)) != expensive
 
@@ -279,7 +322,7 @@ def test_a_launch_of_the_start_that_fails_is_rerun_in_its_place(tmp_path: Path) 
     assert again.outcome.state is State.OK
     counted = [one.launch for one in stored if not one.void]
     assert [one.number for one in counted] == list(range(1, len(counted) + 1))
-    # One failure in five blocks is too many for a word on speed; one in ten is not.
+    # One failure in six blocks is too many for a word on speed; one in ten is not.
     assert max(one.block for one in counted) == 10
     assert judgement.headlines[0].verdict.word is Word.SLOWER
 
@@ -294,7 +337,7 @@ def test_an_interrupted_start_goes_on_where_it_was(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         carried_out(tmp_path, a=answers(2.0), b=[*good[:3], stops], blocks=60)
     stored, judgement = carried_out(tmp_path, a=answers(2.0)[2:], b=good[3:], blocks=60)
-    assert [one.launch.number for one in stored] == list(range(1, 13))
+    assert [one.launch.number for one in stored] == list(range(1, 15))
     assert not any(one.void for one in stored)
     assert judgement.headlines[0].verdict.word is Word.SLOWER
 
@@ -310,9 +353,9 @@ def test_a_launch_of_the_start_that_is_lost_delays_the_verdict(tmp_path: Path) -
     assert head.comparison.blocks == 6
 
 
-def test_a_study_that_ends_after_five_blocks_says_what_it_may(tmp_path: Path) -> None:
+def test_a_study_that_ends_after_six_blocks_says_what_it_may(tmp_path: Path) -> None:
     _, judgement = carried_out(
-        tmp_path, a=answers(2.0), b=answers(2.003), blocks=5, plan_keys='design = "few"'
+        tmp_path, a=answers(2.0), b=answers(2.003), blocks=6, plan_keys='design = "few"'
     )
     (head,) = judgement.headlines
     assert head.verdict.word is Word.EQUIVALENT
@@ -324,7 +367,7 @@ def test_a_study_that_ends_after_five_blocks_says_what_it_may(tmp_path: Path) ->
     [
         ("confidence = 0.90", "confidence of 0.95"),
         ("blocks = 61", "60 blocks"),
-        ("blocks = 4", "4"),
+        ("blocks = 5", "6 to 1000"),
         ('decides = "cases"', "one size by its headline"),
     ],
 )

@@ -67,13 +67,9 @@ def largest(p: np.ndarray, per_look: np.ndarray, least: np.ndarray, error: float
 def constants(start: int, cap: int, p: np.ndarray) -> tuple[float, float]:
     """Return the constants of the levels away from 1 and towards 1."""
     looks = np.array([n for n in few.LOOKS if (start or few.LARGE_UNTIL) <= n <= cap])
-    p = p[:, : len(looks)]
-    first = np.where(looks == start, 1 / math.comb(2 * start, start), 0.0)
-    root = np.where(looks == start, 1e-12, np.sqrt(12 / looks))
-    away = largest(p, root, first, AWAY)
-    level = np.maximum(first, away * root)
-    flat = np.where(looks == start, 1e-12, 1.0)
-    return away, largest(p, flat, level, TOWARDS)
+    p, root = p[:, : len(looks)], np.sqrt(12 / looks)
+    away = largest(p, root, np.zeros(len(looks)), AWAY)
+    return away, largest(p, np.ones(len(looks)), away * root, TOWARDS)
 
 
 def calibrate(draws: int, seed: int) -> None:

@@ -139,7 +139,7 @@ class Scaling:
     bound: float = 0.5
 
 
-SHUFFLED = 5
+SHUFFLED = 6
 """Launches of each arm in the random order with which a study of few launches begins."""
 
 
@@ -156,7 +156,7 @@ class Settings:
     `decides`: a benchmark goes on until its headline is decided, or until its cases are as well.
     `monitor`: open-ended; judged by a confidence sequence that is valid at any moment.
     `same_nodes`: all arms, and all allocations, have the nodes of the first allocation.
-    `design` "few": looks from 5 blocks on, the first of them shuffled (stats/few.py); "auto": that
+    `design` "few": looks from 6 blocks on, the first of them shuffled (stats/few.py); "auto": that
     one where a warm-up launch turns out expensive, else "standard".
     """
 

@@ -1,7 +1,7 @@
 """Noise that a shuffled start could suffer from: heavy tails, order in time, arms unlike in kind.
 
 Functions of (rng, studies, launches) as in noise.py. Those of UNLIKE return the log times of the
-reference and of the arm, shifted so that the pseudo-median of their difference is 0.
+reference and of the arm, shifted so that the median of their difference is 0.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 
@@ -65,41 +66,39 @@ ALIKE: dict[str, Callable[..., np.ndarray]] = {
 """Both arms alike."""
 
 UNLIKE = {
-    "second state 10 %": (0.015, 0.015, 0.10),
-    "30 %": (0.015, 0.015, 0.30),
-    "50 %": (0.015, 0.015, 0.50),
-    "scatter 1 to 2": (0.010, 0.020, 0.0),
-    "1 to 5": (0.005, 0.025, 0.0),
-    "1 to 10": (0.002, 0.020, 0.0),
-    "1 to 30": (0.001, 0.030, 0.0),
+    **{
+        f"{share} % at {apart} %": (0.015, 0.015, share / 100, apart / 100)
+        for apart in (5, 8, 12, 30)
+        for share in (10, 30, 40, 50)
+    },
+    "scatter 1 to 2": (0.010, 0.020, 0.0, 0.0),
+    "1 to 5": (0.005, 0.025, 0.0, 0.0),
+    "1 to 10": (0.002, 0.020, 0.0, 0.0),
+    "1 to 30": (0.001, 0.030, 0.0, 0.0),
 }
-"""Standard deviations of reference and arm, and the arm's share of launches 8 % slower."""
+"""Standard deviations of reference and arm, the arm's share of slow launches, and by how much."""
 
 
 def unlike(
     rng: np.random.Generator, studies: int, launches: int, name: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the logs of launches of two arms that differ in kind and not in the ratio."""
-    ours, theirs, share = UNLIKE[name]
+    ours, theirs, share, apart = UNLIKE[name]
+    slow = rng.random((studies, launches)) < share
     return (
         normal(rng, studies, launches, ours),
-        _second_state(rng, studies, launches, theirs, share) - _centre(name),
+        normal(rng, studies, launches, theirs) + apart * slow - _centre(name),
     )
-
-
-def _second_state(
-    rng: np.random.Generator, studies: int, launches: int, sd: float, share: float
-) -> np.ndarray:
-    slow = rng.random((studies, launches)) < share
-    return normal(rng, studies, launches, sd) + 0.08 * slow
 
 
 @cache
 def _centre(name: str) -> float:
-    """Return the median of the average of two differences of the arms."""
-    ours, theirs, share = UNLIKE[name]
-    if not share:
-        return 0.0
-    rng = np.random.default_rng(9)
-    ratios = _second_state(rng, 2, 1_000_000, theirs, share) - normal(rng, 2, 1_000_000, ours)
-    return float(np.median(ratios.mean(axis=0)))
+    """Return the median difference of the arms: what half of all pairs exceed."""
+    ours, theirs, share, apart = UNLIKE[name]
+    noise = NormalDist(0, math.hypot(ours, theirs))
+    low, high = 0.0, apart
+    for _ in range(50):
+        middle = (low + high) / 2
+        below = (1 - share) * noise.cdf(middle) + share * noise.cdf(middle - apart)
+        low, high = (middle, high) if below < 0.5 else (low, middle)
+    return (low + high) / 2

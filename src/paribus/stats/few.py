@@ -1,8 +1,8 @@
-"""Verdicts from few launches: a start in fully random order, then pairs, and looks from 5 on.
+"""Verdicts from few launches: a start in fully random order, then pairs, and looks from 6 on.
 
-Five pairs have 2^5 orders, so that chance alone puts all of A below all of B in 2 of 32 studies.
-Five launches of each arm in fully random order have 252: 2 of 252 is what eight pairs cost. So the
-launches of the first START blocks are shuffled, and the statistic at a look is
+Six pairs have 2^6 orders, so that chance alone puts all of A below all of B in 2 of 64 studies.
+Six launches of each arm in fully random order have 924: 2 of 924 is less than nine pairs cost.
+So the launches of the first START blocks are shuffled, and the statistic at a look is
 
     T(theta) = a #{differences of the start > theta} + b #{Walsh averages of the pairs > theta},
 
@@ -16,10 +16,15 @@ towards it. A true effect above 1 is missed if the data are too high (away; 1.5 
 too low (towards; 3.5 %): so the width is spent where it decides (J. W. Pratt, J. Am. Stat. Assoc.
 56 (1961) 549, has the idea). few.toml holds the levels (tools/calibrate_few.py).
 
-The start rests on arms that differ in a factor, not in kind. Where their launches scatter
-differently, all of A may lie below all of B in 2 of 32 studies again. Then the look counts the
-launches as the pairs that they also are (their blocks match them at random), at the level away on
-both sides. docs/statistics.md has what all of this errs in.
+All of this rests on arms that differ by a factor, not in kind. Where their launches scatter
+differently, the log ratios of pairs need not be symmetric, and then neither count is about the
+ratio of a typical pair, which half of all pairs exceed. So such a look takes the launches as the
+pairs that they also are (the blocks of the start match them at random) and inverts the sign test,
+at the level away on both sides: two of the ordered log ratios, whatever their distribution.
+
+What no look can see is a second state that no launch has met yet. If one arm alone has it in half
+of its launches, all of START are alike in 2 of 2^START studies, and the ratio is wrong: 3.1 % for
+6. With 5 it would be 6.3 %, more than all looks together may err. docs/statistics.md has the rest.
 """
 
 from __future__ import annotations
@@ -47,7 +52,7 @@ Ends = tuple[float, float]
 START = SHUFFLED
 """Blocks whose launches are in fully random order."""
 
-LOOKS = (5, 6, 7, 8, 10, 12, 14, 16, 18, 20, 24, 28, 34, 42, 50, 60)
+LOOKS = (6, 7, 8, 10, 12, 14, 16, 18, 20, 24, 28, 34, 42, 50, 60)
 
 LARGE_UNTIL = 8
 """Blocks before which only a large effect is told, and from which on pairs alone can tell any."""
@@ -57,7 +62,7 @@ SIZE_SHARE = 1 / 2
 
 UNEVEN = 1.75
 """Arms scatter differently where their standard deviations are over exp(UNEVEN / sqrt(n - 1))
-apart: 2.4-fold after 5 launches, 1.5-fold after 20. In normal noise one look in ten is such."""
+apart: 2.2-fold after 6 launches, 1.5-fold after 20. In normal noise one look in ten is such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ class Weighed:
     """What a look at so many `blocks` says, as logs: `estimate`, and ends by both levels.
 
     `level` is the confidence of the interval by itself. `uneven` is how many times as much the
-    launches of one arm scatter, where that made pairs alone count; else 0.
+    launches of one arm scatter, where that made the signs of pairs alone count; else 0.
     """
 
     blocks: int
@@ -104,9 +109,6 @@ def schedule(blocks: int, start: int = START) -> Looks:
 
 def levels(n: int, most: int, start: int) -> tuple[float, float]:
     """Return the one-sided levels away from 1 and towards 1 after `n` blocks of at most `most`."""
-    if n == start:
-        # The two orders of the start that separate the arms, of C(2 start, start).
-        return (1 / math.comb(2 * start, start),) * 2
     of = _constants(most)["mixed" if start else "pairs"]
     away = of["away"] * math.sqrt(12 / n)
     return away, max(of["towards"], away)
@@ -189,16 +191,43 @@ def intervals(
     a, b = weights(start, pairs)
     points = np.concatenate([differences, walsh])
     heavy = np.concatenate([np.full(len(differences), a), np.full(len(walsh), b)])
-    found = []
-    for error in errors:
-        most = critical(start, pairs, error)
-        low, high = _first_beyond(points, heavy, most), -_first_beyond(-points, heavy, most)
-        found.append((low, high))
+    return _between(points, heavy, [critical(start, pairs, error) for error in errors])
+
+
+def by_signs(reference: Logs, arm: Logs, error: float) -> tuple[float, Ends]:
+    """Return the median log ratio of the pairs, and the interval of the sign test at `error`.
+
+    One-sided, as all errors here. Launches that were cut off count as in `intervals`.
+    """
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):
+        ratios = np.asarray(arm, dtype=float) - np.asarray(reference, dtype=float)
+    most = critical_sign(len(ratios), error)
+    estimate, [ends] = _between(ratios, np.ones(len(ratios), dtype=int), [most])
+    return estimate, ends
+
+
+def critical_sign(n: int, error: float) -> int:
+    """Return the largest k with P(k of `n` coins or fewer are heads) <= `error`, or -1."""
+    allowed, k = error * (1 + 1e-9) * 2**n, -1
+    while (allowed := allowed - math.comb(n, k + 1)) >= 0:
+        k += 1
+    return k
+
+
+def _between(
+    points: Floats, heavy: NDArray[np.int64], most: Sequence[int]
+) -> tuple[float, list[Ends]]:
+    """Return the weighted median, and the points beyond which each of `most` is exceeded."""
+    import numpy as np
+
+    found = [(_first_beyond(points, heavy, k), -_first_beyond(-points, heavy, k)) for k in most]
     known = ~np.isnan(points)
     return _middle(points[known], heavy[known]), found
 
 
-def _first_beyond(points: Floats, heavy: Floats, most: int) -> float:
+def _first_beyond(points: Floats, heavy: NDArray[np.int64], most: int) -> float:
     """Return the first of the ascending points at which the weight from below exceeds `most`."""
     import numpy as np
 
@@ -210,7 +239,7 @@ def _first_beyond(points: Floats, heavy: Floats, most: int) -> float:
     return float(low[order[place]])
 
 
-def _middle(points: Floats, heavy: Floats) -> float:
+def _middle(points: Floats, heavy: NDArray[np.int64]) -> float:
     """Return the weighted median: between the points at which half of the weight is reached."""
     import numpy as np
 
@@ -237,7 +266,7 @@ def scatter_ratio(reference: Logs, arm: Logs) -> float:
 
 
 def uneven(reference: Logs, arm: Logs) -> float:
-    """Return the ratio of the scatters where it is too large for the start to count, else 0."""
+    """Return the ratio of the scatters where it is too large for T to count, else 0."""
     ratio = scatter_ratio(reference, arm)
     limit = math.exp(UNEVEN / math.sqrt(len(reference) - 1)) if len(reference) > 1 else math.inf
     return ratio if ratio > limit else 0.0
@@ -250,16 +279,16 @@ def weigh(reference: Logs, arm: Logs, start: int, most: int) -> Weighed:
     nothing was shuffled), `most` the last look of the plan.
     """
     n = len(reference)
-    apart = uneven(reference, arm) if start else 0.0
     away, towards = levels(n, most, START if start else 0)
-    if apart:
+    if apart := uneven(reference, arm):
         # Eight pairs on one side are to tell what they can.
-        away = towards = max(away, 2.0**-n) if n == LARGE_UNTIL else away
-        start = 0
+        away = max(away, 2.0**-n) if n == LARGE_UNTIL else away
+        estimate, ends = by_signs(reference, arm, away)
+        if n < LARGE_UNTIL:
+            ends = (-math.inf, math.inf)
+        return Weighed(n, estimate, ends, ends, 1 - 2 * away, apart)
     estimate, (by_away, by_towards) = intervals(reference, arm, start, (away, towards))
-    if apart and n < LARGE_UNTIL:
-        by_away = by_towards = (-math.inf, math.inf)
-    return Weighed(n, estimate, by_away, by_towards, 1 - away - towards, apart)
+    return Weighed(n, estimate, by_away, by_towards, 1 - away - towards)
 
 
 def interval(looks: Sequence[Weighed], *, last: bool) -> tuple[Ends, Ends | None]:
