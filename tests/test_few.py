@@ -26,6 +26,7 @@ from paribus.judgement import Word
 from paribus.model import State
 from paribus.stats import few
 from paribus.stats.plan import rounds
+from paribus.stats.verdict import blocks_needed
 from paribus.study.load import load_study
 from paribus.study.pilot import Pilot, durations
 from stations import Answer, prints
@@ -252,6 +253,14 @@ def test_the_critical_sign_is_that_of_all_orders(n: int) -> None:
     for error in (0.0005, 2.0**-n, 0.01, 0.2):
         k = few.critical_sign(n, error)
         assert (heads <= k).mean() <= error < (heads <= k + 1).mean()
+
+
+def test_signs_take_half_as_many_blocks_again() -> None:
+    ratios = RNG.normal(0, 0.03, 30).tolist()
+    ranks, signs = (blocks_needed(ratios, 0.02, signs=which) for which in (False, True))
+    assert ranks is not None
+    assert signs is not None
+    assert (signs - 4) / (ranks - 4) == pytest.approx(1.5, rel=0.05)
 
 
 def test_signs_of_launches_that_were_cut_off() -> None:

@@ -8,16 +8,7 @@ from paribus.report.axes import Spec
 from paribus.stats import few as design
 from paribus.stats.plan import rounds
 from pictures.style import GOOD, A, B, axis, band, beside, intervals, line_at, paint
-from validation.few_studies import (
-    EQUAL,
-    LOOKS,
-    SLOWER,
-    WORDS,
-    at_looks,
-    ended,
-    run_to_the_end,
-    study,
-)
+from validation.few_studies import EQUAL, SLOWER, WORDS, at_looks, ended, run_to_the_end, study
 from validation.noise import NOISE
 from validation.studies import MARGIN
 
@@ -43,7 +34,7 @@ def few() -> Spec:
     start: Spec = band("x", 0.5, 2 * design.START + 0.5)
     pairs = [line_at("x", 2 * n + 0.5) for n in range(design.START, BLOCKS)]
     left: Spec = {
-        "title": {"text": "in order of time", "subtitle": "ten launches shuffled, then pairs"},
+        "title": {"text": "in order of time", "subtitle": "twelve launches shuffled, then pairs"},
         "width": 270,
         "height": 190,
         "data": {"values": launches},
@@ -61,8 +52,8 @@ def few() -> Spec:
         ],
     }
     return beside(
-        "Ten launches in fully random order, then pairs; and the interval of the study at its first"
-        " looks, from 5 blocks on, for true effects of 10, 4 and 0 %.",
+        "Twelve launches in fully random order, then pairs; and the interval of the study at its"
+        " first looks, from 6 blocks on, for true effects of 10, 4 and 0 %.",
         [left, *map(_looks, (0.10, 0.04, 0.0))],
     ) | {"resolve": {"scale": {"color": "independent", "shape": "independent"}}}
 
@@ -72,18 +63,19 @@ def _looks(effect: float) -> Spec:
     found = study("N1", 200)
     low, high = at_looks(found, effect)
     end = run_to_the_end(found, effect)
-    last, word = int(end.looks[SHOWN]), WORDS[end.words[SHOWN]]
+    stopped, word = int(end.stopped[SHOWN]), WORDS[end.words[SHOWN]]
     names = ("looked at", "the last look")
     shift = math.log1p(effect)
     data = [
         {
-            "blocks": str(LOOKS[look]),
-            "what": names[look == last],
+            "blocks": str(n),
+            "what": names[n == stopped],
             "low": math.exp(low[SHOWN, look]),
             "high": math.exp(high[SHOWN, look]),
             "ratio": math.exp(found.estimate[SHOWN, look] + shift),
         }
-        for look in range(last + 1)
+        for look, n in enumerate(found.looks.tolist())
+        if n <= stopped
     ]
     colours = paint(names, (GOOD, B))
     for channel in colours.values():
@@ -98,7 +90,7 @@ def _looks(effect: float) -> Spec:
     return {
         "title": {
             "text": f"true effect {effect * 100:g} %",
-            "subtitle": f"{word} after {LOOKS[last]} blocks",
+            "subtitle": f"{word} after {stopped} blocks",
         },
         "width": 60 + 18 * len(data),
         "height": 190,

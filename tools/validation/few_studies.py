@@ -79,7 +79,7 @@ def in_order(
 
 @lru_cache(maxsize=4)
 def launches(name: str, studies: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the launches by block of `studies` studies of a true ratio of 1 in the noise `name`."""
+    """Return the launches by block of `studies` studies of a true ratio of 1 in a noise."""
     rng = np.random.default_rng([22, [*NOISE, *ALIKE, *UNLIKE].index(name)])
     if name in UNLIKE:
         ours, theirs = unlike(rng, studies, 2 * MOST, name)
@@ -97,7 +97,7 @@ def study(name: str, studies: int, most: int = MOST) -> Bounds:
 def bounds(
     reference: np.ndarray, arm: np.ndarray, most: int = MOST, *, signs: bool = True
 ) -> Bounds:
-    """Return what every look says; without `signs`, what it would if arms never differed in kind."""
+    """Return what every look says; without `signs`, what ranks would."""
     at = few.schedule(most).at
     shape = (len(reference), len(at))
     found = Bounds(
@@ -164,9 +164,7 @@ def _joined(
     return low, np.where(towards[1] > 0, towards[1], np.minimum(away[1], 0))
 
 
-def _since(
-    early: np.ndarray, ends: tuple[np.ndarray, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
+def _since(early: np.ndarray, ends: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return what the intervals of all looks that are not early have in common so far."""
     low, high = np.where(early, -np.inf, ends[0]), np.where(early, np.inf, ends[1])
     return np.maximum.accumulate(low, axis=1), np.minimum.accumulate(high, axis=1)

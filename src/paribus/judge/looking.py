@@ -68,8 +68,10 @@ def replay(
     history: list[Comparison] = []
     for look in reached:
         last = look == at[-1] or (over and look == reached[-1])
+        if logs is not None:
+            weighed.append(few.weigh(plan, logs, blocks[:look]))
         # A forecast, not a verdict: it may rest on what came after the last look.
-        needed = _needed(plan, ratios if last else ratios[:look], margin)
+        needed = _needed(plan, ratios if last else ratios[:look], margin, weighed[-1:])
         known = size_known(blocks[:look], cut)
         if logs is None:
             comparison = compare(ratios[:look], level)
@@ -82,7 +84,6 @@ def replay(
                 size_known=known,
             )
         else:
-            weighed.append(few.weigh(plan, logs, blocks[:look]))
             verdict, comparison = few.verdict(
                 weighed, better=better, margin=margin, last=last, needed=needed, size_known=known
             )
@@ -105,25 +106,30 @@ def _so_far(
 ) -> tuple[Verdict, Comparison]:
     """Return "undecided" before the next look, and what all blocks say until then."""
     blocks, ratios = list(in_order), list(in_order.values())
+    weighed = [few.weigh(plan, logs, blocks)] if logs is not None else []
     undecided = Verdict(
         Word.UNDECIDED,
         Reason.ENDED_BEFORE_FIRST_LOOK if over else Reason.BEFORE_NEXT_LOOK,
         final=over,
-        blocks_needed=_needed(plan, ratios, margin),
+        blocks_needed=_needed(plan, ratios, margin, weighed),
         size_known=size_known(blocks, cut),
         figures={"blocks": len(ratios)} | ({} if over else {"next": _next_look(at, ratios)}),
     )
-    if logs is None:
+    if not weighed:
         return undecided, compare(ratios, plan.looks.confidence)
-    return undecided, few.interval_now(few.weigh(plan, logs, blocks))
+    return undecided, few.interval_now(weighed[0])
 
 
-def _needed(plan: Plan, ratios: Sequence[float], margin: float) -> int | None:
+def _needed(
+    plan: Plan, ratios: Sequence[float], margin: float, weighed: Sequence[Weighed]
+) -> int | None:
     """Return about how many blocks settle a study, by the rules of its design."""
     level = plan.looks.confidence
-    if not plan.looks.few:
+    if not weighed:
         return blocks_needed(ratios, margin, level)
-    return blocks_needed(ratios, margin, level, fewest=plan.looks.at[0], share=SIZE_SHARE)
+    signs = weighed[-1].uneven > 0
+    first = plan.looks.at[0]
+    return blocks_needed(ratios, margin, level, fewest=first, share=SIZE_SHARE, signs=signs)
 
 
 def size_known(blocks: Sequence[int], cut: Mapping[str, Sequence[int]]) -> bool:

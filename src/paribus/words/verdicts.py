@@ -128,7 +128,8 @@ def _few_blocks(figures: Figures, _: str) -> str:
 def _uneven(times: float) -> str:
     """Return what arms mean whose launches scatter differently, in a study of few launches."""
     apart = f"{times:.1f} times as much" if times < math.inf else "differently"
-    return f"the launches of one arm scatter {apart}, so only the signs of pairs count, from block 8 on"
+    why = f"the launches of one arm scatter {apart}"
+    return f"{why}, so only the signs of pairs count, from block 8 on"
 
 
 _INTERVALS: Mapping[Reason, Callable[[Figures, str], str]] = {
