@@ -96,7 +96,7 @@ CONSTANTS = (
     f"*Looks* after {listed(few.LOOKS)} blocks",
     f"where a warm-up launch takes over {EXPENSIVE_S / 60:g} min",
     f"more than exp({few.UNEVEN:g} / sqrt(n - 1)) apart",
-    f"({math.exp(few.UNEVEN / 2):.1f}-fold after {few.START} blocks",
+    f"({math.exp(few.UNEVEN / math.sqrt(few.START - 1)):.1f}-fold after {few.START} blocks",
     f"Of the 5 %, {percent(AWAY)} are for ends away from a",
     f"ratio of 1 and {percent(TOWARDS)} for ends towards it",
     f"against which nobody has won {2 / (1 - Settings().confidence):.0f}-fold",

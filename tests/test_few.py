@@ -400,20 +400,32 @@ def test_duets_and_sessions_have_the_looks_of_pairs(tmp_path: Path, more: str, f
     assert study.settings.shuffled == 0
 
 
-def test_a_plan_of_an_older_version_goes_on_as_it_was(tmp_path: Path) -> None:
-    """Its settings have no design; the study file leaves it open now."""
-    study = load_study(write_study(tmp_path))
-    assert study.settings.design == "auto"
-    old = replace(study, settings=replace(study.settings, design="standard"))
-    plans.write_plan(plans.freeze(old, {}), tmp_path)
-    path = tmp_path / "plan.json"
+def test_a_study_of_an_older_version_goes_on_as_it_was(tmp_path: Path) -> None:
+    """Its plan has no design, and launches that take an hour choose none later."""
+
+    def stops(out: Path, err: Path) -> Completed:
+        raise KeyboardInterrupt
+
+    settings = "blocks = 60\ndesign = "
+    study = load_study(write_study(tmp_path, arms=ARMS, plan=f'{settings}"standard"'))
+    out = tmp_path / "out"
+    out.mkdir()
+    plans.write_plan(plans.freeze(study, plans.software()), out)
+    path = out / "plan.json"
     table = json.loads(path.read_text())
     del table["study"]["settings"]["design"], table["sha256"]
     path.write_text(json.dumps({"sha256": plans._digest(table), **table}))
-    frozen = plans.read_plan(tmp_path)
-    assert frozen.study.settings.design == "standard"
-    assert frozen.looks.at == (8, 12, 18, 27, 40, 60)
-    plans.check_same(frozen, study, {})
+    frozen = plans.read_plan(out)
+    today = load_study(write_study(tmp_path, arms=ARMS, plan="blocks = 60"))
+    assert (frozen.study.settings.design, today.settings.design) == ("standard", "auto")
+    plans.check_same(frozen, today, plans.software())
+    good = answers(2.6)
+    with pytest.raises(KeyboardInterrupt):
+        carried_out(tmp_path, a=answers(2.0), b=[*good[:4], stops], blocks=60)
+    stored, judgement = carried_out(tmp_path, a=answers(2.0)[4:], b=good[4:], blocks=60)
+    assert judgement.looks == (8, 12, 18, 27, 40, 60)
+    assert [one.launch.number for one in stored if not one.void] == list(range(1, 19))
+    assert judgement.headlines[0].verdict.word is Word.SLOWER
 
 
 def test_the_chosen_plan_begins_as_the_frozen_one_did() -> None:

@@ -68,7 +68,7 @@ ALIKE: dict[str, Callable[..., np.ndarray]] = {
 UNLIKE = {
     **{
         f"{share} % at {apart} %": (0.015, 0.015, share / 100, apart / 100)
-        for apart in (5, 8, 12, 30)
+        for apart in (5, 12, 30)
         for share in (10, 30, 40, 50)
     },
     "scatter 1 to 2": (0.010, 0.020, 0.0, 0.0),
