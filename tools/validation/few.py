@@ -72,8 +72,8 @@ def few_launches_unlike(studies: int) -> Check:
         27,
         "Few launches, arms that differ in kind",
         f"{studies:,} studies for each kind, half of all pairs above a true ratio of 1: the arm "
-        "alone has a second state 5 to 30 % slower in 10 to 50 % of launches, or scatters 2 to 30 "
-        "times as much. Control: without the sign test.",
+        "alone has a second state (10 % at 5 %: one launch in ten takes 5 % longer), or scatters 2 "
+        "to 30 times as much. Control: without the sign test.",
         (
             *_promises(tuple(UNLIKE), studies),
             Figure(
