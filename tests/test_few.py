@@ -29,6 +29,7 @@ from paribus.stats.plan import rounds
 from paribus.stats.verdict import blocks_needed
 from paribus.study.load import load_study
 from paribus.study.pilot import Pilot, durations
+from paribus.words.methods import methods
 from stations import Answer, prints
 from studies import write_study
 from test_execute import ARMS, carried_out
@@ -296,6 +297,21 @@ def test_a_study_of_long_launches_tells_after_six_of_each(tmp_path: Path) -> Non
     (case,) = judgement.cases
     assert (case.verdict.word, case.comparison) == (Word.SLOWER, head.comparison)
     assert "one random order" in judgement.design
+
+
+def test_one_arm_alone_with_two_states_counts_by_signs(tmp_path: Path) -> None:
+    """Four in ten launches of b are slower by a third: the median pair is one of the others."""
+    good = answers(2.0)
+    slow = [prints(f"{2.6 + i / 500:.6f}", HOUR_S) for i in range(130)]
+    b = [slow[i] if i % 5 in (2, 4) else good[i + 3] for i in range(120)]
+    _, judgement = carried_out(tmp_path, a=good, b=b, blocks=60)
+    (head,) = judgement.headlines
+    assert head.comparison is not None
+    assert head.comparison.low < 1.005 < head.comparison.high < 1.4
+    assert head.verdict.figures["uneven"] > 10
+    (case,) = judgement.cases
+    assert case.comparison == head.comparison
+    assert "steady scattered differently: there the ratio is the median" in methods(judgement)
 
 
 @pytest.mark.parametrize(("wall_s", "best"), [(HOUR_S, "14 h"), (60.0, "18 min")])

@@ -38,7 +38,7 @@ def methods(judgement: Judgement) -> str:
             *_cut(judgement),
             *_measured(judgement),
         ]
-        parts += [_ratio(judgement), _stopped(judgement)]
+        parts += [_ratio(judgement), _signs(judgement), _stopped(judgement)]
     parts += [_margins(judgement.headlines), *_families(judgement), *_platforms(judgement)]
     parts.append(_made(judgement))
     return " ".join(part for part in parts if part)
@@ -150,6 +150,17 @@ def _ratio(judgement: Judgement) -> str:
     return (
         f"{against} is the Hodges-Lehmann estimate from the log ratios within blocks, with the"
         " interval of the signed-rank distribution."
+    )
+
+
+def _signs(judgement: Judgement) -> str:
+    """Return which headlines of a study of few launches rest on signs: stats/few.py."""
+    signs = {head.benchmark for head in judgement.headlines if "uneven" in head.verdict.figures}
+    if not signs:
+        return ""
+    return (
+        f"The arms' launches of {listed(sorted(signs), last=' and ')} scattered differently: there"
+        " the ratio is the median within blocks, with the exact interval of the sign test."
     )
 
 
