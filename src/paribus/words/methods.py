@@ -155,7 +155,7 @@ def _ratio(judgement: Judgement) -> str:
 
 def _signs(judgement: Judgement) -> str:
     """Return which headlines of a study of few launches rest on signs: stats/few.py."""
-    signs = {head.benchmark for head in judgement.headlines if "uneven" in head.verdict.figures}
+    signs = {one.benchmark for one in judgement.headlines if one.verdict.figures.get("uneven")}
     if not signs:
         return ""
     return (
