@@ -34,6 +34,9 @@ from paribus.units import count
 POLL_S = (2.0, 30.0)
 """Seconds between two questions to the scheduler: at first, and when it has taken long."""
 
+BUSY = 10.0
+"""A scheduler is not asked again before this many times as long as its answer took: a long queue."""
+
 SUBMIT_S = 120.0
 """Seconds that a busy scheduler may take to answer."""
 
@@ -259,7 +262,9 @@ class Allocations:
         begin = time.monotonic()
         told: dict[str, str] = {}
         while True:
+            asked = time.monotonic()
             known = self._look()
+            took = time.monotonic() - asked
             for ident, arm in self._jobs.items():
                 self._check(arm, ident, known.get(ident))
                 if told.get(ident) != str(known[ident]):
@@ -268,7 +273,7 @@ class Allocations:
             if all(known[ident].phase is Phase.RUNS for ident in self._jobs):
                 break
             least, most = POLL_S
-            time.sleep(min(most, max(least, (time.monotonic() - begin) / 10)))
+            time.sleep(min(most, max(least, (time.monotonic() - begin) / 10, BUSY * took)))
         by_request = {self.asked[arm]: known[ident] for ident, arm in self._jobs.items()}
         for request, job in by_request.items():
             if len(job.nodes) < request.nodes:
