@@ -44,7 +44,8 @@ esac
 render() {
     if [ -n "$plain" ]; then
         for number in $(id); do
-            sed "s/@ID@/$number/; s/@NAME@/$(cat "$here/jobs/$number")/; s/@STATE@/$1/" "$here/plain"
+            name=$(cat "$here/jobs/$number")
+            sed "s/@ID@/$number/; s/@NAME@/$name/; s/@STATE@/$1/" "$here/plain"
         done
         return
     fi
@@ -248,7 +249,11 @@ class Commands:
             (folder / one).mkdir(parents=True)
         manners = self.manners
         files = {"head": manners.head, "row": manners.row, "tail": manners.tail, "count": "0\n"}
-        files |= {"between": manners.between, "plain": manners.plain, "submitted": f"{manners.submitted}\n"}
+        files |= {
+            "between": manners.between,
+            "plain": manners.plain,
+            "submitted": f"{manners.submitted}\n",
+        }
         files |= {"unreachable": manners.unreachable, "refused": manners.refused}
         for file, text in {**files, "state": manners.runs, "log": ""}.items():
             (folder / file).write_text(text)
