@@ -18,7 +18,7 @@ from paribus.platform.guard import energy_of, report_of
 from paribus.probes.energy import joules
 from paribus.probes.load import during
 from paribus.probes.machine import load_facts
-from paribus.report import export, html
+from paribus.report import export, html, spent
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
 from stored import Script, Twist, judged
@@ -128,6 +128,11 @@ def test_energy_has_a_verdict_of_its_own_in_every_output(
     assert text.startswith("barrier (RAPL): takes ")
     assert text in " ".join(file.getvalue().split())
     assert text in html.page(judgement, "")
+    drawn = spent.figure(judgement)
+    assert drawn is not None
+    [row] = [one for one in drawn["data"]["values"] if one["line"] == "barrier: energy (RAPL)"]
+    assert (row["low"], row["high"]) == (energy.low, energy.high)
+    assert row["verdict"] in text
 
 
 def test_a_denied_counter_is_named_in_the_report() -> None:

@@ -41,12 +41,14 @@ def carried_out(folder: Path, script: str, *, host: bool, **env: str) -> Complet
     """Return how a shell's script ended, on a host reached by a shell, or on this machine."""
     command = Command(("/bin/sh", "-c", script))
     words = ("env", *(f"{key}={value}" for key, value in env.items()), "/bin/sh")
-    how = {"stdout": str(folder / "out"), "stderr": str(folder / "err"), "timeout_s": 60.0}
+    out, err = str(folder / "out"), str(folder / "err")
     with LocalStation() as local:
         if not host:
-            return local.run(command, scratch=f"{local.scratch}/a", **how)
+            scratch = f"{local.scratch}/a"
+            return local.run(command, stdout=out, stderr=err, timeout_s=60.0, scratch=scratch)
         with HostStation([Host("a", words)], local) as station:
-            return station.run(command, scratch=f"{station.scratch}/a", **how)
+            scratch = f"{station.scratch}/a"
+            return station.run(command, stdout=out, stderr=err, timeout_s=60.0, scratch=scratch)
 
 
 # --- GPUs --------------------------------------------------------------------------------------

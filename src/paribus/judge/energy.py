@@ -19,9 +19,9 @@ from paribus.stats.verdict import judge
 
 JOULES: Mapping[Source, str] = {
     "rapl": "launch.energy_j",
-    "nvml": "launch.energy_nvml_j",
-    "ipmi": "launch.energy_ipmi_j",
-    "slurm": "launch.energy_slurm_j",
+    "nvml": "launch.energy.nvml_j",
+    "ipmi": "launch.energy.ipmi_j",
+    "slurm": "launch.energy.slurm_j",
 }
 """The facts of a launch, by source: what its nodes took meanwhile."""
 
