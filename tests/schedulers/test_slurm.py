@@ -271,6 +271,9 @@ def test_a_dry_run_prints_the_jobs_and_submits_nothing(tmp_path: Path) -> None:
         assert f"the job that arm {arm} waits for (sbatch):" in done.stdout
         assert f"#SBATCH --partition={arm}" in done.stdout
     assert done.stdout.count("exec sleep 600") == 2
+    assert done.stdout.endswith(
+        "  p: 0.333 node-hours (2 nodes)\n  q: 0.333 node-hours (2 nodes)\n"
+    )
     assert [one.name for one in tmp_path.iterdir()] == ["study.toml"]
 
 
