@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from paribus.platform.schedulers import slurm_energy
+from paribus.report import spent
 from paribus.report.stored import read_report
 from schedulers.slurm import Site, missing, slurm
 from schedulers.test_slurm import check_whole, run, study
@@ -33,7 +34,7 @@ def site() -> Iterator[Site]:
 @pytest.mark.slow
 def test_launches_have_the_energy_that_slurm_counts(site: Site, tmp_path: Path) -> None:
     """Two nodes of 250 W against two of 150 W, for half a second each."""
-    study(tmp_path, SLEEPS)
+    study(tmp_path, SLEEPS, mpi='price = "2.07 EUR/node-hour"\n')
     code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", "--anyway")
     assert code in (0, 3), said  # on a busy machine the verdict on times may be withheld
     check_whole(tmp_path / "out")
@@ -44,7 +45,11 @@ def test_launches_have_the_energy_that_slurm_counts(site: Site, tmp_path: Path) 
     assert energy.joules[0] > 2 * 250 * 0.5
     assert energy.joules[0] < 2 * 250 * 0.5 * 1.6, "a launch takes little longer than its command"
     assert "launch.energy" not in said, "what is measured anew is no difference of platforms"
-    assert json.loads((tmp_path / "out" / "verdict.json").read_text())["energy"][0]["text"] in said
+    table = json.loads((tmp_path / "out" / "verdict.json").read_text())
+    assert table["energy"][0]["text"] in said
+    assert (code == 0) == bool(table.get("costs"))
+    assert all(one["currency"] == "EUR" for one in table["node_hours"])
+    assert spent.TITLE in (tmp_path / "out" / "report.html").read_text()
     assert site.jobs() == []
 
 
