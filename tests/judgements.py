@@ -364,7 +364,9 @@ def lent() -> Judgement:
     def twist(launch: Launch, attempt: int) -> Twist:
         energy = 100 * (1.3 if launch.arm == "bridged" else 1) * (1 + launch.number % 5 / 100)
         nodes = f"{launch.arm}{launch.block}"
-        return Twist(facts={JOB: f"{launch.number}", NODES: nodes, JOULES: energy})
+        return Twist(
+            facts={JOB: f"{launch.number}", NODES: nodes, **dict.fromkeys(JOULES.values(), energy)}
+        )
 
     script = replace(SCRIPT, twist=twist)
     return judged(study(("latency",)), script, name="lent", facts=FACTS)

@@ -20,8 +20,10 @@ from paribus.judge.cost import Cost, costs
 from paribus.judge.node_hours import used
 from paribus.judgement import Judgement, Word
 from paribus.plan import freeze, read_plan, write_plan
-from paribus.report import export
+from paribus.report import export, spent
 from paribus.report.cost import html_section
+from paribus.report.figures import all_figures
+from paribus.report.html import page
 from paribus.report.printing import console_on
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
@@ -99,6 +101,18 @@ def test_slower_may_be_cheaper_in_every_output(tmp_path: Path) -> None:
     table = export.to_json(judgement)
     jsonschema.validate(table, json.loads(SCHEMA.read_text()))
     assert {one["word"] for one in table["costs"]} == {"cheaper"}
+    drawn = spent.figure(judgement)
+    assert drawn is not None
+    rows = {row["line"]: row for row in drawn["data"]["values"]}
+    for name, known in times().items():
+        assert rows[f"{name}: time"]["ratio"] == pytest.approx(known[0])
+    for one in costs(judgement):
+        row = rows[f"{one.benchmark}: cost"]
+        assert (row["ratio"], row["low"], row["high"]) == ends(one)
+        assert (row["verdict"], row["decided"]) == ("cheaper", True)
+    assert spent.TITLE in page(judgement, "")
+    assert "time-cost-energy" in {name for name, _ in all_figures(judgement)}
+    assert spent.figure(base()) is None, "neither price nor energy"
     (tmp_path / "verdict.json").write_text(json.dumps(table))
     assert costs(read_report(tmp_path / "verdict.json")) == costs(judgement)
 

@@ -18,7 +18,7 @@ from paribus.platform.guard import energy_of, report_of
 from paribus.probes.energy import joules
 from paribus.probes.load import during
 from paribus.probes.machine import load_facts
-from paribus.report import export, html
+from paribus.report import export, html, spent
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
 from stored import Script, Twist, judged
@@ -49,16 +49,16 @@ def test_packages_and_memory_are_added_and_nothing_is_counted_twice(tmp_path: Pa
     later = machine(
         tmp_path, **{"package-0": 7_500_000, "dram": 1_500_000, "core": 9, "psys": 99_000_000}
     )
-    assert joules(before, load_facts(later)) == pytest.approx(3.0)
+    assert joules(before, load_facts(later), 1.0) == {"rapl": pytest.approx(3.0)}
     assert not [key for key in during(before, load_facts(later)) if "energy" in key]
 
 
 def test_a_counter_that_wraps_around_goes_on(tmp_path: Path) -> None:
     before = load_facts(machine(tmp_path, **{"package-0": MOST - 1_000_000}))
     after = load_facts(machine(tmp_path, **{"package-0": 2_000_000}))
-    assert joules(before, after) == pytest.approx(3.0)
+    assert joules(before, after, 1.0) == {"rapl": pytest.approx(3.0)}
     no_limit = {key: value for key, value in after.items() if not key.endswith(".most_uj")}
-    assert joules(before, no_limit) is None
+    assert joules(before, no_limit, 1.0) == {}
 
 
 def test_what_must_not_be_read_is_denied_and_no_energy(tmp_path: Path) -> None:
@@ -67,8 +67,8 @@ def test_what_must_not_be_read_is_denied_and_no_energy(tmp_path: Path) -> None:
     (tmp_path / "sys/class/powercap/intel-rapl:0/energy_uj").unlink()
     facts = load_facts(tmp_path)
     assert facts["load.energy.intel-rapl:0.uj"] == {"unknown": "denied"}
-    assert joules(facts, facts) is None
-    assert joules({}, {}) is None
+    assert joules(facts, facts, 1.0) == {}
+    assert joules({}, {}, 1.0) == {}
 
 
 def said(package: int) -> bytes:
@@ -85,10 +85,11 @@ def said(package: int) -> bytes:
 def test_the_nodes_of_a_launch_are_added_each_machine_once() -> None:
     reports = [report_of(said(2_000_000)), report_of(said(4_000_000)), report_of(said(4_000_000))]
     known = [(node, report) for node, report in enumerate(reports) if report]
-    assert energy_of(known, ("x", "y", "y")) == pytest.approx(4.0)
+    assert energy_of(known, ("x", "y", "y")) == {"rapl": pytest.approx(4.0)}
     silent = report_of(said(4_000_000).replace(b"energy_uj", b"nothing"))
     assert silent is not None
-    assert energy_of([*known, (3, silent)], ("x", "y", "y", "z")) is None
+    assert energy_of([*known, (3, silent)], ("x", "y", "y", "z")) == {}
+    assert energy_of([], ()) == {}
 
 
 def study(ratio: float) -> Judgement:
@@ -124,9 +125,14 @@ def test_energy_has_a_verdict_of_its_own_in_every_output(
     file = io.StringIO()
     print_report(judgement, console_on(file, 100))
     text = table["energy"][0]["text"]
-    assert text.startswith("barrier: takes ")
+    assert text.startswith("barrier (RAPL): takes ")
     assert text in " ".join(file.getvalue().split())
     assert text in html.page(judgement, "")
+    drawn = spent.figure(judgement)
+    assert drawn is not None
+    [row] = [one for one in drawn["data"]["values"] if one["line"] == "barrier: energy (RAPL)"]
+    assert (row["low"], row["high"]) == (energy.low, energy.high)
+    assert row["verdict"] in text
 
 
 def test_a_denied_counter_is_named_in_the_report() -> None:

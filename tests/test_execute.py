@@ -138,6 +138,9 @@ class Lent:
     def nodes_of(self, asked: Scheduler) -> tuple[str, ...]:
         return ("n1",)
 
+    def counters(self) -> dict[str, dict[str, int]]:
+        return {}
+
     def prolonged_s(self) -> float:
         return self.suspended_s.pop(0) if self.suspended_s else 0.0
 

@@ -100,6 +100,9 @@ def test_a_hostfile_that_cannot_be_used_names_the_line(
     ("lines", "said"),
     [
         (['hosts = "node[4-1]"'], "bad range"),
+        (['hosts = "n{1..3}"'], "write names such as node[1-4,7], with commas between"),
+        (['hosts = "n1 n2"'], "write names such as node[1-4,7], with commas between"),
+        (['hosts = "n1;n2"'], "write names such as node[1-4,7], with commas between"),
         (['hosts = "node1,,node2"'], "nothing stands between two commas"),
         (['hosts = "node1,node1"'], "node1 is named twice"),
         (['hosts = "@rack1"'], "write names"),

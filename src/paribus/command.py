@@ -9,7 +9,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from paribus.model import Facts
+    from paribus.energy import Source
+from paribus.model import Facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,8 @@ class Completed:
     write: beside its output, in its scratch directory, in shared memory. `load` is how busy its
     machine was before and after it, by the keys under load. of docs/facts.md, and `beside` who else
     used the processors meanwhile; of several machines the busiest counts, which `load.node` names.
-    `carried` is known of hosts only. `energy_j` is what the nodes took meanwhile, None where one of
-    them does not say it.
+    `carried` is known of hosts only. `energy_j` is what the nodes took meanwhile in joules, by
+    the source, of each that knows it of all of them.
     """
 
     exit_code: int
@@ -124,4 +125,4 @@ class Completed:
     load: tuple[Facts, Facts] | None = None
     beside: tuple[str, ...] = ()
     carried: Carried = field(default_factory=dict)
-    energy_j: float | None = None
+    energy_j: Mapping[Source, float] = field(default_factory=dict)

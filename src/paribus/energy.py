@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+Source = Literal["rapl", "nvml", "ipmi", "slurm"]
+"""Who counted it: processors, GPUs, the machine's BMC, or the scheduler."""
+
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """The energy of a launch of `benchmark` in `arm`, over that in the reference.
+    """The energy of a launch of `benchmark` in `arm`, over that in the reference, as `source` says.
 
     `ratio` is of `blocks` and has the interval [low, high] at `level`; `word` says what that means
     against `margin`. `joules` are the medians of the reference and of the arm.
@@ -24,3 +27,4 @@ class Energy:
     margin: float
     word: Literal["less", "more", "equal", "undecided", "withheld"]
     joules: tuple[float, float]
+    source: Source = "rapl"

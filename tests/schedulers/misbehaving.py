@@ -6,11 +6,17 @@ They keep jobs as files, and answer as the real ones do, but for the next calls 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 _COMMANDS = r"""#!/bin/sh
 here=@HERE@
+case ${0##*/}:$* in
+    squeue:*--json*)
+        [ -s "$here/plain" ] || { echo "squeue: unrecognized option '--json'" >&2 && exit 1; }
+        ;;
+    squeue:*) [ ! -s "$here/plain" ] || plain=yes ;;
+esac
 id() { for job in "$here"/jobs/*; do [ ! -e "$job" ] || echo "${job##*/}"; done; }
 case ${0##*/}:$* in
     kubectl:auth* | kubectl:get\ events*) exit ;;
@@ -36,6 +42,13 @@ case $fault in
 esac
 
 render() {
+    if [ -n "$plain" ]; then
+        for number in $(id); do
+            name=$(cat "$here/jobs/$number")
+            sed "s/@ID@/$number/; s/@NAME@/$name/; s/@STATE@/$1/" "$here/plain"
+        done
+        return
+    fi
     cat "$here/head"
     before=
     for number in $(id); do
@@ -95,7 +108,10 @@ esac
 
 @dataclass(frozen=True)
 class Manners:
-    """How the commands of one dialect answer. A job has the nodes h1 and h2 while it runs."""
+    """How the commands of one dialect answer. A job has the nodes h1 and h2 while it runs.
+
+    `plain` is the row of a squeue that knows JSON, where it is asked for text.
+    """
 
     programs: tuple[str, ...]
     row: str
@@ -107,6 +123,7 @@ class Manners:
     head: str = ""
     between: str = ""
     tail: str = ""
+    plain: str = ""
 
 
 _PBS = """\
@@ -140,15 +157,29 @@ _JOB = """\
  "paribus/nodes": "2", "paribus/seconds": "600"}}, "spec": {}, "status": {}}
 """
 
+_SLURM = Manners(
+    programs=("sbatch", "squeue", "srun", "scancel", "sinfo"),
+    row="@ID@|@STATE@|9:00|h[1-2]|@NAME@|None\n",
+    runs="RUNNING",
+    submitted="@ID@",
+    unreachable="sbatch: error: Unable to contact slurm controller (connect failure)",
+    refused="sbatch: error: invalid partition specified: p",
+    key="partition",
+)
+_SLURM_JOB = """\
+{"job_id": @ID@, "name": "@NAME@", "job_state": "@STATE@", "state_reason": "None",
+ "nodes": "h[1-2]", "time_limit": 10, "end_time": 1795598487}
+"""
+
 MANNERS: Mapping[str, Manners] = {
-    "slurm": Manners(
-        programs=("sbatch", "squeue", "srun", "scancel", "sinfo"),
-        row="@ID@|@STATE@|9:00|h[1-2]|@NAME@|None\n",
-        runs="RUNNING",
-        submitted="@ID@",
-        unreachable="sbatch: error: Unable to contact slurm controller (connect failure)",
-        refused="sbatch: error: invalid partition specified: p",
-        key="partition",
+    "slurm": _SLURM,
+    "slurm, JSON": replace(
+        _SLURM,
+        head='{"errors": [], "jobs": [',
+        row=_SLURM_JOB,
+        between=",",
+        tail="]}\n",
+        plain=_SLURM.row,
     ),
     "gridengine": Manners(
         programs=(*_QSTAT, "qconf"),
@@ -218,7 +249,11 @@ class Commands:
             (folder / one).mkdir(parents=True)
         manners = self.manners
         files = {"head": manners.head, "row": manners.row, "tail": manners.tail, "count": "0\n"}
-        files |= {"between": manners.between, "submitted": f"{manners.submitted}\n"}
+        files |= {
+            "between": manners.between,
+            "plain": manners.plain,
+            "submitted": f"{manners.submitted}\n",
+        }
         files |= {"unreachable": manners.unreachable, "refused": manners.refused}
         for file, text in {**files, "state": manners.runs, "log": ""}.items():
             (folder / file).write_text(text)

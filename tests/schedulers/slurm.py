@@ -5,10 +5,12 @@ Everything has ports, keys and directories of its own, and ends with the context
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -51,6 +53,17 @@ AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/none
 KillWait=2
 MinJobAge=30
+"""
+
+# Cray's counters, which this plug-in reads, are files: those of a host are mounted there.
+_ENERGY = """\
+AcctGatherEnergyType=acct_gather_energy/pm_counters
+JobAcctGatherType=jobacct_gather/linux
+"""
+_COUNTERS = """\
+mount -t tmpfs none {over} && mkdir -p {over}/upper/cray/pm_counters {over}/work &&
+mount -t overlay none -o lowerdir=/sys,upperdir={over}/upper,workdir={over}/work /sys &&
+mount --bind {counters} /sys/cray/pm_counters && exec "$@"
 """
 
 
@@ -132,11 +145,51 @@ def missing() -> list[str]:
     return [one for one in PROGRAMS if shutil.which(one, path=path) is None]
 
 
+class Meter:
+    """Counts the energy of hosts of so many watts in files under `place`; ends with the context."""
+
+    def __init__(self, place: Path, watts: Mapping[str, float]) -> None:
+        self.place, self.watts = place, watts
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._count)
+
+    def __enter__(self) -> Meter:
+        for name in self.watts:
+            (self.place / name).mkdir(parents=True)
+        self._write(0.0)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _count(self) -> None:
+        began = time.monotonic()
+        while not self._over.wait(0.01):
+            self._write(time.monotonic() - began)
+
+    def _write(self, seconds: float) -> None:
+        for name, watts in self.watts.items():
+            now = int(time.time() * 1e6)
+            values = {"energy": f"{int(1000 + watts * seconds)} J", "power": f"{watts:.0f} W"}
+            for file, value in values.items():
+                new = self.place / name / "new"
+                new.write_text(f"{value} {now} us\n")
+                new.replace(self.place / name / file)
+
+
 @contextmanager
 def slurm(
-    hosts: int, partitions: Mapping[str, Sequence[str]], env: Mapping[str, str]
+    hosts: int,
+    partitions: Mapping[str, Sequence[str]],
+    env: Mapping[str, str],
+    watts: Mapping[str, float] | None = None,
 ) -> Iterator[Site]:
-    """Start a Slurm of `hosts` nodes h1, h2, ... in `partitions`; end all of it."""
+    """Start a Slurm of `hosts` nodes h1, h2, ... in `partitions`; end all of it.
+
+    With `watts` of each node, it counts their energy.
+    """
     with ExitStack() as stack:
         # Hosts have a /tmp of their own, so what they share is elsewhere.
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
@@ -156,6 +209,7 @@ def slurm(
             for name, its in partitions.items()
         ]
         conf = _CONF.format(host=socket.gethostname(), address=FABRIC, place=place)
+        conf += _ENERGY if watts else ""
         (place / "slurm.conf").write_text("\n".join([conf, *nodes, *parts, ""]))
         # Hosts have no control groups mounted: this plug-in does without until one is asked for.
         (place / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
@@ -170,8 +224,14 @@ def slurm(
         controller = stack.enter_context(
             Daemon([*prefix, "slurmctld", "-D", "-i"], env, place / "slurmctld.out")
         )
+        stack.enter_context(Meter(place / "counters", watts or {}))
         for host in pocket.hosts:
             start = f"exec env SLURM_CONF={place}/slurm.conf slurmd -D -N {host.name}"
+            if watts:
+                over = place / "over" / host.name
+                over.mkdir(parents=True)
+                mount = _COUNTERS.format(over=over, counters=place / "counters" / host.name)
+                start = f"exec unshare -m /bin/sh -c {shlex.quote(mount)} sh {start[5:]}"
             stack.enter_context(Daemon([*host.shell, "-c", start], env, place / f"{host.name}.out"))
         site = Site(prefix, env, place, controller)
         _until(lambda: _idle(site) == hosts, place)

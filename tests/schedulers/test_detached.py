@@ -7,14 +7,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import indent
 
 import pytest
 
 from paribus.errors import UserError
-from paribus.platform.detached import check
+from paribus.platform.detached import check, script
 from paribus.records.standing import read_standing
 from paribus.study.load import load_study
-from schedulers.slurm import Site
+from schedulers.slurm import Site, missing
 from schedulers.test_slurm import check_whole, run, site, stored, study
 
 __all__ = ["site"]  # the fixture
@@ -97,6 +98,22 @@ def test_what_cannot_be_a_job_is_refused_and_leaves_nothing(site: Site, shared: 
     assert code == 2
     assert "no arm of this study has a scheduler" in said
     assert read_standing(shared / "out") is None
+
+
+def test_a_dry_run_prints_the_job_that_is_submitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if lack := missing():
+        pytest.skip(f"Slurm is not installed: no {', '.join(lack)}")
+    study(tmp_path, nodes=1)
+    words = ("run", "study.toml", "--out", "out", *DETACH)
+    argv = [sys.executable, "-m", "paribus", *words, "--dry-run"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(tmp_path)
+    whole = script(Path("out"), [sys.executable, "-m", "paribus", *words], ["--partition=p"])
+    assert f"the job that the study is (sbatch):\n{indent(whole, '  ')}" in done.stdout
+    assert [one.name for one in tmp_path.iterdir()] == ["study.toml"]
 
 
 def test_only_slurm_takes_a_study_as_a_job(tmp_path: Path) -> None:

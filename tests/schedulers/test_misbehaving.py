@@ -31,6 +31,7 @@ def commands(
 
 def asking(commands: Commands, told: list[str]) -> Allocations:
     name = next(name for name, manners in MANNERS.items() if manners is commands.manners)
+    name = name.partition(",")[0]
     asked = Scheduler(name, 2, 600.0, "p", slots=2, parallel_environment="mpi")  # type: ignore[arg-type]
     return Allocations({"a": asked}, "0123456789", "study.toml", told.append)
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ import pytest
 from mpis import any_mpi
 from paribus.doctor.fitness import scheduler
 from paribus.plan import read_plan
+from paribus.platform.schedulers import slurm
 from paribus.records.count import read_count
 from paribus.store import Store
-from schedulers.slurm import Login, Site, missing, slurm
+from schedulers import slurm as sites
+from schedulers.slurm import Login, Site, missing
 
 STUDY = """\
 question = "Is partition q slower than p?"
@@ -44,7 +47,9 @@ def site() -> Iterator[Site]:
     if lack := missing():
         pytest.skip(f"Slurm is not installed: no {', '.join(lack)}")
     path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-    with slurm(4, {"p": ["h1", "h2"], "q": ["h3", "h4"]}, {**os.environ, "PATH": path}) as there:
+    with sites.slurm(
+        4, {"p": ["h1", "h2"], "q": ["h3", "h4"]}, {**os.environ, "PATH": path}
+    ) as there:
         yield there
 
 
@@ -218,6 +223,34 @@ def test_what_slurm_rejects_is_said_before_anything_waits(
     assert not (tmp_path / "out").exists()
 
 
+def test_json_and_text_of_a_real_squeue_agree(site: Site) -> None:
+    """A job that runs, and one that waits for it; then none of theirs."""
+    asked = (
+        "sbatch",
+        "--parsable",
+        "--partition=p",
+        "--nodes=2",
+        "--exclusive",
+        "--wrap=sleep 300",
+    )
+    jobs = [site.ask(*asked, "--output=/dev/null").strip() for _ in range(2)]
+    try:
+        site.until(lambda: any(f"{jobs[0]} " in line and "RUN" in line for line in site.jobs()))
+        said = site.ask(*slurm.queue(jobs))
+        assert said.startswith("{")
+        [text] = [one for one in slurm.queue(jobs)[2].splitlines() if one.startswith("exec")]
+        plain = site.ask("/bin/sh", "-c", text, "squeue", *slurm.queue(jobs)[4:])
+        now = time.time()
+        read, wanted = slurm.read_queue(said), slurm.read_queue(plain, now)
+        for job in jobs:
+            assert replace(read[job], ends_at=0.0) == replace(wanted[job], ends_at=0.0)
+            assert read[job].ends_at == pytest.approx(wanted[job].ends_at, abs=3.0)
+        assert read[jobs[0]].nodes == ("h1", "h2")
+    finally:
+        for job in jobs:
+            site.ask("scancel", job)
+
+
 def test_the_doctor_lists_the_partitions(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "from paribus.doctor.fitness import scheduler; print(scheduler())"
     said = site.ask(sys.executable, "-c", code)
@@ -238,6 +271,9 @@ def test_a_dry_run_prints_the_jobs_and_submits_nothing(tmp_path: Path) -> None:
         assert f"the job that arm {arm} waits for (sbatch):" in done.stdout
         assert f"#SBATCH --partition={arm}" in done.stdout
     assert done.stdout.count("exec sleep 600") == 2
+    assert done.stdout.endswith(
+        "  p: 0.333 node-hours (2 nodes)\n  q: 0.333 node-hours (2 nodes)\n"
+    )
     assert [one.name for one in tmp_path.iterdir()] == ["study.toml"]
 
 

@@ -7,7 +7,7 @@ import math
 import re
 import time
 from contextlib import nullcontext, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -50,6 +50,76 @@ def test_states_as_they_were_printed() -> None:
     assert [key for key, job in jobs.items() if job.never] == ["2", "3"]
     assert (jobs["4"].nodes, jobs["4"].ends_at) == (("h1", "h2", "h3"), 1000.0 + 54 * 60 + 51)
     assert str(jobs["2"]) == "PENDING: PartitionConfig"
+
+
+RECORDED = Path(__file__).with_name("recorded")
+
+
+def test_json_says_what_the_text_says() -> None:
+    """Recorded one after the other: a job without a limit has an end in the text, in 364 days."""
+    text = slurm.read_queue((RECORDED / "slurm.txt").read_text(), now=0.0)
+    read = slurm.read_queue((RECORDED / "slurm.json").read_text())
+    assert len(read) == 7
+    assert {key: replace(job, ends_at=0.0) for key, job in read.items()} == {
+        key: replace(job, ends_at=0.0) for key, job in text.items()
+    }
+    assert read["1"].nodes == ("h1", "h2")
+    assert (
+        read["1"].ends_at
+        == json.loads((RECORDED / "slurm.json").read_text())["jobs"][[*read].index("1")]["end_time"]
+    )
+    assert [key for key, job in read.items() if job.never] == ["2", "6"]
+
+
+def test_a_controller_that_is_away_has_no_empty_queue() -> None:
+    """Squeue ends with exit code 0 then."""
+    with pytest.raises(ValueError, match="Failed while looking for jobs"):
+        slurm.read_queue((RECORDED / "slurm_away.json").read_text())
+
+
+def newer(states: list[str], end: object, limit: object) -> Job:
+    """A job in the form of data_parser v0.0.40, of its page (slurm.schedmd.com/rest_api.html)."""
+    row = {"job_id": 9, "name": "x", "job_state": states, "state_reason": "None", "nodes": "h1"}
+    row |= {"end_time": end, "time_limit": limit}
+    [job] = slurm.read_queue(json.dumps({"errors": [], "jobs": [row]})).values()
+    return job
+
+
+@pytest.mark.parametrize(
+    ("states", "phase"),
+    [
+        (["RUNNING"], Phase.RUNS),
+        (["RUNNING", "CONFIGURING"], Phase.WAITS),
+        (["CANCELLED", "COMPLETING"], Phase.ENDED),
+        (["PENDING", "REQUEUED"], Phase.WAITS),
+    ],
+)
+def test_the_json_of_newer_versions(states: list[str], phase: Phase) -> None:
+    number = {"set": True, "infinite": False, "number": 1795598487}
+    job = newer(states, number, number)
+    assert (job.phase, job.state) == (phase, ",".join(states))
+    assert job.ends_at == (1795598487.0 if phase is Phase.RUNS else 0.0)
+    without = newer(["RUNNING"], number, {"set": True, "infinite": True, "number": 0})
+    assert without.ends_at == math.inf
+
+
+KEYS = ("job_id", "name", "job_state", "state_reason", "nodes", "end_time", "time_limit")
+
+
+def test_json_without_what_it_must_have_is_refused() -> None:
+    for key in KEYS:
+        damaged = json.loads((RECORDED / "slurm.json").read_text())
+        del damaged["jobs"][2][key]
+        with pytest.raises(ValueError, match="squeue --json"):
+            slurm.read_queue(json.dumps(damaged))
+    for key in ("job_id", "job_state", "end_time"):
+        damaged = json.loads((RECORDED / "slurm.json").read_text())
+        damaged["jobs"][2][key] = []
+        with pytest.raises(ValueError, match="squeue --json"):
+            slurm.read_queue(json.dumps(damaged))
+    for text in ("{", "{}", '{"errors": []}', '{"errors": [], "jobs": 3}', '{"errors": 7}'):
+        with pytest.raises(ValueError, match=r"squeue|Expecting|line"):
+            slurm.read_queue(text)
 
 
 @pytest.mark.parametrize(

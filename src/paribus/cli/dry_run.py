@@ -15,6 +15,7 @@ from paribus.cli.hosts import reached
 from paribus.design import Step
 from paribus.errors import LaunchError, MachineError, UserError
 from paribus.judge.few import EXPENSIVE_S, as_few
+from paribus.judge.node_hours import HOUR_S
 from paribus.plan import Plan
 from paribus.platform.arms import Ready, compose, discreet, program
 from paribus.platform.builds import built
@@ -23,18 +24,26 @@ from paribus.platform.ready import make_ready
 from paribus.platform.schedulers.known import dialect_of, in_job
 from paribus.platform.stations import why_asleep
 from paribus.study.pilot import Pilot, durations, held, pilot, refusal
-from paribus.units import count, format_bytes, format_seconds, percent
+from paribus.units import count, format_bytes, format_seconds, parse_price, percent
+from paribus.words import cost as words
 
 
 def show(
-    plan: Plan, *, tell: Callable[[str], None], launch: bool, anyway: bool, accept_keys: bool
+    plan: Plan,
+    *,
+    tell: Callable[[str], None],
+    launch: bool,
+    anyway: bool,
+    accept_keys: bool,
+    detached: str = "",
 ) -> int:
     """Print the plan, its first launches, commands, and durations; returns the exit code.
 
     It is 4 where a pilot launch failed, whose output is then kept, else 0. The durations come from
     a pilot, launched (with `launch`) and thrown away; never for a study that switches its platform.
+    `detached` is the script of the job that the study would be.
     """
-    if _print_scripts(plan):
+    if _print_scripts(plan, detached):
         return 0
     why_not = refusal(plan) if launch else "--no-pilot is given"
     with (
@@ -60,7 +69,7 @@ def show(
     return LaunchError.exit_code if seen.failed else 0
 
 
-def _print_scripts(plan: Plan) -> bool:
+def _print_scripts(plan: Plan, detached: str) -> bool:
     """Print the study and the job of each arm that a scheduler lends nodes to, if one does."""
     lent = {
         arm.name: arm.hosts.scheduler
@@ -70,6 +79,9 @@ def _print_scripts(plan: Plan) -> bool:
     if not lent or any(in_job(request.name) for request in lent.values()):
         return False
     _print_study(plan)
+    if detached:
+        print("\nthe job that the study is (sbatch):")
+        print(textwrap.indent(detached, "  "), end="")
     for request in dict.fromkeys(lent.values()):
         arms = [name for name, its in lent.items() if its == request]
         dialect = dialect_of(request)
@@ -77,6 +89,14 @@ def _print_scripts(plan: Plan) -> bool:
         print(f"\nthe job that arm {' and arm '.join(arms)} waits for ({submit}):")
         print(textwrap.indent(dialect.script(request, "paribus-KEY-ARM"), "  "), end="")
     print("\nno estimate of the duration: it takes pilot launches, and these take an allocation")
+    print("each allocation, if it is held for all of its time:")
+    prices = {arm.name: arm.price for arm in plan.study.arms}
+    for request in dict.fromkeys(lent.values()):
+        arms = [name for name, its in lent.items() if its == request]
+        hours = request.nodes * request.time_s / HOUR_S
+        price, currency = parse_price(prices[arms[0]]) if prices[arms[0]] else (0.0, "")
+        said = words.node_hours(request.nodes, (hours,), (hours * price,), currency)
+        print(_wrapped(f"{' and '.join(arms)}: {said}", "  "))
     return True
 
 

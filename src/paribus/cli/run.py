@@ -115,12 +115,18 @@ def run(arguments: argparse.Namespace) -> int:
         from paribus.cli import dry_run
 
         plan = plans.freeze(study, plans.software())
+        script = ""
+        if arguments.detach:
+            detached.check(study)
+            out = arguments.out or Path(f"{path.stem}.study")
+            script = detached.script(out, _as_a_job(), arguments.detach_option)
         return dry_run.show(
             plan,
             tell=_tell,
             launch=not arguments.no_pilot,
             anyway=arguments.anyway,
             accept_keys=arguments.accept_host_keys,
+            detached=script,
         )
     directory = directory_for(
         path.stem, arguments.out, resume=arguments.resume, replace=arguments.replace
@@ -133,13 +139,25 @@ def run(arguments: argparse.Namespace) -> int:
     return board.code
 
 
+def _as_a_job() -> list[str]:
+    """Return this command line as a job has it."""
+    return [sys.executable, "-m", "paribus", *(one for one in sys.argv[1:] if one != "--dry-run")]
+
+
 def _detach(arguments: argparse.Namespace, study: Study, directory: Path) -> int:
     """Submit this command line as a job, and say how it is watched."""
     detached.check(study)
-    argv = [sys.executable, "-m", "paribus", *sys.argv[1:]]
+    places = detached.unshared([directory, Path(study.path), Path(sys.executable)])
+    if places:
+        named = ", ".join(f"{path} ({kind})" for path, kind in places.items())
+        print(
+            f"paribus: on a disk of this machine: {named}\n  the job's node must see it at the same"
+            " path: see that it is shared, or put it where it is",
+            file=sys.stderr,
+        )
     made_directory(directory)
     try:
-        ident = detached.submit(directory, argv, arguments.detach_option)
+        ident = detached.submit(directory, _as_a_job(), arguments.detach_option)
     except UserError:
         with suppress(OSError):
             directory.rmdir()  # unless something is in it

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from paribus.energy import Energy
+from paribus.energy import Energy, Source
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import margin_of
 from paribus.judgement import Finding, Word
@@ -17,9 +17,13 @@ from paribus.records.rows import Stored
 from paribus.stats.estimate import compare, fewest_pairs
 from paribus.stats.verdict import judge
 
-JOULES = "launch.energy_j"
-"""The fact of a launch: what the packages and memory of its nodes took meanwhile."""
-
+JOULES: Mapping[Source, str] = {
+    "rapl": "launch.energy_j",
+    "nvml": "launch.energy.nvml_j",
+    "ipmi": "launch.energy.ipmi_j",
+    "slurm": "launch.energy.slurm_j",
+}
+"""The facts of a launch, by source: what its nodes took meanwhile."""
 
 _WORDS: Mapping[Word, Literal["less", "more", "equal"]] = {
     Word.FASTER: "less",
@@ -31,39 +35,60 @@ _WORDS: Mapping[Word, Literal["less", "more", "equal"]] = {
 def energies(
     plan: Plan, evidence: Evidence, launches: Iterable[Stored], headlines: Sequence[Finding]
 ) -> tuple[Energy, ...]:
-    """Return the energy of a launch by benchmark and arm; none from too few blocks that know it.
+    """Return the energy of a launch by benchmark, arm and source.
 
-    The interval is at the level of a look. A verdict that is withheld for times is for energy too.
+    None from too few blocks that know it. The interval is at the level of a look. A verdict that is
+    withheld for times is for energy too.
     """
+    good = [
+        one
+        for one in launches
+        if one.void is None and one.outcome.state is State.OK and evidence.counted(one.launch)
+    ]
     fewest = fewest_pairs(round(1 - plan.looks.confidence, 12))
+    found = []
+    for source, fact in JOULES.items():
+        known = _known(good, fact)
+        for head in headlines if known else ():
+            of = known.get(head.benchmark, {})
+            arms = plan.study.arms[0].name, head.arm
+            ours, theirs = (
+                {block: statistics.median(some) for block, some in of.get(arm, {}).items()}
+                for arm in arms
+            )
+            if len(ours.keys() & theirs.keys()) >= fewest:
+                margin = margin_of(plan, evidence, head.benchmark, head.metric)
+                found.append(_energy(head, ours, theirs, plan.looks.confidence, margin, source))
+    return tuple(found)
+
+
+def _known(launches: Iterable[Stored], fact: str) -> dict[str, dict[str, dict[int, list[float]]]]:
+    """Return the joules of launches by benchmark, arm and block."""
     known: dict[str, dict[str, dict[int, list[float]]]] = {}
     for one in launches:
-        launch, used = one.launch, one.outcome.facts.get(JOULES)
-        good = one.void is None and one.outcome.state is State.OK and evidence.counted(launch)
-        if good and isinstance(used, int | float) and used > 0:
+        launch, used = one.launch, one.outcome.facts.get(fact)
+        if isinstance(used, int | float) and used > 0:
             of_arm = known.setdefault(launch.benchmark, {}).setdefault(launch.arm, {})
             of_arm.setdefault(launch.block, []).append(used)
-    found = []
-    for head in headlines:
-        ours, theirs = (
-            {block: statistics.median(some) for block, some in of.items()}
-            for arm in (plan.study.arms[0].name, head.arm)
-            for of in (known.get(head.benchmark, {}).get(arm, {}),)
-        )
-        ratios = [math.log(theirs[block] / ours[block]) for block in ours.keys() & theirs.keys()]
-        if len(ratios) < fewest:
-            continue
-        over = compare(ratios, plan.looks.confidence)
-        margin = margin_of(plan, evidence, head.benchmark, head.metric)
-        word = judge(over, better="lower", margin=margin, last=True).word
-        held = head.verdict.word is Word.WITHHELD
-        both = statistics.median(ours.values()), statistics.median(theirs.values())
-        found.append(
-            Energy(
-                *(head.benchmark, head.arm, over.blocks, over.ratio, over.low, over.high),
-                *(over.level, margin),
-                word="withheld" if held else _WORDS.get(word, "undecided"),
-                joules=both,
-            )
-        )
-    return tuple(found)
+    return known
+
+
+def _energy(
+    head: Finding,
+    ours: Mapping[int, float],
+    theirs: Mapping[int, float],
+    confidence: float,
+    margin: float,
+    source: Source,
+) -> Energy:
+    ratios = [math.log(theirs[block] / ours[block]) for block in ours.keys() & theirs.keys()]
+    over = compare(ratios, confidence)
+    word = judge(over, better="lower", margin=margin, last=True).word
+    held = head.verdict.word is Word.WITHHELD
+    return Energy(
+        *(head.benchmark, head.arm, over.blocks, over.ratio, over.low, over.high),
+        *(over.level, margin),
+        word="withheld" if held else _WORDS.get(word, "undecided"),
+        joules=(statistics.median(ours.values()), statistics.median(theirs.values())),
+        source=source,
+    )

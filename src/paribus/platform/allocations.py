@@ -25,14 +25,19 @@ from paribus.nodeset import fold
 from paribus.platform.hosts import Host
 from paribus.platform.local import Captured, capture
 from paribus.platform.machine import HERE
+from paribus.platform.schedulers import slurm, slurm_energy
 from paribus.platform.schedulers.dialect import without_log
 from paribus.platform.schedulers.jobs import Job, Phase
 from paribus.platform.schedulers.known import dialect_of
+from paribus.platform.schedulers.slurm_energy import Counters
 from paribus.trust import find_program, search_path
 from paribus.units import count
 
 POLL_S = (2.0, 30.0)
 """Seconds between two questions to the scheduler: at first, and when it has taken long."""
+
+BUSY = 10.0
+"""How many times as long as its answer took a scheduler is left alone: a long queue is slow."""
 
 SUBMIT_S = 120.0
 """Seconds that a busy scheduler may take to answer."""
@@ -85,6 +90,7 @@ class Allocations:
         self._begun: list[str] = []
         self._ends: dict[str, float] = {}
         self._locked: IO[bytes] | None = None
+        self._counts = False
 
     def __enter__(self) -> Allocations:
         missing = [one for one in self.dialect.PROGRAMS if find_program(one, _path()) is None]
@@ -105,6 +111,9 @@ class Allocations:
                 for arm, request in self.asked.items():
                     self._submit(arm, request)
             self._wait()
+            self._counts = self.dialect is slurm and slurm_energy.counts(
+                _ask(slurm_energy.config()).stdout
+            )
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -135,6 +144,11 @@ class Allocations:
         self._ends |= ends
         self.ends_at = min(self._ends.values())
         return max(moved, default=0.0)
+
+    def counters(self) -> Counters:
+        """Return the joules of each node that the scheduler has counted, {} where it does not."""
+        answer = _ask(slurm_energy.ask([*self._jobs])) if self._counts else None
+        return slurm_energy.read(answer.stdout) if answer and not answer.exit_code else {}
 
     def job(self, asked: Scheduler) -> str:
         """Return the number of the job that `asked` became."""
@@ -259,7 +273,9 @@ class Allocations:
         begin = time.monotonic()
         told: dict[str, str] = {}
         while True:
+            asked = time.monotonic()
             known = self._look()
+            took = time.monotonic() - asked
             for ident, arm in self._jobs.items():
                 self._check(arm, ident, known.get(ident))
                 if told.get(ident) != str(known[ident]):
@@ -268,7 +284,7 @@ class Allocations:
             if all(known[ident].phase is Phase.RUNS for ident in self._jobs):
                 break
             least, most = POLL_S
-            time.sleep(min(most, max(least, (time.monotonic() - begin) / 10)))
+            time.sleep(min(most, max(least, (time.monotonic() - begin) / 10, BUSY * took)))
         by_request = {self.asked[arm]: known[ident] for ident, arm in self._jobs.items()}
         for request, job in by_request.items():
             if len(job.nodes) < request.nodes:

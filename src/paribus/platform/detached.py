@@ -12,6 +12,9 @@ from paribus.errors import UserError
 from paribus.platform.allocations import key_for
 from paribus.platform.local import capture
 from paribus.platform.schedulers import slurm
+from paribus.probes.archive import Archive
+from paribus.probes.files import read_file
+from paribus.probes.storage import storage_facts
 from paribus.trust import find_program, search_path
 
 MARK = "PARIBUS_DETACHED"
@@ -47,13 +50,25 @@ def check(study: Study) -> None:
         )
 
 
+def unshared(paths: Sequence[Path]) -> dict[Path, str]:
+    """Return those of `paths` that are on no network file system, with the kind of theirs."""
+    mounts = read_file(Path("/proc/self/mountinfo"))
+    found = {}
+    for path in paths:
+        named = {"directories": [f"working {path.absolute()}"]}
+        facts = storage_facts(Archive({"/proc/self/mountinfo": mounts}, lists=named))
+        if facts["storage.working.remote"] is False:
+            found[path] = str(facts["storage.working.type"])
+    return found
+
+
 def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
     """Return the number of the job that carries out `argv` here, for the study in `directory`.
 
     What it prints goes into DIRECTORY.log. Raises UserError while there is such a job, and for one
     that Slurm does not take.
     """
-    name = f"paribus-{key_for(directory)}-study"
+    name = _name(directory)
     listed = capture(slurm.queue(), timeout_s=ANSWER_S)
     jobs = slurm.read_queue(listed.stdout) if listed.exit_code == 0 else {}
     if here := [job for job in jobs.values() if job.name == name]:
@@ -63,8 +78,7 @@ def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
             fix=f"`paribus watch {shlex.quote(str(directory))}` shows it, and"
             f" `scancel {here[0].ident}` ends it",
         )
-    log = directory.absolute().with_name(f"{directory.name}.log")
-    text = slurm.study_script(name, log, [*argv], MARK, options)
+    text = script(directory, argv, options)
     answer = capture(slurm.submit(), timeout_s=ANSWER_S, stdin=text)
     ident = slurm.read_submitted(answer.stdout)
     if not ident:
@@ -75,6 +89,16 @@ def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
             fix="name where it may run: --detach-option=--partition=NAME; `sinfo` lists partitions",
         )
     return ident
+
+
+def script(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
+    """Return the script of the job that carries out `argv`, for the study in `directory`."""
+    log = directory.absolute().with_name(f"{directory.name}.log")
+    return slurm.study_script(_name(directory), log, [*argv], MARK, options)
+
+
+def _name(directory: Path) -> str:
+    return f"paribus-{key_for(directory)}-study"
 
 
 def is_gone(ident: str) -> bool:

@@ -11,13 +11,16 @@ import shlex
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from paribus.command import Carried, Command, Room
+from paribus.energy import Source
 from paribus.model import Facts
 from paribus.platform.warden import SEGMENTS, SHARED_MEMORY
-from paribus.probes.archive import Archive
+from paribus.probes import energy
+from paribus.probes.archive import Archive, files_of
 from paribus.probes.carried import carried
-from paribus.probes.energy import FILES, joules
+from paribus.probes.energy import FILES, GPU_SCRIPT, POWER, joules, summed
 from paribus.probes.load import Readings, background_load, beside, load_between
 from paribus.probes.machine import process_of
 
@@ -63,6 +66,9 @@ def script(one: Guarded) -> str:
         "segments": " ".join(f"{SHARED_MEMORY}/{prefix}*" for prefix in SEGMENTS),
         "adapters": _COUNTERS,
         "energy": _ENERGY,
+        "gpus": energy.GPUS,
+        "gpu_energy": _gpu_script(),
+        "bmc": energy.BMC,
     }
     quoted = {key: shlex.quote(value) for key, value in command.env.items()}
     enter = [f"cd {shlex.quote(command.cwd)} || exit 126"] if command.cwd else []
@@ -84,9 +90,15 @@ def script(one: Guarded) -> str:
             f"started() {{ {'; '.join([*exports, *enter, become])}; }}",
             f"found() {{ {'; '.join(there)}; }}",
             f"outputs() {{ {_printed(command.outputs)}; }}",
+            POWER,
             '. "$scratch/guard.sh"\n',
         )
     )
+
+
+@cache
+def _gpu_script() -> str:
+    return GPU_SCRIPT.read_text()
 
 
 def _printed(patterns: tuple[str, ...]) -> str:
@@ -149,7 +161,7 @@ def report_of(said: bytes) -> Report | None:
         return None
     code = int(words["exit"])
     wall_s = _difference(words["seconds"])
-    files = _files(before), _files(after)
+    files = files_of(before), files_of(after)
     used = [_processes(one) for one in files]
     own = int(words["own"])
     archives = Archive(files[0]), Archive(files[1])
@@ -210,20 +222,18 @@ def carried_by(reports: Sequence[tuple[int, Report]], names: Sequence[str]) -> C
     return found
 
 
-def energy_of(reports: Sequence[tuple[int, Report]], boots: Sequence[str]) -> float | None:
-    """Return the joules of all machines, None where one does not say it.
+def energy_of(reports: Sequence[tuple[int, Report]], boots: Sequence[str]) -> dict[Source, float]:
+    """Return the joules of all machines by source, of the sources that each of them has.
 
     Nodes of one boot_id are one machine, whose counters each guard there has read.
     """
-    found = {boots[node]: joules(report.before, report.after) for node, report in reports}
-    known = [used for used in found.values() if used is not None]
-    return sum(known) if known and len(known) == len(found) else None
+    return summed({boots[node]: joules(one.before, one.after, one.wall_s) for node, one in reports})
 
 
 def totals(
     reports: Sequence[tuple[int, Report]], names: Sequence[str], boots: Sequence[str]
-) -> tuple[Carried, float | None]:
-    """Return what the networks of each node carried, and the joules of all machines."""
+) -> tuple[Carried, dict[Source, float]]:
+    """Return what the networks of each node carried, and the joules of all machines by source."""
     return carried_by(reports, names), energy_of(reports, boots)
 
 
@@ -236,17 +246,6 @@ def _seconds(spent: str) -> float | None:
     """Return the sum of what `times` says of the children, as 0m0.01s 1m2.50s."""
     found = re.findall(r"([0-9]+)m([0-9.]+)s", spent)
     return sum(60 * int(m) + float(s) for m, s in found) if len(found) == 2 else None
-
-
-def _files(text: str) -> dict[str, str]:
-    """Return the texts of files by path, of lines as `grep -H` prints them."""
-    found: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        # Zones of powercap have a colon in their names, and none in their texts.
-        part = line.rpartition if line.startswith("/sys/class/powercap/") else line.partition
-        path, _, rest = part(":")
-        found.setdefault(path, []).append(rest)
-    return {path: "\n".join(lines) for path, lines in found.items()}
 
 
 def _processes(files: Mapping[str, str]) -> Readings:

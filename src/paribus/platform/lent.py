@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from paribus.command import Command, Completed
@@ -11,6 +12,7 @@ from paribus.errors import LaunchError, MachineError
 from paribus.platform.hosts import Host
 from paribus.platform.local import LocalStation
 from paribus.platform.remote import PROBE_S, HostStation
+from paribus.platform.schedulers.slurm_energy import joules
 from paribus.platform.station import Lease
 
 PAUSE_S = 1.0
@@ -29,7 +31,7 @@ class LentStation(HostStation):
     ) -> None:
         super().__init__(hosts, local)
         self.lease = lease
-        self._ended = lease.ended
+        self._ended, self._counters = lease.ended, lease.counters
         self._tied = tied
 
     def _clear(self, node: int, nonce: str) -> str:
@@ -48,6 +50,7 @@ class LentStation(HostStation):
 
     def run(self, command: Command, **how: Any) -> Completed:
         """Return how `command` ended; see HostStation. Raises AllocationError if the lease has."""
+        before = self._counters()
         try:
             done = super().run(command, **how)
         except (LaunchError, MachineError) as error:
@@ -56,4 +59,7 @@ class LentStation(HostStation):
             raise
         if not self._tied and (ended := self._ended()):
             raise ended
-        return done
+        if not before:
+            return done
+        used = joules(before, self._counters(), [one.name for one in self.hosts])
+        return done if used is None else replace(done, energy_j={**done.energy_j, "slurm": used})

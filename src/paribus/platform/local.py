@@ -25,8 +25,11 @@ from typing import Any
 
 from paribus.command import Command, Completed, Room
 from paribus.errors import LaunchError, MachineError, ParibusError, UserError
+from paribus.model import Facts
 from paribus.platform.space import FAULTS, check_room, said_of
 from paribus.platform.station import Lease, Node
+from paribus.probes import energy
+from paribus.probes.archive import Archive, files_of
 from paribus.probes.energy import joules
 from paribus.probes.load import beside
 from paribus.probes.machine import load_facts, processor_times, siblings
@@ -82,6 +85,16 @@ def _environment(added: Mapping[str, str]) -> dict[str, str]:
     """
     full = {**os.environ, **added}
     return {**full, "PATH": search_path(full.get("PATH"))}
+
+
+def mean_power(wall_s: float) -> Facts:
+    """Return what the BMC says of a launch that has just ended, {} where there is none, or it was
+    short; see probes.energy."""
+    if wall_s < energy.LEAST_S or not os.path.exists(energy.BMC):  # noqa: PTH110
+        return {}
+    script = f'{energy.POWER}bmc=$1\npower "$2"'
+    argv = ["/bin/sh", "-c", script, "sh", energy.BMC, str(int(wall_s))]
+    return energy.energy_facts(Archive(files_of(capture(argv).stdout)))
 
 
 _SCRATCH = re.compile(r"paribus-[0-9a-f]{8}")
@@ -209,11 +222,12 @@ class LocalStation:
             raise
         if "error" in answer:
             raise _not_started(answer, command.argv[0])
-        after = load_facts()
+        done, after = _completed(answer), load_facts()
+        after = {**after, **mean_power(done.wall_s)}
         return replace(
-            _completed(answer),
+            done,
             load=(load, after),
-            energy_j=joules(load, after),
+            energy_j=joules(load, after, done.wall_s),
             beside=tuple(beside(used, processor_times(), os.getpid(), time.monotonic() - began)),
         )
 

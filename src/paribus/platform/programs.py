@@ -48,15 +48,16 @@ def check_there(
         there = _where(name, arm, machine) or _unknown(name, arm, switched)
         if not (there or _behind(name, arm, machine, switched)):
             said = "no executable file" if "/" in name else "no program on the PATH called"
-            raise UserError(f"{said} {name}", place=machine.at(place), fix=fix)
+            raise UserError(f"{said} {name}", place=machine.at(place), fix=_unshared(name) or fix)
     if program.cwd and "{" not in program.cwd and not machine.is_directory(program.cwd):
         fix = 'give directory = "..." that is there, or "{scratch}" for one of each launch\'s own'
+        fix = f"{unshared}; or {fix}" if (unshared := _unshared(program.cwd)) else fix
         raise UserError(f"no directory {program.cwd}", place=machine.at(place), fix=fix)
     for name in program.needs:
         found = _where(name, arm, machine) or machine.readable(name)
         if not (found or _unknown(name, arm, switched)):
             said = "no file that can be read at" if "/" in name else "no program on the PATH called"
-            raise UserError(f"{said} {name}", place=machine.at(place), fix=fix)
+            raise UserError(f"{said} {name}", place=machine.at(place), fix=_unshared(name) or fix)
 
     if program.modules and not _unknown(program.argv[0], arm, switched):
         argv = [*arm.wrap, program.argv[0]]
@@ -64,6 +65,16 @@ def check_there(
             said = f"{program.argv[0]} has no module {' and no module '.join(lacks)}"
             fix = f'get {benchmark.get}, and name it: python = "/.../bin/python3"'
             raise UserError(said, place=machine.at(place), fix=fix)
+
+
+def _unshared(name: str) -> str:
+    """Return the fix for a file that another machine lacks and this one has, "" if it has not."""
+    if "/" not in name or not Path(name).exists():
+        return ""
+    return (
+        "it is on this machine, and not there, as where the home directory is not shared: put it in"
+        " a directory that both see at this path"
+    )
 
 
 def lacking(program: Program, machine: Machine) -> list[str]:

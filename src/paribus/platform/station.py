@@ -6,7 +6,7 @@ that one which hangs, dies, lies or is slow can take its place in a test.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,6 +41,10 @@ class Lease(Protocol):
 
     def nodes_of(self, asked: Scheduler) -> Sequence[str]:
         """Return the nodes of that allocation, by the names that their scheduler gives them."""
+        ...
+
+    def counters(self) -> Mapping[str, Mapping[str, int]]:
+        """Return the joules of each node so far, by what counted them, {} if not known."""
         ...
 
     def ended(self) -> MachineError | None:

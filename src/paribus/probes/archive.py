@@ -66,6 +66,17 @@ def fact(value: Any) -> Any:
     return {"unknown": value.value} if isinstance(value, Unknown) else value
 
 
+def files_of(text: str) -> dict[str, str]:
+    """Return the texts of files by path, of lines as `grep -H` prints them."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        # Zones of powercap have a colon in their names, and none in their texts.
+        part = line.rpartition if line.startswith("/sys/class/powercap/") else line.partition
+        path, _, rest = part(":")
+        found.setdefault(path, []).append(rest)
+    return {path: "\n".join(lines) for path, lines in found.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Archive:
     """Texts by path; tool outputs, links and lists by name. `read` and `tool` never raise."""

@@ -1,14 +1,22 @@
-"""The energy of processor packages and memory, as RAPL counts it: microjoules that wrap around.
+"""What a machine says of the energy that it takes: processors, GPUs, and all of it.
 
-Source: linux, Documentation/power/powercap/powercap.rst. The zones core and uncore are parts of a
-package, and psys has packages in it: none of them is added. Since CVE-2020-8694 only root may read
-energy_uj.
+Processor packages and memory by RAPL: microjoules that wrap around (linux,
+Documentation/power/powercap/powercap.rst). The zones core and uncore are parts of a package, and
+psys has packages in it: none of them is added. Since CVE-2020-8694 only root may read energy_uj.
+
+GPUs by NVML: gpu_energy.py. A whole machine by IPMI: DCMI's mean power (DCMI 1.5, 6.6.1), asked for
+after a launch, over the longest of the BMC's periods that lies within it. Nothing is asked during
+a launch, for the BMC interrupts the processors.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from paribus.energy import Source
 from paribus.model import Facts
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.values import number
@@ -19,9 +27,43 @@ ENERGY = "load.energy."
 _ZONES = "/sys/class/powercap/"
 FILES = ("name", "energy_uj", "max_energy_range_uj")
 
+_GPU = f"{ENERGY}gpu."
+_POWER = f"{ENERGY}ipmi."
+
+GPUS, BMC = "/dev/nvidiactl", "/dev/ipmi0"
+"""What is there where a machine has GPUs of NVIDIA, and where it reaches its BMC."""
+
+LEAST_S = 5
+"""Seconds of the shortest period over which a BMC tells the mean power."""
+
+LEAST_PART = 3
+"""Of a launch, at least the last part in so many is in the mean."""
+
+GPU_SCRIPT = Path(__file__).with_name("gpu_energy.py")
+"""What prints the counters of GPUs, one a line, as `grep -H` prints a file."""
+
+POWER = """\
+power() { # power SECONDS: the mean power over a part of the last SECONDS, as lines of files
+    [ -e "$bmc" ] && [ "$1" -ge 5 ] || return 0
+    for one in 3600:1_hour 1800:30_min 900:15_min 420:7_min 180:3_min 60:1_min 30:30_sec \\
+        15:15_sec 5:5_sec; do
+        span=${one%:*}
+        [ "$span" -gt "$1" ] || break
+    done
+    # Not every BMC has the mode of several periods.
+    said=$(timeout 5 ipmitool dcmi power reading "${one#*:}" 2>/dev/null) || {
+        span=
+        said=$(timeout 5 ipmitool dcmi power reading 2>/dev/null) || return 0
+    }
+    printf '%s\\n' "$said" | sed 's,^,/ipmi/power:,'
+    printf '/ipmi/span:%s\\n' "$span"
+}
+"""
+"""A function of sh that asks the BMC, where the variable `bmc` says that it is reached."""
+
 
 def energy_facts(archive: Archive) -> dict[str, Any]:
-    """Return the counter of each package and each memory, and where it wraps, in microjoules."""
+    """Return the counters of packages, memory and GPUs in microjoules, and the mean power."""
     facts: dict[str, Any] = {}
     for (zone,) in archive.matches(f"{_ZONES}*/name"):
         name = archive.text(f"{_ZONES}{zone}/name").strip()
@@ -32,16 +74,46 @@ def energy_facts(archive: Archive) -> dict[str, Any]:
             facts[f"{ENERGY}{zone}.uj"] = known
             most = number(archive.read(f"{_ZONES}{zone}/max_energy_range_uj"))
             facts[f"{ENERGY}{zone}.most_uj"] = most
-    return facts
+    for (gpu,) in archive.matches("/gpu/*"):
+        used = number(archive.read(f"/gpu/{gpu}"))
+        facts[f"{_GPU}{gpu}.uj"] = used * 1000 if isinstance(used, int) else Unknown.UNSUPPORTED
+    return facts | _power(archive.text("/ipmi/power"), archive.text("/ipmi/span"))
 
 
-def joules(before: Facts, after: Facts) -> float | None:
-    """Return the energy from `before` to `after` of all zones, None where one is not known.
+def _power(said: str, span: str) -> dict[str, Any]:
+    """Return the mean power in W and its period in s, of what `ipmitool dcmi power reading` said.
 
-    A counter that is lower has wrapped around, once: at 200 W the usual range lasts 20 min.
+    `span` is the period that was asked for, "" for the BMC's own. Not by lines: without a time,
+    ipmitool 1.8.19 ends none after it.
     """
+    mean = re.search(r"Average power reading over sample period: +(\d+) Watts", said)
+    period = re.search(r"Sampling period: +(\d+) Seconds", said)
+    seconds = int(span) if span.isdecimal() else int(period[1]) if period else 0
+    if mean is None or not seconds or not re.search(r"reading state is: +activated", said):
+        return {}
+    return {f"{_POWER}w": int(mean[1]), f"{_POWER}s": seconds}
+
+
+def joules(before: Facts, after: Facts, wall_s: float) -> dict[Source, float]:
+    """Return the energy of a launch of `wall_s` seconds by source, of those that know it.
+
+    A counter of RAPL that is lower has wrapped around, once: at 200 W the usual range lasts 20 min.
+    One of a GPU is lower where its driver was loaded anew: that is not known.
+    """
+    counters = [key for key in after if key.startswith(ENERGY) and key.endswith(".uj")]
+    gpus = [key for key in counters if key.startswith(_GPU)]
+    packages = [key for key in counters if key not in gpus]
+    found: dict[Source, float | None]
+    found = {"rapl": _grown(before, after, packages), "nvml": _grown(before, after, gpus)}
+    mean, period = after.get(f"{_POWER}w"), after.get(f"{_POWER}s")
+    if mean and period and wall_s / LEAST_PART <= period <= wall_s:
+        found["ipmi"] = mean * wall_s
+    return {source: used for source, used in found.items() if used is not None}
+
+
+def _grown(before: Facts, after: Facts, counters: list[str]) -> float | None:
+    """Return by how many joules counters grew, None where one is not known, or there is none."""
     total = 0.0
-    counters = [key for key in after if key.startswith(ENERGY) and not key.endswith(".most_uj")]
     for key in counters:
         then, now = before.get(key), after[key]
         most = after.get(key.removesuffix("uj") + "most_uj")
@@ -53,3 +125,12 @@ def joules(before: Facts, after: Facts) -> float | None:
             now += most
         total += (now - then) / 1e6
     return total if counters else None
+
+
+def summed(machines: Mapping[str, Mapping[Source, float]]) -> dict[Source, float]:
+    """Return the energy of all machines by source, of the sources that all of them have."""
+    if not machines:
+        return {}
+    several = [*machines.values()]
+    shared = set(several[0]).intersection(*several[1:])
+    return {one: sum(used[one] for used in several) for one in several[0] if one in shared}

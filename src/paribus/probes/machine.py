@@ -12,9 +12,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from paribus.model import Facts
+from paribus.probes import energy
 from paribus.probes.archive import Archive, patterns
 from paribus.probes.energy import FILES
 from paribus.probes.files import read_file
+from paribus.probes.gpu_energy import gpu_energy
 from paribus.probes.load import TICKS_PER_S, Readings, background_load
 from paribus.probes.processors import core_paths, cores_of
 
@@ -22,9 +24,13 @@ from paribus.probes.processors import core_paths, cores_of
 def load_facts(root: Path = Path("/")) -> Facts:
     """Return how busy the machine is now, by the keys under load. of docs/facts.md.
 
-    Cheap enough for twice a launch (under 1 ms): `load_between` tells what grew meanwhile.
+    Cheap enough for twice a launch (under 1 ms, without GPUs): `load_between` tells what grew
+    meanwhile.
     """
-    return background_load(Archive({name: read_file(path) for name, path in _paths(root)}))
+    files = {name: read_file(path) for name, path in _paths(root)}
+    if root == Path("/") and os.path.exists(energy.GPUS):  # noqa: PTH110
+        files |= {f"/gpu/{name}": str(used or "") for name, used in gpu_energy().items()}
+    return background_load(Archive(files))
 
 
 _MOST_PROCESSES = 2000

@@ -23,8 +23,8 @@ def print_energy(judgement: Judgement, console: Console) -> None:
         heading(console, words.TITLE)
     for arm, text in rows:
         item(console, text, name=clean(arm))
-    if judgement.energy:
-        item(console, words.BASIS, style="dim")
+    for text in _bases(judgement):
+        item(console, text, style="dim")
 
 
 def html_section(judgement: Judgement) -> Html:
@@ -35,7 +35,7 @@ def html_section(judgement: Judgement) -> Html:
     ]
     if not rows:
         return Html("")
-    basis = [element("p", element("small", escape(words.BASIS)))] if judgement.energy else []
+    basis = [element("p", element("small", escape(text))) for text in _bases(judgement)]
     title = element("h2", escape(words.TITLE))
     return element("section", title, element("ul", *rows), *basis, aria_label="Energy")
 
@@ -46,6 +46,11 @@ def to_json(judgement: Judgement) -> list[dict[str, Any]]:
         {**asdict(one), "joules": list(one.joules), "text": words.said(one)}
         for one in judgement.energy
     ]
+
+
+def _bases(judgement: Judgement) -> list[str]:
+    sources = dict.fromkeys(one.source for one in judgement.energy)
+    return [words.BASIS[source] for source in sources]
 
 
 def _rows(judgement: Judgement) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from paribus.errors import UserError
 from paribus.judgement import Judgement, Matrix
-from paribus.report import heat, lookup, narrowing, plots, scaling
+from paribus.report import heat, lookup, narrowing, plots, scaling, spent
 from paribus.report.axes import Spec, drawn
 from paribus.report.wording import clean
 
@@ -48,6 +48,8 @@ def all_figures(judgement: Judgement) -> Iterator[tuple[str, Spec]]:
         spec = plots.overview(judgement, better)
         if spec is not None:
             yield f"overview-{better}-is-better", spec
+    if (spec := spent.figure(judgement)) is not None:
+        yield "time-cost-energy", spec
     for number, benchmark in enumerate(scaling.benchmarks(judgement)):
         yield f"scaling-{number:02d}-{_plain(benchmark)}", scaling.figure(judgement, benchmark)
     for number, benchmark in enumerate(lookup.benchmarks(judgement)):

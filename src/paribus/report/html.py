@@ -32,6 +32,7 @@ from paribus.report import (
     published,
     scaling,
     sentences,
+    spent,
     tables,
     unequal,
 )
@@ -97,6 +98,7 @@ def body(judgement: Judgement, figures: Figures) -> Html:
         application.html_section(judgement),
         cost.html_section(judgement),
         energy.html_section(judgement),
+        _spent(judgement, figures),
         _scaling(judgement, figures),
         tables.rankings(judgement),
         published.section(judgement),
@@ -201,6 +203,14 @@ def _summary(judgement: Judgement, figures: Figures) -> Html:
         element("div", *(figures.add(s, s["title"]) for s in shown), kind="figures"),
         aria_label="Verdicts",
     )
+
+
+def _spent(judgement: Judgement, figures: Figures) -> Html:
+    """Return the figure of time, cost and energy, empty where there is neither of the last two."""
+    drawn = spent.figure(judgement)
+    if drawn is None:
+        return Html("")
+    return element("div", figures.add(drawn, drawn["title"]), kind="figures")
 
 
 def _scaling(judgement: Judgement, figures: Figures) -> Html:

@@ -240,7 +240,8 @@ def _checked(found: list[Address]) -> tuple[Address, ...]:
     seen: set[str] = set()
     for one in found:
         if not _NAME.fullmatch(one.address):
-            raise ValueError(f"{one.address!r} is not a host name")
+            said = f"{one.address!r} is not a host name"
+            raise ValueError(f"{said}; write names such as node[1-4,7], with commas between")
         if one.name in seen:
             raise ValueError(f"{one.name} is named twice; name each host once")
         seen.add(one.name)

@@ -194,7 +194,7 @@ def _end_of(log: Path) -> str:
 def _used(done: Completed) -> Facts:
     """Return what all processes of the launch used here, as far as that is known."""
     facts = {"launch.cpu_s": done.cpu_s, "launch.involuntary": done.involuntary}
-    facts |= {JOULES: done.energy_j}
+    facts |= {JOULES[source]: used for source, used in done.energy_j.items()}
     return {key: value for key, value in facts.items() if value is not None}
 
 

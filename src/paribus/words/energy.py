@@ -7,10 +7,19 @@ from paribus.units import format_changes, format_value
 
 TITLE = "Energy of a launch"
 
-BASIS = (
-    "processor packages and memory of the launch's nodes, whatever else ran there (RAPL); GPUs,"
-    " networks and power supplies are not in it"
-)
+TITLES = {"rapl": "RAPL", "nvml": "NVML", "ipmi": "IPMI", "slurm": "Slurm"}
+"""What a source is called."""
+
+BASIS = {
+    "rapl": "RAPL: processor packages and memory of the launch's nodes, whatever else ran there;"
+    " GPUs, networks and power supplies are not in it",
+    "nvml": "NVML: all NVIDIA GPUs of the launch's nodes, whatever else ran there",
+    "ipmi": "IPMI: the launch's nodes as a whole, as their BMCs say: the mean power over the last"
+    " part of a launch, at least a third of it, times its duration",
+    "slurm": "Slurm: the launch's nodes, as its plug-in acct_gather_energy counts them"
+    " (ConsumedEnergyRaw)",
+}
+"""What each source counts."""
 
 DENIED = (
     "not known, for only root may read /sys/class/powercap/*/energy_uj (CVE-2020-8694); ask for"
@@ -26,4 +35,5 @@ def said(one: Energy) -> str:
     middle, least, most = format_changes((one.ratio, one.low, one.high))
     ours, theirs = map(format_value, one.joules)
     word = WORDS.get(one.word, one.word)
-    return f"{one.benchmark}: {word}, {middle} ({least} to {most}): {theirs} J, against {ours} J"
+    what = f"{one.benchmark} ({TITLES[one.source]})"
+    return f"{what}: {word}, {middle} ({least} to {most}): {theirs} J, against {ours} J"

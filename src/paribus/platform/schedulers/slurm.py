@@ -1,17 +1,19 @@
 """Slurm: an allocation is a batch job that sleeps; each of its nodes is entered by a step.
 
-Text formats are read, not JSON, whose fields change with the version of Slurm's parser
-(slurm.schedmd.com/rest.html, "data_parser") and which older versions do not have.
+Jobs are read as JSON where squeue has it, else as text. Without the numbers of jobs text is asked
+for: squeue before 23.02 lists all jobs of all users in JSON, whichever it is asked for.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import shlex
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from paribus.hosts import Scheduler
 from paribus.nodeset import expand, fold
@@ -40,6 +42,12 @@ LOOK = "`sinfo --long`, `sacctmgr show associations`"
 MOST_NAME = 200
 
 _FORMAT = "%i|%T|%L|%N|%j|%r"
+
+# Older versions do not know the option, and in some builds the serializer is missing.
+_JSON_OR_TEXT = f"""\
+if said=$(squeue --json "$@" 2>/dev/null); then printf '%s\\n' "$said"; exit; fi
+exec squeue --noheader --format='{_FORMAT}' "$@"
+"""
 
 # Those of slurm.schedmd.com/squeue.html, "JOB STATE CODES", after which a job does nothing more.
 _ENDED = {
@@ -144,8 +152,10 @@ def gone(said: str) -> bool:
 
 def queue(idents: Sequence[str] = ()) -> list[str]:
     """Return the command that lists these jobs, or all of this user's that have not ended."""
-    which = ["--states=all", f"--jobs={','.join(idents)}"] if idents else ["--me"]
-    return ["squeue", "--noheader", f"--format={_FORMAT}", *which]
+    if not idents:
+        return ["squeue", "--noheader", f"--format={_FORMAT}", "--me"]
+    which = ["--states=all", f"--jobs={','.join(idents)}"]
+    return ["/bin/sh", "-c", _JSON_OR_TEXT, "squeue", *which]
 
 
 def read_queue(printed: str, now: float | None = None) -> dict[str, Job]:
@@ -153,21 +163,65 @@ def read_queue(printed: str, now: float | None = None) -> dict[str, Job]:
 
     A state that is not known waits: it is named, and none is taken for an end.
     """
+    if printed.startswith("{"):
+        return _read_json(printed)
     now = time.time() if now is None else now
     jobs = {}
     for line in printed.splitlines():
         parts = line.split("|", 5)
-        if len(parts) < 6 or not re.fullmatch(r"\d+", parts[0]) or not parts[1]:
+        if len(parts) < 6 or not re.fullmatch(r"\d+", parts[0]) or not parts[1].strip():
             raise ValueError(f"{line[:80]!r} is not a line of squeue")
         ident, state, left, nodes, name, reason = parts
-        word = state.split()[0]
-        phase = Phase.ENDED if word in _ENDED else Phase.RUNS if word == "RUNNING" else Phase.WAITS
-        reason = "" if reason in ("None", "(null)") else reason
-        never = phase is Phase.WAITS and _NEVER.fullmatch(reason) is not None
-        there = expand(nodes) if phase is Phase.RUNS and nodes else ()
-        ends = now + _seconds(left) if phase is Phase.RUNS else 0.0
-        jobs[ident] = Job(ident, name, phase, state, reason, there, ends, never)
+        ends = now + _seconds(left) if state == "RUNNING" else 0.0
+        jobs[ident] = _job(ident, name, state.split(), reason, nodes, ends)
     return jobs
+
+
+def _job(
+    ident: str, name: str, states: Sequence[str], reason: str, nodes: str, ends_at: float
+) -> Job:
+    """Return a job of its states: a base state, and in newer JSON the flags of it."""
+    runs = [*states] == ["RUNNING"]
+    phase = Phase.ENDED if _ENDED & {*states} else Phase.RUNS if runs else Phase.WAITS
+    reason = "" if reason in ("None", "(null)") else reason
+    never = phase is Phase.WAITS and _NEVER.fullmatch(reason) is not None
+    there = expand(nodes) if runs and nodes else ()
+    return Job(ident, name, phase, ",".join(states), reason, there, ends_at * runs, never)
+
+
+def _read_json(printed: str) -> dict[str, Job]:
+    """Return the jobs of `squeue --json`, which has all jobs of the cluster before 23.02.
+
+    It exits with 0 while the controller does not answer; then there are errors in it.
+    """
+    try:
+        answer = json.loads(printed)
+    except RecursionError:
+        raise ValueError("squeue printed lists in lists without end") from None
+    try:
+        if failed := answer["errors"]:
+            raise ValueError("; ".join(str(one.get("description")) for one in failed))
+        return {job.ident: job for job in map(_job_of_json, answer["jobs"])}
+    except (AttributeError, KeyError, TypeError, OverflowError) as error:
+        raise ValueError(f"squeue --json without what it must have: {error!r}") from None
+
+
+def _job_of_json(row: Mapping[str, Any]) -> Job:
+    """Return a job as Slurm 22.05 describes it (OpenAPI v0.0.38), or 23.11 and later (v0.0.40).
+
+    Those have lists of states, and an object for a number that may be missing or infinite.
+    """
+    states, limit, end = row["job_state"], row["time_limit"], row["end_time"]
+    if isinstance(limit, dict):
+        limit = limit["number"] if limit["set"] and not limit["infinite"] else None
+    if isinstance(end, dict):
+        end = end["number"]
+    states = states.split() if isinstance(states, str) else [str(state) for state in states]
+    if not states:
+        raise ValueError("a job of squeue --json has no state")
+    ends = math.inf if limit is None else float(end)
+    nodes, reason = str(row["nodes"]), str(row["state_reason"])
+    return _job(str(int(row["job_id"])), str(row["name"]), states, reason, nodes, ends)
 
 
 def _seconds(left: str) -> float:

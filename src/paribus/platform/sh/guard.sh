@@ -1,9 +1,10 @@
 # guard.sh: carries out one command of a launch on a node, and leaves nothing of it behind.
 #
 # Sourced by the script that guard.py writes, which sets scratch, name, number, nonce, cwd, stay,
-# segments, adapters and energy; `written` makes the files of the command, `started` becomes it, `found` says
-# whether its program is there, `outputs` prints what it wrote into files. What guard.py reads when it
-# has ended goes into a file. With the argument `stop`, one that goes on is ended.
+# segments, adapters, energy, gpus, gpu_energy and bmc; `written` makes the files of the command,
+# `started` becomes it, `found` says whether its program is there, `outputs` prints what it wrote
+# into files, `power` the machine's mean power. What guard.py reads when it has ended goes into a
+# file. With the argument `stop`, one that goes on is ended.
 #
 # A watcher, which nobody waits for, reads the pipe of the keeper (5), on which nothing comes: when it
 # is closed, by whatever, the watcher ends every process that carries the mark in its environment,
@@ -89,6 +90,7 @@ readings() { # the files that say how busy node and networks are, as PATH:LINE
     # shellcheck disable=SC2086
     grep -sHv -e '^intr' -e '^softirq' /proc/loadavg /proc/stat /proc/net/dev /proc/pressure/cpu \
         /proc/pressure/io /proc/pressure/memory $groups $adapters $energy $processes
+    [ ! -e "$gpus" ] || python3 -I -S -c "$gpu_energy"
 }
 
 [ "$1" = start ] || {
@@ -159,6 +161,7 @@ outputs
     [ "$code" = 0 ] || stat -f -c 'room %a %S %d %c %n' "$here" "$shared"
     printf 'before\n%s\nafter\n' "$loaded"
     readings
+    power "$((${ended%.*} - ${began%.*} - 1))"
     echo whole
 } >&7
 [ -n "$stay" ] || clean

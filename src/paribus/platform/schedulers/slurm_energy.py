@@ -1,0 +1,65 @@
+"""What Slurm counts of the energy of a running job's nodes, where its site has it count.
+
+By its plug-ins acct_gather_energy (RAPL, IPMI, GPUs, Cray's counters), without accounting: sstat
+asks the nodes themselves. sacct has the sum of a step that has ended, where there is slurmdbd.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+Counters = Mapping[str, Mapping[str, int]]
+"""Joules by node and step, since the step began: each step on a node counts all of that node."""
+
+
+def config() -> list[str]:
+    """Return the command that says whether nodes count."""
+    return ["scontrol", "show", "config"]
+
+
+def counts(printed: str) -> bool:
+    """Return whether `config` says so.
+
+    >>> counts("AcctGatherEnergyType    = acct_gather_energy/none\\n")
+    False
+    """
+    found = re.search(r"^AcctGatherEnergyType\s*=\s*(\S+)", printed, re.MULTILINE)
+    return found is not None and found[1] not in ("acct_gather_energy/none", "(null)")
+
+
+def ask(idents: Sequence[str]) -> list[str]:
+    """Return the command that lists what the steps of running jobs have taken so far."""
+    options = ["--allsteps", "--noheader", "--parsable2", f"--jobs={','.join(idents)}"]
+    return ["sstat", *options, "--format=JobID,Nodelist,ConsumedEnergyRaw"]
+
+
+def read(printed: str) -> dict[str, dict[str, int]]:
+    """Return the joules by node and step; a line that is none, or of several nodes, is left out.
+
+    >>> read("7.batch|h1|763\\n7.0|h1|735\\n7.3|h[1-2]|90\\n")
+    {'h1': {'7.batch': 763, '7.0': 735}}
+    """
+    found: dict[str, dict[str, int]] = {}
+    for line in printed.splitlines():
+        # 2^64 - 2 and - 1 are Slurm's words for no value.
+        parts = re.fullmatch(r"(\d+\.\w+)\|([^|,[]+)\|(\d{1,18})", line.strip())
+        if parts:
+            found.setdefault(parts[2], {})[parts[1]] = int(parts[3])
+    return found
+
+
+def joules(before: Counters, after: Counters, nodes: Sequence[str]) -> float | None:
+    """Return by how much `nodes` grew, all together, None where one has no step in both.
+
+    >>> joules({"h1": {"7.0": 735}}, {"h1": {"7.1": 3, "7.0": 800}}, ["h1"])
+    65.0
+    """
+    total = 0.0
+    for node in nodes:
+        then, now = before.get(node, {}), after.get(node, {})
+        grown = [now[step] - then[step] for step in then.keys() & now.keys()]
+        if not grown or min(grown) < 0:
+            return None
+        total += max(grown)
+    return total

@@ -1,0 +1,216 @@
+"""GPUs and BMCs that say how much energy a launch took: on this machine, and on hosts.
+
+There is neither here. A library stands for NVML; the BMC is OpenIPMI's simulator with a module that
+knows DCMI's command, and it is asked by the real ipmitool.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from paribus.command import Command, Completed
+from paribus.platform.hosts import Host
+from paribus.platform.local import LocalStation, mean_power
+from paribus.platform.remote import HostStation
+from paribus.probes import energy
+from paribus.probes.archive import Archive
+from paribus.probes.energy import energy_facts, joules, summed
+from paribus.probes.gpu_energy import gpu_energy
+
+SOURCES = Path(__file__).with_name("energy")
+SECONDS = 6.2
+"""Of a launch for which a BMC is asked: 5 s, and what a clock of whole seconds loses."""
+
+
+def compiled(source: Path, into: Path) -> Path:
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", into, source], check=True)
+    return into
+
+
+def carried_out(folder: Path, script: str, *, host: bool, **env: str) -> Completed:
+    """Return how a shell's script ended, on a host reached by a shell, or on this machine."""
+    command = Command(("/bin/sh", "-c", script))
+    words = ("env", *(f"{key}={value}" for key, value in env.items()), "/bin/sh")
+    out, err = str(folder / "out"), str(folder / "err")
+    with LocalStation() as local:
+        if not host:
+            scratch = f"{local.scratch}/a"
+            return local.run(command, stdout=out, stderr=err, timeout_s=60.0, scratch=scratch)
+        with HostStation([Host("a", words)], local) as station:
+            scratch = f"{station.scratch}/a"
+            return station.run(command, stdout=out, stderr=err, timeout_s=60.0, scratch=scratch)
+
+
+# --- GPUs --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The variables with which a library stands for NVML; two GPUs have counted 5 J and 7 J."""
+    compiled(SOURCES / "nvml.c", tmp_path / "libnvidia-ml.so.1")
+    (tmp_path / "counters").write_text("5000 7000\n")
+    (tmp_path / "nvidiactl").touch()
+    monkeypatch.setattr(energy, "GPUS", str(tmp_path / "nvidiactl"))
+    return {"LD_LIBRARY_PATH": str(tmp_path), "NVML_COUNTERS": str(tmp_path / "counters")}
+
+
+def test_a_host_with_gpus_says_what_they_took(tmp_path: Path, gpus: dict[str, str]) -> None:
+    grow = f"echo 6500 7250 >{tmp_path}/counters"
+    done = carried_out(tmp_path, grow, host=True, **gpus)
+    assert done.energy_j["nvml"] == pytest.approx(1.75)
+    unknown = carried_out(tmp_path, f"echo 9000 - >{tmp_path}/counters", host=True, **gpus)
+    assert "nvml" not in unknown.energy_j, "one of them does not count"
+    (tmp_path / "counters").write_text("9000 9000")
+    anew = carried_out(tmp_path, f"echo 1 9000 >{tmp_path}/counters", host=True, **gpus)
+    assert "nvml" not in anew.energy_j, "the driver was loaded anew"
+
+
+def test_this_machine_says_what_its_gpus_took(tmp_path: Path, gpus: dict[str, str]) -> None:
+    """In a process of its own: where libraries are is read when a process begins."""
+    script = """\
+import sys; from pathlib import Path; from paribus.probes import energy
+energy.GPUS = sys.argv[2]; sys.path.insert(0, sys.argv[3])
+from test_energy_sources import carried_out
+folder = Path(sys.argv[1]); grow = f"echo 5000 7900 >{folder}/counters"
+print(carried_out(folder, grow, host=False).energy_j["nvml"])"""
+    argv = [sys.executable, "-c", script, str(tmp_path), energy.GPUS, str(Path(__file__).parent)]
+    env = {**os.environ, **gpus}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "0.9", done.stderr
+
+
+def test_without_a_driver_nothing_is_said() -> None:
+    if Path(energy.GPUS).exists():
+        pytest.skip("this machine has GPUs")
+    assert gpu_energy() == {}
+
+
+# --- the BMC -----------------------------------------------------------------------------------
+
+LAN = """\
+name "sim"
+loadlib "{folder}/dcmi.so" "{folder}/power"
+set_working_mc 0x20
+startlan 1
+  addr 127.0.0.1 {port}
+  priv_limit admin
+  allowed_auths_admin none md2 md5 straight
+  guid a123456789abcdefa123456789abcdef
+endlan
+user 2 true "paribus" "ipmi-secret" admin 10 none md2 md5 straight
+"""
+EMU = """\
+mc_setbmc 0x20
+mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr
+mc_enable 0x20
+"""
+ASKED = "-I lanplus -p {port} -H 127.0.0.1 -U paribus -P ipmi-secret -C 3"
+
+
+@contextmanager
+def bmc(folder: Path) -> Iterator[str]:
+    """Start a BMC whose power is that of folder/power; yields a PATH with an ipmitool for it."""
+    if not (shutil.which("ipmi_sim") and shutil.which("ipmitool")):
+        pytest.skip("ipmi_sim or ipmitool is not installed (Debian: openipmi, ipmitool)")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    compiled(SOURCES / "dcmi.c", folder / "dcmi.so")
+    (folder / "lan.conf").write_text(LAN.format(folder=folder, port=port))
+    (folder / "sim.emu").write_text(EMU)
+    (folder / "bin").mkdir()
+    tool = folder / "bin" / "ipmitool"
+    asked = ASKED.format(port=port)
+    tool.write_text(f'#!/bin/sh\nexec {shutil.which("ipmitool")} {asked} "$@"\n')
+    tool.chmod(0o755)
+    (folder / "power").write_text("90 90 90 90 1000 1")
+    words = ["ipmi_sim", "-c", "lan.conf", "-f", "sim.emu", "-s", str(folder), "-n"]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(words, cwd=folder, stdin=-1, stdout=quiet, stderr=quiet) as process:
+        try:
+            deadline = time.monotonic() + 20
+            ask = [str(tool), "dcmi", "power", "reading"]
+            while subprocess.run(ask, capture_output=True, check=False).returncode:
+                assert time.monotonic() < deadline, "the simulator does not come up"
+            yield f"{folder}/bin:{os.environ['PATH']}"
+        finally:
+            process.terminate()
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(energy, "BMC", str(tmp_path / "power"))
+    with bmc(tmp_path) as found:
+        monkeypatch.setenv("PATH", found)
+        yield found
+
+
+def test_the_longest_mean_within_a_launch_is_asked_for(tmp_path: Path, path: str) -> None:
+    """Or that of the BMC's own period, of which it says how long it is."""
+    (tmp_path / "power").write_text("254 67 370 251 1000 1")
+    spans = {4.0: None, 5.0: 5, 14.9: 5, 100.0: 60, 4000.0: 3600}
+    for wall_s, span in spans.items():
+        facts = mean_power(wall_s)
+        assert facts.get("load.energy.ipmi.s") == span
+        assert joules({}, facts, wall_s) == ({"ipmi": 251 * wall_s} if span else {})
+    (tmp_path / "power").write_text("254 67 370 240 30000 0")
+    facts = mean_power(60.0)
+    assert (facts["load.energy.ipmi.w"], facts["load.energy.ipmi.s"]) == (240, 30)
+    assert joules({}, facts, 60.0) == {"ipmi": 240 * 60.0}
+    assert joules({}, facts, 100.0) == {}, "30 s say little of 100 s"
+    assert joules({}, facts, 20.0) == {}, "30 s had more in them"
+    (tmp_path / "power").write_text("no power meter")
+    assert mean_power(60.0) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("host", [True, False])
+def test_a_launch_has_the_mean_power_of_its_machine(tmp_path: Path, path: str, host: bool) -> None:
+    later = f"echo 300 90 310 280 1000 1 >{tmp_path}/power; sleep {SECONDS}"
+    done = carried_out(tmp_path, later, host=host, PATH=path)
+    assert done.energy_j["ipmi"] == pytest.approx(280 * done.wall_s)
+    assert "ipmi" not in carried_out(tmp_path, "true", host=host, PATH=path).energy_j
+
+
+# As others quote ipmitool: of BMCs that do not measure, and that measure over a second.
+OFF = """\
+    Instantaneous power reading:                   235 Watts
+    Minimum during sampling period:                235 Watts
+    Maximum during sampling period:                235 Watts
+    Average power reading over sample period:      235 Watts
+    IPMI timestamp:                           Thu Jan  1 00:00:00 1970
+    Sampling period:                          00000000 Seconds.
+    Power reading state is:                   deactivated
+"""
+SECOND = """\
+    Instantaneous power reading:                    50 Watts
+    Minimum during sampling period:                  6 Watts
+    Maximum during sampling period:                304 Watts
+    Average power reading over sample period:       49 Watts
+    IPMI timestamp:                           Thu Feb 15 08:36:01 2024
+    Sampling period:                          00000001 Seconds.
+    Power reading state is:                   activated
+"""
+
+
+@pytest.mark.parametrize(("said", "known"), [(OFF, {}), (SECOND, {"w": 49, "s": 1}), ("x", {})])
+def test_what_a_bmc_says_that_does_not_help(said: str, known: dict[str, int]) -> None:
+    """OFF: openbmc-test-automation; SECOND: a documentation of tools for IPMI."""
+    facts = energy_facts(Archive({"/ipmi/power": said, "/ipmi/span": ""}))
+    assert facts == {f"load.energy.ipmi.{key}": value for key, value in known.items()}
+    assert joules({}, facts, 60.0) == {}
+
+
+def test_sources_are_summed_where_all_machines_have_them() -> None:
+    both = {"x": {"rapl": 1.0, "nvml": 2.0}, "y": {"rapl": 3.0}}
+    assert summed(both) == {"rapl": 4.0}  # type: ignore[arg-type]
