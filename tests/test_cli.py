@@ -209,6 +209,7 @@ def test_unexplained_differences_stop_a_study_before_its_first_launch(
     done = paribus("run", study, "--out", "out", cwd=tmp_path)
     assert done.returncode == 3, done.stdout + done.stderr
     assert "env.FACTOR (slow)" in done.stderr
+    assert "do not differ in the factor (network); " in done.stderr
     assert "--anyway" in done.stderr
     if unit == "launch":
         assert not (tmp_path / "launched").exists()
