@@ -472,6 +472,8 @@ def test_a_dry_run_whose_launches_fail_fails_and_keeps_their_output(tmp_path: Pa
     assert done.returncode == 4, done.stdout + done.stderr
     (kept,) = tmp_path.glob("paribus-pilot-*")
     assert str(kept) in done.stderr
+    assert "no estimate of the duration: pilot launches failed" in done.stdout
+    assert "the study takes" not in done.stdout
     assert {path.read_text() for path in kept.glob("*.err")} == {"no input file\n"}
 
 
