@@ -15,6 +15,7 @@ import pytest
 
 import browser
 import judgements
+from paribus.__main__ import main
 from paribus.cli import outputs
 from paribus.cli.changes import judged
 from paribus.design import Study
@@ -248,6 +249,38 @@ def test_the_ratio_is_visible_on_a_telephone(
     answers = chromium.open(page, width=400, ask=ask).answers
     assert answers["ratios"]
     assert answers["hidden"] == []
+
+
+def test_what_is_unusual_has_room_on_a_telephone(
+    chromium: browser.Browser, cache: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "report.html"
+    write_html(judgements.troubled(), page, cache=cache)
+    ask = {
+        "cells": "[...document.querySelectorAll('caption')]"
+        ".filter(c => c.textContent.includes('unusual')).flatMap(c => [...c.parentElement"
+        ".querySelectorAll('tbody td:last-child')]).map(e => e.getBoundingClientRect())"
+        ".map(r => [r.width, r.right])"
+    }
+    cells = chromium.open(page, width=400, ask=ask).answers["cells"]
+    assert cells
+    for width, right in cells:
+        assert width > 200
+        assert right <= 400
+
+
+def test_the_page_of_two_studies_fits_a_telephone(
+    chromium: browser.Browser, tmp_path: Path
+) -> None:
+    old = write_directory(tmp_path / "before.study", {"host": 1.0, "bridged": 1.19})
+    new = write_directory(tmp_path / "after.study", {"host": 1.0, "bridged": 1.05}, seed=2)
+    assert main(["compare", str(old), str(new), "--out", str(tmp_path / "out")]) == 0
+    page = tmp_path / "out" / "report.html"
+    page.write_text(page.read_text().replace("<html", '<html data-drawn="no figures"', 1))
+    ask = {"wide": "[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth)"}
+    wide = chromium.open(page, width=400, ask=ask).answers["wide"]
+    assert len(wide) == 2
+    assert max(wide) <= 400
 
 
 def test_long_tables_are_folded_and_short_ones_are_not(cache: Path, tmp_path: Path) -> None:
