@@ -269,7 +269,7 @@ def test_what_is_unusual_has_room_on_a_telephone(
         assert right <= 400
 
 
-def test_the_page_of_two_studies_fits_a_telephone(
+def test_the_change_of_two_studies_is_visible_on_a_telephone(
     chromium: browser.Browser, tmp_path: Path
 ) -> None:
     old = write_directory(tmp_path / "before.study", {"host": 1.0, "bridged": 1.19})
@@ -277,10 +277,13 @@ def test_the_page_of_two_studies_fits_a_telephone(
     assert main(["compare", str(old), str(new), "--out", str(tmp_path / "out")]) == 0
     page = tmp_path / "out" / "report.html"
     page.write_text(page.read_text().replace("<html", '<html data-drawn="no figures"', 1))
-    ask = {"wide": "[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth)"}
-    wide = chromium.open(page, width=400, ask=ask).answers["wide"]
-    assert len(wide) == 2
-    assert max(wide) <= 400
+    ask = {
+        "rights": "[...document.querySelectorAll('caption, thead th:nth-child(3)')]"
+        ".map(e => e.getBoundingClientRect().right)"
+    }
+    rights = chromium.open(page, width=400, ask=ask).answers["rights"]
+    assert len(rights) == 4
+    assert max(rights) <= 400
 
 
 def test_long_tables_are_folded_and_short_ones_are_not(cache: Path, tmp_path: Path) -> None:
