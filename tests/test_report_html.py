@@ -359,6 +359,20 @@ def test_imported_numbers_have_no_plan(cache: Path, tmp_path: Path) -> None:
     assert "elsewhere" in text
 
 
+def test_a_sweep_of_one_point_a_figure_is_drawn_as_one_figure() -> None:
+    """HPL's P and Q change together: a figure for each Q would have one P."""
+    base = judgements.two_arms()
+    one = base.of_benchmark("latency", base.cases)[0]
+    grids = (Case.of(n=10000, p=1, q=4), Case.of(n=10000, p=2, q=2))
+    judgement = replace(base, cases=tuple(replace(one, case=grid) for grid in grids))
+    (panel,) = panels(judgement, "latency")
+    assert (panel.key, panel.group) == (None, "")
+    assert [f.case for f in panel.cases] == list(grids)
+    swept = (*grids, Case.of(n=10000, p=4, q=4))
+    judgement = replace(base, cases=tuple(replace(one, case=grid) for grid in swept))
+    assert {p.key for p in panels(judgement, "latency")} == {"p"}
+
+
 def test_sizes_that_are_withheld_are_not_drawn() -> None:
     base = judgements.censored()
     first, barrier = base.headlines
