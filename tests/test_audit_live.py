@@ -7,13 +7,15 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from mpis import any_mpi, each_mpi, installations
 from paribus.command import Mpi
+from paribus.design import Transport
 from studies import RANDOM, STEADY, command, paribus, write_study
 
 LATENCY = """
@@ -104,12 +106,13 @@ def test_another_mpi_in_one_arm(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mpi", each_mpi())
-def test_the_factor_explains_what_a_launcher_sets_for_a_transport(mpi: Mpi, tmp_path: Path) -> None:
+@pytest.mark.parametrize("pair", list(combinations(get_args(Transport), 2)), ids="-".join)
+def test_the_factor_explains_what_a_launcher_sets_for_a_transport(
+    mpi: Mpi, pair: tuple[str, str], tmp_path: Path
+) -> None:
     """Each family has variables of its own for it, of which the study names none."""
     prefix = Path(mpi.mpicxx).parent.parent
-    arms = "".join(
-        f'[arms.{name}]\nmpi = "{prefix}"\ntransport = "{name}"\n' for name in ("shm", "tcp")
-    )
+    arms = "".join(f'[arms.{name}]\nmpi = "{prefix}"\ntransport = "{name}"\n' for name in pair)
     found = audit(tmp_path, f'question = "?"\nfactor = "transport"\n{arms}{LATENCY}', code=0)
     assert found["mpi.transport"]["kind"] == "factor"
 

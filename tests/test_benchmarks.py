@@ -130,6 +130,8 @@ BENCHMARK = Benchmark("own", "shell", "prints a time", (METRIC,), command, parse
         ("(METRIC,)", "()", "give a tuple of one Metric or more"),
         ("(METRIC,)", "(METRIC, METRIC)", "two metrics of one name"),
         ("command, parse", "command, 'parse'", "a parse that is no function"),
+        ("parse(stdout, request)", "parse(stdout)", "does not take what it is given: parse(stdout"),
+        ("command(request)", "command()", "does not take what it is given: command(request)"),
         ("ranks=1", "ranks='all'", "ranks='all'"),
         ("ranks=1", "parameters={'n': 3}", "give Parameter"),
         ("ranks=1", "parameters={'n': Parameter({1}, int, '')}", "give JSON values"),
@@ -155,7 +157,9 @@ def test_a_benchmark_is_checked_when_its_file_is_loaded(
         ('Program(("true",), env={"N": 1})', "env={'N': 1}: give a dict of texts"),
         ('Program(("true",), files={"../x": ""})', "give a name without directories"),
         ('Program(("true",), threads=-1)', "threads=-1"),
-        ('Program(("true",), cwd=1)', "cwd=1, bound=True: give a path, and True or False"),
+        ('Program(("true",), cwd=1)', "cwd=1: give a path"),
+        ('Program(("true",), mpi="no")', "mpi='no': give True or False"),
+        ('Program(("true",), bound=0)', "bound=0: give True or False"),
         ("1 / 0", "command() fails: ZeroDivisionError"),
     ],
 )
@@ -174,6 +178,11 @@ def test_a_program_is_checked_before_it_is_launched(tmp_path: Path, wrong: str, 
         ("Parsed([1.0])", "returned no Parsed with a tuple of samples"),
         ('Parsed((Sample("tmie", Case(), (1.0,)),))', "a sample of 'tmie', which its metrics do"),
         ('Parsed((Sample("time", Case(), (1.0,)),) * 2)', "two samples of 'time' at all"),
+        ('Parsed((Sample("time", {"bytes": 8}, (1.0,)),))', "give Case.of(bytes=8) or the like"),
+        ('Parsed((Sample("time", Case.of(bytes=[8]), (1.0,)),))', "give Case.of(bytes=8)"),
+        ('Parsed((Sample("time", Case(), (True,)),))', "at all with True: give numbers"),
+        ('Parsed((Sample("time", Case(), ("1",)),))', "give a tuple of numbers, not ('1',)"),
+        ('Parsed((Sample("time", Case(), 1.0),))', "give a tuple of numbers, not 1.0"),
         ('Parsed((Sample("time", Case(), (1.0,)),), {"a": {1}})', "facts that are not JSON"),
         ("[][0]", "parse() fails: IndexError"),
     ],
@@ -181,7 +190,7 @@ def test_a_program_is_checked_before_it_is_launched(tmp_path: Path, wrong: str, 
 def test_what_a_file_makes_of_an_output_is_checked(tmp_path: Path, wrong: str, cause: str) -> None:
     source = OWN.replace('Parsed((Sample("time", Case(), (1.0,)),))', wrong)
     benchmark = load_file(outside(tmp_path, source))
-    with pytest.raises(ParseError, match=re.escape(cause)):
+    with pytest.raises((ParseError, ValueError), match=re.escape(cause)):
         benchmark.parse("1.0", Request({}, 1))
 
 

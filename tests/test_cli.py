@@ -209,6 +209,7 @@ def test_unexplained_differences_stop_a_study_before_its_first_launch(
     done = paribus("run", study, "--out", "out", cwd=tmp_path)
     assert done.returncode == 3, done.stdout + done.stderr
     assert "env.FACTOR (slow)" in done.stderr
+    assert "do not differ in the factor (network); " in done.stderr
     assert "--anyway" in done.stderr
     if unit == "launch":
         assert not (tmp_path / "launched").exists()
@@ -471,6 +472,8 @@ def test_a_dry_run_whose_launches_fail_fails_and_keeps_their_output(tmp_path: Pa
     assert done.returncode == 4, done.stdout + done.stderr
     (kept,) = tmp_path.glob("paribus-pilot-*")
     assert str(kept) in done.stderr
+    assert "no estimate of the duration: pilot launches failed" in done.stdout
+    assert "the study takes" not in done.stdout
     assert {path.read_text() for path in kept.glob("*.err")} == {"no input file\n"}
 
 

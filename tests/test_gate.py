@@ -49,6 +49,10 @@ def test_a_rank_that_sleeps_in_a_system_call_is_not_preempted() -> None:
 def test_a_rank_that_lost_its_core_is_named() -> None:
     (reason,) = told(rank__cpu_s=[1.99, 1.4], rank__involuntary=[5, 340])
     assert reason == "rank 1 was preempted 340 times and had its core for 70 % of the time"
+    (reason,) = gate(
+        {}, {}, {**QUIET, "wall_s": 0.02, "rank.cpu_s": [0.01], "rank.involuntary": [1]}, 0.02
+    )
+    assert reason.startswith("rank 0 was preempted 1 time and had its core")
 
 
 def test_who_was_busy_beside_a_launch_is_told_only_where_a_rule_is_broken() -> None:
@@ -70,6 +74,8 @@ def test_steal_counts_beyond_its_own_step(steal: float, flagged: int) -> None:
 def test_a_state_that_changed_inside_the_launch() -> None:
     (reason,) = told(probe__after__core_to_core_ns=45.0)
     assert reason == "a cache line from core to core took 180 ns before and 45 ns after"
+    (reason,) = told(probe__after__core_to_core_ns=12640.3)
+    assert reason == "a cache line from core to core took 180 ns before and 12,640 ns after"
     (reason,) = told(probe__after__clock_ghz=3.1)
     assert reason == "the clock was 4.4 GHz before and 3.1 GHz after"
 

@@ -191,19 +191,23 @@ def test_every_study_that_ships_loads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "told", "fix"),
     [
-        (GOOD.encode("utf-16"), "is text in UTF-16; save it as UTF-8"),
-        (b"\x7fELF\0\0\xd0", "is a binary file, not text"),
-        (GOOD.encode().replace(b"factor", b"\xe9", 1), "is not UTF-8 (at line 3)"),
+        (GOOD.encode("utf-16"), "is text in UTF-16", "save it as UTF-8"),
+        (b"\x7fELF\0\0\xd0", "is a binary file, not text", "give the path of a study file"),
+        (GOOD.encode().replace(b"factor", b"\xe9", 1), "not UTF-8 (at line 3)", "save it as UTF-8"),
+        (b"a = 1\nb = \n", "(at line 2, column 5)", "fix that line"),
     ],
 )
-def test_a_file_that_is_no_text_says_what_it_is(tmp_path: Path, data: bytes, told: str) -> None:
+def test_a_file_that_is_no_text_says_what_it_is(
+    tmp_path: Path, data: bytes, told: str, fix: str
+) -> None:
     path = tmp_path / "study.toml"
     path.write_bytes(data)
     with pytest.raises(StudyError) as refused:
         load_study(path)
-    assert told in str(refused.value)
+    assert told in refused.value.cause
+    assert refused.value.fix.startswith(fix)
 
 
 def test_a_byte_order_mark_is_no_problem(tmp_path: Path) -> None:
@@ -221,10 +225,25 @@ def test_directories_and_files_that_were_mixed_up(tmp_path: Path) -> None:
         read_plan(tmp_path / "study.toml")
 
 
+def test_a_report_of_a_study_file_names_the_directory_that_it_filled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("study.toml", "sent.zip", "study.study/plan.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(GOOD)
+    with pytest.raises(StoreError) as refused:
+        read_plan(Path("study.toml"))
+    assert "`paribus report study.study`" in refused.value.fix
+    with pytest.raises(StoreError) as refused:
+        read_plan(Path("sent.zip"))
+    assert "`paribus pack --open sent.zip`" in refused.value.fix
+
+
 def test_a_container_given_as_a_word(tmp_path: Path) -> None:
     text = re.sub(r"(?m)^container = .*$", 'container = "docker"', GOOD)
     assert text != GOOD
-    with pytest.raises(StudyError, match="the engines are namespace"):
+    with pytest.raises(StudyError, match='engine = "docker" }; the engines are namespace'):
         load(tmp_path, text)
 
 

@@ -133,6 +133,23 @@ def test_of_npb_the_kernel_must_fit_too_and_x_fits_all_ranks(tmp_path: Path) -> 
         load_study(write(tmp_path, f'name = "npb_is"\nranks = 4\npath = "{path}"'))
 
 
+@pytest.mark.parametrize(
+    ("kernel", "ranks", "legal"),
+    [("bt", 2, "1, 4, 9, 16 ..."), ("sp", 8, "1, 4, 9, 16 ..."), ("cg", 6, "1, 2, 4, 8 ...")],
+)
+def test_a_number_of_ranks_with_which_no_npb_starts_is_refused(
+    tmp_path: Path, kernel: str, ranks: int, legal: str
+) -> None:
+    with pytest.raises(StudyError, match=f"npb_{kernel} cannot be started with") as caught:
+        load_study(write(tmp_path, f'name = "npb_{kernel}"\nranks = {ranks}'))
+    assert caught.value.fix == f"set ranks to one of {legal}"
+
+
+@pytest.mark.parametrize(("kernel", "ranks"), [("bt", 9), ("sp", 1), ("lu", 6), ("ep", 3)])
+def test_other_numbers_are_not(tmp_path: Path, kernel: str, ranks: int) -> None:
+    load_study(write(tmp_path, f'name = "npb_{kernel}"\nranks = {ranks}'))
+
+
 PAIRS = ("latency", "bandwidth", "bibandwidth", "osu_latency", "osu_bw", "osu_get_latency")
 SEVERAL = ("message_rate", "allreduce", "osu_mbw_mr", "osu_barrier", "imb_pingpong", "imb_biband")
 

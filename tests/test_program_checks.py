@@ -42,6 +42,19 @@ def inputs(folder: Path, name: str) -> str:
     return f'{key} = "{values[name]}"' if name in values else ""
 
 
+def test_a_file_that_may_not_be_executed_is_not_called_missing(tmp_path: Path) -> None:
+    program = tmp_path / "solver"
+    program.write_text("#!/bin/sh")
+    study = load_study(write(tmp_path, "command", 'argv = ["./solver"]'))
+    with pytest.raises(UserError, match=f"{program} is not executable") as caught:
+        make_ready(study, lambda _: None)
+    assert caught.value.fix.startswith(f"`chmod +x {program}`")
+    program.unlink()
+    program.mkdir()
+    with pytest.raises(UserError, match=f"{program} is a directory, not a program"):
+        make_ready(study, lambda _: None)
+
+
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_tool_that_is_missing_is_said_with_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -15,6 +15,7 @@ import pytest
 
 import browser
 import judgements
+from paribus.__main__ import main
 from paribus.cli import outputs
 from paribus.cli.changes import judged
 from paribus.design import Study
@@ -250,6 +251,41 @@ def test_the_ratio_is_visible_on_a_telephone(
     assert answers["hidden"] == []
 
 
+def test_what_is_unusual_has_room_on_a_telephone(
+    chromium: browser.Browser, cache: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "report.html"
+    write_html(judgements.troubled(), page, cache=cache)
+    ask = {
+        "cells": "[...document.querySelectorAll('caption')]"
+        ".filter(c => c.textContent.includes('unusual')).flatMap(c => [...c.parentElement"
+        ".querySelectorAll('tbody td:last-child')]).map(e => e.getBoundingClientRect())"
+        ".map(r => [r.width, r.right])"
+    }
+    cells = chromium.open(page, width=400, ask=ask).answers["cells"]
+    assert cells
+    for width, right in cells:
+        assert width > 200
+        assert right <= 400
+
+
+def test_the_change_of_two_studies_is_visible_on_a_telephone(
+    chromium: browser.Browser, tmp_path: Path
+) -> None:
+    old = write_directory(tmp_path / "before.study", {"host": 1.0, "bridged": 1.19})
+    new = write_directory(tmp_path / "after.study", {"host": 1.0, "bridged": 1.05}, seed=2)
+    assert main(["compare", str(old), str(new), "--out", str(tmp_path / "out")]) == 0
+    page = tmp_path / "out" / "report.html"
+    page.write_text(page.read_text().replace("<html", '<html data-drawn="no figures"', 1))
+    ask = {
+        "rights": "[...document.querySelectorAll('caption, thead th:nth-child(3)')]"
+        ".map(e => e.getBoundingClientRect().right)"
+    }
+    rights = chromium.open(page, width=400, ask=ask).answers["rights"]
+    assert len(rights) == 4
+    assert max(rights) <= 400
+
+
 def test_long_tables_are_folded_and_short_ones_are_not(cache: Path, tmp_path: Path) -> None:
     base = judgements.two_arms()
     page = tmp_path / "report.html"
@@ -321,6 +357,20 @@ def test_imported_numbers_have_no_plan(cache: Path, tmp_path: Path) -> None:
     assert "seed" not in text
     assert "paribus run" not in text
     assert "elsewhere" in text
+
+
+def test_a_sweep_of_one_point_a_figure_is_drawn_as_one_figure() -> None:
+    """HPL's P and Q change together: a figure for each Q would have one P."""
+    base = judgements.two_arms()
+    one = base.of_benchmark("latency", base.cases)[0]
+    grids = (Case.of(n=10000, p=1, q=4), Case.of(n=10000, p=2, q=2))
+    judgement = replace(base, cases=tuple(replace(one, case=grid) for grid in grids))
+    (panel,) = panels(judgement, "latency")
+    assert (panel.key, panel.group) == (None, "")
+    assert [f.case for f in panel.cases] == list(grids)
+    swept = (*grids, Case.of(n=10000, p=4, q=4))
+    judgement = replace(base, cases=tuple(replace(one, case=grid) for grid in swept))
+    assert {p.key for p in panels(judgement, "latency")} == {"p"}
 
 
 def test_sizes_that_are_withheld_are_not_drawn() -> None:

@@ -288,6 +288,13 @@ def test_a_brief_report_is_the_answer_warnings_and_the_table() -> None:
     assert text.splitlines()[-2] in printed(judgement)
 
 
+def test_a_brief_report_says_why_a_verdict_is_withheld() -> None:
+    judgement = judgements.withheld()
+    head = next(h for h in judgement.headlines if h.verdict.word is Word.WITHHELD)
+    said = f"Withheld (latency, barrier): {head.verdict.reason}"
+    assert said in " ".join(printed(judgement, brief=True).split())
+
+
 def test_only_supported_orders_are_drawn() -> None:
     base = judgements.three_arms()
     clear, open_end = ranking(base, "latency"), ranking(base, "message_rate")

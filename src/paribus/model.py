@@ -103,7 +103,11 @@ class Sample(_Sample):
     def __new__(cls, metric: str, case: Case, values: Sequence[float], batch: int = 1) -> Sample:
         if batch < 1:
             raise ValueError(f"{metric} at {case}: a batch of {batch}")
-        good = 0 < values[0] < math.inf if len(values) == 1 else _good(values)
+        try:
+            good = 0 < values[0] < math.inf if len(values) == 1 else _good(values)
+        except (TypeError, ValueError) as error:
+            said = f"{metric} at {case}: give a tuple of numbers, not {values!r:.80}"
+            raise ValueError(said) from error
         if not good:
             wrong = next((v for v in values if not 0 < v < math.inf), None)
             said = "no values" if wrong is None else f"{wrong} is not a measurement"

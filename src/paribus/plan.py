@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import secrets
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -214,6 +215,16 @@ def write_plan(frozen: Plan, directory: Path) -> None:
         ) from error
 
 
+def _instead(file: Path) -> str:
+    """Return what to give instead of a file."""
+    made = Path(f"{file.stem}.study")
+    if file.suffix == ".toml" and (made / "plan.json").exists():
+        return f"`paribus report {shlex.quote(str(made))}` shows what the study measured"
+    if file.suffix == ".zip":
+        return f"`paribus pack --open {shlex.quote(str(file))}` unpacks a study that was packed"
+    return "give the directory that `paribus run` made (its --out)"
+
+
 def read_plan(directory: Path) -> Plan:
     """Return the plan frozen in `directory`.
 
@@ -224,9 +235,7 @@ def read_plan(directory: Path) -> Plan:
         table = json.loads(read_bounded(path, MOST_BYTES, "a plan"))
     except NotADirectoryError:
         raise StoreError(
-            "is a file, not a study directory",
-            place=str(directory),
-            fix="give the directory that `paribus run` made (its --out)",
+            "is a file, not a study directory", place=str(directory), fix=_instead(directory)
         ) from None
     except FileNotFoundError:
         raise StoreError(

@@ -14,11 +14,22 @@ NOTHING = "nothing"
 MOST_NAMED = 6
 """Differences that an error names; `paribus audit` lists all."""
 
-_DIFFERS = ("factor", "explained", "accepted", "unexplained")
+_OF_FACTOR = ("factor", "explained")
+_BEYOND = ("accepted", "unexplained")
 
 
 def indistinct(study: Study, answer: Audit) -> tuple[str, ...]:
-    """Return the arms that differ from the reference in nothing, not even in the factor.
+    """Return the arms that differ from the reference in nothing, not even in the factor."""
+    return _alike(study, answer, (*_OF_FACTOR, *_BEYOND))
+
+
+def unvaried(study: Study, answer: Audit) -> tuple[str, ...]:
+    """Return the arms that do not differ from the reference in the factor, whatever else does."""
+    return _alike(study, answer, _OF_FACTOR)
+
+
+def _alike(study: Study, answer: Audit, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the arms that show no difference of these kinds from the reference.
 
     An arm that is switched by other commands, or has other hosts, differs by that, whether facts
     show it or not. So may one of which some node gave no facts.
@@ -27,7 +38,7 @@ def indistinct(study: Study, answer: Audit) -> tuple[str, ...]:
         return ()
     reference, *others = study.arms
     silent = {one.arm for one in answer.differences if one.key == ERROR}
-    differing = {one.arm for one in answer.differences if one.kind in _DIFFERS and not one.node}
+    differing = {one.arm for one in answer.differences if one.kind in kinds and not one.node}
     return tuple(
         arm.name
         for arm in others
@@ -36,6 +47,12 @@ def indistinct(study: Study, answer: Audit) -> tuple[str, ...]:
         and (arm.before, arm.after) == (reference.before, reference.after)
         and arm.hosts == reference.hosts
     )
+
+
+def not_in_factor(study: Study, arms: tuple[str, ...]) -> str:
+    """Return the clause on arms that `unvaried` names."""
+    names = " and ".join((study.arms[0].name, *arms))
+    return f"the arms {names} do not differ in the factor ({study.factor})"
 
 
 def check(study: Study, answer: Audit, *, anyway: bool) -> None:
@@ -61,9 +78,14 @@ def check(study: Study, answer: Audit, *, anyway: bool) -> None:
     ]
     if len(unexplained) > MOST_NAMED:
         told.append(f"\n    and {len(unexplained) - MOST_NAMED} more; `paribus audit` lists them")
-    raise UnequalError(
+    said = (
         f"{count(len(unexplained), 'difference')} between the arms that the factor"
-        f" ({study.factor}) does not explain:{''.join(told)}",
+        f" ({study.factor}) does not explain"
+    )
+    if same := unvaried(study, answer):
+        said = f"{not_in_factor(study, same)}; {said}"
+    raise UnequalError(
+        f"{said}:{''.join(told)}",
         place=study.path,
         fix="make them equal, name them under `explains` if the factor causes them, accept one"
         ' with --accept KEY="reason", or measure without a verdict with --anyway',

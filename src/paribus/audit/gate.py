@@ -10,7 +10,7 @@ from typing import Any
 
 from paribus.model import Facts
 from paribus.probes.load import load_between
-from paribus.units import percent
+from paribus.units import count, percent
 
 GATE = "gate.reasons"
 """The fact of a launch that says why it is outside the noise gate."""
@@ -74,14 +74,14 @@ def _preempted(launch: Facts) -> list[str]:
     if not wall or not isinstance(cpu, list) or not isinstance(switches, list):
         return []
     found = []
-    for rank, (used, times) in enumerate(zip(cpu, switches, strict=False)):
-        had, count = _number(used), _number(times)
-        if had is None or count is None:
+    for rank, (used, lost) in enumerate(zip(cpu, switches, strict=False)):
+        had, times = _number(used), _number(lost)
+        if had is None or times is None:
             continue
         off = 1 - had / wall
-        if off > limits()["preempted"] and count / wall > limits()["preemptions"]:
+        if off > limits()["preempted"] and times / wall > limits()["preemptions"]:
             found.append(
-                f"rank {rank} was preempted {count:.0f} times and had its core for"
+                f"rank {rank} was preempted {count(round(times), 'time')} and had its core for"
                 f" {percent(round(1 - off, 2))} of the time"
             )
     return found
@@ -110,7 +110,8 @@ def _states(launch: Facts) -> list[str]:
         )
         if before and after and max(before / after, after / before) > limits()[name]:
             unit = name.rpartition("_")[2].replace("ghz", "GHz")
-            found.append(f"{means} {before:.3g} {unit} before and {after:.3g} {unit} after")
+            was, became = (f"{v:,.0f}" if v >= 1000 else f"{v:.3g}" for v in (before, after))
+            found.append(f"{means} {was} {unit} before and {became} {unit} after")
     return found
 
 

@@ -7,6 +7,7 @@ verdict round, and a sample of a metric that is not declared would be no data wi
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import math
 import sys
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from numbers import Real
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
@@ -22,6 +24,7 @@ from paribus.errors import ParibusError, ParseError, StudyError, UserError
 from paribus.inputs import MOST_TEXT, read_bounded
 from paribus.model import (
     Benchmark,
+    Case,
     Direction,
     Endpoint,
     Metric,
@@ -30,6 +33,7 @@ from paribus.model import (
     Program,
     Request,
     Sample,
+    Scalar,
 )
 from paribus.trust import why_not
 
@@ -129,16 +133,18 @@ def _wrong(benchmark: Benchmark) -> Iterator[str]:
         if not _is_line(getattr(benchmark, key)):
             yield f"has the {key} {getattr(benchmark, key)!r}: give one line of text"
     if not _tuple_of(benchmark.metrics, Metric):
-        yield f"has the metrics {benchmark.metrics!r}: give a tuple of one Metric or more"
+        yield f"has the metrics {benchmark.metrics!r:.80}: give a tuple of one Metric or more"
         return
     for metric in benchmark.metrics:
         yield from _wrong_metric(metric)
     names = [metric.name for metric in benchmark.metrics]
     if len(set(names)) < len(names):
         yield f"has two metrics of one name: {', '.join(names)}"
-    for key in ("command", "parse"):
-        if not callable(getattr(benchmark, key)):
-            yield f"has a {key} that is no function: {getattr(benchmark, key)!r}"
+    for key, given in (("command", ("request",)), ("parse", ("stdout", "request"))):
+        if not callable(function := getattr(benchmark, key)):
+            yield f"has a {key} that is no function: {function!r}"
+        elif not _takes(function, given):
+            yield f"has a {key} that does not take what it is given: {key}({', '.join(given)})"
     if not isinstance(benchmark.ranks, int) or benchmark.ranks < 1:
         yield f"has ranks={benchmark.ranks!r}: give a whole number from 1"
     if not isinstance(benchmark.parameters, Mapping):
@@ -230,8 +236,11 @@ def _unsound(program: Program) -> Iterator[str]:
     for name in program.files:
         if "/" in name or name in ("", ".", ".."):
             yield f"has the file {name!r}: give a name without directories"
-    if not isinstance(program.cwd, str) or not isinstance(program.bound, bool):
-        yield f"has cwd={program.cwd!r}, bound={program.bound!r}: give a path, and True or False"
+    if not isinstance(program.cwd, str):
+        yield f"has cwd={program.cwd!r}: give a path"
+    for key in ("mpi", "bound"):
+        if not isinstance(getattr(program, key), bool):
+            yield f"has {key}={getattr(program, key)!r}: give True or False"
     if program.threads is not None and not (
         isinstance(program.threads, int) and program.threads >= 0
     ):
@@ -258,6 +267,9 @@ def _parse(path: Path, benchmark: Benchmark, stdout: str, request: Request) -> P
             )
     if not any(sample.metric == declared[0] for sample in parsed.samples):
         raise ParseError(f"parse() of {path} returned no sample of {declared[0]!r}, which decides")
+    for sample in parsed.samples:
+        if wrong := next(_wrong_sample(sample), ""):
+            raise ParseError(f"parse() of {path} returned a sample of {sample.metric!r} {wrong}")
     cells = Counter((sample.metric, sample.case) for sample in parsed.samples)
     if twice := next((cell for cell, times in cells.items() if times > 1), None):
         raise ParseError(f"parse() of {path} returned two samples of {twice[0]!r} at {twice[1]}")
@@ -266,10 +278,30 @@ def _parse(path: Path, benchmark: Benchmark, stdout: str, request: Request) -> P
     return parsed
 
 
+def _wrong_sample(sample: Sample) -> Iterator[str]:
+    """Yield what is wrong with a sample, as the rest of a sentence that begins with its metric."""
+    case = sample.case
+    if not isinstance(case, Case) or not all(isinstance(v, Scalar) for _, v in case.items):
+        yield f"at {case!r:.80}: give Case.of(bytes=8) or the like, or Case() if there is only one"
+    elif wrong := [v for v in sample.values if isinstance(v, bool) or not isinstance(v, Real)]:
+        yield f"at {case} with {wrong[0]!r:.80}: give numbers"
+
+
 def _failed(path: Path, what: str, error: Exception) -> StudyError:
     return StudyError(
         f"{what} fails: {type(error).__name__}: {error}", place=_place(path, error), fix="fix it"
     )
+
+
+def _takes(function: Callable[..., Any], given: tuple[str, ...]) -> bool:
+    """Return whether a function can be called with so many arguments, as far as it tells."""
+    try:
+        inspect.signature(function).bind(*given)
+    except ValueError:
+        return True  # a function of C need not tell
+    except TypeError:
+        return False
+    return True
 
 
 def _is_line(value: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from math import isqrt
 from pathlib import Path
 
 from paribus.benchmarks.parameters import one_of
@@ -11,11 +12,15 @@ from paribus.benchmarks.tool import path_or, tool
 from paribus.errors import UserError
 from paribus.model import Benchmark, Metric, Parameter, Program, Request
 from paribus.readers.npb import READERS
+from paribus.units import count
 
 GET = (
     "https://www.nas.nasa.gov/software/npb.html: make KERNEL CLASS=A NPROCS=2 (3.4: without NPROCS)"
 )
 
+_SQUARES = ("bt", "sp")
+_ANY = ("ep", "lu")
+"""LU needs a power of two up to version 3.3, and the others in every version."""
 
 _NAME = re.compile(r"(bt|cg|ep|ft|is|lu|mg|sp)\.([SWABCDEF])\.(\d+|x)(?:\..*)?")
 
@@ -40,17 +45,30 @@ def npb(kernel: str, summary: str) -> Benchmark:
         },
         program=f"{kernel}.A.2",
         get=GET.replace("KERNEL", kernel),
-        ranks=4 if kernel in ("bt", "sp") else 2,
+        ranks=4 if kernel in _SQUARES else 2,
     )
 
 
 def command(kernel: str, request: Request) -> Program:
     """Return the program's command line: NPB takes everything from its name."""
     asked = request.parameters
+    _check_ranks(kernel, request.ranks)
     last = request.ranks if asked.get("suffix") == "ranks" else "x"
     path = path_or(request, f"{kernel}.{asked['class']}.{last}")
     _check_name(path, kernel, request)
     return Program((path,), env={"OMP_NUM_THREADS": "1"})
+
+
+def _check_ranks(kernel: str, ranks: int) -> None:
+    """Raise UserError where the kernel of no version starts with so many ranks."""
+    squares = kernel in _SQUARES
+    if isqrt(ranks) ** 2 == ranks if squares else ranks.bit_count() == 1 or kernel in _ANY:
+        return
+    raise UserError(
+        f"npb_{kernel} cannot be started with {count(ranks, 'rank')}",
+        place=f"ranks = {ranks}",
+        fix=f"set ranks to one of {'1, 4, 9, 16' if squares else '1, 2, 4, 8'} ...",
+    )
 
 
 def _check_name(path: str, kernel: str, request: Request) -> None:

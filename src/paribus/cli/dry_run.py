@@ -203,6 +203,9 @@ def _print_durations(plan: Plan, seen: Pilot) -> None:
                 print(_wrapped(f"{arm.name} failed: {seen.failed[label, arm.name]}", "    "))
         if label in seen.advice:
             print(_wrapped(seen.advice[label].reason, "    "))
+    if seen.failed:  # how long a launch takes that fails says nothing of one that does not
+        print("no estimate of the duration: pilot launches failed")
+        return
     for line in (*durations(plan, seen), *held(plan, seen)):
         print(_wrapped(line, ""))
 

@@ -47,8 +47,7 @@ def check_there(
     for name in _started(program):
         there = _where(name, arm, machine) or _unknown(name, arm, switched)
         if not (there or _behind(name, arm, machine, switched)):
-            said = "no executable file" if "/" in name else "no program on the PATH called"
-            raise UserError(f"{said} {name}", place=machine.at(place), fix=_unshared(name) or fix)
+            raise _missing(name, machine, machine.at(place), fix)
     if program.cwd and "{" not in program.cwd and not machine.is_directory(program.cwd):
         fix = 'give directory = "..." that is there, or "{scratch}" for one of each launch\'s own'
         fix = f"{unshared}; or {fix}" if (unshared := _unshared(program.cwd)) else fix
@@ -208,10 +207,20 @@ def _check_wrapper(arm: Arm, place: str, machine: Machine, switched: bool) -> No
     """Raise UserError where the wrapper of an arm is not there."""
     for name in arm.wrap[:1]:
         if not (_where(name, arm, machine) or _unknown(name, arm, switched)):
-            said = "no executable file" if "/" in name else "no program on the PATH called"
             fix = "install it, give its path, or remove it from the arm"
-            where = f"{place}: wrap of {arm.name}"
-            raise UserError(f"{said} {name}", place=machine.at(where), fix=fix)
+            raise _missing(name, machine, machine.at(f"{place}: wrap of {arm.name}"), fix)
+
+
+def _missing(name: str, machine: Machine, place: str, fix: str) -> UserError:
+    """Return the error that a program is not there, or there and not executable."""
+    if "/" not in name:
+        return UserError(f"no program on the PATH called {name}", place=place, fix=fix)
+    if machine.is_directory(name):
+        return UserError(f"{name} is a directory, not a program", place=place, fix=fix)
+    if machine.readable(name):
+        said = f"{name} is not executable"
+        return UserError(said, place=place, fix=f"`chmod +x {name}`, if it is the program")
+    return UserError(f"no executable file {name}", place=place, fix=_unshared(name) or fix)
 
 
 def _behind(name: str, arm: Arm, machine: Machine, switched: bool) -> bool:

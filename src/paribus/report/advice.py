@@ -37,7 +37,7 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
             steps.append(f"Monitoring: {command} continues at any time; the interval stays valid.")
         else:
             steps.append(f"Unfinished: {command} continues the same schedule.")
-    steps += _withheld(judgement)
+    steps += why_withheld(judgement)
     if judgement.complete:
         steps += _undecided(judgement)
     broken = [p for p in judgement.points if p.state is not State.OK]
@@ -46,7 +46,7 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
     return tuple(clean(s) for s in steps)
 
 
-def _withheld(judgement: Judgement) -> list[str]:
+def why_withheld(judgement: Judgement) -> list[str]:
     """Return why verdicts are withheld, once for each reason, with the facts that differ."""
     reasons: dict[str, list[Finding]] = {}
     for head in judgement.headlines:

@@ -120,19 +120,19 @@ def _flagged(judgement: Judgement, points: Sequence[Point]) -> Html:
     logged = lookup.measured(judgement)
     rows = [
         [
-            escape(str(p.number)),
-            escape(p.benchmark),
-            escape(p.arm),
-            escape(p.flag),
-            *([element("code", escape(f"logs/{p.number:04d}-*"))] if logged else []),
+            join(escape(str(p.number)), element("small", escape(f"{p.benchmark}, {p.arm}"))),
+            join(
+                escape(p.flag),
+                element("code", escape(f"; logs/{p.number:04d}-*")) if logged else "",
+            ),
         ]
         for p in points[:MOST_FLAGGED]
     ]
     caption = f"{units.count(len(points), 'unusual launch')}, all of them counted"
     if len(points) > MOST_FLAGGED:
         caption += f"; the first {MOST_FLAGGED} are shown, launches.csv lists all"
-    head = ["Launch", "Benchmark", "Arm", "What is unusual", *(["Output"] if logged else [])]
-    return table(head, rows, caption, left=(1, 2, 3, 4), fold=True)
+    head = ["Launch", f"What is unusual{' and where its output is' * logged}"]
+    return table(head, rows, caption, left=(0, 1), fold=True)
 
 
 def failures(judgement: Judgement) -> Html:

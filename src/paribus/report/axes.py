@@ -48,15 +48,24 @@ def panels(judgement: Judgement, benchmark: str) -> tuple[Panel, ...]:
     for metric in dict.fromkeys(f.metric for f in cases):
         rows = [f for f in cases if f.metric == metric]
         key = _axis(rows)
-        groups: dict[str, list[Finding]] = {}
-        for row in rows:
-            rest = Case(tuple(i for i in (row.case or Case()).items if i[0] != key))
-            groups.setdefault(str(rest) if key else "", []).append(row)
+        groups = _groups(rows, key)
+        # HPL's P and Q: no figure would have more than one point of the sweep.
+        if key and all(len({f.case for f in group}) == 1 for group in groups.values()):
+            key, groups = None, _groups(rows, None)
         made += [
             Panel(benchmark, metric, name if len(groups) > 1 else "", key, tuple(group))
             for name, group in groups.items()
         ]
     return tuple(made)
+
+
+def _groups(rows: Sequence[Finding], key: str | None) -> dict[str, list[Finding]]:
+    """Return the rows by their case without the parameter `key`, all together without one."""
+    groups: dict[str, list[Finding]] = {}
+    for row in rows:
+        rest = Case(tuple(i for i in (row.case or Case()).items if i[0] != key))
+        groups.setdefault(str(rest) if key else "", []).append(row)
+    return groups
 
 
 def drawn(judgement: Judgement, benchmark: str) -> tuple[Panel, ...]:

@@ -157,9 +157,18 @@ def _print_table(
 
 def reading(change: Change) -> str:
     """Return direction and margin, and why there is no verdict where there is none."""
+    return "; ".join(filter(None, (margin(change), why_none(change))))
+
+
+def margin(change: Change) -> str:
+    """Return direction and margin."""
+    return f"{wording.direction(change.metric)}, margin {units.percent(change.margin)}"
+
+
+def why_none(change: Change) -> str:
+    """Return why there is no verdict, "" where there is one."""
     claims = (Changed.IMPROVED, Changed.WORSENED, Changed.UNCHANGED)
-    why = "" if change.word in claims else f"; {change.reason}"
-    return f"{wording.direction(change.metric)}, margin {units.percent(change.margin)}{why}"
+    return "" if change.word in claims else change.reason
 
 
 def cases_of(step: Step, head: Change) -> list[Change]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from paribus.compare.change import Change, Measured, Step
+from paribus.compare.change import Change, Changed, Measured, Step
 from paribus.compare.studies import Compared
 from paribus.judgement import Finding
 from paribus.report import change as shown
@@ -12,6 +12,12 @@ from paribus.report import wording
 from paribus.report.markup import Html, element, escape, join, pairs, table
 from paribus.report.unequal import LIKELY
 from paribus.words.changes import BACKWARDS, CONTROL
+
+_COLOURS = {
+    Changed.IMPROVED: "faster",
+    Changed.WORSENED: "slower",
+    Changed.UNCHANGED: "equivalent",
+}
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -61,6 +67,7 @@ def _step(first: Measured, step: Step) -> Html:
         element("h2", escape(title)),
         element("p", escape(warning)) if warning else "",
         _table(first, step, "Benchmark", rows, "Effect in each study, and its change"),
+        *_reasons(step),
         element("p", escape(shown.note(Compared(first, (step,)))), kind="small"),
         *(_cases(first, step, head) for head in step.headlines),
         join(element("h3", "Not compared"), element("ul", *left)) if left else "",
@@ -70,8 +77,25 @@ def _step(first: Measured, step: Step) -> Html:
 
 
 def _label(change: Change) -> Html:
-    under = f"{change.arm}; {change.metric.name}, {shown.reading(change)}"
+    under = f"{change.arm}; {change.metric.name}, {shown.margin(change)}"
     return join(escape(change.benchmark), element("small", escape(under)))
+
+
+def _reasons(step: Step) -> list[Html]:
+    """Return why there is no verdict, a paragraph for each headline without one."""
+    return [
+        element("p", escape(f"{one.benchmark}, {one.arm}: {why}."), kind="small")
+        for one in step.headlines
+        if (why := shown.why_none(one))
+    ]
+
+
+def _ratio(text: str, under: str = "") -> Html:
+    """Return the cell of a ratio: its interval may stand on a line of its own."""
+    ratio, bracket, interval = text.partition(" [")
+    after = join(Html(" "), element("span", escape(f"[{interval}"), kind="interval"))
+    small = element("small", escape(under)) if under else ""
+    return join(escape(ratio), after if bracket else "", small)
 
 
 def _table(
@@ -81,8 +105,8 @@ def _table(
     cells = [
         [
             label,
-            element("strong", escape(one.word.value)),
-            escape(shown.change_text(one)),
+            element("span", escape(one.word.value), kind=f"chip {_COLOURS.get(one.word, 'open')}"),
+            _ratio(shown.change_text(one)),
             _effect(first, one.before),
             _effect(step.study, one.after),
         ]
@@ -99,7 +123,7 @@ def _effect(study: Measured, finding: Finding) -> Html:
             f"; {wording.value_text(finding.reference_value, finding.metric)} ->"
             f" {wording.value_text(finding.arm_value, finding.metric)}"
         )
-    return join(escape(wording.estimate_text(finding)), element("small", escape(under)))
+    return _ratio(wording.estimate_text(finding), under)
 
 
 def _cases(first: Measured, step: Step, head: Change) -> Html:

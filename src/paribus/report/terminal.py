@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from paribus import units
 from paribus.judgement import Finding, Judgement, Word
 from paribus.report import heat, lookup, sentences, unequal, wording
-from paribus.report.advice import next_steps
+from paribus.report.advice import next_steps, why_withheld
 from paribus.report.application import print_predictions
 from paribus.report.cost import print_costs, print_node_hours
 from paribus.report.energy import print_energy
@@ -49,12 +49,15 @@ def print_report(judgement: Judgement, console: Console, *, brief: bool = False)
 
     Order: what needs attention first (verdict, warnings), then the figures, then the rest. Where
     not one launch gave usable output: why, and what to do. The verdict is also the last line,
-    because that is what a terminal shows. `brief`: the verdict, warnings and the table of verdicts.
+    because that is what a terminal shows. `brief`: the verdict, warnings, why verdicts are
+    withheld, and the table of verdicts.
     """
     line(console, judgement.sentence, style="bold")
     failed = lookup.nothing_came(judgement)
     if brief:
         _print_warnings(judgement, console)
+        for reason in why_withheld(judgement):
+            line(console, clean(reason), hang=9)
         if not failed:
             _print_verdicts(judgement, console)
         return

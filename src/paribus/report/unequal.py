@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from paribus import units
-from paribus.audit.first import indistinct
+from paribus.audit.first import indistinct, not_in_factor, unvaried
 from paribus.audit.values import ERROR
 from paribus.design import Study
 from paribus.judgement import Difference, Judgement
@@ -136,8 +136,12 @@ def _answer(study: Study, answer: Audit) -> str:
             " or follows from it."
         )
     what = "fact differs" if count == 1 else "facts differ"
+    said = f"{count} {what} beyond the factor ({study.factor}): verdicts are withheld."
+    if same := unvaried(study, answer):
+        clause = not_in_factor(study, same)
+        said = f"{clause[0].upper()}{clause[1:]}. {said}"
     return (
-        f"{count} {what} beyond the factor ({study.factor}): verdicts are withheld. Make them"
+        f"{said} Make them"
         ' equal, name them under `explains`, or accept them with --accept KEY="reason".'
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +26,8 @@ def container_of(arm: Place, folder: Path, hosts: Hosts | None) -> Container | N
         arm.refuse("container", None, "srun is not used with containers", fix)
     table = arm.table["container"]
     if isinstance(table, str):
-        fix = 'write it as a table: container = { engine = "podman" }; the engines are'
+        engine = table if table in ENGINES else (get_close_matches(table, ENGINES) or ["podman"])[0]
+        fix = f'write it as a table: container = {{ engine = "{engine}" }}; the engines are'
         arm.refuse("container", table, "is not a table", f"{fix} {', '.join(ENGINES)}")
     place = arm.within(f"{arm.path}.container", table)
     place.only(KEYS)

@@ -63,6 +63,9 @@ _SECRET = re.compile(
 """Names in `env` that are refused: by whole words, for TOKENIZERS_PARALLELISM is no secret."""
 
 
+_WHICH = "give the path of a study file; `paribus list` shows those that ship"
+
+
 def load_study(
     path: Path,
     tell: Callable[[str], None] | None = None,
@@ -78,7 +81,7 @@ def load_study(
     try:
         table = read_toml(path, "a study file")
     except OSError as error:
-        fix = "give the path of a study file; `paribus list` shows those that ship"
+        fix = _WHICH
         if (path / "plan.json").exists():
             fix = (
                 f"this is a study directory: `paribus report {file}` shows it, and `paribus run"
@@ -86,7 +89,9 @@ def load_study(
             )
         raise StudyError(f"cannot be read: {error.strerror}", place=file, fix=fix) from error
     except ValueError as error:
-        raise StudyError(str(error), place=file, fix="fix that line") from error
+        cause, _, act = str(error).partition("; ")
+        fix = act or ("fix that line" if " line " in cause else _WHICH)
+        raise StudyError(cause, place=file, fix=fix) from error
     top = Place(file, "", table, [])
     top.only(_STUDY_KEYS)
     question = factor = ""
