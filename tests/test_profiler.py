@@ -145,7 +145,7 @@ def test_every_call_is_counted(
 def test_fortran_is_counted(
     mpi: Mpi, module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The bindings of Open MPI call PMPI, so that no wrapper of C sees them; those of MPICH both."""
+    """The bindings of Open MPI call PMPI, which no wrapper of C sees; those of MPICH do both."""
     gfortran = shutil.which("gfortran") or shutil.which("gfortran-12")
     compiler = fortran_of(mpi, gfortran) if gfortran else None
     if not compiler or (mpi.family == "intelmpi" and module == "mpi_f08"):
