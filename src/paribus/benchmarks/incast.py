@@ -37,7 +37,8 @@ tab=$(printf '\t')
 stop() { kill $(jobs -p) 2>/dev/null; }
 trap 'stop; exit 143' HUP INT TERM
 numbered() { # in one piece: ranks may have a terminal, to which sed writes 1024 bytes at once
-  sed -e '/ address: /d' -e '/^ GID: /d' -e "s|$tab|  |g" -e "s|^|[incast $rank/$senders $q] |" | cat
+  sed -e '/ address: /d' -e '/^ GID: /d' -e "s|$tab|  |g" \
+    -e "s|^|[incast $rank/$senders $q] |" | cat
 }
 for q in $pairs; do
   first=$port

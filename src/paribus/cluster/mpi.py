@@ -100,7 +100,8 @@ def port_variables(family: Family | None, first: int, last: int) -> dict[str, st
 
     Open MPI: ompi_info --all (btl tcp, oob tcp); PRRTE takes oob's with its own prefix. MPICH:
     hydra's and nemesis' range, UCX's, and that of libfabric, which TCP takes (fi_tcp(7)). Intel
-    MPI: Developer Reference, "Hydra Environment Variables". Two ranges are needed by Open MPI, one for ranks and one for daemons.
+    MPI: Developer Reference, "Hydra Environment Variables". Open MPI needs two ranges, one for
+    ranks and one for daemons.
     """
     middle = (first + last) // 2
     if family == "openmpi":
