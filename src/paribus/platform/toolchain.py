@@ -171,7 +171,8 @@ def _launcher(
     present = machine.executables(compiler.parent / name for name in names)
     others: list[str] = []
     for path in present:
-        said = _launcher_version(path, machine)
+        answer = machine.capture([str(path), "--version"])
+        said = read_version(answer.stdout + answer.stderr)
         if said is not None and said[0] == family and said[1][:2] == version[:2]:
             return path, said[1]
         others.append(f"{path} is of {Mpi(*said, '', '') if said else 'an unknown MPI'}")
@@ -188,11 +189,6 @@ def _launcher(
         place=machine.at(str(compiler)),
         fix="give the prefix directory of one installation as `mpi`, or fix the PATH",
     )
-
-
-def _launcher_version(path: Path, machine: Machine) -> tuple[Family, tuple[int, ...]] | None:
-    answer = machine.capture([str(path), "--version"])
-    return read_version(answer.stdout + answer.stderr)
 
 
 def _environment(family: Family, compiler: Path, machine: Machine) -> dict[str, str]:
