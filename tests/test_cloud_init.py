@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paribus.cluster.cloud_init import KEYS, PACKAGES, Wanted, check_user, public_key, user_data
@@ -66,7 +67,26 @@ def test_the_schema_refuses_what_it_should() -> None:
             jsonschema.Draft4Validator(SCHEMA).validate({**table, **wrong})
 
 
+@pytest.mark.skipif(not shutil.which("cloud-init"), reason="cloud-init is not installed")
+def test_cloud_init_itself_finds_user_data_valid(tmp_path: Path) -> None:
+    def refused(text: str) -> str:
+        path = tmp_path / "user-data"
+        path.write_text(text)
+        words = ["cloud-init", "schema", "--config-file", str(path)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        return done.stderr + done.stdout if done.returncode else ""
+
+    make_key(tmp_path)
+    pair = (tmp_path / "key").read_text(), KEY
+    for distribution in PACKAGES:
+        for host_key in (None, pair):
+            text = user_data(Wanted("me", (KEY,), distribution), host_key)
+            assert refused(text) == ""
+    assert "runcmd" in refused(f"{text}\nruncmd: [[1]]\n")
+
+
 @given(st.text(max_size=60))
+@example("PRIVATE KEY")
 def test_only_a_public_key_is_taken(comment: str) -> None:
     """Whatever stands behind it is one line, or refused."""
     try:

@@ -25,6 +25,8 @@ from paribus.report.printing import console_on
 DATA = Path(__file__).parent / "data"
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 TWO = ("-n", "2")
+MPICH = Path(os.environ.get("PARIBUS_TEST_MPICH", "/opt/paribus-tests/mpich"))
+"""Where Debian's libmpich-dev and libmpich12 are unpacked, not installed."""
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +66,26 @@ def setting(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> None:
         # More ranks than cores are allowed to poll; 5 has another name for it.
         monkeypatch.setenv("OMPI_MCA_rmaps_base_oversubscribe", "1")
         monkeypatch.setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
+
+
+def fortran_of(mpi: Mpi, gfortran: str) -> list[str] | None:
+    """Return the command, and what follows the source, that compiles Fortran for `mpi`, if any."""
+    if mpi.family == "openmpi":
+        wrapper = Path(mpi.mpicxx).with_name("mpif90")
+        return [str(wrapper)] if wrapper.exists() else None
+    if mpi.family == "mpich":
+        # The wheel has no Fortran; programs of Debian's packages are of the same ABI.
+        modules, libraries = "usr/lib/*/fortran/gfortran-mod-*/mpich", "usr/lib/*/libmpichfort.so"
+        place, names = MPICH, ("-lmpichfort", "-lmpich")
+    else:
+        major = subprocess.check_output([gfortran, "-dumpversion"], text=True).split(".")[0]
+        modules, libraries = f"include/mpi/gfortran/{major.strip()}.*", "lib/libmpifort.so"
+        place, names = Path(mpi.mpicxx).parents[1], ("-lmpifort", "-lmpi")
+    found = [*place.glob(modules), *(one.parent for one in place.glob(libraries))]
+    if len(found) != 2:
+        return None
+    rpath = f"-Wl,--disable-new-dtags,-rpath,{found[1]}"
+    return [gfortran, f"-I{found[0]}", f"-L{found[1]}", rpath, *names]
 
 
 def counted(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], dict[str, int]]:
@@ -119,23 +141,20 @@ def test_every_call_is_counted(
 
 
 @pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
+@pytest.mark.parametrize("mpi", each_mpi())
 def test_fortran_is_counted(
-    module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    mpi: Mpi, module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The bindings of Open MPI call PMPI, so that no wrapper of C sees them."""
-    found = [
-        (mpi, wrapper)
-        for mpi in installations()
-        if (wrapper := Path(mpi.mpicxx).with_name("mpif90")).exists() and mpi.family == "openmpi"
-    ]
+    """The bindings of Open MPI call PMPI, which no wrapper of C sees; those of MPICH do both."""
     gfortran = shutil.which("gfortran") or shutil.which("gfortran-12")
-    if not found or not gfortran:
-        pytest.skip("no Fortran compiler, or no Open MPI with Fortran")
-    mpi, wrapper = found[0]
-    monkeypatch.setenv("OMPI_FC", gfortran)
+    compiler = fortran_of(mpi, gfortran) if gfortran else None
+    if not compiler or (mpi.family == "intelmpi" and module == "mpi_f08"):
+        pytest.skip(f"no gfortran, or no module {module} of {mpi.family} for it")
+    monkeypatch.setenv("OMPI_FC", str(gfortran))
     setting(mpi, monkeypatch)
     flags = ["-cpp", *(["-DF08"] if module == "mpi_f08" else [])]
-    subprocess.run([wrapper, *flags, DATA / "known.f90", "-o", "known"], check=True)
+    source = [*flags, str(DATA / "known.f90"), "-o", "known"]
+    subprocess.run([compiler[0], *source, *compiler[1:]], check=True)
     capsys.readouterr()
     assert main(["profile", "--json", "--", mpi.mpirun, *TWO, "./known"]) == 0
     said, calls = counted(capsys)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from containers.fabrics import namespaces, traces
-from mpis import any_mpi
+from mpis import any_mpi, installations
 from paribus.benchmarks import BENCHMARKS
 from paribus.command import Command, Mpi
 from paribus.design import Arm, Container, Engine, Selection
@@ -271,11 +271,18 @@ touch from-the-image
 
 
 @pytest.fixture(scope="module")
-def image() -> Iterator[Path]:
+def system() -> Mpi:
+    """The machine's own Open MPI, which an image can have at the same place."""
+    for mpi in installations():
+        if mpi.family == "openmpi" and mpi.mpirun.startswith("/usr/"):
+            return mpi
+    pytest.skip("no Open MPI of the system that could be copied into an image")
+
+
+@pytest.fixture(scope="module")
+def image(system: Mpi) -> Iterator[Path]:
     """A root file system with an Open MPI of its own, copied from the machine's."""
-    mpi = any_mpi()
-    if mpi.family != "openmpi" or not mpi.mpirun.startswith("/usr/"):
-        pytest.skip("no Open MPI of the system that could be copied into an image")
+    mpi = system
     folder = Path(tempfile.mkdtemp(prefix="paribus-image-"))
     made = folder / "root"
     made.mkdir()
@@ -288,9 +295,8 @@ def image() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def latency(container: Container, tmp_path: Path) -> tuple[Captured, list[str]]:
+def latency(container: Container, mpi: Mpi, tmp_path: Path) -> tuple[Captured, list[str]]:
     """Return how a launch of two ranks ended, and the transports that they saw."""
-    mpi = any_mpi()
     benchmark = BENCHMARKS["latency"]
     small = {"bytes": [8], "samples": 5, "iterations": 10}
     parameters = {key: one.default for key, one in benchmark.parameters.items()} | small
@@ -317,7 +323,7 @@ def latency(container: Container, tmp_path: Path) -> tuple[Captured, list[str]]:
 @podman
 def test_ranks_in_containers_of_podman_share_memory_and_leave_nothing(tmp_path: Path) -> None:
     before = traces()
-    done, ways = latency(PODMAN, tmp_path)
+    done, ways = latency(PODMAN, any_mpi(), tmp_path)
     assert (done.exit_code, ways) == (0, ["memory"]), done.stderr
     assert not {one for one in traces() - before if not one.startswith("interface ")}
 
@@ -350,10 +356,12 @@ def test_an_image_that_podman_does_not_have_is_refused_before_the_first_launch()
 
 
 @charliecloud
-def test_ranks_with_the_mpi_of_an_image_by_charliecloud(tmp_path: Path, image: Path) -> None:
+def test_ranks_with_the_mpi_of_an_image_by_charliecloud(
+    tmp_path: Path, system: Mpi, image: Path
+) -> None:
     container = Container("charliecloud", "host", "rank", image=str(image), bind_mpi=False)
     assert containers.check(container, capture, cache=str(HERE.cache())) is None
-    done, ways = latency(container, tmp_path)
+    done, ways = latency(container, system, tmp_path)
     assert (done.exit_code, ways) == (0, ["memory"]), done.stderr
 
 
@@ -374,10 +382,10 @@ exec "$@"
 
 @root
 @podman
-def test_ranks_with_the_mpi_of_an_image_by_podman(tmp_path: Path, image: Path) -> None:
+def test_ranks_with_the_mpi_of_an_image_by_podman(tmp_path: Path, system: Mpi, image: Path) -> None:
     """The machine's own store stays as it is: another is mounted in its place."""
     container = replace(PODMAN, image="localhost/paribus", bind_mpi=False)
-    mpi = any_mpi()
+    mpi = system
     kernel = str(kernel_path("latency", mpi, HERE))
     wrapped = containers.wrap_program(
         Command(("/bin/sh", "-c", f"cat /from-the-image && exec {kernel} {SMALL}", kernel)),

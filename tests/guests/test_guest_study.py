@@ -23,7 +23,8 @@ question = "What do emulated guests cost?"
 factor   = "virtualisation"
 # An emulated machine is another one: other processors, less memory, the limits of its own init.
 explains = ["cpu.", "limits.", "memory.", "process.cpus", "storage.", "rank.affinity",
-    "hypervisor.os.pid_max"] # of a pocket host, which has its own
+    "hypervisor.os.pid_max", # of a pocket host, which has its own
+    "process.nice"] # of these tests, which a shared machine may run with less priority
 
 [arms.physical]
 hosts = "pocket:2"

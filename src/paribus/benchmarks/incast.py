@@ -6,7 +6,7 @@ for the next number of queue pairs; a sender tries until its receiver is there, 
 begin together. A line that a sender prints bears its number, so lines may come in any order; rank 0
 says first how many senders there are, and which numbers of queue pairs. The addresses of queue
 pairs are left out: those of 64 are more than a launcher reads at once, and then lines of senders
-run into each other.
+run into each other. So they do at a tab, where a terminal may stop: tabs become blanks.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ if [ -z "$rank" ] || [ -z "$ranks" ]; then
   exit 2
 fi
 senders=$((ranks - 1))
+tab=$(printf '\t')
 [ "$rank" != 0 ] || echo "[incast of $senders] $pairs"
 # shellcheck disable=SC2046 # a word a process
 stop() { kill $(jobs -p) 2>/dev/null; }
 trap 'stop; exit 143' HUP INT TERM
 numbered() { # in one piece: ranks may have a terminal, to which sed writes 1024 bytes at once
-  sed -e '/ address: /d' -e '/^ GID: /d' -e "s|^|[incast $rank/$senders $q] |" | cat
+  sed -e '/ address: /d' -e '/^ GID: /d' -e "s|$tab|  |g" \
+    -e "s|^|[incast $rank/$senders $q] |" | cat
 }
 for q in $pairs; do
   first=$port

@@ -64,6 +64,7 @@ MaxStartups 256
 """
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
+_PRIVATE = re.compile(r"^-----BEGIN .*PRIVATE KEY", re.MULTILINE)
 _KINDS = (
     *("ssh-ed25519", "ssh-rsa", "sk-ssh-ed25519@openssh.com"),
     *(f"ecdsa-sha2-nistp{bits}" for bits in (256, 384, 521)),
@@ -82,7 +83,7 @@ class Wanted:
 
 def public_key(text: str, place: str) -> str:
     """Return the public key that a file holds; raises UserError for anything else."""
-    if "PRIVATE KEY" in text:
+    if _PRIVATE.search(text):
         raise UserError(
             "is a private key, which must not leave this machine",
             place=place,

@@ -99,8 +99,9 @@ def port_variables(family: Family | None, first: int, last: int) -> dict[str, st
     """Return the variables that keep an MPI to the TCP ports `first` to `last`.
 
     Open MPI: ompi_info --all (btl tcp, oob tcp); PRRTE takes oob's with its own prefix. MPICH:
-    hydra's and nemesis' range, and UCX's. Intel MPI: Developer Reference, "Hydra Environment
-    Variables". Two ranges are needed by Open MPI, one for ranks and one for daemons.
+    hydra's and nemesis' range, UCX's, and that of libfabric, which TCP takes (fi_tcp(7)). Intel
+    MPI: Developer Reference, "Hydra Environment Variables". Open MPI needs two ranges, one for
+    ranks and one for daemons.
     """
     middle = (first + last) // 2
     if family == "openmpi":
@@ -117,6 +118,8 @@ def port_variables(family: Family | None, first: int, last: int) -> dict[str, st
         "MPIEXEC_PORT_RANGE": f"{first}:{last}",
         "MPIR_CVAR_CH3_PORT_RANGE": f"{first}:{last}",
         "UCX_TCP_PORT_RANGE": f"{first}-{last}",
+        "FI_TCP_PORT_LOW_RANGE": str(first),
+        "FI_TCP_PORT_HIGH_RANGE": str(last),
     }
 
 

@@ -134,7 +134,8 @@ def _complete(compiler: Path, machine: Machine) -> Mpi:
             " or give its prefix directory as `mpi`",
         )
     family, version = said
-    launcher = _launcher(compiler, family, version, machine)
+    # The compiler of Intel MPI leaves out the update (2021.18 for 2021.18.1).
+    launcher, version = _launcher(compiler, family, version, machine)
     env = _environment(family, compiler, machine)
     return Mpi(family, version, str(compiler), str(launcher), env)
 
@@ -160,16 +161,20 @@ def read_version(text: str) -> tuple[Family, tuple[int, ...]] | None:
     return None
 
 
-def _launcher(compiler: Path, family: Family, version: tuple[int, ...], machine: Machine) -> Path:
+def _launcher(
+    compiler: Path, family: Family, version: tuple[int, ...], machine: Machine
+) -> tuple[Path, tuple[int, ...]]:
+    """Return the launcher beside a compiler of `version`, and the version that it states itself."""
     names = [f"mpirun.{family}", f"mpiexec.{family}", "mpirun", "mpiexec"]
     if family == "intelmpi":
         names = ["mpiexec.hydra", "mpiexec"]  # mpirun is a script that asks the batch system
     present = machine.executables(compiler.parent / name for name in names)
     others: list[str] = []
     for path in present:
-        said = _launcher_version(path, machine)
+        answer = machine.capture([str(path), "--version"])
+        said = read_version(answer.stdout + answer.stderr)
         if said is not None and said[0] == family and said[1][:2] == version[:2]:
-            return path
+            return path, said[1]
         others.append(f"{path} is of {Mpi(*said, '', '') if said else 'an unknown MPI'}")
     ours = Mpi(family, version, "", "")
     if not present:
@@ -184,11 +189,6 @@ def _launcher(compiler: Path, family: Family, version: tuple[int, ...], machine:
         place=machine.at(str(compiler)),
         fix="give the prefix directory of one installation as `mpi`, or fix the PATH",
     )
-
-
-def _launcher_version(path: Path, machine: Machine) -> tuple[Family, tuple[int, ...]] | None:
-    answer = machine.capture([str(path), "--version"])
-    return read_version(answer.stdout + answer.stderr)
 
 
 def _environment(family: Family, compiler: Path, machine: Machine) -> dict[str, str]:

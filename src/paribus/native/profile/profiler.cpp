@@ -398,7 +398,13 @@ void end() {
 
 // The Fortran bindings of Open MPI call PMPI, those of MPICH call MPI: so both languages are taken.
 // Fortran's own PMPI is called with the same addresses, for some of them mean something there
-// (MPI_IN_PLACE, MPI_STATUS_IGNORE). Open MPI has a binding more for the module mpi_f08.
+// (MPI_IN_PLACE, MPI_STATUS_IGNORE). The module mpi_f08 has bindings of its own. In MPICH those
+// with a buffer (mpi_send_f08ts_) call MPI of C, which counts them, and the others call PMPI.
+#ifdef OPEN_MPI
+#define REAL_F08(lower) pmpi_##lower##_f08_
+#else
+#define REAL_F08(lower) pmpir_##lower##_f08_
+#endif
 #define FORTRAN(Name, real, seen, N, KIND, AFTER)            \
     extern "C" void real(F##N, void*) __attribute__((weak)); \
     extern "C" void seen(F##N, void* error) {                \
@@ -425,22 +431,22 @@ void end() {
         return answer;                                                                \
     }                                                                                 \
     FORTRAN(Name, pmpi_##lower##_, mpi_##lower##_, N, KIND, AFTER)                    \
-    FORTRAN(Name, pmpi_##lower##_f08_, mpi_##lower##_f08_, N, KIND, AFTER)
+    FORTRAN(Name, REAL_F08(lower), mpi_##lower##_f08_, N, KIND, AFTER)
 
 #include "calls.hpp"
 
-#define BEGIN(lower, N)                                       \
-    extern "C" void pmpi_##lower(F##N) __attribute__((weak)); \
-    extern "C" void mpi_##lower(F##N) {                       \
-        check(PMPI_Comm_rank != nullptr);                     \
-        double called = clock_s();                            \
-        pmpi_##lower(A##N);                                   \
-        begin(called);                                        \
+#define BEGIN(real, seen, N)                          \
+    extern "C" void real(F##N) __attribute__((weak)); \
+    extern "C" void seen(F##N) {                      \
+        check(PMPI_Comm_rank != nullptr);             \
+        double called = clock_s();                    \
+        real(A##N);                                   \
+        begin(called);                                \
     }
-BEGIN(init_, 1)
-BEGIN(init_f08_, 1)
-BEGIN(init_thread_, 3)
-BEGIN(init_thread_f08_, 3)
+BEGIN(pmpi_init_, mpi_init_, 1)
+BEGIN(REAL_F08(init), mpi_init_f08_, 1)
+BEGIN(pmpi_init_thread_, mpi_init_thread_, 3)
+BEGIN(REAL_F08(init_thread), mpi_init_thread_f08_, 3)
 OF_MPI(PMPI_Init)
 extern "C" int MPI_Init(int* argc, char*** argv) {
     check(PMPI_Init != nullptr);
@@ -458,14 +464,14 @@ extern "C" int MPI_Init_thread(int* argc, char*** argv, int wanted, int* given) 
     return answer;
 }
 
-#define END(lower)                                             \
-    extern "C" void pmpi_##lower(void*) __attribute__((weak)); \
-    extern "C" void mpi_##lower(void* error) {                 \
-        end();                                                 \
-        pmpi_##lower(error);                                   \
+#define END(real, seen)                                \
+    extern "C" void real(void*) __attribute__((weak)); \
+    extern "C" void seen(void* error) {                \
+        end();                                         \
+        real(error);                                   \
     }
-END(finalize_)
-END(finalize_f08_)
+END(pmpi_finalize_, mpi_finalize_)
+END(REAL_F08(finalize), mpi_finalize_f08_)
 OF_MPI(PMPI_Finalize)
 extern "C" int MPI_Finalize() {
     end();
