@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import sqlite3
 import subprocess
@@ -41,6 +42,15 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
 def test_samples_are_kept_to_the_last_bit(values: list[float]) -> None:
     assert unpack(pack(tuple(values))) == tuple(values)
+
+
+def test_what_compression_makes_little_smaller_is_kept_plain() -> None:
+    dice = random.Random(1)
+    ticks = [dice.randrange(900, 1100) / 1000 for _ in range(500)]
+    noise = [dice.lognormvariate(0, 0.05) for _ in range(500)]
+    assert len(pack(ticks)) < 2400
+    assert array("d", noise).tobytes() in pack(noise)
+    assert unpack(pack(noise)) == tuple(noise)
 
 
 def test_what_is_stored_comes_back_equal(store: Store, tmp_path: Path) -> None:

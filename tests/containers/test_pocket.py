@@ -16,10 +16,16 @@ import pytest
 
 from containers.fabrics import namespaces
 from containers.pockets import Held
+from mpis import any_mpi
+from paribus.benchmarks import benchmark_of
 from paribus.errors import MachineError, UserError
 from paribus.hosts import Link
+from paribus.platform.arms import compose
 from paribus.platform.local import this_node
 from paribus.platform.pocket import Pocket, shares
+from paribus.platform.ready import make_ready
+from paribus.platform.stations import stations
+from paribus.study.load import load_study
 from processes import children, ended, gone
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="sshd is started by root")
@@ -90,6 +96,27 @@ def test_cores_are_divided_evenly_or_shared_in_turn() -> None:
     assert shares(four, 3) == (((0, 4), (1, 5)), ((2, 6),), ((3, 7),))
     assert shares(four, 4) == tuple((core,) for core in four)
     assert shares(four, 5) == tuple((four[i % 4],) for i in range(5))
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_ranks_yield_where_hosts_share_a_core(tmp_path: Path, more: int) -> None:
+    """Each host has a rank and a core; else a rank that polls keeps the core from the other's."""
+    mpi = any_mpi()
+    if mpi.family != "openmpi":
+        pytest.skip(f"{mpi} has no such setting")
+    hosts = len(this_node().cores) + more
+    arm = f'[arms.a]\nhosts = "pocket:{hosts}"\nmpi = "{Path(mpi.mpirun).parent.parent}"\n'
+    study = tmp_path / "study.toml"
+    study.write_text(
+        f'question = "?"\nfactor = "nothing"\n{arm}{arm.replace(".a", ".b")}'
+        f'[[benchmarks]]\nname = "allreduce"\nranks = {hosts}\n'
+    )
+    one = load_study(study)
+    with stations(one) as opened:
+        ready = make_ready(one, lambda _: None, opened, build=False)["a"]
+    selection = one.benchmarks[0]
+    command = compose(ready, selection, benchmark_of(selection), seed=1, scratch="/tmp/a/b")
+    assert f"--mca mpi_yield_when_idle {more}" in " ".join(command.argv)
 
 
 def test_settings_of_the_machine_are_carried_over() -> None:

@@ -331,7 +331,7 @@ def _notable(row: Row, ours: Shares, theirs: Shares) -> bool:
 
 
 def _keys(nodes: Nodes) -> set[str]:
-    return {key for facts in nodes.values() for key in facts} - {ERROR, NODES}
+    return set().union(*nodes.values()) - {ERROR, NODES}
 
 
 def _shares(nodes: Nodes, key: str) -> Shares:

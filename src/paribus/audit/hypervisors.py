@@ -40,4 +40,4 @@ def with_own(nodes: Mapping[str, Facts], others: Mapping[str, Facts]) -> Mapping
 
 
 def _named(nodes: Mapping[str, Facts]) -> bool:
-    return any(is_below(key) for facts in nodes.values() for key in facts)
+    return any(map(is_below, set().union(*nodes.values())))

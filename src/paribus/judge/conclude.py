@@ -32,7 +32,7 @@ from paribus.judgement import Difference, Finding, Judgement, Word
 from paribus.model import Facts, State
 from paribus.plan import Plan
 from paribus.reasons import Reason
-from paribus.records.rows import Stored
+from paribus.records.rows import Gathered, Stored
 from paribus.records.salvage import Lost
 from paribus.store import Store
 from paribus.words.study import design
@@ -52,13 +52,14 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
         deque(_noted(store.launches(samples=False, void=True), attempts, lag), maxlen=0)
     plan = chosen(plan, evidence)
     arms = [arm.name for arm in plan.study.arms]
-    spent = plan.used_up(store.launches_s())
+    spent = plan.used_up(sum(one.outcome.wall_s for one in attempts))
     # A damaged study cannot be continued: it stands by the looks that what is whole reaches.
     ended = spent or bool(store.lost)
     over = {s.label: ended or _over(plan, evidence, s.label) for s in plan.study.benchmarks}
     facts = launch_facts(plan, attempts)
-    said = audited(plan, store, facts)
-    nodes = of_nodes(store.gathered())
+    gathered = store.gathered()
+    said = _audited(plan, store, gathered, facts)
+    nodes = of_nodes(gathered)
     voided = [one for one in attempts if one.void]
     carriers = transport.carriers(plan, facts)
     judgement = judgement_of(
@@ -244,20 +245,19 @@ def launch_facts(plan: Plan, attempts: Iterable[Stored]) -> dict[str, dict[str, 
     return found
 
 
-def audited(
+def audited(plan: Plan, store: Store) -> Audit:
+    """Return what differs between the arms of a study, or changed in one, and what is equal."""
+    facts = launch_facts(plan, map(Light(), store.launches(samples=False)))
+    return _audited(plan, store, store.gathered(), facts)
+
+
+def _audited(
     plan: Plan,
     store: Store,
-    facts: Mapping[str, Mapping[str, Sequence[Facts]]] | None = None,
+    gathered: Sequence[Gathered],
+    launches: Mapping[str, Mapping[str, Sequence[Facts]]],
 ) -> Audit:
-    """Return what differs between the arms of a study, or changed in one, and what is equal.
-
-    `facts` are those of the launches, by benchmark and arm, if they have been read already.
-    """
-    gathered = store.gathered()
     accepted = read_accepted(store.directory)
-    launches = (
-        launch_facts(plan, map(Light(), store.launches(samples=False))) if facts is None else facts
-    )
     said = audit_study(plan.study, plan.layers, of_nodes(gathered), launches, accepted)
     over_time = changes(gathered, plan.study, tuple(plan.layers.values()), accepted)
     return Audit(ranked([*over_time, *said.differences]), said.equal)

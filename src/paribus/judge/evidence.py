@@ -110,7 +110,13 @@ class LaunchEvidence:
     probes: list[ProbeOfLaunch] = field(default_factory=list)
     failed: set[tuple[str, int, str]] = field(default_factory=set)
     _whole: dict[str, dict[str, list[Cell]]] = field(default_factory=dict, compare=False)
+    _complete: dict[str, dict[tuple[str, ...], list[int]]] = field(
+        default_factory=dict, compare=False
+    )
     _series: dict[str, dict[tuple[str, Cell], dict[int, float]]] = field(
+        default_factory=dict, compare=False
+    )
+    _ratios: dict[str, dict[tuple[str, str, Cell], dict[int, float]]] = field(
         default_factory=dict, compare=False
     )
 
@@ -163,8 +169,8 @@ class LaunchEvidence:
 
     def _forget(self, benchmark: str) -> None:
         """Forget what was computed of a benchmark, because its launches changed."""
-        self._whole.pop(benchmark, None)
-        self._series.pop(benchmark, None)
+        for known in (self._whole, self._complete, self._series, self._ratios):
+            known.pop(benchmark, None)
 
     def entries(self, benchmark: str) -> list[Entry]:
         """Return the launches of `benchmark` by block, warm-up included."""
@@ -182,14 +188,17 @@ class LaunchEvidence:
 
         At most one of them was cut off by the time limit: of two nothing can be said.
         """
-        names = list(arms)
-        return sorted(
-            block
-            for block, units in self.blocks.get(benchmark, {}).items()
-            if block > 0
-            and all(name in units and units[name].state in COUNTED for name in names)
-            and any(units[name].state is State.OK for name in names)
-        )
+        names = tuple(arms)
+        known = self._complete.setdefault(benchmark, {})
+        if names not in known:
+            known[names] = sorted(
+                block
+                for block, units in self.blocks.get(benchmark, {}).items()
+                if block > 0
+                and all(name in units and units[name].state in COUNTED for name in names)
+                and any(units[name].state is State.OK for name in names)
+            )
+        return known[names]
 
     def cells(self, benchmark: str) -> list[Cell]:
         """Return the cells that any good launch of `benchmark` has, in the order they appeared."""
@@ -233,9 +242,12 @@ class LaunchEvidence:
 
     def log_ratios(self, benchmark: str, reference: str, arm: str, cell: Cell) -> dict[int, float]:
         """Return ln(arm / reference) of one cell by block, warm-up included."""
-        return block_log_ratios(
-            self.series(benchmark, reference, cell), self.series(benchmark, arm, cell)
-        )
+        known = self._ratios.setdefault(benchmark, {})
+        if (reference, arm, cell) not in known:
+            known[reference, arm, cell] = block_log_ratios(
+                self.series(benchmark, reference, cell), self.series(benchmark, arm, cell)
+            )
+        return known[reference, arm, cell]
 
     def cut_off(self, benchmark: str, arm: str) -> list[int]:
         """Return the counted blocks in which the time limit cut the arm off."""

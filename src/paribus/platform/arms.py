@@ -32,9 +32,9 @@ class Ready:
 
     `cores` are those that ranks are bound to, none where they are not bound; of an arm with hosts,
     `nodes` has them. `share` is how many physical cores are the arm's (on its smallest host), bound
-    to them or not; `parts` are the equal shares of which the arms of a duet get one each. `machine`
-    is where its launches begin, and where its tools are; `container` are facts of its engine.
-    `pmi` is that of command.Placement.
+    to them or not; `parts` are the equal shares of which the arms of a duet get one each; `shared`
+    says that hosts share cores, as pocket hosts may. `machine` is where its launches begin, and
+    where its tools are; `container` are facts of its engine. `pmi` is that of command.Placement.
     """
 
     arm: Arm
@@ -45,6 +45,7 @@ class Ready:
     facts: Mapping[str, str] = field(default_factory=dict)
     share: int = 1
     parts: Sequence[tuple[int, ...]] = ()
+    shared: bool = False
     nodes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     machine: Machine = HERE
     container: Mapping[str, str] = field(default_factory=dict)
@@ -206,7 +207,7 @@ def _placement(ready: Ready, wanted: Program, ranks: int, each: int, scratch: st
         # As hosts: a program of two processes measures between them.
         per_host = arm.ranks_per_host if wanted.mpi else 1
         where = containers.placement(arm.container, where.slots, per_host=per_host, scratch=scratch)
-    return replace(where, crowded=crowd(names) > most)
+    return replace(where, crowded=ready.shared or crowd(names) > most)
 
 
 def _filled(text: str, where: Placement, scratch: str) -> str:

@@ -128,7 +128,11 @@ def _there(study: Study, arm: Arm, nodes: Sequence[Node], machine: Machine) -> R
     smallest = min(cores.values(), key=len)
     share = min(len(node.cores) for node in nodes)
     own = cores if _bound(study) else {}
-    return Ready(arm, None, (), share=share, parts=(smallest,), nodes=own, machine=machine)
+    taken = [core for node in nodes for core in node.cores]
+    shared = bool(arm.hosts and arm.hosts.pocket) and len(set(taken)) < len(taken)
+    return Ready(
+        arm, None, (), share=share, parts=(smallest,), shared=shared, nodes=own, machine=machine
+    )
 
 
 def _bound(study: Study) -> bool:

@@ -31,6 +31,9 @@ GATHERED = "id, arm, node, at, facts, checksum"
 
 _DECODER = json.JSONDecoder()
 
+WORTHWHILE = 0.9
+"""The share of its bytes to which a sample is compressed if it is: clock readings repeat."""
+
 UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, zlib.error)
 """What the parsing of a row that is not whole may raise."""
 
@@ -56,11 +59,16 @@ class Gathered:
 
 
 def pack(values: Sequence[float]) -> bytes:
-    """Return `values` as zlib-compressed little-endian doubles."""
+    """Return `values` as little-endian doubles in zlib's format.
+
+    What compression makes little smaller is left as it is: to read it takes a tenth of the time.
+    """
     numbers = array.array("d", values)
     if sys.byteorder == "big":
         numbers.byteswap()
-    return zlib.compress(numbers.tobytes(), 1)
+    plain = numbers.tobytes()
+    packed = zlib.compress(plain, 1)
+    return packed if len(packed) <= WORTHWHILE * len(plain) else zlib.compress(plain, 0)
 
 
 def unpack(data: bytes, *, arrays: bool = False) -> Sequence[float]:

@@ -57,7 +57,8 @@ def checked_hosts(
 def _where(ready: Ready, station: Station, names: Sequence[str]) -> str:
     """Return between which hosts nothing starts: the first and another, or all of them."""
     for other in names[1:]:
-        if not _starts(ready, station, (names[0], other)):
+        # Two are known already: to ask again may be to ask when the link is back.
+        if len(names) == 2 or not _starts(ready, station, (names[0], other)):
             return f"{other} (from {names[0]})"
     return ", ".join(names)
 
