@@ -134,7 +134,7 @@ def _disturbance(folder: Path) -> tuple[str, str, str]:
 
     The study's own arms are with and without the viewer, who comes and goes with a file.
     """
-    with _running(folder, "effect", blocks=60) as study, _served(folder) as one:
+    with _running(folder, "effect", blocks=400) as study, _served(folder) as one:
         ident = one.begun(folder, "effect")
         while study.poll() is None:
             if (folder / "watch").exists():
