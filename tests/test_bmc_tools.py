@@ -115,7 +115,7 @@ def sushy_emulator(directory: Path) -> Iterator[int]:
     (directory / "emulator.conf").write_text(CONFIG)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    words = [tool, "--fake", "--config", "emulator.conf", "-i", "127.0.0.1", "-p", str(port)]
+    words = [str(tool), "--fake", "--config", "emulator.conf", "-i", "127.0.0.1", "-p", str(port)]
     words += ["--ssl-certificate", "bmc/ca.pem", "--ssl-key", "bmc/key.pem"]
     with (
         Path("emulator.log").open("w") as log,
