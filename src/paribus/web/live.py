@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -71,15 +72,17 @@ class Live:
                     break
         return Rendered("", "", 0.0, "the process that makes reports was ended, perhaps for memory")
 
-    async def events(self, found: Found) -> AsyncIterator[tuple[str, dict[str, object]]]:
-        """Yield what happens to a study as (event, data), without end.
+    async def events(
+        self, found: Found, ends: Callable[[], float] = lambda: math.inf
+    ) -> AsyncIterator[tuple[str, dict[str, object]]]:
+        """Yield what happens to a study as (event, data), until `ends` (of the monotonic clock).
 
         "progress" has its state and its launches; "report" the version of a new report; "beat"
         says that nothing happened.
         """
         said: object = None
         version, spoke = -1, time.monotonic()
-        while True:
+        while time.monotonic() < ends():
             now = progress(found)
             kept = self._kept.setdefault(found.ident, _Kept())
             if now != said:
