@@ -182,6 +182,7 @@ def test_neighbours_who_flood_lock_nobody_out(folder: Path) -> None:
         assert signed(one, "/").status == 200
 
 
+@pytest.mark.timeout(90)  # a stream that does not end would be read for ever
 def test_a_shared_link_ends_for_open_pages_too(folder: Path) -> None:
     with served(folder, "--share", "3 s") as one:
         one.cookie = one.enter(one.looking.get(timeout=20))
