@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -19,6 +20,8 @@ import pytest
 from browser import PROGRAM
 from paribus.cli import outputs
 from paribus.cli.changes import judged
+from paribus.web.found import find
+from paribus.web.live import Live
 from paribus.web.making import checked, study_text
 from paribus.web.sign_in import MOST_SESSIONS, SESSION_S, Doors, Header
 from serving import Served, served, visiting
@@ -447,6 +450,29 @@ def test_a_huge_output_is_shown_from_its_end(tmp_path: Path) -> None:
         assert answer.status == 200
         assert b"the end" in answer.data
         assert len(answer.data) < 3_000_000
+
+
+def test_a_list_of_launches_waits_for_no_report(tmp_path: Path) -> None:
+    directory = write_directory(tmp_path / "s", {"a": 1.0, "b": 1.1})
+
+    class Busy(Live):
+        async def call(self, function: object, *values: object):
+            await asyncio.Event().wait()
+
+    async def asked() -> object:
+        return await Busy().flags(find([directory]).popitem()[1], 0.05)
+
+    assert asyncio.run(asyncio.wait_for(asked(), 10)) is None
+
+
+def test_a_server_ends_while_a_report_is_made(tmp_path: Path) -> None:
+    write_directory(tmp_path / "s", {"a": 1.0, "b": 1.1}, blocks=700, most=700)
+    with served(tmp_path) as one:
+        one.cookie = one.enter()
+        page = signed(one, f"/studies/{studies(one)['s']}/launches/?before=9")
+        assert b"The report is being made" in page.data
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 4
 
 
 def test_sessions_end() -> None:

@@ -43,6 +43,9 @@ SEARCH_S = 2.0
 PAGE = 500
 """Launches on one page of the list; the script fetches the next when they are scrolled to."""
 
+FLAGS_S = 2.0
+"""Seconds that a list of launches waits for the report, which knows the unusual ones."""
+
 TAIL = 1 << 18
 """Bytes of an output that a page shows, from its end."""
 
@@ -184,7 +187,7 @@ async def _launches(bench: Workbench, request: Request) -> Response:
     listed = await asyncio.to_thread(
         _some, found, int(before) if re.fullmatch("[0-9]{1,9}", before) else None
     )
-    flags = (await bench.live.report(found)).flags
+    flags = await bench.live.flags(found, 0.0 if before else FLAGS_S)
     return _html(request, "Launches", pages.launches(found, listed, flags))
 
 
@@ -213,7 +216,7 @@ async def _launch(bench: Workbench, request: Request) -> Response:
             outputs.append((path.name, *read_part(path, TAIL, tail=True)))
         except OSError as error:
             outputs.append((path.name, f"cannot be read: {error.strerror}".encode(), 0))
-    flags = (await bench.live.report(found)).flags
+    flags = await bench.live.flags(found, FLAGS_S) or {}
     body = pages.launch(found, one, flags.get(number, ""), outputs)
     return _html(request, f"Launch {number}", body)
 

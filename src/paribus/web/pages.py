@@ -213,9 +213,10 @@ class Listed:
     older: int
 
 
-def launches(found: Found, listed: Listed, flags: Mapping[int, str]) -> Html:
-    """Return the page of some launches."""
-    rows = [_launch_row(one, flags.get(one.launch.number, "")) for one in listed.some]
+def launches(found: Found, listed: Listed, flags: Mapping[int, str] | None) -> Html:
+    """Return the page of some launches; `flags` None: which are unusual is not known yet."""
+    unknown = "The report is being made. Which launches are unusual is known after that."
+    rows = [_launch_row(one, (flags or {}).get(one.launch.number, "")) for one in listed.some]
     head = ["Launch", "Block", "Benchmark", "Arm", "Outcome", "Started", "Took"]
     left_out = f" ({listed.others} of the warm-up or void)" if listed.others else ""
     caption = f"{count(listed.total, 'launch')} stored{left_out}, newest first"
@@ -223,6 +224,7 @@ def launches(found: Found, listed: Listed, flags: Mapping[int, str]) -> Html:
     return join(
         _study_links(found, "../"),
         element("h1", "Launches"),
+        element("p", unknown, kind="small") if flags is None else Html(""),
         table(head, rows, caption, left=(0, 2, 3, 4, 5)),
         older if listed.older > 0 else Html(""),
     )
