@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from paribus.cli import outputs
+from paribus.cli import dispatch, outputs
 from paribus.cli.changes import judged
+from paribus.cli.exports import TEXTS
 from paribus.errors import StoreError
 from paribus.records.pack import SUMS, pack, unpack
 from paribus.report.export import to_json
@@ -156,6 +157,32 @@ def test_the_suite_s_file_has_every_launch(study: Path) -> None:
     ours = [(one.arm, value) for one in judgement.figures for value in one.values.values()]
     assert written == [(arm, pytest.approx(value)) for arm, value in sorted(ours)]
     assert {one.metrics[0].better for one in found} == {"lower"}
+
+
+def test_each_format_is_exported_without_a_report(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    named = {name: study / file for name, file in TEXTS.items()} | {
+        "parquet": study / "values.parquet"
+    }
+    for name, path in named.items():
+        path.unlink(missing_ok=True)
+        assert dispatch(["export", str(study), "--to", name]) == 0
+        assert capsys.readouterr().out == f"{path}\n"
+        assert path.stat().st_size
+    whole = pandas.read_parquet(named["parquet"])
+    assert len(whole) == len(list(judged(study).figures)) * 2  # two cases
+    assert dispatch(["export", str(study), "--to", "svg"]) == 0
+    assert "figures/" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        dispatch(["export", str(study)])
+    bare = study.parent / "bare"  # a verdict.json alone, as it may be sent
+    bare.mkdir()
+    (bare / "verdict.json").write_bytes((study / "verdict.json").read_bytes())
+    capsys.readouterr()
+    assert dispatch(["export", str(bare), "--to", "parquet"]) == 2
+    assert "values.parquet: is not there" in capsys.readouterr().err
 
 
 def test_the_notebook_draws_from_the_files(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
+import shutil
 import socket
+import sqlite3
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,8 +20,10 @@ import pytest
 from browser import PROGRAM
 from paribus.cli import outputs
 from paribus.cli.changes import judged
+from paribus.web.found import find
+from paribus.web.live import Live
 from paribus.web.making import checked, study_text
-from paribus.web.sign_in import SESSION_S, Doors, Header
+from paribus.web.sign_in import MOST_SESSIONS, SESSION_S, Doors, Header
 from serving import Served, served, visiting
 from study_directories import write_directory
 
@@ -170,6 +177,26 @@ def test_too_many_requests_are_refused_for_a_while(folder: Path) -> None:
         assert one.ask("/", Cookie=cookie).status == 200
 
 
+def test_neighbours_who_flood_lock_nobody_out(folder: Path) -> None:
+    """Strangers on this machine have one address in common with its user."""
+    with served(folder) as one:
+        assert {one.ask("/").status for _ in range(800)} == {403, 429}
+        one.cookie = one.enter()
+        assert signed(one, "/").status == 200
+
+
+@pytest.mark.timeout(90)  # a stream that does not end would be read for ever
+def test_a_shared_link_ends_for_open_pages_too(folder: Path) -> None:
+    with served(folder, "--share", "3 s") as one:
+        one.cookie = one.enter(one.looking.get(timeout=20))
+        path = f"/studies/{studies(one)['may']}/events"
+        begun = time.monotonic()
+        text = signed(one, path).data.decode()  # until the server ends the stream
+        assert "event: progress" in text
+        assert time.monotonic() - begun < 10
+        assert signed(one, path).status == 403
+
+
 def test_a_shared_link_may_look_only(folder: Path) -> None:
     with served(folder, "--share", "1 h") as one:
         link = one.looking.get(timeout=20)
@@ -257,8 +284,11 @@ def test_a_visit(server: Served) -> None:
         page.wait_for_selector("html[data-drawn]")
         assert page.locator("#report svg").count() > 2
         assert "bridged is slower" in page.locator("h1").inner_text()
+        assert "36 launches in" in page.locator("main").inner_text()
         page.get_by_role("link", name="Launches").click()
         assert page.locator("tbody tr").count() == 38
+        said = page.locator("caption").inner_text()
+        assert said == "38 launches stored (2 of the warm-up or void), newest first"
         page.locator("tbody th a").first.click()
         assert page.get_by_role("heading", name="Launch 38, attempt 0").is_visible()
         page.get_by_role("link", name="Studies").click()
@@ -319,6 +349,9 @@ def test_a_study_is_made_watched_stopped_and_resumed(tmp_path: Path) -> None:
         page.wait_for_selector("#start:enabled")
         page.locator("#factor").select_option("mpi")
         page.wait_for_function("() => document.getElementById('text').value.includes('mpich')")
+        page.locator("#factor").select_option("container")
+        page.wait_for_function("() => document.getElementById('text').value.includes('podman')")
+        assert "On this machine: namespace" in page.locator("#here").inner_text()
         page.get_by_label("Study file").fill(STUDY.replace("factor", "facter"))
         said = page.get_by_text("did you mean 'factor'?")
         said.wait_for()
@@ -369,6 +402,32 @@ def test_a_damaged_study_is_named_in_the_list(folder: Path, tmp_path: Path) -> N
         assert b"cannot be read" in page.data
 
 
+def test_a_store_of_a_newer_version_is_named(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "may", tmp_path / "new")
+    with closing(sqlite3.connect(tmp_path / "new" / "launches.db")) as database:
+        database.execute("PRAGMA user_version = 99")
+    with served(tmp_path) as one:
+        one.cookie = one.enter()
+        ident = studies(one)["new"]
+        for path in ("", "launches/"):
+            page = signed(one, f"/studies/{ident}/{path}", Accept="text/html")
+            assert b"newer" in page.data, path
+        assert signed(one, "/").status == signed(one, "/hosts/").status == 200
+
+
+def test_the_list_counts_as_the_report_does(server: Served) -> None:
+    assert re.search(rb"<td[^>]*>36<small>38 stored</small>", signed(server, "/").data)
+    table = json.loads(signed(server, "/studies.json").data)
+    (may,) = (one for one in table["studies"] if one["name"] == "may")
+    assert (may["launches"], may["counted"]) == (38, 36)
+
+
+def test_the_place_in_a_list_is_a_number_or_nothing(server: Served) -> None:
+    path = f"/studies/{studies(server)['may']}/launches/"
+    for before in ("9", "%C2%B2", "9" * 5000, "-1", "x"):
+        assert signed(server, f"{path}?before={before}").status == 200, before
+
+
 def test_figures_for_other_programs(server: Served) -> None:
     text = signed(server, "/metrics").data.decode()
     assert text.endswith("# EOF\n")
@@ -393,6 +452,29 @@ def test_a_huge_output_is_shown_from_its_end(tmp_path: Path) -> None:
         assert len(answer.data) < 3_000_000
 
 
+def test_a_list_of_launches_waits_for_no_report(tmp_path: Path) -> None:
+    directory = write_directory(tmp_path / "s", {"a": 1.0, "b": 1.1})
+
+    class Busy(Live):
+        async def call(self, function: object, *values: object):
+            await asyncio.Event().wait()
+
+    async def asked() -> object:
+        return await Busy().flags(find([directory]).popitem()[1], 0.05)
+
+    assert asyncio.run(asyncio.wait_for(asked(), 10)) is None
+
+
+def test_a_server_ends_while_a_report_is_made(tmp_path: Path) -> None:
+    write_directory(tmp_path / "s", {"a": 1.0, "b": 1.1}, blocks=700, most=700)
+    with served(tmp_path) as one:
+        one.cookie = one.enter()
+        page = signed(one, f"/studies/{studies(one)['s']}/launches/?before=9")
+        assert b"The report is being made" in page.data
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 4
+
+
 def test_sessions_end() -> None:
     now = [0.0]
     doors = Doors(clock=lambda: now[0])
@@ -408,6 +490,24 @@ def test_sessions_end() -> None:
     assert doors.session(cookie, {})
     now[0] += SESSION_S + 1
     assert doors.session(cookie, {}) is None
+
+
+def test_a_link_that_is_opened_without_end_keeps_nobody_out() -> None:
+    doors = Doors()
+    cookie, shared = doors.enter(doors.once), doors.share(3600)
+    assert all(doors.enter(shared) for _ in range(MOST_SESSIONS + 10))
+    assert len(doors.sessions) == MOST_SESSIONS
+    assert doors.session(cookie, {})
+    assert doors.enter(doors.once)
+
+
+def test_pages_that_are_checked_at_the_same_time_do_not_meet(tmp_path: Path) -> None:
+    texts = [STUDY.replace("blocks = 12", f"blocks = {blocks}") for blocks in range(10, 26)]
+    with ThreadPoolExecutor(8) as pool:
+        said = list(pool.map(lambda text: checked(tmp_path, text)["summary"], texts * 4))
+    wanted = [f"2 arms, 1 benchmark, at most {blocks} blocks" for blocks in range(10, 26)]
+    assert said == wanted * 4
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_header_lets_in_whom_it_names() -> None:

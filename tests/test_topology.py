@@ -13,6 +13,7 @@ import pytest
 
 from paribus.errors import ParseError, UserError
 from paribus.probes import from_root
+from paribus.study.gathering import read_answer
 from paribus.topology import stored
 from paribus.topology.identity import canonical_hash
 from paribus.topology.labels import counts_of
@@ -65,6 +66,27 @@ def test_the_archive_of_a_host_gives_the_same_tree(recorded: Callable[[str], Pat
     assert canonical_hash(one) == canonical_hash(other)
     assert shape_of(one) == shape_of(other)
     assert [gpu.link for gpu in one.gpus] == [gpu.link for gpu in other.gpus]
+
+
+def test_the_answer_of_a_node_has_its_tree_as_a_fact(recorded: Callable[[str], Path]) -> None:
+    root = recorded(VECTOR)
+    archive = from_root(root)
+    text = {path: one for path, one in archive.files.items() if isinstance(one, str)}
+    sections = [
+        ["begin 1 files"],
+        ["environment"],
+        ["asked", *text],
+        ["files", *(f"{path}:{line}" for path, one in text.items() for line in one.split("\n"))],
+        ["errors"],
+        ["links", *(f"{link} {target}" for link, target in archive.links.items())],
+        ["end"],
+    ]
+    lines = [line for part in sections for line in (f"::4f1c {part[0]}", *part[1:], "")]
+    answer = "".join(f"4f1c host {number} {line}\n" for number, line in enumerate(lines[:-1], 1))
+    _, facts = read_answer(answer)
+    assert canonical_hash(stored.read(facts["pci.tree"]), keys=False) == canonical_hash(
+        from_sysfs(root), keys=False
+    )
 
 
 def test_a_tree_under_a_hypervisor_has_no_profile(recorded: Callable[[str], Path]) -> None:

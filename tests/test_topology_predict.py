@@ -203,6 +203,24 @@ def test_every_line_of_a_prediction_says_that_it_is_one(capsys: pytest.CaptureFi
     assert all(row.endswith("predicted") for row in rows)
 
 
+def test_each_pair_has_a_figure_and_each_ring_its_order(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["balance", "--load", "p2p", "--load", "p2p-all", "--load", "ring-allreduce"]
+    lines = predicted(capsys, *words).splitlines()
+    at = [lines.index(f"{load} on balance, from row to column") for load in ("p2p", "p2p-all")]
+    alone, together = (lines[first + 1 : first + 10] for first in at)
+    assert alone[0].split() == [f"GPU{n}" for n in range(8)]
+    assert alone[1].split() == ["GPU0", "-", *["12.8"] * 3, *["9"] * 4, "GB/s,", "predicted"]
+    # Sixteen ordered pairs of each direction share what the processors exchange.
+    assert together[1].split()[5:9] == ["0.281"] * 4
+    order = " ".join(f"GPU{n}" for n in range(8))
+    assert "NCCL's order, predicted: " + order in " ".join(" ".join(lines).split())
+    table = json.loads(predicted(capsys, "balance", "cascade", "--json"))
+    balance, cascade = table["pairs"]
+    assert (balance["alone"][0][0], balance["alone"][0][7]) == (None, 9.0)
+    assert cascade["together"][7][0] == pytest.approx(0.8)
+    assert len(set(cascade["best_ring"])) == 8
+
+
 def test_a_prediction_is_nothing_that_was_measured(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from paribus.bmc.emulator.hardware import Hardware
 from paribus.bmc.emulator.setup import emulated, profile_text
+from paribus.cli.changes import judged
 from paribus.design import Study
 from paribus.errors import StudyError, UserError
+from paribus.report.html import Figures, body
 from paribus.shipping import shipped_studies
 from paribus.study.load import load_study
+from paribus.study.topologies import server_tree
 from studies import paribus
+from study_directories import write_directory
 
 TOPOLOGY = 'topology = "cascade", through = "bmc.toml", host = "bmc/host"'
 PERSON = """
@@ -48,6 +53,23 @@ def test_a_topology_becomes_a_switch_its_observation_and_its_level(tmp_path: Pat
     assert step.limit_s > 600
     assert arm.observe[0].argv == ("paribus", "topology", "show", host, "--shape")
     assert arm.level == "Cascade"
+
+
+def test_the_report_draws_the_tree_beside_the_arms_that_have_it(tmp_path: Path) -> None:
+    (arm,) = loaded(tmp_path, study_text(TOPOLOGY)).arms[1:]
+    Hardware(tmp_path / "bmc/host")
+    fact = server_tree(arm)
+    text = str(fact["pci.tree"])
+    assert "GPU-0000" not in text  # the keys of devices name one machine
+    named = {"a": fact, "b": fact, "c": {"pci.tree": "<script>"}}
+    directory = write_directory(tmp_path / "s", {"a": 1.0, "b": 1.0, "c": 1.0}, facts=named)
+    page = body(judged(directory), Figures())
+    drawn = re.findall(
+        r"<figcaption>(PCIe tree of .*?)</figcaption><svg.*?<title>(\w+)", page, re.S
+    )
+    assert drawn == [("PCIe tree of a, b", "Balance")]
+    assert "pci.tree" not in page
+    assert server_tree(loaded(tmp_path, study_text(TOPOLOGY)).arms[0]) == {}
 
 
 @pytest.mark.parametrize(
@@ -118,4 +140,6 @@ def test_the_study_that_ships_tells_the_topologies_apart(tmp_path: Path) -> None
     assert words == {"predicted p2p": "faster", "predicted input": "slower"}
     levels = [one for one in table["differences"] if one["key"] == "switch.level"]
     assert [one["kind"] for one in levels] == ["factor"]
-    assert "predicted, not measured" in (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "predicted, not measured" in page
+    assert re.findall(r"<title>(\w+) \(.*?switch", page) == ["Balance", "Cascade"]

@@ -43,14 +43,15 @@ before = ["rm -f {folder}/watch"]
 [arms.watched]
 before = ["touch {folder}/watch"]
 [[benchmarks]]
-name = "command"
-argv = ["sh", "-c", "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done"]
+name = "triad"
+ranks = 1
+bytes = "1 MiB"
 [plan]
 blocks = {blocks}
 margin = "0.5 %"
 seed = 1
 """
-"""A command that computes for about half a second on one core, watched in one of the arms."""
+"""A kernel that computes on one core, watched in one of the arms: a launch counts by its median."""
 
 VIEWERS = 50
 
@@ -134,7 +135,7 @@ def _disturbance(folder: Path) -> tuple[str, str, str]:
 
     The study's own arms are with and without the viewer, who comes and goes with a file.
     """
-    with _running(folder, "effect", blocks=60) as study, _served(folder) as one:
+    with _running(folder, "effect", blocks=400) as study, _served(folder) as one:
         ident = one.begun(folder, "effect")
         while study.poll() is None:
             if (folder / "watch").exists():

@@ -19,6 +19,7 @@ VERBS = {
     "ab": "compare two commands: a verdict, and the study file that it ran",
     "compare": "compare existing results: logs of benchmarks, or tables (CSV, Parquet, JSON Lines)",
     "report": "repeat a report from stored data, or write it for a paper: tables, figures",
+    "export": "write a study for other tools: Parquet, tables, figures, a notebook",
     "serve": "show a folder of studies in a browser: reports, launches, progress",
     "watch": "show what a study does that runs somewhere else, until it ends",
     "pack": "pack a study into one file with hashes, scrubbed on request, or open one",

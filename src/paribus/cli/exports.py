@@ -29,7 +29,9 @@ TEXTS = {
 
 SCALING = "scaling.csv"
 FIGURES = "figures"
-FORMATS = (*TEXTS, "svg", "png", "pdf")
+DRAWN = ("svg", "png", "pdf")
+PARQUET = "parquet"
+FORMATS = (*TEXTS, *DRAWN, PARQUET)
 FAILED = 1
 """The exit code where a rule of --fail-on is met."""
 
@@ -41,20 +43,7 @@ LEAST_WIDTH, MOST_WIDTH = 150.0, 5000.0
 
 def add_exports(parser: argparse.ArgumentParser) -> None:
     """Declare --to, --title, --width, --fail-on, --json and --brief."""
-    parser.add_argument(
-        "--to",
-        metavar="FORMAT",
-        choices=FORMATS,
-        action="append",
-        default=[],
-        help=f"write files for a paper or a pipeline; may be repeated: {', '.join(FORMATS)}",
-    )
-    parser.add_argument(
-        "--title", metavar="TEXT", default="", help="with --to: title of tables and figures"
-    )
-    parser.add_argument(
-        "--width", metavar="LENGTH", type=_length, help="with --to: width of figures, such as 88mm"
-    )
+    add_formats(parser)
     parser.add_argument(
         "--fail-on",
         metavar="WORD",
@@ -69,6 +58,25 @@ def add_exports(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--brief", action="store_true", help="print verdict, warnings and table only")
 
 
+def add_formats(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """Declare --to, --title and --width."""
+    parser.add_argument(
+        "--to",
+        metavar="FORMAT",
+        choices=FORMATS,
+        action="append",
+        default=[],
+        required=required,
+        help=f"write files for a paper or a pipeline; may be repeated: {', '.join(FORMATS)}",
+    )
+    parser.add_argument(
+        "--title", metavar="TEXT", default="", help="with --to: title of tables and figures"
+    )
+    parser.add_argument(
+        "--width", metavar="LENGTH", type=_length, help="with --to: width of figures, such as 88mm"
+    )
+
+
 def finish(
     arguments: argparse.Namespace, judgement: Judgement, directory: Path | None, code: int
 ) -> int:
@@ -79,7 +87,7 @@ def finish(
     """
     from paribus.report.sentences import headline_sentence
 
-    if directory is not None and (paths := _write(arguments, judgement, directory)):
+    if directory is not None and (paths := write(arguments, judgement, directory)):
         out = sys.stderr if arguments.json else sys.stdout
         print("\nWritten:", *(f"  {path}" for path in paths), sep="\n", file=out)
     return gate(
@@ -108,12 +116,22 @@ def gate(
     return FAILED if found else code
 
 
-def _write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) -> list[Path]:
-    """Write `judgement` in the formats of --to into `directory` and return the paths."""
-    from paribus.report import export
+def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) -> list[Path]:
+    """Write `judgement` in the formats of --to into `directory` and return the paths.
+
+    Every report comes with values.parquet; where that is missing, UserError is raised.
+    """
+    from paribus.inputs import is_file
+    from paribus.report import export, values
     from paribus.report.figures import write_figures
 
     written = []
+    if PARQUET in arguments.to:
+        written.append(directory / values.NAME)
+        if not is_file(written[0]):
+            raise UserError(
+                "is not there", place=str(written[0]), fix="`paribus report` of the study writes it"
+            )
     texts = [(TEXTS[one], _text(one, arguments, judgement)) for one in TEXTS if one in arguments.to]
     if "csv" in arguments.to and judgement.scaling:
         texts.append((SCALING, _csv(export.scaling_csv, judgement)))
@@ -128,7 +146,7 @@ def _write(arguments: argparse.Namespace, judgement: Judgement, directory: Path)
                 fix="make the directory writable, or report on a copy of it",
             ) from error
         written.append(path)
-    if drawn := set(arguments.to) - TEXTS.keys():
+    if drawn := set(arguments.to) & set(DRAWN):
         shape = {"title": arguments.title, "width": arguments.width}
         written += write_figures(judgement, directory / FIGURES, drawn, **shape)
     return written

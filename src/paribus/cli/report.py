@@ -59,6 +59,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def report(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus report`."""
+    from paribus.cli import outputs
+
+    judgement, directory = written(arguments)
+    code = outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
+    return finish(arguments, judgement, directory, code)
+
+
+def written(arguments: argparse.Namespace) -> tuple[Judgement, Path]:
+    """Return what is reported, and the directory in which its reports were written anew."""
     from paribus.cli import outputs, shipped
     from paribus.report.stored import is_report, read_report
 
@@ -82,8 +91,7 @@ def report(arguments: argparse.Namespace) -> int:
         judgement = predicted(judgement, read_profile(find_profile(arguments.profile, Path())))
     if not stored and os.access(directory, os.W_OK):
         outputs.write_files(judgement, directory)
-    code = outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
-    return finish(arguments, judgement, directory, code)
+    return judgement, directory
 
 
 def _of_study(arguments: argparse.Namespace) -> Judgement:

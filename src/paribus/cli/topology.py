@@ -148,7 +148,7 @@ def _predict(arguments: argparse.Namespace) -> int:
     from paribus.errors import UserError
     from paribus.topology.capacities import read_capacities, shipped
     from paribus.topology.flows import Network
-    from paribus.topology.predict import beside_published, forecasts, rates_of
+    from paribus.topology.predict import beside_published, forecasts, pairs_of, rates_of
     from paribus.topology.profiles import PROFILES
 
     names = _counted(arguments, 0, 6) or list(PROFILES)
@@ -173,16 +173,21 @@ def _predict(arguments: argparse.Namespace) -> int:
             "measured": False,
             "trees": names,
             "predicted": [asdict(one) for one in found],
+            "pairs": [asdict(pairs_of(tree, stated)) for tree in trees],
             "beside": [asdict(one) for one in beside],
         }
         print(json.dumps(table, indent=1))
         return 0
     from paribus.report.printing import console_on
-    from paribus.report.topology_predicted import print_beside, print_forecasts
+    from paribus.report.topology_predicted import print_beside, print_forecasts, print_pairs
 
     console = console_on(sys.stdout)
     source = str(own) if own else "capacities.toml of Paribus (study 3)"
-    print_forecasts(found, [Path(name).name for name in names], source, console)
+    called = [Path(name).name for name in names]
+    print_forecasts(found, called, source, console)
+    if arguments.load:
+        each = [(name, pairs_of(tree, stated)) for name, tree in zip(called, trees, strict=True)]
+        print_pairs(each, arguments.load, console)
     if beside:
         print_beside(beside, console)
     return 0

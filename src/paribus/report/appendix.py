@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from paribus import units
+from paribus.errors import ParseError
 from paribus.judgement import Judgement, Notice, Point, Tally
 from paribus.report import lookup, unequal, wording
 from paribus.report.advice import reproduce_commands
 from paribus.report.markup import Html, element, escape, join, pairs, table
+from paribus.report.topology_svg import svg
+from paribus.topology import stored
 from paribus.units import format_seconds
 
 HOW_TO_READ = """\
@@ -223,11 +226,28 @@ def _platforms(judgement: Judgement) -> Html:
         return Html("")
     folded = []
     for arm, facts in judgement.facts.items():
-        rows = [[element("code", escape(k)), escape(_fact(v))] for k, v in sorted(facts.items())]
+        listed = sorted((key, value) for key, value in facts.items() if key != stored.FACT)
+        rows = [[element("code", escape(k)), escape(_fact(v))] for k, v in listed]
         summary = element("summary", escape(f"{arm}: {units.count(len(rows), 'fact')}"))
         shown = table(["Fact", "Value"], rows, f"Platform of {arm}", left=(0, 1))
         folded.append(element("details", summary, shown))
-    return element("section", element("h2", "Platforms"), *folded)
+    return element("section", element("h2", "Platforms"), *_trees(judgement), *folded)
+
+
+def _trees(judgement: Judgement) -> Iterator[Html]:
+    """Yield a picture of each PCIe tree, with the arms that have it."""
+    arms: dict[str, list[str]] = {}
+    for arm, facts in judgement.facts.items():
+        text = facts.get(stored.FACT)
+        if isinstance(text, str):
+            arms.setdefault(text, []).append(arm)
+    for text, names in arms.items():
+        try:
+            drawn = svg(stored.read(text))
+        except ParseError:  # a verdict.json may have been written by anybody
+            continue
+        caption = element("figcaption", escape(f"PCIe tree of {', '.join(names)}"))
+        yield element("figure", caption, drawn, kind="tree", tabindex="0")
 
 
 def _fact(value: Any) -> str:

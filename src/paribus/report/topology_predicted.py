@@ -15,6 +15,7 @@ from paribus.topology.predict import (
     ALIKE,
     Beside,
     Forecast,
+    Pairs,
     Rates,
     step_ms,
 )
@@ -51,6 +52,33 @@ def _figure(value: float) -> str:
 
 def _marked(unit: str) -> str:
     return f"{unit}, predicted" if unit else "predicted"
+
+
+def print_pairs(
+    several: Sequence[tuple[str, Pairs]], loads: Sequence[str], console: Console
+) -> None:
+    """Print for each tree what the asked `loads` have of pairs of GPUs, or of their order."""
+    for tree, one in several:
+        rows = {"p2p": one.alone, "p2p-all": one.together}
+        for load in loads:
+            if load in rows:
+                heading(console, f"{load} on {tree}, from row to column")
+                _print_rates(one.gpus, rows[load], console)
+            if load == "ring-allreduce":
+                heading(console, f"{load} on {tree}")
+                for name, order in (("NCCL's", one.nccl_ring), ("the best", one.best_ring)):
+                    item(console, f"{name} order, predicted: {' '.join(order)}")
+
+
+def _print_rates(
+    gpus: Sequence[str], rates: Sequence[Sequence[float | None]], console: Console
+) -> None:
+    rows = [
+        Row((name, *("-" if rate is None else _figure(rate) for rate in row), _marked("GB/s")))
+        for name, row in zip(gpus, rates, strict=True)
+    ]
+    right = set(range(1, 1 + len(gpus)))
+    print_rows(console, ("", *gpus, ""), rows, right=right, verdict=-1, indent=2)
 
 
 def print_beside(found: Sequence[Beside], console: Console) -> None:

@@ -30,6 +30,8 @@ from paribus.store import Gathered
 from paribus.study.asking import Heard, ask
 from paribus.study.hypervisors import beside
 from paribus.study.networks import with_adapter
+from paribus.study.topologies import server_tree, tree_fact
+from paribus.topology.sysfs import tree_of
 
 LIMIT_S = 15.0
 """Seconds that a launch may take that asks a node. Reading takes well under one."""
@@ -103,6 +105,8 @@ def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
             rank: (name, with_adapter(adapter, name, facts, place))
             for rank, (name, facts) in known.items()
         }
+    tree = server_tree(ready.arm)
+    known = {rank: (name, {**facts, **tree}) for rank, (name, facts) in known.items()}
     return beside(ready.arm, station, _named(ready.arm.name, ranks, known, wrong))
 
 
@@ -238,7 +242,8 @@ def read_answer(text: str, set_here: Collection[str] = ()) -> tuple[str, Facts]:
         if line.startswith(prefixes()) or line.partition("=")[0] not in set_here
     ]
     lists = {**archive.lists, "environment": rest} if "environment" in archive.lists else {}
-    return archive.host, probes.facts_of(replace(archive, lists=lists or archive.lists))
+    facts = probes.facts_of(replace(archive, lists=lists or archive.lists))
+    return archive.host, {**facts, **tree_fact(lambda: tree_of(archive))}
 
 
 def _one_line(error: object) -> str:

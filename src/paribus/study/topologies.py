@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from paribus import fields
 from paribus.audit.classes import factors
 from paribus.bmc.profiles import ProfileFile, read_profiles
-from paribus.design import Step, Study
+from paribus.design import Arm, Step, Study
+from paribus.errors import ParibusError
 from paribus.fields import Place
 from paribus.hosts import Hosts
+from paribus.model import Facts
+from paribus.topology import stored
+from paribus.topology.sysfs import from_sysfs
+from paribus.topology.tree import Tree
 
 KEY = "topology"
+_SHOW = ("paribus", "topology", "show")
 _KEYS = ("topology", "through", "host")
 _EXAMPLE = 'before = { topology = "cascade", through = "bmc.toml" }'
 _WAITS = 64
@@ -49,7 +56,7 @@ def topology_of(place: Place, hosts: Hosts | None, folder: Path) -> Mapping[str,
     limit_s = _limit_s(file)
     return {
         "before": (Step((*switch, "--yes", "--idle", "--json"), limit_s=limit_s),),
-        "observe": (Step(("paribus", "topology", "show", host, "--shape"), limit_s=limit_s),),
+        "observe": (Step((*_SHOW, host, "--shape"), limit_s=limit_s),),
         "level": profile.shape,
     }
 
@@ -66,6 +73,29 @@ def check_topologies(top: Place, study: Study) -> None:
     if "pci." not in (*(factor.explains if factor else ()), *study.explains):
         cause = "does not explain the facts of PCIe devices, which a switch of topology changes"
         top.refuse("factor", study.factor, cause, 'use factor = "pcie_topology"')
+
+
+def tree_fact(look: Callable[[], Tree]) -> Facts:
+    """Return the tree that `look` gives as a fact; none without a GPU.
+
+    None either where a tree contradicts itself: `paribus topology show` says how.
+    """
+    try:
+        tree = look()
+    except ParibusError:
+        return {}
+    return {stored.FACT: stored.to_line(tree)} if tree.gpus else {}
+
+
+def server_tree(arm: Arm) -> Facts:
+    """Return as `tree_fact` the tree of the server that an arm switches, if a path stands for it.
+
+    That of a host is among the facts of the node itself.
+    """
+    for step in arm.observe:
+        if step.argv[: len(_SHOW)] == _SHOW and "/" in (place := step.argv[len(_SHOW)]):
+            return tree_fact(partial(from_sysfs, Path(place)))
+    return {}
 
 
 def _host(table: Place, hosts: Hosts | None, folder: Path) -> str:

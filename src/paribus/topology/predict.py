@@ -96,6 +96,39 @@ def _all_pairs(networks: Sequence[Network], _stated: Capacities) -> list[Forecas
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """GB/s of each pair of GPUs of a tree, from row to column, and orders of its ring.
+
+    None of it is measured. `alone`: nothing else is transferred; `together`: all pairs at once.
+    """
+
+    gpus: tuple[str, ...]
+    alone: tuple[tuple[float | None, ...], ...]
+    together: tuple[tuple[float | None, ...], ...]
+    nccl_ring: tuple[str, ...]
+    best_ring: tuple[str, ...]
+
+
+def pairs_of(tree: Tree, stated: Capacities) -> Pairs:
+    """Return what every pair of GPUs of a tree gets, and the orders of its ring."""
+    network = Network(tree, stated)
+    names = {gpu.id: gpu.name or gpu.id for gpu in tree.gpus}
+    several = list(permutations(names, 2))
+    rates = max_min([network.peer(a, b) for a, b in several], network.capacity)
+
+    def rows(rate: Mapping[tuple[str, str], float]) -> tuple[tuple[float | None, ...], ...]:
+        return tuple(tuple(rate.get((a, b)) for b in names) for a in names)
+
+    return Pairs(
+        tuple(names.values()),
+        rows(pair_rates(network)),
+        rows(dict(zip(several, rates, strict=True))),
+        tuple(names[one] for one in nccl_order(network)),
+        tuple(names[one] for one in best_order(network)),
+    )
+
+
 def input_rate(network: Network) -> float:
     """Return GB/s that each GPU gets from local memory while all read: of the slowest GPU."""
     return slowest([network.local_memory(g.id) for g in network.tree.gpus], network.capacity)

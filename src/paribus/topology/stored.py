@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from paribus.errors import ParseError
@@ -12,6 +12,9 @@ from paribus.topology.shape import shape_of
 from paribus.topology.tree import Kind, Link, Node, Peer, PeerKind, Socket, Tree, finished
 
 SCHEMA = "paribus.topology/1"
+FACT = "pci.tree"
+"""The fact of a node that is its tree as `to_line` writes it: a report draws it."""
+
 _DEEPEST = 80
 _KINDS: tuple[str, ...] = Kind.__args__  # type: ignore[attr-defined]
 _PEERS: tuple[str, ...] = PeerKind.__args__  # type: ignore[attr-defined]
@@ -34,6 +37,16 @@ def _bare(value: Any) -> Any:
         inner = {name: _bare(item) for name, item in value.items()}
         return {name: item for name, item in inner.items() if item not in (None, "", [], {})}
     return [_bare(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def to_line(tree: Tree) -> str:
+    """Return `tree` as JSON in one line, without the keys of devices: they name one machine."""
+
+    def bare(node: Node) -> Node:
+        return replace(node, key="", children=tuple(map(bare, node.children)))
+
+    sockets = tuple(replace(s, bridges=tuple(map(bare, s.bridges))) for s in tree.sockets)
+    return json.dumps(to_json(replace(tree, sockets=sockets)), separators=(",", ":"))
 
 
 def recognise(text: str) -> bool:

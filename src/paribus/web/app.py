@@ -26,6 +26,7 @@ from paribus.records.rows import Stored
 from paribus.report import html
 from paribus.report.bundle import javascript
 from paribus.report.markup import element, escape
+from paribus.report.wording import WARM_UP
 from paribus.store import Store
 from paribus.web import form, hosts, making, metrics, pages
 from paribus.web.actions import Act, acted, log_of
@@ -33,6 +34,7 @@ from paribus.web.found import Found, find, read_part
 from paribus.web.live import Live
 from paribus.web.pages import Frame
 from paribus.web.rendering import compared
+from paribus.web.sign_in import Session
 from paribus.web.summaries import Summaries, Summary
 
 SEARCH_S = 2.0
@@ -40,6 +42,9 @@ SEARCH_S = 2.0
 
 PAGE = 500
 """Launches on one page of the list; the script fetches the next when they are scrolled to."""
+
+FLAGS_S = 2.0
+"""Seconds that a list of launches waits for the report, which knows the unusual ones."""
 
 TAIL = 1 << 18
 """Bytes of an output that a page shows, from its end."""
@@ -152,7 +157,8 @@ async def _body(bench: Workbench, request: Request) -> Response:
 
 
 async def _events(bench: Workbench, request: Request) -> Response:
-    events = bench.live.events(bench.study(request))
+    session: Session = request.scope["session"]
+    events = bench.live.events(bench.study(request), lambda: session.ends)
     headers = {"x-accel-buffering": "no"}
     return StreamingResponse(_stream(events), media_type="text/event-stream", headers=headers)
 
@@ -178,20 +184,21 @@ async def _compare(bench: Workbench, request: Request) -> Response:
 async def _launches(bench: Workbench, request: Request) -> Response:
     found = bench.study(request)
     before = request.query_params.get("before", "")
-    listed, total, last = await asyncio.to_thread(
-        _some, found, int(before) if before.isdigit() else None
+    listed = await asyncio.to_thread(
+        _some, found, int(before) if re.fullmatch("[0-9]{1,9}", before) else None
     )
-    flags = (await bench.live.report(found)).flags
-    return _html(request, "Launches", pages.launches(found, listed, total, flags, last))
+    flags = await bench.live.flags(found, 0.0 if before else FLAGS_S)
+    return _html(request, "Launches", pages.launches(found, listed, flags))
 
 
-def _some(found: Found, before: int | None) -> tuple[list[Stored], int, int]:
-    """Return a page of launches, newest first, how many there are, and how many are older."""
+def _some(found: Found, before: int | None) -> pages.Listed:
+    """Return a page of launches, newest first: those before number `before` of all."""
     with Store(found.path) as store:
         every = list(store.launches(samples=False, void=True))
     end = len(every) if before is None else min(before, len(every))
     first = max(0, end - PAGE)
-    return every[first:end][::-1], len(every), first
+    others = sum(one.void is not None or one.launch.block == WARM_UP for one in every)
+    return pages.Listed(every[first:end][::-1], len(every), others, first)
 
 
 async def _launch(bench: Workbench, request: Request) -> Response:
@@ -209,7 +216,7 @@ async def _launch(bench: Workbench, request: Request) -> Response:
             outputs.append((path.name, *read_part(path, TAIL, tail=True)))
         except OSError as error:
             outputs.append((path.name, f"cannot be read: {error.strerror}".encode(), 0))
-    flags = (await bench.live.report(found)).flags
+    flags = await bench.live.flags(found, FLAGS_S) or {}
     body = pages.launch(found, one, flags.get(number, ""), outputs)
     return _html(request, f"Launch {number}", body)
 
@@ -258,7 +265,7 @@ async def _hosts(bench: Workbench, request: Request) -> Response:
 async def _new(bench: Workbench, request: Request) -> Response:
     if request.scope["session"].read_only:
         raise HTTPException(403, "this link may look, not act")
-    body = form.page(bench.folders[0])
+    body = await asyncio.to_thread(form.page, bench.folders[0])
     return _html(request, "New study", body, here="new/", scripts=("making.js",))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from paribus.model import Benchmark
 from paribus.report.markup import Html, attribute, element, escape, join
 from paribus.shipping import question_of, shipped_studies
-from paribus.web.making import FACTORS, benchmarks, found
+from paribus.web.making import FACTORS, benchmarks, found, values_here
 
 
 def page(folder: Path) -> Html:
@@ -40,7 +40,12 @@ def _questions() -> Html:
 def _factor() -> Html:
     options = [
         element(
-            "option", escape(one.asks), value=name, data_a=one.example[0], data_b=one.example[1]
+            "option",
+            escape(one.asks),
+            value=name,
+            data_a=one.example[0],
+            data_b=one.example[1],
+            data_here=", ".join(values_here(name)),
         )
         for name, one in FACTORS.items()
     ]
@@ -57,6 +62,7 @@ def _factor() -> Html:
         "The one thing that differs",
         element("label", "Factor", element("select", *options, id="factor")),
         *arms,
+        element("p", "", id="here", kind="small", role="status"),
     )
 
 

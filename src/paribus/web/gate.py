@@ -89,15 +89,17 @@ class Gate:
 
     def _refusal(self, asked: Asked, session: Session | None) -> Response | None:
         """Return the answer to a request that goes no further, None for one that may."""
-        if not self._crowd.allows(asked.cookie if session else asked.client):
+        named = self._hosts is None or asked.headers.get("host", "").lower() in self._hosts
+        entering = bool(asked.token) and asked.method == "GET"
+        if named and entering and (cookie := self._doors.enter(asked.token)):
+            return self._entry(cookie)  # before the count: neighbours who flood lock nobody out
+        if not self._crowd.allows(session.csrf if session else asked.client):
             text = "too many requests: this client may make 100 in a second"
             return PlainTextResponse(text, 429, {"retry-after": "5"})
-        if self._hosts is not None and asked.headers.get("host", "").lower() not in self._hosts:
+        if not named:
             text = "this server is not called that; open it by the link that it printed"
             return PlainTextResponse(text, 421)
-        if asked.token and asked.method == "GET":
-            return self._entry(asked)
-        if session is None:
+        if session is None or entering:
             return HTMLResponse(STRANGER, 403)
         if asked.method in ("GET", "HEAD"):
             return None
@@ -113,11 +115,8 @@ class Gate:
             return PlainTextResponse("refused: more than 256 KiB", 413)
         return None
 
-    def _entry(self, asked: Asked) -> Response:
-        """Return the answer to a link with a token: a session, and the page without the token."""
-        cookie = self._doors.enter(asked.token)
-        if cookie is None:
-            return HTMLResponse(STRANGER, 403)
+    def _entry(self, cookie: str) -> Response:
+        """Return the answer to a valid link: a session, and the page without the token."""
         self._entered()
         response = RedirectResponse("./", 303)
         response.set_cookie(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import multiprocessing
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Executor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -45,9 +47,11 @@ class Live:
         self._workers: Executor | None = None
 
     def close(self) -> None:
-        """End the process that makes reports."""
+        """End the process that makes reports, whatever it is at: a long report can take minutes."""
         if self._workers is not None:
             self._workers.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
 
     async def report(self, found: Found) -> Rendered:
         """Return the report of a study: the one that is there, unless it is due again."""
@@ -56,6 +60,17 @@ class Live:
             await self._make(found, kept)
         assert kept.report is not None
         return kept.report
+
+    async def flags(self, found: Found, wait_s: float) -> Mapping[int, str] | None:
+        """Return what is unusual about launches, by number, as the newest report says.
+
+        None where there is none within `wait_s`: it is being made.
+        """
+        kept = self._kept.setdefault(found.ident, _Kept())
+        making = self._begin(found, kept)
+        if kept.report is None and making is not None:
+            await asyncio.wait([making], timeout=wait_s)
+        return kept.report.flags if kept.report else None
 
     async def call(self, function: object, *values: object) -> Rendered:
         """Return what a function of rendering.py returns, computed where reports are made."""
@@ -71,23 +86,24 @@ class Live:
                     break
         return Rendered("", "", 0.0, "the process that makes reports was ended, perhaps for memory")
 
-    async def events(self, found: Found) -> AsyncIterator[tuple[str, dict[str, object]]]:
-        """Yield what happens to a study as (event, data), without end.
+    async def events(
+        self, found: Found, ends: Callable[[], float] = lambda: math.inf
+    ) -> AsyncIterator[tuple[str, dict[str, object]]]:
+        """Yield what happens to a study as (event, data), until `ends` (of the monotonic clock).
 
         "progress" has its state and its launches; "report" the version of a new report; "beat"
         says that nothing happened.
         """
         said: object = None
         version, spoke = -1, time.monotonic()
-        while True:
+        while time.monotonic() < ends():
             now = progress(found)
             kept = self._kept.setdefault(found.ident, _Kept())
             if now != said:
                 said = now
                 yield "progress", now
                 spoke = time.monotonic()
-            if (kept.making is None or kept.making.done()) and self._due(found, kept):
-                kept.making = asyncio.create_task(self._make(found, kept))
+            self._begin(found, kept)
             if kept.report is not None and kept.version != version:
                 if version != -1:
                     yield "report", {"version": kept.version}
@@ -97,6 +113,12 @@ class Live:
                 yield "beat", {}
                 spoke = time.monotonic()
             await asyncio.sleep(POLL_S)
+
+    def _begin(self, found: Found, kept: _Kept) -> asyncio.Task[None] | None:
+        """Begin to make a report that is due, unless that goes on already; return who makes it."""
+        if (kept.making is None or kept.making.done()) and self._due(found, kept):
+            kept.making = asyncio.create_task(self._make(found, kept))
+        return kept.making
 
     def _due(self, found: Found, kept: _Kept) -> bool:
         if kept.stamp == stamp(found):

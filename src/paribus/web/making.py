@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from paribus.benchmarks import BENCHMARKS
 from paribus.errors import ParibusError, StudyError, UserError
 from paribus.model import Benchmark
 from paribus.platform import background
+from paribus.platform.machine import HERE
+from paribus.platform.toolchain import FAMILIES, find_mpi
 from paribus.shipping import shipped_studies
 from paribus.study.load import load_study
 from paribus.study.two_commands import toml_key, toml_list, toml_text
@@ -107,6 +110,31 @@ def found(benchmark: Benchmark) -> bool:
     return not benchmark.program or find_program(benchmark.program) is not None
 
 
+def values_here(factor: str) -> list[str]:
+    """Return values of an arm that this machine has: MPI libraries, engines, wrappers; [] for none.
+
+    A site's MPI that no PATH leads to is not found; any value may be written.
+    """
+    if factor == "mpi":
+        return [family for family in FAMILIES if _mpi(family)]
+    if factor == "container":
+        return ["namespace", *(one for one in _ENGINES if find_program(one))]
+    if factor == "wrapper":
+        return [text for text in _WRAPPERS if find_program(text.split()[0])]
+    return []
+
+
+_ENGINES = ("podman", "docker", "apptainer", "singularity")
+_WRAPPERS = ("numactl --interleave=all", "taskset -c 0", "nice -n 5", "chrt -b 0")
+
+
+def _mpi(family: str) -> bool:
+    try:
+        return bool(find_mpi(family, HERE))
+    except ParibusError:
+        return False
+
+
 def benchmarks() -> list[Benchmark]:
     """Return all benchmarks that a form can name: those that need no parameter."""
     return [one for one in BENCHMARKS.values() if one.name != "command"]
@@ -117,14 +145,18 @@ def checked(folder: Path, text: str) -> dict[str, object]:
 
     "problems" is its message, "" for none; "summary" what the study is.
     """
-    draft = folder / ".study-in-the-browser.toml"
+    name = str(folder)
     try:
-        draft.write_text(text, encoding="utf-8")
-        study = load_study(draft)
+        # A file of its own: another page may be checked at the same time.
+        with NamedTemporaryFile(
+            "w", encoding="utf-8", dir=folder, prefix=".study-in-the-browser-", suffix=".toml"
+        ) as draft:
+            name = draft.name
+            draft.write(text)
+            draft.flush()
+            study = load_study(Path(name))
     except (ParibusError, OSError) as error:
-        return {"problems": str(error).replace(f"{draft}", "study"), "summary": ""}
-    finally:
-        draft.unlink(missing_ok=True)
+        return {"problems": str(error).replace(name, "study"), "summary": ""}
     said = (
         f"{count(len(study.arms), 'arm')}, {count(len(study.benchmarks), 'benchmark')},"
         f" at most {count(study.settings.blocks, 'block')}"

@@ -70,6 +70,7 @@ def to_json(summaries: Sequence[Summary]) -> dict[str, Any]:
                 "sentence": one.sentence,
                 "started": one.started,
                 "launches": one.launches,
+                "counted": one.counted,
                 "planned": one.planned,
                 "failures": one.failures,
                 "exit_code": one.code,

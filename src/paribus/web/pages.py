@@ -84,7 +84,7 @@ def overview(summaries: Sequence[Summary]) -> Html:
             _asks(one),
             _says(one),
             element("span", escape(STATES[one.state]), kind=f"state {one.state}"),
-            escape(str(one.launches) if one.found.measured else ""),
+            _number(one),
             escape(when(one.started)),
         ]
         for one in listed
@@ -113,6 +113,18 @@ def _chosen(one: Summary) -> Html:
     return element(
         "input", type="checkbox", name="of", value=one.found.ident, aria_label=label
     ).replace("</input>", "")  # type: ignore[return-value]  # an input has no end
+
+
+def _number(one: Summary) -> Html:
+    """Return how many launches there are: those that the report counts, and all where they differ.
+
+    The others are of the warm-up, or void.
+    """
+    if not one.found.measured:
+        return Html("")
+    if one.counted is None or one.counted == one.launches:
+        return escape(str(one.launches))
+    return join(escape(str(one.counted)), element("small", escape(f"{one.launches} stored")))
 
 
 def _asks(one: Summary) -> Html:
@@ -188,19 +200,33 @@ def _study_links(found: Found, up: str = "") -> Html:
     )
 
 
-def launches(
-    found: Found, listed: Sequence[Stored], total: int, flags: Mapping[int, str], last: int
-) -> Html:
-    """Return some launches, newest first; `last` is the id that the next older ones come before."""
-    rows = [_launch_row(one, flags.get(one.launch.number, "")) for one in listed]
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Some launches, newest first. `older` come before them; of all `total`, `others` do not count.
+
+    They are of the warm-up, or void.
+    """
+
+    some: Sequence[Stored]
+    total: int
+    others: int
+    older: int
+
+
+def launches(found: Found, listed: Listed, flags: Mapping[int, str] | None) -> Html:
+    """Return the page of some launches; `flags` None: which are unusual is not known yet."""
+    unknown = "The report is being made. Which launches are unusual is known after that."
+    rows = [_launch_row(one, (flags or {}).get(one.launch.number, "")) for one in listed.some]
     head = ["Launch", "Block", "Benchmark", "Arm", "Outcome", "Started", "Took"]
-    caption = f"{count(total, 'launch')}, newest first"
-    older = element("a", "Older launches", href=f"?before={last}", id="older", data_last=str(last))
+    left_out = f" ({listed.others} of the warm-up or void)" if listed.others else ""
+    caption = f"{count(listed.total, 'launch')} stored{left_out}, newest first"
+    older = element("a", "Older launches", href=f"?before={listed.older}", id="older")
     return join(
         _study_links(found, "../"),
         element("h1", "Launches"),
+        element("p", unknown, kind="small") if flags is None else Html(""),
         table(head, rows, caption, left=(0, 2, 3, 4, 5)),
-        older if last > 0 else Html(""),
+        older if listed.older > 0 else Html(""),
     )
 
 

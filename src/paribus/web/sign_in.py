@@ -64,8 +64,6 @@ class Doors:
         """
         now = self.clock()
         self._forget(now)
-        if len(self.sessions) >= MOST_SESSIONS:
-            return None
         once = hmac.compare_digest(token.encode(), self.once.encode())
         if once or (self.lasting and hmac.compare_digest(token.encode(), self.lasting.encode())):
             self.once = secrets.token_urlsafe(24) if once else self.once
@@ -98,6 +96,12 @@ class Doors:
         return token
 
     def _open(self, session: Session) -> str:
+        """Return the cookie of a new session; where there are too many, that which ends first goes.
+
+        Nobody can keep others out by opening a shared link again and again.
+        """
+        if len(self.sessions) >= MOST_SESSIONS:
+            del self.sessions[min(self.sessions, key=lambda one: self.sessions[one].ends)]
         cookie = secrets.token_urlsafe(24)
         self.sessions[cookie] = session
         return cookie

@@ -21,7 +21,10 @@ MOST_VERDICT = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the overview says of a study. `state`: running, queued, ended, stopped, or broken."""
+    """What the overview says of a study. `state`: running, queued, ended, stopped, or broken.
+
+    `launches` are all that are stored, `counted` those of them that the report counts.
+    """
 
     found: Found
     state: str
@@ -34,6 +37,7 @@ class Summary:
     slow_nodes: tuple[str, ...] = ()
     planned: int = 0
     failures: int = 0
+    counted: int | None = None
 
 
 class Summaries:
@@ -85,6 +89,7 @@ def _summary(found: Found) -> Summary:
             tuple(str(slow["node"]) for one in table["matrices"] for slow in one["slow_nodes"]),
             standing.planned,
             standing.failures,
+            sum(int(one["counted"]) for one in table["tallies"]),
         )
     plan = read_plan(found.path)
     return Summary(

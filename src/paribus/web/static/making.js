@@ -32,9 +32,10 @@
 
   one("fields").addEventListener("input", async (event) => {
     if (event.target.id === "factor") {
-      const { a, b } = event.target.selectedOptions[0].dataset;
+      const { a, b, here } = event.target.selectedOptions[0].dataset;
       one("value-a").value = a;
       one("value-b").value = b;
+      one("here").textContent = here ? `On this machine: ${here}` : "";
     }
     if (event.target.id === "template" && event.target.value) {
       const answer = await act("template", event.target.value);

@@ -1,0 +1,35 @@
+"""`paribus export DIR --to latex`: the files of `paribus report` with `--to` alone."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from paribus.cli.exports import add_formats, write
+from paribus.cli.report import written
+
+EXAMPLE = """\
+examples:
+  paribus export network-study --to parquet              # every figure of every launch
+  paribus export network-study --to latex --to ipynb     # a table for a paper, and a notebook
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = (
+        "Write a study or a report for other tools, as `paribus report` with `--to` does."
+    )
+    parser.epilog = EXAMPLE
+    parser.add_argument("directory", metavar="DIR", type=Path, help="as for `paribus report`")
+    add_formats(parser, required=True)
+    parser.set_defaults(
+        carry_out=export, beside=[], profile=None, accept=[], salvage=False, fail_on=[]
+    )
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Return the exit code of the verb: 0 whatever the verdict is."""
+    for path in write(arguments, *written(arguments)):
+        print(path)
+    return 0
