@@ -93,12 +93,15 @@ def effect_text(study: Measured, finding: Finding) -> str:
     return said
 
 
+def change_ratio_text(change: Change) -> str:
+    """Return the ratio of the two ratios without its interval, or "none"."""
+    return wording.ratio_text(change.comparison.ratio) if change.comparison else "none"
+
+
 def change_text(change: Change) -> str:
     """Return the ratio of the two ratios with its interval, or "none"."""
-    if change.comparison is None:
-        return "none"
-    ratio = wording.ratio_text(change.comparison.ratio)
-    return f"{ratio} {wording.interval_text(change.comparison)}"
+    ratio = change_ratio_text(change)
+    return f"{ratio} {wording.interval_text(change.comparison)}" if change.comparison else ratio
 
 
 def note(compared: Compared) -> str:

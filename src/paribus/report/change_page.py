@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from paribus.compare.change import Change, Changed, Measured, Step
 from paribus.compare.studies import Compared
-from paribus.judgement import Finding
+from paribus.judgement import Comparison, Finding
 from paribus.report import change as shown
 from paribus.report import wording
 from paribus.report.markup import Html, element, escape, join, pairs, table
@@ -90,12 +90,14 @@ def _reasons(step: Step) -> list[Html]:
     ]
 
 
-def _ratio(text: str, under: str = "") -> Html:
+def _ratio(said: str, comparison: Comparison | None, under: str = "") -> Html:
     """Return the cell of a ratio: its interval may stand on a line of its own."""
-    ratio, bracket, interval = text.partition(" [")
-    after = join(Html(" "), element("span", escape(f"[{interval}"), kind="interval"))
+    after = Html("")
+    if comparison:
+        interval = element("span", escape(wording.interval_text(comparison)), kind="interval")
+        after = join(Html(" "), interval)
     small = element("small", escape(under)) if under else ""
-    return join(escape(ratio), after if bracket else "", small)
+    return join(escape(said), after, small)
 
 
 def _table(
@@ -106,7 +108,7 @@ def _table(
         [
             label,
             element("span", escape(one.word.value), kind=f"chip {_COLOURS.get(one.word, 'open')}"),
-            _ratio(shown.change_text(one)),
+            _ratio(shown.change_ratio_text(one), one.comparison),
             _effect(first, one.before),
             _effect(step.study, one.after),
         ]
@@ -123,7 +125,8 @@ def _effect(study: Measured, finding: Finding) -> Html:
             f"; {wording.value_text(finding.reference_value, finding.metric)} ->"
             f" {wording.value_text(finding.arm_value, finding.metric)}"
         )
-    return _ratio(wording.estimate_text(finding), under)
+    known = finding.comparison if finding.verdict.size_known else None
+    return _ratio(shown.ratio_text(finding), known, under)
 
 
 def _cases(first: Measured, step: Step, head: Change) -> Html:

@@ -89,9 +89,7 @@ def load_study(
             )
         raise StudyError(f"cannot be read: {error.strerror}", place=file, fix=fix) from error
     except ValueError as error:
-        cause, _, act = str(error).partition("; ")
-        fix = act or ("fix that line" if " line " in cause else _WHICH)
-        raise StudyError(cause, place=file, fix=fix) from error
+        raise StudyError(str(error), place=file, fix=f"correct it, or {_WHICH}") from error
     top = Place(file, "", table, [])
     top.only(_STUDY_KEYS)
     question = factor = ""
