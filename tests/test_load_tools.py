@@ -74,10 +74,18 @@ def test_a_directory_holds_the_program_by_its_usual_name(tmp_path: Path) -> None
     assert image.argv == ("/in/an/image/is.A.2",)
 
 
-def test_a_suite_is_named_once(tmp_path: Path) -> None:
-    """OSU installs each kind of benchmark into a folder of its own."""
-    bw = executable(tmp_path / "osu" / "mpi" / "pt2pt" / "osu_bw")
-    bcast = executable(tmp_path / "osu" / "mpi" / "collective" / "osu_bcast")
+@pytest.mark.parametrize(
+    ("pairs", "all_ranks"),
+    [
+        ("c/mpi/pt2pt/standard", "c/mpi/collective/blocking"),
+        ("libexec/osu-micro-benchmarks/mpi/pt2pt", "libexec/osu-micro-benchmarks/mpi/collective"),
+    ],
+    ids=["built", "installed"],
+)
+def test_a_suite_is_named_once(tmp_path: Path, pairs: str, all_ranks: str) -> None:
+    """OSU 7.4 has a folder for each kind of benchmark, where it is built and where installed."""
+    bw = executable(tmp_path / "osu" / pairs / "osu_bw")
+    bcast = executable(tmp_path / "osu" / all_ranks / "osu_bcast")
     names = 'name = "osu_bw"\n[[benchmarks]]\nname = "osu_bcast"\n[[benchmarks]]\nname = "npb_cg"'
     study = load_study(write(tmp_path, names, tools='[tools]\nosu = "osu"\nnpb = "/opt/npb/"'))
     argv = [program(study.arms[0], one, benchmark_of(one)).argv[0] for one in study.benchmarks]

@@ -21,6 +21,7 @@ import pytest
 from rich.console import Console
 
 from log_folders import FIXTURES, write
+from paribus.__main__ import main
 from paribus.compare.imported import Answers
 from paribus.compare.logged import judge_logs
 from paribus.compare.logs import Log, find_logs
@@ -29,6 +30,7 @@ from paribus.errors import UserError
 from paribus.judgement import Finding, Judgement, Word
 from paribus.report.export import to_json
 from paribus.report.html import write_html
+from paribus.report.markup import escape
 from paribus.report.terminal import print_report
 
 FOLDERS = 200
@@ -245,35 +247,50 @@ def told(judgement: Judgement, head: Finding) -> bool:
 
 @pytest.mark.slow
 def test_every_sentence_word_and_field_is_true(
-    tmp_path: Path, sample: Callable[[Iterable[int]], list[int]]
+    tmp_path: Path,
+    sample: Callable[[Iterable[int]], list[int]],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     for number in sample(range(FOLDERS)):
         truth = drawn(number)
-        arms, logs, unread = find_logs(made(tmp_path / str(number), truth, number))
+        folders = made(tmp_path / str(number), truth, number)
+        arms, logs, unread = find_logs(folders)
+        code = main(["compare", *map(str, folders), "--json"])
+        told_user = capsys.readouterr()
         if truth.fault == "settings" or (truth.fault == "failures" and truth.launches[1] == 1):
             with pytest.raises(UserError, match=r"nothing to compare: .*none of b"):
                 judge_logs(pair_logs(arms, logs, unread), Answers())
+            assert (code, told_user.out) == (2, ""), truth
+            assert "nothing to compare: " in told_user.err, truth
             continue
         judgement = judge_logs(pair_logs(arms, logs, unread), Answers())
         tools = {tool.name: tool for tool in truth.tools}
         assert sorted(tools) == sorted(head.benchmark for head in judgement.headlines), truth
         page = printed(judgement)
         data = json.loads(json.dumps(to_json(judgement), allow_nan=False))
+        assert json.loads(told_user.out) == data, truth
+        assert code == 3 * any(h.verdict.word is Word.WITHHELD for h in judgement.headlines), truth
         assert data["sentence"] == judgement.sentence
         assert page.startswith(" ".join(judgement.sentence.split())), truth
-        if not (html := tmp_path / "report.html").exists():
-            write_html(judgement, html)
-            assert judgement.sentence in html.read_text()
+        write_html(judgement, html := tmp_path / "report.html")
+        assert f"<h1>{escape(judgement.sentence)}</h1>" in html.read_text(), truth
         for head, field in zip(judgement.headlines, data["headlines"], strict=True):
             said = f"{truth}: {head.benchmark}: {head.verdict}: {head.comparison}"
             assert not (why := wrong(truth, tools[head.benchmark], head)), f"{why}: {said}"
             assert told(judgement, head), f"{judgement.sentence}: {said}"
             assert field["verdict"]["word"] == head.verdict.word.value
             assert field["verdict"]["reason"] == head.verdict.reason
-            assert re.search(rf"\] +{head.verdict.word.value} ", page), f"{page}: {said}"
+            assert row_of(page, head.benchmark) == head.verdict.word.value, f"{page}: {said}"
         for less in taken_away(logs, number):
             weaker = judge_logs(pair_logs(arms, less, unread), Answers())
             assert not (more := stronger(weaker, judgement)), f"{truth}: {more}"
+
+
+def row_of(page: str, benchmark: str) -> str:
+    """Return the word in the row of a benchmark in the table of verdicts, "" without one."""
+    (table,) = re.findall(r"benchmark +a +b +ratio \[interval\] +verdict +values(.*?)Ratio:", page)
+    found = re.search(rf" {benchmark} +\S[^\]]*\] +([a-z]+) ", table)
+    return found[1] if found else ""
 
 
 def printed(judgement: Judgement) -> str:

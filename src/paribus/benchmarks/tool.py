@@ -16,7 +16,7 @@ from paribus.inputs import exists, is_directory
 from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.reader import Reader
 
-DEEPEST = 3
+DEEPEST = 4
 """Folders between the directory of a suite and a program of it, at most."""
 
 
