@@ -94,7 +94,7 @@ def test_a_layer_that_was_not_measured_leaves_no_verdict() -> None:
     assert one.word is None
     assert one.ratio == pytest.approx(0.62 + 0.38 * 1.5)
     assert words.said(one) == (
-        "solver: no verdict (predicted). Not measured by this study: time outside MPI, 62 %."
+        "solver: no verdict (predicted). This study has no interval for time outside MPI, 62 %."
         " The other 38 % alone change the time by +19.0 % (+18.4 % to +19.6 %)."
     )
     none = weigh(profile(one_sided=1.0), kinds, "b", 0.02)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Weighed:
     """A part of an application's time (design.PARTS), its `share`, and the kinds that it is of.
 
-    The ratio of times is None where the study does not measure all of these kinds.
+    The ratio of times is None where the study has no interval for all of these kinds.
     """
 
     part: str
@@ -24,7 +24,7 @@ class Weighed:
 class Prediction:
     """What an arm's layers predict for an application: the ratio of its times, never measured.
 
-    Without a `word` a part is not measured, and the ratio is the one if that part stays as it is.
+    Without a `word` a part has no interval, and the ratio is the one if that part stays as it is.
     `level` is the least confidence; `programs` are those of the study if it starts others.
     """
 

@@ -198,7 +198,7 @@ def test_three_senders_share_a_link(tmp_path: Path) -> None:
     the queue, which holds 10 ms of the rate: the half of that, and more than a tenth in any case.
     """
     any_mpi()
-    for number in range(5):  # On a busy machine the senders may not fill the link.
+    for number in range(8):  # On a busy machine the senders may not fill the link all the time.
         folder = tmp_path / str(number)
         folder.mkdir()
         found = launched({"rate": "1 Gbit"}, {"bytes": [65536], "connections": [1]}, folder)
@@ -206,9 +206,10 @@ def test_three_senders_share_a_link(tmp_path: Path) -> None:
         [goodput, idle_us, loaded_us] = (
             found[name][0] for name in ("goodput", "idle_latency", "loaded_latency")
         )
-        if goodput > 900 and max(abs(flow * 3 / goodput - 1) for flow in flows) < 0.3:
+        fair = max(abs(flow * 3 / goodput - 1) for flow in flows) < 0.2
+        if fair and 940 < goodput < 970 and idle_us < 500 and 1000 < loaded_us < 6000:
             break
-    assert 900 < goodput < 970
-    assert flows == [pytest.approx(goodput / 3, rel=0.3)] * 3
+    assert 940 < goodput < 970
+    assert flows == [pytest.approx(goodput / 3, rel=0.2)] * 3
     assert idle_us < 500
     assert 1000 < loaded_us < 6000

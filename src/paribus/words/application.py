@@ -40,7 +40,7 @@ def said(one: Prediction) -> str:
         return f"{one.application}: {one.word}, time {change} (predicted)"
     known = percent(sum(part.share for part in one.parts if part.ratio is not None))
     missing = "; ".join(f"{PARTS[part.part]}, {percent(part.share)}" for part in one.unmeasured)
-    start = f"{one.application}: no verdict (predicted). Not measured by this study: {missing}."
+    start = f"{one.application}: no verdict (predicted). This study has no interval for {missing}."
     if not any(part.ratio is not None for part in one.parts):
         return start
     return f"{start} The other {known} alone change the time by {change}."
