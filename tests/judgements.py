@@ -15,9 +15,9 @@ from imported import imported, logs, logs_apart, logs_untimed, table, turns
 from paribus.design import Arm, Container, Scaling, Selection, Settings, Study
 from paribus.hosts import Address, Hosts
 from paribus.judge.allocations import JOB, NODES
-from paribus.judge.energy import JOULES
 from paribus.judgement import Judgement
 from paribus.model import Case, Launch, Metric, State
+from paribus.probes.energy import JOULES
 from paribus.study.again import DISTURBED, RETRY, STATES
 from stored import Script, Twist, judged, nodes
 

@@ -13,17 +13,10 @@ from paribus.judge.headlines import margin_of
 from paribus.judgement import Finding, Word
 from paribus.model import State
 from paribus.plan import Plan
+from paribus.probes.energy import JOULES
 from paribus.records.rows import Stored
 from paribus.stats.estimate import compare, fewest_pairs
 from paribus.stats.verdict import judge
-
-JOULES: Mapping[Source, str] = {
-    "rapl": "launch.energy_j",
-    "nvml": "launch.energy.nvml_j",
-    "ipmi": "launch.energy.ipmi_j",
-    "slurm": "launch.energy.slurm_j",
-}
-"""The facts of a launch, by source: what its nodes took meanwhile."""
 
 _WORDS: Mapping[Word, Literal["less", "more", "equal"]] = {
     Word.FASTER: "less",

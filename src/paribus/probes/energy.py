@@ -24,6 +24,14 @@ from paribus.probes.values import number
 ENERGY = "load.energy."
 """What the counters of zones begin with, as facts."""
 
+JOULES: Mapping[Source, str] = {
+    "rapl": "launch.energy_j",
+    "nvml": "launch.energy.nvml_j",
+    "ipmi": "launch.energy.ipmi_j",
+    "slurm": "launch.energy.slurm_j",
+}
+"""The facts of a launch, by source: what its nodes took meanwhile."""
+
 _ZONES = "/sys/class/powercap/"
 FILES = ("name", "energy_uj", "max_energy_range_uj")
 

@@ -23,10 +23,10 @@ from paribus.errors import (
     StoreError,
 )
 from paribus.inputs import read_bounded
-from paribus.judge.energy import JOULES
 from paribus.model import Benchmark, Facts, Outcome, Parsed, Request, State
 from paribus.platform.space import fault_of
 from paribus.platform.station import Station
+from paribus.probes.energy import JOULES
 from paribus.probes.load import BESIDE, during
 from paribus.study.failures import why
 from paribus.study.networks import astray, counted
