@@ -159,6 +159,9 @@ def _ends(matrix: Matrix, shared: Sequence[Matrix]) -> tuple[float, float]:
 def _colour(matrix: Matrix, fast: float, slow: float) -> Spec:
     """Return the colour by figure: logarithmic, slow is dark."""
     lower = matrix.metric.better == "lower"
+    # Cells may be beyond the last colour, and the legend says so.
+    beyond = max(matrix.figures) > slow if lower else min(matrix.figures) < slow
+    mark = f"{'≥' if lower else '≤'} " if beyond else ""
     return {
         "field": "value",
         "type": "quantitative",
@@ -175,6 +178,7 @@ def _colour(matrix: Matrix, fast: float, slow: float) -> Spec:
             "gradientLength": 140,
             "values": [fast, math.sqrt(fast * slow), slow],
             "format": ",.3~r",
+            "labelExpr": f"(datum.value == {slow!r} ? '{mark}' : '') + datum.label",
         },
     }
 

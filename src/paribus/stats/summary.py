@@ -41,12 +41,14 @@ def launch_median(values: Sequence[float]) -> float:
 
 
 def ascending(values: Sequence[float]) -> Sequence[float]:
-    """Return `values` in ascending order; an array is sorted as one, in a sixth of the time."""
+    """Return `values` in ascending order; an array is sorted as one, many times faster."""
     if not isinstance(values, array):
         return sorted(values)
     import numpy as np
 
-    return array("d", np.sort(np.frombuffer(values)).tobytes())
+    ordered = values[:]
+    np.frombuffer(ordered).sort()
+    return ordered
 
 
 def endpoint(ordered: Sequence[float], which: Endpoint, better: Direction) -> float:
