@@ -18,8 +18,9 @@ import random
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from paribus.command import Mpi
@@ -36,65 +37,62 @@ DOUBLES = 1 << 25
 SAMPLES = 15
 
 
-@dataclass(frozen=True)
-class Launched:
-    """What one launch printed, and the largest resident size of a rank, in MiB."""
-
-    stdout: str
-    mib: float
+RANK = """
+import os, sys
+pid = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+open(os.path.join(sys.argv[1], str(pid)), "w").write(str(usage.ru_maxrss))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+"""Starts a rank's program and writes its largest resident size, in KiB; it needs 8 MiB itself."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """A program: how it is started, and its figures by name."""
+    """A program: its arguments, ranks and environment, and its figures by name."""
 
-    start: Callable[[], Launched]
+    argv: tuple[str, ...]
+    ranks: int
     figures: Callable[[str], dict[str, float]]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    def launch(self, mpi: Mpi, *before: str) -> dict[str, float]:
+        """Return the figures of a launch; an exit code other than 0 ends this tool."""
+        to = "none" if self.env else "core"
+        bound = ["--bind-to", to] if mpi.family == "openmpi" else []
+        command = [mpi.mpirun, *bound, "-n", str(self.ranks), *before, *self.argv]
+        env = {**os.environ, **mpi.env, **ROOT, **self.env}
+        ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=env, check=True)
+        return self.figures(ended.stdout)
+
+    def mib(self, mpi: Mpi) -> float:
+        """Return the largest resident size of a rank, of a launch of its own."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.launch(mpi, sys.executable, "-ISc", RANK, folder)
+            return max(int(one.read_text()) for one in Path(folder).iterdir()) / 1024
 
 
-def launch(argv: Sequence[str], ranks: int, mpi: Mpi, **more: str) -> Launched:
-    """Launch a program, and return what it printed; an exit code other than 0 ends this tool."""
-    to = "none" if "OMP_NUM_THREADS" in more else "core"
-    bound = ["--bind-to", to] if mpi.family == "openmpi" else []
-    command = [mpi.mpirun, *bound, "-n", str(ranks), *argv]
-    started = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **mpi.env, **ROOT, **more}
-    )
-    assert started.stdout is not None
-    stdout = started.stdout.read()
-    # The usage of a launcher that was waited for holds that of the ranks it waited for.
-    _, status, usage = os.wait4(started.pid, 0)
-    started.returncode = os.waitstatus_to_exitcode(status)
-    if started.returncode:
-        raise SystemExit(f"{' '.join(command)}: ended with {started.returncode}")
-    return Launched(stdout, usage.ru_maxrss / 1024)
-
-
-def of_npb(program: Path, ours: str, mpi: Mpi) -> tuple[Side, Side]:
+def of_npb(program: Path, ours: str) -> tuple[Side, Side]:
     """Return an original program of NPB and the kernel, in seconds of the timed region."""
     name, size, ranks = program.name.split(".")
-    count = int(ranks)
-    argv = [ours, name, "--class", size, "--samples", "1", "--max-case-s", "1"]
+    argv = (ours, name, "--class", size, "--samples", "1", "--max-case-s", "1")
 
     def seconds(stdout: str) -> dict[str, float]:
         read = kernel.READER.read if '{"paribus_kernel"' in stdout else npb.READERS[name].read
         return {one.metric: one.values[0] for one in read(stdout).samples if one.metric == "time"}
 
-    return (
-        Side(lambda: launch([str(program)], count, mpi), seconds),
-        Side(lambda: launch(argv, count, mpi), seconds),
-    )
+    return Side((str(program),), int(ranks), seconds), Side(argv, int(ranks), seconds)
 
 
-def of_stream(program: Path, ours: str, ranks: int, mpi: Mpi) -> tuple[Side, Side]:
+def of_stream(program: Path, ours: str, ranks: int) -> tuple[Side, Side]:
     """Return BabelStream with as many threads as ranks and the kernel, in MB/s of each loop.
 
     Its figure is that of its fastest pass, so the fastest of the kernel's is compared.
     """
-    theirs = [str(program), "--arraysize", str(DOUBLES), "--numtimes", str(SAMPLES + 1)]
+    theirs = (str(program), "--arraysize", str(DOUBLES), "--numtimes", str(SAMPLES + 1))
     size = str(8 * DOUBLES // ranks)
-    argv = [ours, "--bytes", size, "--samples", str(SAMPLES), "--max-case-s", "20"]
-    bound = {"OMP_NUM_THREADS": str(ranks), "OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
+    argv = (ours, "--bytes", size, "--samples", str(SAMPLES), "--max-case-s", "20")
+    env = {"OMP_NUM_THREADS": str(ranks), "OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
 
     def original(stdout: str) -> dict[str, float]:
         found = babelstream.READER.read(stdout).samples
@@ -104,30 +102,23 @@ def of_stream(program: Path, ours: str, ranks: int, mpi: Mpi) -> tuple[Side, Sid
         found = kernel.READER.read(stdout).samples
         return {str(one.case.get("op")): 1000 * max(one.values) for one in found}
 
-    return (
-        Side(lambda: launch(theirs, 1, mpi, **bound), original),
-        Side(lambda: launch(argv, ranks, mpi), kernels),
-    )
+    return Side(theirs, 1, original, env), Side(argv, ranks, kernels)
 
 
-def rows(title: str, sides: tuple[Side, Side], pairs: int) -> list[str]:
+def rows(title: str, sides: tuple[Side, Side], pairs: int, mpi: Mpi) -> list[str]:
     """Return a row of each figure that both sides have."""
     found: list[tuple[dict[str, float], dict[str, float]]] = []
-    mib = [0.0, 0.0]
     for _ in range(pairs):
-        figures: dict[int, dict[str, float]] = {}
-        for which in random.sample((0, 1), 2):
-            launched = sides[which].start()
-            figures[which] = sides[which].figures(launched.stdout)
-            mib[which] = max(mib[which], launched.mib)
+        figures = {which: sides[which].launch(mpi) for which in random.sample((0, 1), 2)}
         found.append((figures[0], figures[1]))
+    theirs, ours = (side.mib(mpi) for side in sides)
     made = []
     for name in found[0][0]:
         original = statistics.median(one[name] for one, _ in found)
         ratio = compare([math.log(b[name] / a[name]) for a, b in found], 0.95)
         ends = f"[{ratio.low:.3f}, {ratio.high:.3f}]"
         cells = f"{title} {name} | {original:.4g} | {ratio.ratio:.3f} {ends} | {pairs}"
-        made.append(f"| {cells} | {mib[1]:.0f}, {mib[0]:.0f} |")
+        made.append(f"| {cells} | {ours:.0f}, {theirs:.0f} |")
     return made
 
 
@@ -144,11 +135,11 @@ def main() -> int:
     if how.npb:
         ours = str(kernel_path("npb", mpi, HERE))
         for program in sorted(how.npb.glob("*.[SWABC].*")):
-            sides[program.name] = of_npb(program, ours, mpi)
+            sides[program.name] = of_npb(program, ours)
     if how.babelstream:
         ours = str(kernel_path("memory_bandwidth", mpi, HERE))
         for ranks in (1, 2):
-            sides[f"stream.{ranks}"] = of_stream(how.babelstream, ours, ranks, mpi)
+            sides[f"stream.{ranks}"] = of_stream(how.babelstream, ours, ranks)
     chosen = [name for name in sides if not how.only or name in how.only]
     if not chosen:
         print("nothing to compare: --npb DIRECTORY or --babelstream PROGRAM", file=sys.stderr)
@@ -157,7 +148,7 @@ def main() -> int:
     print("| program, figure | original | ratio [95 %] | pairs | MiB of a rank: kernel, original |")
     print("|---|---|---|---|---|")
     for name in chosen:
-        print("\n".join(rows(name, sides[name], how.pairs)), flush=True)
+        print("\n".join(rows(name, sides[name], how.pairs, mpi)), flush=True)
     print(f"load {os.getloadavg()[0]:.1f}")
     return 0
 
