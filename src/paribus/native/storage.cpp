@@ -264,8 +264,8 @@ private:
                 : 0;
         const double needed = static_cast<double>(size_) * (common_ ? session_.ranks : 1);
         if (free_bytes < needed)
-            wrong = directory_ + " has room for " + std::to_string(static_cast<long>(free_bytes)) +
-                    " bytes, the files need " + std::to_string(static_cast<long>(needed));
+            wrong =
+                directory_ + " has room for " + mib(free_bytes) + ", the files need " + mib(needed);
         give_up_if(wrong);
     }
 

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -47,15 +48,17 @@ void Session::refuse(const std::string& why) {
     leave(2, std::string(spec.name) + ": " + why + "\n", stderr);
 }
 
+std::string mib(double bytes) { return std::to_string(std::lround(bytes / (1 << 20))) + " MiB"; }
+
 void Session::refuse_larger(double bytes, const std::string& what) {
     const auto& boot = boots_[static_cast<std::size_t>(rank)];
     const auto neighbours = std::count(boots_.begin(), boots_.end(), boot);
-    const double needed = bytes * static_cast<double>(neighbours);
-    int too_large = needed > 0.9 * available_bytes(), any = 0;
+    const double needed = bytes * static_cast<double>(neighbours), there = available_bytes();
+    int too_large = needed > 0.9 * there, any = 0;
     MPI_Allreduce(&too_large, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (any != 0)
-        refuse(what + " not fit in memory (" + std::to_string(static_cast<long>(needed)) +
-               " bytes on a machine with " + std::to_string(neighbours) + " of the ranks)");
+        refuse(what + " not fit in memory (" + mib(needed) + " for " + std::to_string(neighbours) +
+               " of the ranks on a machine with " + mib(there) + " to spare)");
 }
 
 void Session::give_up_if(const std::string& wrong) {

@@ -29,6 +29,9 @@ struct Series {
     std::string more{};          // what else there is to say: an object of JSON
 };
 
+// An amount of memory, for people: "96 MiB".
+std::string mib(double bytes);
+
 // From MPI_Init to MPI_Finalize. Lines are kept until the end: a launcher that forwards them would
 // need a core meanwhile. Every rank holds one and calls the same functions in the same order.
 class Session {

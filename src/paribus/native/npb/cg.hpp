@@ -10,26 +10,29 @@
 
 namespace paribus::npb {
 
-// A block of the matrix in compressed rows; columns count from the block's first.
+// A block of the matrix in compressed rows; columns count from the block's first. A row has a
+// multiple of `lanes` elements, some of them 0: so a row's end is foreseen more often.
 struct SparseBlock {
+    static constexpr long lanes = 4;
     std::vector<long> starts;
     std::vector<int> columns;
     std::vector<double> values;
 
+    static long whole(long elements) { return (elements + lanes - 1) / lanes * lanes; }
+
     // Leaves the product with `x` in `y`. Four sums, for one would wait for each addition.
     void multiply(const double* x, double* y) const {
+        const int* column = columns.data();
+        const double* value = values.data();
         for (std::size_t row = 0; row + 1 < starts.size(); ++row) {
-            const int* column = columns.data() + starts[row];
-            const double* value = values.data() + starts[row];
-            long left = starts[row + 1] - starts[row];
+            const double* const end = values.data() + starts[row + 1];
             double a = 0, b = 0, c = 0, d = 0;
-            for (; left >= 4; left -= 4, column += 4, value += 4) {
+            for (; value != end; value += lanes, column += lanes) {
                 a += value[0] * x[column[0]];
                 b += value[1] * x[column[1]];
                 c += value[2] * x[column[2]];
                 d += value[3] * x[column[3]];
             }
-            for (; left > 0; --left) a += *value++ * x[*column++];
             y[row] = (a + b) + (c + d);
         }
     }
@@ -171,7 +174,8 @@ private:
     void build() {
         std::vector<long> next(size(rows_ + 1), 0);
         contributions([&](long row, long, double) { ++next[size(row) + 1]; });
-        for (std::size_t row = 1; row < next.size(); ++row) next[row] += next[row - 1];
+        for (std::size_t row = 1; row < next.size(); ++row)
+            next[row] = next[row - 1] + SparseBlock::whole(next[row]);
         matrix_.starts = next;
         matrix_.columns.resize(size(next.back()));
         matrix_.values.resize(size(next.back()));
@@ -199,6 +203,10 @@ private:
                 to = kept++;
                 matrix_.columns[size(to)] = matrix_.columns[at];
                 matrix_.values[size(to)] = matrix_.values[at];
+            }
+            for (; kept - begin < SparseBlock::whole(kept - begin); ++kept) {
+                matrix_.columns[size(kept)] = 0;
+                matrix_.values[size(kept)] = 0;
             }
             matrix_.starts[row + 1] = kept;
         }

@@ -20,7 +20,6 @@ struct Is {
         const auto ranks = static_cast<std::size_t>(l.ranks);
         keys_.resize(static_cast<std::size_t>(1L << problem_.log2_keys) / ranks);
         by_bucket_.resize(keys_.size());
-        received_.resize(keys_.size());
         for (auto* const counts : {&send_, &send_at_, &receive_, &receive_at_})
             counts->resize(ranks);
         buckets_ = std::size_t{1} << problem_.log2_buckets;
@@ -29,10 +28,12 @@ struct Is {
         draw_keys();
     }
 
-    // Keys, the same by bucket and received, with a tenth for what is uneven; and their counts.
+    // Keys, the same by bucket, what comes from others with a tenth for what is uneven, and a part
+    // of them in order; and their counts.
     static double bytes(const Launch& l) {
         const Problem p = problem(l.size);
-        return 4 * (3.1 * std::exp2(p.log2_keys) + std::exp2(p.log2_largest)) / l.ranks;
+        const double arrays = 2 + 1.1 * (l.ranks - 1) / l.ranks + 3.0 / parts;
+        return 4 * (arrays * std::exp2(p.log2_keys) + std::exp2(p.log2_largest)) / l.ranks;
     }
     // Counters of 32 bits: NPB 3.3 demands as much.
     static long least_ranks(char size) { return size == 'D' ? 4 : 1; }
@@ -53,7 +54,7 @@ struct Is {
             }
             sort_into_buckets();
             share_out();
-            rank_received();
+            rank_keys();
             check_tests(round);
         }
     }
@@ -66,10 +67,11 @@ struct Is {
         return all == 0 ? "" : std::to_string(all) + " ranks of keys or orders of a process";
     }
     std::size_t checked() const { return count_; }
-    void corrupt() { ++received_[count_ / 2]; }
+    void corrupt() { ++kept().first[own_ / 2]; }  // one of many that are equal
 
 private:
     static constexpr int rounds = 10, tests = 5;
+    static constexpr std::size_t parts = 8;  // in which the order of the keys is looked at
 
     // Of the keys at `index` NPB knows the rank, which in round i is `rank` + `sign` (i - `less`).
     struct Problem {
@@ -144,19 +146,53 @@ private:
     }
 
     void sort_into_buckets() {
-        const int shift = problem_.log2_largest - problem_.log2_buckets;
-        std::fill(mine_.begin(), mine_.end(), 0);
-        for (const int key : keys_) ++mine_[static_cast<std::size_t>(key >> shift)];
-        std::vector<int> next(buckets_);
-        for (std::size_t b = 1; b < buckets_; ++b) next[b] = next[b - 1] + mine_[b - 1];
+        switch (shift()) {  // a constant is a faster shift
+            case 2:
+                return sort_into_buckets<2>();
+            case 6:
+                return sort_into_buckets<6>();
+            case 9:
+                return sort_into_buckets<9>();
+            case 11:
+                return sort_into_buckets<11>();
+            case 13:
+                return sort_into_buckets<13>();
+            default:
+                return sort_into_buckets<17>();
+        }
+    }
+
+    // Four counters for each bucket: to count a key, one would wait until the last is stored.
+    template <int shift>
+    void sort_into_buckets() {
+        constexpr std::size_t lanes = 4;
+        std::vector<int> counts(lanes * buckets_);
+        std::array<int*, lanes> of_lane;
+        for (std::size_t lane = 0; lane < lanes; ++lane)
+            of_lane[lane] = counts.data() + lane * buckets_;
+        std::size_t k = 0;
+        for (; k + lanes <= keys_.size(); k += lanes)
+            for (std::size_t lane = 0; lane < lanes; ++lane)
+                ++of_lane[lane][keys_[k + lane] >> shift];
+        for (; k < keys_.size(); ++k) ++of_lane[0][keys_[k] >> shift];
+        int before = 0;
+        for (std::size_t b = 0; b < buckets_; ++b) {
+            mine_[b] = 0;
+            for (const int* of : of_lane) mine_[b] += of[b];
+            of_lane[0][b] = before;
+            before += mine_[b];
+        }
+        int* const next = of_lane[0];
         for (const int key : keys_) {
-            int& at = next[static_cast<std::size_t>(key >> shift)];
-            by_bucket_[static_cast<std::size_t>(at++)] = key;
+            int* const place = by_bucket_.data() + next[key >> shift]++;
+            *place = key;
+            __builtin_prefetch(place + 16, 1);  // no processor foresees as many places
         }
     }
 
     // Sends each bucket to the process whose share of all keys it begins in, so that all get about
-    // as many; leaves the keys of this one in `received_`. Empty entries of `all_` carry test keys.
+    // as many; leaves those of others for this one in `received_`, while its own stay where they
+    // are. Empty entries of `all_` carry test keys.
     void share_out() {
         std::vector<long> counts(all_.size());
         std::copy(mine_.begin(), mine_.end(), counts.begin());
@@ -186,14 +222,15 @@ private:
             before += all_[b];
         }
         end_bucket_ = std::max(end_bucket_, first_bucket_);
-        if (received_.size() < count_) received_.resize(count_);
+        for (std::size_t r = 1; r < send_.size(); ++r) send_at_[r] = send_at_[r - 1] + send_[r - 1];
+        own_ = static_cast<std::size_t>(
+            std::exchange(send_[static_cast<std::size_t>(launch_.rank)], 0));
         in_mpi([&] {
             MPI_Alltoall(send_.data(), 1, MPI_INT, receive_.data(), 1, MPI_INT, launch_.comm);
         });
-        for (std::size_t r = 1; r < send_.size(); ++r) {
-            send_at_[r] = send_at_[r - 1] + send_[r - 1];
+        for (std::size_t r = 1; r < send_.size(); ++r)
             receive_at_[r] = receive_at_[r - 1] + receive_[r - 1];
-        }
+        make_room(received_, count_ - own_);
         in_mpi([&] {
             MPI_Alltoallv(by_bucket_.data(), send_.data(), send_at_.data(), MPI_INT,
                           received_.data(), receive_.data(), receive_at_.data(), MPI_INT,
@@ -201,14 +238,28 @@ private:
         });
     }
 
+    // What is there already is not copied to a larger place, and the next rounds need little more.
+    static void make_room(std::vector<int>& numbers, std::size_t n) {
+        if (n <= numbers.size()) return;
+        numbers = {};
+        numbers.resize(n + n / 64);
+    }
+
+    using Keys = std::pair<int*, int*>;
+    Keys kept() {
+        int* const first = by_bucket_.data() + send_at_[static_cast<std::size_t>(launch_.rank)];
+        return {first, first + own_};
+    }
+    Keys received() { return {received_.data(), received_.data() + (count_ - own_)}; }
+
     // Leaves in `up_to_` how many keys of this process are not greater than each value.
-    void rank_received() {
-        const int shift = problem_.log2_largest - problem_.log2_buckets;
-        least_ = static_cast<int>(first_bucket_) << shift;
-        up_to_.assign((end_bucket_ - first_bucket_) << shift, 0);
+    void rank_keys() {
+        least_ = static_cast<int>(first_bucket_) << shift();
+        up_to_.assign((end_bucket_ - first_bucket_) << shift(), 0);
         int* const counts = up_to_.data();
         const int least = least_;
-        for (std::size_t i = 0; i < count_; ++i) ++counts[received_[i] - least];
+        for (const auto& [first, end] : {kept(), received()})
+            for (const int* key = first; key != end; ++key) ++counts[*key - least];
         for (std::size_t v = 1; v < up_to_.size(); ++v) up_to_[v] += up_to_[v - 1];
     }
 
@@ -223,28 +274,45 @@ private:
     }
 
     // Whether the keys lie in order when each is put where its rank says, here and from one
-    // process to the next; changes `by_bucket_` and `up_to_`, which the next round overwrites.
+    // process to the next: part by part of the values, which takes less memory. Changes `up_to_`,
+    // which the next round overwrites.
     bool in_order() {
         constexpr int none = std::numeric_limits<int>::max();
-        by_bucket_.assign(std::max(by_bucket_.size(), count_), none);
-        for (std::size_t i = 0; i < count_; ++i) {
-            const long at = received_[i] - least_;
-            if (at < 0 || at >= static_cast<long>(up_to_.size())) return false;
-            const int place = --up_to_[static_cast<std::size_t>(at)];
-            if (place < 0) return false;
-            by_bucket_[static_cast<std::size_t>(place)] = received_[i];
+        const auto values = static_cast<long>(up_to_.size());
+        int begin = 0;
+        for (long part = 0; part < static_cast<long>(parts); ++part) {
+            const long from = values * part / static_cast<long>(parts);
+            const long to = values * (part + 1) / static_cast<long>(parts);
+            const int end = to > from ? up_to_[static_cast<std::size_t>(to - 1)] : begin;
+            if (end < begin) return false;
+            std::vector<int> sorted(static_cast<std::size_t>(end - begin), none);
+            for (const auto& [first, last] : {kept(), received()}) {
+                for (const int* key = first; key != last; ++key) {
+                    const long at = *key - least_;
+                    if (at < 0 || at >= values) return false;
+                    if (at < from || at >= to) continue;
+                    const int place = --up_to_[static_cast<std::size_t>(at)] - begin;
+                    if (place < 0 || place >= end - begin) return false;
+                    sorted[static_cast<std::size_t>(place)] = *key;
+                }
+            }
+            if (!std::is_sorted(sorted.begin(), sorted.end())) return false;
+            if (!sorted.empty() && sorted.back() == none) return false;
+            begin = end;
         }
-        const auto end = by_bucket_.begin() + static_cast<std::ptrdiff_t>(count_);
-        return std::is_sorted(by_bucket_.begin(), end) && (count_ == 0 || *(end - 1) < none);
+        return begin == static_cast<int>(count_);
     }
+
+    int shift() const { return problem_.log2_largest - problem_.log2_buckets; }
 
     const Launch launch_;
     const Problem problem_;
     std::array<int, 2 * rounds + 1> first_keys_{};  // as they are before a round alters them
-    std::vector<int> keys_, by_bucket_, received_, up_to_;
+    std::vector<int> keys_, by_bucket_, received_, up_to_;  // by_bucket_ keeps what is kept
     std::vector<int> mine_, send_, send_at_, receive_, receive_at_;
     std::vector<long> all_;  // keys of all processes in each bucket, then the test keys
-    std::size_t buckets_ = 0, first_bucket_ = 0, end_bucket_ = 0, count_ = 0;
+    std::size_t buckets_ = 0, first_bucket_ = 0, end_bucket_ = 0;
+    std::size_t count_ = 0, own_ = 0;  // keys that this process ranks, and those that it had
     int least_ = 0;
     long lesser_ = 0, failed_ = 0;
 };
