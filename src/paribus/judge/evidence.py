@@ -113,7 +113,7 @@ class LaunchEvidence:
     _complete: dict[str, dict[tuple[str, ...], list[int]]] = field(
         default_factory=dict, compare=False
     )
-    _series: dict[str, dict[tuple[str, Cell], dict[int, float]]] = field(
+    _series: dict[str, dict[str, dict[Cell, dict[int, float]]]] = field(
         default_factory=dict, compare=False
     )
     _ratios: dict[str, dict[tuple[str, str, Cell], dict[int, float]]] = field(
@@ -230,15 +230,15 @@ class LaunchEvidence:
     def series(self, benchmark: str, arm: str, cell: Cell) -> dict[int, float]:
         """Return the figures of one cell by block, warm-up (block 0) included."""
         known = self._series.setdefault(benchmark, {})
-        if (arm, cell) not in known:
+        if arm not in known:
+            # All cells at once: of ten thousand launches each is visited once.
+            found = known[arm] = {}
             blocks = self.blocks.get(benchmark, {})
-            known[arm, cell] = {
-                block: figure
-                for block in sorted(blocks)
-                if arm in blocks[block]
-                and (figure := blocks[block][arm].medians.get(cell)) is not None
-            }
-        return known[arm, cell]
+            for block in sorted(blocks):
+                if arm in blocks[block]:
+                    for one, figure in blocks[block][arm].medians.items():
+                        found.setdefault(one, {})[block] = figure
+        return known[arm].get(cell, {})
 
     def log_ratios(self, benchmark: str, reference: str, arm: str, cell: Cell) -> dict[int, float]:
         """Return ln(arm / reference) of one cell by block, warm-up included."""
