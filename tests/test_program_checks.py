@@ -75,6 +75,19 @@ def test_a_tool_that_is_missing_is_said_with_how_to_get_it(
     assert 'path = "/..."' in error.fix
 
 
+def test_all_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
+    path = write(tmp_path, "osu_bw", 'path = "/nowhere/one"')
+    path.write_text(path.read_text() + '[[benchmarks]]\nname = "hpcg"\npath = "/nowhere/two"\n')
+    with pytest.raises(UserError) as caught:
+        make_ready(load_study(path), lambda _: None)
+    assert caught.value.cause.startswith("2 problems\n")
+    for said in (
+        "osu_bw: no executable file /nowhere/one",
+        "hpcg: no executable file /nowhere/two",
+    ):
+        assert caught.value.cause.count(said) == 1
+
+
 @pytest.mark.parametrize("name", ["vasp", "gromacs", "pytorch_ddp", "pynamic"])
 def test_what_only_the_user_can_give_is_asked_for(tmp_path: Path, name: str) -> None:
     with pytest.raises(StudyError, match="is missing") as caught:

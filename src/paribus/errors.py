@@ -14,6 +14,8 @@ ParibusError            cause, place, next step; exit code of the command line
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class ParibusError(Exception):
     """An error a user can act on: what happened, where, and what to do about it."""
@@ -37,6 +39,18 @@ class UserError(ParibusError):
 
 class StudyError(UserError):
     """A study file says something that cannot be done; names file, key, value and fix."""
+
+
+def together(problems: Sequence[UserError], place: str) -> UserError:
+    """Return one problem as it is, several as one error of the study file `place`."""
+    if len(problems) == 1:
+        return problems[0]
+    told = []
+    for one in problems:
+        where = "" if one.place == place else f"{one.place}: "
+        told.append(f"\n  {where}{one.cause}\n    {one.fix}")
+    cause = f"{len(told)} problems{''.join(told)}"
+    return StudyError(cause, place=place, fix="fix them, then try again")
 
 
 class StoreError(UserError):

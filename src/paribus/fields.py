@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
-from paribus.errors import StudyError, UserError
+from paribus.errors import StudyError, UserError, together
 from paribus.model import Endpoint
 
 ENDPOINTS: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")
@@ -68,16 +68,8 @@ class Place:
 
     def finish(self) -> None:
         """Raise what was noted: one problem as it is, several in one StudyError."""
-        if not self.problems:
-            return
-        if len(self.problems) == 1:
-            raise self.problems[0]
-        told = []
-        for one in self.problems:
-            where = "" if one.place == self.file else f"{one.place}: "
-            told.append(f"\n  {where}{one.cause}\n    {one.fix}")
-        cause = f"{len(told)} problems{''.join(told)}"
-        raise StudyError(cause, place=self.file, fix="fix them, then try again")
+        if self.problems:
+            raise together(self.problems, self.file)
 
     def only(self, known: Iterable[str]) -> None:
         """Refuse each key that is not known, with the nearest one that is, or once with all."""

@@ -11,7 +11,7 @@ from functools import partial
 from paribus.benchmarks import benchmark_of
 from paribus.command import Mpi
 from paribus.design import Arm, Container, Study, arm_at
-from paribus.errors import StudyError, UserError
+from paribus.errors import StudyError, UserError, together
 from paribus.hosts import Address, Hosts
 from paribus.model import Program
 from paribus.platform import containers, toolchain
@@ -54,11 +54,8 @@ def make_ready(
         for arm in study.arms
     }
     machines = {arm.name: _machines((opened or {}).get(arm.name)) for arm in study.arms}
-    for arm in study.arms if build else ():
-        for one in study.benchmarks:
-            place = f"{study.path}: {one.label}"
-            first = _first(machines[arm.name])
-            check_there(arm, benchmark_of(one), programs[arm.name][one.label], place, first)
+    if build:
+        _check_programs(study, programs, machines)
     cores = (node or this_node()).cores
     known: dict[Hosts, tuple[Node, ...]] = {}
     ready = {}
@@ -260,6 +257,25 @@ def _check_same(mpi: Mpi, machines: Sequence[HostMachine]) -> None:
                     fix=f"install {mpi} at that path on every host of the arm, or name with `mpi`"
                     " the prefix of one that all have",
                 )
+
+
+def _check_programs(
+    study: Study,
+    programs: Mapping[str, Mapping[str, Program]],
+    machines: Mapping[str, Sequence[HostMachine]],
+) -> None:
+    """Raise UserError for all programs that are missing, each named once."""
+    missing: dict[str, UserError] = {}
+    for arm in study.arms:
+        for one in study.benchmarks:
+            place = f"{study.path}: {one.label}"
+            first = _first(machines[arm.name])
+            try:
+                check_there(arm, benchmark_of(one), programs[arm.name][one.label], place, first)
+            except UserError as error:
+                missing.setdefault(str(error), error)
+    if missing:
+        raise together(list(missing.values()), study.path)
 
 
 def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) -> None:
