@@ -557,6 +557,17 @@ def test_list_asks_a_question_for_every_layer_and_says_what_is_missing(tmp_path:
     assert all(what in gpu for what in lacks[0]["lacks"])
 
 
+def test_list_says_where_no_mpi_compiler_is(tmp_path: Path) -> None:
+    if (Path(sys.executable).parent / "mpicxx").exists():
+        pytest.skip("an MPI lies beside this Python")
+    lines = paribus("list", cwd=tmp_path, PATH=str(tmp_path)).stdout.splitlines()
+    shown = {line[3:].split()[0]: line for line in lines if line[:1] == " " and line[3:].strip()}
+    for name in ("latency", "ep", "gpu_stream"):
+        assert not shown[name].startswith(" + ")
+        assert "(needs mpicxx" in shown[name]
+    assert shown["command"].startswith(" + ")
+
+
 @pytest.mark.slow
 def test_list_shows_how_long_a_launch_took_here(tmp_path: Path) -> None:
     """Of the study directories at hand; nothing is estimated."""

@@ -78,9 +78,12 @@ def _unshared(name: str) -> str:
 
 def lacking(program: Program, machine: Machine) -> list[str]:
     """Return what `machine` lacks for a program of ours, in words; nothing where it has all."""
-    if program.kernel == gpu_toolchain.KERNEL:
-        return gpu_toolchain.lacking(machine)
     names = [one for one in program.needs if not machine.find_program(one)]
+    compilers = machine.executables(place / "mpicxx" for place in machine.places())
+    if program.kernel and not compilers:
+        names.append("mpicxx")
+    if program.kernel == gpu_toolchain.KERNEL:
+        names += gpu_toolchain.lacking(machine)
     if not program.modules:
         return names
     modules = missing_modules(program.argv[:1], program.modules, {}, machine)
