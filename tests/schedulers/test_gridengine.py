@@ -33,11 +33,20 @@ ASKS = 'nodes = 2, slots = 2, parallel_environment = "whole", time = "10 min"'
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
+def cluster() -> Iterator[Site]:
     if lack := missing():
         pytest.skip(lack)
     with gridengine(4, {"p.q": ["h1", "h2"], "q.q": ["h3", "h4"]}) as there:
         yield there
+
+
+@pytest.fixture
+def site(cluster: Site) -> Site:
+    """The cluster, without the jobs that an earlier test left when it failed."""
+    for job in cluster.jobs():
+        cluster.ask("qdel", "-f", job)
+    cluster.until(lambda: cluster.jobs() == [])
+    return cluster
 
 
 def study(site: Site, folder: Path, benchmark: str = COMMAND, mpi: str = "") -> Path:
