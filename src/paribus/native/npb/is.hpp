@@ -71,6 +71,7 @@ struct Is {
 
 private:
     static constexpr int rounds = 10, tests = 5;
+    static constexpr std::size_t within_caches = 1 << 21;  // keys
     static constexpr std::size_t parts = 8;  // in which the order of the keys is looked at
 
     // Of the keys at `index` NPB knows the rank, which in round i is `rank` + `sign` (i - `less`).
@@ -182,19 +183,35 @@ private:
             of_lane[0][b] = before;
             before += mine_[b];
         }
-        int* const next = of_lane[0];
-        for (const int key : keys_) {
+        if (keys_.size() > within_caches) fill_buckets<shift, true>(of_lane[0]);
+        else fill_buckets<shift, false>(of_lane[0]);
+    }
+
+    // No processor foresees as many places as there are buckets.
+    template <int shift, bool fetch>
+    void fill_buckets(int* next) {
+        constexpr std::size_t at_once = 4;  // are read before one is written
+        const std::size_t whole = keys_.size() / at_once * at_once;
+        const auto put = [&](int key) {
             int* const place = by_bucket_.data() + next[key >> shift]++;
             *place = key;
-            __builtin_prefetch(place + 16, 1);  // no processor foresees as many places
+            if constexpr (fetch) __builtin_prefetch(place + 16, 1);
+        };
+        for (std::size_t k = 0; k < whole; k += at_once) {
+            const int a = keys_[k], b = keys_[k + 1], c = keys_[k + 2], d = keys_[k + 3];
+            put(a);
+            put(b);
+            put(c);
+            put(d);
         }
+        for (std::size_t k = whole; k < keys_.size(); ++k) put(keys_[k]);
     }
 
     // Sends each bucket to the process whose share of all keys it begins in, so that all get about
     // as many; leaves those of others for this one in `received_`, while its own stay where they
     // are. Empty entries of `all_` carry test keys.
     void share_out() {
-        std::vector<long> counts(all_.size());
+        std::vector<int> counts(all_.size());
         std::copy(mine_.begin(), mine_.end(), counts.begin());
         for (std::size_t t = 0; t < tests; ++t) {
             const long at = problem_.index[t] - launch_.rank * static_cast<long>(keys_.size());
@@ -203,14 +220,14 @@ private:
         }
         const int n = static_cast<int>(counts.size());
         in_mpi(
-            [&] { MPI_Allreduce(counts.data(), all_.data(), n, MPI_LONG, MPI_SUM, launch_.comm); });
+            [&] { MPI_Allreduce(counts.data(), all_.data(), n, MPI_INT, MPI_SUM, launch_.comm); });
         std::fill(send_.begin(), send_.end(), 0);
         const long share = static_cast<long>(keys_.size());
-        long before = 0;
+        long before = 0, owner = 0;
         lesser_ = 0;
         count_ = first_bucket_ = end_bucket_ = 0;
         for (std::size_t b = 0; b < buckets_; ++b) {
-            const long owner = std::min<long>(before / share, launch_.ranks - 1);
+            while (owner + 1 < launch_.ranks && before >= (owner + 1) * share) ++owner;
             send_[static_cast<std::size_t>(owner)] += mine_[b];
             if (owner < launch_.rank) {
                 first_bucket_ = b + 1;
@@ -260,7 +277,8 @@ private:
         const int least = least_;
         for (const auto& [first, end] : {kept(), received()})
             for (const int* key = first; key != end; ++key) ++counts[*key - least];
-        for (std::size_t v = 1; v < up_to_.size(); ++v) up_to_[v] += up_to_[v - 1];
+        int sum = 0;
+        for (int& count : up_to_) count = sum += count;
     }
 
     // A key's rank is how many keys are less; a test key that no process holds is a failure too.
@@ -310,7 +328,7 @@ private:
     std::array<int, 2 * rounds + 1> first_keys_{};  // as they are before a round alters them
     std::vector<int> keys_, by_bucket_, received_, up_to_;  // by_bucket_ keeps what is kept
     std::vector<int> mine_, send_, send_at_, receive_, receive_at_;
-    std::vector<long> all_;  // keys of all processes in each bucket, then the test keys
+    std::vector<int> all_;  // keys of all processes in each bucket, then the test keys
     std::size_t buckets_ = 0, first_bucket_ = 0, end_bucket_ = 0;
     std::size_t count_ = 0, own_ = 0;  // keys that this process ranks, and those that it had
     int least_ = 0;
