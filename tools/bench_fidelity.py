@@ -5,6 +5,7 @@
 Three arms are launched in random order, block by block: the reference program, the same again as a
 control, and the kernel with --like. So the intervals, the noise gate and the verdicts are those of
 every study; the margin is 3 %. With Intel MPI, IMB-MPI1 lies beside its mpirun and is compared too.
+With --real-time, as root, the ranks go before all other processes: for a machine that is not quiet.
 docs/fidelity.md says how to build the reference programs, and what was measured.
 Ends with 1 if a cell of the kernels is not inside the margin, and with 2 if nothing was compared.
 """
@@ -107,9 +108,10 @@ def figures(name: str, stdout: str) -> Iterator[Sample]:
 def study(folder: Path, names: Sequence[str], mpi: Mpi, osu_folder: Path | None, how: Any) -> Path:
     """Write the study of `names` into `folder`, and return its file."""
     prefix = Path(mpi.mpirun).parent.parent
+    wrap = 'wrap = ["chrt", "--fifo", "1"]\n' if how.real_time else ""
     arms = "".join(
         f'[arms."{arm}"]\nmpi = {json.dumps(str(prefix))}\ntransport = "{how.transport}"\n'
-        f'env = {{ {SIDE} = "{arm}" }}\n\n'
+        f'env = {{ {SIDE} = "{arm}" }}\n{wrap}\n'
         for arm in ("reference", "again", "ours")
     )
     text = (
@@ -166,6 +168,7 @@ def main() -> int:
     parser.add_argument("--mpi", help="prefix or family, as in a study")
     parser.add_argument("--transport", default="shm", choices=("shm", "tcp"))
     parser.add_argument("--only", action="append", choices=PAIRS, help="a program (repeatable)")
+    parser.add_argument("--real-time", action="store_true", help="ranks in SCHED_FIFO (root)")
     parser.add_argument("--blocks", type=int, default=60)
     parser.add_argument("--out", type=Path, default=Path("out/fidelity"))
     how = parser.parse_args()

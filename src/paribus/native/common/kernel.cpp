@@ -31,6 +31,7 @@ void Session::start(int argc, char** argv) {
     gather_places();
     refuse_too_large();
     probe(state_before_);
+    settle();
     offset_start_ = measure_offset(rank, ranks);
     usage_ = usage_so_far();
     began_ = now_ns();
@@ -129,10 +130,8 @@ void Session::self_test() {
 }
 
 void Session::agree_on_clock() {
-    double figures[2] = {clock.tick_ns, clock.cost_ns};
-    MPI_Bcast(figures, 2, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    clock.tick_ns = figures[0];
-    clock.cost_ns = figures[1];
+    clock.tick_ns = of_rank_0(clock.tick_ns, rank);
+    clock.cost_ns = of_rank_0(clock.cost_ns, rank);
 }
 
 void Session::refuse_wrong_ranks() {

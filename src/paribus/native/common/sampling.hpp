@@ -29,9 +29,7 @@ double timed_ns(const Session& session, Operation& operation, long n) {
     start_together(session.rank, session.ranks);
     const std::int64_t start = now_ns();
     operation(n);
-    double ns = static_cast<double>(now_ns() - start) - session.clock.cost_ns;
-    MPI_Bcast(&ns, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    return ns;
+    return of_rank_0(static_cast<double>(now_ns() - start) - session.clock.cost_ns, session.rank);
 }
 
 // The time of `n` operations as rank 0 sees it: least of five, or of one if that took long.
@@ -61,9 +59,8 @@ double usual_ns(const Session& session, Operation& operation, long batch, double
     for (long i = 0; i < batches; ++i)
         spans.push_back(static_cast<double>(stamps[i + 1] - stamps[i]) - session.clock.cost_ns);
     std::nth_element(spans.begin(), spans.begin() + batches / 2, spans.end());
-    double each = spans[static_cast<std::size_t>(batches / 2)] / static_cast<double>(batch);
-    MPI_Bcast(&each, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    return std::max(each, 0.0);
+    const double each = spans[static_cast<std::size_t>(batches / 2)] / static_cast<double>(batch);
+    return std::max(of_rank_0(each, session.rank), 0.0);
 }
 
 // Sets the session's delay, on ranks where it `delays`, and returns what an operation takes longer

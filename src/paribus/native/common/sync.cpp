@@ -37,6 +37,19 @@ void wait_quietly_for_rank_0(int rank) {
     }
 }
 
+double of_rank_0(double value, int rank) {
+    double mine = rank == 0 ? value : 0, sum = 0;
+    MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return sum;
+}
+
+void settle() {
+    const std::int64_t start = now_ns();
+    while (now_ns() - start < 5'000'000) {
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 void meet_quietly() {
     MPI_Request request;
     MPI_Ibarrier(MPI_COMM_WORLD, &request);

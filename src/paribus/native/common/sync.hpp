@@ -14,6 +14,15 @@ void start_together(int rank, int ranks);
 // so that they disturb nothing that rank 0 measures.
 void wait_quietly_for_rank_0(int rank);
 
+// The value that rank 0 has; what the others have does not matter. A sum, because one MPI_Bcast
+// makes every later MPI_Allreduce of 8 B over shared memory 13 % slower in Open MPI 5.0
+// (docs/fidelity.md), and a kernel must not change what it measures. Collective.
+double of_rank_0(double value, int rank);
+
+// Keeps every core busy for 5 ms. After the state probe rank 0 comes from wide vectors and cold
+// caches, the others from sleep: for about 1 ms, messages take longer (docs/fidelity.md).
+void settle();
+
 // Returns once all ranks have come; who waits sleeps, and so takes nothing from the pairs that are
 // still measured. Collective.
 void meet_quietly();
