@@ -251,6 +251,21 @@ def test_the_ratio_is_visible_on_a_telephone(
     assert answers["hidden"] == []
 
 
+def test_outcomes_have_columns_only_for_what_happened(cache: Path, tmp_path: Path) -> None:
+    base = judgements.two_arms()
+    quiet = tuple(replace(t, timed_out=0, invalid=0) for t in base.tallies)
+    page = tmp_path / "report.html"
+    write_html(replace(base, tallies=quiet), page, cache=cache)
+    assert ">Warm-up<" in page.read_text()
+    assert ">Timed out<" not in page.read_text()
+    assert ">Invalid<" not in page.read_text()
+    write_html(
+        replace(base, tallies=(replace(quiet[0], timed_out=3), *quiet[1:])), page, cache=cache
+    )
+    assert ">Timed out<" in page.read_text()
+    assert ">Invalid<" not in page.read_text()
+
+
 def test_what_is_unusual_has_room_on_a_telephone(
     chromium: browser.Browser, cache: Path, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from paribus import units
 from paribus.errors import ParseError
-from paribus.judgement import Judgement, Notice, Point, Tally
+from paribus.judgement import Judgement, Notice, Point
 from paribus.report import lookup, unequal, wording
 from paribus.report.advice import reproduce_commands
 from paribus.report.markup import Html, element, escape, join, pairs, table
@@ -142,28 +142,36 @@ def failures(judgement: Judgement) -> Html:
     """Return what came of the launches of each benchmark in each arm."""
     if not judgement.tallies:
         return Html("")
-    rows = [[escape(t.benchmark), escape(t.arm), *_tally_cells(t)] for t in judgement.tallies]
-    head = [
-        *("Benchmark", "Arm", "Launches", "Failed", "Timed out", "Invalid"),
-        *("Warm-up", "First error"),
+    # Columns without a launch are left out, so that a telephone shows those that have some.
+    kinds = [
+        (name, key)
+        for name, key in (("Timed out", "timed_out"), ("Invalid", "invalid"))
+        if any(getattr(t, key) for t in judgement.tallies)
     ]
+    rows = [
+        [
+            escape(t.benchmark),
+            escape(t.arm),
+            *(escape(str(getattr(t, k))) for k in ("counted", "failed", *(k for _, k in kinds))),
+            escape(
+                f"{t.warm_up_failed} of {t.warm_up} failed" if t.warm_up_failed else str(t.warm_up)
+            ),
+            escape(t.first_error),
+        ]
+        for t in judgement.tallies
+    ]
+    head = ["Benchmark", "Arm", "Launches", "Failed", *(name for name, _ in kinds), "Warm-up"]
     return element(
         "section",
         element("h2", "Launches"),
         table(
-            head,
+            [*head, "First error"],
             rows,
             "Outcomes of launches; the warm-up does not count",
-            left=(0, 1, 6, 7),
+            left=(0, 1, len(head) - 1, len(head)),
             fold=True,
         ),
     )
-
-
-def _tally_cells(t: Tally) -> list[Html]:
-    counts = [escape(str(n)) for n in (t.counted, t.failed, t.timed_out, t.invalid)]
-    cold = f"{t.warm_up_failed} of {t.warm_up} failed" if t.warm_up_failed else str(t.warm_up)
-    return [*counts, escape(cold), escape(t.first_error)]
 
 
 def _plan(judgement: Judgement) -> Html:
