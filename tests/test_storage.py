@@ -69,7 +69,7 @@ def test_files_are_written_and_read(
         ("corrupt", 1, 'storage: wrong data at {"op": "read"}: rank 1, position 0 of 64'),
         ("odd", 2, "storage: --random is not a multiple of 4096"),
         ("no multiple", 2, "storage: --size is not a multiple of --transfer"),
-        ("too large", 1, f"the files need {2 << 60}"),
+        ("too large", 1, f"the files need {2 << 40} MiB"),
     ],
 )
 def test_what_cannot_be_is_refused_and_leaves_nothing(

@@ -184,7 +184,7 @@ def test_inside_a_job_its_nodes_are_taken_and_it_stays(site: Site, tmp_path: Pat
     try:
         site.until(lambda: any(f"{job} " in line and "RUN" in line for line in site.jobs()))
         code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", SLURM_JOB_ID=job)
-        assert code == 0, said
+        assert code in (0, 3), said  # a verdict may be withheld: its figures are times
         assert "submitted" not in said
         assert [line.split()[0] for line in site.jobs()] == [job]
         check_whole(tmp_path / "out")

@@ -56,7 +56,7 @@ CHECKS = (
     Planned(21, units.sessions, 10_000, 2000),
     Planned(22, units.monitor, 10_000, 1000),
     Planned(23, awkward.false_alarms, 10_000, 4000),
-    Planned(26, few.few_launches, 10_000, 2000),
+    Planned(26, few.few_launches, 10_000, 4000),
     Planned(27, few.few_launches_unlike, 10_000, 1000),
     Planned(28, few.few_launches_cost, 10_000, 2000),
     Planned(29, few.few_launches_exactness, 200, 200),
