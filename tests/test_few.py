@@ -21,7 +21,7 @@ from paribus import plan as plans
 from paribus.command import Completed
 from paribus.design import Settings
 from paribus.errors import StudyError
-from paribus.judge.few import EXPENSIVE_S, as_few, verdict
+from paribus.judge.few import EXPENSIVE_S, as_few, verdict, weigh
 from paribus.judgement import Word
 from paribus.model import State
 from paribus.stats import few
@@ -442,6 +442,19 @@ def test_a_study_of_an_older_version_goes_on_as_it_was(tmp_path: Path) -> None:
     assert judgement.looks == (8, 12, 18, 27, 40, 60)
     assert [one.launch.number for one in stored if not one.void] == list(range(1, 19))
     assert judgement.headlines[0].verdict.word is Word.SLOWER
+
+
+def test_a_start_of_another_length_is_judged_by_pairs() -> None:
+    """Of a plan whose looks begin after five blocks: the launches of five were shuffled."""
+    asked = judgements.study(("barrier",), settings=Settings(seed=3, design="few", blocks=12))
+    today = plans.freeze(asked, {})
+    earlier = replace(today, looks=replace(today.looks, at=(5, *today.looks.at)))
+    assert [block for block in range(14) if earlier.shuffled(block)] == [1, 2, 3, 4, 5]
+    ours, theirs = ({n: side * 0.3 + n / 1000 for n in range(1, 9)} for side in (0, 1))
+    blocks = list(ours)
+    pairs = few.weigh([*ours.values()], [*theirs.values()], 0, 12)
+    assert weigh(earlier, (ours, theirs), blocks) == pairs
+    assert weigh(today, (ours, theirs), blocks) != pairs
 
 
 def test_the_chosen_plan_begins_as_the_frozen_one_did() -> None:

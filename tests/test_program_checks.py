@@ -55,6 +55,14 @@ def test_a_file_that_may_not_be_executed_is_not_called_missing(tmp_path: Path) -
         make_ready(study, lambda _: None)
 
 
+def test_a_directory_of_this_machine_is_not_called_one_of_another(tmp_path: Path) -> None:
+    (tmp_path / "work").write_text("")
+    more = f'argv = ["true"]\ndirectory = "{tmp_path}/work"'
+    with pytest.raises(UserError, match=f"no directory {tmp_path}/work") as caught:
+        make_ready(load_study(write(tmp_path, "command", more)), lambda _: None)
+    assert caught.value.fix.startswith("give directory")
+
+
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_tool_that_is_missing_is_said_with_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -72,7 +72,7 @@ class Plan:
 
     def shuffled(self, block: int) -> bool:
         """Return whether the launches of `block` are shuffled with those of its neighbours."""
-        return 0 < block <= self.study.settings.shuffled
+        return 0 < block <= min(self.study.settings.shuffled, self.looks.at[0])
 
     def used_up(self, launches_s: float) -> bool:
         """Return whether `launches_s` seconds spent in launches use up the budget."""

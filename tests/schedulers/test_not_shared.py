@@ -54,8 +54,8 @@ def test_a_study_that_its_job_does_not_see_is_said_before_and_after(
     words = ("--detach", "--detach-option=--partition=p")
     code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", *words)
     assert code == 0, said
-    assert "on a disk of this machine: " in said
-    assert "the job's node must see it at the same path" in said
+    assert "not on a network file system: " in said
+    assert "the job's node must see this at the same path" in said
     code, said = run(site, tmp_path, "watch", "out")
     assert code == 2
     assert "its node does not see this directory" in said

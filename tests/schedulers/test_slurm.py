@@ -36,6 +36,14 @@ blocks = 8
 seed = 1
 """
 COMMAND = 'name = "command"\nargv = ["sleep", "0.02"]\ndirectory = "{scratch}"'
+# Of a nanosecond each: times of COMMAND on hosts have steps of 10 ms, and may all be alike.
+FIGURE = """\
+name = "command"
+argv = ["date", "+1.%N"]
+regex = "(.+)"
+unit = "s"
+better = "lower"
+directory = "{scratch}\""""
 LATENCY = 'name = "latency"\nbytes = ["8 B"]\nsamples = 20'
 WAIT_S = 120.0
 
@@ -168,7 +176,7 @@ def test_an_interrupted_study_leaves_no_job(site: Site, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_inside_a_job_its_nodes_are_taken_and_it_stays(site: Site, tmp_path: Path) -> None:
-    path = study(tmp_path)
+    path = study(tmp_path, FIGURE)
     same = path.read_text().replace('partition = "q"', 'partition = "p"')
     path.write_text(same.replace('"cluster"', '"nothing"'))
     job = site.ask(
@@ -184,7 +192,7 @@ def test_inside_a_job_its_nodes_are_taken_and_it_stays(site: Site, tmp_path: Pat
     try:
         site.until(lambda: any(f"{job} " in line and "RUN" in line for line in site.jobs()))
         code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", SLURM_JOB_ID=job)
-        assert code in (0, 3), said  # a verdict may be withheld: its figures are times
+        assert code == 0, said
         assert "submitted" not in said
         assert [line.split()[0] for line in site.jobs()] == [job]
         check_whole(tmp_path / "out")

@@ -151,8 +151,8 @@ def _detach(arguments: argparse.Namespace, study: Study, directory: Path) -> int
     if places:
         named = ", ".join(f"{path} ({kind})" for path, kind in places.items())
         print(
-            f"paribus: on a disk of this machine: {named}\n  the job's node must see it at the same"
-            " path: see that it is shared, or put it where it is",
+            f"paribus: not on a network file system: {named}\n  the job's node must see this at the"
+            " same path; if it does not, put it on a file system that both share",
             file=sys.stderr,
         )
     made_directory(directory)

@@ -85,7 +85,8 @@ def layer_logs(
 
 def weigh(frozen: Plan, logs: Logs, blocks: Sequence[int]) -> few.Weighed:
     """Return what a look at `blocks` says."""
-    start = sum(map(frozen.shuffled, blocks))
+    # A start of another length, as in plans frozen before, has no levels: it is judged by pairs.
+    start = sum(map(frozen.shuffled, blocks)) if frozen.looks.at[0] == few.START else 0
     ours, theirs = ([of[block] for block in blocks] for of in logs)
     return few.weigh(ours, theirs, start, frozen.looks.at[-1])
 

@@ -16,7 +16,7 @@ from paribus.design import Arm
 from paribus.errors import UserError
 from paribus.model import Benchmark, Program
 from paribus.platform import gpu_toolchain, launchers
-from paribus.platform.machine import Machine, first_errors
+from paribus.platform.machine import HERE, Machine, first_errors
 from paribus.platform.toolchain import find_mpi, mpi_of_library
 
 ASK_S = 60.0
@@ -50,13 +50,15 @@ def check_there(
             raise _missing(name, machine, machine.at(place), fix)
     if program.cwd and "{" not in program.cwd and not machine.is_directory(program.cwd):
         fix = 'give directory = "..." that is there, or "{scratch}" for one of each launch\'s own'
-        fix = f"{unshared}; or {fix}" if (unshared := _unshared(program.cwd)) else fix
+        fix = f"{unshared}; or {fix}" if (unshared := _unshared(program.cwd, machine)) else fix
         raise UserError(f"no directory {program.cwd}", place=machine.at(place), fix=fix)
     for name in program.needs:
         found = _where(name, arm, machine) or machine.readable(name)
         if not (found or _unknown(name, arm, switched)):
             said = "no file that can be read at" if "/" in name else "no program on the PATH called"
-            raise UserError(f"{said} {name}", place=machine.at(place), fix=_unshared(name) or fix)
+            raise UserError(
+                f"{said} {name}", place=machine.at(place), fix=_unshared(name, machine) or fix
+            )
 
     if program.modules and not _unknown(program.argv[0], arm, switched):
         argv = [*arm.wrap, program.argv[0]]
@@ -66,9 +68,9 @@ def check_there(
             raise UserError(said, place=machine.at(place), fix=fix)
 
 
-def _unshared(name: str) -> str:
+def _unshared(name: str, machine: Machine) -> str:
     """Return the fix for a file that another machine lacks and this one has, "" if it has not."""
-    if "/" not in name or not Path(name).exists():
+    if machine is HERE or "/" not in name or not Path(name).exists():
         return ""
     return (
         "it is on this machine, and not there, as where the home directory is not shared: put it in"
@@ -223,7 +225,7 @@ def _missing(name: str, machine: Machine, place: str, fix: str) -> UserError:
     if machine.readable(name):
         said = f"{name} is not executable"
         return UserError(said, place=place, fix=f"`chmod +x {name}`, if it is the program")
-    return UserError(f"no executable file {name}", place=place, fix=_unshared(name) or fix)
+    return UserError(f"no executable file {name}", place=place, fix=_unshared(name, machine) or fix)
 
 
 def _behind(name: str, arm: Arm, machine: Machine, switched: bool) -> bool:

@@ -90,7 +90,7 @@ readings() { # the files that say how busy node and networks are, as PATH:LINE
     # shellcheck disable=SC2086
     grep -sHv -e '^intr' -e '^softirq' /proc/loadavg /proc/stat /proc/net/dev /proc/pressure/cpu \
         /proc/pressure/io /proc/pressure/memory $groups $adapters $energy $processes
-    [ ! -e "$gpus" ] || python3 -I -S -c "$gpu_energy"
+    [ ! -e "$gpus" ] || python3 -I -S -c "$gpu_energy" 2>/dev/null
 }
 
 [ "$1" = start ] || {
