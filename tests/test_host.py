@@ -25,7 +25,9 @@ def host() -> Iterator[LocalStation]:
         yield host
 
 
-def start(host: LocalStation, tmp_path: Path, script: str, timeout_s: float = 20.0) -> Completed:
+def start(
+    host: LocalStation, tmp_path: Path, script: str, timeout_s: float = 20.0, name: str = "launch"
+) -> Completed:
     return host.run(
         Command(
             ("/bin/sh", "-c", script),
@@ -35,7 +37,7 @@ def start(host: LocalStation, tmp_path: Path, script: str, timeout_s: float = 20
         stdout=str(tmp_path / "out"),
         stderr=str(tmp_path / "err"),
         timeout_s=timeout_s,
-        scratch=f"{host.scratch}/launch",
+        scratch=f"{host.scratch}/{name}",
     )
 
 
@@ -55,8 +57,9 @@ def test_scratch_is_tmpdir_holds_the_files_and_is_removed(
     lines = (tmp_path / "out").read_text().splitlines()
     assert lines[:2] == [scratch, "tool"]
     assert Path(host.scratch).name in lines
-    assert not Path(scratch).exists()
-    assert not list(Path("/dev/shm", Path(host.scratch).name).iterdir())
+    start(host, tmp_path, f'ls "{host.scratch}" /dev/shm/{Path(host.scratch).name}', name="next")
+    assert "launch" not in (tmp_path / "out").read_text()
+    assert "next" in (tmp_path / "out").read_text()
 
 
 def test_a_deadline_ends_every_descendant_whatever_its_group(
@@ -83,6 +86,7 @@ def test_segments_that_killed_ranks_leave_are_removed_and_no_others(
     foreign = Path(f"/dev/shm/test{os.getpid()}")
     try:
         start(host, tmp_path, f"touch {ours} {foreign}; kill -9 $$")
+        start(host, tmp_path, "true")  # starts when the former launch is cleared away
         assert not ours.exists()
         assert foreign.exists()
     finally:
