@@ -70,8 +70,9 @@ def replay(
         last = look == at[-1] or (over and look == reached[-1])
         if logs is not None:
             weighed.append(few.weigh(plan, logs, blocks[:look]))
-        # A forecast, not a verdict: it may rest on what came after the last look.
-        needed = _needed(plan, ratios if last else ratios[:look], margin, weighed[-1:])
+        # A forecast, not a verdict: it may rest on what came after the last look. What an earlier
+        # look left open, a later one says.
+        needed = _needed(plan, ratios, margin, weighed[-1:]) if last else None
         known = size_known(blocks[:look], cut)
         if logs is None:
             comparison = compare(ratios[:look], level)
