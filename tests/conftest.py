@@ -127,6 +127,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # Where the tests are a background job, SIGINT is ignored, and would be in all that they start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Under nohup it is SIGHUP. A handler is not inherited, and these processes survive it.
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
     config.addinivalue_line("markers", "xdist_group(name): tests that stay on one worker")
     asked = config.getoption("--sample-seed")
     drawn = random.SystemRandom().randrange(1_000_000)
