@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+import time
+from dataclasses import dataclass, field
 
 from paribus.platform.local import capture
 from paribus.platform.schedulers.dialect import without_log
@@ -20,6 +22,29 @@ class Queue:
     title: str
     jobs: tuple[Job, ...]
     error: str = ""
+
+
+LEAST_S, BUSY = 2.0, 10.0
+"""Seconds for which an answer stands, and how many times as long as it took: see allocations.py."""
+
+
+@dataclass
+class Queues:
+    """The queues, asked once for all who look, and not again too soon."""
+
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _newest: tuple[Queue, ...] = ()
+    _until: float = 0.0
+
+    def newest(self) -> tuple[Queue, ...]:
+        """Return the queue of each scheduler that is here."""
+        with self._lock:
+            begun = time.monotonic()
+            if begun >= self._until:
+                self._newest = tuple(queues())
+                ended = time.monotonic()
+                self._until = ended + max(LEAST_S, BUSY * (ended - begun))
+            return self._newest
 
 
 def queues() -> list[Queue]:

@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from paribus.errors import ParibusError
-from paribus.platform.queues import queues
+from paribus.platform.queues import Queues
 from paribus.records.rows import Stored
 from paribus.report import html
 from paribus.report.bundle import javascript
@@ -62,6 +62,7 @@ class Workbench:
         self.folders = tuple(folders)
         self.live = Live()
         self.summaries = Summaries()
+        self.queues = Queues()
         self.started: dict[str, Popen[bytes]] = {}
         self._found: Mapping[str, Found] = {}
         self._searched = 0.0
@@ -107,6 +108,7 @@ def make_app(folders: Sequence[Path]) -> Starlette:
             Route("/metrics", to(_metrics)),
             Route("/compare/", to(_compare)),
             Route("/hosts/", to(_hosts)),
+            Route("/hosts/queue", to(_queue)),
             Route("/new/", to(_new)),
             Route("/new/{step:str}", to(_make), methods=["POST"]),
             Route(f"{study}/", to(_study)),
@@ -253,13 +255,19 @@ async def _act(bench: Workbench, request: Request) -> Response:
 
 
 async def _hosts(bench: Workbench, request: Request) -> Response:
-    jobs = await asyncio.to_thread(queues)
+    jobs = await asyncio.to_thread(bench.queues.newest)
     nodes = [
         (one.found, await asyncio.to_thread(hosts.nodes, one.found, one.slow_nodes))
         for one in bench.all()
         if one.found.measured
     ]
     return _html(request, "Hosts and jobs", hosts.page(jobs, nodes), here="hosts/")
+
+
+async def _queue(bench: Workbench, request: Request) -> Response:
+    """Return the queues alone, which replace those on an open page."""
+    jobs = await asyncio.to_thread(bench.queues.newest)
+    return HTMLResponse(hosts.queues(jobs, [*bench.found().values()]))
 
 
 async def _new(bench: Workbench, request: Request) -> Response:
@@ -300,7 +308,7 @@ def _started(bench: Workbench, name: str) -> dict[str, object]:
         raise HTTPException(404, "no study of this name was started here")
     ended = process.poll() is not None
     at = bench.folders[0] / name
-    found = next((one for one in find([at]).values()), None) if at.is_dir() else None
+    found = next(iter(find([at]).values()), None) if (at / "plan.json").is_file() else None
     try:
         log = read_part(log_of(at), TAIL, tail=True)[0].decode("utf-8", "replace")
     except OSError:

@@ -74,6 +74,8 @@ def summary(found: Found) -> Summary:
 def _summary(found: Found) -> Summary:
     standing = (read_standing(found.path) if found.measured else None) or Standing("")
     state = _state(found, standing) if found.measured else "ended"
+    if found.measured and not (found.path / "plan.json").exists():
+        return Summary(found, state, found.name, standing.text, code=standing.code)
     launches = read_count(found.path).launches
     if state == "ended":
         table = _verdict(found)
