@@ -6,6 +6,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
+from paribus.platform.allocations import BUSY, POLL_S
 from paribus.platform.local import capture
 from paribus.platform.schedulers.dialect import without_log
 from paribus.platform.schedulers.jobs import Job
@@ -24,13 +25,9 @@ class Queue:
     error: str = ""
 
 
-LEAST_S, BUSY = 2.0, 10.0
-"""Seconds for which an answer stands, and how many times as long as it took: see allocations.py."""
-
-
 @dataclass
 class Queues:
-    """The queues, asked once for all who look, and not again too soon."""
+    """The queues: asked once for all who look, and as often as a study asks."""
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _newest: tuple[Queue, ...] = ()
@@ -42,8 +39,8 @@ class Queues:
             begun = time.monotonic()
             if begun >= self._until:
                 self._newest = tuple(queues())
-                ended = time.monotonic()
-                self._until = ended + max(LEAST_S, BUSY * (ended - begun))
+                ended, (least, most) = time.monotonic(), POLL_S
+                self._until = ended + min(most, max(least, BUSY * (ended - begun)))
             return self._newest
 
 

@@ -52,7 +52,12 @@ TAIL = 1 << 18
 MOST_FILE = 1 << 30
 """Bytes of a file of a study that can be fetched."""
 
-TYPES = {"html": "text/html", "json": "application/json", "csv": "text/csv", "toml": "text/plain"}
+TYPES = {
+    "html": "text/html",
+    "json": "application/json",
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+}
 
 
 class Workbench:

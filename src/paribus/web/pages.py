@@ -178,7 +178,15 @@ def study(found: Found, body: str, error: str, *, may_act: bool) -> Html:
     )
 
 
-FILES = ("verdict.json", "plan.json", "cases.csv", "launches.csv", "values.csv", "report.html")
+FILES = (
+    "verdict.json",
+    "plan.json",
+    "cases.csv",
+    "launches.csv",
+    "values.csv",
+    "values.parquet",
+    "report.html",
+)
 """Files of a study that can be fetched as they are."""
 
 
