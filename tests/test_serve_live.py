@@ -34,7 +34,6 @@ argv = ["sleep", "0.05"]
 monitor = true
 seed = 1
 """
-GOES_ON = {"monitor": True, "most": 10_000}
 
 
 def block_more(directory: Path, block: int) -> None:
@@ -65,7 +64,8 @@ def test_a_monitored_study_shows_its_history_and_grows(tmp_path: Path) -> None:
         blocks=40,
         since=21,
         then={"host": 1.0, "bridged": 1.25},
-        **GOES_ON,
+        monitor=True,
+        most=10_000,
     )
     outputs.write_files(judged(directory), directory)
     with served(tmp_path) as one, visiting() as page:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from browser import PROGRAM
+from paribus.errors import UserError
+from paribus.platform.background import interrupt
 from schedulers.slurm import Site
 from schedulers.test_slurm import check_whole, site, study
 from serving import served, visiting
@@ -21,6 +25,20 @@ TAKEN = ("sbatch", "--parsable", "--partition=p", "--nodes=2", "--exclusive", "-
 
 
 @pytest.fixture
+def studies(site: Site, tmp_path: Path) -> Iterator[Path]:
+    """Return a folder of studies; none of them runs or waits after the test."""
+    folder = tmp_path / "studies"
+    folder.mkdir()
+    yield folder
+    for directory in folder.glob("*.study"):
+        with suppress(UserError):
+            interrupt(directory)
+    for line in site.jobs():
+        site.ask("scancel", line.split()[0])
+    site.until(lambda: site.jobs() == [])
+
+
+@pytest.fixture
 def browser(site: Site, tmp_path: Path) -> Path:
     """Return a Chromium in the network of the site, where the server listens."""
     program = tmp_path / "chromium"
@@ -30,9 +48,9 @@ def browser(site: Site, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_queue_is_as_it_is_now(site: Site, tmp_path: Path, browser: Path) -> None:
+def test_the_queue_is_as_it_is_now(site: Site, studies: Path, browser: Path) -> None:
     with (
-        served(tmp_path, prefix=site.prefix, env=site.env) as one,
+        served(studies, prefix=site.prefix, env=site.env) as one,
         visiting(browser) as page,
     ):
         page.goto(one.link())
@@ -59,14 +77,14 @@ def test_the_queue_is_as_it_is_now(site: Site, tmp_path: Path, browser: Path) ->
 
 
 @pytest.mark.slow
-def test_a_study_waits_in_the_queue_and_goes_on(site: Site, tmp_path: Path, browser: Path) -> None:
+def test_a_study_waits_in_the_queue_and_goes_on(
+    site: Site, tmp_path: Path, studies: Path, browser: Path
+) -> None:
     """Started from the form while its nodes are taken, and stopped: none of its jobs stays."""
     text = study(tmp_path, nodes=2).read_text()
-    folder = tmp_path / "studies"
-    folder.mkdir()
     taken = site.ask(*TAKEN, "--wrap=sleep 300").strip()
     with (
-        served(folder, prefix=site.prefix, env=site.env) as one,
+        served(studies, prefix=site.prefix, env=site.env) as one,
         visiting(browser) as page,
     ):
         page.goto(one.link())
@@ -87,10 +105,10 @@ def test_a_study_waits_in_the_queue_and_goes_on(site: Site, tmp_path: Path, brow
         page.wait_for_url("**/studies/*/", timeout=90_000)
         page.get_by_text("ended (exit code").wait_for(timeout=90_000)
         page.get_by_role("link", name="Hosts and jobs").click()
-        assert page.get_by_role("cell", name="h3").count()
+        assert page.get_by_role("row", name="h3 q").count() == 1
         page.get_by_text("No job of this user.").wait_for()
         assert page.complaints == []
-    check_whole(folder / "again.study")
+    check_whole(studies / "again.study")
 
 
 def start(page: Any, text: str, name: str) -> None:
