@@ -467,6 +467,9 @@ def test_figures_for_other_programs(server: Served) -> None:
         r'paribus_ratio_low\{study="may",benchmark="latency",arm="bridged"\} (\S+)', text
     )
     assert 1.1 < float(low[1]) < 1.2
+    table = signed(server, f"/studies/{studies(server)['may']}/files/values.parquet")
+    assert table.headers["content-type"] == "application/vnd.apache.parquet"
+    assert table.data[:4] == table.data[-4:] == b"PAR1"
 
 
 def test_a_huge_output_is_shown_from_its_end(tmp_path: Path) -> None:

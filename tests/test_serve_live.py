@@ -128,8 +128,12 @@ def test_a_study_that_waits_is_listed_with_what_it_waits_for(tmp_path: Path) -> 
         [found] = find([tmp_path]).values()
         assert summary(found).state == "running"
         with served(tmp_path) as one, visiting() as page:
+            page.clock.install()
             page.goto(one.link())
             assert "job 7 for arm p: PENDING (Resources)" in page.locator("main").inner_text()
+            board.wait("job 7 for arm p: PENDING (Priority)")
+            page.clock.fast_forward(31_000)
+            page.get_by_text("PENDING (Priority)").wait_for()
             page.get_by_role("link", name="queued").click()
             page.get_by_text("PENDING").wait_for()
             assert "has not begun" in page.locator("#report").inner_text()

@@ -108,6 +108,7 @@ def make_app(folders: Sequence[Path]) -> Starlette:
     app = Starlette(
         routes=[
             Route("/", to(_overview)),
+            Route("/list", to(_list)),
             Route("/static/{name:str}", to(_static)),
             Route("/studies.json", to(_studies_json)),
             Route("/metrics", to(_metrics)),
@@ -146,6 +147,11 @@ def _html(
 
 async def _overview(bench: Workbench, request: Request) -> Response:
     return _html(request, "Studies", pages.overview(bench.all()), here="")
+
+
+async def _list(bench: Workbench, request: Request) -> Response:
+    """Return the list alone, which replaces the one on an open page."""
+    return HTMLResponse(pages.listing(bench.all()))
 
 
 async def _study(bench: Workbench, request: Request) -> Response:

@@ -53,6 +53,7 @@ def page(shown: Sequence[Queue], studies: Sequence[tuple[Found, list[Node] | str
             queues(shown, [found for found, _ in studies]),
             aria_label="Queues",
             data_again="queue",
+            data_every="5",
         ),
         *(_study(found, listed) for found, listed in studies),
     )
@@ -95,12 +96,12 @@ def _study(found: Found, listed: list[Node] | str) -> Html:
         [
             escape(node.name),
             escape(node.arm),
-            *(escape(_value(key, node.facts)) for _, key in SHOWN),
             _fitness(node),
+            *(escape(_value(key, node.facts)) for _, key in SHOWN),
         ]
         for node in listed
     ]
-    titles = ["Node", "Arm", *(title for title, _ in SHOWN), "Fitness for measurements"]
+    titles = ["Node", "Arm", "Fitness for measurements", *(title for title, _ in SHOWN)]
     caption = count(len(rows), "node")
     return join(head, table(titles, rows, caption, left=range(len(titles)), fold=True))
 

@@ -70,6 +70,12 @@ def _current(frame: Frame, place: str) -> dict[str, str]:
 
 
 def overview(summaries: Sequence[Summary]) -> Html:
+    """Return the first page: the list, which is asked for again while somebody looks."""
+    shown = listing(summaries)
+    return element("div", shown, data_again="list", data_every="30")
+
+
+def listing(summaries: Sequence[Summary]) -> Html:
     """Return the list of all studies, those that run first; two can be chosen to be compared."""
     if not summaries:
         return join(

@@ -70,11 +70,12 @@ const extend = (link) => {
   }).observe(link);
 };
 
-// Asks for a part of the page again while somebody looks at it; what did not change stays.
+// Asks for a part of the page again while somebody looks at it, and has chosen nothing there; what
+// did not change stays.
 const renew = (part) => {
   let shown = "";
   const timer = setInterval(async () => {
-    if (document.hidden) return;
+    if (document.hidden || part.querySelector(":checked")) return;
     const answer = await fetch(part.dataset.again).catch(() => null);
     if (answer?.ok) {
       const text = await answer.text();
@@ -83,7 +84,7 @@ const renew = (part) => {
       clearInterval(timer);
       part.textContent = "This page is no longer up to date: reload it, or sign in again.";
     }
-  }, 5000);
+  }, 1000 * part.dataset.every);
 };
 
 const live = document.querySelector("[data-events]");
