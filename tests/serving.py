@@ -68,7 +68,9 @@ def served(
     reader = threading.Thread(target=_read, args=(one,), daemon=True)
     reader.start()
     try:
-        if "--socket" not in words:
+        if "--port" in words:
+            one.port = int(words[words.index("--port") + 1])
+        elif "--socket" not in words:
             first = one.link()
             one.port = urlsplit(first).port or 0
             one.links.put(first)

@@ -101,12 +101,16 @@ def test_a_monitored_study_is_started_stopped_and_resumed(tmp_path: Path) -> Non
         page.wait_for_selector(".live[data-running='true']")
         page.wait_for_selector("html[data-version]", timeout=60_000)
         assert "monitoring, verdicts so far" in page.locator("#report").inner_text()
+    with served(tmp_path) as one, visiting() as page:  # the server started again: it goes on
+        page.goto(one.link())
+        assert page.locator(".state", has_text="running").is_visible()
+        page.get_by_role("link", name="Does it stay as fast?").click()
+        page.wait_for_selector(".live[data-running='true']")
         page.get_by_role("button", name="Stop").click()
         page.get_by_text("interrupted (exit code 130)").wait_for(timeout=60_000)
         first = count_in(tmp_path / "stays.study")
         page.get_by_role("button", name="Resume").click()
-        page.wait_for_selector(".live[data-running='true']", timeout=60_000)
-        page.locator("#progress", has_text=re.compile("block", re.I)).wait_for()
+        page.locator("#progress", has_text=re.compile("blocks")).wait_for(timeout=60_000)
         page.get_by_role("button", name="Stop").click()
         page.get_by_text("interrupted (exit code 130)").wait_for(timeout=60_000)
         assert count_in(tmp_path / "stays.study") > first
@@ -141,3 +145,16 @@ def test_a_study_that_waits_is_listed_with_what_it_waits_for(tmp_path: Path) -> 
             page.get_by_role("link", name="Launches").click()
             assert "no launch" in page.locator("main").inner_text().lower()
     assert find([tmp_path]) == {}  # nothing of it is there, and nobody
+
+
+def test_a_page_says_that_it_is_no_longer_up_to_date(tmp_path: Path) -> None:
+    write_directory(tmp_path / "s", {"a": 1.0, "b": 1.1})
+    stale = "This page is no longer up to date: reload it, or sign in again."
+    with served(tmp_path, "--share", "4 s") as one, visiting() as page:
+        page.goto(one.looking.get(timeout=20))
+        hosts = page.context.new_page()
+        hosts.goto(f"{page.url}hosts/")
+        page.get_by_role("link", name="Which?").click()
+        page.get_by_text("not running").wait_for()
+        for open_one in (page, hosts):
+            open_one.get_by_text(stale).wait_for()
