@@ -13,7 +13,7 @@ from browser import PROGRAM
 from paribus.errors import UserError
 from paribus.platform.background import interrupt
 from schedulers.slurm import Site
-from schedulers.test_slurm import check_whole, site, study
+from schedulers.test_slurm import check_whole, run, site, study
 from serving import served, visiting
 
 __all__ = ["site"]  # the fixture
@@ -109,6 +109,31 @@ def test_a_study_waits_in_the_queue_and_goes_on(
         page.get_by_text("No job of this user.").wait_for()
         assert page.complaints == []
     check_whole(studies / "again.study")
+
+
+def test_a_study_whose_own_job_is_gone_waits_no_more(
+    site: Site, tmp_path: Path, studies: Path, browser: Path
+) -> None:
+    study(studies, nodes=1)
+    words = ("--detach", "--detach-option=--partition=p", "--detach-option=--hold")
+    code, said = run(site, studies, "run", "study.toml", "--out", "out", *words)
+    assert code == 0, said
+    [job] = [line.split()[0] for line in site.jobs()]
+    with (
+        served(studies, prefix=site.prefix, env=site.env) as one,
+        visiting(browser) as page,
+    ):
+        page.goto(one.link())
+        row = page.get_by_role("row", name="out")
+        assert f"in the queue as job {job}" in row.inner_text()
+        assert row.locator(".state").inner_text() == "in a queue"
+        page.get_by_role("link", name="Hosts and jobs").click()
+        page.get_by_role("row", name=f"{job} paribus-").get_by_role("link", name="out").click()
+        site.ask("scancel", job)
+        site.until(lambda: site.jobs() == [])
+        page.get_by_role("link", name="Studies").click()
+        row.locator(".state", has_text="did not begin").wait_for(timeout=60_000)
+        assert f"job {job} has ended, and the study did not begin" in row.inner_text()
 
 
 def start(page: Any, text: str, name: str) -> None:

@@ -80,9 +80,14 @@ class Workbench:
             self._searched = time.monotonic()
         return self._found
 
-    def all(self) -> list[Summary]:
-        """Return where every study stands."""
-        return [self.summaries.of(one) for one in self.found().values()]
+    async def all(self) -> list[Summary]:
+        """Return where every study stands; one whose own job is gone waits in no queue."""
+        every = [self.summaries.of(one) for one in self.found().values()]
+        if not any(one.job for one in every):
+            return every
+        known = [one for one in await asyncio.to_thread(self.queues.newest) if not one.error]
+        jobs = {job.ident for one in known for job in one.jobs}
+        return [one.lost() if known and one.job and one.job not in jobs else one for one in every]
 
     def study(self, request: Request) -> Found:
         """Return the study that a request names; raises HTTPException (404)."""
@@ -146,12 +151,12 @@ def _html(
 
 
 async def _overview(bench: Workbench, request: Request) -> Response:
-    return _html(request, "Studies", pages.overview(bench.all()), here="")
+    return _html(request, "Studies", pages.overview(await bench.all()), here="")
 
 
 async def _list(bench: Workbench, request: Request) -> Response:
     """Return the list alone, which replaces the one on an open page."""
-    return HTMLResponse(pages.listing(bench.all()))
+    return HTMLResponse(pages.listing(await bench.all()))
 
 
 async def _study(bench: Workbench, request: Request) -> Response:
@@ -269,7 +274,7 @@ async def _hosts(bench: Workbench, request: Request) -> Response:
     jobs = await asyncio.to_thread(bench.queues.newest)
     nodes = [
         (one.found, await asyncio.to_thread(hosts.nodes, one.found, one.slow_nodes))
-        for one in bench.all()
+        for one in await bench.all()
         if one.found.measured
     ]
     return _html(request, "Hosts and jobs", hosts.page(jobs, nodes), here="hosts/")
@@ -328,11 +333,11 @@ def _started(bench: Workbench, name: str) -> dict[str, object]:
 
 
 async def _studies_json(bench: Workbench, request: Request) -> Response:
-    return JSONResponse(metrics.to_json(bench.all()))
+    return JSONResponse(metrics.to_json(await bench.all()))
 
 
 async def _metrics(bench: Workbench, request: Request) -> Response:
-    return Response(metrics.open_metrics(bench.all()), media_type=metrics.MEDIA_TYPE)
+    return Response(metrics.open_metrics(await bench.all()), media_type=metrics.MEDIA_TYPE)
 
 
 @cache

@@ -23,6 +23,7 @@ STATES = {
     "queued": "in a queue",
     "ended": "ended",
     "stopped": "stopped, can be resumed",
+    "lost": "did not begin",
     "broken": "cannot be read",
 }
 NAVIGATION = (("", "Studies"), ("hosts/", "Hosts and jobs"), ("new/", "New study"))
@@ -113,7 +114,7 @@ def listing(summaries: Sequence[Summary]) -> Html:
 
 
 def _chosen(one: Summary) -> Html:
-    if not one.found.measured or one.state in ("broken", "queued"):
+    if not one.found.measured or one.state in ("broken", "queued", "lost"):
         return Html("")
     label = f"Choose {one.found.name}"
     return element(
