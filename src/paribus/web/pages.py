@@ -256,7 +256,7 @@ def _launch_row(one: Stored, flag: str) -> list[Html]:
         escape(launch.benchmark),
         escape(launch.arm),
         join(escape(said), *(element("small", escape(text[:300])) for text in notes)),
-        escape(when(outcome.started)),
+        element("span", escape(when(outcome.started)), kind="when"),
         escape(format_seconds(outcome.wall_s)),
     ]
 
