@@ -147,14 +147,15 @@ def test_a_study_that_waits_is_listed_with_what_it_waits_for(tmp_path: Path) -> 
     assert find([tmp_path]) == {}  # nothing of it is there, and nobody
 
 
+@pytest.mark.slow  # the link must last until both pages are open
 def test_a_page_says_that_it_is_no_longer_up_to_date(tmp_path: Path) -> None:
     write_directory(tmp_path / "s", {"a": 1.0, "b": 1.1})
     stale = "This page is no longer up to date: reload it, or sign in again."
-    with served(tmp_path, "--share", "4 s") as one, visiting() as page:
+    with served(tmp_path, "--share", "20 s") as one, visiting() as page:
         page.goto(one.looking.get(timeout=20))
         hosts = page.context.new_page()
         hosts.goto(f"{page.url}hosts/")
         page.get_by_role("link", name="Which?").click()
         page.get_by_text("not running").wait_for()
         for open_one in (page, hosts):
-            open_one.get_by_text(stale).wait_for()
+            open_one.get_by_text(stale).wait_for(timeout=60_000)
