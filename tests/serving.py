@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,15 +58,19 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, *words: str) -> Iterator[Served]:
-    """Serve `folder` until the end of the block."""
-    argv = [sys.executable, "-m", "paribus", "serve", *words]
-    process = subprocess.Popen(argv, cwd=folder, stderr=subprocess.PIPE, text=True)
+def served(
+    folder: Path, *words: str, prefix: Sequence[str] = (), env: Mapping[str, str] | None = None
+) -> Iterator[Served]:
+    """Serve `folder` until the end of the block; `prefix` leads to where that is."""
+    argv = [*prefix, sys.executable, "-m", "paribus", "serve", *words]
+    process = subprocess.Popen(argv, cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
     one = Served(process)
     reader = threading.Thread(target=_read, args=(one,), daemon=True)
     reader.start()
     try:
-        if "--socket" not in words:
+        if "--port" in words:
+            one.port = int(words[words.index("--port") + 1])
+        elif "--socket" not in words:
             first = one.link()
             one.port = urlsplit(first).port or 0
             one.links.put(first)
@@ -88,14 +92,14 @@ def _read(one: Served) -> None:
 
 
 @contextmanager
-def visiting(**options: Any) -> Iterator[Any]:
+def visiting(program: str | Path | None = PROGRAM, **options: Any) -> Iterator[Any]:
     """Yield a page of a new browser; `complaints` of it are what its console said."""
     from playwright.sync_api import sync_playwright
 
     flags = [flag for flag in FLAGS if "headless" not in flag and "debugging" not in flag]
     flags = [flag for flag in flags if "host-resolver" not in flag]
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=PROGRAM, args=flags)
+        browser = driver.chromium.launch(executable_path=program, args=flags)
         given = {"viewport": {"width": 1200, "height": 900}, **options}
         page: Any = browser.new_context(**given).new_page()
         page.complaints = []

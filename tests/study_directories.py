@@ -32,12 +32,15 @@ def write_directory(
     factor: str = "network",
     started: float = 1.7e9,
     failing: str = "",
+    since: int = 0,
+    then: Mapping[str, float] | None = None,
     **settings: Any,
 ) -> Path:
     """Write a study of `labels` (latency) and return its directory.
 
     `effects` are the arms with their ratio to the first, which has 1. `blocks` of `most` are
-    there; launches of the arm `failing` fail. `facts` are added to those of an arm's node.
+    there, from `since` on with the ratios `then`; launches of the arm `failing` fail. `facts` are
+    added to those of an arm's node.
     """
     arms = tuple(Arm(name, env=(env or {}).get(name, {})) for name in effects)
     selections = tuple(Selection(label, "latency", 2, {"bytes": list(sizes)}) for label in labels)
@@ -55,6 +58,7 @@ def write_directory(
             if launch.block > blocks:
                 break
             at = started + launch.number
+            ratios = then if then and launch.block >= since else effects
             if launch.arm == failing:
                 store.append(launch, Outcome(State.FAILED, at, 0.5, 1, ("x",), error="exit code 1"))
                 continue
@@ -62,7 +66,7 @@ def write_directory(
                 Sample(
                     "latency",
                     Case.of(bytes=size),
-                    (size**0.5 * effects[launch.arm] * draw.gauss(1, noise),),
+                    (size**0.5 * ratios[launch.arm] * draw.gauss(1, noise),),
                 )
                 for size in sizes
             )

@@ -252,6 +252,8 @@ def test_protective_headers_are_on_every_answer(server: Served) -> None:
     cookie = server.ask(f"/?{urlsplit(server.link()).query}").headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
+    lasts_s = int(re.search(r"Max-Age=(\d+)", cookie)[1])
+    assert lasts_s > 50 * SESSION_S, "each request prolongs a session, and none the cookie"
 
 
 def test_a_socket_is_its_users_own(folder: Path, tmp_path: Path) -> None:
@@ -269,6 +271,27 @@ def test_a_socket_is_its_users_own(folder: Path, tmp_path: Path) -> None:
         assert b"200 OK" in answer
         assert b"3 studies" in answer
     assert not at.exists()
+
+
+def test_a_portals_token_signs_in_as_often_as_wanted(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    token = "0123456789abcdef" * 2
+    words = ("--port", str(port), "--token-env", "PORTAL_TOKEN", "--prefix", "/rnode/n1/1/")
+    with served(folder, *words, env={**os.environ, "PORTAL_TOKEN": token}) as one:
+        deadline = time.monotonic() + 20
+        while not one.lines:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert token not in "".join(one.lines)
+        for _ in range(2):
+            entered = one.ask(f"/?token={token}")
+            assert entered.status == 303
+            assert "Path=/rnode/n1/1/" in entered.headers["set-cookie"]
+        cookie = entered.headers["set-cookie"].partition(";")[0]
+        assert b"paribus_study_launches" in one.ask("/metrics", Cookie=cookie).data
+        assert one.ask("/metrics").status == 403
+    assert "has fewer than 16 characters" in refusal(folder, "--token-env", "NOT_SET")
 
 
 def refusal(folder: Path, *words: str) -> str:
@@ -467,6 +490,9 @@ def test_figures_for_other_programs(server: Served) -> None:
         r'paribus_ratio_low\{study="may",benchmark="latency",arm="bridged"\} (\S+)', text
     )
     assert 1.1 < float(low[1]) < 1.2
+    table = signed(server, f"/studies/{studies(server)['may']}/files/values.parquet")
+    assert table.headers["content-type"] == "application/vnd.apache.parquet"
+    assert table.data[:4] == table.data[-4:] == b"PAR1"
 
 
 def test_a_huge_output_is_shown_from_its_end(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import csv
 import math
 import os
 import re
+import shutil
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -222,6 +224,62 @@ def test_a_frame_needs_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UserError, match="pandas is not installed\n  pip install pandas"):
         paribus.load(tmp_path).to_pandas()
+
+
+IN_R = """\
+read <- NULL
+if (requireNamespace("nanoparquet", quietly = TRUE)) read <- nanoparquet::read_parquet
+if (requireNamespace("arrow", quietly = TRUE)) read <- arrow::read_parquet
+if (is.null(read)) quit(status = 3)
+values <- as.data.frame(read(commandArgs(TRUE)[1]))
+kinds <- vapply(values, function(one) if (is.numeric(one)) "number" else "text", "")
+as_text <- function(one) if (is.numeric(one)) format(one, digits = 17) else as.character(one)
+write.csv(rbind(kinds, as.data.frame(lapply(values, as_text))), row.names = FALSE)
+"""
+
+
+def seen_by_r(file: Path) -> dict[str, list[str]]:
+    """Return the columns of a Parquet file as R sees them, the kind of each first."""
+    program = shutil.which("Rscript")
+    if program is None:
+        pytest.skip("no Rscript on this machine")
+    argv = [program, "-e", IN_R, str(file)]
+    env = {**os.environ, "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(argv, capture_output=True, text=True, env=env, check=False)
+    if done.returncode == 3:
+        pytest.skip("R has neither nanoparquet nor arrow, which read Parquet")
+    assert done.returncode == 0, done.stderr
+    head, *rows = csv.reader(done.stdout.splitlines())
+    return dict(zip(head, map(list, zip(*rows, strict=True)), strict=True))
+
+
+@pytest.mark.parametrize("name", ["two_arms", "three_arms", "logs_untimed", "hostile"])
+def test_r_opens_the_file(name: str, tmp_path: Path) -> None:
+    written(EVERY[name](), tmp_path)
+    values = paribus.load(tmp_path)
+    columns = seen_by_r(tmp_path / "values.parquet")
+    assert [*columns] == [*values]
+    for column, (kind, *cells) in columns.items():
+        if kind == "text":
+            assert cells == [*values[column]], column
+        else:
+            found = [math.nan if cell.strip() == "NA" else float(cell) for cell in cells]
+            assert found == pytest.approx([*values[column]], rel=1e-15, nan_ok=True), column
+    numbers = {column for column, (kind, *_) in columns.items() if kind == "number"}
+    assert numbers == {"block", "launch", "time", "value"}
+
+
+def test_r_opens_a_file_whose_texts_grow(tmp_path: Path) -> None:
+    """Each thousand launches brings texts that were not in the dictionary before."""
+    metrics = {"latency": Metric("latency", "us", "lower")}
+    many = [
+        Figures(*(f"arm{n // 700}", n, n, n * 1.0, "b", metrics), {("latency", Case()): n + 0.5})
+        for n in range(1, 2501)
+    ]
+    write_values(many, tmp_path, files=False)
+    columns = seen_by_r(tmp_path / "values.parquet")
+    assert columns["arm"][1:] == [f"arm{n // 700}" for n in range(1, 2501)]
+    assert [float(one) for one in columns["value"][1:]] == [n + 0.5 for n in range(1, 2501)]
 
 
 def test_every_column_is_documented() -> None:

@@ -58,7 +58,7 @@ MinJobAge=30
 # Cray's counters, which this plug-in reads, are files: those of a host are mounted there.
 _ENERGY = """\
 AcctGatherEnergyType=acct_gather_energy/pm_counters
-JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherType=jobacct_gather/{gather}
 """
 _COUNTERS = """\
 mount -t tmpfs none {over} && mkdir -p {over}/upper/cray/pm_counters {over}/work &&
@@ -185,10 +185,11 @@ def slurm(
     partitions: Mapping[str, Sequence[str]],
     env: Mapping[str, str],
     watts: Mapping[str, float] | None = None,
+    gather: str = "linux",
 ) -> Iterator[Site]:
     """Start a Slurm of `hosts` nodes h1, h2, ... in `partitions`; end all of it.
 
-    With `watts` of each node, it counts their energy.
+    With `watts` of each node, it counts their energy, unless it does not `gather` it.
     """
     with ExitStack() as stack:
         # Hosts have a /tmp of their own, so what they share is elsewhere.
@@ -209,7 +210,7 @@ def slurm(
             for name, its in partitions.items()
         ]
         conf = _CONF.format(host=socket.gethostname(), address=FABRIC, place=place)
-        conf += _ENERGY if watts else ""
+        conf += _ENERGY.format(gather=gather) if watts else ""
         (place / "slurm.conf").write_text("\n".join([conf, *nodes, *parts, ""]))
         # Hosts have no control groups mounted: this plug-in does without until one is asked for.
         (place / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mpis import any_mpi
+from paribus.platform.sharing import needed, unshared
+from paribus.study.load import load_study
 from schedulers.slurm import Site
 from schedulers.test_slurm import LATENCY, check_whole, run, site, study
 
@@ -29,22 +34,64 @@ def test_a_study_needs_no_home_on_its_nodes(site: Site, tmp_path: Path) -> None:
     check_whole(tmp_path / "out")
 
 
-@pytest.mark.parametrize("what", ["program", "directory"])
+def only_here(folder: Path, what: str) -> Path:
+    """Write a study that needs something in `folder`, and return what."""
+    (folder / "app.sh").write_text("#!/bin/sh\n")
+    (folder / "app.sh").chmod(0o755)
+    lies = {"program": folder / "app.sh", "directory": folder, "mpi": folder / "mpi"}[what]
+    if what == "mpi":
+        lies.symlink_to(Path(any_mpi().mpicxx).parents[1])
+    argv = lies if what == "program" else "true"
+    there = lies if what == "directory" else "{scratch}"
+    mpi = f'mpi = "{lies}"\nranks_per_host = 1\n' if what == "mpi" else ""
+    text = f'name = "command"\nargv = ["{argv}"]\ndirectory = "{there}"'
+    study(folder, LATENCY if mpi else text, nodes=2 if mpi else 1, mpi=mpi)
+    return lies
+
+
+@pytest.mark.parametrize("what", ["program", "directory", "mpi"])
 def test_what_only_the_login_node_sees_is_named_with_the_fix(
     site: Site, tmp_path: Path, what: str
 ) -> None:
-    (tmp_path / "app.sh").write_text("#!/bin/sh\n")
-    (tmp_path / "app.sh").chmod(0o755)
-    program = f"{tmp_path}/app.sh"
-    argv, there = (program, "{scratch}") if what == "program" else ("true", str(tmp_path))
-    study(tmp_path, f'name = "command"\nargv = ["{argv}"]\ndirectory = "{there}"', nodes=1)
+    lies = only_here(tmp_path, what)
     code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", **alone(tmp_path))
     assert code == 2, said
-    missing = f"no executable file {program}" if what == "program" else "no directory"
-    assert f"h1: study.toml: command: {missing}" in said
+    before, _, after = said.partition("submitted job")
+    assert f"not on a network file system: {lies} (" in before
+    missing = {
+        "program": f"h1: study.toml: command: no executable file {lies}",
+        "directory": "h1: study.toml: command: no directory",
+        "mpi": f"h1: {lies}: is not a directory",
+    }
+    assert missing[what] in after
     assert "it is on this machine, and not there, as where the home directory is not shared" in said
     assert not (tmp_path / "out").exists()
     site.until(lambda: site.jobs() == [])
+
+
+@pytest.mark.parametrize("what", ["program", "directory", "mpi"])
+def test_a_dry_run_names_what_nodes_may_not_see(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    lies = only_here(tmp_path, what)
+    read = load_study(tmp_path / "study.toml")
+    assert needed(read, tmp_path / "out") == [lies]
+    assert unshared([lies, Path("/proc/self/status")]).keys() == {lies, Path("/proc/self/status")}
+    argv = [sys.executable, "-m", "paribus", "run", "study.toml", "--dry-run"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"not on a network file system: {lies} (" in done.stderr
+    assert "each node must see this at the same path" in done.stderr
+    monkeypatch.setenv("SLURM_JOB_ID", "7")  # the node itself is asked
+    assert needed(read, tmp_path / "out") == []
+
+
+def test_what_a_site_installs_is_on_its_nodes(tmp_path: Path) -> None:
+    text = 'name = "command"\nargv = ["/bin/true"]\ndirectory = "{scratch}"'
+    asked = load_study(study(tmp_path, text))
+    assert needed(asked, tmp_path / "out") == []
+    arms = tuple(replace(arm, build=(("make",),)) for arm in asked.arms)
+    assert needed(replace(asked, arms=arms), tmp_path / "out") == [tmp_path]
 
 
 def test_a_study_that_its_job_does_not_see_is_said_before_and_after(

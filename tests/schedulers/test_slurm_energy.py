@@ -21,14 +21,16 @@ WATTS = {"h1": 250.0, "h2": 250.0, "h3": 150.0, "h4": 150.0}
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
+    with slurm(4, {"p": ["h1", "h2"], "q": ["h3", "h4"]}, env_of_site(), WATTS) as there:
+        yield there
+
+
+def env_of_site() -> dict[str, str]:
     if os.geteuid() != 0:
         pytest.skip("not root")
     if lack := missing():
         pytest.skip(f"Slurm is not installed: no {', '.join(lack)}")
-    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-    env = {**os.environ, "PATH": path}
-    with slurm(4, {"p": ["h1", "h2"], "q": ["h3", "h4"]}, env, WATTS) as there:
-        yield there
+    return {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
 
 
 @pytest.mark.slow
@@ -72,3 +74,18 @@ def test_a_site_that_counts_says_so_and_each_step_grows(site: Site) -> None:
         assert seen == sorted(seen)
     finally:
         site.ask("scancel", job)
+
+
+def test_a_site_that_gathers_nothing_counts_nothing() -> None:
+    """Its sstat says 0 joules, and so does sacct where there is accounting."""
+    with slurm(1, {"p": ["h1"]}, env_of_site(), {"h1": 250.0}, "none") as site:
+        assert not slurm_energy.counts(site.ask(*slurm_energy.config()))
+        asked = ("sbatch", "--parsable", "--partition=p", "--output=/dev/null", "--wrap=sleep 300")
+        job = site.ask(*asked).strip()
+        site.until(lambda: "|0" in site.ask(*slurm_energy.ask([job])))
+        site.ask("scancel", job)
+    still = {"h1": {"7.batch": 0}}
+    assert slurm_energy.joules(still, still, ["h1"]) is None
+    moves = {"h1": {"7.batch": 9}, "h2": {"7.0": 5}}
+    assert slurm_energy.joules(moves, moves | {"h1": {"7.batch": 10}}, ["h1", "h2"]) is None
+    assert slurm_energy.joules(moves, moves | {"h1": {"7.batch": 10}}, ["h1"]) == 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from paribus.design import Study
 from paribus.errors import UserError
 from paribus.inputs import is_file
+from paribus.outside import printable
 
 if TYPE_CHECKING:
     from paribus.platform.hostkeys import Accepts, HostKey
@@ -70,19 +71,39 @@ def accepts_keys(always: bool) -> Accepts:
     return accepts
 
 
+def warn_unshared(paths: Iterable[Path], who: str = "each node") -> None:
+    """Say which of `paths` are on a disk that `who` may not see."""
+    from paribus.platform.sharing import unshared
+
+    if places := unshared(paths):
+        named = ", ".join(f"{printable(str(path))} ({kind})" for path, kind in places.items())
+        print(
+            f"paribus: not on a network file system: {named}\n  {who} must see this at the same"
+            " path; if it does not, put it on a file system that both share",
+            file=sys.stderr,
+        )
+
+
 @contextmanager
 def reached(
-    study: Study, *, accept_keys: bool, key: str = "", nodes: Sequence[str] = ()
+    study: Study,
+    *,
+    accept_keys: bool,
+    key: str = "",
+    nodes: Sequence[str] = (),
+    say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Mapping[str, Station]]:
     """Open the stations of `study`; accept unknown host keys if asked to, or if the user says so.
 
     `key` names what is asked of schedulers, by default at random; `nodes` are asked for by name.
+    `say` hears, beside stderr, what is waited for.
     Raises UnknownKeysError, with the fingerprints, otherwise.
     """
     from paribus.platform.stations import stations
 
     def tell(text: str) -> None:
         print(f"paribus: {text}", file=sys.stderr, flush=True)
+        say(text)
 
     with stations(study, key, tell, nodes, accepts_keys(accept_keys)) as opened:
         yield opened

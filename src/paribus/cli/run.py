@@ -17,7 +17,7 @@ from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.cli.audit import add_accept
 from paribus.cli.directory import clear, directory_for, refuse_at_work
 from paribus.cli.exports import add_exports, finish
-from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached
+from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached, warn_unshared
 from paribus.cli.shipped import add_beside
 from paribus.design import Study
 from paribus.errors import AllocationError, UserError
@@ -26,6 +26,7 @@ from paribus.platform import detached
 from paribus.platform.allocations import key_for
 from paribus.platform.builds import built, digests
 from paribus.platform.ready import make_switched_ready
+from paribus.platform.sharing import needed
 from paribus.platform.space import check_limits
 from paribus.platform.station import Station
 from paribus.platform.switching import Switches
@@ -35,6 +36,7 @@ from paribus.store import Store
 from paribus.study.execute import execute
 from paribus.study.lease import nodes_before
 from paribus.study.load import load_study, monitored
+from paribus.study.written import made_directory
 
 if TYPE_CHECKING:
     from paribus.compare.published import Publication
@@ -111,6 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
     study = load_study(path, shipped.announce, hosts_by_arm(arguments.hosts))
     if arguments.monitor or arguments.every is not None:
         study = monitored(study, arguments.every)
+    warn_unshared(needed(study, arguments.out or Path(f"{path.stem}.study")))
     if arguments.dry_run:
         from paribus.cli import dry_run
 
@@ -147,14 +150,7 @@ def _as_a_job() -> list[str]:
 def _detach(arguments: argparse.Namespace, study: Study, directory: Path) -> int:
     """Submit this command line as a job, and say how it is watched."""
     detached.check(study)
-    places = detached.unshared([directory, Path(study.path), Path(sys.executable)])
-    if places:
-        named = ", ".join(f"{path} ({kind})" for path, kind in places.items())
-        print(
-            f"paribus: not on a network file system: {named}\n  the job's node must see this at the"
-            " same path; if it does not, put it on a file system that both share",
-            file=sys.stderr,
-        )
+    warn_unshared([directory, Path(study.path), Path(sys.executable)], "the job's node")
     made_directory(directory)
     try:
         ident = detached.submit(directory, _as_a_job(), arguments.detach_option)
@@ -186,6 +182,7 @@ def _in_allocations(
                 accept_keys=arguments.accept_host_keys,
                 key=key_for(directory),
                 nodes=nodes_before(directory) if study.settings.same_nodes and stored else (),
+                say=board.wait,
             ) as opened:
                 return _carry_out(
                     arguments, study, directory, opened, board, accepted, publications
@@ -307,18 +304,6 @@ def _plan(
     frozen = plans.freeze(study, software)
     plans.write_plan(frozen, directory)
     return frozen
-
-
-def made_directory(directory: Path) -> None:
-    """Make the study directory where there is none; raises UserError."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"cannot be created: {error.strerror}",
-            place=str(directory),
-            fix="choose another directory with --out",
-        ) from error
 
 
 def _tell(text: str) -> None:

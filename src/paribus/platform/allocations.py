@@ -93,7 +93,8 @@ class Allocations:
         self._counts = False
 
     def __enter__(self) -> Allocations:
-        missing = [one for one in self.dialect.PROGRAMS if find_program(one, _path()) is None]
+        path = search_path(os.environ.get("PATH"))
+        missing = [one for one in self.dialect.PROGRAMS if find_program(one, path) is None]
         if missing:
             fix = "start Paribus where you submit jobs: a login node, or inside a job"
             raise UserError(
@@ -194,8 +195,7 @@ class Allocations:
     def _check_rights(self) -> None:
         """Raise UserError where this user may not ask for anything."""
         argv, title = self.dialect.check(), self.dialect.TITLE
-        answer = _ask(argv) if argv else Captured(0, "", "")
-        if not answer.exit_code:
+        if not argv or not (answer := _ask(argv)).exit_code:
             return
         arm, said = next(iter(self.asked)), " ".join(answer.stderr.split())[:500]
         if self.dialect.unreachable(said):
@@ -228,9 +228,8 @@ class Allocations:
 
     def _submit(self, arm: str, request: Scheduler) -> None:
         named = (self.dialect.named(self.nodes),) if self.nodes else ()
-        script = self.dialect.script(
-            replace(request, options=(*request.options, *named)), self._name(arm)
-        )
+        whole = replace(request, options=(*request.options, *named))
+        script = self.dialect.script(whole, self._name(arm))
         deadline = time.monotonic() + LATE_S
         self._begun.append(arm)
         while True:
@@ -243,8 +242,7 @@ class Allocations:
             if not refused:
                 # It may have taken the job, and not have come to say so.
                 time.sleep(POLL_S[0])
-                ident = self._found(arm)
-                if ident:
+                if ident := self._found(arm):
                     break
             if refused or time.monotonic() > deadline:
                 cause = f"{self.dialect.TITLE} refused the job: {said}"
@@ -278,9 +276,10 @@ class Allocations:
             took = time.monotonic() - asked
             for ident, arm in self._jobs.items():
                 self._check(arm, ident, known.get(ident))
-                if told.get(ident) != str(known[ident]):
-                    self.tell(f"job {ident} for arm {arm}: {known[ident]}")
-                    told[ident] = str(known[ident])
+            said = {ident: str(known[ident]) for ident in self._jobs}
+            if said != told:
+                self._say(known, told)
+                told = said
             if all(known[ident].phase is Phase.RUNS for ident in self._jobs):
                 break
             least, most = POLL_S
@@ -308,6 +307,13 @@ class Allocations:
             )
         self._ends = {job.ident: job.ends_at for job in by_request.values()}
         self.ends_at = min(self._ends.values())
+
+    def _say(self, known: Mapping[str, Job], told: Mapping[str, str]) -> None:
+        """Say what is new of the jobs, and at the end what is waited for."""
+        waits = [ident for ident in self._jobs if known[ident].phase is Phase.WAITS]
+        new = [one for one in self._jobs if told.get(one) != str(known[one])]
+        for ident in [*(one for one in new if one not in waits), *waits]:
+            self.tell(f"job {ident} for arm {self._jobs[ident]}: {known[ident]}")
 
     def _check(self, arm: str, ident: str, job: Job | None) -> None:
         """Raise UserError for a job that will not run."""
@@ -386,10 +392,6 @@ class Allocations:
 
     def _at(self, arm: str) -> str:
         return f"{self.place}: arms.{arm}.scheduler"
-
-
-def _path() -> str:
-    return search_path(os.environ.get("PATH"))
 
 
 def _ask(argv: Sequence[str], text: str = "") -> Captured:

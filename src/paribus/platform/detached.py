@@ -12,9 +12,6 @@ from paribus.errors import UserError
 from paribus.platform.allocations import key_for
 from paribus.platform.local import capture
 from paribus.platform.schedulers import slurm
-from paribus.probes.archive import Archive
-from paribus.probes.files import read_file
-from paribus.probes.storage import storage_facts
 from paribus.trust import find_program, search_path
 
 MARK = "PARIBUS_DETACHED"
@@ -48,18 +45,6 @@ def check(study: Study) -> None:
             place=f"{study.path}: --detach",
             fix="start Paribus where you submit jobs: a login node",
         )
-
-
-def unshared(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return those of `paths` that are on no network file system, with the kind of theirs."""
-    mounts = read_file(Path("/proc/self/mountinfo"))
-    found = {}
-    for path in paths:
-        named = {"directories": [f"working {path.absolute()}"]}
-        facts = storage_facts(Archive({"/proc/self/mountinfo": mounts}, lists=named))
-        if facts["storage.working.remote"] is False:
-            found[path] = str(facts["storage.working.type"])
-    return found
 
 
 def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:

@@ -195,6 +195,16 @@ class ThisMachine:
 HERE = ThisMachine()
 
 
+def only_here(path: str | Path, machine: Machine) -> str:
+    """Return the fix for a path that another machine lacks and this one has, "" if it has not."""
+    if machine is HERE or "/" not in str(path) or not Path(path).exists():
+        return ""
+    return (
+        "it is on this machine, and not there, as where the home directory is not shared: put it in"
+        " a directory that both see at this path"
+    )
+
+
 def log_of(target: Path) -> Path:
     """Return the log of a build of `target` that failed."""
     return target.with_name(f"{target.name}.log")

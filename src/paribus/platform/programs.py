@@ -16,7 +16,7 @@ from paribus.design import Arm
 from paribus.errors import UserError
 from paribus.model import Benchmark, Program
 from paribus.platform import gpu_toolchain, launchers
-from paribus.platform.machine import HERE, Machine, first_errors
+from paribus.platform.machine import Machine, first_errors, only_here
 from paribus.platform.toolchain import find_mpi, mpi_of_library
 
 ASK_S = 60.0
@@ -44,20 +44,20 @@ def check_there(
     path = 'give its path, path = "/...", or ' if "path" in benchmark.parameters else ""
     fix = f"{path}get it: {benchmark.get}" if benchmark.get else f"{path}install it"
     _check_wrapper(arm, place, machine, switched)
-    for name in _started(program):
+    for name in started(program):
         there = _where(name, arm, machine) or _unknown(name, arm, switched)
         if not (there or _behind(name, arm, machine, switched)):
             raise _missing(name, machine, machine.at(place), fix)
     if program.cwd and "{" not in program.cwd and not machine.is_directory(program.cwd):
         fix = 'give directory = "..." that is there, or "{scratch}" for one of each launch\'s own'
-        fix = f"{unshared}; or {fix}" if (unshared := _unshared(program.cwd, machine)) else fix
+        fix = f"{here}; or {fix}" if (here := only_here(program.cwd, machine)) else fix
         raise UserError(f"no directory {program.cwd}", place=machine.at(place), fix=fix)
     for name in program.needs:
         found = _where(name, arm, machine) or machine.readable(name)
         if not (found or _unknown(name, arm, switched)):
             said = "no file that can be read at" if "/" in name else "no program on the PATH called"
             raise UserError(
-                f"{said} {name}", place=machine.at(place), fix=_unshared(name, machine) or fix
+                f"{said} {name}", place=machine.at(place), fix=only_here(name, machine) or fix
             )
 
     if program.modules and not _unknown(program.argv[0], arm, switched):
@@ -66,16 +66,6 @@ def check_there(
             said = f"{program.argv[0]} has no module {' and no module '.join(lacks)}"
             fix = f'get {benchmark.get}, and name it: python = "/.../bin/python3"'
             raise UserError(said, place=machine.at(place), fix=fix)
-
-
-def _unshared(name: str, machine: Machine) -> str:
-    """Return the fix for a file that another machine lacks and this one has, "" if it has not."""
-    if machine is HERE or "/" not in name or not Path(name).exists():
-        return ""
-    return (
-        "it is on this machine, and not there, as where the home directory is not shared: put it in"
-        " a directory that both see at this path"
-    )
 
 
 def lacking(program: Program, machine: Machine) -> list[str]:
@@ -198,7 +188,7 @@ def _executable(program: Program, arm: Arm, machine: Machine) -> str | None:
     return _where((*behind, program.argv[0])[0], arm, machine)
 
 
-def _started(program: Program) -> tuple[str, ...]:
+def started(program: Program) -> tuple[str, ...]:
     """Return the names of the programs that a launch starts."""
     return (*(() if program.kernel else program.argv[:1]), *program.server[:1])
 
@@ -225,7 +215,7 @@ def _missing(name: str, machine: Machine, place: str, fix: str) -> UserError:
     if machine.readable(name):
         said = f"{name} is not executable"
         return UserError(said, place=place, fix=f"`chmod +x {name}`, if it is the program")
-    return UserError(f"no executable file {name}", place=place, fix=_unshared(name, machine) or fix)
+    return UserError(f"no executable file {name}", place=place, fix=only_here(name, machine) or fix)
 
 
 def _behind(name: str, arm: Arm, machine: Machine, switched: bool) -> bool:

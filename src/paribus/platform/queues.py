@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+import time
+from dataclasses import dataclass, field
 
+from paribus.platform.allocations import BUSY, POLL_S
 from paribus.platform.local import capture
 from paribus.platform.schedulers.dialect import without_log
 from paribus.platform.schedulers.jobs import Job
@@ -20,6 +23,25 @@ class Queue:
     title: str
     jobs: tuple[Job, ...]
     error: str = ""
+
+
+@dataclass
+class Queues:
+    """The queues: asked once for all who look, and as often as a study asks."""
+
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _newest: tuple[Queue, ...] = ()
+    _until: float = 0.0
+
+    def newest(self) -> tuple[Queue, ...]:
+        """Return the queue of each scheduler that is here."""
+        with self._lock:
+            begun = time.monotonic()
+            if begun >= self._until:
+                self._newest = tuple(queues())
+                ended, (least, most) = time.monotonic(), POLL_S
+                self._until = ended + min(most, max(least, BUSY * (ended - begun)))
+            return self._newest
 
 
 def queues() -> list[Queue]:

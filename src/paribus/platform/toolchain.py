@@ -16,7 +16,7 @@ from pathlib import Path
 from paribus.command import Family, Mpi
 from paribus.errors import UserError
 from paribus.platform import gpu_toolchain
-from paribus.platform.machine import HERE, MADE, Machine, first_errors
+from paribus.platform.machine import HERE, MADE, Machine, first_errors, only_here
 
 FAMILIES: tuple[Family, ...] = ("openmpi", "mpich", "intelmpi")
 """Families that have a compiler `mpicxx`."""
@@ -119,7 +119,8 @@ def _at_prefix(prefix: Path, machine: Machine) -> Mpi:
     raise UserError(
         "has no bin/mpicxx" if machine.is_directory(prefix) else "is not a directory",
         place=machine.at(str(prefix)),
-        fix="give the prefix of an MPI installation that has its compiler wrappers",
+        fix=only_here(prefix, machine)
+        or "give the prefix of an MPI installation that has its compiler wrappers",
     )
 
 

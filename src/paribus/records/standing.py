@@ -159,6 +159,10 @@ class Board:
         self._last = Standing(text, None, "", tuple(effects), planned, failures)
         self._write(self._last)
 
+    def wait(self, text: str) -> None:
+        """Say what the study waits for; what it has found so far stays."""
+        self._write(replace(self._last, text=text))
+
     def _write(self, standing: Standing) -> None:
         if self._lock is not None:
             with suppress(OSError):

@@ -114,7 +114,7 @@ def _table(
         ]
         for label, one in rows
     ]
-    values = f"values: {first.judgement.reference} -> arm"
+    values = f"values: {first.judgement.reference} → arm"
     return table(head, cells, f"{caption} ({values})", left=(0, 1))
 
 
@@ -122,7 +122,7 @@ def _effect(study: Measured, finding: Finding) -> Html:
     under = finding.verdict.word.value
     if finding.reference_value and finding.arm_value:
         under += (
-            f"; {wording.value_text(finding.reference_value, finding.metric)} ->"
+            f"; {wording.value_text(finding.reference_value, finding.metric)} →"
             f" {wording.value_text(finding.arm_value, finding.metric)}"
         )
     known = finding.comparison if finding.verdict.size_known else None

@@ -1,11 +1,11 @@
-"""Study files that Paribus writes: never over a file that is there."""
+"""Study files that Paribus writes, never over a file that is there, and study directories."""
 
 from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
 
-from paribus.errors import StudyError
+from paribus.errors import StudyError, UserError
 from paribus.inputs import exists
 
 
@@ -31,3 +31,15 @@ def write_study(text: str, stem: Path, *, with_directory: bool = False) -> Path:
             raise StudyError(f"cannot be written: {said}", place=str(path), fix=fix) from error
         return path
     raise AssertionError("count() has no end")
+
+
+def made_directory(directory: Path) -> None:
+    """Make the study directory where there is none; raises UserError."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"cannot be created: {error.strerror}",
+            place=str(directory),
+            fix="choose another directory with --out",
+        ) from error

@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from paribus.errors import ParibusError
-from paribus.platform.queues import queues
+from paribus.platform.queues import Queues
 from paribus.records.rows import Stored
 from paribus.report import html
 from paribus.report.bundle import javascript
@@ -52,7 +52,12 @@ TAIL = 1 << 18
 MOST_FILE = 1 << 30
 """Bytes of a file of a study that can be fetched."""
 
-TYPES = {"html": "text/html", "json": "application/json", "csv": "text/csv", "toml": "text/plain"}
+TYPES = {
+    "html": "text/html",
+    "json": "application/json",
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+}
 
 
 class Workbench:
@@ -62,6 +67,7 @@ class Workbench:
         self.folders = tuple(folders)
         self.live = Live()
         self.summaries = Summaries()
+        self.queues = Queues()
         self.started: dict[str, Popen[bytes]] = {}
         self._found: Mapping[str, Found] = {}
         self._searched = 0.0
@@ -74,9 +80,14 @@ class Workbench:
             self._searched = time.monotonic()
         return self._found
 
-    def all(self) -> list[Summary]:
-        """Return where every study stands."""
-        return [self.summaries.of(one) for one in self.found().values()]
+    async def all(self) -> list[Summary]:
+        """Return where every study stands; one whose own job is gone waits in no queue."""
+        every = [self.summaries.of(one) for one in self.found().values()]
+        if not any(one.job for one in every):
+            return every
+        known = [one for one in await asyncio.to_thread(self.queues.newest) if not one.error]
+        jobs = {job.ident for one in known for job in one.jobs}
+        return [one.lost() if known and one.job and one.job not in jobs else one for one in every]
 
     def study(self, request: Request) -> Found:
         """Return the study that a request names; raises HTTPException (404)."""
@@ -102,11 +113,13 @@ def make_app(folders: Sequence[Path]) -> Starlette:
     app = Starlette(
         routes=[
             Route("/", to(_overview)),
+            Route("/list", to(_list)),
             Route("/static/{name:str}", to(_static)),
             Route("/studies.json", to(_studies_json)),
             Route("/metrics", to(_metrics)),
             Route("/compare/", to(_compare)),
             Route("/hosts/", to(_hosts)),
+            Route("/hosts/queue", to(_queue)),
             Route("/new/", to(_new)),
             Route("/new/{step:str}", to(_make), methods=["POST"]),
             Route(f"{study}/", to(_study)),
@@ -138,7 +151,12 @@ def _html(
 
 
 async def _overview(bench: Workbench, request: Request) -> Response:
-    return _html(request, "Studies", pages.overview(bench.all()), here="")
+    return _html(request, "Studies", pages.overview(await bench.all()), here="")
+
+
+async def _list(bench: Workbench, request: Request) -> Response:
+    """Return the list alone, which replaces the one on an open page."""
+    return HTMLResponse(pages.listing(await bench.all()))
 
 
 async def _study(bench: Workbench, request: Request) -> Response:
@@ -253,13 +271,19 @@ async def _act(bench: Workbench, request: Request) -> Response:
 
 
 async def _hosts(bench: Workbench, request: Request) -> Response:
-    jobs = await asyncio.to_thread(queues)
+    jobs = await asyncio.to_thread(bench.queues.newest)
     nodes = [
         (one.found, await asyncio.to_thread(hosts.nodes, one.found, one.slow_nodes))
-        for one in bench.all()
+        for one in await bench.all()
         if one.found.measured
     ]
     return _html(request, "Hosts and jobs", hosts.page(jobs, nodes), here="hosts/")
+
+
+async def _queue(bench: Workbench, request: Request) -> Response:
+    """Return the queues alone, which replace those on an open page."""
+    jobs = await asyncio.to_thread(bench.queues.newest)
+    return HTMLResponse(hosts.queues(jobs, [*bench.found().values()]))
 
 
 async def _new(bench: Workbench, request: Request) -> Response:
@@ -300,7 +324,7 @@ def _started(bench: Workbench, name: str) -> dict[str, object]:
         raise HTTPException(404, "no study of this name was started here")
     ended = process.poll() is not None
     at = bench.folders[0] / name
-    found = next((one for one in find([at]).values()), None) if at.is_dir() else None
+    found = next(iter(find([at]).values()), None) if (at / "plan.json").is_file() else None
     try:
         log = read_part(log_of(at), TAIL, tail=True)[0].decode("utf-8", "replace")
     except OSError:
@@ -309,11 +333,11 @@ def _started(bench: Workbench, name: str) -> dict[str, object]:
 
 
 async def _studies_json(bench: Workbench, request: Request) -> Response:
-    return JSONResponse(metrics.to_json(bench.all()))
+    return JSONResponse(metrics.to_json(await bench.all()))
 
 
 async def _metrics(bench: Workbench, request: Request) -> Response:
-    return Response(metrics.open_metrics(bench.all()), media_type=metrics.MEDIA_TYPE)
+    return Response(metrics.open_metrics(await bench.all()), media_type=metrics.MEDIA_TYPE)
 
 
 @cache

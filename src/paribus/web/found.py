@@ -15,6 +15,7 @@ from pathlib import Path
 from paribus.errors import UserError
 from paribus.inputs import is_directory, open_regular
 from paribus.outside import printable
+from paribus.records.standing import alive, read_standing
 
 DEPTH = 4
 """Levels below a folder in which studies are looked for."""
@@ -25,7 +26,10 @@ MOST_ENTRIES = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A directory with a study (`measured`), or with what `paribus compare` wrote."""
+    """A directory with a study (`measured`), or with what `paribus compare` wrote.
+
+    A study that waits in a queue, or is made ready, has no plan yet.
+    """
 
     ident: str
     name: str
@@ -66,6 +70,9 @@ def _below(folder: Path, top: Path, depth: int, left: list[int]) -> Iterator[Fou
     except OSError:
         return
     names = {entry.name for entry in listed}
+    if "plan.json" not in names and "progress.json" in names and waits(folder):
+        yield _found(folder, top, measured=True)
+        return
     if kind := names & {"plan.json", "verdict.json"}:
         yield _found(folder, top, measured="plan.json" in kind)
         return
@@ -80,6 +87,12 @@ def _found(path: Path, top: Path, *, measured: bool) -> Found:
     ident = hashlib.sha256(os.fsencode(whole)).hexdigest()[:16]
     name = path.name if path == top else str(path.relative_to(top))
     return Found(ident, printable(name or str(whole)), whole, measured)
+
+
+def waits(directory: Path) -> bool:
+    """Return whether the study of a directory without a plan is made ready, or in a queue."""
+    standing = read_standing(directory)
+    return bool(standing and standing.code is None and (standing.job or alive(directory)))
 
 
 STAMPED = ("plan.json", "launches.count", "launches.db", "accepted.json", "verdict.json")

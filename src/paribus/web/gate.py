@@ -18,6 +18,9 @@ App = Callable[[Scope, Any, Any], Awaitable[None]]
 COOKIE = "paribus-session"
 TOKEN = "token"
 CSRF = "x-paribus-csrf"
+COOKIE_S = 400 * 86400
+"""Seconds for which a browser keeps the cookie, the most that it may: the session ends before."""
+
 MOST_BODY = 1 << 18
 """Bytes that a request may carry: a study file has at most some kilobytes."""
 
@@ -124,7 +127,7 @@ class Gate:
             cookie,
             httponly=True,
             samesite="strict",
-            max_age=7 * 86400,
+            max_age=COOKIE_S,
             path=self._prefix,
         )
         return response

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from paribus.doctor.fitness import settings_of
 from paribus.errors import ParibusError
 from paribus.model import Facts
+from paribus.platform.allocations import key_for
 from paribus.platform.queues import Queue
 from paribus.report.markup import Html, element, escape, join, table
 from paribus.store import Store
@@ -47,13 +48,26 @@ def page(shown: Sequence[Queue], studies: Sequence[tuple[Found, list[Node] | str
     """Return the page."""
     return join(
         element("h1", "Hosts and jobs"),
-        *(_queue(one) for one in shown),
-        Html("") if shown else element("p", "No scheduler is installed on this host."),
+        element(
+            "section",
+            queues(shown, [found for found, _ in studies]),
+            aria_label="Queues",
+            data_again="queue",
+            data_every="5",
+        ),
         *(_study(found, listed) for found, listed in studies),
     )
 
 
-def _queue(queue: Queue) -> Html:
+def queues(shown: Sequence[Queue], studies: Sequence[Found]) -> Html:
+    """Return the part of the page that is asked for again while somebody looks."""
+    if not shown:
+        return element("p", "No scheduler is installed on this host.")
+    keys = {key_for(one.path): one for one in studies}
+    return join(*(_queue(one, keys) for one in shown))
+
+
+def _queue(queue: Queue, keys: Mapping[str, Found]) -> Html:
     head = element("h2", escape(f"Queue of {queue.title}"))
     if queue.error:
         return join(head, element("p", escape(f"it did not answer: {queue.error}"), kind="box"))
@@ -65,30 +79,35 @@ def _queue(queue: Queue) -> Html:
             escape(job.name),
             escape(str(job)),
             escape(", ".join(job.nodes)),
+            join(*(_link(found) for key, found in keys.items() if key in job.name)),
         ]
         for job in queue.jobs
     ]
     caption = count(len(rows), "job")
-    return join(head, table(["Job", "Name", "State", "Nodes"], rows, caption, left=range(4)))
+    titles = ["Job", "Name", "State", "Nodes", "Study"]
+    return join(head, table(titles, rows, caption, left=range(len(titles))))
 
 
 def _study(found: Found, listed: list[Node] | str) -> Html:
-    link = element("a", escape(found.name), href=f"../studies/{found.ident}/")
-    head = element("h2", link)
+    head = element("h2", _link(found))
     if isinstance(listed, str):
         return join(head, element("p", escape(listed), kind="box"))
     rows = [
         [
             escape(node.name),
             escape(node.arm),
-            *(escape(_value(key, node.facts)) for _, key in SHOWN),
             _fitness(node),
+            *(escape(_value(key, node.facts)) for _, key in SHOWN),
         ]
         for node in listed
     ]
-    titles = ["Node", "Arm", *(title for title, _ in SHOWN), "Fitness for measurements"]
+    titles = ["Node", "Arm", "Fitness for measurements", *(title for title, _ in SHOWN)]
     caption = count(len(rows), "node")
     return join(head, table(titles, rows, caption, left=range(len(titles)), fold=True))
+
+
+def _link(found: Found) -> Html:
+    return element("a", escape(found.name), href=f"../studies/{found.ident}/")
 
 
 def _fitness(node: Node) -> Html:

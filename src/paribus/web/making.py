@@ -22,7 +22,7 @@ from paribus.platform.toolchain import FAMILIES, find_mpi
 from paribus.shipping import shipped_studies
 from paribus.study.load import load_study
 from paribus.study.two_commands import toml_key, toml_list, toml_text
-from paribus.study.written import write_study
+from paribus.study.written import made_directory, write_study
 from paribus.trust import find_program
 from paribus.units import count
 from paribus.web.actions import log_of
@@ -171,6 +171,7 @@ def started(folder: Path, name: str, text: str) -> tuple[Path, Popen[bytes]]:
     """
     path = _written(folder, name, text)
     directory = path.with_suffix(".study")
+    made_directory(directory)  # there, it says what it waits for
     argv = [sys.executable, "-m", "paribus", "run", path.name, "--out", directory.name]
     return directory, background.start(argv, folder, log_of(directory))
 

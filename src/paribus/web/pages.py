@@ -23,6 +23,7 @@ STATES = {
     "queued": "in a queue",
     "ended": "ended",
     "stopped": "stopped, can be resumed",
+    "lost": "did not begin",
     "broken": "cannot be read",
 }
 NAVIGATION = (("", "Studies"), ("hosts/", "Hosts and jobs"), ("new/", "New study"))
@@ -70,6 +71,12 @@ def _current(frame: Frame, place: str) -> dict[str, str]:
 
 
 def overview(summaries: Sequence[Summary]) -> Html:
+    """Return the first page: the list, which is asked for again while somebody looks."""
+    shown = listing(summaries)
+    return element("div", shown, data_again="list", data_every="30")
+
+
+def listing(summaries: Sequence[Summary]) -> Html:
     """Return the list of all studies, those that run first; two can be chosen to be compared."""
     if not summaries:
         return join(
@@ -107,7 +114,7 @@ def overview(summaries: Sequence[Summary]) -> Html:
 
 
 def _chosen(one: Summary) -> Html:
-    if not one.found.measured or one.state in ("broken", "queued"):
+    if not one.found.measured or one.state in ("broken", "queued", "lost"):
         return Html("")
     label = f"Choose {one.found.name}"
     return element(
@@ -178,7 +185,15 @@ def study(found: Found, body: str, error: str, *, may_act: bool) -> Html:
     )
 
 
-FILES = ("verdict.json", "plan.json", "cases.csv", "launches.csv", "values.csv", "report.html")
+FILES = (
+    "verdict.json",
+    "plan.json",
+    "cases.csv",
+    "launches.csv",
+    "values.csv",
+    "values.parquet",
+    "report.html",
+)
 """Files of a study that can be fetched as they are."""
 
 
@@ -241,7 +256,7 @@ def _launch_row(one: Stored, flag: str) -> list[Html]:
         escape(launch.benchmark),
         escape(launch.arm),
         join(escape(said), *(element("small", escape(text[:300])) for text in notes)),
-        escape(when(outcome.started)),
+        element("span", escape(when(outcome.started)), kind="when"),
         escape(format_seconds(outcome.wall_s)),
     ]
 

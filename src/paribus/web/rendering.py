@@ -61,6 +61,9 @@ def rendered(path: Path, *, measured: bool) -> Rendered:
     from paribus.store import Store
 
     begun = time.process_time()
+    if measured and not (path / "plan.json").exists():
+        said = "The study has not begun: it is made ready, or waits for a scheduler."
+        return Rendered(path.name, "", 0.0, said)
     try:
         if measured:
             plan = read_plan(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from paribus.errors import ParibusError
@@ -21,9 +21,10 @@ MOST_VERDICT = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the overview says of a study. `state`: running, queued, ended, stopped, or broken.
+    """What the overview says of a study. `state`: running, queued, ended, stopped, lost, broken.
 
-    `launches` are all that are stored, `counted` those of them that the report counts.
+    `launches` are all that are stored, `counted` those of them that the report counts. `job` is
+    that in which a study of its own waits.
     """
 
     found: Found
@@ -38,6 +39,12 @@ class Summary:
     planned: int = 0
     failures: int = 0
     counted: int | None = None
+    job: str = ""
+
+    def lost(self) -> Summary:
+        """Return this of a study whose job has ended before the study began, or went on."""
+        text = f"job {self.job} has ended, and the study did not begin"
+        return replace(self, state="stopped" if self.launches else "lost", sentence=text)
 
 
 class Summaries:
@@ -74,6 +81,12 @@ def summary(found: Found) -> Summary:
 def _summary(found: Found) -> Summary:
     standing = (read_standing(found.path) if found.measured else None) or Standing("")
     state = _state(found, standing) if found.measured else "ended"
+    if state != "queued":
+        standing = replace(standing, job="")  # its process is there
+    if found.measured and not (found.path / "plan.json").exists():
+        return Summary(
+            found, state, found.name, standing.text, code=standing.code, job=standing.job
+        )
     launches = read_count(found.path).launches
     if state == "ended":
         table = _verdict(found)
@@ -102,6 +115,7 @@ def _summary(found: Found) -> Summary:
         code=standing.code,
         planned=standing.planned,
         failures=standing.failures,
+        job=standing.job,
     )
 
 

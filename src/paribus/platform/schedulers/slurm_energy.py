@@ -1,7 +1,8 @@
 """What Slurm counts of the energy of a running job's nodes, where its site has it count.
 
 By its plug-ins acct_gather_energy (RAPL, IPMI, GPUs, Cray's counters), without accounting: sstat
-asks the nodes themselves. sacct has the sum of a step that has ended, where there is slurmdbd.
+asks the nodes themselves. sacct has the same counters where there is slurmdbd, as the sum of a step
+that has ended. Where JobAcctGatherType is none, both have 0 joules (22.05.8).
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ def counts(printed: str) -> bool:
     >>> counts("AcctGatherEnergyType    = acct_gather_energy/none\\n")
     False
     """
-    found = re.search(r"^AcctGatherEnergyType\s*=\s*(\S+)", printed, re.MULTILINE)
-    return found is not None and found[1] not in ("acct_gather_energy/none", "(null)")
+    kinds = re.findall(r"^(?:AcctGatherEnergy|JobAcctGather)Type\s*=\s*(\S+)", printed, re.M)
+    return len(kinds) == 2 and not any(one.endswith(("/none", "(null)")) for one in kinds)
 
 
 def ask(idents: Sequence[str]) -> list[str]:
@@ -50,7 +51,7 @@ def read(printed: str) -> dict[str, dict[str, int]]:
 
 
 def joules(before: Counters, after: Counters, nodes: Sequence[str]) -> float | None:
-    """Return by how much `nodes` grew, all together, None where one has no step in both.
+    """Return by how much `nodes` grew together, None where one did not, or has no step in both.
 
     >>> joules({"h1": {"7.0": 735}}, {"h1": {"7.1": 3, "7.0": 800}}, ["h1"])
     65.0
@@ -59,7 +60,7 @@ def joules(before: Counters, after: Counters, nodes: Sequence[str]) -> float | N
     for node in nodes:
         then, now = before.get(node, {}), after.get(node, {})
         grown = [now[step] - then[step] for step in then.keys() & now.keys()]
-        if not grown or min(grown) < 0:
+        if not grown or min(grown) < 0 or max(grown) == 0:
             return None
         total += max(grown)
     return total

@@ -70,7 +70,25 @@ const extend = (link) => {
   }).observe(link);
 };
 
+// Asks for a part of the page again while somebody looks at it, and has chosen nothing there; what
+// did not change stays.
+const renew = (part) => {
+  let shown = "";
+  const timer = setInterval(async () => {
+    if (document.hidden || part.querySelector(":checked")) return;
+    const answer = await fetch(part.dataset.again).catch(() => null);
+    if (answer?.ok) {
+      const text = await answer.text();
+      if (text !== shown) part.innerHTML = shown = text;
+    } else if (answer) {
+      clearInterval(timer);
+      part.textContent = "This page is no longer up to date: reload it, or sign in again.";
+    }
+  }, 1000 * part.dataset.every);
+};
+
 const live = document.querySelector("[data-events]");
 if (live) follow(live);
 const older = document.getElementById("older");
 if (older) extend(older);
+document.querySelectorAll("[data-again]").forEach(renew);
