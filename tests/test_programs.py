@@ -48,6 +48,7 @@ SERVED = Program(
 def host() -> Iterator[LocalStation]:
     with LocalStation() as host:
         yield host
+    assert not Path(host.scratch).exists()
 
 
 def started(
@@ -75,7 +76,6 @@ def started(
     )
     out, err = folder / "out", folder / "err"
     done = host.run(command, stdout=str(out), stderr=str(err), timeout_s=timeout_s, scratch=scratch)
-    assert not Path(scratch).exists()
     assert processes_with(MARK) == []
     return done, out.read_text(), err.read_text()
 

@@ -71,10 +71,7 @@ class Plan:
         return settings.launches if settings.unit == "session" else 0
 
     def shuffled(self, block: int) -> bool:
-        """Return whether the launches of `block` are shuffled with those of its neighbours.
-
-        A monitored study has no first look, nor a shuffled start.
-        """
+        """Return whether the launches of `block` are shuffled: never without a first look."""
         return 0 < block <= min((self.study.settings.shuffled, *self.looks.at[:1]))
 
     def used_up(self, launches_s: float) -> bool:
