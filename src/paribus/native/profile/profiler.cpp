@@ -4,6 +4,11 @@
 // there nothing of MPI may be needed. So all that it takes of MPI is weak. Each rank writes a file
 // of its own to $PARIBUS_PROFILE at MPI_Finalize, without a message to another rank: ranks that the
 // profiler did not reach then hold nobody up, and are seen to be missing.
+//
+// Every call is counted. Every call is timed too, while that has taken less than 1 % of the time.
+// After that, the calls of one name and class that are short are timed by a draw: one of each 16,
+// which counts 16 times. What decides whether a call is drawn is known before it, so the sum of
+// times is unbiased (D. G. Horvitz & D. J. Thompson, J. Am. Stat. Assoc. 47, 1952).
 #include <fcntl.h>
 #include <mpi.h>
 #include <sys/resource.h>
@@ -37,6 +42,7 @@ OF_MPI(PMPI_Comm_remote_size)
 OF_MPI(PMPI_Comm_test_inter)
 OF_MPI(PMPI_Get_library_version)
 OF_MPI(PMPI_Type_size)
+OF_MPI(PMPI_Type_get_envelope)
 #ifndef MPI_Comm_f2c
 OF_MPI(MPI_Comm_f2c)
 #endif
@@ -71,16 +77,34 @@ struct Kind {
     long bytes;
 };
 
-struct Count {
-    uint64_t calls, ticks, bytes;
+constexpr unsigned one_of = 16;     // calls of which one is timed where not all are
+constexpr double affordable = 100;  // so many times what timing costs: then it takes 1 %
+
+// What is known of the calls of one name and class. `ticks` is estimated; `variance` is the square
+// of its standard error, from the differences between one draw and the next (strata in pairs: W. G.
+// Cochran, Sampling Techniques, 1977, section 5A.12).
+struct alignas(64) Count {
+    uint64_t calls, bytes, timed;
+    double ticks, variance, drawn;  // `drawn`: ticks of the last one that was
+    unsigned skip;                  // so many calls until the next one that is timed
+    unsigned left;                  // calls of its 16 from it on; 0: it is timed without a draw
 };
+
+// A type that MPI itself has keeps its size, and its handle its meaning.
+struct Type {
+    MPI_Datatype type;
+    int size;
+};
+constexpr unsigned type_places = 16;
 
 constexpr int most_calls = 128;
 const char* names[most_calls];
 
 struct Thread {
     Count counts[most_calls][classes];
+    Type types[type_places];
     Thread* next;
+    uint64_t timed, state;
     bool inside;
 };
 
@@ -90,6 +114,7 @@ __thread Thread* mine __attribute__((tls_model("initial-exec")));
 std::atomic<uint64_t> requests[1 << 14];
 uint64_t null_request, null_request_f;
 uint64_t began_ticks;
+double timing_ticks, counting_ticks;  // what it takes to time a call, and only to count it
 double began_s, began_cpu_s, init_s;
 int file = -1, rank, ranks;
 bool steady;  // the processor's own counter can serve as a clock
@@ -126,34 +151,64 @@ bool counter_is_steady() {
 #endif
 }
 
-Thread* own() {
-    if (mine) return mine;
-    mine = static_cast<Thread*>(calloc(1, sizeof(Thread)));
-    if (!mine) abort();
+__attribute__((noinline)) Thread* new_thread() {
+    void* place = aligned_alloc(alignof(Thread), sizeof(Thread));
+    if (!place) abort();
+    mine = static_cast<Thread*>(memset(place, 0, sizeof(Thread)));
+    mine->state = uint64_t(rank) << 32 ^ uint64_t(uintptr_t(place));
     mine->next = threads.load();
     while (!threads.compare_exchange_weak(mine->next, mine)) {
     }
     return mine;
+}
+inline Thread* own() { return mine ? mine : new_thread(); }
+
+// Returns a number from 0 to 15: the highest bits of D. E. Knuth's MMIX generator.
+unsigned draw(Thread* thread) {
+    thread->state = thread->state * 6364136223846793005u + 1442695040888963407u;
+    return unsigned(thread->state >> 60) % one_of;
+}
+
+// Takes in the time of a call, and decides which one is timed next.
+__attribute__((noinline)) void take(Count& count, Thread* thread, uint64_t ended, double ticks) {
+    unsigned rest = 0;
+    if (count.left) {
+        rest = count.left - 1;
+        double apart = ticks - count.drawn, first = 2 * ticks * ticks;
+        count.variance += one_of * one_of / 2 * (count.drawn > 0 ? apart * apart : first);
+        count.drawn = ticks;
+    }
+    count.ticks += ticks * (count.left ? one_of : 1);
+    count.timed += 1;
+    thread->timed += 1;
+    double limit = affordable * timing_ticks;
+    bool dense = double(thread->timed) * limit > double(ended - began_ticks);
+    bool brief = ticks < limit && count.ticks < double(count.calls) * limit;
+    count.left = dense && brief ? one_of - draw(thread) : 0;
+    count.skip = rest + (count.left ? one_of - count.left : 0);
 }
 
 // MPI may call MPI, as the Fortran bindings of MPICH do: only the outermost call counts.
 inline bool counts() { return running.load(std::memory_order_relaxed) && !own()->inside; }
 
 struct Call {
-    int name;
     Kind kind;
     Thread* thread;
-    uint64_t start;
-    Call(int name_, Kind kind_) : name(name_), kind(kind_), thread(own()) {
+    Count& count;
+    uint64_t start;  // 0: it is not timed
+    Call(int name, Kind kind_)
+        : kind(kind_), thread(own()), count(thread->counts[name][kind.of]), start(0) {
         thread->inside = true;
-        start = now();
+        count.calls += 1;
+        count.bytes += uint64_t(kind.bytes);
+        if (count.skip) count.skip -= 1;
+        else start = now();
     }
     void over() {
-        uint64_t ticks = now() - start;
-        Count& count = thread->counts[name][kind.of];
-        count.calls += 1;
-        count.ticks += ticks;
-        count.bytes += uint64_t(kind.bytes);
+        if (start) {
+            uint64_t ended = now();
+            take(count, thread, ended, double(ended - start));
+        }
         thread->inside = false;
     }
 };
@@ -167,11 +222,21 @@ inline MPI_Datatype type_of(void* type) { return MPI_Type_f2c(number(type)); }
 inline const int* list(const int* n) { return n; }
 inline const int* list(const void* n) { return static_cast<const int*>(n); }
 
+__attribute__((noinline)) int size_of(MPI_Datatype type, Type& known) {
+    int size = 0, integers, addresses, types, combiner;
+    PMPI_Type_size(type, &size);
+    PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    if (combiner == MPI_COMBINER_NAMED) known = {type, size};
+    return size;
+}
+
 template <typename N, typename T>
 long sized(N n, T type) {
-    int each = 0, count = number(n);
-    if (count > 0) PMPI_Type_size(type_of(type), &each);
-    return long(count) * each;
+    long count = number(n);
+    if (count <= 0) return 0;
+    MPI_Datatype of = type_of(type);
+    Type& known = own()->types[(uint64_t)(uintptr_t)of * 0x9E3779B97F4A7C15u >> 60];
+    return count * (known.type == of && known.size ? known.size : size_of(of, known));
 }
 
 inline Kind by_size(int smallest, long bytes) {
@@ -210,7 +275,7 @@ Kind collective_v(N counts, T type, C comm) {
     int n = peers(comm), each = 0;
     long sum = 0;
     for (int i = 0; i < n; i++) sum += list(counts)[i];
-    if (sum) PMPI_Type_size(type_of(type), &each);
+    if (sum) each = int(sized(1, type));
     return by_size(collectives, n ? sum * each / n : 0);
 }
 
@@ -279,6 +344,27 @@ void check(bool there) {
     _exit(1);
 }
 
+// What a call costs that is timed, or only counted: the least of ten measurements.
+double own_ticks(bool timed) {
+    constexpr int many = 100;
+    MPI_Request none{};
+    Count& count = own()->counts[most_calls - 1][messages];
+    uint64_t least = UINT64_MAX;
+    for (int part = 0; part < 10; part++) {
+        count.skip = timed ? 0 : many;
+        count.left = 0;
+        uint64_t start = now();
+        for (int i = 0; i < many && counts(); i++) {
+            Call call(most_calls - 1, message(1, MPI_BYTE));
+            call.over();
+            remember(call.kind, &none);
+        }
+        uint64_t took = now() - start;
+        if (took < least) least = took;
+    }
+    return double(least) / many;
+}
+
 void begin(double called_s) {
     if (running.load() || file >= 0) return;
     MPI_Request none = MPI_REQUEST_NULL;
@@ -296,21 +382,11 @@ void begin(double called_s) {
     init_s = began_s - called_s;
     began_ticks = now();
     running.store(true);
+    timing_ticks = own_ticks(true);
+    counting_ticks = own_ticks(false);
+    own()->timed = 0;
 }
 
-// What counting takes itself, for each call.
-double own_ticks() {
-    constexpr int many = 1000;
-    MPI_Request none{};
-    uint64_t start = now();
-    for (int i = 0; i < many; i++) {
-        if (!counts()) break;
-        Call call(most_calls - 1, message(1, MPI_BYTE));
-        call.over();
-        remember(call.kind, &none);
-    }
-    return double(now() - start) / many;
-}
 
 void put(FILE* out, const char* text) {
     // The first line: what follows in that of MPICH says how it was built.
@@ -322,18 +398,21 @@ void end() {
     if (!running.load()) return;
     double seconds = clock_s() - began_s, per_tick = seconds / double(now() - began_ticks);
     double cpu = cpu_s() - began_cpu_s;
-    double cost = own_ticks() * per_tick;
     running.store(false);
     static Count sums[most_calls][classes];
     int several = 0;
-    uint64_t all = 0;
+    double own_s = 0;
     for (Thread* one = threads.load(); one; one = one->next, several++)
         for (int i = 0; i < most_calls - 1; i++)
             for (int c = 0; c < classes; c++) {
-                sums[i][c].calls += one->counts[i][c].calls;
-                sums[i][c].ticks += one->counts[i][c].ticks;
-                sums[i][c].bytes += one->counts[i][c].bytes;
-                all += one->counts[i][c].calls;
+                const Count& count = one->counts[i][c];
+                sums[i][c].calls += count.calls;
+                sums[i][c].bytes += count.bytes;
+                sums[i][c].timed += count.timed;
+                sums[i][c].ticks += count.ticks;
+                sums[i][c].variance += count.variance;
+                own_s += per_tick * (double(count.timed) * timing_ticks +
+                                     double(count.calls - count.timed) * counting_ticks);
             }
     char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
@@ -343,7 +422,7 @@ void end() {
     fprintf(out, "{\"rank\": %d, \"ranks\": %d, \"threads\": %d, \"seconds\": %.9f, ", rank, ranks,
             several, seconds);
     fprintf(out, "\"cpu_s\": %.6f, \"init_s\": %.9f, \"own_s\": %.9f, \"library\": \"", cpu, init_s,
-            cost * double(all));
+            own_s);
     put(out, library);
     fprintf(out, "\", \"calls\": [");
     const char* comma = "";
@@ -351,9 +430,10 @@ void end() {
         for (int c = 0; c < classes; c++) {
             Count& sum = sums[i][c];
             if (!sum.calls) continue;
-            fprintf(out, "%s[\"%s\", \"%s\", %llu, %.9f, %llu]", comma, names[i], class_names[c],
-                    (unsigned long long)sum.calls, double(sum.ticks) * per_tick,
-                    (unsigned long long)sum.bytes);
+            fprintf(out, "%s[\"%s\", \"%s\", %llu, %.9f, %llu, %llu, %.9e]", comma, names[i],
+                    class_names[c], (unsigned long long)sum.calls, sum.ticks * per_tick,
+                    (unsigned long long)sum.bytes, (unsigned long long)sum.timed,
+                    sum.variance * per_tick * per_tick);
             comma = ", ";
         }
     fprintf(out, "]}\n");
