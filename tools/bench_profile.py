@@ -19,10 +19,10 @@ from paribus.units import percent
 
 PAIRS = 21
 PROGRAMS = (
-    ("messages of 8 B, nothing else", "latency", ("--bytes", "8")),
-    ("exchange of 64 KiB with neighbours", "halo", ("--bytes", "65536")),
+    ("messages of 8 B, nothing else", "latency", ("--bytes", "8", "--samples", "10000")),
+    ("exchange of 64 KiB with neighbours", "halo", ("--bytes", "65536", "--samples", "2000")),
     ("NPB CG, class W", "npb", ("cg", "--class", "W")),
-    ("NPB LU, class W", "npb", ("lu", "--class", "W")),
+    ("NPB LU, class W", "npb", ("lu", "--class", "W", "--samples", "3")),
     ("NPB IS, class W", "npb", ("is", "--class", "W")),
 )
 

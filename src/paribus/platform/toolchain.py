@@ -259,6 +259,9 @@ def kernel_path(name: str, mpi: Mpi, machine: Machine, *, cache: Path | None = N
     return target
 
 
+LAZILY = ("-Wl,--as-needed", "-Wl,-z,lazy")
+
+
 def profiler_path(mpi: Mpi, machine: Machine) -> Path:
     """Return the profiler for programs of `mpi`, a library to preload, compiled if need be.
 
@@ -275,7 +278,7 @@ def profiler_path(mpi: Mpi, machine: Machine) -> Path:
     target = machine.cache() / "kernels" / f"profiler-{digest.hexdigest()[:16]}"
     commands = [
         [mpi.mpicxx, *flags, "-c", "profiler.cpp", "-o", "profiler.o"],
-        [wrapped.split()[0], "-shared", "-Wl,--as-needed", "-Wl,-z,lazy", "profiler.o", "-o", MADE],
+        [wrapped.split()[0], "-shared", *LAZILY, "-pthread", "profiler.o", "-o", MADE],
     ]
     machine.build(target, sources, commands, mpi.env)
     return target

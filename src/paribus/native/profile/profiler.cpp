@@ -5,12 +5,16 @@
 // of its own to $PARIBUS_PROFILE at MPI_Finalize, without a message to another rank: ranks that the
 // profiler did not reach then hold nobody up, and are seen to be missing.
 //
-// Every call is counted. Every call is timed too, while that has taken less than 1 % of the time.
-// After that, the calls of one name and class that are short are timed by a draw: one of each 16,
-// which counts 16 times. What decides whether a call is drawn is known before it, so the sum of
-// times is unbiased (D. G. Horvitz & D. J. Thompson, J. Am. Stat. Assoc. 47, 1952).
+// Every call is counted, and timed too where that takes less than 1 % of the time. Where it takes
+// more, the calls of one name and class that are short are timed by a draw: one of each 16, which
+// counts 16 times. What decides whether a call is drawn is known before it, so the sum of times is
+// unbiased (D. G. Horvitz & D. J. Thompson, J. Am. Stat. Assoc. 47, 1952). One long wait among very
+// many short calls would be missed 15 times of 16, and counted 16 times else. So a thread of the
+// profiler reads the clock every 2 ms: a call during which it did so twice counts for itself.
 #include <fcntl.h>
 #include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -53,6 +57,8 @@ OF_MPI(MPI_Type_f2c)
 OF_MPI(MPI_Request_c2f)
 #endif
 
+#define FAST __attribute__((always_inline)) inline  // on the way of every call
+
 namespace {
 
 // As SMALL and LARGE of judge/profiles.py, where their reason is given.
@@ -79,15 +85,19 @@ struct Kind {
 
 constexpr unsigned one_of = 16;     // calls of which one is timed where not all are
 constexpr double affordable = 100;  // so many times what timing costs: then it takes 1 %
+constexpr unsigned window = 64;     // calls after which it is seen how dense they are
+constexpr double tick_s = 0.002;
 
 // What is known of the calls of one name and class. `ticks` is estimated; `variance` is the square
 // of its standard error, from the differences between one draw and the next (strata in pairs: W. G.
 // Cochran, Sampling Techniques, 1977, section 5A.12).
 struct alignas(64) Count {
     uint64_t calls, bytes, timed;
-    double ticks, variance, drawn;  // `drawn`: ticks of the last one that was
-    unsigned skip;                  // so many calls until the next one that is timed
-    unsigned left;                  // calls of its 16 from it on; 0: it is timed without a draw
+    double ticks, variance;
+    float drawn, usual;  // ticks of the last one that was drawn; of what is usual now
+    unsigned late;       // long calls that were not timed: in `ticks` from `seen` on
+    unsigned skip;       // so many calls until the next one that is timed
+    unsigned left;       // calls of its 16 from it on; 0: it is timed without a draw
 };
 
 // A type that MPI itself has keeps its size, and its handle its meaning.
@@ -104,12 +114,13 @@ struct Thread {
     Count counts[most_calls][classes];
     Type types[type_places];
     Thread* next;
-    uint64_t timed, state;
-    bool inside;
+    uint64_t state, calls, then_calls, then_ticks;  // then: when the window began
+    bool inside, dense;
 };
 
 std::atomic<Thread*> threads;
-std::atomic<bool> running;
+std::atomic<bool> running, ticking;
+std::atomic<uint64_t> tick, tick_before;  // when the clock was read last, and before that
 __thread Thread* mine __attribute__((tls_model("initial-exec")));
 std::atomic<uint64_t> requests[1 << 14];
 uint64_t null_request, null_request_f;
@@ -161,7 +172,7 @@ __attribute__((noinline)) Thread* new_thread() {
     }
     return mine;
 }
-inline Thread* own() { return mine ? mine : new_thread(); }
+FAST Thread* own() { return mine ? mine : new_thread(); }
 
 // Returns a number from 0 to 15: the highest bits of D. E. Knuth's MMIX generator.
 unsigned draw(Thread* thread) {
@@ -169,46 +180,86 @@ unsigned draw(Thread* thread) {
     return unsigned(thread->state >> 60) % one_of;
 }
 
-// Takes in the time of a call, and decides which one is timed next.
-__attribute__((noinline)) void take(Count& count, Thread* thread, uint64_t ended, double ticks) {
-    unsigned rest = 0;
-    if (count.left) {
-        rest = count.left - 1;
-        double apart = ticks - count.drawn, first = 2 * ticks * ticks;
-        count.variance += one_of * one_of / 2 * (count.drawn > 0 ? apart * apart : first);
-        count.drawn = ticks;
+void* keep_ticking(void*) {
+    timespec pause{0, long(1e9 * tick_s)};
+    while (running.load()) {
+        tick_before.store(tick.load());
+        tick.store(now());
+        nanosleep(&pause, nullptr);
     }
-    count.ticks += ticks * (count.left ? one_of : 1);
+    return nullptr;
+}
+
+void start_ticking() {
+    if (ticking.exchange(true)) return;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t helper;
+    if (!pthread_create(&helper, nullptr, keep_ticking, nullptr)) pthread_detach(helper);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// Whether the clock was read twice since it was so at `seen`.
+inline bool is_long(uint64_t seen) { return seen && tick_before.load() > seen; }
+
+// Takes in a call that was not timed, but long: it began within 2 ms of `seen`.
+__attribute__((noinline)) void take_long(Count& count, uint64_t seen) {
+    if (!is_long(seen)) return;
+    count.ticks += double(now() - seen);
+    count.late += 1;
+}
+
+// Takes in the time of a call, and decides which one is timed next.
+__attribute__((noinline)) void take(Count& count, Thread* thread, uint64_t start, uint64_t seen) {
+    uint64_t ended = now();
+    double ticks = double(ended - start);
+    unsigned rest = count.left ? count.left - 1 : 0, weight = 1;
+    if (count.left && !is_long(seen)) {
+        weight = one_of;
+        double apart = ticks - double(count.drawn), first = 2 * ticks * ticks;
+        count.variance += one_of * one_of / 2 * (count.drawn > 0 ? apart * apart : first);
+        count.drawn = float(ticks);
+    }
+    count.ticks += ticks * weight;
     count.timed += 1;
-    thread->timed += 1;
     double limit = affordable * timing_ticks;
-    bool dense = double(thread->timed) * limit > double(ended - began_ticks);
-    bool brief = ticks < limit && count.ticks < double(count.calls) * limit;
-    count.left = dense && brief ? one_of - draw(thread) : 0;
+    if (uint64_t calls = thread->calls - thread->then_calls; calls >= window) {
+        thread->dense = double(calls) * limit > double(ended - thread->then_ticks);
+        thread->then_calls = thread->calls;
+        thread->then_ticks = ended;
+    }
+    count.usual += float((ticks < 4 * limit ? ticks : 4 * limit) - double(count.usual)) / 16;
+    bool brief = ticks < limit && count.usual < limit;
+    count.left = thread->dense && brief ? one_of - draw(thread) : 0;
     count.skip = rest + (count.left ? one_of - count.left : 0);
+    if (count.left && !ticking.load(std::memory_order_relaxed)) start_ticking();
 }
 
 // MPI may call MPI, as the Fortran bindings of MPICH do: only the outermost call counts.
-inline bool counts() { return running.load(std::memory_order_relaxed) && !own()->inside; }
+FAST bool counts() { return running.load(std::memory_order_relaxed) && !own()->inside; }
 
 struct Call {
     Kind kind;
     Thread* thread;
     Count& count;
-    uint64_t start;  // 0: it is not timed
-    Call(int name, Kind kind_)
-        : kind(kind_), thread(own()), count(thread->counts[name][kind.of]), start(0) {
+    uint64_t seen, start;  // start 0: it is not timed
+    FAST Call(int name, Kind kind_)
+        : kind(kind_),
+          thread(own()),
+          count(thread->counts[name][kind.of]),
+          seen(tick.load(std::memory_order_relaxed)),
+          start(0) {
         thread->inside = true;
+        thread->calls += 1;
         count.calls += 1;
         count.bytes += uint64_t(kind.bytes);
         if (count.skip) count.skip -= 1;
         else start = now();
     }
-    void over() {
-        if (start) {
-            uint64_t ended = now();
-            take(count, thread, ended, double(ended - start));
-        }
+    FAST void over() {
+        if (start) take(count, thread, start, seen);
+        else if (tick.load(std::memory_order_relaxed) != seen) take_long(count, seen);
         thread->inside = false;
     }
 };
@@ -231,7 +282,7 @@ __attribute__((noinline)) int size_of(MPI_Datatype type, Type& known) {
 }
 
 template <typename N, typename T>
-long sized(N n, T type) {
+FAST long sized(N n, T type) {
     long count = number(n);
     if (count <= 0) return 0;
     MPI_Datatype of = type_of(type);
@@ -239,12 +290,12 @@ long sized(N n, T type) {
     return count * (known.type == of && known.size ? known.size : size_of(of, known));
 }
 
-inline Kind by_size(int smallest, long bytes) {
+FAST Kind by_size(int smallest, long bytes) {
     return {smallest + (bytes > small_most) + (bytes >= large_least), bytes};
 }
 
 template <typename N, typename T>
-Kind message(N n, T type) {
+FAST Kind message(N n, T type) {
     return by_size(messages, sized(n, type));
 }
 
@@ -384,7 +435,6 @@ void begin(double called_s) {
     running.store(true);
     timing_ticks = own_ticks(true);
     counting_ticks = own_ticks(false);
-    own()->timed = 0;
 }
 
 
@@ -401,7 +451,7 @@ void end() {
     running.store(false);
     static Count sums[most_calls][classes];
     int several = 0;
-    double own_s = 0;
+    double own_s = 0, tick = tick_s / per_tick;
     for (Thread* one = threads.load(); one; one = one->next, several++)
         for (int i = 0; i < most_calls - 1; i++)
             for (int c = 0; c < classes; c++) {
@@ -409,8 +459,8 @@ void end() {
                 sums[i][c].calls += count.calls;
                 sums[i][c].bytes += count.bytes;
                 sums[i][c].timed += count.timed;
-                sums[i][c].ticks += count.ticks;
-                sums[i][c].variance += count.variance;
+                sums[i][c].ticks += count.ticks - double(count.late) * tick / 2;
+                sums[i][c].variance += count.variance + double(count.late) * tick * tick / 12;
                 own_s += per_tick * (double(count.timed) * timing_ticks +
                                      double(count.calls - count.timed) * counting_ticks);
             }
