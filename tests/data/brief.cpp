@@ -1,4 +1,4 @@
-// Rank 1 receives short messages, of which every sixteenth comes late, and times each one itself.
+// Rank 1 receives short messages, of which every 32nd comes late, and times each one itself.
 #include <mpi.h>
 
 #include <chrono>
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
             MPI_Recv(&message, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             inside += now() - start;
         } else {
-            while (i % 16 == 0 && now() < start + 2e-5) {
+            while (i % 32 == 0 && now() < start + 4e-5) {
             }
             MPI_Send(&message, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD);
         }

@@ -35,7 +35,7 @@ TITLE = "Predicted from a profile, not measured"
 def estimated(timed: float, error: float) -> str:
     """Return how exact a profile is of which not all calls were timed."""
     return (
-        f"All calls were counted and {percent(timed)} timed: of short ones one of 16, by a draw."
+        f"All calls were counted and {percent(timed)} timed: of short ones one of 32, by a draw."
         f" So times are estimates: a share is within {percent(error)} of the time of what"
         " timing all would give (95 %)."
     )

@@ -6,11 +6,11 @@
 // profiler did not reach then hold nobody up, and are seen to be missing.
 //
 // Every call is counted, and timed too where that takes less than 1 % of the time. Where it takes
-// more, the calls of one name and class that are short are timed by a draw: one of each 16, which
-// counts 16 times. What decides whether a call is drawn is known before it, so the sum of times is
+// more, the calls of one name and class that are short are timed by a draw: one of each 32, which
+// counts 32 times. What decides whether a call is drawn is known before it, so the sum of times is
 // unbiased (D. G. Horvitz & D. J. Thompson, J. Am. Stat. Assoc. 47, 1952). One long wait among very
-// many short calls would be missed 15 times of 16, and counted 16 times else. So a thread of the
-// profiler reads the clock every 2 ms: a call during which it did so twice counts for itself.
+// many short calls would be missed 31 times of 32, and counted 32 times else. So a thread of the
+// profiler reads the clock every 5 ms: a call during which it did so twice counts for itself.
 #include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -83,10 +83,10 @@ struct Kind {
     long bytes;
 };
 
-constexpr unsigned one_of = 16;     // calls of which one is timed where not all are
+constexpr unsigned one_of = 32;     // calls of which one is timed where not all are
 constexpr double affordable = 100;  // so many times what timing costs: then it takes 1 %
 constexpr unsigned window = 64;     // calls after which it is seen how dense they are
-constexpr double tick_s = 0.002;
+constexpr double tick_s = 0.005;
 
 // What is known of the calls of one name and class. `ticks` is estimated; `variance` is the square
 // of its standard error, from the differences between one draw and the next (strata in pairs: W. G.
@@ -97,7 +97,7 @@ struct alignas(64) Count {
     float drawn, usual;  // ticks of the last one that was drawn; of what is usual now
     unsigned late;       // long calls that were not timed: in `ticks` from `seen` on
     unsigned skip;       // so many calls until the next one that is timed
-    unsigned left;       // calls of its 16 from it on; 0: it is timed without a draw
+    unsigned left;       // calls of its 32 from it on; 0: it is timed without a draw
 };
 
 // A type that MPI itself has keeps its size, and its handle its meaning.
@@ -162,7 +162,9 @@ bool counter_is_steady() {
 #endif
 }
 
-__attribute__((noinline)) Thread* new_thread() {
+// Returns whether calls of this thread count, which is its first one.
+__attribute__((noinline)) bool is_new_thread() {
+    if (!running.load()) return false;
     void* place = aligned_alloc(alignof(Thread), sizeof(Thread));
     if (!place) abort();
     mine = static_cast<Thread*>(memset(place, 0, sizeof(Thread)));
@@ -170,14 +172,13 @@ __attribute__((noinline)) Thread* new_thread() {
     mine->next = threads.load();
     while (!threads.compare_exchange_weak(mine->next, mine)) {
     }
-    return mine;
+    return true;
 }
-FAST Thread* own() { return mine ? mine : new_thread(); }
 
-// Returns a number from 0 to 15: the highest bits of D. E. Knuth's MMIX generator.
+// Returns a number from 0 to 31: the highest bits of D. E. Knuth's MMIX generator.
 unsigned draw(Thread* thread) {
     thread->state = thread->state * 6364136223846793005u + 1442695040888963407u;
-    return unsigned(thread->state >> 60) % one_of;
+    return unsigned(thread->state >> 59) % one_of;
 }
 
 void* keep_ticking(void*) {
@@ -203,7 +204,7 @@ void start_ticking() {
 // Whether the clock was read twice since it was so at `seen`.
 inline bool is_long(uint64_t seen) { return seen && tick_before.load() > seen; }
 
-// Takes in a call that was not timed, but long: it began within 2 ms of `seen`.
+// Takes in a call that was not timed, but long: it began within 5 ms of `seen`.
 __attribute__((noinline)) void take_long(Count& count, uint64_t seen) {
     if (!is_long(seen)) return;
     count.ticks += double(now() - seen);
@@ -237,7 +238,7 @@ __attribute__((noinline)) void take(Count& count, Thread* thread, uint64_t start
 }
 
 // MPI may call MPI, as the Fortran bindings of MPICH do: only the outermost call counts.
-FAST bool counts() { return running.load(std::memory_order_relaxed) && !own()->inside; }
+FAST bool counts() { return mine ? !mine->inside : is_new_thread(); }
 
 struct Call {
     Kind kind;
@@ -246,7 +247,7 @@ struct Call {
     uint64_t seen, start;  // start 0: it is not timed
     FAST Call(int name, Kind kind_)
         : kind(kind_),
-          thread(own()),
+          thread(mine),
           count(thread->counts[name][kind.of]),
           seen(tick.load(std::memory_order_relaxed)),
           start(0) {
@@ -286,7 +287,7 @@ FAST long sized(N n, T type) {
     long count = number(n);
     if (count <= 0) return 0;
     MPI_Datatype of = type_of(type);
-    Type& known = own()->types[(uint64_t)(uintptr_t)of * 0x9E3779B97F4A7C15u >> 60];
+    Type& known = mine->types[(uint64_t)(uintptr_t)of * 0x9E3779B97F4A7C15u >> 60];
     return count * (known.type == of && known.size ? known.size : size_of(of, known));
 }
 
@@ -399,7 +400,8 @@ void check(bool there) {
 double own_ticks(bool timed) {
     constexpr int many = 100;
     MPI_Request none{};
-    Count& count = own()->counts[most_calls - 1][messages];
+    if (!counts()) return 0;
+    Count& count = mine->counts[most_calls - 1][messages];
     uint64_t least = UINT64_MAX;
     for (int part = 0; part < 10; part++) {
         count.skip = timed ? 0 : many;
@@ -427,7 +429,6 @@ void begin(double called_s) {
     snprintf(name, sizeof name, "%d", rank);
     if ((file = open_file(name)) < 0) return;
     steady = counter_is_steady();
-    own();
     began_cpu_s = cpu_s();
     began_s = clock_s();
     init_s = began_s - called_s;
@@ -436,7 +437,6 @@ void begin(double called_s) {
     timing_ticks = own_ticks(true);
     counting_ticks = own_ticks(false);
 }
-
 
 void put(FILE* out, const char* text) {
     // The first line: what follows in that of MPICH says how it was built.
