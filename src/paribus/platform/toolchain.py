@@ -259,9 +259,6 @@ def kernel_path(name: str, mpi: Mpi, machine: Machine, *, cache: Path | None = N
     return target
 
 
-LAZILY = ("-Wl,--as-needed", "-Wl,-z,lazy")
-
-
 def profiler_path(mpi: Mpi, machine: Machine) -> Path:
     """Return the profiler for programs of `mpi`, a library to preload, compiled if need be.
 
@@ -276,9 +273,10 @@ def profiler_path(mpi: Mpi, machine: Machine) -> Path:
     for name, data in sources.items():
         digest.update(name.encode() + b"\0" + data + b"\0")
     target = machine.cache() / "kernels" / f"profiler-{digest.hexdigest()[:16]}"
+    link = ["-shared", "-pthread", "-Wl,--as-needed,-z,lazy"]
     commands = [
         [mpi.mpicxx, *flags, "-c", "profiler.cpp", "-o", "profiler.o"],
-        [wrapped.split()[0], "-shared", *LAZILY, "-pthread", "profiler.o", "-o", MADE],
+        [wrapped.split()[0], *link, "profiler.o", "-o", MADE],
     ]
     machine.build(target, sources, commands, mpi.env)
     return target
