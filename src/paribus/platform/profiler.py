@@ -44,7 +44,8 @@ class Taken:
     of the ranks' time that counting took, `timed` the share of the calls that were timed, and
     `error` how far a share may be off because others were not (95 %). `cpu` is the CPU time over
     time of the rank that got least: MPI polls, so below 1 it waited for a core, or for files.
-    `least` and `most` are the shares over the ranks; `calls` has calls, seconds and bytes of all ranks for each MPI call.
+    `least` and `most` are the shares over the ranks; `calls` has calls, seconds and bytes of
+    all ranks for each MPI call.
     """
 
     profile: Profile
