@@ -38,15 +38,15 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return how to get the program of known calls for an MPI, compiled once."""
+    """Return how to get a program of tests/data for an MPI, compiled once."""
     folder = tmp_path_factory.mktemp("known")
 
-    def compiled(mpi: Mpi) -> Path:
-        made = folder / f"known-{mpi.family}-{mpi.version[0]}"
+    def compiled(mpi: Mpi, name: str = "known") -> Path:
+        made = folder / f"{name}-{mpi.family}-{mpi.version[0]}"
         if not made.exists():
             words = [mpi.mpicxx, "-O1", "-pthread", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]
             done = subprocess.run(
-                [*words, str(DATA / "known.cpp"), "-o", str(made)],
+                [*words, str(DATA / f"{name}.cpp"), "-o", str(made)],
                 env={**os.environ, **mpi.env},
                 capture_output=True,
                 text=True,
@@ -140,6 +140,27 @@ def test_every_call_is_counted(
     assert sorted(path.name for path in Path().iterdir()) == ["p.err", "p.out", "p.toml"]
 
 
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_times_that_are_drawn_agree_with_those_of_every_call(
+    mpi: Mpi, programs: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every 32nd message is late: by a fixed stride of 32, none or all of those were seen."""
+    setting(mpi, monkeypatch)
+    argv = [mpi.mpirun, *TWO, str(programs(mpi, "brief"))]
+    assert main(["profile", "--json", "--output", "p.toml", "--", *argv]) == 0
+    said, calls = counted(capsys)
+    assert calls == {"Send": 1_000_000, "Recv": 1_000_000}
+    inside = float(Path("p.out").read_text())
+    whole = 2 * said["seconds"]
+    # The program's own clock is read beside each call, which the profiler does not see.
+    beside = 60e-9 * calls["Recv"]
+    assert 0 < said["error"] < 0.3  # below 0.01 where nothing else is running
+    assert said["calls"]["Recv"]["seconds"] == pytest.approx(
+        inside - beside / 2, abs=2 * said["error"] * whole + beside
+    )
+    assert 1 / 33 < said["timed"] < 1
+
+
 @pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_fortran_is_counted(
@@ -222,7 +243,10 @@ def test_a_program_of_another_mpi_is_named(
 
 
 def record(rank: int, ranks: int = 2, **changes: Any) -> dict[str, Any]:
-    calls = [["Send", "messages_small", 10, 0.25, 80], ["Waitall", "waiting", 1, 0.25, 0]]
+    calls = [
+        ["Send", "messages_small", 10, 0.25, 80, 4, 0.0001],
+        ["Waitall", "waiting", 1, 0.25, 0, 1, 0],
+    ]
     made = {"rank": rank, "ranks": ranks, "threads": 1, "seconds": 1.0 + rank, "own_s": 0.01}
     made["cpu_s"] = 0.5
     return {
@@ -245,6 +269,9 @@ def test_shares_are_of_the_time_of_all_ranks() -> None:
     print_taken(taken, console_on(file, 200))
     assert "A rank had 25 % of a core: other programs" in file.getvalue()
     assert taken.own == pytest.approx(0.02 / 3, abs=1e-6)
+    assert taken.timed == pytest.approx(10 / 22, abs=1e-4)
+    assert taken.error == pytest.approx(1.96 * (2 * 0.0001) ** 0.5 / 3, abs=1e-4)
+    assert "within 0.924 % of the time" in " ".join(file.getvalue().split())
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import random
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,12 +21,13 @@ from paribus.hosts import Address, Hosts
 from paribus.judge.evidence import Entry, LaunchEvidence
 from paribus.judge.headlines import headlines
 from paribus.judge.scaling import efficiencies
-from paribus.judgement import Comparison, Efficiency, Judgement, Word
+from paribus.judgement import Comparison, Efficiency, Judgement, Spread, Word
 from paribus.model import Case, Launch, Metric, State
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.platform.arms import Ready, slots_of
 from paribus.report import export, stored
 from paribus.report.printing import console_on
+from paribus.report.scaling import print_scaling
 from paribus.report.terminal import print_report
 from paribus.stats.scaling import Kind, Reach, log_efficiency, reach
 from paribus.study.load import load_study
@@ -150,9 +152,13 @@ def test_efficiency_is_the_share_of_the_ideal_speed(
 
 def row(size: int, low: float = 0, high: float = 0, step: float = 1.5) -> Efficiency:
     if not high:
-        return Efficiency("x", "a", size, TIME, None)
+        return Efficiency("x", "a", size, TIME, SPREAD)
     known = Comparison(8, (low + high) / 2, low, high, 0.95)
-    return Efficiency("x", "a", size, TIME, None, known, Comparison(8, step, step, step, 0.95))
+    return Efficiency("x", "a", size, TIME, SPREAD, known, Comparison(8, step, step, step, 0.95))
+
+
+SPREAD = Spread(8, 1.0, 0.9, 1.1)
+NOTHING = tuple(Efficiency("x", "a", size, TIME, None) for size in (2, 4))
 
 
 @pytest.mark.parametrize(
@@ -163,10 +169,22 @@ def row(size: int, low: float = 0, high: float = 0, step: float = 1.5) -> Effici
         ((row(2), row(4, 0.45, 0.6), row(8, 0.6, 0.7)), Reach(2, undecided=4)),
         ((row(2), row(4, 0.8, 0.9), row(8)), Reach(4, undecided=8)),
         ((row(2), row(4, 0.6, 0.7, 1.01), row(8, 0.3, 0.4, 0.9)), Reach(4, below=8, flat=4)),
+        (NOTHING, Reach(0)),
     ],
 )
 def test_how_far_an_arm_scales(rows: tuple[Efficiency, ...], expected: Reach) -> None:
     assert reach(rows, 0.5) == expected
+
+
+def test_without_data_no_size_is_said_to_be_ideal() -> None:
+    full = judgements.scaling()
+    nothing = {"value": None, "efficiency": None, "step": None, "against": None}
+    none = replace(full, scaling=tuple(replace(one, **nothing) for one in full.scaling))
+    file = io.StringIO()
+    print_scaling(none, console_on(file, 100))
+    said = file.getvalue()
+    assert "no data at the smallest size, so no efficiency" in said
+    assert "100" not in said.partition("ratio")[2]
 
 
 # --- judged ------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ ROUNDED = 0.005
 
 _TEXTS = ("taken", "machine", "library", "source")
 _KEYS = ("schema", "name", "command", "ranks", *_TEXTS, "shares")
-_BESIDE = ("seconds", "own", "cpu", "least", "most", "calls")
+BESIDE = ("seconds", "own", "timed", "error", "cpu", "least", "most", "calls")
 """What `paribus profile` writes for people, and no study needs."""
 
 
@@ -53,7 +53,7 @@ def read_profile(path: Path) -> Profile:
     place = Place(str(path), "", found)
     if found.get("schema") != SCHEMA:
         place.refuse("schema", found.get("schema"), f"is not a profile of schema {SCHEMA}", fix)
-    place.only((*_KEYS, *_BESIDE))
+    place.only((*_KEYS, *BESIDE))
     return Profile(
         name=place.need("name", text, 'name = "solver"'),
         command=place.need("command", text, 'command = "mpirun -n 4 ./solver"'),
@@ -81,7 +81,7 @@ def _share(value: Any) -> float:
 
 
 def profile_text(profile: Profile, beside: Mapping[str, Any]) -> str:
-    """Return the TOML file of a profile; `beside` has what _BESIDE names, for people."""
+    """Return the TOML file of a profile; `beside` has what BESIDE names, for people."""
     top = {"schema": SCHEMA, "name": profile.name, "command": profile.command}
     top |= {key: getattr(profile, key) for key in ("ranks", *_TEXTS) if getattr(profile, key)}
     top |= {key: value for key, value in beside.items() if not isinstance(value, Mapping)}

@@ -124,8 +124,15 @@ def test_the_controller_alone_takes_the_hosts_with_it() -> None:
 
 
 @pytest.mark.slow
-def test_a_hung_fabric_is_ended_too() -> None:
-    """Its first process is stopped, so that it does not answer the end of Paribus."""
+def test_a_hung_fabric_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first process is stopped, so that it does not answer the end of Paribus.
+
+    A sleep of 10 ms takes 100, as on a busy machine.
+    """
+    late = tmp_path / "sleep"
+    late.write_text('#!/bin/sh\n[ "$1" != 0.01 ] || set -- 0.1\nexec /bin/sleep "$@"\n')
+    late.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     before = interfaces()
     held = Held(1)
     held.about = held.answer()

@@ -87,4 +87,6 @@ def program_of(argv: list[str]) -> str:
 
 
 def _beside(taken: Taken) -> dict[str, Any]:
-    return {key: getattr(taken, key) for key in ("seconds", "own", "cpu", "least", "most", "calls")}
+    from paribus.application import BESIDE
+
+    return {key: getattr(taken, key) for key in BESIDE}

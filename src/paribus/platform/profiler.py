@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from statistics import NormalDist
 from tempfile import mkdtemp
 from typing import Any
 
@@ -30,6 +31,8 @@ from paribus.units import count
 LIMIT_S = 30 * 86400.0
 """Seconds that the command may take: a user ends it earlier, as without the profiler."""
 
+TWO_SIDED = NormalDist().inv_cdf(0.975)
+
 _OPTION = re.compile(r"(-{0,2}[A-Za-z0-9_.-]*)(=)?(.*)", re.DOTALL)
 
 
@@ -38,14 +41,18 @@ class Taken:
     """A profile, and what else is known of it.
 
     `seconds` are those of the longest rank between MPI_Init and MPI_Finalize; `own` is the share
-    of the ranks' time that counting took, `cpu` the CPU time over time of the rank that got least:
-    MPI polls, so below 1 it waited for a core, or for files. `least` and `most` are the shares
-    over the ranks; `calls` has calls, seconds and bytes of all ranks for each MPI call.
+    of the ranks' time that counting took, `timed` the share of the calls that were timed, and
+    `error` how far a share may be off because others were not (95 %). `cpu` is the CPU time over
+    time of the rank that got least: MPI polls, so below 1 it waited for a core, or for files.
+    `least` and `most` are the shares over the ranks; `calls` has calls, seconds and bytes of
+    all ranks for each MPI call.
     """
 
     profile: Profile
     seconds: float
     own: float
+    timed: float
+    error: float
     cpu: float
     least: Mapping[str, float]
     most: Mapping[str, float]
@@ -167,9 +174,12 @@ def summed(records: Sequence[Mapping[str, Any]], name: str, command: str) -> Tak
     """Return the profile of all ranks: the shares of their time, counted for each thread in MPI."""
     spent: list[dict[str, float]] = []
     calls: dict[str, dict[str, float]] = {}
+    timed, variance = 0, 0.0
     for one in records:
         parts = dict.fromkeys(PARTS, 0.0)
-        for call, part, number, seconds, size in one["calls"]:
+        for call, part, number, seconds, size, clocked, squared in one["calls"]:
+            timed += clocked
+            variance += squared
             parts[part] += seconds
             row = calls.setdefault(call, {"calls": 0, "seconds": 0.0, "bytes": 0})
             row["calls"] += number
@@ -198,6 +208,8 @@ def summed(records: Sequence[Mapping[str, Any]], name: str, command: str) -> Tak
         seconds=round(max(one["seconds"] for one in records), 6),
         cpu=round(min(one["cpu_s"] / one["seconds"] for one in records), 4),
         own=round(math.fsum(one["own_s"] for one in records) / math.fsum(totals), 6),
+        timed=round(timed / max(1, sum(row["calls"] for row in calls.values())), 4),
+        error=round(TWO_SIDED * math.sqrt(variance) / math.fsum(totals), 6),
         least={part: round(min(some), 6) for part, some in each.items()},
         most={part: round(max(some), 6) for part, some in each.items()},
         calls=calls,

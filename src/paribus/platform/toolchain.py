@@ -273,9 +273,10 @@ def profiler_path(mpi: Mpi, machine: Machine) -> Path:
     for name, data in sources.items():
         digest.update(name.encode() + b"\0" + data + b"\0")
     target = machine.cache() / "kernels" / f"profiler-{digest.hexdigest()[:16]}"
+    link = ["-shared", "-pthread", "-Wl,--as-needed,-z,lazy"]
     commands = [
         [mpi.mpicxx, *flags, "-c", "profiler.cpp", "-o", "profiler.o"],
-        [wrapped.split()[0], "-shared", "-Wl,--as-needed", "-Wl,-z,lazy", "profiler.o", "-o", MADE],
+        [wrapped.split()[0], *link, "profiler.o", "-o", MADE],
     ]
     machine.build(target, sources, commands, mpi.env)
     return target

@@ -108,3 +108,5 @@ def print_taken(taken: Taken, console: Console) -> None:
         item(console, f"{mine}: the program sends very many messages, and MPI's share is too high.")
     else:
         item(console, f"{mine}.")
+    if taken.timed < 1:
+        item(console, words.estimated(taken.timed, taken.error))

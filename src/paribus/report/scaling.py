@@ -70,7 +70,7 @@ def _against(row: Efficiency) -> tuple[str, str]:
 
 
 def _share(row: Efficiency, first: int) -> str:
-    return "100" if row.size == first else words.share(row.efficiency)
+    return "100" if row.size == first and row.value else words.share(row.efficiency)
 
 
 # --- terminal ----------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def _labels(y: Spec, levels: tuple[tuple[float, str], ...]) -> Iterator[Spec]:
 def _points(row: Efficiency) -> Iterator[Spec]:
     """Yield what is drawn of an efficiency: the smallest size is ideal by definition."""
     known = row.efficiency
-    if known is None and row.step is not None:
+    if row.value is None or (known is None and row.step is not None):
         return
     ratio = known.ratio if known else IDEAL
     if not 0 < ratio < math.inf:

@@ -59,6 +59,8 @@ def log_efficiency(
 
 def reach(rows: Sequence[Efficiency], bound: float) -> Reach:
     """Return how far one arm scales in one benchmark; `rows` are its sizes, the smallest first."""
+    if rows[0].value is None:
+        return Reach(0, 0, 0, 0)
     up_to, below, undecided = rows[0].size, 0, 0
     for row in rows[1:]:
         if row.efficiency is None or row.efficiency.low <= bound:

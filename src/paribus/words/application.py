@@ -32,6 +32,15 @@ LATE = "Time inside MPI includes waiting for ranks that come late."
 TITLE = "Predicted from a profile, not measured"
 
 
+def estimated(timed: float, error: float) -> str:
+    """Return how exact a profile is of which not all calls were timed."""
+    return (
+        f"All calls were counted and {percent(timed)} timed: of short ones one of 32, by a draw."
+        f" So times are estimates: a share is within {percent(error)} of the time of what"
+        " timing all would give (95 %)."
+    )
+
+
 def said(one: Prediction) -> str:
     """Return what is predicted for the application in one arm."""
     middle, low, high = format_changes((one.ratio, one.low, one.high))

@@ -54,6 +54,8 @@ def reaches(
     arm: str, scaling: Scaling, *, up_to: int, below: int, undecided: int, flat: int
 ) -> str:
     """Return how far an arm scales; the sizes are those of stats.scaling.Reach."""
+    if not up_to:
+        return f"{arm}: no data at the smallest size, so no efficiency"
     bound, noun = percent(scaling.bound), scaling.over[:-1]
     said = f"{arm}: efficiency above {bound} up to {count(up_to, noun)}"
     said += f", below it at {below}" * bool(below)
