@@ -106,7 +106,9 @@ private:
 
     void gather_places();
 
-    void refuse_too_large();
+    // Where --memory is given: prints what a rank needs and ends, without MPI, which a program
+    // starts up only behind a launcher.
+    void tell_need(const Arguments& given) const;
 
     void probe(State& state);
 
