@@ -44,7 +44,8 @@ def check_memory(study: Study, ready: Ready, nodes: Mapping[int, Facts]) -> None
 def _lack(ready: Ready, selection: Selection, nodes: Mapping[int, Facts]) -> str:
     """Return what does not fit, and where, "" if all does or nothing is known."""
     wanted = program(ready.arm, selection, benchmark_of(selection))
-    argv = (*ready.kernels[selection.label], *wanted.argv)
+    label = selection.label
+    argv = (*ready.kernels[label], *wanted.argv, *ready.libraries.get(label, ()))
     env = {**(ready.mpi.env if ready.mpi else {}), **ready.arm.env}
     each, what = _need(argv, tuple(env.items()), ready.machine)
     for ranks, where, room in _rooms(arm_at(ready.arm, selection), wanted, selection.ranks, nodes):

@@ -186,7 +186,7 @@ Arguments read_arguments(const Spec& spec, int argc, char** argv) {
         a.error =
             "--delay-us and --delay-share do not go with --like, nor do PARIBUS_DELAY_US and "
             "PARIBUS_DELAY_SHARE";
-    if (a.error.empty() && spec.libraries && !a.help && !a.memory && !a.self_test &&
+    if (a.error.empty() && spec.libraries && !a.help && !a.self_test &&
         (a.libraries.empty() || a.count == 0 || a.functions == 0))
         a.error = "--libraries, --count and --functions are needed";
     return a;

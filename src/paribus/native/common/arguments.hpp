@@ -61,11 +61,12 @@ struct Spec {
     bool intervals = false;    // a sample is a stretch of time: no --warmup, no --iterations
     bool paced = true;         // takes --samples and --max-case-s, not an option of its own
     const Option* options = nullptr;
-    Need (*need)(const Arguments&, int ranks) = nullptr;  // of another kind than such buffers
-    long samples = 200;                                   // default of --samples
-    double max_case_s = 0.15;                             // default of --max-case-s
-    long least_samples = 20;                              // even where they last longer than that
-    long least_warmup = 10;  // operations that are dropped before the first sample, at least
+    // Of a kernel whose memory is of another kind than such buffers.
+    Need (*need)(const Arguments&, int ranks) = nullptr;
+    long samples = 200;        // default of --samples
+    double max_case_s = 0.15;  // default of --max-case-s
+    long least_samples = 20;   // even where they last longer than that
+    long least_warmup = 10;    // operations that are dropped before the first sample, at least
 };
 
 struct Arguments {

@@ -61,6 +61,11 @@ inline std::string differs(const char* what, double found, double official, doub
            number(official);
 }
 
+// What is wrong with both of two things.
+inline std::string both(const std::string& one, const std::string& other) {
+    return one + (one.empty() || other.empty() ? "" : "; ") + other;
+}
+
 template <class Benchmark>
 void refuse_ranks(Session& session, char size) {
     const long most = Benchmark::most_ranks(size), least = Benchmark::least_ranks(size);
