@@ -48,12 +48,12 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
 
 def _waits(judgement: Judgement) -> str:
     """Return why verdicts are open although their intervals may say more, "" if none is."""
-    reasons = {
-        h.verdict.reason: None
+    nexts = {
+        int(h.verdict.figures["next"])
         for h in judgement.headlines
         if h.verdict.code is Reason.BEFORE_NEXT_LOOK
     }
-    return f" Undecided until then: {'; '.join(reasons)}." if reasons else ""
+    return f" Undecided until the next look, after {min(nexts)} blocks." if nexts else ""
 
 
 def why_withheld(judgement: Judgement) -> list[str]:
