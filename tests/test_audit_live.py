@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args
@@ -14,8 +15,15 @@ from typing import Any, get_args
 import pytest
 
 from mpis import any_mpi, each_mpi, installations
+from paribus.audit.audit import audit_study
+from paribus.audit.nodes import of_nodes
 from paribus.command import Mpi
 from paribus.design import Transport
+from paribus.platform.local import LocalStation
+from paribus.platform.ready import make_ready
+from paribus.platform.switching import Switches
+from paribus.study.gathering import asked, gather
+from paribus.study.load import load_study
 from studies import RANDOM, STEADY, command, paribus, write_study
 
 LATENCY = """
@@ -106,15 +114,27 @@ def test_another_mpi_in_one_arm(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mpi", each_mpi())
-@pytest.mark.parametrize("pair", list(combinations(get_args(Transport), 2)), ids="-".join)
-def test_the_factor_explains_what_a_launcher_sets_for_a_transport(
-    mpi: Mpi, pair: tuple[str, str], tmp_path: Path
-) -> None:
-    """Each family has variables of its own for it, of which the study names none."""
-    prefix = Path(mpi.mpicxx).parent.parent
-    arms = "".join(f'[arms.{name}]\nmpi = "{prefix}"\ntransport = "{name}"\n' for name in pair)
-    found = audit(tmp_path, f'question = "?"\nfactor = "transport"\n{arms}{LATENCY}', code=0)
-    assert found["mpi.transport"]["kind"] == "factor"
+def test_the_factor_explains_what_a_launcher_sets_for_a_transport(mpi: Mpi, tmp_path: Path) -> None:
+    """Each family has variables of its own for it, of which the study names none.
+
+    The facts of each arm are gathered once and compared in all pairs.
+    """
+    prefix, names = Path(mpi.mpicxx).parent.parent, get_args(Transport)
+    arms = "".join(f'[arms.{name}]\nmpi = "{prefix}"\ntransport = "{name}"\n' for name in names)
+    path = tmp_path / "study.toml"
+    path.write_text(f'question = "?"\nfactor = "transport"\n{arms}{LATENCY}')
+    whole = load_study(path)
+    ready = make_ready(whole, lambda _: None)
+    with LocalStation() as here, Switches(whole) as switches:
+        nodes = of_nodes(gather(whole, ready, dict.fromkeys(names, here), switches, lambda _: None))
+        for pair in combinations(whole.arms, 2):
+            study = replace(whole, arms=pair)
+            ours = {arm.name: ready[arm.name] for arm in pair}
+            asks = asked(study, ours, switches)
+            answer = audit_study(study, {"latency": "point to point"}, nodes, asks, {})
+            kinds = {one.key: one.kind for one in answer.differences if not one.node}
+            assert "unexplained" not in kinds.values()
+            assert kinds["mpi.transport"] == "factor"
 
 
 def test_another_blas_by_the_library_path(tmp_path: Path) -> None:

@@ -135,6 +135,8 @@ BENCHMARK = Benchmark("own", "shell", "prints a time", (METRIC,), command, parse
         ("ranks=1", "ranks='all'", "ranks='all'"),
         ("ranks=1", "parameters={'n': 3}", "give Parameter"),
         ("ranks=1", "parameters={'n': Parameter({1}, int, '')}", "give JSON values"),
+        ("ranks=1", "parameters={'n': Parameter('x', int, '')}", "'x': its own reader refuses"),
+        ("ranks=1", "parameters={'n': Parameter(1, {2: 3}.pop, '')}", "reader fails: KeyError: 1"),
     ],
 )
 def test_a_benchmark_is_checked_when_its_file_is_loaded(
@@ -145,6 +147,13 @@ def test_a_benchmark_is_checked_when_its_file_is_loaded(
     with pytest.raises(UserError, match=re.escape(cause)) as caught:
         load_file(outside(tmp_path, OWN.replace(sound, wrong)))
     assert caught.value.place.endswith("own.py")
+
+
+def test_a_value_that_the_reader_of_a_file_fails_on_is_refused(tmp_path: Path) -> None:
+    taken = "parameters={'n': Parameter(None, lambda value: value['x'], '')}"
+    benchmark = load_file(outside(tmp_path, OWN.replace("ranks=1", taken)))
+    with pytest.raises(ValueError, match="its reader fails: TypeError"):
+        benchmark.parameters["n"].read(3)
 
 
 @pytest.mark.parametrize(

@@ -536,6 +536,10 @@ def test_list_tells_all_about_a_name_or_a_word(tmp_path: Path) -> None:
     assert one.startswith("osu_bw: point to point\n")
     assert all(word in one for word in ("bytes: ", "MB/s", "to get it:", "validation: "))
     assert "osu_bibw" not in one
+    assert "class: size of the problem, S to D (A)" in paribus("list", "cg", cwd=tmp_path).stdout
+    sizes = paribus("list", "many_to_one", cwd=tmp_path).stdout
+    assert "(64 B, 4 KiB, 64" in sizes
+    assert "(1, 16)" in sizes
     table = json.loads(paribus("list", "one-sided", "roce-2024", "--json", cwd=tmp_path).stdout)
     assert [b["name"] for b in table["benchmarks"]] == ["osu_put_latency", "osu_get_latency"]
     assert (list(table["publications"]), table["studies"]) == (["roce-2024"], {})

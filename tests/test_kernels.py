@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from mpis import any_mpi
-from native import COLLECTIVES, KERNELS, LIKES, NATIVE, NODE, PROGRAMS, SIZED
+from native import COLLECTIVES, KERNELS, LIKES, NATIVE, NODE, PROGRAMS, SIZED, program_of
 from paribus.platform.machine import HERE
 from paribus.platform.toolchain import find_mpi, kernel_path
 from paribus.readers.kernel import read
@@ -37,8 +37,13 @@ METRICS = {
     "ring": ("bandwidth", "MB/s"),
     **dict.fromkeys([*COLLECTIVES, "alltoallv", "halo", "barrier"], ("time", "us")),
 }
-REFUSALS = [
+REFUSED_BY_RANKS = [
     ("latency", ["--ranks", "4"], "2 ranks, not the 4 asked for"),
+    ("latency", ["--byte", "8"], "unknown argument --byte"),
+    ("pairs", ["--bytes", "8"], "needs two sizes"),
+    ("alltoallv", ["--bytes", "1073741824"], "more in all than MPI counts"),
+]
+REFUSALS = [
     ("latency", ["--byte", "8"], "unknown argument --byte"),
     ("latency", ["--bytes", "8,,9"], "neither a list"),
     ("latency", ["--bytes", "16:8"], "neither a list"),
@@ -54,9 +59,7 @@ REFUSALS = [
     ("barrier", ["--bytes", "8"], "unknown argument --bytes"),
     ("barrier", ["--corrupt"], "unknown argument --corrupt"),
     ("triad", ["--like", "osu"], "unknown argument --like"),
-    ("pairs", ["--bytes", "8"], "needs two sizes"),
     ("halo", ["--dims", "4"], "--dims needs a whole number from 2 to 3"),
-    ("alltoallv", ["--bytes", "1073741824"], "more in all than MPI counts"),
     ("overlap", ["--collective", "bcast"], "--collective needs one of allreduce, alltoall"),
     ("many_to_one", ["--connections", "4,65,4"], "whole numbers, each once, from 1 to 64"),
     ("many_to_one", ["--over", "udp"], "--over needs one of mpi, sockets"),
@@ -171,7 +174,7 @@ def wanted(kernel: str, libraries: Path) -> dict[str, tuple[list[str], int]]:
     if kernel in LIKES:
         for like in ("osu", "imb"):
             found[like] = [*sizes(kernel, "8,65536"), "--like", like, "--iterations", "40"], 2
-    found |= {" ".join(words): (words, 2) for one, words, _ in REFUSALS if one == kernel}
+    found |= {" ".join(words): (words, 2) for one, words, _ in REFUSED_BY_RANKS if one == kernel}
     return found
 
 
@@ -495,12 +498,21 @@ def test_sizes_as_list_and_as_range(start: Start) -> None:
 
 
 @pytest.mark.slow("kernel")
-@pytest.mark.parametrize(("kernel", "arguments", "says"), REFUSALS)
+@pytest.mark.parametrize(("kernel", "arguments", "says"), REFUSED_BY_RANKS)
 def test_refusals(launches: Launches, kernel: str, arguments: list[str], says: str) -> None:
     ended = launches(kernel, " ".join(arguments))
     assert ended.code == 2
     assert ended.out == ""
     assert says in ended.err
+
+
+@pytest.mark.parametrize(("kernel", "arguments", "says"), REFUSALS)
+def test_what_arguments_alone_refuse(kernel: str, arguments: list[str], says: str) -> None:
+    """Without a launcher: arguments are read before MPI starts."""
+    argv = [str(program_of(kernel)), "--memory", *arguments]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
 
 
 def test_sizes_that_do_not_fit_in_memory(start: Start) -> None:

@@ -228,6 +228,22 @@ def test_what_withholds_a_verdict_is_shown_and_what_is_explained_is_folded(
     assert "<summary>unknown (not comparable): 69</summary>" in folded
 
 
+def test_what_changed_in_the_arms_is_told_of_each_from_before_to_after(
+    cache: Path, tmp_path: Path
+) -> None:
+    base = judgements.incomplete()
+    moved = tuple(
+        Difference("process.nice", arm, "19", "0", "unexplained", "changed", 1, "n1")
+        for arm in ("host", "bridged")
+    )
+    parsed(replace(base, differences=moved), cache, tmp_path)
+    raw = (tmp_path / "report.html").read_text().partition("What was not held equal")[2]
+    cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", raw.partition("</table>")[0])
+    said = [re.sub("<[^>]*>", "", cell) for cell in cells]
+    assert said[:5] == ["Fact", "Arm", "From", "To", "Why it matters"]
+    assert [said[6:9], said[11:14]] == [["host", "19", "0"], ["bridged", "19", "0"]]
+
+
 HIDDEN = """right = e => e.getBoundingClientRect().right;
 [...document.querySelectorAll('thead th')]
     .filter(th => th.textContent === 'Ratio [interval]' && th.checkVisibility())

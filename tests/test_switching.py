@@ -58,6 +58,27 @@ def killed(folder: Path, study: Path, number: signal.Signals, mark: str) -> int:
     return process.returncode
 
 
+def test_a_program_that_before_must_bring_about_is_named_before_it(tmp_path: Path) -> None:
+    solver, nowhere = tmp_path / "solver", tmp_path / "nowhere"
+    arms = (
+        f'[arms.a]\nargv = ["true"]\n[arms.b]\nargv = ["{solver}"]\n'
+        f'before = "ln -s /bin/true {solver}"'
+        f'\n[arms.c]\nargv = ["{nowhere}"]\nbefore = "true"'
+    )
+    study = tmp_path / "study.toml"
+    study.write_text(
+        f'question = "Which?"\nfactor = "build"\n{arms}\n[[benchmarks]]\nname = "command"\n'
+        'argv = ["true"]\n'
+    )
+    done = paribus("audit", study, cwd=tmp_path)
+    assert done.returncode == 2
+    first, _, after = done.stderr.partition("facts, after `ln -s")
+    for path in (solver, nowhere):
+        assert f"command: no executable file {path}, unless its `before` commands" in first
+    assert f"no executable file {solver}" not in after
+    assert f"no executable file {nowhere}\n" in after
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_switching_back_waits_until_the_ranks_have_ended(
     tmp_path: Path, number: signal.Signals

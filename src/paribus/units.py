@@ -160,15 +160,16 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_value(value: float) -> str:
-    """Return a figure with three significant digits and no exponent below a million.
+    """Return a figure with three significant digits or more, and no exponent below 1e9.
 
-    >>> [format_value(v) for v in (0.1034, 5.872, 123.4, 15893.2, 2.5e7)]
-    ['0.103', '5.87', '123', '15,893', '2.5e+07']
+    >>> [format_value(v) for v in (0.1034, 5.872, 123.4, 15893.2, 2.512e7, 2.5e9)]
+    ['0.103', '5.87', '123', '15,893', '25,100,000', '2.5e+09']
     """
     if value == 0:
         return "0"
     if abs(value) >= 1e6:
-        return f"{value:.3g}"
+        short = f"{value:.3g}"
+        return f"{float(short):,.0f}" if abs(value) < 1e9 else short
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))

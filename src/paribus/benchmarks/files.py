@@ -114,6 +114,10 @@ def _executed(path: Path, source: bytes, digest: str) -> Benchmark:
         benchmark,
         command=partial(_command, path, benchmark.command),
         parse=partial(_parse, path, benchmark),
+        parameters={
+            key: replace(one, read=partial(_value, one.read))
+            for key, one in benchmark.parameters.items()
+        },
     )
 
 
@@ -156,6 +160,17 @@ def _wrong(benchmark: Benchmark) -> Iterator[str]:
             yield f"has the parameter {key!r}: {one!r}: give Parameter(default, reader, help)"
         elif not _is_json(one.default):
             yield f"has the parameter {key!r} with the default {one.default!r}: give JSON values"
+        elif one.default is not None and (said := _refused(one)):
+            yield f"has the parameter {key!r} with the default {one.default!r}: {said}"
+
+
+def _refused(parameter: Parameter) -> str:
+    """Return why a parameter's own reader refuses its default, "" if it does not."""
+    try:
+        _value(parameter.read, parameter.default)
+    except ValueError as error:
+        return f"its own reader refuses that ({error})"
+    return ""
 
 
 def _wrong_metric(metric: Metric) -> Iterator[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paribus.errors import UserError
-from paribus.units import count, format_seconds
+from paribus.units import count, format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from paribus.model import Benchmark
@@ -193,8 +193,19 @@ def _print_long(benchmark: Benchmark, took: Took) -> None:
         _print_filled(f"what its figures mean: {benchmark.means}")
     print("    parameters:")
     for key, one in benchmark.parameters.items():
-        _print_filled(f"{key}: {one.help}", "      ")
+        _print_filled(f"{key}: {one.help}{_default(key, one.default)}", "      ")
     print()
+
+
+def _default(key: str, value: Any) -> str:
+    """Return what a parameter is where a study does not set it, "" where nothing or a switch."""
+    if value is None or isinstance(value, bool) or value in ("", [], ()):
+        return ""
+    values = value if isinstance(value, list | tuple) else [value]
+    if key == "bytes":
+        values = list(map(format_bytes, values))
+    said = f"{values[0]} ... {values[-1]}" if len(values) > 6 else ", ".join(map(str, values))
+    return f" ({said})"
 
 
 def _print_filled(text: str, indent: str = "    ") -> None:

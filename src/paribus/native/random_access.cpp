@@ -40,11 +40,26 @@ std::uint64_t after(std::uint64_t draws) {
     return result;
 }
 
+// Bytes of a rank's part as they were asked for; 0 for half of the memory, and for what cannot be.
+std::size_t asked_bytes(const Arguments& asked) {
+    const std::string& text = asked.text.at("table");
+    const std::size_t bytes = std::strtoul(text.c_str(), nullptr, 10);
+    const bool power = (bytes & (bytes - 1)) == 0 && bytes >= least_words * sizeof(std::uint64_t);
+    return power && std::to_string(bytes) == text ? bytes : 0;
+}
+
+Need need_of_table(std::size_t bytes) {
+    return {static_cast<double>(bytes),
+            "a table of " + std::to_string(bytes) + " bytes on each rank does"};
+}
+
+Need need(const Arguments& asked, int) { return need_of_table(asked_bytes(asked)); }
+
 // Bytes of a rank's part, or why not.
 std::size_t table_bytes(Session& session) {
-    const std::string& text = session.arguments.text.at("table");
-    std::size_t bytes = 1;
-    if (text == "half") {
+    std::size_t bytes = asked_bytes(session.arguments);
+    if (session.arguments.text.at("table") == "half") {
+        bytes = 1;
         MPI_Comm here;
         const long boot = std::strtol(boot_hash().c_str(), nullptr, 16);
         MPI_Comm_split(MPI_COMM_WORLD, static_cast<int>(boot), session.rank, &here);
@@ -55,13 +70,12 @@ std::size_t table_bytes(Session& session) {
                               static_cast<double>(sysconf(_SC_PAGE_SIZE));
         while (static_cast<double>(2 * bytes) * ranks <= memory / 2) bytes *= 2;
         MPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_UNSIGNED_LONG, MPI_MIN, MPI_COMM_WORLD);
-        return bytes;
+        const Need found = need_of_table(bytes);
+        session.refuse_larger(found.bytes, found.what);
     }
-    bytes = std::strtoul(text.c_str(), nullptr, 10);
-    const std::size_t least = least_words * sizeof(std::uint64_t);
-    if (std::to_string(bytes) != text || bytes < least || (bytes & (bytes - 1)) != 0)
+    if (bytes == 0)
         session.refuse("--table needs half, or a power of two of at least " +
-                       std::to_string(least));
+                       std::to_string(least_words * sizeof(std::uint64_t)));
     return bytes;
 }
 
@@ -208,13 +222,12 @@ int main(int argc, char** argv) {
     spec.intervals = true;
     spec.paced = false;
     spec.options = options;
+    spec.need = need;
     Session session(spec);
     session.start(argc, argv);
     if ((session.ranks & (session.ranks - 1)) != 0)
         session.refuse("takes 1, 2, 4, 8 ... ranks, not " + std::to_string(session.ranks));
     const std::size_t bytes = table_bytes(session);
-    session.refuse_larger(static_cast<double>(bytes),
-                          "a table of " + std::to_string(bytes) + " bytes on each rank does");
     measure(session, bytes);
     return session.finish();
 }

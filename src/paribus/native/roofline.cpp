@@ -238,6 +238,12 @@ constexpr Option options[] = {
     {"array", "0", "bytes of a rank's numbers; 0: four times the last-level caches", 0, 1L << 40},
     {}};
 
+Need need_of_array(long bytes) {
+    return {static_cast<double>(bytes), "arrays of " + std::to_string(bytes) + " bytes do"};
+}
+
+Need need(const Arguments& asked, int) { return need_of_array(asked.numbers.at("array").front()); }
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -249,17 +255,20 @@ int main(int argc, char** argv) {
     spec.sizes = nullptr;
     spec.likes = false;
     spec.options = options;
+    spec.need = need;
     spec.samples = 20;
     spec.least_samples = 3;
     spec.least_warmup = 1;
     Session session(spec);
     session.start(argc, argv);
     long bytes = session.arguments.numbers.at("array").front();
-    if (bytes == 0) bytes = array_beyond_caches(session);
+    if (bytes == 0) {
+        bytes = array_beyond_caches(session);
+        const Need found = need_of_array(bytes);
+        session.refuse_larger(found.bytes, found.what);
+    }
     if (bytes < static_cast<long>(2 * whole_groups))
         session.refuse("--array: the least is " + std::to_string(2 * whole_groups));
-    session.refuse_larger(static_cast<double>(bytes),
-                          "arrays of " + std::to_string(bytes) + " bytes do");
     Buffer memory(static_cast<std::size_t>(bytes));
     session.give_up_if(memory.data ? "" : "no memory left");
     measure<double>(session, memory, static_cast<std::size_t>(bytes), "double");

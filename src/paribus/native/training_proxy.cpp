@@ -36,21 +36,30 @@ constexpr Option options[] = {
     {"poll-us", "1000", "let MPI make progress this often while computing; 0: never", 0, 100000000},
     {}};
 
+const std::vector<Bucket>& buckets_of(const Arguments& asked) {
+    return asked.text.at("model") == "vgg16" ? vgg16 : resnet50;
+}
+
+std::size_t parameters_of(const std::vector<Bucket>& buckets) {
+    std::size_t all = 0;
+    for (const Bucket& one : buckets) all += static_cast<std::size_t>(one.parameters);
+    return all;
+}
+
+Need need(const Arguments& asked, int) {
+    const auto n = static_cast<double>(parameters_of(buckets_of(asked)));
+    return {2.0 * sizeof(float) * n, "the gradients of " + asked.text.at("model") + " do"};
+}
+
 class Training {
 public:
     explicit Training(Session& session)
         : session_(session),
-          buckets_(session.arguments.text.at("model") == "vgg16" ? vgg16 : resnet50),
+          buckets_(buckets_of(session.arguments)),
           loops_per_us_(1e3 / session.clock.spin_ns),
           compute_us_(1e3 * static_cast<double>(session.arguments.numbers.at("compute-ms")[0])),
           poll_us_(static_cast<double>(session.arguments.numbers.at("poll-us")[0])),
           requests_(buckets_.size(), MPI_REQUEST_NULL) {}
-
-    std::size_t parameters() const {
-        std::size_t all = 0;
-        for (const Bucket& one : buckets_) all += static_cast<std::size_t>(one.parameters);
-        return all;
-    }
 
     // One step; without `terms` its computation alone, of the same pieces.
     void step(const float* terms, float* sums) {
@@ -107,10 +116,8 @@ void keep(Session& session, Series step, Series compute) {
 
 void measure(Session& session) {
     Training training(session);
-    const std::size_t n = training.parameters();
     const Arguments& asked = session.arguments;
-    session.refuse_larger(2.0 * sizeof(float) * static_cast<double>(n),
-                          "the gradients of " + asked.text.at("model") + " do");
+    const std::size_t n = parameters_of(buckets_of(asked));
     const std::string where =
         Object().add("model", asked.text.at("model")).add("ranks", session.ranks).text();
     Buffer out(sizeof(float) * n), in(sizeof(float) * n);
@@ -153,6 +160,7 @@ int main(int argc, char** argv) {
     spec.likes = false;
     spec.intervals = true;
     spec.options = options;
+    spec.need = need;
     spec.samples = 10;
     spec.max_case_s = 5;
     Session session(spec);

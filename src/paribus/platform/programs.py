@@ -79,7 +79,9 @@ def lacking(program: Program, machine: Machine) -> list[str]:
     if not program.modules:
         return names
     modules = missing_modules(program.argv[:1], program.modules, {}, machine)
-    return [*names, *(f"the Python module {one}" for one in modules)]
+    if modules:
+        names.append(f"the Python module{'s' * (len(modules) > 1)} {' and '.join(modules)}")
+    return names
 
 
 def missing_modules(

@@ -55,7 +55,7 @@ def make_ready(
     }
     machines = {arm.name: _machines((opened or {}).get(arm.name)) for arm in study.arms}
     if build:
-        _check_programs(study, programs, machines)
+        _check_programs(study, programs, machines, tell)
     cores = (node or this_node()).cores
     known: dict[Hosts, tuple[Node, ...]] = {}
     ready = {}
@@ -263,8 +263,12 @@ def _check_programs(
     study: Study,
     programs: Mapping[str, Mapping[str, Program]],
     machines: Mapping[str, Sequence[HostMachine]],
+    tell: Callable[[str], None],
 ) -> None:
-    """Raise UserError for all programs that are missing, each named once."""
+    """Raise UserError for all programs that are missing, each named once.
+
+    `tell` hears of those that the `before` commands of their arm must still bring about.
+    """
     missing: dict[str, UserError] = {}
     for arm in study.arms:
         for one in study.benchmarks:
@@ -276,6 +280,14 @@ def _check_programs(
                 missing.setdefault(str(error), error)
     if missing:
         raise together(list(missing.values()), study.path)
+    for arm in study.arms:
+        for one in study.benchmarks if arm.before and not arm.wrap else ():
+            wanted, first = programs[arm.name][one.label], _first(machines[arm.name])
+            try:
+                check_there(arm, benchmark_of(one), wanted, one.label, first, switched=True)
+            except UserError as error:
+                changed = "unless its `before` commands change that"
+                tell(f"{arm.name}: {one.label}: {error.cause}, {changed}")
 
 
 def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) -> None:

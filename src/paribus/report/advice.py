@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from paribus.judgement import Finding, Judgement, Point, Word
 from paribus.model import State
-from paribus.reasons import NoticeName
+from paribus.reasons import NoticeName, Reason
 from paribus.report import lookup
 from paribus.report.wording import clean, listing
 from paribus.stats import few
@@ -36,7 +36,7 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
         if judgement.study.settings.monitor:
             steps.append(f"Monitoring: {command} continues at any time; the interval stays valid.")
         else:
-            steps.append(f"Unfinished: {command} continues the same schedule.")
+            steps.append(f"Unfinished: {command} continues the same schedule.{_waits(judgement)}")
     steps += why_withheld(judgement)
     if judgement.complete:
         steps += _undecided(judgement)
@@ -44,6 +44,16 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
     if broken:
         steps.append(_read_logs(broken))
     return tuple(clean(s) for s in steps)
+
+
+def _waits(judgement: Judgement) -> str:
+    """Return why verdicts are open although their intervals may say more, "" if none is."""
+    nexts = {
+        int(h.verdict.figures["next"])
+        for h in judgement.headlines
+        if h.verdict.code is Reason.BEFORE_NEXT_LOOK
+    }
+    return f" Undecided until the next look, after {min(nexts)} blocks." if nexts else ""
 
 
 def why_withheld(judgement: Judgement) -> list[str]:

@@ -192,9 +192,14 @@ _SHORT: Mapping[str, str] = {
 
 
 def _table(differences: Sequence[Difference], judgement: Judgement, caption: str) -> Html:
-    several = len(judgement.study.arms) > 2
+    of_nodes = any(d.node for d in differences)  # what one was before, or what most of an arm are
+    several = of_nodes or len(judgement.study.arms) > 2
     head = ["Fact", *(["Arm"] if several else [])]
-    head += [f"In {judgement.reference}", "In the arm" if several else f"In {differences[0].arm}"]
+    if of_nodes:
+        head += ["From", "To"]
+    else:
+        ours = "In the arm" if several else f"In {differences[0].arm}"
+        head += [f"In {judgement.reference}", ours]
     # Of what the factor changes the reason is one and the same, and of what is unknown none.
     why = differences[0].kind not in ("factor", "unknown")
     head += ["Why it matters" if differences[0].kind == "unexplained" else "Why"] if why else []

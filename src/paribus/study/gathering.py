@@ -22,6 +22,7 @@ from paribus.model import Facts
 from paribus.platform.arms import Ready, asked_of, program
 from paribus.platform.containers import hosts_for
 from paribus.platform.machine import Machine
+from paribus.platform.memory import check_memory
 from paribus.platform.programs import check_there
 from paribus.platform.station import Station
 from paribus.platform.switching import Switches
@@ -74,7 +75,8 @@ def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
     """Return the facts of every node of an arm that is switched to already.
 
     Raises UserError for a program that is not there although the arm is switched to, for a node
-    without the arm's adapter, and for a hypervisor that does not answer.
+    without the arm's adapter or the memory that a kernel takes, and for a hypervisor that does not
+    answer.
     """
     check_switched(study, ready.arm, ready.machine)
     ranks, programs = nodes_of(study, ready), _programs(study, ready)
@@ -99,6 +101,7 @@ def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
         if time.monotonic() - begin < ALONE_S:
             again, still = answers(rank)
             known, wrong = {**known, **again}, {**wrong, **still}
+    check_memory(study, ready, {rank: facts for rank, (_, facts) in known.items()})
     if adapter := ready.arm.adapter:
         place = f"{study.path}: arms.{ready.arm.name}.adapter"
         known = {

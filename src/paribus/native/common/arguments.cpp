@@ -172,6 +172,8 @@ Arguments read_arguments(const Spec& spec, int argc, char** argv) {
             a.help = true;
         } else if (key == "--self-test") {
             a.self_test = true;
+        } else if (key == "--memory") {
+            a.memory = true;
         } else if (key == "--corrupt" && spec.data) {
             a.corrupt = true;
         } else {
@@ -188,6 +190,16 @@ Arguments read_arguments(const Spec& spec, int argc, char** argv) {
         (a.libraries.empty() || a.count == 0 || a.functions == 0))
         a.error = "--libraries, --count and --functions are needed";
     return a;
+}
+
+Need need_of(const Spec& spec, const Arguments& a, int ranks) {
+    if (spec.need != nullptr) return spec.need(a, ranks);
+    if (a.bytes.empty()) return {};
+    const long largest = *std::max_element(a.bytes.begin(), a.bytes.end());
+    const int each_rank = spec.out_for_each_rank + spec.in_for_each_rank;
+    const double blocks = spec.buffers + static_cast<double>(each_rank) * (ranks - 1);
+    return {static_cast<double>(largest) * blocks,
+            "buffers for " + std::to_string(largest) + " bytes do"};
 }
 
 std::string usage(const Spec& spec) {
@@ -226,6 +238,7 @@ std::string usage(const Spec& spec) {
     if (spec.likes)
         text += "  --like osu|imb         measure as the OSU or Intel MPI benchmarks define it\n";
     return text + R"(  --ranks N              refuse to measure with any other number of ranks
+  --memory               print the bytes that a rank of --ranks N needs, and end
   --corrupt              for tests: damage one received byte, so that the check must fail
   --self-test            for tests: print what recording one sample costs, and end
 )";

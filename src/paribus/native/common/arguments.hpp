@@ -25,6 +25,15 @@ struct Option {
     const char* words[6] = {};
 };
 
+struct Arguments;
+
+// Bytes that each rank takes, and what takes them, as "class D does" ("not fit"). None where that
+// shows only on the machine.
+struct Need {
+    double bytes = 0;
+    std::string what{};
+};
+
 // What a kernel is; what it leaves out is usual.
 struct Spec {
     const char* name = "";
@@ -52,6 +61,8 @@ struct Spec {
     bool intervals = false;    // a sample is a stretch of time: no --warmup, no --iterations
     bool paced = true;         // takes --samples and --max-case-s, not an option of its own
     const Option* options = nullptr;
+    // Of a kernel whose memory is of another kind than such buffers.
+    Need (*need)(const Arguments&, int ranks) = nullptr;
     long samples = 200;        // default of --samples
     double max_case_s = 0.15;  // default of --max-case-s
     long least_samples = 20;   // even where they last longer than that
@@ -71,6 +82,7 @@ struct Arguments {
     double delay_share = 0;
     bool corrupt = false;
     bool self_test = false;
+    bool memory = false;
     bool help = false;
     std::string libraries;
     long count = 0;
@@ -87,6 +99,9 @@ inline const char* name_of(Like like) {
 // Reads the environment, then argv; `error` holds the sentence for the user when something cannot
 // be used.
 Arguments read_arguments(const Spec& spec, int argc, char** argv);
+
+// What a rank of that many needs: buffers of the largest size, unless the kernel says otherwise.
+Need need_of(const Spec& spec, const Arguments& a, int ranks);
 
 std::string usage(const Spec& spec);
 

@@ -1,6 +1,7 @@
 // The loop over cases that the kernels share, and the part of a case that is the same in all.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,19 +28,36 @@ struct Case {
     const std::size_t size = static_cast<std::size_t>(count);
     const int rank = session.rank, ranks = session.ranks;
     const MPI_Comm comm = session.comm;
-    const std::size_t received = blocks(session.spec.in_for_each_rank);  // by one operation
-    Buffer out{blocks(session.spec.out_for_each_rank) + room(), session.like(Like::imb)};
-    Buffer in{received + room(), session.like(Like::imb)};
+    const std::size_t received = blocks(size, session.spec.in_for_each_rank);  // by one operation
+
+private:
+    std::unique_ptr<Buffer> own_out_, own_in_;
+
+public:
+    Buffer& out = buffer(own_out_, session.kept_out, session.spec.out_for_each_rank);
+    Buffer& in = buffer(own_in_, session.kept_in, session.spec.in_for_each_rank);
     unsigned salt = 0;  // another one in each round of data
 
     // What there is to say beside the figures: an object of JSON.
     std::string more() const { return ""; }
 
 private:
-    std::size_t blocks(bool for_each_rank) const {
-        return size * static_cast<std::size_t>(for_each_rank ? ranks : session.spec.blocks);
+    std::size_t blocks(std::size_t each, bool for_each_rank) const {
+        return each * static_cast<std::size_t>(for_each_rank ? ranks : session.spec.blocks);
     }
-    std::size_t room() const { return session.like(Like::imb) ? session.spec.imb_room : 0; }
+    // Of this case; OSU's programs have one of the largest size for all, which stays where it is.
+    Buffer& buffer(std::unique_ptr<Buffer>& own, std::unique_ptr<Buffer>& kept,
+                   bool for_each_rank) const {
+        const bool osu = session.like(Like::osu), imb = session.like(Like::imb);
+        const auto& all = session.arguments.bytes;
+        const long most = osu ? *std::max_element(all.begin(), all.end()) : count;
+        std::unique_ptr<Buffer>& which = osu ? kept : own;
+        if (!which)
+            which = std::make_unique<Buffer>(blocks(static_cast<std::size_t>(most), for_each_rank) +
+                                                 (imb ? session.spec.imb_room : 0),
+                                             imb);
+        return *which;
+    }
 };
 
 // Samples of one case, as Paribus takes them or as the program that --like names.

@@ -14,6 +14,7 @@
 namespace paribus {
 
 void Session::start(int argc, char** argv) {
+    tell_need(read_arguments(spec, argc, argv));
     linked_ = mapped_objects();
     const std::int64_t before = now_ns();
     MPI_Init(&argc, &argv);
@@ -29,7 +30,8 @@ void Session::start(int argc, char** argv) {
     agree_on_clock();
     if (like(Like::imb)) MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &comm);
     gather_places();
-    refuse_too_large();
+    const Need need = need_of(spec, arguments, ranks);
+    refuse_larger(need.bytes, need.what);
     probe(state_before_);
     settle();
     offset_start_ = measure_offset(rank, ranks);
@@ -170,14 +172,15 @@ void Session::gather_places() {
         if (boots_[r] == boots_[0]) cores_here_.push_back(cores[r]);
 }
 
-void Session::refuse_too_large() {
-    const auto& sizes = arguments.bytes;
-    if (sizes.empty()) return;
-    const long largest = *std::max_element(sizes.begin(), sizes.end());
-    const int each_rank = spec.out_for_each_rank + spec.in_for_each_rank;
-    const double blocks = spec.buffers + static_cast<double>(each_rank) * (ranks - 1);
-    refuse_larger(static_cast<double>(largest) * blocks,
-                  "buffers for " + std::to_string(largest) + " bytes do");
+void Session::tell_need(const Arguments& given) const {
+    if (!given.memory) return;
+    if (!given.error.empty()) {
+        std::fprintf(stderr, "%s: %s\n", spec.name, given.error.c_str());
+        std::exit(2);
+    }
+    const Need need = need_of(spec, given, static_cast<int>(std::max(1L, given.ranks)));
+    std::puts(Object().add("bytes", need.bytes).add("what", need.what).text().c_str());
+    std::exit(0);
 }
 
 void Session::probe(State& state) {

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,8 @@ public:
     int ranks = 1;
     MPI_Comm comm = MPI_COMM_WORLD;  // of what is measured; Intel's programs split one off
     double init_ms = 0;
-    std::uint64_t delay_loops = 0;  // of spin() in every operation of this case
+    std::unique_ptr<Buffer> kept_out, kept_in;  // from case to case, where they share them
+    std::uint64_t delay_loops = 0;              // of spin() in every operation of this case
 
     void delay() const {
         if (delay_loops > 0) spin(delay_loops);
@@ -106,7 +108,9 @@ private:
 
     void gather_places();
 
-    void refuse_too_large();
+    // Where --memory is given: prints what a rank needs and ends, without MPI, which a program
+    // starts up only behind a launcher.
+    void tell_need(const Arguments& given) const;
 
     void probe(State& state);
 

@@ -86,7 +86,7 @@ private:
         for (int i = 0; i < window; ++i)
             MPI_Irecv(place(in, i), count, MPI_BYTE, other, 1, comm, into + i);
     }
-    int answer_bytes() const { return session.like(Like::imb) ? 1 : 4; }
+    int answer_bytes() const { return session.like(Like::paribus) ? 4 : 1; }
 
     volatile int places = 1, stride = 0;
     MPI_Request requests[2 * window];

@@ -41,8 +41,8 @@ struct Ep {
     }
 
     std::string wrong() const {
-        const std::string x = differs("the sum of x", found_[0], problem_.x, 1e-8);
-        return x.empty() ? differs("the sum of y", found_[1], problem_.y, 1e-8) : x;
+        return both(differs("the sum of x", found_[0], problem_.x, 1e-8),
+                    differs("the sum of y", found_[1], problem_.y, 1e-8));
     }
     std::size_t checked() const { return 2; }
     void corrupt() { found_[1] += 1; }

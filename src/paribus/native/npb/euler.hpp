@@ -163,11 +163,6 @@ inline State norms(const State& sums, int points) {
     return roots;
 }
 
-// What is wrong with both of two things.
-inline std::string both(const std::string& one, const std::string& other) {
-    return one + (one.empty() || other.empty() ? "" : "; ") + other;
-}
-
 // Whether five norms lie within the official tolerance, and a sentence for each that does not.
 inline std::string norms_differ(const std::string& what, const State& found,
                                 const State& official) {

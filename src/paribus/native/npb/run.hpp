@@ -61,6 +61,11 @@ inline std::string differs(const char* what, double found, double official, doub
            number(official);
 }
 
+// What is wrong with both of two things.
+inline std::string both(const std::string& one, const std::string& other) {
+    return one + (one.empty() || other.empty() ? "" : "; ") + other;
+}
+
 template <class Benchmark>
 void refuse_ranks(Session& session, char size) {
     const long most = Benchmark::most_ranks(size), least = Benchmark::least_ranks(size);
@@ -100,7 +105,6 @@ void measure(Session& session) {
     const Launch launch{size, session.rank, session.ranks, session.comm};
     const std::string where =
         Object().add("class", std::string(1, size)).add("ranks", session.ranks).text();
-    session.refuse_larger(Benchmark::bytes(launch), "class " + std::string(1, size) + " does");
     refuse_ranks<Benchmark>(session, size);
     Benchmark benchmark(launch);
     Series seconds = session.series(where, 1), rates = session.series(where, 1);
@@ -122,6 +126,13 @@ void measure(Session& session) {
 }
 
 template <class Benchmark>
+Need need(const Arguments& asked, int ranks) {
+    const char size = asked.text.at("class")[0];
+    return {Benchmark::bytes({size, 0, ranks, MPI_COMM_NULL}),
+            "class " + std::string(1, size) + " does"};
+}
+
+template <class Benchmark>
 int launch(int argc, char** argv) {
     Spec spec;
     spec.name = Benchmark::kind.name;
@@ -132,6 +143,7 @@ int launch(int argc, char** argv) {
     spec.likes = false;
     spec.intervals = true;
     spec.options = options;
+    spec.need = need<Benchmark>;
     spec.samples = 10;
     spec.max_case_s = 5;
     Session session(spec);
