@@ -268,17 +268,15 @@ def profiler_path(mpi: Mpi, machine: Machine) -> Path:
     folder = native_sources() / "profile"
     sources = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     flags = [*FLAGS, "-fPIC", "-fno-exceptions", "-fno-rtti"]
-    parts = [compiler, wrapped, str(mpi), machine.architecture, *flags]
+    link = ["-shared", "-pthread", "-Wl,--as-needed,-z,lazy"]
+    parts = [compiler, wrapped, str(mpi), machine.architecture, *flags, *link]
     digest = hashlib.sha256("\0".join(parts).encode())
     for name, data in sources.items():
         digest.update(name.encode() + b"\0" + data + b"\0")
     target = machine.cache() / "kernels" / f"profiler-{digest.hexdigest()[:16]}"
-    link = ["-shared", "-pthread", "-Wl,--as-needed,-z,lazy"]
-    commands = [
-        [mpi.mpicxx, *flags, "-c", "profiler.cpp", "-o", "profiler.o"],
-        [wrapped.split()[0], *link, "profiler.o", "-o", MADE],
-    ]
-    machine.build(target, sources, commands, mpi.env)
+    compiling = [mpi.mpicxx, *flags, "-c", "profiler.cpp", "-o", "profiler.o"]
+    linking = [wrapped.split()[0], *link, "profiler.o", "-o", MADE]
+    machine.build(target, sources, [compiling, linking], mpi.env)
     return target
 
 
