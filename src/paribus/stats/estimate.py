@@ -163,10 +163,15 @@ def compare(log_ratios: Sequence[float], level: float) -> Comparison:
     for `level` (8 for 0.987). Raises ValueError for no blocks, NaN, more than MOST_BLOCKS blocks
     and a `level` outside 0.5 <= level < 1 (it is the confidence, not the error).
     """
+    return _compare(tuple(map(float, log_ratios)), level)
+
+
+@lru_cache(maxsize=64)  # a study's looks are replayed after each block
+def _compare(log_ratios: tuple[float, ...], level: float) -> Comparison:
     import numpy as np
 
     values = np.asarray(log_ratios, dtype=np.float64)
-    if values.ndim != 1 or not len(values):
+    if not len(values):
         raise ValueError("no block was completed by both arms")
     if len(values) > MOST_BLOCKS:
         many = units.count(len(values), "block")
