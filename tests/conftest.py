@@ -87,6 +87,7 @@ TIMED = {
     "test_pocket_links": "times and rates between hosts on this machine",
     "test_benchmarks_wire": "servers and clients that poll, within seconds",
     "test_a_share_of_delay_follows_the_case": "times of two ranks that poll",
+    "test_times_that_are_drawn_agree_with_those_of_every_call": "times of two ranks that poll",
 }
 """Tests, or modules of tests, that have the machine alone, and what they measure."""
 

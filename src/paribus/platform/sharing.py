@@ -25,9 +25,8 @@ INSTALLED = tuple(map(Path, ("/usr", "/opt", "/bin", "/sbin", "/lib", "/lib64", 
 def needed(study: Study, directory: Path) -> list[Path]:
     """Return the files and directories here that nodes of a scheduler need at the same path.
 
-    Programs that are built for a study lie beside its `directory`.
-
-    What is not here may be there. Within a job, and in containers, the node itself is asked.
+    Programs that are built for a study lie beside its `directory`. What this machine lacks is left
+    out: the nodes may have it. Within a job, and in containers, the node itself is asked.
     """
     found = []
     for arm in study.arms:

@@ -41,7 +41,7 @@ _RIGHTS = (
 )
 """What a user must be allowed, as `kubectl auth can-i` takes it.
 
-Who may not get and watch objects is not told by `kubectl delete` that they are still there.
+`kubectl delete` hides from a user who may not get and watch objects that they are still there.
 """
 
 _MAY = """\
