@@ -55,6 +55,25 @@ def test_a_rank_that_lost_its_core_is_named() -> None:
     assert reason.startswith("rank 0 was preempted 1 time and had its core")
 
 
+def test_ranks_that_share_cores_by_the_plan_are_not_disturbed_by_each_other() -> None:
+    halves: dict[str, Any] = {
+        "rank__cpu_s": [1.0, 0.99, 0.98, 1.2],
+        "rank__involuntary": [900, 900, 900, 900],
+        "rank__machines": ["m"] * 4,
+    }
+    pinned, unbound = ["0", "0", "1", "1"], ["0-1"] * 4
+    assert told(**halves, rank__affinity=pinned) == ()
+    assert told(**halves, rank__affinity=unbound) == ()
+    assert len(told(**halves, rank__affinity=["0", "1", "2", "3"])) == 4
+    assert len(told(**{**halves, "rank__machines": list("abcd")}, rank__affinity=pinned)) == 4
+    assert len(told(**halves, rank__affinity=["0", "", "x", "1"])) == 4
+    # A third process on the first core shows all the same.
+    crowded = {**halves, "rank__cpu_s": [0.66, 0.67, 0.98, 1.2]}
+    first, second = told(**crowded, rank__affinity=pinned)
+    assert first.endswith("had its core for 33 % of the time, of 50 % by the plan")
+    assert second.startswith("rank 1 ")
+
+
 def test_who_was_busy_beside_a_launch_is_told_only_where_a_rule_is_broken() -> None:
     assert gate(load(), load(), QUIET, 2.5, ["yes 98%"]) == ()
     reasons = gate(load(), load(memory_us=1e6), QUIET, 2.5, ["yes 98%", "make 40%"])

@@ -10,6 +10,7 @@ from typing import Any
 
 from paribus.model import Facts
 from paribus.probes.load import load_between
+from paribus.probes.values import common, ranges
 from paribus.units import count, percent
 
 GATE = "gate.reasons"
@@ -67,24 +68,44 @@ def _crowded(grown: Mapping[str, float], launch: Facts, seconds: float) -> list[
 def _preempted(launch: Facts) -> list[str]:
     """Return ranks that lost their core against their will; being busy all the time is no offence.
 
-    Off its core is also a rank that sleeps in a system call, but nobody preempts that.
+    Off its core is also a rank that sleeps in a system call, but nobody preempts that. Ranks that
+    share cores preempt each other by the plan: each may have its part of them only.
     """
     wall = _number(launch.get("wall_s"))
     cpu, switches = launch.get("rank.cpu_s"), launch.get("rank.involuntary")
     if not wall or not isinstance(cpu, list) or not isinstance(switches, list):
         return []
     found = []
-    for rank, (used, lost) in enumerate(zip(cpu, switches, strict=False)):
+    for rank, (used, lost, part) in enumerate(
+        zip(cpu, switches, _parts(launch, len(cpu)), strict=False)
+    ):
         had, times = _number(used), _number(lost)
         if had is None or times is None:
             continue
-        off = 1 - had / wall
+        off = 1 - had / wall / part
         if off > limits()["preempted"] and times / wall > limits()["preemptions"]:
+            planned = f", of {percent(round(part, 2))} by the plan" if part < 1 else ""
             found.append(
                 f"rank {rank} was preempted {count(round(times), 'time')} and had its core for"
-                f" {percent(round(1 - off, 2))} of the time"
+                f" {percent(round(had / wall, 2))} of the time{planned}"
             )
     return found
+
+
+def _parts(launch: Facts, ranks: int) -> list[float]:
+    """Return the part of a core that each rank has by the plan: below 1 where ranks share cores."""
+    machines, lists = launch.get("rank.machines"), launch.get("rank.affinity")
+    if not isinstance(machines, list) or not isinstance(lists, list):
+        return [1.0] * ranks
+    read = (ranges(text) if isinstance(text, str) else None for text in lists)
+    spans = [one for one in read if one and isinstance(one, list)]
+    if not ranks == len(machines) == len(spans):
+        return [1.0] * ranks
+    placed = list(zip(machines, spans, strict=True))
+    return [
+        min(1.0, common(own, own) / sum(m == machine and common(own, s) > 0 for m, s in placed))
+        for machine, own in placed
+    ]
 
 
 def _stolen(launch: Facts) -> list[str]:

@@ -61,8 +61,9 @@ struct Windows : Pair {
         start_receives(requests);
         start_sends(requests + window);
         if (!session.like(Like::imb)) {
-            MPI_Waitall(window, requests + window, statuses());
-            MPI_Waitall(window, requests, statuses());
+            // As in osu_bibw, the lower rank waits for its sends first, the other for its receives.
+            MPI_Waitall(window, requests + (low ? window : 0), statuses());
+            MPI_Waitall(window, requests + (low ? 0 : window), statuses());
             return;
         }
         MPI_Waitall(2 * window, requests, MPI_STATUSES_IGNORE);  // Biband: both in one wait
