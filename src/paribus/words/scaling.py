@@ -22,13 +22,11 @@ def title(scaling: Scaling) -> str:
 
 def meaning(scaling: Scaling) -> str:
     """Return what an efficiency is."""
-    problem = (
-        "the same problem at each size" if scaling.kind == "strong" else "a problem that grows"
-    )
     each = scaling.over[:-1]
+    same = "at each size" if scaling.kind == "strong" else f"for each {each}"
     return (
         f"Efficiency: the speed per {each} over that at the smallest size, in %; 100 is ideal."
-        f" {scaling.kind.capitalize()}: {problem}."
+        f" {scaling.kind.capitalize()}: the same problem {same}."
     )
 
 
