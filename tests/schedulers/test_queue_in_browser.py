@@ -134,6 +134,8 @@ def test_a_study_whose_own_job_is_gone_waits_no_more(
         page.get_by_role("link", name="Studies").click()
         row.locator(".state", has_text="did not begin").wait_for(timeout=60_000)
         assert f"job {job} has ended, and the study did not begin" in row.inner_text()
+        row.get_by_role("link", name="out").click()
+        page.locator("#progress", has_text=f"job {job} has ended").wait_for(timeout=60_000)
 
 
 def start(page: Any, text: str, name: str) -> None:

@@ -23,6 +23,7 @@ from starlette.routing import Route
 from paribus.errors import ParibusError
 from paribus.platform.queues import Queues
 from paribus.records.rows import Stored
+from paribus.records.standing import read_standing
 from paribus.report import html
 from paribus.report.bundle import javascript
 from paribus.report.markup import element, escape
@@ -31,7 +32,7 @@ from paribus.store import Store
 from paribus.web import form, hosts, making, metrics, pages
 from paribus.web.actions import Act, acted, log_of
 from paribus.web.found import Found, find, read_part
-from paribus.web.live import Live
+from paribus.web.live import Live, progress
 from paribus.web.pages import Frame
 from paribus.web.rendering import compared
 from paribus.web.sign_in import Session
@@ -82,7 +83,18 @@ class Workbench:
 
     async def all(self) -> list[Summary]:
         """Return where every study stands; one whose own job is gone waits in no queue."""
-        every = [self.summaries.of(one) for one in self.found().values()]
+        return await self._with_jobs([self.summaries.of(one) for one in self.found().values()])
+
+    async def progress(self, found: Found) -> dict[str, object]:
+        """Return what a study does now, as `progress` of live.py, and whether its job is gone."""
+        now = progress(found)
+        standing = read_standing(found.path)
+        if now["running"] or standing is None or not standing.job:
+            return now
+        [one] = await self._with_jobs([self.summaries.of(found)])
+        return {**now, "text": one.sentence}
+
+    async def _with_jobs(self, every: list[Summary]) -> list[Summary]:
         if not any(one.job for one in every):
             return every
         known = [one for one in await asyncio.to_thread(self.queues.newest) if not one.error]
@@ -176,7 +188,8 @@ async def _body(bench: Workbench, request: Request) -> Response:
 
 async def _events(bench: Workbench, request: Request) -> Response:
     session: Session = request.scope["session"]
-    events = bench.live.events(bench.study(request), lambda: session.ends)
+    found = bench.study(request)
+    events = bench.live.events(found, lambda: bench.progress(found), lambda: session.ends)
     headers = {"x-accel-buffering": "no"}
     return StreamingResponse(_stream(events), media_type="text/event-stream", headers=headers)
 

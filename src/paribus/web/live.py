@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import multiprocessing
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -87,17 +86,20 @@ class Live:
         return Rendered("", "", 0.0, "the process that makes reports was ended, perhaps for memory")
 
     async def events(
-        self, found: Found, ends: Callable[[], float] = lambda: math.inf
+        self,
+        found: Found,
+        state: Callable[[], Awaitable[dict[str, object]]],
+        ends: Callable[[], float],
     ) -> AsyncIterator[tuple[str, dict[str, object]]]:
         """Yield what happens to a study as (event, data), until `ends` (of the monotonic clock).
 
-        "progress" has its state and its launches; "report" the version of a new report; "beat"
-        says that nothing happened.
+        "progress" has what `state` returns, when that is new; "report" the version of a new
+        report; "beat" says that nothing happened.
         """
         said: object = None
         version, spoke = -1, time.monotonic()
         while time.monotonic() < ends():
-            now = progress(found)
+            now = await state()
             kept = self._kept.setdefault(found.ident, _Kept())
             if now != said:
                 said = now
