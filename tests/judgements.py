@@ -244,6 +244,7 @@ def troubled() -> Judgement:
             return Twist(state=State.FAILED, error=LOST, void=RETRY if attempt == 0 else "")
         times = 1.3 if name == "latency" and block in fitful else 1.0
         if name == "bandwidth":
+            facts |= {"rank.machines": ["b0f1", "b0f1"], "rank.affinity": ["3", "3"]}
             times *= 1 + 0.03 * ((block // 8) % 2) * 4
         void = ""
         if name == "triad":

@@ -60,6 +60,7 @@ class NoticeName(StrEnum):
     OUTLYING_LAUNCHES = "outlying launches"
     DISTURBED_LAUNCHES = "disturbed launches"
     SLOW_HOSTS = "slow hosts"
+    SHARED_CORES = "shared cores"
     INTERFERENCE = "interference"
     CLOCK_SET = "clock set"
     CHANGED_FACTS = "changed facts"

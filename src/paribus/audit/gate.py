@@ -10,7 +10,7 @@ from typing import Any
 
 from paribus.model import Facts
 from paribus.probes.load import load_between
-from paribus.probes.values import common, ranges
+from paribus.probes.values import parts_of_cores, placed
 from paribus.units import count, percent
 
 GATE = "gate.reasons"
@@ -76,9 +76,9 @@ def _preempted(launch: Facts) -> list[str]:
     if not wall or not isinstance(cpu, list) or not isinstance(switches, list):
         return []
     found = []
-    for rank, (used, lost, part) in enumerate(
-        zip(cpu, switches, _parts(launch, len(cpu)), strict=False)
-    ):
+    where = placed(launch.get("rank.machines"), launch.get("rank.affinity"))
+    parts = parts_of_cores(where) if len(where) == len(cpu) else [1.0] * len(cpu)
+    for rank, (used, lost, part) in enumerate(zip(cpu, switches, parts, strict=False)):
         had, times = _number(used), _number(lost)
         if had is None or times is None:
             continue
@@ -90,22 +90,6 @@ def _preempted(launch: Facts) -> list[str]:
                 f" {percent(round(had / wall, 2))} of the time{planned}"
             )
     return found
-
-
-def _parts(launch: Facts, ranks: int) -> list[float]:
-    """Return the part of a core that each rank has by the plan: below 1 where ranks share cores."""
-    machines, lists = launch.get("rank.machines"), launch.get("rank.affinity")
-    if not isinstance(machines, list) or not isinstance(lists, list):
-        return [1.0] * ranks
-    read = (ranges(text) if isinstance(text, str) else None for text in lists)
-    spans = [one for one in read if one and isinstance(one, list)]
-    if not ranks == len(machines) == len(spans):
-        return [1.0] * ranks
-    placed = list(zip(machines, spans, strict=True))
-    return [
-        min(1.0, common(own, own) / sum(m == machine and common(own, s) > 0 for m, s in placed))
-        for machine, own in placed
-    ]
 
 
 def _stolen(launch: Facts) -> list[str]:

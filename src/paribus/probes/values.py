@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
@@ -129,3 +130,26 @@ def common(one: Spans, other: Spans) -> int:
 def holds(spans: Spans, core: int) -> bool:
     """Return whether `core` is among them."""
     return any(first <= core <= last for first, last in spans)
+
+
+def placed(machines: object, lists: object) -> list[tuple[str, Spans]]:
+    """Return the machine and the cores of each rank; empty unless both are known of every rank."""
+    if not isinstance(machines, list) or not isinstance(lists, list):
+        return []
+    read = (ranges(text) if isinstance(text, str) else None for text in lists)
+    spans = [one for one in read if one and isinstance(one, list)]
+    if not len(machines) == len(lists) == len(spans):
+        return []
+    return [(str(machine), own) for machine, own in zip(machines, spans, strict=True)]
+
+
+def parts_of_cores(ranks: Sequence[tuple[str, Spans]]) -> list[float]:
+    """Return the part of a core that each rank of `placed` has: below 1 where ranks share cores."""
+    many = Counter((machine, tuple(own)) for machine, own in ranks)
+
+    def part(machine: str, own: Spans) -> float:
+        shared = (n for (at, its), n in many.items() if at == machine and common(own, list(its)))
+        return min(1.0, common(own, own) / sum(shared))
+
+    parts = {place: part(place[0], list(place[1])) for place in many}
+    return [parts[machine, tuple(own)] for machine, own in ranks]

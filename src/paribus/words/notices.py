@@ -151,6 +151,19 @@ def _slow_hosts(_: Labels, figures: Figures) -> str:
     )
 
 
+def _shared_cores(labels: Labels, figures: Figures) -> str:
+    means = (
+        "The ratio compares like with like; absolute figures are not those of a core for each rank."
+        if figures["all"]
+        else "The other arms have a core for each rank: that alone can be the difference."
+    )
+    return (
+        f"{listed(labels, MOST_NAMED, last=' and ')}: {count(figures['ranks'], 'rank')} of"
+        f" {listed(figures['arms'], MOST_NAMED, last=' and ')} share"
+        f" {count(figures['cores'], 'core')}, so each waits for the turns of the others. {means}"
+    )
+
+
 QUIETEN = (
     "The machine was busy: absolute figures are those of a loaded machine, and intervals are wider."
     " End what was busy, reserve the nodes, or move the ranks to idle cores; `paribus doctor` shows"
@@ -267,6 +280,7 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.OUTLYING_LAUNCHES: _outlying,
     NoticeName.DISTURBED_LAUNCHES: _disturbed,
     NoticeName.SLOW_HOSTS: _slow_hosts,
+    NoticeName.SHARED_CORES: _shared_cores,
     NoticeName.INTERFERENCE: _interference,
     NoticeName.CLOCK_SET: _clock_set,
     NoticeName.CHANGED_FACTS: lambda labels, f: (
@@ -310,6 +324,7 @@ _FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
         "See there what uses these cores, and whether a control group limits them (cpu.max). Fix it"
         ", or leave the host out of `hosts` in all arms, then rerun in a new directory."
     ),
+    NoticeName.SHARED_CORES: lambda _: "Plan fewer ranks, or hosts with more cores.",
     NoticeName.TRANSPORTS_DIFFER: lambda _: transport.FIX,
     NoticeName.TIME_OUTS: lambda f: (
         "Give the benchmark a longer timeout." if f["size_withheld"] else ""
