@@ -19,13 +19,14 @@ def sharing(plan: Plan, facts: Mapping[str, Mapping[str, Sequence[Facts]]]) -> l
     have ranks that share cores.
     """
     alike: dict[tuple[int, int, tuple[str, ...]], list[str]] = {}
-    for label, of_arms in facts.items():
+    for selection in plan.study.benchmarks:
         seen: dict[tuple[int, int], list[str]] = {}
-        for arm, several in of_arms.items():
+        for arm in plan.study.arms:
+            several = facts.get(selection.label, {}).get(arm.name)
             if several and (counts := _shared(several[-1])):
-                seen.setdefault(counts, []).append(arm)
+                seen.setdefault(counts, []).append(arm.name)
         for counts, arms in seen.items():
-            alike.setdefault((*counts, tuple(arms)), []).append(label)
+            alike.setdefault((*counts, tuple(arms)), []).append(selection.label)
     found = []
     for (ranks, cores, sharers), labels in alike.items():
         every = len(sharers) == len(plan.study.arms)
