@@ -1,6 +1,6 @@
 """What all tests share: how Hypothesis draws, what is sampled, which tests are carried out alone.
 
-`./dev test` starts as many workers as there are cores, up to four (pytest-xdist). Tests of one
+`./dev test` starts two workers more than there are cores, four at most (pytest-xdist). Tests of one
 module that share a costly set-up, and all tests that start MPI, stay on one worker: MODULES. Tests
 that look at the whole machine wait until no other test that starts processes is running, and hold
 those up: ALONE. Those that measure time, TIMED, hold up all others. These two are one group, which
