@@ -16,13 +16,14 @@ from rich.console import Console
 from paribus.audit.accepted import add_accepted, in_vain, parse_accepted, read_accepted
 from paribus.audit.audit import Audit, Question, audit, audit_study, between_nodes, moved
 from paribus.audit.classes import classify, factors
+from paribus.audit.first import check, meant
 from paribus.audit.nodes import changes
 from paribus.audit.values import ERROR, NODES, typical, unsteady
 from paribus.design import Arm, Selection, Settings, Study
-from paribus.errors import StoreError, UserError
+from paribus.errors import StoreError, UnequalError, UserError
 from paribus.facts import matches
 from paribus.model import LEVEL, Facts
-from paribus.report.unequal import print_differences
+from paribus.report.unequal import print_audit, print_differences
 from paribus.store import Gathered, Store
 from paribus.words.notices import needless
 from studies import paribus, write_study
@@ -274,6 +275,44 @@ def test_ranks_know_their_own_limits_better_than_who_looks_from_beside() -> None
     answer = audit_study(STUDY, {"latency": POINT[0]}, nodes, launches, {})
     assert kinds(answer) == {"limits.memlock": "unexplained"}
     assert answer.equal == {"os.release"}
+
+
+@pytest.mark.parametrize(
+    ("factor", "asked"),
+    [("transprt", "transport"), ("containers", "container"), ("wheather", ""), ("mpi", "")],
+)
+def test_a_misspelt_factor_is_asked_for(factor: str, asked: str) -> None:
+    assert meant(replace(STUDY, factor=factor)) == (
+        f'did you mean factor = "{asked}"?' if asked else ""
+    )
+    if asked:
+        answer = ask(one({"mpi.transport": "shm"}), one({"mpi.transport": "tcp"}), factor)
+        assert f'Did you mean factor = "{asked}"? Else make' in printed(factor, answer)
+        with pytest.raises(UnequalError) as refused:
+            check(replace(STUDY, factor=factor), answer, anyway=False)
+        assert refused.value.fix.startswith(f'did you mean factor = "{asked}"? Else make')
+
+
+def test_how_a_lower_limit_of_open_files_is_given_to_all_arms() -> None:
+    high, low = one({"limits.nofile": 20000}), one({"limits.nofile": 16384})
+    for sides in ((high, low), (low, high)):
+        answer = ask(*sides, factor="container", explains=("mpi.",))
+        with pytest.raises(UnequalError) as refused:
+            check(replace(STUDY, factor="container"), answer, anyway=False)
+        assert refused.value.fix.startswith("`ulimit -n 16384` in this shell")
+
+
+def test_nothing_is_no_factor_that_explains_differences() -> None:
+    said = printed("nothing", ask(one(NODE), one(NODE)))
+    assert "No unexplained differences between the arms" in said
+    assert "every difference is the factor" not in said
+
+
+def printed(factor: str, answer: Audit) -> str:
+    text = io.StringIO()
+    nodes: dict[str, dict[str, Facts]] = {"a": one(NODE), "b": one(NODE)}
+    print_audit(replace(STUDY, factor=factor), nodes, answer, Console(file=text, width=300))
+    return text.getvalue()
 
 
 def test_a_silent_node_is_told_by_name(tmp_path: Path) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
+
 from paribus.audit.audit import Audit
+from paribus.audit.classes import factors
 from paribus.audit.values import ERROR
 from paribus.design import Study
 from paribus.errors import UnequalError
+from paribus.judgement import Difference
 from paribus.units import count
 
 NOTHING = "nothing"
@@ -55,6 +60,30 @@ def not_in_factor(study: Study, arms: tuple[str, ...]) -> str:
     return f"the arms {names} do not differ in the factor ({study.factor})"
 
 
+def meant(study: Study) -> str:
+    """Return the question whether a known factor is meant by a name of the user's own, "" if none.
+
+    Such a name explains nothing, so a slip of the pen makes all that the factor moves unexplained.
+    """
+    if study.factor in factors():
+        return ""
+    close = difflib.get_close_matches(study.factor, factors(), n=1, cutoff=0.75)
+    return f'did you mean factor = "{close[0]}"?' if close else ""
+
+
+def _lowered(unexplained: Sequence[Difference]) -> str:
+    """Return how all arms get the lower limit of open files, "" if they have one limit.
+
+    Engines such as podman cannot keep a high one.
+    """
+    for one in unexplained:
+        values = (one.reference_value, one.arm_value)
+        if one.key == "limits.nofile" and all(value.isdecimal() for value in values):
+            least = min(map(int, values))
+            return f"`ulimit -n {least}` in this shell gives all arms the lower limit. Else "
+    return ""
+
+
 def check(study: Study, answer: Audit, *, anyway: bool) -> None:
     """Raise UnequalError where a study's verdicts could mean nothing, before it is measured.
 
@@ -84,9 +113,10 @@ def check(study: Study, answer: Audit, *, anyway: bool) -> None:
     )
     if same := unvaried(study, answer):
         said = f"{not_in_factor(study, same)}; {said}"
+    hint = f"{asked} Else " if (asked := meant(study)) else _lowered(unexplained)
     raise UnequalError(
         f"{said}:{''.join(told)}",
         place=study.path,
-        fix="make them equal, name them under `explains` if the factor causes them, accept one"
-        ' with --accept KEY="reason", or measure without a verdict with --anyway',
+        fix=f"{hint}make them equal, name them under `explains` if the factor causes them, accept"
+        ' one with --accept KEY="reason", or measure without a verdict with --anyway',
     )

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from paribus import units
-from paribus.audit.first import indistinct, not_in_factor, unvaried
+from paribus.audit.first import NOTHING, indistinct, meant, not_in_factor, unvaried
 from paribus.audit.values import ERROR
 from paribus.design import Study
 from paribus.judgement import Difference, Judgement
@@ -130,6 +130,8 @@ def _answer(study: Study, answer: Audit) -> str:
     if same := indistinct(study, answer):
         names = " and ".join((study.arms[0].name, *same))
         return f"Nothing differs between the arms {names}, not even the factor ({study.factor})."
+    if not count and study.factor == NOTHING:
+        return "No unexplained differences between the arms, as the factor (nothing) demands."
     if not count:
         return (
             f"No unexplained differences: every difference is the factor ({study.factor})"
@@ -140,8 +142,10 @@ def _answer(study: Study, answer: Audit) -> str:
     if same := unvaried(study, answer):
         clause = not_in_factor(study, same)
         said = f"{clause[0].upper()}{clause[1:]}. {said}"
+    if asked := meant(study):
+        said += f" {asked[0].upper()}{asked[1:]} Else"
     return (
-        f"{said} Make them"
+        f"{said} {'make' if asked else 'Make'} them"
         ' equal, name them under `explains`, or accept them with --accept KEY="reason".'
     )
 
