@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -285,6 +286,26 @@ def test_a_figure_stands_beside_the_same_factor_and_levels(
     assert matched(tmp_path, arms, factor, VIRTUAL) == [turned]
 
 
+@pytest.mark.parametrize(("here", "stands"), [(16, True), (32, False), (0, True)])
+def test_a_figure_of_some_hosts_stands_beside_as_many(
+    tmp_path: Path, here: int, *, stands: bool
+) -> None:
+    """16 and 32 nodes were laid beside the same figure; logs do not say how many (0)."""
+    mine = own(tmp_path, 1.1)
+    (selection,) = mine.study.benchmarks
+    scaled = replace(mine.study, benchmarks=(replace(selection, hosts=here),))
+    figure = f"[[figures]]\n{PAIR}hosts = 16\nadvantage = 1"
+    rows = lay(tmp_path, replace(mine, study=scaled), figure)
+    assert bool(rows) is stands
+
+
+def test_a_publication_that_ships_is_shown_by_its_name(tmp_path: Path) -> None:
+    for name in ("virtual-2013", "virtual-2013.toml"):
+        done = paribus("compare", name, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "Virtual against physical cluster" in done.stdout
+
+
 def test_the_row_says_that_the_like_was_not_measured_here(tmp_path: Path) -> None:
     own(tmp_path, 1.1, ("physical", "virtual"))
     arms = 'virtual = "Xen"\nphysical = "bare"\n"16 nodes" = "few"\n"32 nodes" = "many"\n'
@@ -333,6 +354,7 @@ def test_the_row_says_that_the_like_was_not_measured_here(tmp_path: Path) -> Non
             f"{PAPER}[[figures]]\nbenchmark = 'osu_bw'\nunit = 'GB/s'\nvalues = {{ roce = 1 }}",
             "convert",
         ),
+        (f"{PAPER}[[figures]]\n{PAIR}hosts = 0\nadvantage = 1", "hosts = 0"),
         ("title = ", "is not TOML"),
         ('question = "?"\n[[benchmarks]]\nname = "latency"', "is a study, not figures"),
     ],

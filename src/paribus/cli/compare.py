@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.cli.exports import add_exports, finish
-from paribus.cli.shipped import add_beside
+from paribus.cli.shipped import add_beside, shipped_publication
 from paribus.errors import StoreError, UserError
 from paribus.inputs import exists
 
@@ -155,6 +155,8 @@ def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) ->
     from paribus.compare.published import load_publication
     from paribus.tables.files import read_tables
 
+    if len(paths) == 1 and (ships := shipped_publication(paths[0])):
+        paths = [ships]
     printed = [path for path in paths if path.suffix == ".toml"]
     if printed and len(paths) > 1:
         fix = f"to see published figures beside yours: --beside {printed[0]}"

@@ -22,7 +22,13 @@ def find_study(text: str) -> Path:
 
     Raises UserError with the nearest name.
     """
-    return _find(text, shipped_studies(), "no such study file, and none that ships")
+    from paribus.benchmarks import BENCHMARKS
+
+    ships = shipped_studies()
+    if text in BENCHMARKS and text not in ships and not exists(Path(text)):
+        fix = f"name it in a study: `paribus new` writes one; `paribus list {text}`: its parameters"
+        raise UserError("is a benchmark, not a study", place=text, fix=fix)
+    return _find(text, ships, "no such study file, and none that ships")
 
 
 def find_shipped(name: str) -> Path:
@@ -54,6 +60,11 @@ def read_published(texts: Sequence[str]) -> list[Publication]:
     return [
         load_publication(_find(text, ships, "no such file, and none that ships")) for text in texts
     ]
+
+
+def shipped_publication(path: Path) -> Path | None:
+    """Return the publication that ships under the name `path`, which is no file; else None."""
+    return None if exists(path) else _shipped_publications().get(path.name.removesuffix(".toml"))
 
 
 def publications() -> dict[str, Publication]:

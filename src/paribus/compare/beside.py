@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from paribus.compare.published import Figure, Publication
 from paribus.design import Arm, Selection, Settings, Study
+from paribus.hosts import nodes_of_ranks
 from paribus.judgement import Finding, Judgement, Notice, Published
 from paribus.model import NO_FACTOR
 from paribus.reasons import NoticeName
@@ -102,6 +103,8 @@ def _of_arm(judgement: Judgement, figure: Figure, selection: Selection, arm: str
 
     What a publication calls a case may be a parameter of the benchmark here.
     """
+    if figure.hosts and _hosts(judgement, selection, arm) not in (0, figure.hosts):
+        return None
     heads, cases = (
         [
             f
@@ -119,6 +122,16 @@ def _of_arm(judgement: Judgement, figure: Figure, selection: Selection, arm: str
         if asked:
             return next((f for f in cases if f.case and asked <= set(f.case.items)), None)
     return heads[0] if heads else cases[0] if len(cases) == 1 else None
+
+
+def _hosts(judgement: Judgement, selection: Selection, name: str) -> int:
+    """Return on how many hosts an arm ran a benchmark, 0 where that is not known."""
+    arm = next(one for one in judgement.study.arms if one.name == name)
+    if selection.hosts:
+        return selection.hosts
+    if arm.hosts:
+        return len(set(nodes_of_ranks(arm.hosts, selection.ranks, arm.ranks_per_host)))
+    return 1 if judgement.plan_sha256 else 0
 
 
 def _peak(cases: Sequence[Finding]) -> Finding | None:

@@ -15,29 +15,34 @@ from typing import Any, NamedTuple
 from paribus.benchmarks import BENCHMARKS
 from paribus.benchmarks.parameters import flag
 from paribus.errors import StudyError
-from paribus.fields import Place, items, one_of, table, text, texts
+from paribus.fields import Place, items, one_of, table, text, texts, whole
 from paribus.inputs import read_toml
 from paribus.judgement import Published
 from paribus.model import Case, Scalar
 from paribus.units import count
 
+MOST_HOSTS = 1_000_000
+"""Hosts of a published figure."""
+
 _KEYS = ("title", "year", "url", "doi", "factor", "missing", "arms", "figures")
 _KINDS = ("values", "advantage", "overhead", "word")
 _FIGURE_KEYS = (
-    *("benchmark", "metric", "unit", "better", "case", "peak", "what", "factor"),
+    *("benchmark", "metric", "unit", "better", "case", "peak", "what", "factor", "hosts"),
     *("arm", "reference", "note", *_KINDS),
 )
 
 
 class Figure(NamedTuple):
     """One figure: its row, and what must be the same here: the factor and the arms of the row; the
-    metric ("": any) and the case; with `peak` the best case is meant, whichever it is."""
+    metric ("": any) and the case; with `peak` the best case is meant, whichever it is; and the
+    number of hosts (0: any), where it is known here."""
 
     row: Published
     factor: str
     metric: str
     case: Case | None
     peak: bool
+    hosts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,7 @@ def _figures(place: Place, source: str, factor: str, arms: Mapping[str, str]) ->
     none: list[Case | None] = [None]
     cases = place.read("case", _cases, none)
     peak = place.read("peak", flag, False)
+    hosts = place.read("hosts", whole(1, MOST_HOSTS), 0)
     if kind == "values":
         columns = place.need(kind, lambda v: _values(v, len(cases), arms), "values = { a = 1 }")
         first, *others = columns
@@ -119,7 +125,7 @@ def _figures(place: Place, source: str, factor: str, arms: Mapping[str, str]) ->
             scale="speed" if kind == "advantage" else "cost" if kind == "overhead" else "value",
             note=place.read("note", text, ""),
         )
-        yield Figure(row, place.read("factor", text, factor), metric, case, peak)
+        yield Figure(row, place.read("factor", text, factor), metric, case, peak, hosts)
 
 
 def _metric(place: Place, benchmark: str, *, printed: bool) -> tuple[str, str]:
