@@ -75,6 +75,11 @@ class Case(NamedTuple):
         return ", ".join(one(k, v) for k, v in self.items) or "all"
 
 
+def of_case(case: Case) -> str:
+    """Return the end of a name, " at 8 B": nothing for the case of what has only one."""
+    return f" at {case}" if case.items else ""
+
+
 class _Sample(NamedTuple):
     metric: str
     case: Case
@@ -102,16 +107,16 @@ class Sample(_Sample):
 
     def __new__(cls, metric: str, case: Case, values: Sequence[float], batch: int = 1) -> Sample:
         if batch < 1:
-            raise ValueError(f"{metric} at {case}: a batch of {batch}")
+            raise ValueError(f"{metric}{of_case(case)}: a batch of {batch}")
         try:
             good = 0 < values[0] < math.inf if len(values) == 1 else _good(values)
         except (TypeError, ValueError) as error:
-            said = f"{metric} at {case}: give a tuple of numbers, not {values!r:.80}"
+            said = f"{metric}{of_case(case)}: give a tuple of numbers, not {values!r:.80}"
             raise ValueError(said) from error
         if not good:
             wrong = next((v for v in values if not 0 < v < math.inf), None)
             said = "no values" if wrong is None else f"{wrong} is not a measurement"
-            raise ValueError(f"{metric} at {case}: {said}")
+            raise ValueError(f"{metric}{of_case(case)}: {said}")
         return tuple.__new__(cls, (metric, case, values, batch))
 
     @classmethod

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from paribus.model import Case, Parsed, Request, Sample, Scalar
+from paribus.model import Case, Parsed, Request, Sample, Scalar, of_case
 from paribus.readers.reader import Reader
 from paribus.readers.text import refuse
 
@@ -72,11 +72,11 @@ def _check_cases(
         wanted |= {(name, case) for _, case in asked}
     for metric, case in asked:
         if (metric, case) not in found:
-            refuse(f"{metric} at {case} is missing")
+            refuse(f"{metric}{of_case(case)} is missing")
     for metric, case in sorted(wanted - found):
-        refuse(f"{metric} at {case} is missing")
+        refuse(f"{metric}{of_case(case)} is missing")
     for metric, case in sorted(found - wanted, key=str):
-        refuse(f"{metric} at {case} is there but was not asked for")
+        refuse(f"{metric}{of_case(case)} is there but was not asked for")
 
 
 def _equal(asked: Any, said: Scalar) -> bool:

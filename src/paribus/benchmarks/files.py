@@ -34,6 +34,7 @@ from paribus.model import (
     Request,
     Sample,
     Scalar,
+    of_case,
 )
 from paribus.trust import why_not
 
@@ -136,6 +137,9 @@ def _wrong(benchmark: Benchmark) -> Iterator[str]:
     for key in ("name", "layer", "summary"):
         if not _is_line(getattr(benchmark, key)):
             yield f"has the {key} {getattr(benchmark, key)!r}: give one line of text"
+    if isinstance(benchmark.metrics, Metric):
+        yield "has a metric without a tuple around it: give (Metric(...),), with the comma"
+        return
     if not _tuple_of(benchmark.metrics, Metric):
         yield f"has the metrics {benchmark.metrics!r:.80}: give a tuple of one Metric or more"
         return
@@ -149,7 +153,7 @@ def _wrong(benchmark: Benchmark) -> Iterator[str]:
             yield f"has a {key} that is no function: {function!r}"
         elif not _takes(function, given):
             yield f"has a {key} that does not take what it is given: {key}({', '.join(given)})"
-    if not isinstance(benchmark.ranks, int) or benchmark.ranks < 1:
+    if type(benchmark.ranks) is not int or benchmark.ranks < 1:
         yield f"has ranks={benchmark.ranks!r}: give a whole number from 1"
     if not isinstance(benchmark.parameters, Mapping):
         yield f"has the parameters {benchmark.parameters!r}: give a dict"
@@ -284,10 +288,11 @@ def _parse(path: Path, benchmark: Benchmark, stdout: str, request: Request) -> P
         raise ParseError(f"parse() of {path} returned no sample of {declared[0]!r}, which decides")
     for sample in parsed.samples:
         if wrong := next(_wrong_sample(sample), ""):
-            raise ParseError(f"parse() of {path} returned a sample of {sample.metric!r} {wrong}")
+            raise ParseError(f"parse() of {path} returned a sample of {sample.metric!r}{wrong}")
     cells = Counter((sample.metric, sample.case) for sample in parsed.samples)
     if twice := next((cell for cell, times in cells.items() if times > 1), None):
-        raise ParseError(f"parse() of {path} returned two samples of {twice[0]!r} at {twice[1]}")
+        where = of_case(twice[1])
+        raise ParseError(f"parse() of {path} returned two samples of {twice[0]!r}{where}")
     if not _is_json(parsed.facts):
         raise ParseError(f"parse() of {path} returned facts that are not JSON: {parsed.facts!r}")
     return parsed
@@ -297,9 +302,9 @@ def _wrong_sample(sample: Sample) -> Iterator[str]:
     """Yield what is wrong with a sample, as the rest of a sentence that begins with its metric."""
     case = sample.case
     if not isinstance(case, Case) or not all(isinstance(v, Scalar) for _, v in case.items):
-        yield f"at {case!r:.80}: give Case.of(bytes=8) or the like, or Case() if there is only one"
+        yield f" at {case!r:.80}: give Case.of(bytes=8) or the like, or Case() if there is only one"
     elif wrong := [v for v in sample.values if isinstance(v, bool) or not isinstance(v, Real)]:
-        yield f"at {case} with {wrong[0]!r:.80}: give numbers"
+        yield f"{of_case(case)} with {wrong[0]!r:.80}: give numbers"
 
 
 def _failed(path: Path, what: str, error: Exception) -> StudyError:

@@ -13,7 +13,7 @@ from typing import Any
 
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare.logs import Log
-from paribus.model import Case, Metric, Scalar
+from paribus.model import Case, Metric, Scalar, of_case
 from paribus.readers.known import reader_of
 from paribus.readers.reader import WORK
 from paribus.tables.cases import case_key
@@ -308,7 +308,7 @@ def names_of_cases(cells: Set[Cell], every: Iterable[Cell]) -> list[str]:
     """Return the cases of some cells in order; with their metric where `every` has more of one."""
     others = {case for metric, case in every if (metric, case) not in cells}
     names = (
-        f"{metric} at {case}" if case in others else str(case)
+        f"{metric}{of_case(case)}" if case in others else str(case)
         for metric, case in sorted(cells, key=_place)
     )
     return list(dict.fromkeys(names))

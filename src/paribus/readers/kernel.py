@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from paribus.errors import ParseError
-from paribus.model import Case, Reading, Sample, Scalar
+from paribus.model import Case, Reading, Sample, Scalar, of_case
 from paribus.readers.kernel_gpu import UNITS, gpu_cases
 from paribus.readers.reader import WORK, Reader
 from paribus.readers.text import refuse
@@ -267,10 +267,10 @@ def _check_complete(
     for one, times in found.items():
         if one not in expected or times > 1:
             why = "twice" if one in expected else "but the first line does not name it"
-            refuse(f"{one[0]} at {one[1]} is there {why}", at)
+            refuse(f"{one[0]}{of_case(one[1])} is there {why}", at)
     for name, case in announced:
         if (name, case) not in found:
-            refuse(f"{name} at {case} is missing", at)
+            refuse(f"{name}{of_case(case)} is missing", at)
 
 
 def _header_facts(header: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from paribus.errors import ParseError
 from paribus.facts import Row
-from paribus.model import Reading
+from paribus.model import Reading, of_case
 from paribus.readers.dates import Date, started
 from paribus.readers.launches import check_launch
 from paribus.readers.text import HEAD, LONGEST, WINDOW, line_of, plain, refuse
@@ -121,7 +121,7 @@ def check_reading(reading: Reading) -> None:
     places = [sample[:2] for sample in reading.samples]
     if len(set(places)) < len(places):
         (metric, case), _ = Counter(places).most_common(1)[0]
-        refuse(f"{metric} at {case} is there twice")
+        refuse(f"{metric}{of_case(case)} is there twice")
     for _, case in places:
         for key, value in case.items:
             if isinstance(value, int) and value > LARGEST:
