@@ -42,13 +42,16 @@ def test_a_second_run_takes_the_next_free_name(measured: Path) -> None:
 
 
 def test_resume_and_replace_take_the_last_directory(
-    measured: Path, monkeypatch: pytest.MonkeyPatch
+    measured: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(measured)
     last = Path("study-2.study")
     assert directory_for("study", None, resume=True, replace=False) == last
+    assert "continuing study-2.study, the last of 2" in capsys.readouterr().err
     assert directory_for("study", None, resume=False, replace=True) == last
+    assert "overwriting study-2.study, the last of 2" in capsys.readouterr().err
     assert directory_for("study", None, resume=False, replace=False) == Path("study-3.study")
+    assert "give --out study-2.study with --resume or --replace" in capsys.readouterr().err
     with pytest.raises(StoreError, match="already exists"):
         directory_for("study", last, resume=False, replace=False)
 

@@ -45,14 +45,17 @@ def directory_for(name: str, out: Path | None, *, resume: bool, replace: bool) -
         *taken, free = series
         if resume or replace:
             out = taken[-1] if taken else free
+            if len(taken) > 1:
+                done = "continuing" if resume else "overwriting"
+                print(f"paribus: {done} {out}, the last of {len(taken)}", file=sys.stderr)
         elif taken and _has_nothing(taken[-1]):
             out = taken[-1]
         else:
             out = free
             if taken:
                 print(
-                    f"paribus: writing to {out}: {taken[-1]} holds launches (--resume continues"
-                    " that study, --replace overwrites it)",
+                    f"paribus: writing to {out}: {taken[-1]} holds launches (to continue or"
+                    f" overwrite that one, give --out {taken[-1]} with --resume or --replace)",
                     file=sys.stderr,
                 )
     _check_own(out)
