@@ -30,6 +30,9 @@ def test_a_study_is_measured_reported_and_audited(tmp_path: Path) -> None:
     done = paribus("run", study, "--out", out, cwd=folder, **ASCII)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     assert "slow is slower in steady" in done.stdout
+    strict = paribus("report", "ergebnis-ä", cwd=folder, PYTHONIOENCODING="ascii", LC_ALL="C")
+    assert strict.returncode == 0, strict.stderr
+    assert r"ergebnis-\xe4/report.html" in strict.stdout
     again = paribus("report", out, "--to", "svg", cwd=folder, **ASCII)
     assert (again.returncode, "Traceback" in again.stderr) == (0, False), again.stderr
     as_json = paribus("report", out, "--json", cwd=folder, **ASCII)

@@ -6,6 +6,7 @@ import argparse
 import difflib
 import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -50,6 +51,10 @@ def dispatch(words: Sequence[str]) -> int:
 
     if "_ARGCOMPLETE" in os.environ:
         _complete()
+    for stream in (sys.stdout, sys.stderr):
+        # A letter that the encoding lacks is shown by its number: it must not end the report.
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
     with screened():
         return _dispatch(words)
 
