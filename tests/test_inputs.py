@@ -221,6 +221,10 @@ def test_a_study_that_is_no_file(tmp_path: Path) -> None:
         if said != "NUL":  # no argument can have one
             done = refused("run", path, "--dry-run", cwd=tmp_path, most_s=20)
             assert said in done.stderr or "no such study file" in done.stderr
+    done = refused("run", "latency", cwd=tmp_path)
+    assert "is a benchmark, not a study" in done.stderr
+    done = refused("compare", "here", "there", cwd=tmp_path)
+    assert "or for each arm a file or folder of logs" in done.stderr
     refused("audit", "/dev/zero", cwd=tmp_path)
     refused("audit", tmp_path / "fifo", cwd=tmp_path)
 

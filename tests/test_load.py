@@ -222,8 +222,9 @@ def test_directories_and_files_that_were_mixed_up(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="this is a study directory: `paribus report"):
         load_study(tmp_path)
     (tmp_path / "study.toml").write_text(GOOD)
-    with pytest.raises(StoreError, match="is a file, not a study directory"):
+    with pytest.raises(StoreError, match="is a file, not a study directory") as refused:
         read_plan(tmp_path / "study.toml")
+    assert refused.value.fix.startswith("`paribus run ")
 
 
 def test_a_report_of_a_study_file_names_the_directory_that_it_filled(
@@ -235,6 +236,9 @@ def test_a_report_of_a_study_file_names_the_directory_that_it_filled(
         (tmp_path / name).write_text(GOOD)
     with pytest.raises(StoreError) as refused:
         read_plan(Path("study.toml"))
+    assert "`paribus report study.study`" in refused.value.fix
+    with pytest.raises(StoreError, match="is not a study directory") as refused:
+        read_plan(Path("study"))
     assert "`paribus report study.study`" in refused.value.fix
     with pytest.raises(StoreError) as refused:
         read_plan(Path("sent.zip"))

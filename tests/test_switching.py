@@ -155,6 +155,14 @@ def test_a_switch_that_fails_half_way_is_switched_back_and_says_why(
     assert "no such port" in (tmp_path / "out" / "logs" / "switch-b.log").read_text()
 
 
+def test_a_switch_whose_program_is_missing_names_it(tmp_path: Path) -> None:
+    study = write_study(tmp_path, arms='[arms.a]\n[arms.b]\nbefore = "no-such-switch on"\n')
+    done = paribus("run", study, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "arms.b.before: no-such-switch on: the program could not be started" in done.stderr
+    assert "if the study file must change, run the study without --resume" in done.stderr
+
+
 def test_the_journal_knows_what_is_still_switched(tmp_path: Path) -> None:
     study = load_study(switched(tmp_path, after="exit 5"))
     arm = study.arms[1]

@@ -216,10 +216,12 @@ def write_plan(frozen: Plan, directory: Path) -> None:
 
 
 def _instead(file: Path) -> str:
-    """Return what to give instead of a file."""
+    """Return what to give instead of what is no study directory."""
     made = Path(f"{file.stem}.study")
-    if file.suffix == ".toml" and (made / "plan.json").exists():
+    if file.suffix in (".toml", "") and (made / "plan.json").exists():
         return f"`paribus report {shlex.quote(str(made))}` shows what the study measured"
+    if file.suffix == ".toml":
+        return f"`paribus run {shlex.quote(str(file))}` measures a study; report its directory"
     if file.suffix == ".zip":
         return f"`paribus pack --open {shlex.quote(str(file))}` unpacks a study that was packed"
     return "give the directory that `paribus run` made (its --out)"
@@ -238,11 +240,8 @@ def read_plan(directory: Path) -> Plan:
             "is a file, not a study directory", place=str(directory), fix=_instead(directory)
         ) from None
     except FileNotFoundError:
-        raise StoreError(
-            "is not a study directory: it has no plan.json",
-            place=str(directory),
-            fix="give the directory that `paribus run` made (its --out)",
-        ) from None
+        cause = "is not a study directory: it has no plan.json"
+        raise StoreError(cause, place=str(directory), fix=_instead(directory)) from None
     except (OSError, ValueError, RecursionError) as error:
         said = getattr(error, "strerror", None) or error
         raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error

@@ -289,7 +289,7 @@ def _not_started(answer: Mapping[str, Any], program: str) -> ParibusError:
     """Return the error for a launch that did not begin: the machine's fault, or the program's."""
     if answer.get("program") and answer["errno"] not in FAULTS:
         return LaunchError(
-            f"the launch could not be started: {answer['error']}",
+            f"the program could not be started: {answer['error']}",
             place=program,
             fix="check that the program exists and is executable",
         )

@@ -33,7 +33,10 @@ LIMIT_S = 600.0
 OUTPUT_BYTES = 1 << 20
 """Bytes that are read of what such a command printed: all of it is in the logs."""
 
-_FIX = "fix the command, then continue with --resume"
+_FIX = (
+    "continue with --resume when the command works; if the study file must change, run the study"
+    " without --resume"
+)
 
 LONGEST = 1000
 """Characters that the name of a level may have."""

@@ -63,7 +63,8 @@ def read(path: Path, arm: str = "") -> Source:
             size = os.fstat(file.fileno()).st_size
             start = file.read(65536)
     except OSError as error:
-        raise _fault(path, f"cannot be read: {error.strerror}", _FORMATS) from error
+        fix = f"{_FORMATS}, or for each arm a file or folder of logs"
+        raise _fault(path, f"cannot be read: {error.strerror}", fix) from error
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if size > MOST_BYTES:
         raise _fault(path, f"is larger than {format_bytes(MOST_BYTES)}", _PARTS)
