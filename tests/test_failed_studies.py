@@ -57,3 +57,8 @@ def test_a_benchmark_that_fails_in_one_arm_names_it(tmp_path: Path) -> None:
     assert "0 launches" not in text
     assert "2 warm-up launches" in text
     assert "1 failed; none counted" in text
+    assert "the factor: 1 env.BROKEN: (absent) -> (not shown, value 1)" in text
+    audited = paribus("audit", "out", cwd=tmp_path)
+    assert audited.returncode == 0
+    assert "env.BROKEN" in audited.stdout
+    assert "Nothing differs" not in audited.stdout

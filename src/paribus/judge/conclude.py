@@ -12,6 +12,7 @@ from paribus.audit.accepted import in_vain, read_accepted
 from paribus.audit.audit import Audit, audit_study, ranked
 from paribus.audit.nodes import changes, of_nodes
 from paribus.audit.values import typical, unsteady
+from paribus.facts import matches
 from paribus.judge import allocations, matrices, notices, salvaged, transport
 from paribus.judge.application import predicted
 from paribus.judge.cases import cases
@@ -26,17 +27,22 @@ from paribus.judge.light import Light
 from paribus.judge.profiles import profiles
 from paribus.judge.scaling import efficiencies
 from paribus.judge.schedule import last_block_over
-from paribus.judge.sharing import sharing
 from paribus.judge.timeline import points, tallies
 from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Difference, Finding, Judgement, Word
-from paribus.model import Facts, State
+from paribus.model import LEVEL, Facts, State
 from paribus.plan import Plan
 from paribus.reasons import Reason
 from paribus.records.rows import Gathered, Stored
 from paribus.records.salvage import Lost
 from paribus.store import Store
 from paribus.words.study import design
+
+ASKED = (
+    *("mpi.transport", "placement.", "container.", "command.argv", "build.", "wrapper.", "env."),
+    LEVEL,
+)
+"""Facts of launches that are known before they start: what the study asks for."""
 
 
 def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -> Judgement:
@@ -59,7 +65,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
     over = {s.label: ended or _over(plan, evidence, s.label) for s in plan.study.benchmarks}
     facts = launch_facts(plan, attempts)
     gathered = store.gathered()
-    said = _audited(plan, store, gathered, facts)
+    said = _audited(plan, store, gathered, _as_asked(plan, facts, attempts))
     nodes = of_nodes(gathered)
     voided = [one for one in attempts if one.void]
     carriers = transport.carriers(plan, facts)
@@ -89,7 +95,6 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
             ),
             *notices.changed(_changed(facts)),
             *lag.notices(),
-            *sharing(plan, facts),
             *notices.budget(_cut_short(plan, evidence) if spent else ()),
             *notices.accepted(
                 in_vain(
@@ -249,8 +254,30 @@ def launch_facts(plan: Plan, attempts: Iterable[Stored]) -> dict[str, dict[str, 
 
 def audited(plan: Plan, store: Store) -> Audit:
     """Return what differs between the arms of a study, or changed in one, and what is equal."""
-    facts = launch_facts(plan, map(Light(), store.launches(samples=False)))
+    attempts = list(map(Light(), store.launches(samples=False)))
+    facts = _as_asked(plan, launch_facts(plan, attempts), attempts)
     return _audited(plan, store, store.gathered(), facts)
+
+
+def _as_asked(
+    plan: Plan,
+    launches: Mapping[str, Mapping[str, Sequence[Facts]]],
+    attempts: Iterable[Stored],
+) -> Mapping[str, Mapping[str, Sequence[Facts]]]:
+    """Return the facts of launches; of a benchmark without a good one in some arm, what was asked.
+
+    That is known of launches that failed as well: without it the arms would not even differ in the
+    factor. Nothing else is compared there, because only a launch that lives can tell it.
+    """
+    arms = [arm.name for arm in plan.study.arms]
+    lacking = {label for label in plan.layers if not launches.get(label, {}).keys() >= {*arms}}
+    asked: dict[str, dict[str, list[Facts]]] = {label: {} for label in lacking}
+    for one in attempts:
+        label, arm = one.launch.benchmark, one.launch.arm
+        if label in lacking and arm not in asked[label]:
+            facts = {k: v for k, v in one.outcome.facts.items() if matches(k, ASKED)}
+            asked[label][arm] = [facts]
+    return {**launches, **asked}
 
 
 def _audited(
