@@ -362,6 +362,23 @@ def test_one_quantity_is_drawn_once(tmp_path: Path, cache: Path) -> None:
     assert "time: ratio with interval" not in page.read_text()
 
 
+def test_one_quantity_is_drawn_once_where_launches_scatter() -> None:
+    """CG on a busy machine: quartiles between two launches are not exactly inverse."""
+    base = judgements.two_arms()
+    rate, time = Metric("mops", "Mop/s", "higher"), Metric("time", "s", "lower")
+    one = replace(base.of_benchmark("bandwidth", base.cases)[0], metric=rate)
+    mops = Spread(8, 3436.0, 2561.0, 7079.0), Spread(8, 1309.0, 1239.0, 1974.0)
+    took = Spread(8, 0.01965, 0.00946, 0.03001), Spread(8, 0.05098, 0.0378, 0.05427)
+    cases = (
+        replace(one, reference_value=mops[0], arm_value=mops[1]),
+        replace(one, metric=time, reference_value=took[0], arm_value=took[1]),
+    )
+    assert [p.metric for p in drawn(replace(base, cases=cases), "bandwidth")] == [rate]
+    steady = replace(cases[1], arm_value=took[0])
+    both = replace(base, cases=(cases[0], steady))
+    assert len(drawn(both, "bandwidth")) == 2, "another ratio is another quantity"
+
+
 def test_few_words_of_many_notes_are_not_folded(cache: Path, tmp_path: Path) -> None:
     base = judgements.sessions()
     figures = {"benchmarks": ["latency"], "keys": [{"key": "cpu.model", "equal": True}]}

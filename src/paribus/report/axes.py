@@ -40,6 +40,9 @@ class Panel:
 SAME_PRODUCT = 0.02
 """Relative difference of the products of two printed figures that are inverses: digits are few."""
 
+OF_SCATTER = 0.1
+"""The same, as a share of the scatter: quartiles of few values lie between two of them."""
+
 
 def panels(judgement: Judgement, benchmark: str) -> tuple[Panel, ...]:
     """Return the panels of `benchmark` in the order of its cases: one or more per metric."""
@@ -91,7 +94,7 @@ def _restates(panel: Panel, other: Panel) -> bool:
 
 
 def _inverse(one: Finding, other: Finding) -> bool:
-    products = []
+    products, scatter = [], 0.0
     for mine, theirs in (
         (one.reference_value, other.reference_value),
         (one.arm_value, other.arm_value),
@@ -103,7 +106,9 @@ def _inverse(one: Finding, other: Finding) -> bool:
             mine.low * theirs.high,
             mine.high * theirs.low,
         ]
-    return max(products) <= (1 + SAME_PRODUCT) * min(products)
+        scatter = max(scatter, mine.high / mine.low - 1)
+    share = max(SAME_PRODUCT, OF_SCATTER * scatter)
+    return max(products) <= (1 + share) * min(products)
 
 
 def _axis(rows: Sequence[Finding]) -> str | None:
