@@ -132,7 +132,7 @@ def test_roce_ib_with_what_it_asks_for_prints_its_plan(tmp_path: Path) -> None:
     assert "factor interconnect; arms infiniband, roce (the first is the reference)" in said
     for label in ("incast 64 B", "osu_alltoall", "hpl", "hpcg", "npb_is", "lammps", "qe", "vasp"):
         assert f" {label}: " in said
-    assert "infiniband, now: vasp: no program on the PATH called vasp_std" in said
+    assert "infiniband, missing: vasp: no program on the PATH called vasp_std" in said
     assert "-d mlx5_0 -i 1" in said
     assert "-d mlx5_1 -i 1 -x 3" in said
 

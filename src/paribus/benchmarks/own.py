@@ -78,9 +78,8 @@ def _common(bytes: str | None, samples: int, *, timed: bool) -> dict[str, Parame
     """Return the parameters that nearly all kernels have; `timed`: operations, again and again."""
     parameters: dict[str, Parameter] = {}
     if bytes is not None:
-        parameters["bytes"] = Parameter(
-            sizes(bytes.split(", ")), sizes, 'message sizes: ["8 B", "4 KiB"] or "1 B : 1 MiB"'
-        )
+        told = 'sizes: ["8 B", "4 KiB"] or "1 B : 1 MiB"'
+        parameters["bytes"] = Parameter(sizes(bytes.split(", ")), sizes, told)
     if timed:
         parameters |= {
             "samples": Parameter(None, positive, f"samples per case at most, instead of {samples}"),

@@ -174,7 +174,7 @@ def _print_requests(step: Step) -> None:
 
 
 def _print_missing(plan: Plan, ready: Mapping[str, Ready]) -> None:
-    """Print the programs that are not there now; `before` commands may bring them about."""
+    """Print the programs that are not there yet; `before` commands may bring them about."""
     for arm in plan.study.arms:
         for one in plan.study.benchmarks:
             benchmark = benchmark_of(one)
@@ -183,7 +183,7 @@ def _print_missing(plan: Plan, ready: Mapping[str, Ready]) -> None:
                 machine = ready[arm.name].machine
                 check_there(arm, benchmark, wanted, one.label, machine, switched=True)
             except UserError as error:
-                when = "before its `before` commands" if arm.before else "now"
+                when = "before its `before` commands" if arm.before else "missing"
                 print(_wrapped(f"{arm.name}, {when}: {one.label}: {error.cause}", "  "))
 
 
