@@ -27,6 +27,7 @@ from paribus.judge.light import Light
 from paribus.judge.profiles import profiles
 from paribus.judge.scaling import efficiencies
 from paribus.judge.schedule import last_block_over
+from paribus.judge.sharing import sharing
 from paribus.judge.timeline import points, tallies
 from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Difference, Finding, Judgement, Word
@@ -95,6 +96,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
             ),
             *notices.changed(_changed(facts)),
             *lag.notices(),
+            *sharing(plan, facts),
             *notices.budget(_cut_short(plan, evidence) if spent else ()),
             *notices.accepted(
                 in_vain(
