@@ -540,6 +540,10 @@ def test_list_tells_all_about_a_name_or_a_word(tmp_path: Path) -> None:
     sizes = paribus("list", "many_to_one", cwd=tmp_path).stdout
     assert "(64 B, 4 KiB, 64" in sizes
     assert "(1, 16)" in sizes
+    told = paribus("list", "storage", "gpu_stream", "random_access", cwd=tmp_path).stdout
+    assert "size: bytes of each rank (64 MiB)" in told
+    assert "bytes: bytes of one of three arrays" in told
+    assert "134217728" not in told
     table = json.loads(paribus("list", "one-sided", "roce-2024", "--json", cwd=tmp_path).stdout)
     assert [b["name"] for b in table["benchmarks"]] == ["osu_put_latency", "osu_get_latency"]
     assert (list(table["publications"]), table["studies"]) == (["roce-2024"], {})
@@ -559,6 +563,7 @@ def test_list_asks_a_question_for_every_layer_and_says_what_is_missing(tmp_path:
     lacks = json.loads(paribus("list", "gpu_stream", "--json", cwd=tmp_path).stdout)["benchmarks"]
     assert gpu.startswith(" + ") == (not lacks[0]["lacks"])
     assert all(what in gpu for what in lacks[0]["lacks"])
+    assert any("how long a launch takes here" in line for line in lines)
 
 
 def test_list_says_where_no_mpi_compiler_is(tmp_path: Path) -> None:

@@ -231,6 +231,18 @@ def test_sessions_are_counted_as_sessions() -> None:
     assert "session by session" in text
 
 
+def test_failures_in_blocks_that_were_rerun_are_not_called_none() -> None:
+    """Such launches count nowhere but in the verdict that they withhold."""
+    base = judgements.two_arms()
+    figures = {"failed": 0, "reference_failed": 1, "blocks": 5, "p": 1.0, "most": 0.1}
+    why = Verdict(Word.WITHHELD, Reason.TOO_MANY_FAILURES, final=True, figures=figures)
+    headlines = tuple(replace(row, verdict=why) for row in base.headlines)
+    tallies = tuple(replace(t, failed=0, timed_out=0, invalid=0) for t in base.tallies)
+    text = printed(replace(base, headlines=headlines, tallies=tallies), 500)
+    assert "failures in blocks that were rerun" in text
+    assert "no failures" not in text
+
+
 def test_duet_says_at_the_same_time() -> None:
     base = judgements.two_arms()
     duet = replace(base.study, settings=replace(base.study.settings, layout="duet"))

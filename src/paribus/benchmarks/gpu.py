@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from paribus.benchmarks.own import arguments, native
-from paribus.benchmarks.parameters import need_ranks, positive
+from paribus.benchmarks.parameters import need_ranks, positive, sizes
 from paribus.model import Benchmark, Metric, Parameter, Program, Request
 
 PROGRAM = "gpu"
@@ -18,20 +18,32 @@ def _command(kernel: str, request: Request) -> Program:
 
 
 def _gpu(
-    kernel: str, summary: str, metrics: tuple[Metric, ...], sizes: str, *, gpus: int = 1
+    kernel: str,
+    summary: str,
+    metrics: tuple[Metric, ...],
+    wanted: tuple[str, str],
+    *,
+    gpus: int = 1,
 ) -> Benchmark:
-    """Return a benchmark of GPUs: one process uses `gpus` of them, each alone or all together."""
+    """Return a benchmark of GPUs: one process uses `gpus` of them, each alone or all together.
+
+    `wanted`: the sizes, and what they are of.
+    """
+    usual, of = wanted
     said = "how many are measured, each alone" if gpus == 1 else "how many take part"
     return native(
         kernel,
         layer="gpu",
         summary=summary,
         metrics=metrics,
-        bytes=sizes,
+        bytes=usual,
         samples=20,
         like=False,
         intervals=True,
-        extra={"gpus": Parameter(gpus, positive if gpus == 1 else _several, said)},
+        extra={
+            "bytes": Parameter(sizes(usual.split(", ")), sizes, f"bytes of {of}: a list"),
+            "gpus": Parameter(gpus, positive if gpus == 1 else _several, said),
+        },
         ranks=1,
         command=partial(_command, kernel),
     )
@@ -51,25 +63,25 @@ BENCHMARKS = (
         "gpu_stream",
         "memory bandwidth of a GPU: copy, scale, add, triad, dot of doubles",
         (_BANDWIDTH,),
-        "256 MiB",
+        ("256 MiB", "one of three arrays"),
     ),
     _gpu(
         "gpu_roofline",
         "operations per second of a GPU at intensities from 1/16 to 64 operations per byte",
         (Metric("performance", "Gop/s", "higher"),),
-        "256 MiB",
+        ("256 MiB", "one array"),
     ),
     _gpu(
         "gpu_copy",
         "copies between host and GPU, both ways, from pinned and from pageable memory",
         (_BANDWIDTH, Metric("time", "us", "lower", margin=0.05)),
-        "8 B, 4 KiB, 64 KiB, 1 MiB, 64 MiB",
+        ("8 B, 4 KiB, 64 KiB, 1 MiB, 64 MiB", "a copy"),
     ),
     _gpu(
         "gpu_peer",
         "copies between GPUs: each pair, both ways, and all pairs at once",
         (_BANDWIDTH, Metric("latency", "us", "lower", margin=0.05)),
-        "8 B, 64 MiB",
+        ("8 B, 64 MiB", "a copy"),
         gpus=2,
     ),
     _gpu(
@@ -79,7 +91,7 @@ BENCHMARKS = (
             Metric("bus_bandwidth", "GB/s", "higher"),
             Metric("time", "us", "lower", margin=0.05),
         ),
-        "1 KiB, 64 KiB, 1 MiB, 128 MiB",
+        ("1 KiB, 64 KiB, 1 MiB, 128 MiB", "the vector"),
         gpus=2,
     ),
 )

@@ -16,7 +16,7 @@ from paribus.errors import UserError
 from paribus.units import count, format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from paribus.model import Benchmark
+    from paribus.model import Benchmark, Parameter
 
 Took = Mapping[str, tuple[float, int]]
 
@@ -164,6 +164,8 @@ def _print_short(benchmarks: Iterable[Benchmark], took: Took) -> None:
     )
     if took:
         print("The time is that of a launch: the median of those in the study directories here.")
+    else:
+        print("In a folder with study directories it also shows how long a launch takes here.")
 
 
 def _place(layer: str) -> int:
@@ -193,17 +195,18 @@ def _print_long(benchmark: Benchmark, took: Took) -> None:
         _print_filled(f"what its figures mean: {benchmark.means}")
     print("    parameters:")
     for key, one in benchmark.parameters.items():
-        _print_filled(f"{key}: {one.help}{_default(key, one.default)}", "      ")
+        _print_filled(f"{key}: {one.help}{_default(key, one)}", "      ")
     print()
 
 
-def _default(key: str, value: Any) -> str:
+def _default(key: str, parameter: Parameter) -> str:
     """Return what a parameter is where a study does not set it, "" where nothing or a switch."""
+    value = parameter.default
     if value is None or isinstance(value, bool) or value in ("", [], ()):
         return ""
     values = value if isinstance(value, list | tuple) else [value]
-    if key == "bytes":
-        values = list(map(format_bytes, values))
+    if key == "bytes" or parameter.help.startswith("bytes of"):
+        values = [format_bytes(one) if isinstance(one, int) else one for one in values]
     said = f"{values[0]} ... {values[-1]}" if len(values) > 6 else ", ".join(map(str, values))
     return f" ({said})"
 

@@ -74,7 +74,8 @@ def find_mpi(wanted: str | None, machine: Machine) -> Mpi:
     raise UserError(
         f"no compiler of {wanted} was found",
         place=machine.at(f"mpi = {wanted!r}"),
-        fix="put its bin directory on the PATH, or give its prefix directory instead of its name",
+        fix="put its bin directory on the PATH, or give its prefix directory, such as a virtual"
+        f" environment with `pip install {'impi-devel' if wanted == 'intelmpi' else wanted}`",
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from paribus import units
 from paribus.judgement import Finding, Judgement, Word
+from paribus.reasons import Reason
 from paribus.report import heat, lookup, sentences, unequal, wording
 from paribus.report.advice import next_steps, why_withheld
 from paribus.report.application import print_predictions
@@ -199,7 +200,9 @@ def _reading(judgement: Judgement, row: Finding) -> str:
         "so far" if wording.provisional(row.verdict) else "",
     ]
     if launches and lookup.measured(judgement):
-        parts.append(f"{bad} of {launches} launches failed" if bad else "no failures")
+        unreliable = row.verdict.code in (Reason.TOO_MANY_FAILURES, Reason.FAILURES_DIFFER)
+        none = "failures in blocks that were rerun" if unreliable else "no failures"
+        parts.append(f"{bad} of {launches} launches failed" if bad else none)
     return ", ".join(p for p in parts if p)
 
 
