@@ -18,17 +18,7 @@ from typing import Literal, get_args
 from paribus.audit.classes import classify, factors
 from paribus.audit.hypervisors import is_below, named_after, with_own
 from paribus.audit.shown import Shares, shown
-from paribus.audit.values import (
-    ABSENT,
-    AMONG_NODES,
-    ERROR,
-    NODES,
-    held,
-    number_of,
-    text_of,
-    typical,
-    unread,
-)
+from paribus.audit.values import ABSENT, ERROR, NODES, held, number_of, text_of, typical, unread
 from paribus.design import Study
 from paribus.facts import Row, matches
 from paribus.judgement import Difference
@@ -233,7 +223,7 @@ def between_nodes(nodes: Nodes, question: Question) -> tuple[Difference, ...]:
         having: dict[str, list[str]] = {}
         for node, facts in nodes.items():
             having.setdefault(text_of(facts, key), []).append(node)
-        why = f"{AMONG_NODES}: {row.reason}"
+        why = f"the nodes of this arm differ among themselves: {row.reason}"
         rank = _rank(row, question)
         for value, names in having.items():
             if value != most:

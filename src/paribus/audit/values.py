@@ -14,9 +14,6 @@ from paribus.facts import Row
 from paribus.model import Facts
 from paribus.probes.archive import Unknown, fact, unknown
 
-AMONG_NODES = "the nodes of this arm differ among themselves"
-"""How the reason begins of a difference that is not one between arms, nor one in time."""
-
 ERROR = "facts.error"
 """The fact of a node that gave no facts, or not all of them: why."""
 

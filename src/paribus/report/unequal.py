@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from paribus import units
 from paribus.audit.first import indistinct, not_in_factor, unvaried
-from paribus.audit.values import AMONG_NODES, ERROR
+from paribus.audit.values import ERROR
 from paribus.design import Study
 from paribus.judgement import Difference, Judgement
 from paribus.model import Facts
@@ -102,8 +102,8 @@ def _print_one(one: Difference, arms: Sequence[str], console: Console) -> None:
 
 
 def _among_nodes(one: Difference) -> bool:
-    """Return whether nodes of one arm differ: neither is then what the other was before."""
-    return bool(one.node) and one.reason.startswith(AMONG_NODES)
+    """Return whether nodes of one arm differ from each other; from themselves is never noted."""
+    return bool(one.node) and one.kind == "noted"
 
 
 def print_section(judgement: Judgement, console: Console) -> None:
