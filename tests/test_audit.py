@@ -468,5 +468,6 @@ def test_a_long_nodeset_is_cut_and_counted() -> None:
     differences = between_nodes(nodes, Question(STUDY, "b", POINT))
     text = io.StringIO()
     print_differences(differences, "", Console(file=text, width=160))
-    assert "cpu.microcode on n[2,5,8," in text.getvalue()
-    assert "... (300 nodes): 0 -> 1" in text.getvalue()
+    assert "cpu.microcode: 1 on n[2,5,8," in text.getvalue()
+    assert " 0 on the other nodes (b)" in " ".join(text.getvalue().split())
+    assert "... (300 nodes), 0 on" in " ".join(text.getvalue().split())

@@ -146,6 +146,9 @@ def test_pinned_host_keys_are_those_of_known_hosts(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "holds a private host key" in done.stderr
+    # Without --out `check` would look for the pinned keys in cluster-node-1-2.
+    assert "paribus cluster check 'node[1-2]' --user me" in done.stdout
+    assert " --out c\n" in done.stdout
     known = dict(
         line.split(" ", 1) for line in (tmp_path / "c" / "known_hosts").read_text().splitlines()
     )

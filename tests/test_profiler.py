@@ -18,6 +18,8 @@ from paribus.__main__ import main
 from paribus.application import read_profile
 from paribus.command import Mpi
 from paribus.errors import UserError
+from paribus.platform.local import Captured
+from paribus.platform.machine import first_errors
 from paribus.platform.profiler import discreet, read_records, summed
 from paribus.report.application import print_taken
 from paribus.report.printing import console_on
@@ -304,3 +306,10 @@ def test_what_lies_there_is_not_overwritten(capsys: pytest.CaptureFixture[str]) 
     Path("true.profile.toml").touch()
     assert main(["profile", "--", "true"]) == 2
     assert "true.profile.toml: already exists" in capsys.readouterr().err
+
+
+def test_the_rules_that_open_mpi_draws_do_not_hide_the_program_that_is_missing() -> None:
+    said = (
+        f"{'-' * 74}\nmpirun was unable to launch\nor execute an executable:\n\nExecutable: ./x\n"
+    )
+    assert first_errors(Captured(1, "", said)).endswith("an executable:; Executable: ./x")

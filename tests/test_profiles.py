@@ -107,6 +107,13 @@ def test_a_benchmark_without_data_leaves_its_kind_to_the_others() -> None:
     assert Kind.LARGE_COLLECTIVES not in {one.benchmark for one in judgement.profiles}
 
 
+def test_our_own_ep_stands_for_compute_as_that_of_npb_does() -> None:
+    """So a prediction needs no suite: what is outside MPI lies between `triad` and `ep`."""
+    script = Script({"ep": {"bridged": 1.2}, "triad": {"bridged": 1.0}})
+    judgement = judged(study(("ep", "triad")), script, name="x", facts=FACTS)
+    assert of(judgement, Kind.COMPUTE).verdict.figures["benchmarks"] == ["ep"]
+
+
 def test_one_kind_alone_is_no_advice() -> None:
     """It would repeat the headline; of a program of one's own there is no kind at all."""
     judgement = judgements.scaling()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -164,7 +165,9 @@ def test_charliecloud_says_which_mount_point_an_image_lacks(tmp_path: Path) -> N
         ('engine = "docker"', "docker needs an image"),
         ('engine = "apptainer", image = "a.sif", options = ["-e"]', "--cleanenv takes"),
         ('engine = "charliecloud", image = "a", gpu = "nvidia"', "ch-fromhost"),
-        ('engine = "charliecloud", image = "a", network = "none"', "is not to be had here"),
+        ('engine = "charliecloud", image = "a", network = "none"', "charliecloud cannot go with"),
+        ('engine = "charliecloud"', 'add image = "./image"'),
+        ('engine = "podman", image = "docker://debian"', "is not a name of the local store"),
         ('engine = "docker", image = "a", each = "host"', "or give the arm hosts"),
         ('engine = "docker", image = "a", network = "bridge"', "another address"),
         ('engine = "namespace", gpu = "amd"', "has no options"),
@@ -238,6 +241,15 @@ def test_an_engine_that_is_not_there_and_a_service_that_does_not_answer(tmp_path
     assert "here (ERROR : Requesting capability set 0x1ff)" in (asked(apptainer, refused) or "")
 
 
+def test_an_image_without_the_tools_of_the_facts_is_refused() -> None:
+    """Without tr the answer of a node could not be told from other lines: no fact was known."""
+    lacking = containers.check(DOCKER, lambda argv, **_: Captured(0, "tr\nhead\n", ""))
+    assert "has no tr, head, which binding and facts need" in (lacking or "")
+    tools = re.search(r"for tool in ([a-z ]+);", images.NEEDED)
+    assert tools
+    assert {"od", "awk", "grep", "sed", "tr", "head"} <= set(tools[1].split())
+
+
 # --- for real ------------------------------------------------------------------------------------
 
 PODMAN = Container("podman", network="host", each="rank")
@@ -251,7 +263,7 @@ root=$1 mpirun=$2 kernel=$3
 cd "$root"
 mkdir -p bin usr/bin tmp proc sys dev etc root home run mnt "$root$4"
 : | tee etc/passwd etc/group etc/hosts etc/resolv.conf
-for program in sh cat env od awk sleep taskset sed grep uname hostname; do
+for program in sh cat env od awk sleep taskset sed grep tr head uname hostname; do
     cp -L "$(command -v $program)" bin/
 done
 lib=$(ldd "$kernel" | sed -n 's|.*=> \\(/.*\\)/libmpi[.]so.*|\\1|p')
@@ -348,7 +360,9 @@ def test_what_a_rank_in_a_container_of_podman_has(tmp_path: Path) -> None:
 @podman
 def test_an_image_that_podman_does_not_have_is_refused_before_the_first_launch() -> None:
     missing = replace(PODMAN, image="localhost/paribus-missing")
-    assert "`podman pull localhost/paribus-missing`" in (containers.check(missing, capture) or "")
+    stands = replace(missing, each="host", network="bridge")
+    for one in (missing, stands):
+        assert "`podman pull localhost/paribus-missing`" in (containers.check(one, capture) or "")
     facts = images.described(PODMAN, capture)
     assert facts["container.engine_version"].startswith(
         capture(["podman", "--version"]).stdout.split()[-1]

@@ -116,6 +116,33 @@ def test_ranks_on_two_hosts_talk_over_their_network(
     assert facts["rank.hosts"] == ["h1", "h2"]
 
 
+def test_ranks_in_turn_see_the_network_though_the_last_one_is_on_the_first_host(
+    tmp_path: Path,
+) -> None:
+    """Ranks 0 and 2 share h1: the report said "shared memory" of all messages."""
+    any_mpi()
+    if reason := containers.check(Container("namespace"), capture):
+        pytest.skip(reason)
+    arm = '[arms.{}]\nhosts = "pocket:2"\norder = "host"\n'
+    path = tmp_path / "study.toml"
+    path.write_text(
+        f'question = "?"\nfactor = "nothing"\n{arm.format("a")}{arm.format("b")}[[benchmarks]]\n'
+        'name = "allreduce"\nranks = 3\nbytes = [8]\nsamples = 5\n[plan]\nbind = "none"\n'
+    )
+    study = load_study(path)
+    benchmark = benchmark_of(study.benchmarks[0])
+    with stations(study) as found:
+        ready = make_ready(study, lambda _: None, found)
+        station = found["a"]
+        assert isinstance(station, HostStation)
+        opened = Opened(station, {"a": ready["a"]}, study.benchmarks[0])
+        done, out, err = launched(opened, "a", benchmark, tmp_path)
+    assert done.exit_code == 0, err
+    facts = benchmark.parse(out, Request(study.benchmarks[0].parameters, 3)).facts
+    assert facts["rank.hosts"] == ["h1", "h2", "h1"]
+    assert facts["mpi.transport_taken"] == "network"
+
+
 KINDS = ("net", "mnt", "pid")
 LOOK = "ip -4 -o addr show eth0; readlink " + " ".join(f"/proc/self/ns/{kind}" for kind in KINDS)
 

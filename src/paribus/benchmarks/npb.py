@@ -15,7 +15,8 @@ from paribus.readers.npb import READERS
 from paribus.units import count
 
 GET = (
-    "https://www.nas.nasa.gov/software/npb.html: make KERNEL CLASS=A NPROCS=2 (3.4: without NPROCS)"
+    "https://www.nas.nasa.gov/software/npb.html: make KERNEL CLASS=C gives KERNEL.C.x (3.4),"
+    " make KERNEL CLASS=C NPROCS=4 KERNEL.C.4 (3.3)"
 )
 
 _SQUARES = ("bt", "sp")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -106,6 +107,8 @@ def _tell(arguments: argparse.Namespace, wanted: Wanted, directory: Path) -> Non
     print(f"{what}: give it to the provider as user-data (custom data) of each new machine")
     prefix = PREFIXES.get(wanted.distribution, {}).get(wanted.mpi, "")
     options = f" --user {wanted.user}{f' --mpi {prefix}' if prefix else ''}"
+    if arguments.out:  # its known_hosts is there, and later that of accepted keys
+        options += f" --out {shlex.quote(str(arguments.out))}"
     print(f"when they are up: paribus cluster check '{hosts}'{options}")
     if arguments.pin:
         print(

@@ -95,6 +95,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
                 [s for one in attempts if (s := one.outcome.facts.get(notices.STEP))]
             ),
             *notices.changed(_changed(facts)),
+            *notices.silent(nodes),
             *lag.notices(),
             *sharing(plan, facts),
             *notices.budget(_cut_short(plan, evidence) if spent else ()),
@@ -200,7 +201,8 @@ def _cut_short(plan: Plan, evidence: Evidence) -> list[str]:
     return [
         selection.label
         for selection in plan.study.benchmarks
-        if not all(f.verdict.final for f in headlines(plan, evidence, selection))
+        if not _over(plan, evidence, selection.label)
+        and not all(_settled(f) for f in headlines(plan, evidence, selection))
     ]
 
 

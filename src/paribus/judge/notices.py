@@ -8,12 +8,13 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
+from paribus.audit.values import ERROR
 from paribus.benchmarks import command
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import given_up, pooled_ratios
 from paribus.judge.sessions import sessions
 from paribus.judgement import Finding, Notice, Point, Word
-from paribus.model import State
+from paribus.model import Facts, State
 from paribus.plan import Plan
 from paribus.reasons import NoticeName
 from paribus.stats.censoring import censored_share
@@ -107,6 +108,16 @@ def budget(cut_short: Sequence[str]) -> list[Notice]:
     if not cut_short:
         return []
     return [Notice(NoticeName.BUDGET_USED, "note", tuple(cut_short))]
+
+
+def silent(nodes: Mapping[str, Mapping[str, Facts]]) -> list[Notice]:
+    """Return what to say of arms of which no node gave its facts: nothing of them was compared."""
+    unknown = [
+        f"the facts of {arm} ({next(iter(mine.values()))[ERROR]})"
+        for arm, mine in nodes.items()
+        if mine and all(ERROR in facts for facts in mine.values())
+    ]
+    return [Notice(NoticeName.NOT_CHECKED, "warning", figures={"unknown": unknown})] * bool(unknown)
 
 
 def accepted(needless: Sequence[Mapping[str, Any]]) -> list[Notice]:

@@ -51,7 +51,7 @@ RULES = (
     Rule(Kind.LARGE_COLLECTIVES, frozenset({"collective"}), least=LARGE),
     Rule(Kind.MEMORY, frozenset({"memory"})),
     # Of the layer "compute" those that hardly send anything: CG, IS, HPCG are mixtures.
-    Rule(Kind.COMPUTE, benchmarks=frozenset({"hpl", "npb_ep", "mixbench"})),
+    Rule(Kind.COMPUTE, benchmarks=frozenset({"hpl", "npb_ep", "ep", "mixbench"})),
     Rule(Kind.STORAGE, frozenset({"storage"})),
     Rule(Kind.START_UP, frozenset({"start-up"})),
     Rule(Kind.GPU, frozenset({"gpu"})),

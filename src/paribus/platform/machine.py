@@ -221,7 +221,8 @@ def not_built(machine: Machine, target: Path, argv: Sequence[str], answer: Captu
 
 def first_errors(answer: Captured) -> str:
     """Return the first lines that say what went wrong, three at most."""
-    lines = [line.strip() for line in (answer.stderr or answer.stdout).splitlines() if line.strip()]
+    said = (answer.stderr or answer.stdout).splitlines()
+    lines = [line.strip() for line in said if re.search(r"\w", line)]  # Open MPI draws rules
     errors = [line for line in lines if re.search(r"error|cannot|not found|No such", line)]
     return "; ".join((errors or lines or [f"exit code {answer.exit_code}"])[:3])
 

@@ -39,7 +39,7 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
             steps.append(f"Unfinished: {command} continues the same schedule.{_waits(judgement)}")
     steps += why_withheld(judgement)
     if judgement.complete:
-        steps += _undecided(judgement)
+        steps += _undecided(judgement) + _too_short(judgement)
     broken = [p for p in judgement.points if p.state is not State.OK]
     if broken:
         steps.append(_read_logs(broken))
@@ -79,6 +79,22 @@ def _undecided(judgement: Judgement) -> list[str]:
         if head.verdict.word is Word.UNDECIDED:
             ways.setdefault((_way_out(judgement, head), head.arm), []).append(head.benchmark)
     return [f"Undecided ({listing(labels)}, {arm}): {way}" for (way, arm), labels in ways.items()]
+
+
+def _too_short(judgement: Judgement) -> list[str]:
+    """Return what to do where the budget ended before the first block was complete."""
+    ended = {
+        label
+        for notice in judgement.notices
+        if notice.name is NoticeName.BUDGET_USED
+        for label in notice.benchmarks
+    }
+    empty = [h.benchmark for h in judgement.headlines if h.verdict.word is Word.NO_DATA]
+    if not (labels := [label for label in dict.fromkeys(empty) if label in ended]):
+        return []
+    step = f"No data ({listing(labels)}): the budget ended before the first block was complete."
+    way = "Raise the budget under [plan], or measure fewer benchmarks and cases"
+    return [f"{step} {way}, and use a new directory."]
 
 
 def _way_out(judgement: Judgement, finding: Finding) -> str:

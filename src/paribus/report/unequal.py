@@ -74,7 +74,7 @@ def print_differences(
         line(console, f"{means}: {len(mine)}", indent=2, style=_style(kind))
         cut = not everything and kind != "unexplained"
         for one, arms in mine[: MOST_SHOWN if cut else None]:
-            _print_one(one, arms if several else (), console)
+            _print_one(one, arms if several or _among_nodes(one) else (), console)
         if cut and len(mine) > MOST_SHOWN:
             rest = ", ".join(dict.fromkeys(one.key for one, _ in mine[MOST_SHOWN:]))
             line(console, f"{len(mine) - MOST_SHOWN} more: {rest}", indent=4, hang=2, most=2)
@@ -82,6 +82,10 @@ def print_differences(
 
 
 def _print_one(one: Difference, arms: Sequence[str], console: Console) -> None:
+    if _among_nodes(one):
+        others = f"{one.reference_value} on the other nodes ({', '.join(arms)})"
+        item(console, f"{one.key}: {one.arm_value} on {_cut(one.node)}, {others}", indent=4)
+        return
     who = f" on {_cut(one.node)}" if one.node else ""
     who += f" ({', '.join(arms)})" if arms else ""
     change = f"{one.key}{who}: {one.reference_value} -> {one.arm_value}"
@@ -95,6 +99,11 @@ def _print_one(one: Difference, arms: Sequence[str], console: Console) -> None:
         item(console, f"{one.key}: {one.arm_value} in all arms; {one.reason}", indent=4)
     else:
         item(console, change, indent=4)
+
+
+def _among_nodes(one: Difference) -> bool:
+    """Return whether nodes of one arm differ from each other; from themselves is never noted."""
+    return bool(one.node) and one.kind == "noted"
 
 
 def print_section(judgement: Judgement, console: Console) -> None:
@@ -234,7 +243,7 @@ def _cells(d: Difference, *, several: bool, why: bool) -> list[Html]:
     return [
         join(element("code", escape(d.key)), escape(f" on {_cut(d.node)}" if d.node else "")),
         *([escape(d.arm)] if several else []),
-        escape(d.reference_value),
+        escape(d.reference_value + (" on the other nodes" if _among_nodes(d) else "")),
         escape(d.arm_value),
         *([escape(said)] if why else []),
     ]

@@ -46,7 +46,7 @@ shift 5
 [ "$turn" = all ] || [ "$turn" = "$rank" ] || exec >/dev/null
 [ -z "$pause" ] || sleep 0.3
 for program do
-    nonce=n$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
+    nonce=$(od -An -N8 -tx8 /dev/urandom) nonce=n${nonce##* }
     program=$(command -v "$program" || printf %s "$program")
     /bin/sh -c "$facts" paribus-facts "$nonce" "$depth" "$program" |
     LC_ALL=C awk -v mark="$mark" -v who="$rank.$answer" -v pause="$pause" '

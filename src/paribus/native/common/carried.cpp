@@ -82,14 +82,13 @@ struct Seen {
 
 }  // namespace
 
-std::string carried(int rank, int ranks, bool one_machine) {
+std::string carried(int rank, int other, bool one_machine) {
     constexpr int size = 1 << 19, enough = 10;
-    if (ranks < 2) return "";
+    if (other < 1) return "";
     std::vector<char> data(size, 1);
     MPI_Barrier(MPI_COMM_WORLD);
-    const int last = ranks - 1;
     int more = 1;
-    while (rank == last) {
+    while (rank == other) {
         MPI_Recv(&more, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (more == 0) break;
         MPI_Recv(data.data(), size, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -97,9 +96,9 @@ std::string carried(int rank, int ranks, bool one_machine) {
     }
     if (rank != 0) return "";
     const auto exchange = [&] {
-        MPI_Send(&more, 1, MPI_INT, last, 0, MPI_COMM_WORLD);
-        MPI_Send(data.data(), size, MPI_CHAR, last, 0, MPI_COMM_WORLD);
-        MPI_Recv(data.data(), size, MPI_CHAR, last, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&more, 1, MPI_INT, other, 0, MPI_COMM_WORLD);
+        MPI_Send(data.data(), size, MPI_CHAR, other, 0, MPI_COMM_WORLD);
+        MPI_Recv(data.data(), size, MPI_CHAR, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     };
     exchange();  // connections are made with the first message
     const std::int64_t begin = now_ns();
@@ -133,7 +132,7 @@ std::string carried(int rank, int ranks, bool one_machine) {
         if (!any) word = one_machine ? "memory" : "";
     }
     more = 0;
-    MPI_Send(&more, 1, MPI_INT, last, 0, MPI_COMM_WORLD);
+    MPI_Send(&more, 1, MPI_INT, other, 0, MPI_COMM_WORLD);
     return word;
 }
 

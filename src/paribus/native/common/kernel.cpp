@@ -91,7 +91,11 @@ int Session::finish() {
     const Offset offset_end = measure_offset(rank, ranks);
     State after;
     probe(after);
-    const std::string carrier = carried(rank, ranks, boots_.front() == boots_.back());
+    // Numbered over hosts in turn, the last rank may share rank 0's host, and others do not.
+    auto other = static_cast<std::size_t>(ranks - 1);
+    while (other > 0 && hosts_[other] == hosts_[0]) --other;
+    if (other == 0) other = static_cast<std::size_t>(ranks - 1);
+    const std::string carrier = carried(rank, static_cast<int>(other), boots_[0] == boots_[other]);
     std::string text = first_line(carrier);
     for (const Series& series : series_) text += line_of(series, offset_end);
     text += last_line(now, wall_s, after);

@@ -105,7 +105,10 @@ def check(
         if forbidden or container.engine == "namespace":
             return forbidden
     if container.each == "host" and not on_hosts:
-        return podman.check(container, capture)
+        said = podman.check(container, capture)
+        # Of a fabric only that a container did not start is known: an image is often why.
+        missing = images.lacking(container, capture) if said and container.image else None
+        return missing or said
     return images.check(container, capture, cache)
 
 
@@ -129,7 +132,9 @@ def refusal(container: Container, hosts: int = 1, *, on_hosts: bool = False) -> 
         if reason := _beyond_namespaces(container):
             return reason
     elif container.engine != "podman" and container.image is None:
-        example = "./image.sif" if container.engine != "docker" else "debian:12"
+        example = {"docker": "debian:12", "charliecloud": "./image"}.get(
+            container.engine, "./image.sif"
+        )
         return Refusal(f"{container.engine} needs an image", f'add image = "{example}"')
     if container.each == "host" and not on_hosts and container.engine not in ENGINES:
         return Refusal(
@@ -170,7 +175,8 @@ def _network(container: Container, *, on_hosts: bool) -> Refusal | None:
     if container.network == "none":
         if container.each == "host" or container.engine in ("namespace", "charliecloud"):
             fix = 'use network = "host", or each = "rank" with docker, podman or apptainer'
-            return Refusal('network = "none" is not to be had here', fix)
+            who = container.engine if container.each == "rank" else 'each = "host"'
+            return Refusal(f'{who} cannot go with network = "none"', fix)
         return None
     if container.each == "host" and container.network == "host" and not on_hosts:
         return Refusal(

@@ -41,7 +41,10 @@ _AS_ROOT = """\
 exec unshare --mount --propagation private -- "$@"
 """
 
-_NEEDED = 'for tool in sh od awk taskset; do command -v "$tool" >/dev/null || echo "$tool"; done'
+NEEDED = (
+    "for tool in sh od awk grep sed tr head taskset; do"
+    ' command -v "$tool" >/dev/null || echo "$tool"; done'
+)
 
 
 def own_words(container: Container) -> tuple[str, ...]:
@@ -113,24 +116,24 @@ def check(container: Container, capture: Capture, cache: str) -> str | None:
     engine, image = container.engine, container.image
     program = PROGRAMS[engine]
     if capture(["/bin/sh", "-c", f"command -v {program}"], timeout_s=10).exit_code:
-        return f"{program} is not on the PATH: install {engine}, or name another engine"
-    if image is not None and (lacking := _lacking(container, capture)):
-        return lacking
-    words = ("/bin/sh", "-c", _NEEDED, "paribus", f"{cache}/kernels")
+        return f"{program} is not on the PATH: install {engine}"
+    if image is not None and (missing := lacking(container, capture)):
+        return missing
+    words = ("/bin/sh", "-c", NEEDED, "paribus", f"{cache}/kernels")
     trial = wrap(Command(words), container, scratch="/tmp/paribus-trial", prefix="")
     tried = capture(("/bin/sh", "-c", 'cd / && exec "$@"', "sh", *trial.argv), timeout_s=TRIAL_S)
     if tried.exit_code:
         said = _complaint(tried)
-        return f"{engine} starts no container here ({said}): fix that, or name another engine"
+        return f"{engine} starts no container here ({said}): fix that"
     if tools := ", ".join(tried.stdout.split()):
         return (
             f"the image {image} has no {tools}, which binding and facts need: add util-linux,"
-            " coreutils and awk to it"
+            " coreutils, awk, grep and sed to it"
         )
     return None
 
 
-def _lacking(container: Container, capture: Capture) -> str | None:
+def lacking(container: Container, capture: Capture) -> str | None:
     """Return that the image is not there, with how to get it; None if it is."""
     engine, image = container.engine, container.image
     if engine in STORED:
@@ -140,7 +143,7 @@ def _lacking(container: Container, capture: Capture) -> str | None:
         said = _complaint(asked)
         if "no such image" in said.lower() or "not known" in said or "No such object" in said:
             return f"{engine} has no image {image}: `{engine} pull {image}`, on every host"
-        return f"{engine} does not answer ({said}): fix that, or name another engine"
+        return f"{engine} does not answer ({said}): fix that"
     if capture(["test", "-e", str(image)], timeout_s=10).exit_code == 0:
         return None
     get = f"ch-convert ... {image}" if engine == "charliecloud" else f"{engine} pull {image} ..."

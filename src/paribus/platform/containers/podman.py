@@ -78,7 +78,7 @@ def check(container: Container, capture: Capture) -> str | None:
     tools = "command -v podman >/dev/null || exit 3; command -v crun || command -v runc || exit 4"
     match capture(["/bin/sh", "-c", tools], timeout_s=10).exit_code:
         case 3:
-            return 'podman is not installed: install it, or use engine = "namespace"'
+            return "podman is not installed: install it"
         case 4:
             return "podman has no runtime here: install crun or runc"
     with tempfile.TemporaryDirectory(prefix="paribus-check-") as scratch:
@@ -93,7 +93,7 @@ def check(container: Container, capture: Capture) -> str | None:
         return None
     said = [line for line in tried.stderr.splitlines() if line.strip()]
     reason = said[-1].strip() if said else f"exit code {tried.exit_code}"
-    return f'podman starts no container here ({reason}): fix that, or use engine = "namespace"'
+    return f"podman starts no container here ({reason}): fix that"
 
 
 def _configuration(scratch: str) -> str:
