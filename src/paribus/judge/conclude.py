@@ -69,6 +69,10 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
     said = _audited(plan, store, gathered, _as_asked(plan, facts, attempts))
     nodes = of_nodes(gathered)
     voided = [one for one in attempts if one.void]
+    steps_s = [s for one in attempts if (s := one.outcome.facts.get(notices.STEP))]
+    needless = in_vain(
+        read_accepted(store.directory), {d.key for d in said.differences}, said.equal
+    )
     carriers = transport.carriers(plan, facts)
     judgement = judgement_of(
         plan,
@@ -91,19 +95,13 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
             *allocations.allocations(plan, evidence, attempts),
             *salvaged.notices(store.lost),
             *notices.voided(voided),
-            *notices.clock_set(
-                [s for one in attempts if (s := one.outcome.facts.get(notices.STEP))]
-            ),
+            *notices.clock_set(steps_s),
             *notices.changed(_changed(facts)),
             *notices.silent(nodes),
             *lag.notices(),
             *sharing(plan, facts),
             *notices.budget(_cut_short(plan, evidence) if spent else ()),
-            *notices.accepted(
-                in_vain(
-                    read_accepted(store.directory), {d.key for d in said.differences}, said.equal
-                )
-            ),
+            *notices.accepted(needless),
             *judgement.notices,
         ),
     )
