@@ -50,7 +50,11 @@ def test_ranks_never_have_more_than_there_is(ranks: list[tuple[str, set[int]]]) 
     ("bridged", "level", "said"),
     [
         (["0", "0"], "note", "of host and bridged share 1 core, so each waits"),
-        (["0", "1"], "warning", "The other arms have a core for each rank"),
+        (
+            ["0", "1"],
+            "warning",
+            "of host share 1 core, so each waits for the turns of the others. It is",
+        ),
     ],
 )
 def test_the_report_says_where_ranks_share_cores(bridged: list[str], level: str, said: str) -> None:

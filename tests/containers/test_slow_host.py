@@ -1,9 +1,4 @@
-"""A host that is slow for real: one of four pocket hosts has 80 % of what the others have.
-
-Not in continuous integration (`--long`): on some machines the kernel gave a group more than its
-quota for whole launches (0.28 to 0.37 of a core instead of 0.24, Linux 6.18, control groups of
-version 1), and then no host is slow. The rule is tested on made figures in test_slow_hosts.py.
-"""
+"""A host that is slow for real: one of four pocket hosts has 80 % of what the others have."""
 
 from __future__ import annotations
 
@@ -105,7 +100,7 @@ def _confine(study: int, groups: Mapping[str, Path], known: set[int]) -> None:
                 known.add(pid)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="control groups are root's")
 def test_a_host_with_less_of_its_core_is_named(tmp_path: Path, groups: Mapping[str, Path]) -> None:
     (tmp_path / "slow.toml").write_text(STUDY)

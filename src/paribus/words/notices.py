@@ -155,7 +155,7 @@ def _shared_cores(labels: Labels, figures: Figures) -> str:
     means = (
         "The ratio compares like with like; absolute figures are not those of a core for each rank."
         if figures["all"]
-        else "The other arms have a core for each rank: that alone can be the difference."
+        else "It is otherwise in the other arms, or not known: that alone can be the difference."
     )
     return (
         f"{listed(labels, MOST_NAMED, last=' and ')}: {count(figures['ranks'], 'rank')} of"
