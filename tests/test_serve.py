@@ -331,6 +331,8 @@ def test_a_port_in_use_is_named(folder: Path, server: Served) -> None:
 
 @needs_browser
 def test_a_visit(server: Served) -> None:
+    from playwright.sync_api import expect  # it waits for the page that a click leads to
+
     with visiting() as page:
         page.goto(server.link())
         assert "token" not in page.url
@@ -340,19 +342,19 @@ def test_a_visit(server: Served) -> None:
         assert "bridged is slower" in page.locator("h1").inner_text()
         assert "36 launches in" in page.locator("main").inner_text()
         page.get_by_role("link", name="Launches").click()
-        assert page.locator("tbody tr").count() == 38
+        expect(page.locator("tbody tr")).to_have_count(38)
         said = page.locator("caption").inner_text()
         assert said == "38 launches stored (2 of the warm-up or void), newest first"
         page.locator("tbody th a").first.click()
-        assert page.get_by_role("heading", name="Launch 38, attempt 0").is_visible()
+        expect(page.get_by_role("heading", name="Launch 38, attempt 0")).to_be_visible()
         page.get_by_role("link", name="Studies").click()
         for name in ("may", "june"):
             page.get_by_label(f"Choose {name}").check()
         page.get_by_role("button", name="Compare the chosen").click()
-        assert "From may to june" in page.locator("main").inner_text()
+        expect(page.locator("main")).to_contain_text("From may to june")
         page.get_by_role("link", name="Hosts and jobs").click()
-        assert page.get_by_role("cell", name="EPYC").first.is_visible()
-        assert page.get_by_text("poor governor: powersave").count() == 4
+        expect(page.get_by_role("cell", name="EPYC").first).to_be_visible()
+        expect(page.get_by_text("poor governor: powersave")).to_have_count(4)
         assert page.complaints == []
 
 
