@@ -248,6 +248,25 @@ def test_a_connection_that_is_dropped_once_is_made_again(tmp_path: Path) -> None
         assert start(station, tmp_path, "true").exit_code == 0
 
 
+def test_a_step_that_is_refused_for_now_is_asked_for_again(tmp_path: Path) -> None:
+    """The sentences are those of srun 22.05; the second is of a job that has ended."""
+    turn = tmp_path / "turn"
+    says = "srun: error: Unable to create step for job 11:"
+    host = Host("a", ("/bin/sh", "-c", f"""
+        n=$(cat {turn} 2>/dev/null || echo 0); n=$((n + 1)); echo $n >{turn}
+        case $n in
+        1) echo '{says} Memory required by task is not available' >&2; exit 1;;
+        3) echo '{says} Job/step already completing or completed' >&2; exit 1;;
+        esac
+        exec /bin/sh"""))  # fmt: skip
+    with LocalStation() as local, HostStation([host], local) as station:
+        assert turn.read_text() == "2\n"
+        assert start(station, tmp_path, "true").exit_code == 0
+    with LocalStation() as local, pytest.raises(MachineError, match="already completing"):
+        HostStation([host], local).__enter__()
+    assert turn.read_text() == "3\n"
+
+
 def test_hosts_that_share_their_files_share_the_directory(tmp_path: Path) -> None:
     hosts = [Host("a", ("/bin/sh",)), Host("b", ("/bin/sh",))]
     with LocalStation() as local, HostStation(hosts, local) as station:

@@ -91,7 +91,7 @@ def test_a_study_goes_on_after_a_job_was_deleted(site: Site, tmp_path: Path) -> 
         started.until(lambda: "the next allocation" in started.said())
         assert started.end() in (0, 3), started.said()  # a verdict may be withheld
         said = " ".join(started.said().split())
-    assert "cancelling what an earlier sitting left: job" in said
+    assert "cancelling what this study left in the queue: job" in said
     assert "the allocation of arm q, job" in said
     check_whole(out)
     assert [name for name in site.jobs() if "paribus" in name] == []

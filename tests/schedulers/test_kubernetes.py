@@ -113,7 +113,7 @@ def test_a_study_goes_on_in_other_pods_whatever_happens(site: Site, tmp_path: Pa
         site.api.start()
         assert started.end() in (0, 3), started.said()  # a busy machine may withhold a verdict
         said = " ".join(started.said().split())
-    [cleared] = re.findall(r"cancelling what an earlier sitting left: job (\S+), (\S+)", said)
+    [cleared] = re.findall(r"cancelling what this study left in the queue: job (\S+), (\S+)", said)
     assert set(cleared) == left
     assert re.search(
         r"the allocation of arm q, job \S+, has ended \(pod \S+ is being deleted", said

@@ -123,7 +123,7 @@ def test_what_a_killed_sitting_left_is_cancelled(commands: Commands) -> None:
     left._locked.close()
     with asking(commands, told):
         assert len(commands.jobs()) == 1
-    assert any("cancelling what an earlier sitting left: job 1" in line for line in told)
+    assert any("cancelling what this study left in the queue: job 1" in line for line in told)
     assert commands.jobs() == []
 
 

@@ -157,8 +157,9 @@ def test_a_study_goes_on_in_other_allocations_whatever_happens(site: Site, tmp_p
         site.restart_controller()
         assert started.end() in (0, 3), started.said()  # a busy machine may withhold a verdict
         said = " ".join(started.said().split())
-    [cleared] = re.findall(r"cancelling what an earlier sitting left: job (\d+), (\d+)", said)
-    assert set(cleared) == left
+    cleared = re.search(r"cancelling what this study left in the queue: job (\d+), (\d+)", said)
+    assert cleared
+    assert set(cleared.groups()) == left
     assert f"the allocation of arm q, job {other}, has ended" in said
     assert "command" in said
     check_whole(out)

@@ -209,7 +209,7 @@ class Allocations:
         left = [job for job in self._look(all_jobs=True).values() if job.name in names]
         if left:
             idents = ", ".join(job.ident for job in left)
-            self.tell(f"cancelling what an earlier sitting left: job {idents}")
+            self.tell(f"cancelling what this study left in the queue: job {idents}")
         for job in left:
             self._cancel(job.name)
 

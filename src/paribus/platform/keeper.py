@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -30,8 +31,14 @@ from paribus.platform.ssh import why_no_connection
 OPEN_S = 30.0
 """Seconds until a host must have answered: ssh's own limit is 10 for each step of the way."""
 
+AGAIN_S = 1.0
+"""Seconds before a step that was refused for now is asked for again."""
+
 END_S = 15.0
 """Seconds that a keeper may take to wait for guards and to remove its directory."""
+
+_REFUSED_FOR_NOW = re.compile(r"Unable to create step for job.*: (Memory required|Requested nodes)")
+"""What srun says now and then of a job that has its nodes, as while a controller starts again."""
 
 _ASKED = re.compile(rb"ask ([0-9]{1,9}-[0-9]{1,9}) +([0-9]{1,8})")
 _DONE = re.compile(rb"done ([0-9a-f]+\.[0-9]+) ([0-9]+) ([0-9]+) ([0-9]+) ([0-9]+)")
@@ -82,8 +89,23 @@ class Keeper:
     def open(self, name: str, nonce: str, parent: str = "", *, again: bool = False) -> None:
         """Begin the sitting `name` on the host, below `parent` or where its TMPDIR is.
 
-        With `again`, the directory may be there. Raises UserError with the fix.
+        With `again`, the directory may be there. A scheduler that refuses a step for now is asked
+        again, for OPEN_S. Raises UserError with the fix.
         """
+        deadline = time.monotonic() + OPEN_S
+        while error := self._begin(name, nonce, parent, again=again):
+            if not _REFUSED_FOR_NOW.search(error.cause) or time.monotonic() > deadline:
+                raise error
+            time.sleep(AGAIN_S)
+        for room in self.rooms:
+            if lack := lacking(room):
+                self.close()
+                raise MachineError(
+                    lack, place=f"{self.host.name}:{room.place}", fix="free some space there"
+                )
+
+    def _begin(self, name: str, nonce: str, parent: str, *, again: bool) -> UserError | None:
+        """Try to begin the sitting once; returns why it could not begin."""
         if self._client is not None:
             end(self._client, 0.0)
         self.rooms, self._said, self._failed, self.scratch = [], [], "", ""
@@ -102,13 +124,8 @@ class Keeper:
             printed = errors.read(1 << 16).decode(errors="replace")
             if not self.scratch or self._said or self._failed or not answered:
                 end(self._client, 1.0 if self._failed or not answered else END_S)
-                raise self._why(printed, answered)
-        for room in self.rooms:
-            if lack := lacking(room):
-                self.close()
-                raise MachineError(
-                    lack, place=f"{self.host.name}:{room.place}", fix="free some space there"
-                )
+                return self._why(printed, answered)
+        return None
 
     def alive(self) -> bool:
         """Return whether the session goes on."""
