@@ -17,7 +17,7 @@
 #if defined(__clang__)
 #define PARIBUS_LOOP __attribute__((no_builtin("memcpy")))
 #elif defined(__GNUC__) && defined(__x86_64__) && defined(__GLIBC__)
-#define PARIBUS_LOOP PARIBUS_OPTIMIZED __attribute__((target_clones("default", "avx2")))
+#define PARIBUS_LOOP PARIBUS_OPTIMIZED __attribute__((target_clones("default", "fma", "avx512f")))
 #else
 #define PARIBUS_LOOP PARIBUS_OPTIMIZED
 #endif
