@@ -25,13 +25,13 @@ from paribus.platform import host_machine
 from paribus.platform.dialogue import ask
 from paribus.platform.host_machine import HostMachine, send
 from paribus.platform.hosts import Host
+from paribus.platform.loaded import libraries_path
 from paribus.platform.machine import HERE
 from paribus.platform.programs import check_there, find_mpi_for
 from paribus.platform.toolchain import (
     find_mpi,
     kernel_identity,
     kernel_path,
-    libraries_path,
     mpi_of_library,
 )
 from paribus.trust import why_not

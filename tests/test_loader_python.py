@@ -10,8 +10,8 @@ import pytest
 from native import program_of, started
 from paribus.benchmarks import get
 from paribus.model import Request
+from paribus.platform.loaded import modules_path
 from paribus.platform.machine import HERE
-from paribus.platform.toolchain import modules_path
 from paribus.readers.kernel import read
 
 

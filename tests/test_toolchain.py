@@ -19,12 +19,12 @@ from paribus.command import Mpi
 from paribus.drafts import cache_directory
 from paribus.errors import UserError
 from paribus.platform import toolchain
+from paribus.platform.loaded import libraries_path
 from paribus.platform.machine import HERE
 from paribus.platform.toolchain import (
     find_mpi,
     kernel_identity,
     kernel_path,
-    libraries_path,
     native_sources,
     read_version,
 )
@@ -284,6 +284,22 @@ def test_a_killed_compilation_leaves_no_compiler_and_the_next_removes_its_draft(
     assert len(list(kernels.glob(".draft-*"))) == 1
     made = kernel_path("barrier", mpi, HERE, cache=tmp_path)
     assert list(kernels.iterdir()) == [made]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_functions_of_a_kernel_begin_at_a_cache_line(mpi: Mpi) -> None:
+    """Else an arm's MPI library moves loops that do not need it, and they are faster or slower."""
+    argv = ["nm", "--defined-only", str(kernel_path("npb", mpi, HERE))]
+    symbols = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    # The part of a function that is seldom used lies elsewhere, and begins anywhere.
+    found = {
+        name: int(at, 16)
+        for at, kind, name in map(str.split, symbols.splitlines())
+        if kind in "tTW" and "7paribus" in name and ".cold" not in name
+    }
+    assert len(found) > 100
+    assert [name for name, at in found.items() if at % 64] == []
 
 
 @pytest.mark.slow

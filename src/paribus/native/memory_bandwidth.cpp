@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
         const long bytes = array_beyond_caches(session);
         session.refuse_larger(
             3.0 * static_cast<double>(bytes),
-            "three arrays of " + std::to_string(bytes) + " bytes, four times the caches, do");
+            "three arrays of " + mib(static_cast<double>(bytes)) + ", four times the caches, do");
         loops::measure(session, bytes, loops::chosen());
     }
     return session.finish();

@@ -73,8 +73,9 @@ def commands(
     the wrapper, `wrapped`, stands.
     """
     if compiler.name == "nvcc":
-        host = ["-ccbin", mpicxx, *(f"-Xcompiler={one}" for one in flags if one == "-pthread")]
-        own = [one for one in flags if one != "-pthread"]
+        of_host = [one for one in flags if one == "-pthread" or one.startswith("-f")]
+        host = ["-ccbin", mpicxx, *(f"-Xcompiler={one}" for one in of_host)]
+        own = [one for one in flags if one not in of_host]
         return [[compiler.path, *own, *host, "gpu.cu", common, "-o", MADE, "-ldl"]]
     mpi = shlex.split(wrapped)[1:]
     headers = [one for one in mpi if one.startswith(("-I", "-D"))]

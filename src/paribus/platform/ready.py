@@ -19,6 +19,7 @@ from paribus.platform.arms import Ready, concrete, names_of, program
 from paribus.platform.containers.images import described
 from paribus.platform.host_machine import AT_ONCE, HostMachine, send
 from paribus.platform.launchers import srun
+from paribus.platform.loaded import loaded_path
 from paribus.platform.local import this_node
 from paribus.platform.machine import HERE, Machine, first_errors
 from paribus.platform.programs import check_there, find_mpi_for
@@ -174,7 +175,7 @@ def _arm(
             if len(machines) > 1:
                 send(made, machines[0], machines[1:])
         if wanted.libraries:
-            made = toolchain.loaded_path(*wanted.libraries, mpi, machine)
+            made = loaded_path(*wanted.libraries, mpi, machine)
             libraries[label] = ("--libraries", str(made))
             if len(machines) > 1:
                 send(made, machines[0], machines[1:])
