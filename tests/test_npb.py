@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import os
 import random
@@ -96,6 +97,19 @@ def test_ft_is_verified_on_more_ranks_than_planes(program: Path) -> None:
     """Class W has 32 planes; each process then has a part of them along both other axes."""
     ended = launched(program, "ft", "--class", "W", ranks=64)
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize(("size", "probed"), [("W", False), ("A", True)])
+def test_the_state_probe_needs_no_more_memory_than_the_program(
+    size: str, probed: bool, program: Path
+) -> None:
+    """Of `is`, class W has arrays of 9 MiB and class A of 72; the probe's triad has 24."""
+    ended = launched(program, "is", "--class", size, ranks=1)
+    assert ended.returncode == 0, ended.stderr
+    last = json.loads(ended.stdout.splitlines()[-1])
+    for state in last["probe"].values():
+        assert (state["triad_gbps"] is not None) == probed
+        assert state["clock_ghz"] > 0
 
 
 @pytest.mark.parametrize("name", NAMES)

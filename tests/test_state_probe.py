@@ -30,7 +30,7 @@ void operator delete[](void* data) noexcept { std::free(data); }
 void operator delete[](void* data, std::size_t) noexcept { std::free(data); }
 
 int main() {
-    const auto state = paribus::probe_state({});
+    const auto state = paribus::probe_state({}, true);
     std::printf("%d %zu\\n", state.triad_gbps > 0, most);
 }
 """

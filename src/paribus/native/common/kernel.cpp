@@ -32,6 +32,8 @@ void Session::start(int argc, char** argv) {
     gather_places();
     const Need need = need_of(spec, arguments, ranks);
     refuse_larger(need.bytes, need.what);
+    const bool known = spec.need != nullptr && need.bytes > 0;
+    probes_memory_ = !known || need.bytes >= triad_bytes;
     probe(state_before_);
     settle();
     offset_start_ = measure_offset(rank, ranks);
@@ -189,7 +191,7 @@ void Session::tell_need(const Arguments& given) const {
 
 void Session::probe(State& state) {
     const std::int64_t start = now_ns();
-    if (rank == 0) state = probe_state(cores_here_);
+    if (rank == 0) state = probe_state(cores_here_, probes_memory_);
     probe_ms_ += 1e-6 * static_cast<double>(now_ns() - start);
     wait_quietly_for_rank_0(rank);
 }

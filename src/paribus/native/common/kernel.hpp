@@ -124,6 +124,7 @@ private:
     Mapped linked_, mapped_;       // into this one before MPI_Init, and after
     std::vector<int> cores_here_;  // of the other ranks on rank 0's machine
     std::vector<Series> series_;
+    bool probes_memory_ = true;  // not where the program needs less memory than the probe
     State state_before_;
     Offset offset_start_;
     Usage usage_;

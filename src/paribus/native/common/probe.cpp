@@ -101,7 +101,7 @@ struct Mapping {
 };
 
 double triad_gbps() {
-    constexpr std::size_t n = 1 << 20;
+    constexpr auto n = static_cast<std::size_t>(triad_bytes) / (3 * sizeof(double));
     const Mapping first(n), second(n), third(n);
     double* const a = first.data;
     double* const b = second.data;
@@ -154,13 +154,13 @@ std::string State::text() const {
     return out.add("clock_ghz", clock_ghz).text();
 }
 
-State probe_state(const std::vector<int>& others) {
+State probe_state(const std::vector<int>& others, bool memory) {
     State state;
     std::vector<int> candidates = others;
     for (const int core : allowed_cores()) candidates.push_back(core);
     state.clock_ghz = clock_ghz();
     state.core_to_core_ns = core_to_core(candidates);
-    state.triad_gbps = triad_gbps();
+    if (memory) state.triad_gbps = triad_gbps();
     return state;
 }
 

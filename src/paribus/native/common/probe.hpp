@@ -15,8 +15,11 @@ struct State {
     std::string text() const;
 };
 
+constexpr double triad_bytes = 24 << 20;  // of the probe's three arrays
+
 // Takes the three figures on this rank's core, about 15 ms; `others` are the cores of ranks on
-// this machine, tried before any other core that this rank may use. Every other rank must sleep.
-State probe_state(const std::vector<int>& others);
+// this machine, tried before any other core that this rank may use. The triad only with `memory`.
+// Every other rank must sleep.
+State probe_state(const std::vector<int>& others, bool memory);
 
 }  // namespace paribus
