@@ -83,7 +83,7 @@ def test_wrong_sums_and_arguments_are_refused(
 # --- with PyTorch ---------------------------------------------------------------------------------
 
 PYTHON = os.environ.get("PARIBUS_TEST_TORCH", "python3")
-"""A Python that may have torch and torchvision: CI unpacks Debian's, `./dev setup` installs none."""
+"""A Python that may have torch and torchvision: CI unpacks Debian's, `./dev setup` has none."""
 
 
 TINY = {"batch": 2, "pixels": 32, "workers": 1, "warmup": 1, "steps": 1, "intervals": 2}
