@@ -105,7 +105,7 @@ def test_a_study_waits_in_the_queue_and_goes_on(
         page.wait_for_url("**/studies/*/", timeout=90_000)
         page.get_by_text("ended (exit code").wait_for(timeout=90_000)
         page.get_by_role("link", name="Hosts and jobs").click()
-        assert page.get_by_role("row", name="h3 q").count() == 1
+        page.get_by_role("row", name="h3 q").wait_for()  # which takes one row only
         page.get_by_text("No job of this user.").wait_for()
         assert page.complaints == []
     check_whole(studies / "again.study")
