@@ -103,7 +103,7 @@ def test_ft_is_verified_on_more_ranks_than_planes(program: Path) -> None:
 def test_the_state_probe_needs_no_more_memory_than_the_program(
     size: str, probed: bool, program: Path
 ) -> None:
-    """Of `is`, class W has arrays of 9 MiB and class A of 72; the probe's triad has 24."""
+    """Of `is`, class W needs 10 MiB by its formula and class A 78; the probe's triad takes 24."""
     ended = launched(program, "is", "--class", size, ranks=1)
     assert ended.returncode == 0, ended.stderr
     last = json.loads(ended.stdout.splitlines()[-1])

@@ -22,8 +22,8 @@ PERIOD_US = 20_000
 SHARES = {host: 0.18 if host == SLOW else 0.36 for host in HOSTS}
 """Of a core. Two cores suffice: together it is less than what they have.
 
-A rank can get up to 0.05 of a core more than its quota, in one run of two, and the ranks of one
-host differ in it: a host with 80 % of what the others have is then not told apart.
+On Linux 6.18 ranks got up to 0.05 of a core more than their quota in some runs, not on all hosts:
+a host with 80 % of what the others have was then not told apart.
 """
 
 STUDY = """
@@ -131,5 +131,5 @@ def test_a_host_with_less_of_its_core_is_named(tmp_path: Path, groups: Mapping[s
     assert {one["arm"] for one in notices} == {"a", "b"}, text
     for one in notices:
         assert [slow["host"] for slow in one["slow"]] == [SLOW], text
-        assert 0.4 < one["slow"][0]["share"] / one["share"] < 0.85, text
+        assert 0.4 < one["slow"][0]["share"] / one["share"] < 0.7, text
     assert f"only a part of their cores on {SLOW}" in " ".join(text.split())
