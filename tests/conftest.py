@@ -32,6 +32,9 @@ settings.register_profile(
 )
 settings.load_profile("shared")
 
+os.environ["PARIBUS_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" / "paribus")
+"""What tests compile is kept from run to run, and not in the user's cache."""
+
 SHARE = 8
 """Without --thorough, one in so many inputs of a test is tried, and at least FEWEST."""
 
@@ -102,6 +105,14 @@ QUIET = {
     "test_store_damage",
 }
 """Modules whose tests start no process: this is seen to."""
+
+INSTALLED = {
+    *("test_adapters", "test_cluster", "test_containers", "test_doctor", "test_first_table"),
+    *("test_gpu", "test_host_machine", "test_hosts_faults", "test_kernel_start", "test_launchers"),
+    *("test_main_job", "test_on_hosts", "test_pocket", "test_pocket_links", "test_toolchain"),
+}
+"""Modules marked `installed`: their outcome depends on the MPI and the programs that are there, so
+continuous integration carries them out as on a machine without any, too."""
 
 APART = ("guests", "hub")
 """Marks of tests that are carried out by a command of their own, and only by it."""
@@ -175,6 +186,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         group = "alone" if _is_of(item, ALONE, TIMED) else MODULES.get(item.path.stem)
         if group:
             item.add_marker(pytest.mark.xdist_group(group))
+        if item.path.stem in INSTALLED:
+            item.add_marker(pytest.mark.installed)
         if not _is_of(item, QUIET):
             # It measures, or waits for, a machine that others use too. The summary names each.
             item.add_marker(pytest.mark.flaky(reruns=1))

@@ -1,7 +1,7 @@
 """The MPI installations that tests use for real: all that are found, the others visibly skipped.
 
-Looked for on the PATH, beside this Python, and under the prefixes in PARIBUS_TEST_MPI
-(colon-separated, such as /opt/openmpi:/opt/mpich).
+First the one that Paribus takes where a study names none (on the PATH, else beside this Python),
+then those under the prefixes in PARIBUS_TEST_MPI (colon-separated, such as /opt/openmpi:/opt/mpich).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from paribus.platform.toolchain import FAMILIES, find_mpi
 
 @cache
 def installations() -> tuple[Mpi, ...]:
-    """Return every installation found, one per compiler."""
+    """Return every installation found, one per compiler; first that of a study that names none."""
     found: dict[str, Mpi] = {}
     prefixes = [p for p in os.environ.get("PARIBUS_TEST_MPI", "").split(":") if p]
-    for wanted in (*prefixes, *FAMILIES):
+    for wanted in (None, *prefixes, *FAMILIES):
         try:
             mpi = find_mpi(wanted, HERE)
         except UserError:
@@ -44,7 +44,10 @@ def each_mpi() -> list[Any]:
 
 
 def any_mpi() -> Mpi:
-    """Return the first installation; skips the caller where there is none."""
+    """Return the MPI of a study that names none; skips the caller where there is no MPI.
+
+    Only where there is none on the PATH or beside this Python, one of PARIBUS_TEST_MPI.
+    """
     if not installations():
         pytest.skip("no MPI on the PATH, beside this Python or in PARIBUS_TEST_MPI")
     return installations()[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mpis import any_mpi
 from paribus.platform.machine import HERE
-from paribus.platform.toolchain import FLAGS, find_mpi, kernel_path
+from paribus.platform.toolchain import FLAGS, kernel_path
 
 NATIVE = Path(__file__).parents[1] / "src" / "paribus" / "native"
 COLLECTIVES = ["bcast", "allgather", "allreduce", "alltoall"]
@@ -28,16 +28,15 @@ Ended = subprocess.CompletedProcess[str]
 
 
 def program_of(kernel: str) -> Path:
-    """Return the executable of `kernel` in the users' cache, of the MPI that is here."""
-    any_mpi()
-    return kernel_path(kernel, find_mpi(None, HERE), HERE)
+    """Return the executable of `kernel` in the cache, compiled with the MPI that is here."""
+    return kernel_path(kernel, any_mpi(), HERE)
 
 
 def started(
     program: Path, *arguments: str, ranks: int, cwd: Path | None = None, **more: str
 ) -> Ended:
     """Return how a launch of a program, with the MPI that is here and `more` variables, ended."""
-    mpi = find_mpi(None, HERE)
+    mpi = any_mpi()
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     options = ["--oversubscribe", "--bind-to", "none"] if mpi.family == "openmpi" else []
     argv = [mpi.mpirun, *options, "-n", str(ranks), str(program), *arguments]

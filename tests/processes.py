@@ -1,10 +1,20 @@
-"""Which processes are there: by their command line, as `pgrep -f` would find them."""
+"""Which processes are there, by their command line, as `pgrep -f` would find them; and programs."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
+
+import pytest
+
+
+def needs(*programs: str) -> None:
+    """Skip the caller where one of these programs is not installed; servers' places count."""
+    for program in programs:
+        if not shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin"):
+            pytest.skip(f"{program} is not installed")
 
 
 def processes_with(mark: str) -> list[int]:

@@ -23,7 +23,7 @@ from paribus.platform.local import LocalStation
 from paribus.platform.pocket import Pocket
 from paribus.store import Store
 from paribus.study.again import HOSTS
-from processes import children
+from processes import children, needs
 from studies import command, paribus
 
 STUDY = """
@@ -321,6 +321,7 @@ def test_a_study_ends_resumable_while_a_host_is_of_no_use(
 @pytest.fixture
 def gated() -> Iterator[Pocket]:
     """Two hosts with sshd, which are there before the study and after it."""
+    needs("sshd")
     with (
         LocalStation() as local,
         Pocket(2, sshd=True, directory=f"{local.here}/pocket") as pocket,

@@ -26,7 +26,7 @@ from paribus.platform.pocket import Pocket, shares
 from paribus.platform.ready import make_ready
 from paribus.platform.stations import stations
 from paribus.study.load import load_study
-from processes import children, ended, gone
+from processes import children, ended, gone, needs
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="sshd is started by root")
 
@@ -198,8 +198,7 @@ def processor_s(pid: int) -> float:
 
 @root
 def test_each_host_accepts_the_key_of_this_cluster(tmp_path: Path) -> None:
-    if not shutil.which("ssh") or not Path("/usr/sbin/sshd").exists():
-        pytest.skip("openssh is not installed")
+    needs("ssh", "sshd")
     with Pocket(2, sshd=True, directory=str(tmp_path / "pocket")) as pocket:
         gate = pocket.gate
         assert gate is not None
