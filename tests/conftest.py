@@ -70,6 +70,8 @@ MODULES = {
     **dict.fromkeys(("test_report_html", "test_serve"), "browser"),
     # What one test has computed, or parsed, another checks again.
     "test_validation": "validation",
+    # One program of several seconds' compiling.
+    "test_gpu": "gpu",
     "test_english": "parsed",
     "test_layers": "parsed",
 }
