@@ -111,7 +111,8 @@ def cluster(arguments: argparse.Namespace) -> int:
         from paribus.cli import cloud_init
 
         return cloud_init.write(arguments, hosts, directory)
-    with opened(hosts, _known(hosts, directory), accepts_keys(arguments.accept_host_keys)) as there:
+    accepts = accepts_keys(arguments.accept_host_keys)
+    with opened(hosts, _known(hosts, directory), accepts, mpi=arguments.mpi) as there:
         found = preflight(
             there, network=hosts.network, prefix=arguments.mpi, asked=Asked(first, last)
         )

@@ -84,7 +84,9 @@ def _answer(session: Session, script: str, prefix: str) -> Answer:
     connect_s = time.monotonic() - begin
     readings = [_reading(session) for _ in range(_CLOCK_READINGS)]
     trip_s, offset_s = min(readings)
-    session.send(f"end\n{{ mark={mark} prefix={shlex.quote(prefix)}\n{script}}} </dev/null\n")
+    places = shlex.quote(":".join(map(str, session.host.places)))
+    given = f"mark={mark} prefix={shlex.quote(prefix)} places={places}"
+    session.send(f"end\n{{ {given}\n{script}}} </dev/null\n")
     facts: dict[str, list[str]] = {}
     for line in session.until(mark):
         key, _, value = line.partition(" ")

@@ -9,7 +9,7 @@ from paribus.cluster.answers import Answer
 from paribus.cluster.checks import differing
 from paribus.cluster.findings import Finding, Grade
 from paribus.command import MPI_NAMES, Family
-from paribus.platform.toolchain import read_version
+from paribus.platform.toolchain import GET_ONE, read_version
 
 _INSTALL = (
     "install one MPI with its compilers on every node: openmpi-bin libopenmpi-dev or mpich"
@@ -40,10 +40,13 @@ def same_mpi(answers: Sequence[Answer]) -> list[Finding]:
         launcher = next(filter(None, (one.one("mpi.launcher") for one in without)), "")
         prefix = without[0].one("mpi.prefix")
         cause = f"no MPI in {prefix}/bin" if prefix else "no MPI on the PATH of a shell by ssh"
+        fix = _INSTALL
+        if not prefix and (places := without[0].one("mpi.places")):
+            cause, fix = f"no MPI on the PATH, nor in {places}", GET_ONE
         if launcher:
             cause = f"{launcher} is of no MPI that Paribus knows"
         names = tuple(one.name for one in without)
-        found.append(Finding("mpi", "broken", cause, names, _INSTALL))
+        found.append(Finding("mpi", "broken", cause, names, fix))
     if not having:
         return found
     fix = "install the same MPI on all nodes, or name where it is: --mpi /opt/openmpi"

@@ -1,5 +1,6 @@
 # What `paribus cluster` asks of every node: lines KEY VALUE, ended by the line "$mark". What cannot
-# be found out is left out. Set before: mark, prefix (where MPI is installed, or nothing).
+# be found out is left out. Set before: mark, prefix (where MPI is installed, or nothing), places (where
+# it is looked for after the PATH).
 # shellcheck disable=SC2154,SC3045
 say() { [ -z "$2" ] || printf '%s %s\n' "$1" "$2"; }
 # The first line of a file.
@@ -67,12 +68,13 @@ done
 # Where the user says that MPI is, it is nowhere else.
 mpi() {
     if [ -z "$prefix" ]; then
-        found "$1"
+        (PATH=$PATH${places:+:$places} && found "$1")
     else
         [ -x "$prefix/bin/$1" ] && echo "$prefix/bin/$1"
     fi
 }
 say mpi.prefix "$prefix"
+say mpi.places "$places"
 launcher=$(mpi mpirun || mpi mpiexec)
 if [ -n "$launcher" ]; then
     say mpi.launcher "$launcher"

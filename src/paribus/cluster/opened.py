@@ -46,17 +46,21 @@ def asked_hosts(text: str, given: dict[str, Any], network: str) -> Hosts:
 
 
 @contextmanager
-def opened(hosts: Hosts, known_hosts: Path, accepts: Accepts) -> Iterator[Sequence[Host]]:
+def opened(
+    hosts: Hosts, known_hosts: Path, accepts: Accepts, *, mpi: str = ""
+) -> Iterator[Sequence[Host]]:
     """Yield the hosts; what was started to reach them ends with the context.
 
-    Host keys are looked for in `known_hosts`; those that `accepts` takes are added there. Raises
-    UserError with the fingerprints where it takes them not.
+    `mpi` is where MPI is installed, "" for its usual places. Host keys are looked for in
+    `known_hosts`; those that `accepts` takes are added there. Raises UserError with the
+    fingerprints where it takes them not.
     """
     # Its directory goes even when Paribus is killed.
     with LocalStation() as station:
         folder = station.here
         if hosts.pocket:
-            with Pocket(hosts.pocket, link=hosts.link, directory=f"{folder}/pocket") as pocket:
+            directory = f"{folder}/pocket"
+            with Pocket(hosts.pocket, link=hosts.link, directory=directory, needed=[mpi]) as pocket:
                 yield pocket.hosts
             return
         config = ssh.configure(hosts, str(known_hosts.absolute()), Path(folder))

@@ -169,16 +169,24 @@ def tools() -> list[Finding]:
                 Finding("containers: podman", "unknown", "not installed", "", "install podman")
             )
             continue
-        refused = containers.check(Container(engine), capture)
-        found.append(
-            Finding(f"containers: {engine}", "fair", "not usable here", "", refused)
-            if refused
-            else Finding(f"containers: {engine}", "good", "works")
-        )
+        found.append(_engine(engine))
     others = [name for name in ("docker", "apptainer", "singularity") if find_program(name)]
     if others:
         found.append(Finding("containers: others", "good", f"on the PATH: {', '.join(others)}"))
     return [*found, scheduler()]
+
+
+def _engine(engine: Literal["namespace", "podman"]) -> Finding:
+    """Return whether an engine makes containers here: with a network of their own, or without."""
+    name = f"containers: {engine}"
+    refused = containers.check(Container(engine), capture)
+    if not refused:
+        return Finding(name, "good", "works")
+    if forbidden := containers.check(Container(engine, network="host", each="rank"), capture):
+        return Finding(name, "fair", "not usable here", "", forbidden)
+    return Finding(
+        name, "fair", "works with the machine's network", "a bridge cannot be made", refused
+    )
 
 
 def scheduler() -> Finding:

@@ -96,8 +96,8 @@ class HostMachine:
         return self._known[name]
 
     def places(self) -> list[Path]:
-        """Return the absolute entries of the PATH there."""
-        return [*map(Path, search_path(self.variable("PATH")).split(":"))]
+        """Return the absolute entries of the PATH there, then the host's other places."""
+        return [*map(Path, search_path(self.variable("PATH")).split(":")), *self.host.places]
 
     def cache(self) -> Path:
         """Return where Paribus keeps on the host what it can make again; as drafts.py."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,9 +14,10 @@ class Host:
     machine that carries out /bin/sh there, which takes its script from standard input, as
     `ssh NAME exec /bin/sh` does; its exit code is the shell's, 255 where there is no connection.
     `master` does so too, and makes the connection which `shell` then uses, and that ends with it;
-    none where no connection is needed.
+    none where no connection is needed. MPI is looked for in `places` too, after the PATH there.
     """
 
     name: str
     shell: tuple[str, ...]
     master: tuple[str, ...] = ()
+    places: tuple[Path, ...] = ()

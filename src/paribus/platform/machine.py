@@ -25,6 +25,11 @@ MADE = "made"
 """The name of what a build makes, in the directory where its commands are carried out."""
 
 
+def beside() -> tuple[Path, ...]:
+    """Return where wheels that hold an MPI put its programs: beside the Python of Paribus."""
+    return (Path(sys.executable).parent,)
+
+
 class Machine(Protocol):
     """A machine on which tools are looked for and kernels are compiled.
 
@@ -149,7 +154,7 @@ class ThisMachine:
     def places(self) -> list[Path]:
         """Return the absolute entries of the PATH, then where wheels lie beside this Python."""
         path = search_path(os.environ.get("PATH")).split(os.pathsep)
-        return [*map(Path, path), Path(sys.executable).parent]
+        return [*map(Path, path), *beside()]
 
     def cache(self) -> Path:
         """Return where Paribus keeps what it can make again."""

@@ -11,7 +11,6 @@ import re
 import select
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,14 +30,17 @@ from paribus.platform.containers.fabric import (
     SHARED_MEMORY,
     address,
     fabric_fstab,
+    fstab_field,
     host_names,
     hosts_file,
     script,
 )
+from paribus.platform.hidden import HIDDEN, kept, needed_here, temporary
 from paribus.platform.hosts import Host
 from paribus.platform.launchers.openmpi import ROOT
 from paribus.platform.links import Wiring, wire
 from paribus.platform.local import capture, this_node
+from paribus.platform.machine import beside
 from paribus.platform.station import Node
 from paribus.trust import find_program, search_path
 
@@ -103,16 +105,24 @@ class Pocket:
     even when Paribus and the controller are killed at once. Within the context these are there:
     `hosts`; `nodes`, each host's name and share of the cores, to which all its processes are
     pinned; `network` (CIDR); `pids`, the first process of each host; `controller`, the process with
-    which all of it ends; `gate`, with `sshd`. `crowded`: several hosts share a core.
+    which all of it ends; `gate`, with `sshd`. `crowded`: several hosts share a core. `needed` are
+    paths that hosts must see although they hide what lies there (hidden.py).
 
     Raises UserError, before anything is made, where the machine cannot do it, with the fix; and
     MachineError, with all removed, where a host could not be made after all.
     """
 
     def __init__(
-        self, hosts: int, *, link: Link | None = None, sshd: bool = False, directory: str
+        self,
+        hosts: int,
+        *,
+        link: Link | None = None,
+        sshd: bool = False,
+        directory: str,
+        needed: Iterable[str] = (),
     ) -> None:
         self.count, self.link, self.sshd = hosts, link, sshd
+        self.needed = tuple(needed)
         self.directory = directory
         self.network = NETWORK
         self.names = host_names(hosts, "h")
@@ -177,15 +187,21 @@ class Pocket:
 
     def _write(self, wiring: Wiring) -> None:
         """Write what the scripts read."""
+        own = Path(self.directory, "own")
+        for place in HIDDEN:
+            (own / place.name).mkdir(parents=True)
+        at = fstab_field(str(own))
         files = {
             **{name: script(source) for name, source in _SCRIPTS.items()},
             "hosts": hosts_file(self.count, "h"),
             "fabric.fstab": fabric_fstab(self.directory),
             "host.fstab": HOST_FSTAB,
             "late.fstab": (
-                f"{SHARED_MEMORY}host-run /run tmpfs mode=755\nhost-tmp /tmp tmpfs mode=1777\n"
+                f"{SHARED_MEMORY}host-run {at}/run tmpfs mode=755\n"
+                f"host-tmp {at}/tmp tmpfs mode=1777\n"
             ),
-            "kept": f"{sys.prefix}\n",
+            "temporary": f"{temporary()}\n",
+            "kept": "".join(f"{one}\n" for one in kept([*needed_here(), *self.needed])),
             "bridge.ip": BRIDGE,
             **wiring.files,
             **{f"{node.name}.cores": f"{threads(node)}\n" for node in self.nodes},
@@ -242,7 +258,7 @@ class Pocket:
         self.pids = tuple(found[name] for name in self.names)
         user = self._own_users(self.pids[0])
         self.hosts = tuple(
-            Host(node.name, _entered(self.directory, pid, node, user=user))
+            Host(node.name, _entered(self.directory, pid, node, user=user), places=beside())
             for node, pid in zip(self.nodes, self.pids, strict=True)
         )
         if self.sshd:

@@ -69,8 +69,12 @@ def make_ready(
             nodes = known[arm.hosts]
             bare = _there(study, _with_nodes(arm, nodes), nodes, machines[arm.name][0])
         _check_cores(study, bare, programs[arm.name])
-        ready[arm.name] = _arm(study, bare, programs[arm.name], tell, build, machines[arm.name])
-    return ready
+        ready[arm.name] = _arm(study, bare, programs[arm.name], machines[arm.name])
+    # Only now: what an arm lacks is said before another's programs are compiled for a minute.
+    return {
+        name: _compiled(one, programs[name], tell, build, machines[name]) if one.mpi else one
+        for name, one in ready.items()
+    }
 
 
 def make_switched_ready(
@@ -141,10 +145,9 @@ def _arm(
     study: Study,
     ready: Ready,
     programs: Mapping[str, Program],
-    tell: Callable[[str], None],
-    build: bool,
     machines: Sequence[HostMachine],
 ) -> Ready:
+    """Return an arm with its MPI, its container engine checked."""
     arm, place = ready.arm, f"{study.path}: arms.{ready.arm.name}"
     machine = ready.machine
     if arm.container:
@@ -159,7 +162,19 @@ def _arm(
     _check_same(mpi, machines)
     if arm.container and (reason := containers.misfit(arm.container, mpi)):
         raise UserError(reason.cause, place=f"{place}.container", fix=reason.fix)
-    ready = replace(ready, mpi=mpi, pmi=_pmi(arm, mpi, place, machine))
+    return replace(ready, mpi=mpi, pmi=_pmi(arm, mpi, place, machine))
+
+
+def _compiled(
+    ready: Ready,
+    programs: Mapping[str, Program],
+    tell: Callable[[str], None],
+    build: bool,
+    machines: Sequence[HostMachine],
+) -> Ready:
+    """Return an arm with its kernels, on all its hosts; without `build` only named."""
+    arm, mpi, machine = ready.arm, ready.mpi, ready.machine
+    assert mpi is not None
     if not build:
         named = {label: (wanted.kernel,) for label, wanted in programs.items() if wanted.kernel}
         return replace(ready, kernels=named)

@@ -42,6 +42,18 @@ def needed(study: Study, directory: Path) -> list[Path]:
     ]
 
 
+def shown(study: Study) -> list[str]:
+    """Return the paths here that pocket hosts need, as they are parts of this machine."""
+    found = [str(Path(study.path).absolute().parent)]
+    for arm in study.arms:
+        found += _named(study, arm)
+        for one in study.benchmarks:
+            wanted = program(arm, one, benchmark_of(one))
+            found += [*arm.wrap, *wanted.argv, *wanted.server]
+        found += [part for value in arm.env.values() for part in value.split(":")]
+    return found
+
+
 def _named(study: Study, arm: Arm) -> Iterator[str]:
     """Return what `arm` names: programs and paths of programs, files, directories."""
     if arm.mpi and "/" in arm.mpi:

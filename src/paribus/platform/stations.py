@@ -19,6 +19,7 @@ from paribus.platform.local import LocalStation
 from paribus.platform.pocket import Pocket
 from paribus.platform.remote import HostStation
 from paribus.platform.schedulers.known import in_job
+from paribus.platform.sharing import shown
 from paribus.platform.station import Station
 
 
@@ -50,7 +51,7 @@ def stations(
                 if arm.hosts is not None:
                     place = f"{study.path}: arms.{arm.name}.hosts"
                     try:
-                        reached = _reached(arm.hosts, local, stack, study.path, lent, accepts)
+                        reached = _reached(arm.hosts, local, stack, study, lent, accepts)
                     except MachineError as error:
                         if arm.before:
                             error.fix += "; guests that are off must have keys that are known:"
@@ -101,7 +102,7 @@ def _reached(
     hosts: Hosts,
     local: LocalStation,
     stack: ExitStack,
-    study: str,
+    study: Study,
     lent: Allocations | None,
     accepts: Accepts,
 ) -> tuple[Host, ...]:
@@ -113,9 +114,9 @@ def _reached(
         hosts = replace(hosts, addresses=tuple(Address(node.name, node.name) for node in nodes))
     if hosts.pocket:
         directory = f"{local.here}/pocket"
-        pocket = stack.enter_context(Pocket(hosts.pocket, link=hosts.link, directory=directory))
-        return pocket.hosts
-    return _known(hosts, study, Path(local.here), accepts)
+        pocket = Pocket(hosts.pocket, link=hosts.link, directory=directory, needed=shown(study))
+        return stack.enter_context(pocket).hosts
+    return _known(hosts, study.path, Path(local.here), accepts)
 
 
 def _hypervisors(

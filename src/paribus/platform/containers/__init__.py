@@ -101,7 +101,7 @@ def check(
         return reason.text
     bridged = container.network == "bridge"
     if bridged or container.engine == "namespace":
-        forbidden = namespace.check("host" if bridged else "rank", capture)
+        forbidden = namespace.check("bridge" if bridged else container.each, capture)
         if forbidden or container.engine == "namespace":
             return forbidden
     if container.each == "host" and not on_hosts:

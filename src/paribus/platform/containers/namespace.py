@@ -1,4 +1,4 @@
-"""Containers of our own: Linux namespaces, made with util-linux and iproute2.
+"""Containers of our own: Linux namespaces, made with util-linux, and for a network iproute2.
 
 A container has its network, UTS, IPC, mount and PID namespaces, with /proc, /sys, /dev/shm and
 TMPDIR to itself; it sees the machine's files and nothing limits its resources, so an arm with it
@@ -67,9 +67,9 @@ def wrap_launcher(command: Command, container: Container, *, hosts: int, scratch
     )
 
 
-def check(each: str, capture: Capture) -> str | None:
+def check(kind: str, capture: Capture) -> str | None:
     """Return None, or the sentence that says what forbids namespaces here; see containers.check."""
-    tried = capture(["/bin/sh", "-c", script("check.sh"), "paribus", each], timeout_s=20)
+    tried = capture(["/bin/sh", "-c", script("check.sh"), "paribus", kind], timeout_s=20)
     if tried.exit_code == 0:
         return None
     word, _, rest = tried.stdout.partition("\n")

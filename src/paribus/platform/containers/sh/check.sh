@@ -1,5 +1,6 @@
-# check.sh EACH: try in earnest what a launch will do. Exit code 1: the first line of output names the
-# step that failed, the others the settings that may forbid it.
+# check.sh KIND: try in earnest what a launch will do with containers of a kind: `bridge`, hosts of a
+# network of their own; `host`, hosts with the machine's network; `rank`. Exit code 1: the first line of
+# output names the step that failed, the others the settings that may forbid it.
 fail() {
     echo "$1"
     settings='user/max_net_namespaces user/max_mnt_namespaces user/max_pid_namespaces
@@ -13,18 +14,32 @@ fail() {
 }
 
 user=
-for tool in unshare nsenter mount ip hostname grep mkfifo; do
+case $1 in
+rank) tools=unshare ;;
+host) tools='unshare mount' ;;
+*) tools='unshare nsenter mount ip hostname grep mkfifo' ;;
+esac
+for tool in $tools; do
     command -v "$tool" >/dev/null || { echo "missing $tool"; exit 1; }
 done
-unshare --help 2>&1 | grep -q -e --kill-child || { echo 'old --kill-child'; exit 1; }
+[ "$1" = rank ] || case $(unshare --help 2>&1) in
+*--kill-child*) ;;
+*) echo 'old --kill-child' && exit 1 ;;
+esac
 
 while read -r key value; do
     [ "$key" = CapEff: ] && break
 done </proc/self/status
-if [ "$1" = rank ]; then
+if [ "$1" != bridge ]; then
     [ $((0x$value & 0x200000)) -ne 0 ] || user='--user --map-current-user'
     # shellcheck disable=SC2086
     unshare $user --mount --uts --propagation private true || fail namespace
+    [ "$1" = host ] || exit 0
+    # shellcheck disable=SC2086
+    word=$(unshare $user --mount --uts --ipc --pid --fork --kill-child --propagation private sh -c '
+        mount -t proc check-proc /proc || { echo mount /proc; exit 1; }
+        mount -t tmpfs check-shm /dev/shm || { echo mount /dev/shm; exit 1; }
+    ') || fail "${word:-namespace}"
     exit 0
 fi
 [ $((0x$value & 0x201000)) -eq $((0x201000)) ] || user='--user --map-root-user'

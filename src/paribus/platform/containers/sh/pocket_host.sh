@@ -17,11 +17,17 @@ if [ -r "$here/sshd_config" ]; then
     key=$(cat "$here/$name") keys=$(cat "$here/authorized_keys") config=$(cat "$here/sshd_config")
     read -r sshd <"$here/sshd"
 fi
-# Last, for these places may hide the directory. What Paribus runs from stays: its MPI may lie there.
-read -r kept <"$here/kept"
-cd "$kept" || exit 1
+# Last, for these places may hide the directory. Entries that are needed stay (hidden.py).
 mount -a -T "$here/late.fstab"
-[ -d "$kept" ] || { mkdir -p "$kept" && mount --no-canonicalize --bind . "$kept"; }
+read -r temporary <"$here/temporary"
+mkdir -p "$here/own$temporary"
+while read -r kept; do
+    mkdir -p "$here/own${kept%/*}"
+    if [ -d "$kept" ]; then mkdir "$here/own$kept"; else : >"$here/own$kept"; fi
+    mount --rbind "$kept" "$here/own$kept"
+done <"$here/kept"
+cd "$here/own"
+for place in *; do mount -n --no-canonicalize --move "$place" "/$place"; done
 cd /
 if [ -n "$sshd" ]; then
     mkdir -m 700 /run/sshd /run/paribus
