@@ -36,7 +36,7 @@ def scripts(root: Path) -> Iterator[Script]:
     """Return every shell script below `root`: its two commands, `*.sh`, and those in Python."""
     for path in (root / "dev", root / ".ci/run"):
         yield Script(path, 0, path.read_text())
-    for room in ROOMS:
+    for room in (".ci", *ROOMS):
         for path in sorted((root / room).rglob("*.sh")):
             yield Script(path, 0, path.read_text())
         for path in sorted((root / room).rglob("*.py")):
