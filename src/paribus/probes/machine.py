@@ -38,7 +38,7 @@ def load_facts(root: Path = Path("/")) -> Facts:
 _MOST_PROCESSES = 2000
 
 _SHORT_S = 1.0
-"""Seconds of a launch below which /proc, in ticks of 10 ms, can hardly tell it from those beside."""
+"""Seconds of a launch below which /proc, in ticks of 10 ms, tells little of it alone."""
 
 
 def processor_times(root: Path = Path("/")) -> Readings:
