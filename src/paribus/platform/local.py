@@ -205,7 +205,8 @@ class LocalStation:
             "stay": stay,
         }
         self._others.begin()
-        load = load_facts()
+        cores = {core for own in command.cores.values() for core in own}
+        load = load_facts(cores=cores)
         sent = False
         try:
             with _undisturbed():
@@ -222,7 +223,7 @@ class LocalStation:
             raise
         if "error" in answer:
             raise _not_started(answer, command.argv[0])
-        done, after = _completed(answer), load_facts()
+        done, after = _completed(answer), load_facts(cores=cores)
         after = {**after, **mean_power(done.wall_s)}
         return replace(
             done,
