@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paribus.__main__ import main
 from paribus.compare.imported import Answers, judge_table
 from paribus.judgement import Judgement, Notice, Word
 from paribus.tables.files import read_tables
@@ -356,15 +357,43 @@ def test_one_arm_after_the_other_is_not_paired(tmp_path: Path) -> None:
     assert "drift" in head.verdict.reason
 
 
-def test_missing_blocks_are_told_and_left_out(tmp_path: Path) -> None:
-    rows = [row for row in table(blocks=40) if (row["arm"], row["block"]) != ("host", 7)]
-    found = judged(tmp_path, rows)
-    assert words_of(found) == ["slower"]
-    notice = next(n for n in found.notices if n.name == "blocks left out")
-    assert notice.text.startswith("1 of 40 blocks of ping")
-    assert "block 7 lacks arm 'host'" in notice.text
-    assert found.headlines[0].comparison is not None
-    assert found.headlines[0].comparison.blocks == 39
+def test_an_incomplete_block_is_told_where_the_verdict_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of three benchmarks two lack a block: the row of each says so, and no warning does."""
+    rows = table(blocks=60)
+    for label, lacks in (("pong", 7), ("pang", 9)):
+        rows += [
+            {**row, "benchmark": label}
+            for row in table(blocks=60)
+            if (row["arm"], row["block"]) != ("host", lacks)
+        ]
+    write(tmp_path, rows)
+    table_, out = str(tmp_path / "t.csv"), tmp_path / "out"
+    assert main(["compare", table_, "--brief"]) == 0
+    brief = capsys.readouterr().out
+    assert brief.count(", on 59 of 60 blocks\n") == 2
+    assert "Warning, blocks left out" not in brief
+    assert main(["compare", table_, "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert said.index("About the data") < said.index("blocks left out: 1 of 60 blocks of pong is")
+    assert "Incomplete blocks are left out of the ratio." in " ".join(said.split())
+    verdict = json.loads((out / "verdict.json").read_text())
+    heads = {
+        h["benchmark"]: (h["comparison"]["blocks"], h.get("attempted"))
+        for h in verdict["headlines"]
+    }
+    assert heads == {"ping": (60, None), "pong": (59, 60), "pang": (59, 60)}
+    notices = [n for n in verdict["notices"] if n["name"] == "blocks left out"]
+    assert [(n["level"], n["benchmarks"]) for n in notices] == [
+        ("note", ["pong"]),
+        ("note", ["pang"]),
+    ]
+    assert "block 9 lacks arm 'host'" in notices[1]["text"]
+    page = (out / "report.html").read_text()
+    assert page.count("<small>on 59 of 60 blocks</small>") == 2
+    assert main(["report", str(out), "--brief"]) == 0, "read again, it says the same"
+    assert capsys.readouterr().out == brief
 
 
 def test_too_many_missing_launches_withhold_the_verdict(tmp_path: Path) -> None:
@@ -372,6 +401,8 @@ def test_too_many_missing_launches_withhold_the_verdict(tmp_path: Path) -> None:
     found = judged(tmp_path, rows)
     assert words_of(found) == ["withheld"]
     assert "10 of 40 blocks lack bridged and 0 lack host" in found.headlines[0].verdict.reason
+    (notice,) = [n for n in found.notices if n.name == "blocks left out"]
+    assert notice.level == "warning"
 
 
 def test_benchmarks_with_unlike_numbers_of_blocks_have_a_look_each(tmp_path: Path) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import csv
 import gzip
+import os
+import subprocess
 import sys
+import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +19,15 @@ from hypothesis import strategies as st
 
 from paribus.audit import gate as room
 from paribus.audit.gate import gate, limits
+from paribus.benchmarks import benchmark_of
 from paribus.command import Command
+from paribus.platform.arms import compose
 from paribus.platform.local import LocalStation
+from paribus.platform.ready import make_ready
+from paribus.probes.load import load_between
+from paribus.probes.machine import cores
+from paribus.study.load import load_study
+from studies import write_study
 
 ROOT = Path(__file__).parent.parent
 QUIET: dict[str, Any] = {
@@ -121,6 +132,55 @@ def test_a_program_that_waits_for_itself_is_not_disturbed() -> None:
         "processes waited for a core 100 % of the time, and others used 0.6 cores",
     )
     assert gate(before, {**after, **load(cpu_us=0.3e6)}, {"launch.cpu_s": 4.2}, 3.0) == ()
+
+
+def test_others_count_on_the_cores_of_the_plan_only() -> None:
+    """Two processes fight for a core that no rank is bound to, then for one of a rank."""
+    fight = {**load(cpu_us=3e6), "load.busy_s": 8.9}
+    before = {**load(), "load.busy_s": 0.0, "load.bound_busy_s": 0.0}
+    own = {"launch.cpu_s": 5.9}
+    assert gate(before, {**fight, "load.bound_busy_s": 5.95}, own, 3.0) == ()
+    assert gate(before, {**fight, "load.bound_busy_s": 6.0}, {"launch.cpu_s": 4.5}, 3.0) == (
+        "processes waited for a core 100 % of the time, and others used 0.5 cores of its ranks",
+    )
+
+
+def test_steal_counts_where_a_rank_is_however_many_there_are() -> None:
+    many = {f"rank__{key}": [value] * 64 for key, value in (("cpu_s", 1.999), ("involuntary", 3))}
+    (reason,) = told(**many, steal_s=0.1)
+    assert reason == "5 % of the time of a rank's cores was stolen"
+
+
+def test_a_launch_knows_how_busy_the_cores_of_its_ranks_were(tmp_path: Path) -> None:
+    first, *others = cores(allowed=frozenset(os.sched_getaffinity(0)))
+    if not others:
+        pytest.skip("one core: none is left for somebody else")
+    study = load_study(write_study(tmp_path, plan="blocks = 8"))
+    ready = make_ready(study, lambda _: None)["a"]
+    selection = study.benchmarks[0]
+    benchmark = benchmark_of(selection)
+    command = compose(ready, selection, benchmark, seed=1, scratch="/tmp/x/1")
+    assert command.cores == {"": (first,)}
+    free = compose(replace(ready, cores=()), selection, benchmark, seed=1, scratch="/tmp/x/1")
+    assert free.cores == {}
+    began = time.monotonic()
+    loop = ("taskset", "-c", str(others[-1]), "sh", "-c", "while :; do :; done")
+    with LocalStation() as host, subprocess.Popen(loop) as busy:
+        try:
+            done = host.run(
+                replace(command, argv=("sleep", "0.6")),
+                stdout=str(tmp_path / "out"),
+                stderr=str(tmp_path / "err"),
+                timeout_s=60,
+                scratch=f"{host.scratch}/1",
+            )
+        finally:
+            busy.kill()
+    assert done.load is not None
+    grown = load_between(*done.load)
+    assert grown["load.bound_busy_s"] <= time.monotonic() - began + 0.02, "of one core"
+    # Its core is busy with the loop, or with whoever takes it away from the loop.
+    assert grown["load.busy_s"] - grown["load.bound_busy_s"] > 0.3
 
 
 def test_recorded_launches_of_real_programs_are_told_apart() -> None:

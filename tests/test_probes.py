@@ -11,11 +11,21 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from paribus.probes import Archive, facts_of, from_root, from_tar, load_between, to_tar, unknown
+from paribus.probes import (
+    Archive,
+    facts_of,
+    from_root,
+    from_tar,
+    load_between,
+    to_tar,
+    unknown,
+)
+from paribus.probes import machine as here
 from paribus.probes.archive import Unknown, patterns
 from paribus.probes.dcb import dcb_facts
 from paribus.probes.environment import environment_facts
@@ -229,6 +239,36 @@ def test_who_was_busy_beside_a_launch() -> None:
     assert beside(before, after, 7, 0.0) == []
     circle = {3: ("a", 4, 1.0), 4: ("b", 3, 1.0)}
     assert beside({}, circle, 7, 1.0) == ["b 100%", "a 100%"]
+
+
+def test_a_launch_that_follows_at_once_is_read_around_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`cc1` is busy in launches only, `make` in between only, `yes` always: seconds since 0."""
+    now, busy, between, readings = 0.0, 0.0, 0.0, 0
+
+    def read() -> dict[int, tuple[str, int, float]]:
+        nonlocal readings
+        readings += 1
+        return {10: ("yes", 1, now), 11: ("cc1", 1, busy), 12: ("make", 1, between)}
+
+    monkeypatch.setattr(here, "processor_times", read)
+    monkeypatch.setattr(here, "time", SimpleNamespace(monotonic=lambda: now))
+    others = here.Others()
+
+    def after(gap: float) -> tuple[str, ...]:
+        nonlocal now, busy, between
+        now, between = now + gap, between + gap
+        others.begin()
+        now, busy = now + 2.0, busy + 2.0
+        return others.end()
+
+    assert [after(gap) for gap in (0.0, 0.004, 0.09)] == [
+        ("yes 100%", "cc1 100%"),
+        ("yes 100%", "cc1 100%"),
+        ("yes 100%", "cc1 96%"),
+    ]
+    assert readings == 4, "before the first, and after each"
+    assert after(30.0) == ("yes 100%", "cc1 100%"), "what was before the launch is not beside it"
+    assert readings == 6
 
 
 def test_processes_are_read_with_the_names_that_they_gave_themselves(tmp_path: Path) -> None:

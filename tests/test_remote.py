@@ -321,6 +321,15 @@ def test_the_busiest_node_is_the_one_that_counts(tmp_path: Path) -> None:
     load, beside, used = busiest(reports, ["one", "other"], ["h1", "h2"])
     assert (load[0]["load.node"], load[1]["load.node"]) == ("h2", "h2")
     assert (beside, used) == (("cc1 200%",), 1.0)
+    # Where ranks are bound, others on cores that are no rank's are in nobody's way.
+    elsewhere = {**busy, "load.bound_busy_s": 1.0}
+    on_its_cores = {**own, "load.bound_busy_s": 3.5}
+    quiet |= {"load.bound_busy_s": 0.0}
+    bound = [
+        (0, Report(cpu_s=3.0, before=quiet, after=on_its_cores)),
+        (1, Report(cpu_s=1.0, before=quiet, after=elsewhere)),
+    ]
+    assert busiest(bound, ["one", "other"], ["h1", "h2"])[0][1]["load.node"] == "h1"
     # Two nodes of one machine: what a launch used on one is nobody else's on the other.
     (_, after), _, used = busiest(reports, ["same", "same"], ["h1", "h2"])
     assert (after["load.node"], used) == ("h2", 4.0)

@@ -18,7 +18,8 @@ class Command:
     """An argv, what it adds to the environment, and files it needs in the scratch directory.
 
     `outputs` are patterns of files in the scratch directory whose text belongs to its stdout. That
-    is its working directory too, unless `cwd` is another.
+    is its working directory too, unless `cwd` is another. `cores` are those that the plan binds its
+    ranks to, by node ("": this machine); none where some rank is not bound.
     Launchers, containers and schedulers are pure functions from Command to Command; only
     local.py carries one out.
     """
@@ -28,6 +29,7 @@ class Command:
     files: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     cwd: str = ""
+    cores: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

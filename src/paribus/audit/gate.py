@@ -50,19 +50,22 @@ def _crowded(grown: Mapping[str, float], launch: Facts, seconds: float) -> list[
     """Return that others kept a program waiting, of one that does not report on its ranks.
 
     Both must show: a program with more processes than cores waits for itself, and others on cores
-    that nobody wants are in nobody's way. Where the use of others is not known, waiting decides.
+    that nobody wants are in nobody's way: where ranks are bound, only their cores count. Where the
+    use of others is not known, waiting decides.
     """
     waited = grown.get("load.cpu_pressure_us", 0.0) / (1e6 * seconds)
     if seconds < limits()["cpu_pressure_s"] or waited <= limits()["cpu_pressure"]:
         return []
     text = f"processes waited for a core {percent(round(min(waited, 1.0), 2))} of the time"
+    bound = grown.get("load.bound_busy_s")
     own, busy = _number(launch.get("launch.cpu_s")), grown.get("load.busy_s")
+    busy = busy if bound is None else bound
     if own is None or busy is None:
         return [text]
     others = (busy - own) / seconds
     if others <= limits()["others"]:
         return []
-    return [f"{text}, and others used {others:.1f} cores"]
+    return [f"{text}, and others used {others:.1f} cores" + " of its ranks" * (bound is not None)]
 
 
 def _preempted(launch: Facts) -> list[str]:
@@ -93,14 +96,14 @@ def _preempted(launch: Facts) -> list[str]:
 
 
 def _stolen(launch: Facts) -> list[str]:
+    """Return that a hypervisor took time of the cores of the rank that lost most of them."""
     wall, stolen = _number(launch.get("wall_s")), _number(launch.get("steal_s"))
-    ranks = launch.get("rank.cpu_s")
     if not wall or stolen is None or stolen < limits()["stolen_s"]:
         return []
-    share = stolen / (wall * (len(ranks) if isinstance(ranks, list) and ranks else 1))
+    share = stolen / wall
     if share <= limits()["steal"]:
         return []
-    return [f"{percent(round(share, 2))} of the ranks' time was stolen"]
+    return [f"{percent(round(share, 2))} of the time of a rank's cores was stolen"]
 
 
 def _states(launch: Facts) -> list[str]:

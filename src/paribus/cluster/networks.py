@@ -5,12 +5,11 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
 
 from paribus.cluster.answers import Answer
 from paribus.cluster.findings import Finding
+from paribus.platform.interfaces import addresses
 
 _VIRTUAL = re.compile(r"docker|virbr|br-|cni|flannel|lxc|podman|veth")
 """Interfaces that programs make on each node alike, and that lead to no other node."""
@@ -54,22 +53,8 @@ def _addresses(answer: Answer) -> Iterator[tuple[str, str]]:
     for line in answer.all("address"):
         if match := re.match(r"(\S+)\s+inet (\S+)", line):
             yield match[1].partition("@")[0], match[2]
-    networks = []
-    for line in answer.all("route")[1:]:
-        words = line.split()
-        with suppress(ValueError, IndexError):
-            # Little-endian hexadecimal, as the kernels of x86-64, AArch64 and POWER print it.
-            start, mask = (ipaddress.IPv4Address(bytes.fromhex(words[i])[::-1]) for i in (1, 7))
-            if words[2] == "00000000":  # not through a gateway
-                networks.append((words[0], ipaddress.IPv4Network(f"{start}/{mask}", strict=False)))
-    lines = answer.all("trie")
-    for before, line in pairwise(lines):
-        if line.endswith("host LOCAL") and (match := re.search(r"\|-- ([0-9.]+)", before)):
-            with suppress(ValueError):
-                own = ipaddress.IPv4Address(match[1])
-                for name, network in networks:
-                    if own in network:
-                        yield name, f"{own}/{network.prefixlen}"
+    for name, address in addresses(answer.all("route"), answer.all("trie")):
+        yield name, str(address)
 
 
 def choose(

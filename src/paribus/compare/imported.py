@@ -81,7 +81,9 @@ def judge_table(
         judgement = _with_times(_paired(found, study, metrics, directory, error), table)
     else:
         judgement = unpaired(found, study, metrics, directory, error if of == "logs" else None)
-    told = provenance.notices(table, found, error, of)
+    code = provenance.why_withheld(found)
+    lacking = {} if code else _lacking(found, of)
+    told = provenance.notices(table, found, error, of, {label for label, _ in lacking})
     judgement = replace(
         judgement,
         tallies=(),  # how many launches failed, a table does not tell
@@ -90,8 +92,6 @@ def judge_table(
         notices=(*told, *provenance.without_confounded(judgement.notices, told)),
         versions={"python": platform.python_version(), "reported by": __version__},
     )
-    code = provenance.why_withheld(found)
-    lacking = {} if code else _lacking(found, of)
 
     def why(f: Finding) -> Because | None:
         if code:

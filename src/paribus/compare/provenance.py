@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Literal
 
 from paribus.judgement import Notice
@@ -49,17 +49,22 @@ def design(table: Table, found: Arrangement, of: Source = "table") -> str:
 
 
 def notices(
-    table: Table, found: Arrangement, error: float, of: Source = "table"
+    table: Table,
+    found: Arrangement,
+    error: float,
+    of: Source = "table",
+    lacking: Container[str] = (),
 ) -> tuple[Notice, ...]:
     """Return what a reader must know about where the numbers come from, warnings first.
 
-    `error` is that of one comparison of two arms, `of` what the user gave.
+    `error` is that of one comparison of two arms, `of` what the user gave. Of the benchmarks
+    `lacking` so many blocks are incomplete that it withholds a verdict.
     """
     return (
         *_order_notices(found, of),
         *_stopping(found, of),
         *_few(found, error),
-        *_left_out(found),
+        *_left_out(found, lacking),
         *_unpaired(found),
         *_ignored(table),
     )
@@ -116,7 +121,8 @@ def _few(found: Arrangement, error: float) -> Iterable[Notice]:
         yield Notice(NoticeName.TOO_FEW_BLOCKS, "warning", tuple(few), figures)
 
 
-def _left_out(found: Arrangement) -> Iterable[Notice]:
+def _left_out(found: Arrangement, lacking: Container[str]) -> Iterable[Notice]:
+    """Say which blocks are incomplete: how many a verdict rests on stands beside it."""
     for group in found.groups:
         if group.left_out:
             figures = {
@@ -125,7 +131,8 @@ def _left_out(found: Arrangement) -> Iterable[Notice]:
                 "left_out": len(group.left_out),
                 "of": group.attempted,
             }
-            yield Notice(NoticeName.BLOCKS_LEFT_OUT, "warning", (group.benchmark,), figures)
+            level: Literal["warning", "note"] = "warning" if group.benchmark in lacking else "note"
+            yield Notice(NoticeName.BLOCKS_LEFT_OUT, level, (group.benchmark,), figures)
 
 
 def _unpaired(found: Arrangement) -> Iterable[Notice]:

@@ -22,7 +22,7 @@ from paribus.platform.builds import from_build
 from paribus.platform.containers import on_hosts
 from paribus.platform.containers.fabric import NETWORK
 from paribus.platform.machine import HERE, Machine
-from paribus.platform.placing import bound, crowd
+from paribus.platform.placing import bound, cores_of_ranks, crowd
 from paribus.probes.variables import discreet_env, shown
 
 
@@ -140,7 +140,13 @@ def compose(
     fabric = container and container.each == "host" and not ready.arm.hosts
     own_root = container and container.engine == "podman"  # that of a fabric lacks the directory
     cwd = "" if fabric and own_root else filled(wanted.cwd)
-    return replace(command, files={**files, **command.files}, outputs=wanted.outputs, cwd=cwd)
+    return replace(
+        command,
+        files={**files, **command.files},
+        outputs=wanted.outputs,
+        cwd=cwd,
+        cores=cores_of_ranks(where.slots),
+    )
 
 
 def _within(command: Command, ready: Ready, hosts: int, scratch: str) -> Command:

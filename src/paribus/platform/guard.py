@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -142,8 +142,11 @@ def _exit_code(said: int) -> int:
     return 128 - said if 128 < said <= 128 + signal.NSIG else said
 
 
-def report_of(said: bytes) -> Report | None:
-    """Return what a guard said at the end, None if it is not whole."""
+def report_of(said: bytes, cores: Collection[int] = ()) -> Report | None:
+    """Return what a guard said at the end, None if it is not whole.
+
+    `cores` are those of its machine that ranks of the launch are bound to, if they are.
+    """
     body = said.decode(errors="replace")
     head, _, readings = body.partition("\nbefore\n")
     before, _, after = readings.removesuffix("whole\n").partition("\nafter\n")
@@ -171,8 +174,8 @@ def report_of(said: bytes) -> Report | None:
         cpu_s=_seconds(words.get("spent", "")),
         own=own,
         rooms=tuple(rooms),
-        before=background_load(archives[0]),
-        after=background_load(archives[1]),
+        before=background_load(archives[0], cores),
+        after=background_load(archives[1], cores),
         beside=tuple(beside(used[0], used[1], own, _difference(words["window"]))),
         carried=carried(*archives),
     )
@@ -202,7 +205,8 @@ def busiest(
     found = []
     for node, report in reports:
         grown = load_between(report.before, report.after)
-        others = max(0.0, grown.get("load.busy_s", 0.0) - used[boots[node]])
+        busy = grown.get("load.bound_busy_s", grown.get("load.busy_s", 0.0))
+        others = max(0.0, busy - used[boots[node]])
         waited = min(grown.get("load.cpu_pressure_us", 0.0) / 1e6, others)
         waited += grown.get("load.memory_pressure_us", 0.0) / 1e6
         found.append((waited, -node, report))

@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -31,8 +30,7 @@ from paribus.platform.station import Lease, Node
 from paribus.probes import energy
 from paribus.probes.archive import Archive, files_of
 from paribus.probes.energy import joules
-from paribus.probes.load import beside
-from paribus.probes.machine import load_facts, processor_times, siblings
+from paribus.probes.machine import Others, load_facts, siblings
 from paribus.trust import search_path, why_not
 
 
@@ -116,6 +114,7 @@ class LocalStation:
 
     def __init__(self) -> None:
         self._warden: subprocess.Popen[str] | None = None
+        self._others = Others()
         self.scratch = ""
 
     @property
@@ -205,7 +204,9 @@ class LocalStation:
             "cwd": cwd or command.cwd,
             "stay": stay,
         }
-        used, load, began = processor_times(), load_facts(), time.monotonic()
+        self._others.begin()
+        cores = {core for own in command.cores.values() for core in own}
+        load = load_facts(cores=cores)
         sent = False
         try:
             with _undisturbed():
@@ -222,13 +223,13 @@ class LocalStation:
             raise
         if "error" in answer:
             raise _not_started(answer, command.argv[0])
-        done, after = _completed(answer), load_facts()
+        done, after = _completed(answer), load_facts(cores=cores)
         after = {**after, **mean_power(done.wall_s)}
         return replace(
             done,
             load=(load, after),
             energy_j=joules(load, after, done.wall_s),
-            beside=tuple(beside(used, processor_times(), os.getpid(), time.monotonic() - began)),
+            beside=self._others.end(),
         )
 
     def check_room(self, *others: str) -> None:

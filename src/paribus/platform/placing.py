@@ -24,6 +24,16 @@ def bound(names: Sequence[str], cores: Mapping[str, Sequence[int]], each: int) -
     return tuple(slots)
 
 
+def cores_of_ranks(slots: Sequence[Slot]) -> dict[str, tuple[int, ...]]:
+    """Return the cores of all ranks by node, none where some rank is not bound."""
+    if not all(slot.cores for slot in slots):
+        return {}
+    found: dict[str, set[int]] = {}
+    for slot in slots:
+        found.setdefault(slot.node, set()).update(slot.cores)
+    return {node: tuple(sorted(cores)) for node, cores in found.items()}
+
+
 def crowd(names: Sequence[str]) -> int:
     """Return how many ranks the fullest node has."""
     return max(Counter(names).values(), default=0)

@@ -18,6 +18,7 @@ from paribus.platform import containers, toolchain
 from paribus.platform.arms import Ready, concrete, names_of, program
 from paribus.platform.containers.images import described
 from paribus.platform.host_machine import AT_ONCE, HostMachine, send
+from paribus.platform.interfaces import check_network
 from paribus.platform.launchers import srun
 from paribus.platform.loaded import loaded_path
 from paribus.platform.local import this_node
@@ -30,6 +31,7 @@ from paribus.platform.switching import Switches
 from paribus.platform.toolchain import read_version
 from paribus.probes.machine import shares
 from paribus.units import count
+from paribus.words.lists import listed
 
 VERSION_S = 15.0
 """Seconds in which a launcher must have said its version."""
@@ -54,7 +56,10 @@ def make_ready(
         arm.name: {s.label: program(arm, s, benchmark_of(s)) for s in study.benchmarks}
         for arm in study.arms
     }
-    machines = {arm.name: _machines((opened or {}).get(arm.name)) for arm in study.arms}
+    machines = {arm.name: machines_of((opened or {}).get(arm.name)) for arm in study.arms}
+    for arm in study.arms:
+        if not arm.before:  # those commands may bring it about
+            check_network(arm, study.path, machines[arm.name])
     if build:
         _check_programs(study, programs, machines, tell)
     cores = (node or this_node()).cores
@@ -68,6 +73,7 @@ def make_ready(
                 known[arm.hosts] = _nodes(machines[arm.name])
             nodes = known[arm.hosts]
             bare = _there(study, _with_nodes(arm, nodes), nodes, machines[arm.name][0])
+        _check_transport(study, bare.arm, programs[arm.name])
         _check_cores(study, bare, programs[arm.name])
         ready[arm.name] = _arm(study, bare, programs[arm.name], machines[arm.name])
     # Only now: what an arm lacks is said before another's programs are compiled for a minute.
@@ -94,7 +100,7 @@ def make_switched_ready(
     return {arm.name: ready[arm.name] for arm in study.arms}
 
 
-def _machines(station: Station | None) -> tuple[HostMachine, ...]:
+def machines_of(station: Station | None) -> tuple[HostMachine, ...]:
     """Return the hosts of a station as machines that answer; none of this machine's."""
     return tuple(map(HostMachine, station.hosts)) if isinstance(station, HostStation) else ()
 
@@ -304,6 +310,20 @@ def _check_programs(
             except UserError as error:
                 changed = "unless its `before` commands change that"
                 tell(f"{arm.name}: {one.label}: {error.cause}, {changed}")
+
+
+def _check_transport(study: Study, arm: Arm, programs: Mapping[str, Program]) -> None:
+    """Refuse shared memory alone for ranks on several hosts, which have none in common."""
+    for one in study.benchmarks if arm.hosts and arm.transport == "shm" else ():
+        wanted = programs[one.label]
+        hosts = dict.fromkeys(names_of(arm_at(arm, one), wanted, one.ranks)) if wanted.mpi else ()
+        if len(hosts) > 1:
+            raise StudyError(
+                f"ranks of {one.label} on {listed(list(hosts), 2)} have no shared memory in common",
+                place=f"{study.path}: arms.{arm.name}.transport",
+                fix='use transport = "tcp" or "auto", or put all ranks on one host'
+                " (`ranks_per_host`)",
+            )
 
 
 def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) -> None:

@@ -238,7 +238,7 @@ class HostStation:
             self._account(launch, lost)
         known = []
         for part in launch.parts:
-            report = report_of(part.task.said)
+            report = report_of(part.task.said, self._cores(launch, part.node))
             if report is not None and not report.refused:
                 known.append((part.node, report))
             elif part is launch.parts[0] and report is None and timed_out:
@@ -259,6 +259,12 @@ class HostStation:
             *(main.exit_code, main.wall_s, timed_out, cpu_s, None, rooms, load, beside),
             *totals(known, names, boots),
         )
+
+    def _cores(self, launch: _Launch, node: int) -> set[int]:
+        """Return the cores of the machine of a node that ranks are bound to, of all nodes on it."""
+        boot, cores = self._keepers[node].boot, launch.command.cores
+        here = [one.host.name for one in self._keepers if one.boot == boot]
+        return {core for name in here for core in cores.get(name, ())}
 
     def _account(self, launch: _Launch, nodes: Sequence[int]) -> None:
         """Find out what became of nodes to which the connection was lost; raises what it was."""

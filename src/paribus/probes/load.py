@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from paribus.model import Facts
@@ -15,7 +15,8 @@ TICKS_PER_S = 100  # USER_HZ, fixed for programs on every architecture that MPI 
 _PRESSURES = ("cpu", "io", "memory")
 _TOTALS = (
     *(f"load.{what}_pressure_us" for what in _PRESSURES),
-    *("load.steal_s", "load.iowait_s", "load.busy_s", "load.context_switches"),
+    *("load.steal_s", "load.iowait_s", "load.busy_s", "load.bound_busy_s"),
+    "load.context_switches",
     *("load.throttled_periods", "load.throttled_us"),
 )
 
@@ -59,9 +60,14 @@ def load_facts_of(archive: Archive) -> dict[str, Any]:
     return facts | _adapters(archive) | energy_facts(archive)
 
 
-def background_load(archive: Archive) -> Facts:
-    """Return the keys under load. that `archive` gives: before a launch, after it, or between."""
+def background_load(archive: Archive, cores: Collection[int] = ()) -> Facts:
+    """Return the keys under load. that `archive` gives: before a launch, after it, or between.
+
+    With the `cores` that ranks are bound to, also how busy these were: load.bound_busy_s.
+    """
     facts = load_facts_of(archive)
+    if cores:
+        facts["load.bound_busy_s"] = _busy(archive.read("/proc/stat"), cores)
     return {key: fact(value) for key, value in facts.items() if key.startswith("load.")}
 
 
@@ -147,6 +153,20 @@ def _pressure(text: str | Unknown) -> tuple[Any, Any]:
             pairs = {word.partition("=")[0]: word.partition("=")[2] for word in line.split()}
             return number(pairs.get("avg10", "")), number(pairs.get("total", ""))
     return Unknown.UNREADABLE, Unknown.UNREADABLE
+
+
+def _busy(text: str | Unknown, cores: Collection[int]) -> Any:
+    """Return the seconds that `cores` were busy since boot; unknown unless each has its line."""
+    if isinstance(text, Unknown):
+        return text
+    wanted = {f"cpu{core}" for core in cores}
+    ticks = [line.split()[1:] for line in text.split("\n") if line.partition(" ")[0] in wanted]
+    if len(ticks) < len(wanted) or not all(
+        len(one) >= 7 and "".join(one).isdigit() for one in ticks
+    ):
+        return Unknown.UNREADABLE
+    # user, nice, system, then interrupts: idle and waiting for disks lie between them.
+    return sum(int(one[n]) for one in ticks for n in (0, 1, 2, 5, 6)) / TICKS_PER_S
 
 
 def _stat(text: str | Unknown) -> dict[str, Any]:

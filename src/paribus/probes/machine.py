@@ -6,8 +6,10 @@ be the directory of another machine's files.
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -17,12 +19,14 @@ from paribus.probes.archive import Archive, patterns
 from paribus.probes.energy import FILES
 from paribus.probes.files import read_file
 from paribus.probes.gpu_energy import gpu_energy
-from paribus.probes.load import TICKS_PER_S, Readings, background_load
+from paribus.probes.load import LEAST_SHARE, TICKS_PER_S, Readings, background_load, beside
 from paribus.probes.processors import core_paths, cores_of
 
 
-def load_facts(root: Path = Path("/")) -> Facts:
+def load_facts(root: Path = Path("/"), cores: Collection[int] = ()) -> Facts:
     """Return how busy the machine is now, by the keys under load. of docs/facts.md.
+
+    `cores` are those that ranks are bound to, if they are.
 
     Cheap enough for twice a launch (under 1 ms, without GPUs): `load_between` tells what grew
     meanwhile.
@@ -30,10 +34,13 @@ def load_facts(root: Path = Path("/")) -> Facts:
     files = {name: read_file(path) for name, path in _paths(root)}
     if root == Path("/") and os.path.exists(energy.GPUS):  # noqa: PTH110
         files |= {f"/gpu/{name}": str(used or "") for name, used in gpu_energy().items()}
-    return background_load(Archive(files))
+    return background_load(Archive(files), cores)
 
 
 _MOST_PROCESSES = 2000
+
+_SHORT_S = 1.0
+"""Seconds of a launch below which /proc, in ticks of 10 ms, tells little of it alone."""
 
 
 def processor_times(root: Path = Path("/")) -> Readings:
@@ -52,6 +59,34 @@ def processor_times(root: Path = Path("/")) -> Readings:
         if known := process_of(_bytes(f"{root}/proc/{number}/stat")):
             found[int(number)] = known
     return found
+
+
+class Others:
+    """Who else uses the processors while a launch goes on, from one reading for each launch.
+
+    The reading after a launch is also the one before the next, where so little time lies between
+    them that one core gains in it no share that is named; otherwise another is taken. Of a launch
+    shorter than _SHORT_S, the figures are those of the time around it.
+    """
+
+    def __init__(self) -> None:
+        self._readings: Readings = {}
+        self._at = self._longest_s = -math.inf
+
+    def begin(self) -> None:
+        """Make sure that there is a reading of before the launch that begins now."""
+        if time.monotonic() - self._at > self._longest_s:
+            self._readings, self._at = processor_times(), time.monotonic()
+
+    def end(self) -> tuple[str, ...]:
+        """Return what others used since `begin`, as `probes.load.beside` does."""
+        readings, now = processor_times(), time.monotonic()
+        window = now - self._at
+        named = beside(self._readings, readings, os.getpid(), window)
+        # The next launch is taken to last as long as this one.
+        self._longest_s = LEAST_SHARE * max(_SHORT_S, window)
+        self._readings, self._at = readings, now
+        return tuple(named)
 
 
 @lru_cache(1 << 12)  # most processes have done nothing since they were read last

@@ -26,7 +26,17 @@ from paribus.judgement import (
 from paribus.model import Case, Metric, Scalar
 from paribus.outside import csv_cell
 from paribus.probes.variables import discreet_env
-from paribus.report import application, cost, energy, paper, profiles, published, scaling
+from paribus.report import (
+    application,
+    cost,
+    energy,
+    lookup,
+    paper,
+    profiles,
+    published,
+    scaling,
+    sentences,
+)
 from paribus.words import scaling as scaling_words
 
 SCHEMA = "paribus.verdict/1"
@@ -222,7 +232,15 @@ def finding_json(judgement: Judgement, f: Finding) -> dict[str, Any]:
         "comparison": None if f.comparison is None else comparison_json(f.comparison),
         "verdict": _verdict(f.verdict),
         **({"history": [comparison_json(one) for one in f.history]} if f.history else {}),
+        **_attempted(judgement, f),
     }
+
+
+def _attempted(judgement: Judgement, f: Finding) -> dict[str, int]:
+    """Return of how many blocks a headline uses only some, {} where it rests on all of them."""
+    if f.case is not None or not sentences.rests_on(judgement, f):
+        return {}
+    return {"attempted": lookup.attempted_blocks(judgement, f.benchmark)}
 
 
 def _verdict(v: Verdict) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from paribus.judgement import Finding, Judgement, Point, Tally
 from paribus.model import State
+from paribus.reasons import NoticeName
 from paribus.report import wording
 
 
@@ -94,6 +95,19 @@ def complete_blocks(judgement: Judgement, row: Finding) -> int:
         for arm in (row.reference or judgement.reference, row.arm)
     ]
     return len(blocks[0] & blocks[1])
+
+
+def attempted_blocks(judgement: Judgement, benchmark: str) -> int:
+    """Return of how many counted blocks there are values, incomplete blocks included.
+
+    0 where nothing says so: of a table only its notice on blocks that are left out does.
+    """
+    if measured(judgement):
+        return len({p.block for p in judgement.points if p.benchmark == benchmark and p.block})
+    for notice in judgement.notices:
+        if notice.name is NoticeName.BLOCKS_LEFT_OUT and benchmark in notice.benchmarks:
+            return int(notice.figures["of"])
+    return 0
 
 
 def flagged(judgement: Judgement) -> tuple[Point, ...]:

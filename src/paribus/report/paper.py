@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from paribus.judgement import Finding, Judgement, Spread, Word
+from paribus.reasons import NoticeName
 from paribus.report import lookup, sentences, wording
 from paribus.words import paper as words
 
@@ -84,6 +85,11 @@ def remarks(judgement: Judgement) -> list[str]:
         words.warning(notice.name, notice.text)
         for notice in judgement.notices
         if notice.level == "warning"
+    ]
+    said += [
+        notice.text
+        for notice in judgement.notices
+        if notice.name is NoticeName.BLOCKS_LEFT_OUT and notice.level != "warning"
     ]
     labels = [b for b in lookup.benchmarks(judgement) if _size(judgement, b) > MOST_CASES]
     return said + ([words.left_out(labels)] if labels else [])

@@ -80,19 +80,14 @@ def counted_blocks(judgement: Judgement, blocks: int) -> str:
 
 
 def rests_on(judgement: Judgement, finding: Finding) -> str:
-    """Return on how many of the blocks launched so far a finding rests; "" if on all of them.
+    """Return on how many of the blocks so far a finding rests; "" if on all of them.
 
-    Blocks with failed launches give no ratio, and those after the last look are not weighed yet.
+    Blocks with failed launches give no ratio, nor do incomplete ones of a table; those after the
+    last look are not weighed yet.
     """
-    if finding.comparison is None or not lookup.measured(judgement):
-        return ""
-    launched = {p.block for p in judgement.points if p.benchmark == finding.benchmark} - {WARM_UP}
-    several = counted_blocks(judgement, len(launched))
-    return (
-        f"{finding.comparison.blocks} of {several}"
-        if finding.comparison.blocks < len(launched)
-        else ""
-    )
+    attempted = lookup.attempted_blocks(judgement, finding.benchmark)
+    rests = finding.comparison.blocks if finding.comparison else 0  # 0: no blocks, as of one launch
+    return f"{rests} of {counted_blocks(judgement, attempted)}" if 0 < rests < attempted else ""
 
 
 def ratio_note(judgement: Judgement) -> str:
@@ -106,8 +101,10 @@ def ratio_note(judgement: Judgement) -> str:
         arms = ["all arms"] if len(judgement.study.arms) > 2 else []
         over = f" over {' and '.join(looks + arms)}" if looks + arms else ""
         promise = f"Intervals: {sure}{over}."
+    fewer = any(rests_on(judgement, head) for head in judgement.headlines)
     if not lookup.measured(judgement):
-        return f"Ratio: arm / reference. {promise}"
+        left = " Incomplete blocks are left out of the ratio." * fewer
+        return f"Ratio: arm / reference. {promise}{left}"
     how = "launch by launch within each block"
     if settings.shuffled:
         how = f"between all of the first {count(settings.shuffled, 'launch')} of each arm"
@@ -116,7 +113,6 @@ def ratio_note(judgement: Judgement) -> str:
         how = "session by session within each pair, a session being the median of its launches"
     elif settings.layout == "duet":
         how = "between launches that ran at the same time"
-    fewer = any(rests_on(judgement, head) for head in judgement.headlines)
     others = "before a change" if settings.monitor else "after the last look"
     left = f" Blocks with a failed launch, and those {others}, are left out of the ratio." * fewer
     return (

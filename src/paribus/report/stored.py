@@ -122,7 +122,7 @@ def _finding(table: Mapping[str, Any], key: str) -> Finding:
     own = {f.name for f in fields(Verdict)}
     verdict = {k: v for k, v in verdict.items() if k in own}
     verdict["figures"] = _open_ends(_mapping(verdict["figures"]))
-    apart = ("case", "comparison", "verdict", "history")
+    apart = ("case", "comparison", "verdict", "history", "attempted")
     made = {k: v for k, v in table.items() if k not in apart}
     made["reference"] = table["reference"] if key == "pairs" else ""
     return Finding(

@@ -27,13 +27,14 @@ def headlines(judgement: Judgement) -> Html:
         decides = lookup.decided_by(judgement, h.benchmark)
         under = f"{h.metric.name}, {wording.direction(h.metric)}"
         under += f", decided by the {decides}" if decides else ""
-        failed = element("small", escape(f"{bad} failed")) if bad else Html("")
+        under_used = [f"on {blocks}"] if (blocks := sentences.rests_on(judgement, h)) else []
+        under_used += [f"{bad} failed"] if bad else []
         rows.append(
             [
                 join(name, element("small", escape(under))),
                 *([escape(h.arm)] if several else []),
                 *_value_cells(h),
-                join(escape(str(used)), failed),
+                join(escape(str(used)), *(element("small", escape(said)) for said in under_used)),
             ]
         )
     return table(head, rows, "Headline of every benchmark", left=_text_columns(several))

@@ -21,9 +21,11 @@ from paribus.hosts import nodes_of_ranks
 from paribus.model import Facts
 from paribus.platform.arms import Ready, asked_of, program
 from paribus.platform.containers import hosts_for
+from paribus.platform.interfaces import check_network
 from paribus.platform.machine import Machine
 from paribus.platform.memory import check_memory
 from paribus.platform.programs import check_there
+from paribus.platform.ready import machines_of
 from paribus.platform.station import Station
 from paribus.platform.switching import Switches
 from paribus.probes.variables import prefixes
@@ -74,11 +76,13 @@ def gather(
 def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
     """Return the facts of every node of an arm that is switched to already.
 
-    Raises UserError for a program that is not there although the arm is switched to, for a node
-    without the arm's adapter or the memory that a kernel takes, and for a hypervisor that does not
-    answer.
+    Raises UserError for a program or a network that is not there although the arm is switched to,
+    for a node without the arm's adapter or the memory that a kernel takes, and for a hypervisor
+    that does not answer.
     """
     check_switched(study, ready.arm, ready.machine)
+    if ready.arm.before:
+        check_network(ready.arm, study.path, machines_of(station))
     ranks, programs = nodes_of(study, ready), _programs(study, ready)
     # Not bound to the cores of a rank: what is asked is which cores the arm leaves to all of them.
     # One rank on each node is enough to ask it.

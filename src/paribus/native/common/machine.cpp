@@ -125,6 +125,27 @@ double available_bytes() {
     return most;
 }
 
+namespace {
+
+/// Return the seconds that were stolen from `cores` since boot, as their mean, by /proc/stat.
+double stolen(const std::string& stat, const std::vector<int>& cores) {
+    double sum = 0;
+    int found = 0;
+    for (const int core : cores) {
+        double user, nice, system, idle, wait, interrupt, soft, steal;
+        const std::size_t at = stat.find("\ncpu" + std::to_string(core) + ' ');
+        if (at == std::string::npos ||
+            std::sscanf(stat.c_str() + at, " cpu%*d %lf %lf %lf %lf %lf %lf %lf %lf", &user, &nice,
+                        &system, &idle, &wait, &interrupt, &soft, &steal) != 8)
+            continue;
+        sum += steal;
+        ++found;
+    }
+    return found ? sum / found / static_cast<double>(sysconf(_SC_CLK_TCK)) : 0;
+}
+
+}  // namespace
+
 Usage usage_so_far() {
     Usage now;
     rusage self;
@@ -135,10 +156,7 @@ Usage usage_so_far() {
         now.cpu_s = seconds(self.ru_utime) + seconds(self.ru_stime);
         now.involuntary = self.ru_nivcsw;
     }
-    double user, nice, system, idle, wait, interrupt, soft, steal;
-    if (std::sscanf(read_text("/proc/stat").c_str(), "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &user,
-                    &nice, &system, &idle, &wait, &interrupt, &soft, &steal) == 8)
-        now.steal_s = steal / static_cast<double>(sysconf(_SC_CLK_TCK));
+    now.steal_s = stolen(read_text("/proc/stat"), allowed_cores());
     return now;
 }
 

@@ -34,7 +34,8 @@ std::string control_group();
 // Bytes that can still be allocated here: free memory, or less where a control group says so.
 double available_bytes();
 
-// What the kernel has counted so far: for this process, and time stolen from the whole machine.
+// What the kernel has counted so far: for this process, and time stolen from the cores that it may
+// use, their mean.
 struct Usage {
     double cpu_s = 0;
     long involuntary = 0;
