@@ -252,7 +252,7 @@ def _interference(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
 
 def _not_checked(evidence: Evidence) -> Iterable[Notice]:
     """Say what was not looked at, because nothing was recorded that could show it."""
-    unknown = ["launches that failed"] if evidence.failed is None else []
+    unknown = ["launches that failed"] if evidence.first is None else []
     unknown += ["the state probe"] if evidence.probes is None else []
     if unknown:
         yield Notice(NoticeName.NOT_CHECKED, "note", figures={"unknown": unknown})

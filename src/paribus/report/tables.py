@@ -22,12 +22,13 @@ def headlines(judgement: Judgement) -> Html:
     head = ["Benchmark", *(["Arm"] if several else []), *_value_heads(judgement), noun]
     rows = []
     for h in judgement.headlines:
-        used, bad = lookup.launches_of(judgement, h)
+        used, found = lookup.units_of(judgement, h), lookup.total_of(judgement, h)
         name = element("a", escape(h.benchmark), href=f"#{anchor(judgement, h.benchmark)}")
         decides = lookup.decided_by(judgement, h.benchmark)
         under = f"{h.metric.name}, {wording.direction(h.metric)}"
         under += f", decided by the {decides}" if decides else ""
-        failed = element("small", escape(f"{bad} failed")) if bad else Html("")
+        bad = f"{found.failures} failed{found.of_first}" if found.failures else ""
+        failed = element("small", escape(bad)) if bad else Html("")
         rows.append(
             [
                 join(name, element("small", escape(under))),

@@ -33,9 +33,6 @@ CONFIDENCE = 0.99
 """Of the interval that must exclude "no difference": there are three figures for each arm."""
 
 
-BEFORE = "before."
-
-
 @dataclass(frozen=True, slots=True)
 class ProbeOfLaunch:
     """What the state probe of one launch said.
@@ -190,12 +187,12 @@ def switching(launches: Sequence[tuple[str, bool, Mapping[str, float]]]) -> Swit
     each arm, all arms together, times the number of figures. It is exact where a program draws its
     mode anew in each launch, whatever the machine does meanwhile.
     """
-    every = dict.fromkeys(name for *_, figures in launches for name in figures)
+    names = dict.fromkeys(key.rpartition(".")[2] for *_, figures in launches for key in figures)
     found = []
-    for name in (one.removeprefix(BEFORE) for one in every if one.startswith(BEFORE)):
+    for name in names:
         strata: dict[str, tuple[list[float], list[float]]] = {}
         for arm, upper, figures in launches:
-            value = figures.get(BEFORE + name, 0.0)
+            value = figures.get(f"before.{name}", 0.0)
             if math.isfinite(value) and value > 0:
                 strata.setdefault(arm, ([], []))[not upper].append(math.log(value))
         known = [both for both in strata.values() if all(both)]

@@ -106,10 +106,10 @@ def _one_sided(labels: Labels, figures: Figures) -> str:
     arms = [figures["arm"], figures["reference"]]
     one, other = arms if 2 * first > blocks else arms[::-1]
     many = max(first, blocks - first)
-    which = f"all {blocks}" if many == blocks else f"{many} of the {blocks}"
     return (
-        f"{labels[0]}: {one} was launched before {other} in {which} blocks that the verdict rests"
-        " on, so an effect of the order within a block cannot be separated from that of the arm."
+        f"{labels[0]}: {one} was launched before {other} in {many} of the {count(blocks, 'block')}"
+        " that the verdict rests on, so an effect of the order within a block cannot be separated"
+        " from that of the arm."
     )
 
 
