@@ -140,8 +140,19 @@ def made(design: str, seed: int) -> Made:
         with closing(sqlite3.connect(Path(folder) / "launches.db")) as db:
             columns = "number, attempt, benchmark, arm, block, state, void, place"
             rows = tuple(
-                Row(*one, void or "", not (place if frozen.session else one[4]))
-                for *one, void, place in db.execute(f"SELECT {columns} FROM launches")
+                Row(
+                    number,
+                    attempt,
+                    label,
+                    arm,
+                    block,
+                    state,
+                    void or "",
+                    not (place if frozen.session else block),
+                )
+                for number, attempt, label, arm, block, state, void, place in db.execute(
+                    f"SELECT {columns} FROM launches"
+                )
             )
     return Made(judgement, rows, so_far)
 
