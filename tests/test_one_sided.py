@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count, islice
+from pathlib import Path
 from typing import Literal
 
 import pytest
 
 import judgements
 from paribus import plan as plans
+from paribus.__main__ import main
 from paribus.design import Settings
 from paribus.judgement import Judgement, Notice, Word
 from paribus.model import Launch
 from paribus.reasons import NoticeName
 from paribus.stats.plan import EVEN, orders
+from paribus.store import Store
+from paribus.study.load import load_study
 from stored import Script, Twist, judged
+from studies import write_study
 
 ARMS = ("host", "bridged")
 
@@ -78,3 +84,31 @@ def test_other_orders_and_launches_without_one_are_not_warned_of() -> None:
     for first in (2, 4, 6):
         assert not one_sided(second_is_slower(next(seeds(first)), ratio=1.4))
     assert not one_sided(second_is_slower(next(seeds(7)), ratio=1.4, layout="duet"))
+
+
+def test_a_study_of_an_older_version_is_resumed_in_its_order(tmp_path: Path) -> None:
+    """Each launch in the order that is on disk, and the report says what that order means."""
+    seed = next(
+        seed
+        for seed in count()
+        if sum(
+            order[0] == "b"
+            for order in islice(orders("ab", seed, "arms of steady", after=1, even=0), 1, 9)
+        )
+        == 8
+    )
+    study = write_study(tmp_path, plan="blocks = 8", script='echo "2.5$(($$ % 10))"')
+    study.write_text(study.read_text().replace("seed = 1", f"seed = {seed}"))
+    frozen = plans.freeze(load_study(study), plans.software())
+    launches = tuple(plans.plan(frozen.study, 0))
+    (tmp_path / "out").mkdir()
+    older = plans.sealed(replace(frozen, even=0, launches=launches))
+    plans.write_plan(older, tmp_path / "out")
+    assert main(["run", str(study), "--out", str(tmp_path / "out"), "--resume", "--anyway"]) in (
+        0,
+        3,
+    )
+    with Store(tmp_path / "out") as store:
+        made = [(one.launch.block, one.launch.arm) for one in store.launches(samples=False)]
+    assert made == [(one.block, one.arm) for one in launches]
+    assert [arm for block, arm in made if block][::2] == ["b"] * 8
