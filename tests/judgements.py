@@ -381,6 +381,7 @@ def commands() -> Judgement:
     rate = {**asked, "regex": "rate: (.*)", "unit": "Mcells/s", "better": "higher"}
     made = study(
         (), arms, question="Is b faster than a?", factor="command", path="ab.toml",
+        settings=Settings(seed=20219),  # by which a comes first in seven of eight blocks
         benchmarks=(
             Selection("command", "command", 0, asked), Selection("rate", "command", 0, rate)
         ),

@@ -179,9 +179,8 @@ def _fill(
                 void = void or twist.void
                 launched.append((launch, outcome))
             for launch, outcome in launched:
-                store.append(launch, outcome, void=void or None)
-                if not void:
-                    evidence.add(launch, outcome)
+                number = store.append(launch, outcome, void=void or None)
+                evidence.add(launch, outcome, number, void or None)
             again, attempt = (again, attempt + 1) if void else ([], 0)
         for label in {launch.benchmark for launch in block} - settled:
             sizes = plan.study.sizes_with(label)

@@ -9,7 +9,8 @@ import pytest
 
 from studies import paribus, write_study
 
-WARM_UP = "2 warm-up launches"
+WARM_UP = "4 warm-up launches"
+"""The warm-up of both arms, which was rerun once."""
 
 
 @pytest.mark.parametrize("script", ["echo oops", "exit 3"])
@@ -24,14 +25,14 @@ def test_a_failed_study_counts_its_launches_and_gives_the_reason_first(
     assert verdict["sentence"] == f"no data for b in steady (a: {error})."
     assert text.startswith(verdict["sentence"])
     assert WARM_UP in text
-    assert "2 failed; none counted." in text
+    assert "4 failed; none counted." in text
     assert "0 failed" not in text
-    assert "steady, a: 1 of 1 warm-up launch failed" in text
-    assert "2 launches without usable output" in text
+    assert "steady, a: 2 of 2 warm-up launches failed" in text
+    assert "4 launches without usable output" in text
     assert verdict["headlines"][0]["verdict"]["figures"] == {"arm": "a", "error": error}
     assert [(t["counted"], t["warm_up"], t["warm_up_failed"]) for t in verdict["tallies"]] == [
-        (0, 1, 1),
-        (0, 1, 1),
+        (0, 2, 2),
+        (0, 2, 2),
     ]
     assert verdict["wall_s"] > verdict["launches"][-1]["at_s"]
 
@@ -43,7 +44,7 @@ def test_a_failed_study_shows_nothing_that_only_good_launches_have(tmp_path: Pat
     page = (tmp_path / "out" / "report.html").read_text().partition("<main>")[2]
     assert WARM_UP in page.partition("</header>")[0]
     assert page.index("Outcomes of launches") < page.index(">Verdicts<")
-    assert "1 of 1 failed" in page
+    assert "2 of 2 failed" in page
     assert "Ratio: arm / reference" not in page
 
 
@@ -55,8 +56,8 @@ def test_a_benchmark_that_fails_in_one_arm_names_it(tmp_path: Path) -> None:
     text = " ".join(done.stdout.split())
     assert text.startswith("no data for b in steady (b: exit code 3")
     assert "0 launches" not in text
-    assert "2 warm-up launches" in text
-    assert "1 failed; none counted" in text
+    assert "4 warm-up launches" in text
+    assert "2 failed; none counted" in text
     assert "the factor: 1 env.BROKEN: (absent) -> (not shown, value 1)" in text
     audited = paribus("audit", "out", cwd=tmp_path)
     assert audited.returncode == 0

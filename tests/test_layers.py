@@ -28,6 +28,7 @@ LAYERS = (
         "command",
         "judgement",
         "reasons",
+        "tally",
         "words",
         "__init__",
     },

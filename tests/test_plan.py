@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 from paribus import plan as plans
 from paribus.design import Arm, Container, Selection, Settings, Step, Study
 from paribus.errors import StoreError
+from paribus.judge.few import as_few
 from paribus.plan import check_same, freeze, plan, read_plan, write_plan
+from paribus.stats.plan import orders
 
 SOFTWARE = {"paribus": "1", "kernels": "abc"}
 
@@ -78,6 +81,34 @@ def test_a_seed_is_drawn_once_and_kept(tmp_path: Path) -> None:
     assert frozen.study.settings.seed is not None
     assert freeze(one, SOFTWARE).study.settings.seed != frozen.study.settings.seed
     check_same(frozen, one, SOFTWARE)
+
+
+LOPSIDED = next(
+    seed
+    for seed in range(10_000)
+    if len(set(islice(orders(("arm0", "arm1"), seed, "arms of latency", after=1, even=0), 1, 9)))
+    == 1
+)
+"""A seed by whose coins one arm comes first in all of the first eight blocks."""
+
+
+@pytest.mark.parametrize("monitor", [False, True])
+def test_a_plan_of_an_older_version_keeps_its_order(tmp_path: Path, monitor: bool) -> None:
+    """Also a monitored one, whose launches are not on disk: they follow from the seed."""
+    one = study(seed=LOPSIDED, monitor=monitor)
+    older = dataclasses.replace(freeze(one, SOFTWARE), even=0)
+    kept = () if monitor else tuple(plan(one, even=0))
+    write_plan(plans.sealed(dataclasses.replace(older, launches=kept)), tmp_path)
+    assert "even" not in json.loads((tmp_path / "plan.json").read_text())
+    read = read_plan(tmp_path)
+    check_same(read, one, SOFTWARE)
+    drawn = [tuple(launch.arm for launch in block) for block in islice(read.blocks(), 1, 13)]
+    coins = islice(orders(("arm0", "arm1"), LOPSIDED, "arms of latency", after=1, even=0), 1, 13)
+    assert drawn == list(coins)
+    assert len(set(drawn[:8])) == 1
+    assert as_few(read).launches[:2] == tuple(plan(one, even=0))[:2]
+    new = freeze(one, SOFTWARE)
+    assert len({block[0].arm for block in islice(new.blocks(), 1, 9)}) == 2
 
 
 @pytest.mark.parametrize(

@@ -155,13 +155,15 @@ def test_cases_read_back(name: str) -> None:
 def test_launches_read_back(name: str) -> None:
     judgement = EVERY[name]()
     rows = read(launches_csv, judgement)
-    assert len(rows) == len(judgement.points)
-    for row, p in zip(rows, judgement.points, strict=True):
+    points = sorted([*judgement.points, *judgement.voided], key=lambda p: p.at_s)
+    assert len(rows) == len(points)
+    for row, p in zip(rows, points, strict=True):
         assert tuple(row) == LAUNCH_COLUMNS
         assert (int(row["number"]), int(row["block"])) == (p.number, p.block)
         assert (row["benchmark"], row["arm"]) == (csv_cell(p.benchmark), csv_cell(p.arm))
         assert row["state"] == p.state.value
-        assert row["counted"] == ("true" if p.block else "false")
+        assert row["counted"] == ("true" if p.block and not p.void else "false")
+        assert (int(row["attempt"]), row["void"]) == (p.attempt, csv_cell(p.void))
         assert float(row["at_s"]) == p.at_s
         assert (float(row["level"]) if row["level"] else None) == p.level
         assert row["flag"] == csv_cell(p.flag)

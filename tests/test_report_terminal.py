@@ -231,18 +231,6 @@ def test_sessions_are_counted_as_sessions() -> None:
     assert "session by session" in text
 
 
-def test_failures_in_blocks_that_were_rerun_are_not_called_none() -> None:
-    """Such launches count nowhere but in the verdict that they withhold."""
-    base = judgements.two_arms()
-    figures = {"failed": 0, "reference_failed": 1, "blocks": 5, "p": 1.0, "most": 0.1}
-    why = Verdict(Word.WITHHELD, Reason.TOO_MANY_FAILURES, final=True, figures=figures)
-    headlines = tuple(replace(row, verdict=why) for row in base.headlines)
-    tallies = tuple(replace(t, failed=0, timed_out=0, invalid=0) for t in base.tallies)
-    text = printed(replace(base, headlines=headlines, tallies=tallies), 500)
-    assert "failures in blocks that were rerun" in text
-    assert "no failures" not in text
-
-
 def test_duet_says_at_the_same_time() -> None:
     base = judgements.two_arms()
     duet = replace(base.study, settings=replace(base.study.settings, layout="duet"))
@@ -408,7 +396,7 @@ def test_next_steps() -> None:
     for needed, said in ((None, "widen the margin"), (8, "widen"), (5000, "about 5,000 blocks")):
         verdict = replace(head.verdict, blocks_needed=needed)
         (step,) = advice.next_steps(
-            replace(base, headlines=(replace(head, verdict=verdict),), points=())
+            replace(base, headlines=(replace(head, verdict=verdict),), points=(), voided=())
         )
         assert said in step
         assert "set blocks" not in step.lower()
@@ -438,7 +426,7 @@ def undecided(base: Judgement, blocks: int, level: float, needed: int | None = N
     said = Verdict(Word.UNDECIDED, Reason.TOO_FEW_BLOCKS, final=True, blocks_needed=needed)
     none_yet = Comparison(blocks, 1.1, 0.0, math.inf, level)
     head = replace(base.headlines[0], verdict=said, comparison=none_yet)
-    return replace(base, headlines=(head,), points=(), complete=True, differences=())
+    return replace(base, headlines=(head,), points=(), voided=(), complete=True, differences=())
 
 
 @pytest.mark.parametrize(("level", "fewest"), [(0.95, 6), (0.975, 7), (0.99, 8), (1 - 2 / 256, 8)])

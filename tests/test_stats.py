@@ -6,6 +6,7 @@ import itertools
 import math
 import subprocess
 import sys
+from itertools import islice
 from statistics import median
 
 import numpy as np
@@ -21,7 +22,7 @@ from paribus.stats.estimate import compare, critical_rank, fewest_pairs, signed_
 from paribus.stats.looks import LEVELS, LONGER, LOOKS, schedule
 from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.pairs import block_log_ratios, headline_log_ratios
-from paribus.stats.plan import Randomiser, arm_orders
+from paribus.stats.plan import EVEN, Randomiser, arm_orders, orders
 from paribus.stats.reliability import failures_differ, reliability
 from paribus.stats.summary import geometric_mean, launch_median, spread
 from paribus.stats.verdict import judge
@@ -442,21 +443,44 @@ def test_the_coin_is_fair_and_has_no_memory():
     assert abs((first[1:] == first[:-1]).mean() - 0.5) <= 0.015
 
 
+def test_no_arm_comes_first_in_none_or_all_of_the_first_blocks():
+    """Plans that had this are drawn again; every other one is what it was."""
+    again = 0
+    for seed in range(3000):
+        coins = list(islice(orders(("a", "b"), seed, "s", after=1, even=0), 30))
+        drawn = list(islice(orders(("a", "b"), seed, "s", after=1), 30))
+        assert drawn[0] == coins[0]
+        assert len(set(drawn[1 : EVEN + 1])) == 2
+        lopsided = len(set(coins[1 : EVEN + 1])) == 1
+        assert lopsided or drawn == coins
+        again += lopsided
+    assert abs(again / 3000 - 2 / 256) <= 3 * math.sqrt(2 / 256 / 3000)
+
+
+@given(st.integers(3, EVEN), st.integers(0, 2**31))
+def test_latin_rows_put_either_arm_of_a_pair_first_in_the_first_blocks(count, seed):
+    arms = "abcdefgh"[:count]
+    rows = arm_orders(arms, EVEN, seed, "s")
+    for one, other in itertools.combinations(arms, 2):
+        assert len({order.index(one) < order.index(other) for order in rows}) == 2
+    assert {order[0] for order in rows} == set(arms)
+
+
 @given(st.integers(3, 7), st.integers(0, 2**31), st.integers(0, 30))
 def test_every_run_of_rows_is_a_latin_square(count, seed, blocks):
     arms = [f"arm{i}" for i in range(count)]
-    orders = arm_orders(arms, blocks, seed, "s")
-    assert len(orders) == blocks
-    assert all(sorted(order) == sorted(arms) for order in orders)
+    rows = arm_orders(arms, blocks, seed, "s")
+    assert len(rows) == blocks
+    assert all(sorted(order) == sorted(arms) for order in rows)
     for start in range(0, blocks - count + 1, count):
-        for column in zip(*orders[start : start + count], strict=True):
+        for column in zip(*rows[start : start + count], strict=True):
             assert sorted(column) == sorted(arms)
 
 
 def test_latin_rows_put_either_arm_of_a_pair_first_equally_often():
-    orders = arm_orders(("a", "b", "c", "d"), 10_000, 5, "s")
+    rows = arm_orders(("a", "b", "c", "d"), 10_000, 5, "s")
     for one, other in itertools.combinations("abcd", 2):
-        before = np.mean([order.index(one) < order.index(other) for order in orders])
+        before = np.mean([order.index(one) < order.index(other) for order in rows])
         assert abs(before - 0.5) <= 0.015
 
 

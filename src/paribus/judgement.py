@@ -12,6 +12,7 @@ from paribus.energy import Energy
 from paribus.model import Case, Facts, Launch, Metric, State
 from paribus.prediction import Prediction
 from paribus.reasons import NoticeName, Reason
+from paribus.tally import Tally
 from paribus.words import launches, matrices, notices, transport, verdicts
 
 
@@ -219,32 +220,14 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """Launches of one benchmark in one arm, by what came of them; all took `wall_s` seconds.
-
-    Not counted are the `warm_up`, and those of it that gave no usable output, `warm_up_failed`.
-    """
-
-    benchmark: str
-    arm: str
-    counted: int
-    failed: int
-    timed_out: int
-    invalid: int
-    first_error: str = ""
-    warm_up: int = 0
-    warm_up_failed: int = 0
-    wall_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Point:
     """One launch on the time axis of the report.
 
     `level` is the geometric mean over cases of the launch median, divided by the reference's
     typical one: 1.0 is the reference's usual level. None for a launch that gave no samples.
     Unusual is a launch that lies far from its like, `outlying` by so many times the usual level of
-    its arm, or was `disturbed`, for these reasons; it counts nevertheless.
+    its arm, or was `disturbed`, for these reasons; it counts nevertheless. `attempt` is which one
+    of this launch of the plan it was, from 0; `void` is why it does not count.
     """
 
     number: int
@@ -256,6 +239,8 @@ class Point:
     level: float | None
     outlying: float | None = None
     disturbed: tuple[str, ...] = ()
+    attempt: int = 0
+    void: str = ""
 
     @property
     def flag(self) -> str:
@@ -354,10 +339,11 @@ class Judgement:
     and, with more than two arms, `pairs`: each arm against each other. `cases` are corrected for
     their number: a word other than "undecided" has the family's support. `design` says in one
     sentence how the figures came about and what that controls. `published` are figures of others,
-    laid beside. `carriers` are the transports between ranks, where known, `matrices` those of all
-    pairs of nodes, `scaling` the efficiencies of a study that scales, `profiles` kinds of
-    application (`benchmark` is a reasons.Kind), `predictions` for `study.profile`, `energy` that of
-    launches, `figures` of the launches that all rests on, when asked for.
+    laid beside. `voided` are launches that do not count, beside the `points`. `carriers` are the
+    transports between ranks, where known, `matrices` those of all pairs of nodes, `scaling` the
+    efficiencies of a study that scales, `profiles` kinds of application (`benchmark` is a
+    reasons.Kind), `predictions` for `study.profile`, `energy` that of launches, `figures` of the
+    launches that all rests on, when asked for.
     """
 
     study: Study
@@ -389,6 +375,7 @@ class Judgement:
     profiles: tuple[Finding, ...] = ()
     predictions: tuple[Prediction, ...] = ()
     energy: tuple[Energy, ...] = ()
+    voided: tuple[Point, ...] = ()
     figures: Iterable[Figures] = field(default=(), compare=False, repr=False)
 
     @property

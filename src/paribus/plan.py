@@ -33,7 +33,7 @@ from paribus.inputs import read_bounded
 from paribus.model import Endpoint, Launch, Metric
 from paribus.stats import few
 from paribus.stats.looks import Looks, schedule
-from paribus.stats.plan import rounds, sessions
+from paribus.stats.plan import EVEN, rounds, sessions
 
 SCHEMA = "paribus.plan/1"
 DRAFT = "plan.draft"
@@ -53,7 +53,8 @@ class Plan:
 
     `metrics` of each benchmark at the endpoints asked for, what decides first, and its layer;
     `software` says what would make launches of two sittings incomparable if it changed. The
-    blocks of one benchmark carry the numbers 0 (warm-up) to `study.settings.blocks`.
+    blocks of one benchmark carry the numbers 0 (warm-up) to `study.settings.blocks`. `even` is that
+    of stats/plan.py (older plans: 0): orders that are not on disk follow from it and the seed.
     """
 
     study: Study
@@ -63,6 +64,7 @@ class Plan:
     software: Mapping[str, str]
     layers: Mapping[str, str] = field(default_factory=dict)
     sha256: str = ""
+    even: int = 0
 
     @property
     def session(self) -> int:
@@ -92,33 +94,33 @@ class Plan:
             alone = one.arm if self.shuffled(one.block) else ""
             return one.block, "" if by_session else one.benchmark, alone
 
-        for _, block in groupby(self.launches or schedule_of(self.study), of):
+        for _, block in groupby(self.launches or schedule_of(self.study, self.even), of):
             yield tuple(block)
 
 
-def plan(study: Study) -> list[Launch]:
+def plan(study: Study, even: int = EVEN) -> list[Launch]:
     """Return every launch of `study` in order: pure, and equal for equal seeds.
 
-    Round after round, each benchmark once in random order; within it each arm once, by coin flip
-    for two arms and by rows of random Latin squares for more. Raises StudyError without a seed.
+    Round after round, each benchmark once in random order; within it each arm once, in the order
+    of stats/plan.py, as `even` has it. Raises StudyError without a seed.
     """
-    return list(schedule_of(study))
+    return list(schedule_of(study, even))
 
 
-def schedule_of(study: Study) -> Iterator[Launch]:
+def schedule_of(study: Study, even: int) -> Iterator[Launch]:
     """Yield what `plan` returns, one launch after the other: for studies without an end."""
     settings = study.settings
     if settings.seed is None:
         raise StudyError("has no seed", place=study.path, fix="freeze it first, or set plan.seed")
     arms = [arm.name for arm in study.arms]
     labels = [selection.label for selection in study.benchmarks]
+    blocks, seed = settings.blocks, settings.seed
     if settings.unit == "session":
-        places = sessions(arms, labels, settings.blocks, settings.launches, settings.seed)
+        places = sessions(arms, labels, blocks, settings.launches, seed, even=even)
     else:
-        places = rounds(arms, labels, settings.blocks, settings.seed, start=settings.shuffled)
-    for index, (block, label, arm, place) in enumerate(places):
-        number = index + 1
-        yield Launch(number, block, label, arm, _launch_seed(settings.seed, number), place)
+        places = rounds(arms, labels, blocks, seed, start=settings.shuffled, even=even)
+    for number, (block, label, arm, place) in enumerate(places, 1):
+        yield Launch(number, block, label, arm, _launch_seed(seed, number), place)
 
 
 def metrics_of(selection: Selection) -> tuple[Metric, ...]:
@@ -135,10 +137,7 @@ def metrics_of(selection: Selection) -> tuple[Metric, ...]:
 
 
 def at_endpoint(metric: Metric, endpoint: Endpoint) -> Metric:
-    """Return `metric` as the figure of a launch is taken at `endpoint`.
-
-    The margin of a p99 is at least 10 %: tails vary more, and matter later.
-    """
+    """Return `metric` at `endpoint`; the margin of a p99 is at least 10 %: tails vary more."""
     if endpoint == "median":
         return metric
     wide = endpoint == "p99"
@@ -161,10 +160,11 @@ def freeze(study: Study, software: Mapping[str, str]) -> Plan:
         study=study,
         looks=looks_of(study),
         # A monitored study has no end: its launches follow from the seed as they are needed.
-        launches=() if study.settings.monitor else tuple(plan(study)),
+        launches=() if study.settings.monitor else tuple(plan(study, EVEN)),
         metrics={s.label: metrics_of(s) for s in study.benchmarks},
         software=dict(software),
         layers={s.label: benchmark_of(s).layer for s in study.benchmarks},
+        even=EVEN,
     )
     return sealed(frozen)
 
@@ -311,7 +311,7 @@ def _study_table(study: Study) -> dict[str, Any]:
 
 
 def _to_table(frozen: Plan) -> dict[str, Any]:
-    table: dict[str, Any] = {
+    table = {
         "schema": SCHEMA,
         "software": dict(frozen.software),
         "study": _study_table(frozen.study) | {"path": frozen.study.path},
@@ -323,13 +323,15 @@ def _to_table(frozen: Plan) -> dict[str, Any]:
         "layers": dict(frozen.layers),
         "columns": [column.name for column in dataclasses.fields(Launch)],
         "launches": [dataclasses.astuple(launch) for launch in frozen.launches],
+        **({"even": frozen.even} if frozen.even else {}),
     }
     normal: dict[str, Any] = json.loads(json.dumps(table))
     return normal
 
 
 def _from_table(table: dict[str, Any], digest: str) -> Plan:
-    study = table["study"]
+    study, looks = table["study"], table["looks"]
+    few_launches = study["settings"].get("design") == "few"
     return Plan(
         study=Study(
             question=study["question"],
@@ -345,11 +347,7 @@ def _from_table(table: dict[str, Any], digest: str) -> Plan:
             scaling=Scaling(**study["scaling"]) if study.get("scaling") else None,
             profile=Profile(**study["profile"]) if study.get("profile") else None,
         ),
-        looks=Looks(
-            tuple(table["looks"]["at"]),
-            table["looks"]["level"],
-            few=study["settings"].get("design") == "few",
-        ),
+        looks=Looks(tuple(looks["at"]), looks["level"], few=few_launches),
         launches=tuple(Launch(*row) for row in table["launches"]),
         metrics={
             label: tuple(Metric(**metric) for metric in metrics)
@@ -358,6 +356,7 @@ def _from_table(table: dict[str, Any], digest: str) -> Plan:
         software=table["software"],
         layers=table["layers"],
         sha256=digest,
+        even=table.get("even", 0),
     )
 
 

@@ -57,6 +57,7 @@ class NoticeName(StrEnum):
     TIME_OUTS = "time-outs"
     DRIFT = "drift"
     ORDER_EFFECT = "order effect"
+    ORDER_ONE_SIDED = "order one-sided"
     OUTLYING_LAUNCHES = "outlying launches"
     DISTURBED_LAUNCHES = "disturbed launches"
     SLOW_HOSTS = "slow hosts"
@@ -98,6 +99,14 @@ class NoticeName(StrEnum):
     CONTAMINATION = "contamination"
     TOOLS_NOT_MIXED = "tools not mixed"
     NOT_PUBLISHED = "not published"
+
+
+class Cause(StrEnum):
+    """What switches launches between two modes that hit all arms alike, by the state probe."""
+
+    MACHINE = "machine"
+    PROGRAM_OR_UNSEEN = "program_or_unseen"
+    NO_PROBE = "no_probe"
 
 
 class Unreadable(StrEnum):

@@ -147,8 +147,8 @@ class Store:
             os.close(self._lock)
             self._lock = None
 
-    def append(self, launch: Launch, outcome: Outcome, *, void: str | None = None) -> None:
-        """Store one attempt of `launch` durably, in one transaction.
+    def append(self, launch: Launch, outcome: Outcome, *, void: str | None = None) -> int:
+        """Store one attempt of `launch` durably, in one transaction; return which one, from 0.
 
         `void` is why it does not count, None if it does. Raises StoreError (disk full, read-only,
         no longer in place); then nothing of it is stored.
@@ -156,13 +156,15 @@ class Store:
         samples = sample_rows(outcome.samples)
         with self._writing() as db:
             number = self._next("launches")
-            row = launch_row(number, launch, self.attempts(launch.number), outcome, samples)
+            attempt = self.attempts(launch.number)
+            row = launch_row(number, launch, attempt, outcome, samples)
             row = voided(row, void) if void else row
             _insert(db, "launches", LAUNCH, [row])
             db.executemany(
                 "INSERT INTO samples VALUES (?,?,?,?,?,?)", [(number, *one) for one in samples]
             )
         self._keep_count(launches=1, void=int(bool(void)))
+        return attempt
 
     def check_in_place(self) -> None:
         """Raise StoreError if what is written goes elsewhere: the directory or a file was moved."""

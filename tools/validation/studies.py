@@ -16,6 +16,7 @@ import numpy as np
 from paribus.judgement import Comparison, Verdict, Word
 from paribus.stats.estimate import hodges_lehmann
 from paribus.stats.looks import Looks, schedule
+from paribus.stats.plan import EVEN
 from paribus.stats.verdict import judge
 from validation.noise import NOISE
 
@@ -52,11 +53,13 @@ class Ended:
 
 
 def pair_up(rng: np.random.Generator, launches: np.ndarray) -> np.ndarray:
-    """Return log ratios of neighbouring launches whose order a fair coin decided.
+    """Return log ratios of neighbouring launches in the order of a plan: coins, redrawn as there.
 
     `launches` is (study, launch), or (study, case, launch): the cases of a launch share its coin.
     """
     sign = rng.choice([-1.0, 1.0], (len(launches), launches.shape[-1] // 2))
+    while sign.shape[1] >= EVEN and (same := abs(sign[:, :EVEN].sum(axis=1)) == EVEN).any():
+        sign[same, :EVEN] = rng.choice([-1.0, 1.0], (same.sum(), EVEN))
     if launches.ndim == 3:
         sign = sign[:, None, :]
     return sign * (launches[..., 1::2] - launches[..., ::2])

@@ -13,7 +13,7 @@ from paribus.tables.launches import Group
 class GriddedEvidence:
     """Evidence of launches that are all whole.
 
-    A table has no failed attempts and no state probes: `failed` and `probes` are None, not empty.
+    A table has no failed attempts and no state probes: `first` and `probes` are None, not empty.
     """
 
     def __init__(
@@ -22,7 +22,8 @@ class GriddedEvidence:
         """Make the evidence of `groups`; its launches are numbered from `before` + 1 on."""
         self.session = 0
         self.probes = None
-        self.failed = None
+        self.first = None
+        self.voided: Sequence[Entry] = ()
         self._groups = {group.benchmark: group for group in groups}
         self.blocks: dict[str, dict[int, dict[str, Entry]]] = {}
         for group in groups:

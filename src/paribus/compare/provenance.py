@@ -12,7 +12,7 @@ from paribus.tables.launches import Arrangement, Group
 from paribus.tables.table import Table
 from paribus.words import study as words
 
-NEED_TIMES = (NoticeName.DRIFT, NoticeName.ORDER_EFFECT)
+NEED_TIMES = (NoticeName.DRIFT, NoticeName.ORDER_EFFECT, NoticeName.ORDER_ONE_SIDED)
 """Notices that say nothing where the order of launches is not known."""
 
 MOST_KEPT = 1000
@@ -71,11 +71,10 @@ def notices(
 
 
 def without_confounded(others: Iterable[Notice], own: Sequence[Notice]) -> tuple[Notice, ...]:
-    """Return `others` less order effects where the order is fixed: those are the ratio."""
+    """Return `others` less those on the order where it is fixed: its effect is in the ratio."""
+    of_order = (NoticeName.ORDER_EFFECT, NoticeName.ORDER_ONE_SIDED)
     fixed = {label for n in own if n.name is NoticeName.ORDER_FIXED for label in n.benchmarks}
-    return tuple(
-        n for n in others if n.name is not NoticeName.ORDER_EFFECT or not fixed & set(n.benchmarks)
-    )
+    return tuple(n for n in others if n.name not in of_order or not fixed & set(n.benchmarks))
 
 
 def _one_each(found: Arrangement) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from paribus.design import Study
 from paribus.errors import UserError
 from paribus.judge.coarse import stands
-from paribus.judge.notices import two_states
+from paribus.judge.modes import two_states
 from paribus.judgement import Comparison, Finding, Judgement, Notice, Spread, Verdict, Word
 from paribus.model import Metric
 from paribus.reasons import NoticeName, Reason

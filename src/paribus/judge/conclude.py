@@ -28,7 +28,7 @@ from paribus.judge.profiles import profiles
 from paribus.judge.scaling import efficiencies
 from paribus.judge.schedule import last_block_over
 from paribus.judge.sharing import sharing
-from paribus.judge.timeline import points, tallies
+from paribus.judge.timeline import tallies, track
 from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Difference, Finding, Judgement, Word
 from paribus.model import LEVEL, Facts, State
@@ -135,7 +135,7 @@ def judgement_of(
         code = salvaged.why_withheld(lost, f) if lost else None
         return (code, {}) if code else None
 
-    track, started, wall_s = points(plan, evidence)
+    found = track(plan, evidence)
     judgement = Judgement(
         study=plan.study,
         plan_sha256=plan.sha256,
@@ -145,20 +145,18 @@ def judgement_of(
         headlines=heads,
         cases=rows,
         tallies=tallies(plan, evidence),
-        points=track,
         differences=tuple(differences),
         facts={},
         equal_facts=0,
-        notices=notices.notices(plan, evidence, track, heads, [f for f in heads if why(f)]),
+        notices=notices.notices(plan, evidence, found.points, heads, [f for f in heads if why(f)]),
         versions={**plan.software, "python": platform.python_version(), "reported by": __version__},
-        started=started,
-        wall_s=wall_s,
         looks=plan.looks.at,
         level=plan.looks.confidence,
         layers=layers(plan, evidence, over=all(f.verdict.final for f in heads)),
         endpoints=tuple(_endpoints(plan, evidence, heads, over)),
         pairs=tuple(f for label in plan.metrics for f in pairs(plan, evidence, label)),
         design=design(plan.study),
+        **found._asdict(),
     )
     held = withhold(judgement, why)
     whole = replace(
@@ -181,8 +179,10 @@ def _with_error(finding: Finding, plan: Plan, evidence: Evidence) -> Finding:
     """Return a finding without any complete block with the error of its first failed launch."""
     if finding.verdict.code is not Reason.NO_COMPLETE_BLOCK:
         return finding
-    arms = {plan.study.arms[0].name, finding.arm}
-    failed = [e for e in evidence.entries(finding.benchmark) if e.error and e.launch.arm in arms]
+    arms, label = {plan.study.arms[0].name, finding.arm}, finding.benchmark
+    every = [*evidence.entries(label), *evidence.voided]
+    of_both = [e for e in every if e.launch.benchmark == label and e.launch.arm in arms]
+    failed = [e for e in of_both if e.error]
     if not failed:
         return finding
     first = min(failed, key=lambda e: e.started)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -33,7 +33,8 @@ class Entry:
 
     `probe` holds the figures of the state probe that the launch carried, `interference` the share
     of its iterations that took over five times the median, `disturbed` why it is outside the noise
-    gate, `busy` the commands that used processors beside it.
+    gate, `busy` the commands that used processors beside it. `attempt` is which one of its launch
+    it was, from 0, and `void` why it does not count.
     """
 
     launch: Launch
@@ -46,15 +47,21 @@ class Entry:
     interference: float = 0.0
     disturbed: tuple[str, ...] = ()
     busy: tuple[str, ...] = ()
+    attempt: int = 0
+    void: str = ""
+
+
+FirstAttempts = Mapping[str, Mapping[str, Mapping[tuple[int, int], State]]]
+"""What came of the first attempt of a launch that no fault hit: by benchmark, arm, block, place."""
 
 
 class Evidence(Protocol):
     """What judging rests on, wherever it comes from: figures by benchmark, block, arm and cell.
 
     `blocks` are what counts (benchmark -> block -> arm), `launches` what that is made of, with
-    `session` launches in a session (0: the launch is the unit). `probes` are what the state probes
-    of all launches said, `failed` the launches (benchmark, block, arm) of which some attempt
-    failed: None where nothing was recorded that could say it.
+    `session` launches in a session (0: the launch is the unit). `voided` are the attempts that do
+    not count, without their figures. `probes` are what the state probes of all launches said,
+    `first` what came of first attempts: None where nothing was recorded that could say it.
     """
 
     @property
@@ -66,7 +73,9 @@ class Evidence(Protocol):
     @property
     def probes(self) -> Sequence[ProbeOfLaunch] | None: ...
     @property
-    def failed(self) -> Set[tuple[str, int, str]] | None: ...
+    def voided(self) -> Sequence[Entry]: ...
+    @property
+    def first(self) -> FirstAttempts | None: ...
 
     def entries(self, benchmark: str) -> list[Entry]:
         """Return the launches of `benchmark` by block, warm-up included."""
@@ -98,9 +107,8 @@ class LaunchEvidence:
     """The counting launches of a study: benchmark -> block -> arm -> what counts.
 
     What counts is the launch; with `session` launches in a session, the whole session: the median
-    of its launches. `metrics` are the plan's: what each launch contributes. `probes` are what
-    the state probes of all launches said, and `failed` the launches (benchmark, block, arm) of
-    which some attempt failed: both also of attempts that do not count.
+    of its launches. `metrics` are the plan's: what each launch contributes. `probes` and `first`
+    are also of attempts that do not count, which are `voided`.
     """
 
     metrics: Mapping[str, Sequence[Metric]]
@@ -108,7 +116,8 @@ class LaunchEvidence:
     blocks: dict[str, dict[int, dict[str, Entry]]] = field(default_factory=dict)
     launches: dict[str, dict[int, dict[str, list[Entry]]]] = field(default_factory=dict)
     probes: list[ProbeOfLaunch] = field(default_factory=list)
-    failed: set[tuple[str, int, str]] = field(default_factory=set)
+    voided: list[Entry] = field(default_factory=list)
+    first: dict[str, dict[str, dict[tuple[int, int], State]]] = field(default_factory=dict)
     _whole: dict[str, dict[str, list[Cell]]] = field(default_factory=dict, compare=False)
     _complete: dict[str, dict[tuple[str, ...], list[int]]] = field(
         default_factory=dict, compare=False
@@ -120,32 +129,36 @@ class LaunchEvidence:
         default_factory=dict, compare=False
     )
 
-    def add(self, launch: Launch, outcome: Outcome) -> None:
-        """Take in a launch that has been stored."""
-        medians, interfered = figures(outcome.samples, self.metrics[launch.benchmark])
-        self.add_entry(
-            Entry(
-                launch,
-                outcome.state,
-                outcome.started,
-                outcome.wall_s,
-                outcome.error,
-                medians,
-                _probe(outcome.facts),
-                interfered,
-                tuple(outcome.facts.get(GATE, ())),
-                _busy(outcome.facts),
-            )
+    def add(
+        self, launch: Launch, outcome: Outcome, attempt: int = 0, void: str | None = None
+    ) -> None:
+        """Take in the attempt, from 0, of a launch that has been stored; `void`: without count."""
+        samples = () if void else outcome.samples
+        medians, interfered = figures(samples, self.metrics[launch.benchmark])
+        entry = Entry(
+            launch,
+            outcome.state,
+            outcome.started,
+            outcome.wall_s,
+            outcome.error,
+            medians,
+            _probe(outcome.facts),
+            interfered,
+            tuple(outcome.facts.get(GATE, ())),
+            _busy(outcome.facts),
+            attempt,
+            void or "",
         )
-        self.see(launch, outcome)
-
-    def see(self, launch: Launch, outcome: Outcome) -> None:
-        """Keep what is to be known of every attempt, also of one that does not count."""
-        if outcome.state not in (State.OK, State.FAULT):
-            self.failed.add((launch.benchmark, launch.block, launch.arm))
-        if probe := _probe(outcome.facts):
+        if void:
+            self.voided.append(entry)
+        else:
+            self.add_entry(entry)
+        if outcome.state is not State.FAULT:
+            arms = self.first.setdefault(launch.benchmark, {})
+            arms.setdefault(launch.arm, {}).setdefault((launch.block, launch.place), outcome.state)
+        if entry.probe:
             block = (launch.benchmark, launch.block, launch.place)
-            self.probes.append(ProbeOfLaunch(block, launch.arm, probe))
+            self.probes.append(ProbeOfLaunch(block, launch.arm, entry.probe))
 
     def add_entry(self, entry: Entry) -> None:
         """Take in a launch whose figures are known."""
@@ -160,12 +173,15 @@ class LaunchEvidence:
         elif len(counting := [one for one in mine if one.launch.place]) == self.session:
             units[launch.arm] = _session(counting)
 
-    def drop(self, launches: Iterable[Launch]) -> None:
-        """Forget launches whose stored attempts no longer count."""
+    def drop(self, launches: Iterable[Launch], void: str) -> None:
+        """Take launches out whose stored attempts no longer count, for the reason `void`."""
         for launch in launches:
             self._forget(launch.benchmark)
-            for blocks in (self.blocks, self.launches):
-                blocks.get(launch.benchmark, {}).get(launch.block, {}).pop(launch.arm, None)
+            self.blocks.get(launch.benchmark, {}).get(launch.block, {}).pop(launch.arm, None)
+            block = self.launches.get(launch.benchmark, {}).get(launch.block, {})
+            self.voided += [
+                replace(one, medians={}, void=void) for one in block.pop(launch.arm, [])
+            ]
 
     def _forget(self, benchmark: str) -> None:
         """Forget what was computed of a benchmark, because its launches changed."""
@@ -307,10 +323,7 @@ def collect(
                 place=place,
                 fix="put the launches.db and the plan.json of one study together",
             )
-        if stored.void is None:
-            evidence.add(stored.launch, stored.outcome)
-        else:
-            evidence.see(stored.launch, stored.outcome)
+        evidence.add(stored.launch, stored.outcome, stored.attempt, stored.void)
     return evidence
 
 

@@ -43,7 +43,8 @@ def as_few(frozen: Plan) -> Plan:
     """Return `frozen` with the looks and the order of the design of few launches."""
     settings = replace(frozen.study.settings, design="few")
     study = replace(frozen.study, settings=settings)
-    return replace(frozen, study=study, looks=looks_of(study), launches=tuple(plan(study)))
+    launches = tuple(plan(study, frozen.even))
+    return replace(frozen, study=study, looks=looks_of(study), launches=launches)
 
 
 def pooled_logs(

@@ -269,27 +269,26 @@ def _reliability(
 ) -> Verdict | None:
     """Return the verdict on failures, if they leave no word on speed.
 
-    A block that was rerun after a failure counts as failed in that arm: the second attempt
-    gives its speed, and must not hide how often the first one does not come through.
+    Of a block that was rerun the first attempt counts: the second one gives its speed, and must not
+    hide how often the first does not come through. Nothing is rerun in a session: it counts itself.
     """
-    if evidence.failed is None:
+    if evidence.first is None:
         return None
-    reference = plan.study.arms[0].name
-    attempted = [
-        block
-        for block, units in evidence.blocks.get(label, {}).items()
-        if block > 0 and reference in units and arm in units
-    ]
-    failed = {
-        name: [
-            block
-            for block in attempted
-            if (label, block, name) in evidence.failed
-            and (not evidence.session or evidence.blocks[label][block][name].state != State.OK)
-        ]
-        for name in (reference, arm)
-    }
-    return reliability(failed[reference], failed[arm], len(attempted), last=over)
+    names = (plan.study.arms[0].name, arm)
+    states: dict[str, dict[int, State]]
+    if evidence.session:
+        units = evidence.blocks.get(label, {})
+        states = {n: {b: of[n].state for b, of in units.items() if n in of} for n in names}
+    else:
+        first = evidence.first.get(label, {})
+        states = {n: {b: state for (b, _), state in first.get(n, {}).items()} for n in names}
+    reference, other = states.values()
+    attempted = [block for block in reference.keys() & other.keys() if block > 0]
+    bad = [[b for b in attempted if of[b] is not State.OK] for of in (reference, other)]
+    found = reliability(bad[0], bad[1], len(attempted), last=over)
+    if found is None or not evidence.session:
+        return found
+    return replace(found, figures={**found.figures, "unit": "session"})
 
 
 def typical_level(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -11,7 +10,9 @@ from typing import Any, Literal
 from paribus.audit.values import ERROR
 from paribus.benchmarks import command
 from paribus.judge.evidence import Evidence
-from paribus.judge.headlines import given_up, pooled_ratios
+from paribus.judge.headlines import given_up
+from paribus.judge.modes import modes
+from paribus.judge.order import one_sided, order_effects
 from paribus.judge.sessions import sessions
 from paribus.judgement import Finding, Notice, Point, Word
 from paribus.model import Facts, State
@@ -19,9 +20,7 @@ from paribus.plan import Plan
 from paribus.reasons import NoticeName
 from paribus.stats.censoring import censored_share
 from paribus.stats.drift import drift
-from paribus.stats.order import bias, order_effect
 from paribus.stats.probes import arms_differ
-from paribus.stats.states import StateRatios, TwoStates, ratio_per_state
 from paribus.store import Stored
 
 STEP = "launch.clock_step_s"
@@ -40,9 +39,6 @@ MOST_BUSY = 5
 FEWEST_DISTURBED = 3
 """Disturbed launches below which the share says little."""
 
-ORDER_ERROR = 0.05
-"""Share of benchmarks in which chance finds an order effect, all arms together."""
-
 
 def notices(
     plan: Plan,
@@ -60,9 +56,10 @@ def notices(
         *sessions(plan, evidence),
         *_moved(headlines, withheld),
         *_cut_off(plan, evidence, headlines),
-        *_states(plan, points),
+        *modes(plan, evidence, points),
         *_probes(plan, evidence),
-        *_order(plan, evidence, points),
+        *order_effects(plan, evidence, points),
+        *one_sided(plan, evidence, points, headlines, withheld),
         *_drift(plan, points),
         *_outlying(points),
         *_disturbed(plan, evidence, points),
@@ -179,99 +176,12 @@ def _cut_off(plan: Plan, evidence: Evidence, headlines: Sequence[Finding]) -> It
             )
 
 
-def _states(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
-    levels: dict[str, dict[str, dict[int, float]]] = {
-        label: {arm.name: {} for arm in plan.study.arms} for label in plan.metrics
-    }
-    for p in points:
-        if p.block and p.level:
-            levels[p.benchmark][p.arm][p.block] = p.level
-    return two_states(levels)
-
-
-def two_states(
-    levels: Mapping[str, Mapping[str, Mapping[int, float]]], *, paired: bool = True
-) -> Iterable[Notice]:
-    """Say in which benchmarks the launches of an arm fall into two states.
-
-    `levels` are by benchmark, arm (the reference first) and block; of launches that are not
-    `paired` the numbers are those of no two arms. Benchmarks of which the same is to be said share
-    one notice.
-    """
-    alike: dict[bool, dict[str, dict[str, Any]]] = {}
-    for label, of_arms in levels.items():
-        reference, *others = of_arms
-        found = {arm: ratio_per_state(of_arms[reference], of_arms[arm]) for arm in others}
-        seen = {arm: ratios for arm, ratios in found.items() if ratios is not None}
-        if seen:
-            same = not any(ratios.shares_differ for ratios in seen.values())
-            alike.setdefault(same, {})[label] = _of_states(reference, seen, paired)
-    for several in alike.values():
-        yield Notice(NoticeName.TWO_STATES, "warning", tuple(several), several)
-
-
-def _of_states(reference: str, seen: Mapping[str, StateRatios], paired: bool) -> dict[str, Any]:
-    """Return the figures of the states of one benchmark by arm, the reference first."""
-    first = next(iter(seen.values())).reference
-    found: dict[str, Any] = {reference: _counts(first) | ({} if paired else {"paired": False})}
-    for arm, ratios in seen.items():
-        found[arm] = {
-            **_counts(ratios.arm),
-            "ratio_lower": ratios.lower,
-            "ratio_upper": ratios.higher,
-            "shares_differ": ratios.shares_differ,
-        }
-    return found
-
-
-def _counts(states: TwoStates) -> dict[str, Any]:
-    return {"apart": states.apart, "higher": states.higher, "launches": states.launches}
-
-
 def _probes(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
     """Say in which figures of the state probe an arm differs from the reference."""
     reference = plan.study.arms[0].name
     for found in arms_differ(evidence.probes or (), reference):
         figures = {**asdict(found), "reference": reference}
         yield Notice(NoticeName.STATE_PROBE, "warning", figures=figures)
-
-
-def _order(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[Notice]:
-    """Say in which benchmarks a launch fares differently after the other of its block.
-
-    Every arm is compared with the reference, at an error that they share. The arms of a duet have
-    no order, and those of a shuffled block others between them.
-    """
-    if plan.study.settings.layout == "duet":
-        return
-    reference, *others = (arm.name for arm in plan.study.arms)
-    confidence = 1 - ORDER_ERROR / len(others)
-    for label in plan.metrics:
-        at = {(p.block, p.arm): p.at_s for p in points if p.benchmark == label and p.block}
-        for arm in others:
-            ratios = pooled_ratios(evidence, label, reference, arm, plan.metrics[label][0])
-            apart = {
-                block: at[(block, arm)] - at[(block, reference)]
-                for block, ratio in ratios.items()
-                if math.isfinite(ratio) and not plan.shuffled(block)
-            }
-            first = [ratios[block] for block, after in apart.items() if after < 0]
-            second = [ratios[block] for block, after in apart.items() if after > 0]
-            effect = order_effect(first, second, confidence)
-            if effect is None or not effect.found:
-                continue
-            moved = bias(effect, first, second)
-            figures = {
-                "arm": arm,
-                "reference": reference,
-                "ratio": effect.ratio,
-                "low": effect.low,
-                "high": effect.high,
-                "bias": moved,
-                "first": len(first),
-                "blocks": effect.blocks,
-            }
-            yield Notice(NoticeName.ORDER_EFFECT, "warning", (label,), figures)
 
 
 def _drift(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
@@ -342,7 +252,7 @@ def _interference(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
 
 def _not_checked(evidence: Evidence) -> Iterable[Notice]:
     """Say what was not looked at, because nothing was recorded that could show it."""
-    unknown = ["launches that failed"] if evidence.failed is None else []
+    unknown = ["launches that failed"] if evidence.first is None else []
     unknown += ["the state probe"] if evidence.probes is None else []
     if unknown:
         yield Notice(NoticeName.NOT_CHECKED, "note", figures={"unknown": unknown})

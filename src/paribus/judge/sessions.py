@@ -54,6 +54,8 @@ def _nested(plan: Plan, evidence: Evidence, label: str) -> Iterable[Notice]:
     merit = plan.metrics[label][0].name
     reference = plan.study.arms[0].name
     cells = [cell for cell in evidence.cells(label) if cell[0] == merit]
+    if not cells:
+        return
     values = [
         [
             geometric_mean([entry.medians[cell] for cell in cells])
@@ -64,7 +66,7 @@ def _nested(plan: Plan, evidence: Evidence, label: str) -> Iterable[Notice]:
         if reference in units
     ]
     logs = [[math.log(value) for value in several] for several in values if several]
-    if not cells or len(logs) < 2:
+    if len(logs) < 2:
         return
     sd_session, sd_launch = components(logs)
     if math.isnan(sd_session) or math.isnan(sd_launch):

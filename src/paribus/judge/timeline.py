@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from paribus.judge.evidence import Entry, Evidence
-from paribus.judgement import Point, Tally
-from paribus.model import State
+from paribus.judgement import Point
+from paribus.model import Launch, State
 from paribus.plan import Plan
 from paribus.stats.outliers import outlying
 from paribus.stats.summary import geometric_mean, launch_median
+from paribus.tally import Tally
 
 
 def tallies(plan: Plan, evidence: Evidence) -> tuple[Tally, ...]:
-    """Return what came of the launches of each benchmark in each arm."""
+    """Return what came of the launches of each benchmark in each arm: of every stored attempt."""
     found = []
     for selection in plan.study.benchmarks:
+        label = selection.label
+        voided = [e for e in evidence.voided if e.launch.benchmark == label]
+        every = sorted([*evidence.entries(label), *voided], key=lambda e: e.started)
         for arm in plan.study.arms:
-            mine = [e for e in evidence.entries(selection.label) if e.launch.arm == arm.name]
-            states = [e.state for e in mine if evidence.counted(e.launch)]
+            mine = [e for e in every if e.launch.arm == arm.name]
+            launches = [e for e in mine if evidence.counted(e.launch)]
+            states = [e.state for e in launches]
             warm_up = [e.state for e in mine if not evidence.counted(e.launch)]
+            first = {
+                key: state
+                for key, state in (evidence.first or {}).get(label, {}).get(arm.name, {}).items()
+                if evidence.counted(Launch(0, key[0], label, arm.name, 0, key[1]))
+            }
             found.append(
                 Tally(
-                    benchmark=selection.label,
+                    benchmark=label,
                     arm=arm.name,
-                    counted=len(states),
+                    counted=sum(not e.void for e in launches),
                     failed=states.count(State.FAILED),
                     timed_out=states.count(State.TIMEOUT),
                     invalid=states.count(State.INVALID),
@@ -33,17 +44,34 @@ def tallies(plan: Plan, evidence: Evidence) -> tuple[Tally, ...]:
                     warm_up=len(warm_up),
                     warm_up_failed=sum(state is not State.OK for state in warm_up),
                     wall_s=math.fsum(e.wall_s for e in mine),
+                    rerun=sum(bool(e.void) for e in launches),
+                    faults=states.count(State.FAULT),
+                    first=len(first),
+                    first_failed=sum(state is not State.OK for state in first.values()),
                 )
             )
     return tuple(found)
 
 
-def points(plan: Plan, evidence: Evidence) -> tuple[tuple[Point, ...], float | None, float]:
-    """Return every launch on the time axis, when the first began, and the time they span."""
+class Track(NamedTuple):
+    """The launches on the time axis, those that do not count apart.
+
+    `started` is when the first one began, `wall_s` the seconds that all of them span.
+    """
+
+    points: tuple[Point, ...] = ()
+    voided: tuple[Point, ...] = ()
+    started: float | None = None
+    wall_s: float = 0.0
+
+
+def track(plan: Plan, evidence: Evidence) -> Track:
+    """Return every launch on the time axis."""
     entries = [e for s in plan.study.benchmarks for e in evidence.entries(s.label)]
-    if not entries:
-        return (), None, 0.0
-    begin = min(entry.started for entry in entries)
+    every = [*entries, *evidence.voided]
+    if not every:
+        return Track()
+    begin = min(entry.started for entry in every)
     levels: dict[int, float] = {}
     far: dict[int, float] = {}
     for selection in plan.study.benchmarks:
@@ -52,21 +80,29 @@ def points(plan: Plan, evidence: Evidence) -> tuple[tuple[Point, ...], float | N
         for arm in plan.study.arms:
             counted = [e for e in mine if e.launch.arm == arm.name and evidence.counted(e.launch)]
             far |= _outlying(counted, levels)
-    found = tuple(
-        Point(
-            number=entry.launch.number,
-            block=entry.launch.block if evidence.counted(entry.launch) else 0,
+
+    def point(entry: Entry) -> Point:
+        number, counted = entry.launch.number, evidence.counted(entry.launch)
+        return Point(
+            number=number,
+            block=entry.launch.block if counted else 0,
             benchmark=entry.launch.benchmark,
             arm=entry.launch.arm,
             at_s=entry.started - begin,
             state=entry.state,
-            level=levels.get(entry.launch.number),
-            outlying=far.get(entry.launch.number),
-            disturbed=entry.disturbed if evidence.counted(entry.launch) else (),
+            level=None if entry.void else levels.get(number),
+            outlying=None if entry.void else far.get(number),
+            disturbed=entry.disturbed if counted and not entry.void else (),
+            attempt=entry.attempt,
+            void=entry.void,
         )
-        for entry in sorted(entries, key=lambda e: e.started)
+
+    counting, others = (
+        tuple(point(one) for one in sorted(several, key=lambda e: e.started))
+        for several in (entries, evidence.voided)
     )
-    return found, begin, max(entry.started + entry.wall_s for entry in entries) - begin
+    span_s = max(entry.started + entry.wall_s for entry in every) - begin
+    return Track(counting, others, begin, span_s)
 
 
 def relative(plan: Plan, entries: Sequence[Entry]) -> dict[int, float]:

@@ -40,7 +40,8 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
     steps += why_withheld(judgement)
     if judgement.complete:
         steps += _undecided(judgement) + _too_short(judgement)
-    broken = [p for p in judgement.points if p.state is not State.OK]
+    every = sorted([*judgement.points, *judgement.voided], key=lambda p: p.at_s)
+    broken = [p for p in every if p.state is not State.OK]
     if broken:
         steps.append(_read_logs(broken))
     return tuple(clean(s) for s in steps)

@@ -142,17 +142,23 @@ def failures(judgement: Judgement) -> Html:
     """Return what came of the launches of each benchmark in each arm."""
     if not judgement.tallies:
         return Html("")
+    again = any(t.rerun for t in judgement.tallies)
     # Columns without a launch are left out, so that a telephone shows those that have some.
     kinds = [
         (name, key)
-        for name, key in (("Timed out", "timed_out"), ("Invalid", "invalid"))
+        for name, key in (
+            ("Timed out", "timed_out"),
+            ("Invalid", "invalid"),
+            ("Faults of a machine", "faults"),
+        )
         if any(getattr(t, key) for t in judgement.tallies)
     ]
     rows = [
         [
             escape(t.benchmark),
             escape(t.arm),
-            *(escape(str(getattr(t, k))) for k in ("counted", "failed", *(k for _, k in kinds))),
+            *(escape(str(getattr(t, k))) for k in ("launches", "failed", *(k for _, k in kinds))),
+            *([escape(f"{t.first_failed} of {t.first} failed")] * again),
             escape(
                 f"{t.warm_up_failed} of {t.warm_up} failed" if t.warm_up_failed else str(t.warm_up)
             ),
@@ -160,14 +166,16 @@ def failures(judgement: Judgement) -> Html:
         ]
         for t in judgement.tallies
     ]
-    head = ["Benchmark", "Arm", "Launches", "Failed", *(name for name, _ in kinds), "Warm-up"]
+    head = ["Benchmark", "Arm", "Launches", "Failed", *(name for name, _ in kinds)]
+    head += ["First attempts"] * again + ["Warm-up"]
     return element(
         "section",
         element("h2", "Launches"),
         table(
             [*head, "First error"],
             rows,
-            "Outcomes of launches; the warm-up does not count",
+            f"Outcomes of launches{', those of blocks that were rerun included' * again};"
+            " the warm-up does not count",
             left=(0, 1, len(head) - 1, len(head)),
             fold=True,
         ),

@@ -60,6 +60,7 @@ SCALING_COLUMNS = (
 )
 LAUNCH_COLUMNS = (
     *("number", "block", "counted", "benchmark", "arm", "at_s", "state", "level", "flag"),
+    *("attempt", "void"),
 )
 
 
@@ -92,6 +93,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         **({"energy": used} if (used := energy.to_json(judgement)) else {}),
         "tallies": [_plain(t) for t in judgement.tallies],
         "launches": [{**_plain(p), "flag": p.flag} for p in judgement.points],
+        "voided": [{**_plain(p), "flag": p.flag} for p in judgement.voided],
         "differences": [_plain(d) for d in judgement.differences],
         "equal_facts": judgement.equal_facts,
         "facts": {arm: _plain(facts) for arm, facts in judgement.facts.items()},
@@ -124,16 +126,17 @@ def cases_csv(judgement: Judgement, file: TextIO) -> None:
 
 
 def launches_csv(judgement: Judgement, file: TextIO) -> None:
-    """Write every launch as CSV, warm-up and failed ones included.
+    """Write every launch as CSV, in order of time: warm-up, failed ones and reruns included.
 
     Open the file with newline="". `level` is relative to the reference's usual level, `at_s` in
-    seconds since the first launch; both as in `model.Point`.
+    seconds since the first launch; both as in `judgement.Point`.
     """
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(LAUNCH_COLUMNS)
-    for p in judgement.points:
-        row = (p.number, p.block, p.block > 0, p.benchmark, p.arm, p.at_s, p.state.value, p.level)
-        writer.writerow([_cell(v) for v in (*row, p.flag)])
+    for p in sorted([*judgement.points, *judgement.voided], key=lambda p: p.at_s):
+        counted = p.block > 0 and not p.void
+        row = (p.number, p.block, counted, p.benchmark, p.arm, p.at_s, p.state.value, p.level)
+        writer.writerow([_cell(v) for v in (*row, p.flag, p.attempt, p.void)])
 
 
 def table_csv(judgement: Judgement, file: TextIO) -> None:

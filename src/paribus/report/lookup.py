@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from paribus.judgement import Finding, Judgement, Point, Tally
+from paribus.judgement import Finding, Judgement, Point
 from paribus.model import State
 from paribus.reasons import NoticeName
 from paribus.report import wording
+from paribus.tally import Tally, Total, total
 
 
 def measured(judgement: Judgement) -> bool:
@@ -42,19 +41,8 @@ def tally_of(judgement: Judgement, benchmark: str, arm: str) -> Tally:
     return Tally(benchmark, arm, counted=0, failed=0, timed_out=0, invalid=0)
 
 
-def failures(tally: Tally) -> int:
-    """Return the launches of a tally that gave nothing usable."""
-    return tally.failed + tally.timed_out + tally.invalid
-
-
-def attempted(tallies: Iterable[Tally]) -> tuple[int, int]:
-    """Return (launches, failures among them) over some tallies, warm-up left out."""
-    listed = list(tallies)
-    return sum(t.counted for t in listed), sum(failures(t) for t in listed)
-
-
 def nothing_came(judgement: Judgement) -> bool:
-    """Return whether launches were made, and not one of them gave usable output."""
+    """Return whether launches were made, and not one that counts gave usable output."""
     return bool(judgement.points) and all(p.state is not State.OK for p in judgement.points)
 
 
@@ -75,16 +63,17 @@ def decided_by(judgement: Judgement, benchmark: str) -> str:
     )
 
 
-def launches_of(judgement: Judgement, row: Finding) -> tuple[int, int]:
-    """Return (units of evidence, launches that failed) behind a row, both arms together.
-
-    Units are launches; in a study by session they are sessions, in a table its values.
-    """
+def total_of(judgement: Judgement, row: Finding) -> Total:
+    """Return the launches of a row's benchmark, both arms together."""
     arms = (row.reference or judgement.reference, row.arm)
-    launches, bad = attempted(tally_of(judgement, row.benchmark, arm) for arm in arms)
+    return total(tally_of(judgement, row.benchmark, arm) for arm in arms)
+
+
+def units_of(judgement: Judgement, row: Finding) -> int:
+    """Return the launches of a row; in a study by session its sessions, in a table its values."""
     if unit(judgement) == "launch":
-        return launches, bad
-    return sum(v.launches for v in (row.reference_value, row.arm_value) if v), bad
+        return total_of(judgement, row).launches
+    return sum(v.launches for v in (row.reference_value, row.arm_value) if v)
 
 
 def complete_blocks(judgement: Judgement, row: Finding) -> int:

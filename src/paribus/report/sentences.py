@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.judgement import Finding, Judgement, Tally, Word
+from paribus.judgement import Finding, Judgement, Word
 from paribus.report import lookup
 from paribus.report.ranking import Ranking
 from paribus.report.wording import (
@@ -22,6 +22,7 @@ from paribus.report.wording import (
     value_text,
 )
 from paribus.stats.summary import LEAST_SAMPLES
+from paribus.tally import Tally, total
 from paribus.units import count, format_seconds, percent
 
 MOST_RATIOS = 30
@@ -33,18 +34,18 @@ def launches_text(judgement: Judgement) -> str:
     """Return how much was measured: "200 launches in 3 min, 2 failed"; of a table, "elsewhere"."""
     if not lookup.measured(judgement):
         return "elsewhere"
-    launches, bad = lookup.attempted(judgement.tallies)
+    found = total(judgement.tallies)
     took = f" in {format_seconds(judgement.wall_s)}" if judgement.wall_s else ""
     warm_up = sum(t.warm_up for t in judgement.tallies)
     cold = sum(t.warm_up_failed for t in judgement.tallies)
-    if cold and not launches:
+    if cold and not found.launches:
         return f"{count(warm_up, 'warm-up launch')}{took}, {cold} failed; none counted"
-    said = count(launches, "launch")
+    said = count(found.launches, "launch")
     if judgement.study.settings.unit == "session":
         pairs = len({p.block for p in judgement.points if p.block != WARM_UP})
         said += f" in {counted_blocks(judgement, pairs)}"
     also = f"; {count(cold, 'warm-up launch')} failed" if cold else ""
-    return f"{said}{took}, {bad} failed{also}"
+    return f"{said}{took}, {found.failures} failed{found.of_first}{also}"
 
 
 def transport_text(judgement: Judgement) -> str:
@@ -243,14 +244,16 @@ def ratios_by_case(judgement: Judgement, headline: Finding) -> str:
 
 
 def failure_text(tally: Tally) -> str:
-    """Return the failures of a tally: "2 failed, 1 timed out of 60", or "none"."""
+    """Return the failures of a tally: "2 failed, 1 timed out of 60 launches", or "none"."""
     kinds = (
         (tally.failed, "failed"),
         (tally.timed_out, "timed out"),
         (tally.invalid, "invalid output"),
+        (tally.faults, "hit by a fault of a machine"),
     )
-    said = [", ".join(f"{n} {word}" for n, word in kinds if n) + f" of {tally.counted}"]
-    said = said if lookup.failures(tally) else []
+    several = ", ".join(f"{n} {word}" for n, word in kinds if n)
+    said = [f"{several} of {count(tally.launches, 'launch')}{total([tally]).of_first}"]
+    said = said if tally.failures else []
     if tally.warm_up_failed:
         said.append(f"{tally.warm_up_failed} of {count(tally.warm_up, 'warm-up launch')} failed")
     return "; ".join(said) or "none"

@@ -29,7 +29,6 @@ from paribus.judgement import (
     Point,
     Published,
     Spread,
-    Tally,
     Verdict,
 )
 from paribus.model import Case
@@ -37,6 +36,7 @@ from paribus.outside import printable
 from paribus.prediction import Prediction
 from paribus.reasons import Kind
 from paribus.report import export, published
+from paribus.tally import Tally
 
 NAME = "verdict.json"
 MOST_BYTES = 256 << 20
@@ -96,7 +96,9 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
             ("predictions", "predictions", Prediction),
         )
     }
-    made["energy"] = tuple(_value(Energy, one) for one in table.get("energy", ()))
+    # Verdicts of older versions have none of these.
+    for name, kind in (("energy", Energy), ("voided", Point)):
+        made[name] = tuple(_value(kind, one) for one in table.get(name, ()))
     for key in ("headlines", "layers", "endpoints", "pairs", "profiles", "cases"):
         made[key] = tuple(_finding(one, key) for one in table[key])
         if strange := {f.arm for f in made[key]} - {arm.name for arm in study.arms[1:]}:

@@ -22,13 +22,13 @@ def headlines(judgement: Judgement) -> Html:
     head = ["Benchmark", *(["Arm"] if several else []), *_value_heads(judgement), noun]
     rows = []
     for h in judgement.headlines:
-        used, bad = lookup.launches_of(judgement, h)
+        used, found = lookup.units_of(judgement, h), lookup.total_of(judgement, h)
         name = element("a", escape(h.benchmark), href=f"#{anchor(judgement, h.benchmark)}")
         decides = lookup.decided_by(judgement, h.benchmark)
         under = f"{h.metric.name}, {wording.direction(h.metric)}"
         under += f", decided by the {decides}" if decides else ""
         under_used = [f"on {blocks}"] if (blocks := sentences.rests_on(judgement, h)) else []
-        under_used += [f"{bad} failed"] if bad else []
+        under_used += [f"{found.failures} failed{found.of_first}"] if found.failures else []
         rows.append(
             [
                 join(name, element("small", escape(under))),

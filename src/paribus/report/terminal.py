@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from paribus import units
 from paribus.judgement import Finding, Judgement, Word
-from paribus.reasons import Reason
 from paribus.report import heat, lookup, sentences, unequal, wording
 from paribus.report.advice import next_steps, why_withheld
 from paribus.report.application import print_predictions
@@ -51,7 +50,7 @@ def print_report(judgement: Judgement, console: Console, *, brief: bool = False)
     Order: what needs attention first (verdict, warnings), then the figures, then the rest. Where
     not one launch gave usable output: why, and what to do. The verdict is also the last line,
     because that is what a terminal shows. `brief`: the verdict, warnings, why verdicts are
-    withheld, and the table of verdicts.
+    withheld, and the table of verdicts, or how many launches failed where that is all.
     """
     line(console, judgement.sentence, style="bold")
     failed = lookup.nothing_came(judgement)
@@ -59,7 +58,9 @@ def print_report(judgement: Judgement, console: Console, *, brief: bool = False)
         _print_warnings(judgement, console)
         for reason in why_withheld(judgement):
             line(console, clean(reason), hang=9)
-        if not failed:
+        if failed:
+            _print_failures(judgement, console)
+        else:
             _print_verdicts(judgement, console)
         return
     line(console, _what(judgement), style="dim")
@@ -157,7 +158,7 @@ def _print_table(judgement: Judgement, rows: Sequence[Finding], console: Console
                 row.benchmark,
                 *_figures(row),
                 row.verdict.word.value,
-                str(lookup.launches_of(judgement, row)[0]),
+                str(lookup.units_of(judgement, row)),
             ],
             _style(row),
             _reading(judgement, row),
@@ -187,9 +188,7 @@ def _figures(row: Finding) -> list[str]:
 
 def _reading(judgement: Judgement, row: Finding) -> str:
     """Return the second line of a row: direction, change, margin, failures, what decided."""
-    launches, bad = lookup.attempted(
-        lookup.tally_of(judgement, row.benchmark, arm) for arm in (judgement.reference, row.arm)
-    )
+    found = lookup.total_of(judgement, row)
     decides = lookup.decided_by(judgement, row.benchmark)
     parts = [
         wording.direction(row.metric),
@@ -199,10 +198,8 @@ def _reading(judgement: Judgement, row: Finding) -> str:
         f"on {blocks}" if (blocks := sentences.rests_on(judgement, row)) else "",
         "so far" if wording.provisional(row.verdict) else "",
     ]
-    if launches and lookup.measured(judgement):
-        unreliable = row.verdict.code in (Reason.TOO_MANY_FAILURES, Reason.FAILURES_DIFFER)
-        none = "failures in blocks that were rerun" if unreliable else "no failures"
-        parts.append(f"{bad} of {launches} launches failed" if bad else none)
+    if found.launches and lookup.measured(judgement):
+        parts.append(found.text if found.failures else "no failures")
     return ", ".join(p for p in parts if p)
 
 
@@ -327,7 +324,7 @@ def _print_notes(judgement: Judgement, console: Console) -> None:
 
 
 def _print_failures(judgement: Judgement, console: Console) -> None:
-    broken = [t for t in judgement.tallies if lookup.failures(t) or t.warm_up_failed]
+    broken = [t for t in judgement.tallies if t.failures or t.warm_up_failed]
     if not broken:
         return
     heading(console, "Failures")

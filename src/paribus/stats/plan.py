@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from typing import TypeVar
 
 from paribus import units
 
 T = TypeVar("T")
+
+
+EVEN = 8
+"""First blocks in which no arm comes first in none or in all: as many as the first look takes.
+
+In such a plan an order effect looks like an effect of the arm. Its chance is 2 in 256, so to draw
+it again makes any other plan, and with it any error, at most 256/254 = 1.008 times as likely.
+"""
 
 
 class Randomiser:
@@ -54,12 +62,16 @@ def _latin_square(arms: Sequence[str], draw: Randomiser) -> list[tuple[str, ...]
     return [tuple(symbols[(row + column) % count] for column in columns) for row in rows]
 
 
-def orders(arms: Sequence[str], seed: int, stream: str) -> Iterator[tuple[str, ...]]:
+def orders(
+    arms: Sequence[str], seed: int, stream: str, *, after: int = 0, even: int = EVEN
+) -> Iterator[tuple[str, ...]]:
     """Yield, block after block without end, the order in which the arms are launched.
 
-    Two arms: a fair coin per block, which is all that the exactness of the interval rests on.
-    More: rows of random Latin squares, so that in each run of len(arms) blocks every arm takes
-    every place once. Raises ValueError for no arms and for arms named twice.
+    Two arms: a fair coin per block, which is all that the exactness of the interval rests on. Of
+    the blocks that follow the first `after`, `even` are drawn again while one arm comes first in
+    all of them; 0 for never. More arms: rows of random Latin squares, so that in each run of
+    len(arms) blocks every arm takes every place once, and of two arms either comes before the
+    other. Raises ValueError for no arms and for arms named twice.
     """
     if not arms or len(set(arms)) != len(arms):
         raise ValueError(f"arms {', '.join(arms) or '(none)'}: each must be named once")
@@ -67,8 +79,13 @@ def orders(arms: Sequence[str], seed: int, stream: str) -> Iterator[tuple[str, .
     first, *others = arms
     if len(others) == 1:
         either = ((first, others[0]), (others[0], first))
-        while True:
-            yield either[draw.below(2)]
+        tossed = (either[draw.below(side)] for side in repeat(2))
+        yield from islice(tossed, after)
+        start: list[tuple[str, ...]] = []
+        while even > 1 and len(set(start)) < 2:
+            start = list(islice(tossed, even))
+        yield from start
+        yield from tossed
     while True:
         yield from _latin_square(arms, draw)
 
@@ -85,14 +102,21 @@ Place = tuple[int, str, str, int]
 
 
 def rounds(
-    arms: Sequence[str], labels: Sequence[str], blocks: int, seed: int, *, start: int = 0
+    arms: Sequence[str],
+    labels: Sequence[str],
+    blocks: int,
+    seed: int,
+    *,
+    start: int = 0,
+    even: int = EVEN,
 ) -> Iterator[Place]:
-    """Yield the places of launches round by round, the warm-up (block 0) first.
+    """Yield the places of launches round by round, the warm-up (block 0) first; `even` as above.
 
     The launches of the first `start` blocks of a benchmark are shuffled as a whole: any order of
     all of them is as likely as any other, and so is any matching of the arms' launches by block.
     """
-    order = {label: orders(arms, seed, f"arms of {label}") for label in labels}
+    even = 0 if start else even  # no launch of a shuffled start follows another of its block
+    order = {label: orders(arms, seed, f"arms of {label}", after=1, even=even) for label in labels}
     for block in range(blocks + 1):
         if 1 < block <= start:
             continue
@@ -107,10 +131,16 @@ def rounds(
 
 
 def sessions(
-    arms: Sequence[str], labels: Sequence[str], blocks: int, launches: int, seed: int
+    arms: Sequence[str],
+    labels: Sequence[str],
+    blocks: int,
+    launches: int,
+    seed: int,
+    *,
+    even: int = EVEN,
 ) -> Iterator[Place]:
     """Yield the places of sessions: in each, a warm-up launch and then all others by rounds."""
-    order = orders(arms, seed, "sessions")
+    order = orders(arms, seed, "sessions", even=even)
     for block in range(1, blocks + 1):
         for arm in next(order):
             draw = Randomiser(seed, f"benchmarks of session {block} of {arm}")

@@ -11,9 +11,10 @@ import math
 import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from paribus.stats.estimate import compare
+from paribus.stats.order import rank_sum_p
 from paribus.stats.reliability import failures_differ
 from paribus.stats.states import LEAST_IN_STATE, LEAST_LAUNCHES, LEVEL, widest_gap
 
@@ -63,6 +64,23 @@ class ArmsDiffer:
     only_arm: int = 0
     only_reference: int = 0
     p: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Switching:
+    """How far a figure of the probe goes with the mode of launches.
+
+    Before launches of the upper mode its median is `ratio` times that before the others of the same
+    arm; a `p` so small comes by chance in that share of studies, all figures together.
+    """
+
+    figure: str
+    ratio: float
+    p: float
+
+    @property
+    def found(self) -> bool:
+        return self.p < LEVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +177,33 @@ def arms_differ(probes: Sequence[ProbeOfLaunch], reference: str) -> tuple[ArmsDi
             if beyond and not level.low <= 1 <= level.high:
                 found.append(ArmsDiffer(figure, arm, "level", level.ratio, level.low, level.high))
     return tuple(found)
+
+
+def switching(launches: Sequence[tuple[str, bool, Mapping[str, float]]]) -> Switching | None:
+    """Return the figure of the probe that goes best with the mode of launches, None without one.
+
+    A launch is its arm, whether it is in the upper mode, and its figures as in ProbeOfLaunch. Only
+    those from before count: what is seen after a launch may be its own doing. Rank-sum test within
+    each arm, all arms together, times the number of figures. It is exact where a program draws its
+    mode anew in each launch, whatever the machine does meanwhile.
+    """
+    names = dict.fromkeys(key.rpartition(".")[2] for *_, figures in launches for key in figures)
+    found = []
+    for name in names:
+        strata: dict[str, tuple[list[float], list[float]]] = {}
+        for arm, upper, figures in launches:
+            value = figures.get(f"before.{name}", 0.0)
+            if math.isfinite(value) and value > 0:
+                strata.setdefault(arm, ([], []))[not upper].append(math.log(value))
+        known = [both for both in strata.values() if all(both)]
+        if known:
+            apart = [statistics.median(one) - statistics.median(other) for one, other in known]
+            ratio = math.exp(statistics.fmean(apart))
+            found.append(Switching(name, ratio, rank_sum_p(known)))
+    if not found:
+        return None
+    best = min(found, key=lambda one: one.p)
+    return replace(best, p=min(1.0, best.p * len(found)))
 
 
 def _names(probes: Sequence[ProbeOfLaunch]) -> list[str]:

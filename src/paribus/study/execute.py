@@ -274,7 +274,7 @@ def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
         if reason in (STATES, DISTURBED):
             sitting.redone[label] = sitting.redone.get(label, 0) + 1
         sitting.store.void([launch.number for launch in block], reason)
-        sitting.evidence.drop(block)
+        sitting.evidence.drop(block, reason)
 
 
 def _check_stands(block: Sequence[Launch], outcomes: Sequence[Outcome]) -> None:
@@ -316,10 +316,9 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
         void = FALLEN if fallen else None
         if outcome.state is State.FAULT:
             void = outcome.error if one.hosts else MACHINE
-        sitting.store.append(launch, outcome, void=void)
+        attempt = sitting.store.append(launch, outcome, void=void)
         sitting.launches_s += outcome.wall_s
-        if not void:
-            sitting.evidence.add(launch, outcome)
+        sitting.evidence.add(launch, outcome, attempt, void)
         outcomes.append(outcome)
         passed.append(back or ended.passed)
     if fallen:

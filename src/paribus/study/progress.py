@@ -30,6 +30,7 @@ def progress(
     arms = [arm.name for arm in plan.study.arms]
     entries = {label: evidence.entries(label) for label in plan.metrics}
     done = sum(map(len, entries.values()))
+    every = [one for several in (evidence.voided, *entries.values()) for one in several]
     blocks = settings.blocks if plan.session else settings.blocks + 1
     most = blocks * _launches_per_block(plan)
     left_s = _left_s(plan, evidence, undecided, findings, entries) if done else None
@@ -44,7 +45,7 @@ def progress(
         elapsed_s=elapsed_s,
         left_s=left_s,
         headlines=tuple(finding for label in plan.metrics for finding in findings[label]),
-        failures=sum(e.state is not State.OK for several in entries.values() for e in several),
+        failures=sum(one.state is not State.OK for one in every),
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from paribus.design import Study
 from paribus.judgement import Finding, Judgement, Word
+from paribus.tally import total
 from paribus.units import count, format_seconds, percent
 from paribus.words.lists import listed
 
@@ -107,10 +108,17 @@ def _order(names: Sequence[str]) -> str:
 
 
 def _cut(judgement: Judgement) -> list[str]:
-    """Return what became of launches that failed, where some did."""
-    said = []
+    """Return how many launches failed, and what became of them, where some did."""
+    found, said = total(judgement.tallies), []
+    if found.failures:
+        said.append(f"{found.text}.")
     if any(tally.failed or tally.invalid for tally in judgement.tallies):
-        said.append("A block with a failed launch gives no ratio.")
+        said.append(
+            "The value of a session is that of its launches that succeeded."
+            if judgement.study.settings.unit == "session"
+            else "A block with a failed launch was rerun once, and gives no ratio if one failed"
+            " again; reliability is judged by first attempts."
+        )
     if any(tally.timed_out for tally in judgement.tallies):
         said.append("A launch that its time limit cut off ranks as slower than all others.")
     return said

@@ -8,7 +8,15 @@ from typing import Any
 
 from paribus.reasons import NoticeName
 from paribus.units import count, format_seconds, percent
-from paribus.words import allocations, launches, logs, notices_of_logs, notices_of_tables, transport
+from paribus.words import (
+    allocations,
+    launches,
+    logs,
+    modes,
+    notices_of_logs,
+    notices_of_tables,
+    transport,
+)
 from paribus.words.lists import listed, ranges
 from paribus.words.verdicts import effects
 
@@ -42,43 +50,6 @@ def _why_needless(one: Figures) -> str:
 
 
 # --- launches of a study ---------------------------------------------------------------------
-
-
-def _two_states(labels: Labels, figures: Figures) -> str:
-    each = "; ".join(_modes(label, figures[label]) for label in labels)
-    unequal = any(of_arm.get("shares_differ") for of_arm in figures[labels[0]].values())
-    if unequal:
-        why = (
-            "The arms are affected unequally: the share of launches in each mode may be the real"
-            " difference."
-        )
-    elif all(of_arm.get("paired", True) for of_arm in figures[labels[0]].values()):
-        why = (
-            "All arms are affected equally, so the cause is the machine. The ratio compares"
-            " neighbours and holds; absolute figures depend on the mode."
-        )
-    else:
-        why = (
-            "No arm is affected significantly more. The launches are not paired, so the ratio"
-            " depends on how many are in each mode."
-        )
-    return f"{each}. {why}"
-
-
-def _modes(label: str, arms: Mapping[str, Figures]) -> str:
-    """Return in which modes the launches of a benchmark are; the reference is the first arm."""
-    reference, *others = arms
-    apart = max(of_arm["apart"] for of_arm in arms.values())
-    shares = ", ".join(
-        f"{of_arm['higher']} of {count(of_arm['launches'], 'launch')} on {arm}"
-        for arm, of_arm in arms.items()
-    )
-    said = f"{label} is bimodal (modes {apart:.3g}x apart; upper mode: {shares}"
-    for arm in others:
-        lower, upper = arms[arm]["ratio_lower"], arms[arm]["ratio_upper"]
-        if lower is not None and upper is not None:
-            said += f"; {arm} / {reference} {lower:.3f} in the lower mode, {upper:.3f} in the upper"
-    return f"{said})"
 
 
 def _state_probe(_: Labels, figures: Figures) -> str:
@@ -127,6 +98,18 @@ def _order_effect(labels: Labels, figures: Figures) -> str:
         f" block gives {figures['ratio']:.4f}x ({figures['low']:.4f} to {figures['high']:.4f}) the"
         f" value of one that precedes it. {arm} ran first in {figures['first']} of"
         f" {count(figures['blocks'], 'block')}, which moves the ratio {much}."
+    )
+
+
+def _one_sided(labels: Labels, figures: Figures) -> str:
+    first, blocks = figures["first"], figures["blocks"]
+    arms = [figures["arm"], figures["reference"]]
+    one, other = arms if 2 * first > blocks else arms[::-1]
+    many = max(first, blocks - first)
+    return (
+        f"{labels[0]}: {one} was launched before {other} in {many} of the {count(blocks, 'block')}"
+        " that the verdict rests on, so an effect of the order within a block cannot be separated"
+        " from that of the arm."
     )
 
 
@@ -270,13 +253,14 @@ def _success(labels: Labels, figures: Figures) -> str:
 
 
 TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
-    NoticeName.TWO_STATES: _two_states,
+    NoticeName.TWO_STATES: modes.said,
     NoticeName.STATE_PROBE: _state_probe,
     NoticeName.TRANSPORTS_DIFFER: transport.differ,
     NoticeName.BLOCKS_RERUN: _rerun,
     NoticeName.TIME_OUTS: _time_outs,
     NoticeName.DRIFT: _drift,
     NoticeName.ORDER_EFFECT: _order_effect,
+    NoticeName.ORDER_ONE_SIDED: _one_sided,
     NoticeName.OUTLYING_LAUNCHES: _outlying,
     NoticeName.DISTURBED_LAUNCHES: _disturbed,
     NoticeName.SLOW_HOSTS: _slow_hosts,
@@ -332,6 +316,7 @@ _FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
     NoticeName.ORDER_EFFECT: lambda _: (
         "A pause or a warm-up command between launches (`before`) helps."
     ),
+    NoticeName.ORDER_ONE_SIDED: lambda _: "Repeat the study with another seed, in a new directory.",
     NoticeName.CLOCK_SET: lambda _: (
         "Find what sets the clock, such as a time daemon that steps it."
     ),

@@ -202,8 +202,9 @@ def _not_supported(figures: Figures) -> str:
 
 
 def _failed(figures: Figures) -> str:
+    unit = figures.get("unit", "first attempt")
     return (
-        f"{figures['failed']} of {count(figures['blocks'], 'launch')} failed,"
+        f"{figures['failed']} of {count(figures['blocks'], unit)} failed,"
         f" {figures['reference_failed']} of the reference"
     )
 

@@ -1,0 +1,77 @@
+"""What is said of launches that fall into two modes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from paribus.reasons import Cause
+from paribus.units import count
+from paribus.words.lists import listed
+
+Figures = Mapping[str, Any]
+
+MOST_NAMED = 5
+"""Benchmarks whose figure of the probe a sentence names."""
+
+
+def said(labels: Sequence[str], figures: Figures) -> str:
+    """Return in which modes launches are, and what switches them; the reference is the first arm.
+
+    Figures of older versions have no cause: what the probe showed is not known then.
+    """
+    each = "; ".join(_modes(label, figures[label]) for label in labels)
+    of_arms = figures[labels[0]]
+    if any(arm.get("shares_differ") for arm in of_arms.values()):
+        return (
+            f"{each}. The arms are affected unequally: the share of launches in each mode may be"
+            " the real difference."
+        )
+    reference = next(iter(of_arms.values()))
+    cause = Cause(reference.get("cause", Cause.NO_PROBE))
+    probes = {label: next(iter(figures[label].values())).get("probe") for label in labels}
+    rest = (
+        "The ratio compares neighbours and holds; absolute figures depend on the mode."
+        if reference.get("paired", True)
+        else "The launches are not paired, so the ratio depends on how many are in each mode."
+    )
+    return f"{each}. No arm is affected significantly more. {_cause(cause, probes)} {rest}"
+
+
+def _cause(cause: Cause, probes: Mapping[str, Figures | None]) -> str:
+    """Return what switches the launches, by what the state probe shows."""
+    if cause is Cause.NO_PROBE:
+        return (
+            "No state probe was taken before these launches, so whether the machine or the program"
+            " switches is not known."
+        )
+    several = len(probes) > 1
+    seen = [
+        f"{f'{label}: ' * several}{one['figure']} is {one['ratio']:.3g}x as high before the upper"
+        f" mode, p = {one['p']:.2g}"
+        for label, one in probes.items()
+        if one
+    ]
+    shown = listed(seen, MOST_NAMED, last="; ") if several else "".join(seen)
+    if cause is Cause.MACHINE:
+        return f"The state probe switches with the launches ({shown}), so the cause is the machine."
+    return (
+        f"The state probe does not switch with the launches ({shown}), so the cause is the program,"
+        " or something that the probe does not see."
+    )
+
+
+def _modes(label: str, arms: Mapping[str, Figures]) -> str:
+    """Return in which modes the launches of a benchmark are; the reference is the first arm."""
+    reference, *others = arms
+    apart = max(of_arm["apart"] for of_arm in arms.values())
+    shares = ", ".join(
+        f"{of_arm['higher']} of {count(of_arm['launches'], 'launch')} on {arm}"
+        for arm, of_arm in arms.items()
+    )
+    said = f"{label} is bimodal (modes {apart:.3g}x apart; upper mode: {shares}"
+    for arm in others:
+        lower, upper = arms[arm]["ratio_lower"], arms[arm]["ratio_upper"]
+        if lower is not None and upper is not None:
+            said += f"; {arm} / {reference} {lower:.3f} in the lower mode, {upper:.3f} in the upper"
+    return f"{said})"
