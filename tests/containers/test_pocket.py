@@ -18,6 +18,7 @@ import pytest
 from containers.fabrics import namespaces
 from containers.pockets import Held
 from mpis import any_mpi
+from paribus.__main__ import main
 from paribus.benchmarks import benchmark_of
 from paribus.cluster.answers import ask
 from paribus.cluster.mpi import version_of
@@ -31,6 +32,7 @@ from paribus.platform.pocket import Pocket, shares
 from paribus.platform.ready import make_ready
 from paribus.platform.stations import stations
 from paribus.platform.toolchain import find_mpi
+from paribus.study import pilot
 from paribus.study.load import load_study
 from processes import children, ended, gone
 
@@ -205,6 +207,24 @@ def test_of_tmp_a_host_has_only_what_paribus_and_the_study_need(
     assert {"./environment/bin/file", "./study one/file"} <= {*first}
     assert (temporary / "path/bin/shared").exists()
     assert not (temporary / "own").exists()
+
+
+def test_a_study_below_tmp_finds_its_program_and_files_on_pocket_hosts(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("study", "data", "out"):
+        (temporary / name).mkdir()
+    (temporary / "study/program").write_text('#!/bin/sh\ncat "$DATA/file" && echo DONE\n')
+    (temporary / "study/program").chmod(0o755)
+    (temporary / "data/file").write_text("1\n")
+    arm = f'hosts = "pocket:1"\nenv = {{ DATA = "{temporary}/data" }}\n'
+    (temporary / "study/study.toml").write_text(
+        f'question = "?"\nfactor = "nothing"\n[arms.a]\n{arm}[arms.b]\n{arm}[[benchmarks]]\n'
+        'name = "command"\nargv = ["./program"]\nsuccess = "DONE"\n'
+    )
+    monkeypatch.chdir("/")
+    monkeypatch.setattr(pilot, "ROUNDS", 1)
+    assert main(["run", f"{temporary}/study/study.toml", "--dry-run"]) == 0, capsys.readouterr()
 
 
 @pytest.mark.installed
