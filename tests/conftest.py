@@ -53,7 +53,7 @@ MODULES = {
     ),
     **dict.fromkeys(("test_main_job", "test_gathering", "test_remote"), "mpi"),
     **dict.fromkeys(("test_host_machine", "test_kernel_pairs", "test_profiler"), "mpi"),
-    "test_probes_rank": "mpi",
+    **dict.fromkeys(("test_probes_rank", "test_shipped_studies"), "mpi"),
     # Containers have names and addresses that must not meet; they start MPI too.
     **dict.fromkeys(
         ("test_containers", "test_container_ends", "test_on_hosts", "test_images"), "mpi"

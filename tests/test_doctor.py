@@ -18,10 +18,13 @@ import pytest
 
 from mpis import any_mpi
 from paribus.cli.doctor import to_json
+from paribus.design import Container
 from paribus.doctor import fitness as room
 from paribus.doctor import trial
-from paribus.doctor.fitness import Finding, Fitness, Watch, company, settings, watch
+from paribus.doctor.fitness import Finding, Fitness, Watch, company, settings, tools, watch
 from paribus.doctor.trial import BLOCKS, Trial, examine, judged, resolution
+from paribus.platform import containers
+from paribus.platform.local import capture
 from paribus.report.fitness import sentence
 from paribus.stats.verdict import blocks_needed
 from studies import paribus
@@ -158,6 +161,24 @@ def test_a_real_machine_is_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     assert table["fit"] == fitness.fit
 
 
+def test_of_containers_it_says_what_works_without_a_bridge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if containers.check(Container("namespace", network="host", each="rank"), capture):
+        pytest.skip("no namespaces here")
+    for tool in ("sh", "unshare", "true"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or pytest.skip(f"no {tool}"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = by_name(tools())["containers: namespace"]
+    assert (found.grade, found.found) == ("fair", "works with the machine's network")
+    assert found.fix == "`nsenter` is not installed: install util-linux"
+    (tmp_path / "unshare").unlink()
+    found = by_name(tools())["containers: namespace"]
+    assert (found.grade, found.found) == ("fair", "not usable here")
+    assert found.fix == "`unshare` is not installed: install util-linux"
+
+
+@pytest.mark.installed
 def test_without_an_mpi_it_says_what_it_cannot_tell(tmp_path: Path) -> None:
     """With a Python of its own place: an MPI beside the interpreter would be found."""
     tools = tmp_path / "bin"

@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -462,6 +463,25 @@ def test_a_cache_that_others_can_change_is_refused_as_here(how: str, tmp_path: P
         finally:
             undo()
     node.build(target, {}, [make], {})
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_in_a_user_namespace_what_is_root_s_belongs_to_nobody(shell: str) -> None:
+    """So it is for an ordinary user on pocket hosts: a cache below such files is the user's own."""
+    if not shutil.which(shell.split()[0]):
+        pytest.skip(f"no {shell}")
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        become = []
+        if os.geteuid() == 0:
+            become = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
+            os.chown(folder, 12345, 12345)
+        become += ["unshare", "--user", "--map-root-user"]
+        if subprocess.run([*become, "true"], check=False).returncode:
+            pytest.skip("no user namespaces for ordinary users here")
+        node = machine(Path(folder), *become, *shell.split())
+        target = Path(folder, "cache", "made")
+        node.build(target, {}, [["touch", "made"]], {})
+        assert node.executables([target]) == [target]
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:

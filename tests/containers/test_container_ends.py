@@ -120,6 +120,27 @@ def test_a_missing_tool_is_named(missing: str, tmp_path: Path) -> None:
     assert "install" in said
 
 
+@pytest.mark.installed
+def test_programs_are_asked_for_only_where_something_uses_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a network of its own a container needs what makes namespaces, and no more."""
+    for tool in ("sh", "cat", "mount", "unshare", "true"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or pytest.skip(f"no {tool}"))
+
+    def without(argv: Sequence[str], *, timeout_s: float = 60.0) -> Captured:
+        return capture(argv, timeout_s=timeout_s, env={"PATH": str(tmp_path)})
+
+    for each, on_hosts in (("rank", False), ("host", True)):
+        one = Container("namespace", each=each, network="host")  # type: ignore[arg-type]
+        assert containers.check(one, capture, on_hosts=on_hosts) == containers.check(
+            one, without, on_hosts=on_hosts
+        )
+    assert "`nsenter` is not installed" in (containers.check(Container("namespace"), without) or "")
+    (tmp_path / "mount").unlink()
+    assert "`mount` is not installed" in (containers.check(one, without, on_hosts=True) or "")
+
+
 @pytest.mark.parametrize(
     ("printed", "said", "expected"),
     [

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,14 +18,21 @@ import pytest
 from containers.fabrics import namespaces
 from containers.pockets import Held
 from mpis import any_mpi
+from paribus.__main__ import main
 from paribus.benchmarks import benchmark_of
+from paribus.cluster.answers import ask
+from paribus.cluster.mpi import version_of
 from paribus.errors import MachineError, UserError
 from paribus.hosts import Link
 from paribus.platform.arms import compose
+from paribus.platform.host_machine import HostMachine
 from paribus.platform.local import this_node
+from paribus.platform.machine import HERE
 from paribus.platform.pocket import Pocket, shares
 from paribus.platform.ready import make_ready
 from paribus.platform.stations import stations
+from paribus.platform.toolchain import find_mpi
+from paribus.study import pilot
 from paribus.study.load import load_study
 from processes import children, ended, gone, needs
 
@@ -161,25 +169,79 @@ def test_a_host_that_ends_is_not_there_and_the_others_are(
         assert entered(shell) == 255
 
 
-def test_of_tmp_a_host_has_only_the_python_that_paribus_runs_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An environment made in /tmp may hold the MPI of the study."""
-    for name in ("environment", "else"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "file").touch()
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory below /tmp that is the one for temporary files; what is there is hidden."""
     if tmp_path.parts[1] != "tmp":
         pytest.skip("pytest's directory is not in /tmp")
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
-    with Pocket(1, directory=f"{tmp_path}/p") as pocket:
-        done = subprocess.run(
-            pocket.hosts[0].shell,
-            input=f"cd {tmp_path}; ls; ls environment",
-            text=True,
-            capture_output=True,
-            check=True,
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
+
+
+def test_of_tmp_a_host_has_only_what_paribus_and_the_study_need(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An environment made in /tmp may hold the MPI of the study, and its program lie there."""
+    for name in ("environment/bin", "path/bin", "study one", "else"):
+        (temporary / name).mkdir(parents=True)
+        (temporary / name / "file").touch()
+    (temporary / "program").touch()
+    monkeypatch.setattr(sys, "prefix", str(temporary / "environment"))
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{temporary}/path/bin")
+    needed = [f"{temporary}/study one/none/there", f"{temporary}/program", str(temporary), "word"]
+    with Pocket(2, directory=f"{temporary}/p", needed=needed) as pocket:
+        first, second = (
+            subprocess.run(
+                host.shell, input=script, text=True, capture_output=True, check=True
+            ).stdout.splitlines()
+            for host, script in zip(
+                pocket.hosts,
+                ("cd $TMPDIR; touch own; find . | sort", "cd $TMPDIR; ls; echo >path/bin/shared"),
+                strict=True,
+            )
         )
-    assert done.stdout.split() == ["environment", "file"]
+    kept = ["environment", "path", "program", "study one"]
+    assert second == kept
+    assert {one.split("/")[1] for one in first if "/" in one} == {*kept, "own"}
+    assert {"./environment/bin/file", "./study one/file"} <= {*first}
+    assert (temporary / "path/bin/shared").exists()
+    assert not (temporary / "own").exists()
+
+
+def test_a_study_below_tmp_finds_its_program_and_files_on_pocket_hosts(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("study", "data", "out"):
+        (temporary / name).mkdir()
+    (temporary / "study/program").write_text('#!/bin/sh\ncat "$DATA/file" && echo DONE\n')
+    (temporary / "study/program").chmod(0o755)
+    (temporary / "data/file").write_text("1\n")
+    arm = f'hosts = "pocket:1"\nenv = {{ DATA = "{temporary}/data" }}\n'
+    (temporary / "study/study.toml").write_text(
+        f'question = "?"\nfactor = "nothing"\n[arms.a]\n{arm}[arms.b]\n{arm}[[benchmarks]]\n'
+        'name = "command"\nargv = ["./program"]\nsuccess = "DONE"\n'
+    )
+    monkeypatch.chdir("/")
+    monkeypatch.setattr(pilot, "ROUNDS", 1)
+    assert main(["run", f"{temporary}/study/study.toml", "--dry-run"]) == 0, capsys.readouterr()
+
+
+@pytest.mark.installed
+def test_a_host_finds_the_mpi_that_this_machine_falls_back_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of a wheel, beside the Python of Paribus."""
+    bin_ = Path(any_mpi().mpicxx).parent
+    others = [one for one in os.environ["PATH"].split(":") if Path(one) != bin_]
+    monkeypatch.setenv("PATH", ":".join(others))
+    monkeypatch.setattr(sys, "executable", f"{bin_}/python")
+    here = find_mpi(None, HERE)
+    with Pocket(1, directory=f"{tmp_path}/p") as pocket:
+        (host,) = pocket.hosts
+        assert find_mpi(None, HostMachine(host)) == here
+        (answer,) = ask([host])
+        assert version_of(answer) == (here.family, ".".join(map(str, here.version)))
 
 
 def entered(shell: Sequence[str]) -> int:

@@ -85,7 +85,8 @@ look() { # PATH...: say of each what it is
 
 me=$(id -u)
 nobody=none
-if read -r overflow </proc/sys/kernel/overflowuid; then
+# Not by `read`: dash takes a byte at a time, and of numbers in /proc/sys gets the first digit.
+if overflow=$(cat /proc/sys/kernel/overflowuid); then
     nobody=$overflow
     while read -r inside _ count; do
         [ "$overflow" -lt "$inside" ] || [ "$overflow" -ge $((inside + count)) ] || nobody=none

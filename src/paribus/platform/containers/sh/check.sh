@@ -31,7 +31,9 @@ while read -r key value; do
     [ "$key" = CapEff: ] && break
 done </proc/self/status
 if [ "$1" != bridge ]; then
-    [ $((0x$value & 0x200000)) -ne 0 ] || user='--user --map-current-user'
+    as=root
+    [ "$1" = host ] || as=current
+    [ $((0x$value & 0x200000)) -ne 0 ] || user="--user --map-$as-user"
     # shellcheck disable=SC2086
     unshare $user --mount --uts --propagation private true || fail namespace
     [ "$1" = host ] || exit 0
