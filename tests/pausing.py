@@ -1,112 +1,156 @@
-"""Starts of Paribus at once, with pauses at whatever they do in one directory.
+"""Starts of Paribus at once, with pauses at whatever they do in one place.
 
-An audit hook sees each file that is opened, linked, renamed or removed there, each directory and
-each lock: whatever the order in which a start does these, a pause falls between any two.
+    python pausing.py < TASKS > ENDS
+
+An audit hook sees each file that is opened, linked, renamed or removed, each directory, each lock
+and database whose name contains the place: in whatever order a start does these, a pause falls
+between any two. Processes are forked, because most of a start is imports.
 """
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-_STARTS = multiprocessing.get_context("fork")
+_FORKED = multiprocessing.get_context("fork")
+_EVENTS = ("open", "os", "fcntl", "sqlite3", "shutil")
 LIMIT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
+class Task:
+    """Starts in `folder`, as command lines of `paribus`.
+
+    The first stops before its `step` in `place` until the others, one after the other, have ended.
+    With `step` 0 all begin at one barrier, and pause for times that are drawn by `seed`.
+    """
+
+    folder: str
+    place: str
+    starts: Sequence[Sequence[str]]
+    step: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
-    """How a start ended: its exit code, what it printed on stderr, and its steps in `there`."""
+    """How a start ended: its exit code, and what it said on stderr."""
 
     code: int
     errors: str
-    steps: int
 
 
-def _carry_out(
-    words: Sequence[str], folder: Path, there: str, pause: Callable[[int], None], answer: Any
-) -> None:
-    """Start Paribus in `folder`, and call `pause` with the number of each step before it."""
-    steps = 0
-
-    def hook(event: str, details: tuple[Any, ...]) -> None:
-        nonlocal steps
-        if event.partition(".")[0] not in ("open", "os", "fcntl", "sqlite3", "shutil"):
-            return
-        if event == "fcntl.flock":
-            about = os.readlink(f"/proc/self/fd/{details[0]}")
-        else:
-            about = " ".join(str(one) for one in details[:2])
-        if there in about:
-            steps += 1
-            pause(steps)
-
-    os.chdir(folder)
-    said = StringIO()
-    with redirect_stdout(StringIO()), redirect_stderr(said):
-        from paribus.cli import dispatch
-
-        sys.addaudithook(hook)
-        code = dispatch(words)
-    answer.send(Ended(code, said.getvalue(), steps))
+def ended(tasks: Sequence[Task]) -> list[list[Ended]]:
+    """Return how the starts of each task ended."""
+    text = json.dumps([asdict(task) for task in tasks])
+    done = subprocess.run(
+        [sys.executable, __file__], input=text, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return [[Ended(**one) for one in ends] for ends in json.loads(done.stdout)]
 
 
-def _start(*arguments: Any) -> tuple[Any, Any]:
-    ours, theirs = _STARTS.Pipe()
-    process = _STARTS.Process(target=_carry_out, args=(*arguments, theirs))
+def _start(task: Task, words: Sequence[str], pause: Callable[[int], None]) -> tuple[Any, Any]:
+    ours, theirs = _FORKED.Pipe()
+    process = _FORKED.Process(target=_carry_out, args=(task, words, pause, theirs))
     process.start()
     theirs.close()
     return process, ours
 
 
-def one_after_pause(
-    first: Sequence[str], second: Sequence[str], folder: Path, there: str, step: int
-) -> tuple[Ended, Ended]:
-    """Return how two starts ended, the first of which stopped before its `step` for the second."""
-    reached, go_on = _STARTS.Event(), _STARTS.Event()
+def _carry_out(task: Task, words: Sequence[str], pause: Callable[[int], None], end: Any) -> None:
+    from paribus.cli import dispatch
 
-    def pause(number: int) -> None:
-        if number == step:
+    steps = 0
+
+    def hook(event: str, details: tuple[Any, ...]) -> None:
+        nonlocal steps
+        if event.partition(".")[0] not in _EVENTS:
+            return
+        if event == "fcntl.flock":
+            about = str(Path(f"/proc/self/fd/{details[0]}").readlink())
+        else:
+            about = " ".join(str(one) for one in details[:2])
+        if task.place in about:
+            steps += 1
+            pause(steps)
+
+    os.chdir(task.folder)
+    said = StringIO()
+    with redirect_stdout(StringIO()), redirect_stderr(said):
+        sys.addaudithook(hook)
+        code = dispatch(words)
+    end.send({"code": code, "errors": said.getvalue()})
+
+
+def _one_stops(task: Task) -> list[Any]:
+    reached, go_on = _FORKED.Event(), _FORKED.Event()
+
+    def stop(number: int) -> None:
+        if number == task.step:
             reached.set()
             go_on.wait(LIMIT_S)
 
-    process, answer = _start(first, folder, there, pause)
-    while not reached.wait(0.01) and process.is_alive():
+    first, its_end = _start(task, task.starts[0], stop)
+    while not reached.wait(0.01) and first.is_alive():
         pass
-    other, its_answer = _start(second, folder, there, lambda _: None)
-    its_end = its_answer.recv()
-    other.join(LIMIT_S)
+    ends = []
+    for words in task.starts[1:]:
+        other, end = _start(task, words, lambda _: None)
+        ends.append(end.recv())
+        other.join(LIMIT_S)
     go_on.set()
-    end = answer.recv()
-    process.join(LIMIT_S)
-    return end, its_end
+    ends.insert(0, its_end.recv())
+    first.join(LIMIT_S)
+    return ends
 
 
-def all_at_once(starts: Sequence[Sequence[str]], folder: Path, there: str, seed: int) -> list[Ended]:
-    """Return how starts ended that begin at one barrier and pause for random times."""
-    barrier = _STARTS.Barrier(len(starts))
+def _all_at_once(task: Task) -> list[Any]:
+    barrier = _FORKED.Barrier(len(task.starts))
 
     def pausing(draw: random.Random) -> Callable[[int], None]:
         def pause(number: int) -> None:
             if number == 1:
                 barrier.wait(LIMIT_S)
-            time.sleep(draw.choice((0.0, 0.0, draw.uniform(0, 0.03))))
+            time.sleep(draw.choice((0.0, 0.0, draw.uniform(0.0, 0.03))))
 
         return pause
 
     running = [
-        _start(words, folder, there, pausing(random.Random(f"{seed} {i}")))
-        for i, words in enumerate(starts)
+        _start(task, words, pausing(random.Random(f"{task.seed} {i}")))
+        for i, words in enumerate(task.starts)
     ]
-    ends = [answer.recv() for _, answer in running]
+    ends = [end.recv() for _, end in running]
     for process, _ in running:
         process.join(LIMIT_S)
     return ends
+
+
+def _main() -> None:
+    import numpy  # noqa: F401  # once, for all starts
+    import pyarrow  # noqa: F401
+
+    import paribus.cli.ab
+    import paribus.cli.outputs
+    import paribus.cli.run
+    import paribus.report.html
+    import paribus.report.terminal  # noqa: F401
+
+    tasks = [Task(**one) for one in json.load(sys.stdin)]
+    print(json.dumps([_one_stops(one) if one.step else _all_at_once(one) for one in tasks]))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent))
+    _main()

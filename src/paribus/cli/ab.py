@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+from paribus.cli.directory import discard
 from paribus.cli.exports import add_exports
 from paribus.errors import StoreError, UserError
 from paribus.plan import read_plan
-from paribus.study.two_commands import Side, environment, split, study_file
-from paribus.study.written import write_study
+from paribus.study.two_commands import HEAD, Side, environment, split, study_file
+from paribus.study.written import last_study, write_study
 
 EXAMPLE = """\
 example:
@@ -66,6 +68,8 @@ def compare(arguments: argparse.Namespace) -> int:
         place = f"--name {arguments.name!r}"
         fix = "write --name NAME; --out says where the study directory is"
         raise UserError("is not a usable name", place=place, fix=fix)
+    if arguments.out is None:
+        _forget_failed(Path(arguments.name))
     path = write_study(text, Path(arguments.name), with_directory=arguments.out is None)
     directory = arguments.out or path.with_suffix(".study")
     words = ["run", str(path), "--out", str(directory)]
@@ -79,8 +83,25 @@ def compare(arguments: argparse.Namespace) -> int:
     except BaseException:
         if not _is_of(directory, path):
             path.unlink()  # the command can be corrected
-            print(f"paribus: nothing was launched, so {path} is not kept", file=sys.stderr)
+            fix = "give the command again, corrected"
+            print(f"paribus: nothing was launched, so {path} is not kept: {fix}", file=sys.stderr)
         raise
+
+
+def _forget_failed(stem: Path) -> None:
+    """Remove the last try of this name where no launch gave a figure, unless its file was edited.
+
+    `paribus run` uses the directory of such a study again, too.
+    """
+    path = last_study(stem)
+    if path is None:
+        return
+    directory = path.with_suffix(".study")
+    with suppress(StoreError, OSError, ValueError):
+        written, planned = path.stat().st_mtime, (directory / "plan.json").stat().st_mtime
+        if written <= planned and path.read_text(encoding="utf-8").startswith(HEAD):
+            discard(directory)
+            path.unlink()
 
 
 def _is_of(directory: Path, study: Path) -> bool:

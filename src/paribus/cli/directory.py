@@ -81,6 +81,14 @@ def claimed(
         held.release()
 
 
+def discard(directory: Path) -> None:
+    """Remove the directory of a study that measured nothing; raises StoreError for any other."""
+    with claimed(directory.stem, directory, resume=False, replace=False):
+        clear(directory, replace=False)
+        _remove(directory, FILES)
+        directory.rmdir()
+
+
 def _series(name: str) -> list[Path]:
     """Return the directories of studies called `name`, and the next, which is not there."""
     series = [Path(f"{name}.study")]

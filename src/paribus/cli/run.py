@@ -252,11 +252,13 @@ def _carry_out(
                     as_json=arguments.json,
                     brief=arguments.brief,
                 )
-        print(
-            f"\nInterrupted. Every finished launch is stored. To continue:\n"
-            f"  paribus run {arguments.study} --out {directory} --resume",
-            file=sys.stderr,
-        )
+        said = " before the first launch."
+        if read_count(directory).launches:
+            said = (
+                ". Every finished launch is stored. To continue:\n"
+                f"  paribus run {arguments.study} --out {directory} --resume"
+            )
+        print(f"\nInterrupted{said}", file=sys.stderr)
         raise
     code = outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
     return finish(arguments, judgement, directory, code)

@@ -82,6 +82,9 @@ class Lock:
         except (BlockingIOError, FileNotFoundError):
             pass
         except OSError as error:
+            path.unlink(missing_ok=True)
+            if self.made:
+                self.directory.rmdir()
             raise _unlockable(self.directory, error) from error
         finally:
             if file >= 0:

@@ -187,9 +187,9 @@ def _gather(sitting: _Sitting) -> None:
 
 
 def _keep(sitting: _Sitting, several: Sequence[Gathered]) -> None:
-    """Store facts of nodes; raise UnequalError before the first launch if they were others before.
+    """Store facts of nodes; before the first launch raise UnequalError if they were others before.
 
-    They are not stored then: the study can still be continued where they are what they were.
+    Those are not stored: the study can still be continued where they are what they were.
     """
     if not sitting.launched:
         found = changed(sitting.plan, sitting.store, several)
@@ -213,8 +213,7 @@ def _changed(sitting: _Sitting) -> bool:
     Launches of before and after a driver's update must not be averaged over.
     """
     _gather(sitting)
-    found = changed(sitting.plan, sitting.store)
-    return any(difference.kind == "unexplained" for difference in found)
+    return any(one.kind == "unexplained" for one in changed(sitting.plan, sitting.store))
 
 
 def _wait_for_round(sitting: _Sitting, number: int) -> None:
