@@ -72,7 +72,6 @@ MATTERS = (
         "GDRCOPY_ROOT",
         "http_proxy",
         "CFLAGS",
-        "ENVIRONMENT",
         "DISPLAYED",
         "WINDOWS",
     ),
