@@ -60,21 +60,8 @@ ANOTHER = {
 
 MATTERS = (
     *("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "BASH_ENV", "PYTHONPATH", "XDG_CACHE_HOME"),
-    *(
-        "GPU_DEVICE_ORDINAL",
-        "ZE_AFFINITY_MASK",
-        "OPENMPI_ROOT",
-        "MY_SOLVER_MODE",
-        "CONDA_OVERRIDE_X",
-    ),
-    *(
-        "PYENV_VERSION",
-        "GDRCOPY_ROOT",
-        "http_proxy",
-        "CFLAGS",
-        "DISPLAYED",
-        "WINDOWS",
-    ),
+    *("GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK", "OPENMPI_ROOT", "MY_SOLVER_MODE", "http_proxy"),
+    *("CONDA_OVERRIDE_CUDA", "PYENV_VERSION", "CFLAGS", "DISPLAYED", "WINDOWS"),
 )
 
 

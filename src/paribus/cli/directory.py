@@ -20,7 +20,6 @@ from paribus.inputs import exists, is_directory
 from paribus.model import State
 from paribus.platform.journal import Journal
 from paribus.records import lock, standing
-from paribus.records.count import read_count
 from paribus.records.lock import AtWorkError, Lock, at_work
 from paribus.store import Store
 
@@ -67,8 +66,9 @@ def claimed(
         held = _chosen(out, resume=resume, replace=replace, wait_s=wait_s)
     try:
         yield held.directory
-    except BaseException:
-        if not keep and not read_count(held.directory).launches:
+    except BaseException as error:
+        # After an interrupt it may be continued.
+        if not keep and isinstance(error, Exception) and not _launched(held.directory):
             with suppress(StoreError):
                 clear(held.directory, replace=True)
         if not exists(held.directory / "plan.json") and (held.made or not keep):
@@ -205,6 +205,17 @@ def _has_nothing(directory: Path) -> bool:
             return not any(one.outcome.state is State.OK for one in store.launches(samples=False))
     except StoreError:
         return False
+
+
+def _launched(directory: Path) -> bool:
+    """Return whether a launch is stored; a store that cannot be read may have one."""
+    if not exists(directory / "launches.db"):
+        return False
+    try:
+        with Store(directory) as store:
+            return any(True for _ in store.launches(samples=False, void=True))
+    except StoreError:
+        return True
 
 
 def _switched(directory: Path) -> bool:

@@ -101,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
-    """Return the exit code of `paribus run`; `keep` also what an error leaves without a launch."""
+    """Return the exit code of `paribus run`; `keep` also a plan without a launch, if one fails."""
     from paribus.cli import shipped
 
     check_limits()
@@ -252,13 +252,11 @@ def _carry_out(
                     as_json=arguments.json,
                     brief=arguments.brief,
                 )
-        said = " before the first launch."
-        if read_count(directory).launches:
-            said = (
-                ". Every finished launch is stored. To continue:\n"
-                f"  paribus run {arguments.study} --out {directory} --resume"
-            )
-        print(f"\nInterrupted{said}", file=sys.stderr)
+        print(
+            f"\nInterrupted. Every finished launch is stored. To continue:\n"
+            f"  paribus run {arguments.study} --out {directory} --resume",
+            file=sys.stderr,
+        )
         raise
     code = outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
     return finish(arguments, judgement, directory, code)
