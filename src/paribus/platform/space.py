@@ -35,6 +35,10 @@ SHORT_SHARED_MEMORY = 64 << 20
 LEAST_DESCRIPTORS = 256
 """The limit of open files that a launch needs: Open MPI's launcher asks for pipes and sockets."""
 
+LEAST_ADDRESSES = 640 << 20
+"""Bytes of address space that Paribus needs with the libraries it loads: a report of a small study
+was written with 400 MB, and libraries that find less may end the process themselves."""
+
 _SPACE = re.compile(r"No space left on device|Disk quota exceeded|not enough space for|ENOSPC")
 _FILES = re.compile(r"Too many open files in system|ENFILE")
 _FORK = re.compile(r"(?i:fork|clone|pthread_create).{0,80}Resource temporarily unavailable")
@@ -94,6 +98,33 @@ def check_limits() -> None:
             place="ulimit -f",
             fix="raise it, as with `ulimit -f unlimited`, then try again",
         )
+
+
+def check_memory() -> None:
+    """Raise MachineError where a limit leaves too little memory for the libraries of Paribus."""
+    for limit, (name, most) in _memory_limits().items():
+        if most < LEAST_ADDRESSES:
+            raise MachineError(
+                f"the limit of {name} is {most >> 10} KiB; Paribus needs {LEAST_ADDRESSES >> 10}",
+                place=f"ulimit {limit}",
+                fix=f"raise it, as with `ulimit {limit} unlimited`, then try again",
+            )
+
+
+def memory_limits() -> str:
+    """Return the limits of memory of this process, as a shell names them; "" where none is."""
+    return ", ".join(
+        f"ulimit {limit} {most >> 10}" for limit, (_, most) in _memory_limits().items()
+    )
+
+
+def _memory_limits() -> dict[str, tuple[str, int]]:
+    kinds = {
+        "-v": ("address space", resource.RLIMIT_AS),
+        "-d": ("data", resource.RLIMIT_DATA),
+    }
+    found = {limit: (name, resource.getrlimit(kind)[0]) for limit, (name, kind) in kinds.items()}
+    return {limit: one for limit, one in found.items() if one[1] != resource.RLIM_INFINITY}
 
 
 def lacking(room: Room) -> str:
