@@ -58,7 +58,7 @@ def dispatch(words: Sequence[str]) -> int:
 def _dispatch(words: Sequence[str]) -> int:
     from paribus.cli.ending import interruptible
     from paribus.errors import UserError
-    from paribus.platform.space import check_memory
+    from paribus.platform.space import check_own
 
     if words and not words[0].startswith("-") and words[0] not in VERBS:
         close = difflib.get_close_matches(words[0], VERBS, n=1)
@@ -69,7 +69,7 @@ def _dispatch(words: Sequence[str]) -> int:
     if not hasattr(arguments, "carry_out"):
         parser_of([]).print_help()
         return 2
-    check_memory()
+    check_own()
     if words[0] in COMPUTING:
         _load_numpy()
     interruptible()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 import sys
 import termios
@@ -32,11 +33,29 @@ def after(error: BaseException) -> int:
     return exit_code(error)
 
 
+CPU_S = 5
+"""Seconds of CPU time before its limit at which a verb is interrupted, to clear up and say so."""
+
+
 def interruptible() -> None:
-    """Let signals that interrupt raise KeyboardInterrupt; what is ignored stays so (nohup)."""
+    """Let signals that interrupt raise KeyboardInterrupt; what is ignored stays so (nohup).
+
+    So does the limit of CPU time, at which the system would kill this process without a word.
+    """
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    if soft != resource.RLIM_INFINITY:
+        signal.signal(signal.SIGXCPU, _out_of_time)
+        resource.setrlimit(resource.RLIMIT_CPU, (max(1, soft - CPU_S), hard))
+
+
+def _out_of_time(number: int, frame: FrameType | None) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
+    os.write(2, b"\nparibus: the limit of CPU time is reached (`ulimit -t`)\n")
+    _interrupt(number, frame)
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:

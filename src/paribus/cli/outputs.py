@@ -11,7 +11,7 @@ from typing import Protocol
 
 from paribus.compare.beside import beside
 from paribus.compare.published import Publication
-from paribus.errors import UserError
+from paribus.errors import MachineError, UserError
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import LaunchEvidence
 from paribus.judgement import Judgement, Progress, Word
@@ -74,7 +74,10 @@ def write_files(judgement: Judgement, directory: Path) -> None:
             place=str(error.filename or directory),
             fix="free space there, or make it writable; `paribus report DIR` writes them",
         ) from error
-    html.write_html(judgement, directory / "report.html")
+    try:
+        html.write_html(judgement, directory / "report.html")
+    except MachineError as error:
+        print(f"paribus: {directory / 'report.html'} is not written: {error}", file=sys.stderr)
 
 
 def tell_and_write(

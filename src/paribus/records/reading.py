@@ -131,15 +131,27 @@ class Reader:
 
 
 def open_for_reading(path: Path) -> Bounded:
-    """Open `path` without writing; a read-only medium needs SQLite's `immutable`.
+    """Open `path` without writing; raises sqlite3.Error.
 
-    That leaves a write-ahead log unread, so it is for a database without one.
+    SQLite makes a file beside a database with a write-ahead log. A read-only medium needs its
+    `immutable` instead, and so does a full one. That leaves such a log unread, so it is for a
+    database without one.
     """
-    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
     log = path.with_name(f"{path.name}-wal")
-    immutable = not writable and not (log.exists() and log.stat().st_size)
-    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * immutable}"
-    return connect(uri, uri=True)
+    logged = log.exists() and log.stat().st_size > 0
+    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    if not writable and not logged:
+        return connect(f"{uri}&immutable=1", uri=True)
+    db = connect(uri, uri=True)
+    try:
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", "")
+        if not logged and name.startswith(("SQLITE_IOERR_SHM", "SQLITE_CANTOPEN")):
+            db.close()
+            return connect(f"{uri}&immutable=1", uri=True)
+    return db  # of another error the next statement says where it is met
 
 
 def check_version(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
