@@ -87,6 +87,10 @@ def _ended(words: list[str]) -> int:
     except BaseException as error:
         from paribus.cli.ending import after
 
+        if isinstance(error, KeyboardInterrupt):
+            # Where it came in code that was a text (as dataclasses write), Python keeps in mind to
+            # end by SIGINT itself, until the next text.
+            exec("")
         return after(error)
     return code
 

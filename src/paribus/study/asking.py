@@ -116,8 +116,8 @@ def ask(
     """Return what the ranks of one launch tell of their nodes; with `turn`, that rank alone speaks.
 
     Of the first of `programs` everything is asked, of the others what the files of the system and
-    their libraries say. Raises LaunchError for a launch that could not be started, MachineError where this machine lacks
-    what it needs.
+    their libraries say. Raises LaunchError for a launch that could not be started, MachineError
+    where this machine lacks what it needs.
     """
     halves = secrets.token_hex(6), secrets.token_hex(6)
     speaking = ranks if turn is None else 1
