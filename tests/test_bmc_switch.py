@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from emulated import emulated_bmc, switched
+from paribus.__main__ import main
 from paribus.bmc.emulator.service import Dialect
 from paribus.bmc.emulator.setup import USER, emulated
-from paribus.cli import dispatch
 from paribus.errors import UserError
 
 PAGE = Path(__file__).parent.parent / "docs" / "topology-switch.md"
@@ -40,7 +40,7 @@ def test_the_commands_of_the_page_do_what_it_says(capsys: pytest.CaptureFixture[
     assert len(commands) == 5
     with emulated(Path("bmc")) as (bmc, _):
         for words in commands[1:]:
-            assert dispatch(words) == 0, words
+            assert main(words) == 0, words
             said = capsys.readouterr()
             if "--dry-run" in words:
                 assert "Balance is to become Cascade" in said.out
@@ -63,7 +63,7 @@ def test_emulate_answers_until_it_is_ended() -> None:
         try:
             assert process.stdout
             assert "answers at https://127.0.0.1:" in process.stdout.readline()
-            assert dispatch(["topology", "show", "bmc/host"]) == 0
+            assert main(["topology", "show", "bmc/host"]) == 0
         finally:
             process.terminate()
         assert process.wait(10) == 130
@@ -135,7 +135,7 @@ def test_what_does_not_fit_changes_nothing(
         path = Path("bmc/bmc.toml")
         path.write_text(path.read_text().replace(old, new))
         words = ["topology", "switch", "bmc/host", "cascade", "--through", "bmc/bmc.toml", "--yes"]
-        assert dispatch(words) in (2, 4)
+        assert main(words) in (2, 4)
         said = capsys.readouterr().err
         assert named in said or named in said.replace("\n", " ")
         assert bmc.faults.writes == 0
@@ -145,7 +145,7 @@ def test_what_does_not_fit_changes_nothing(
 def test_a_switch_that_fails_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     with emulated(Path("bmc"), faults={4: "conflict"}):
         words = ["topology", "switch", "bmc/host", "cascade", "--through", "bmc/bmc.toml", "--yes"]
-        assert dispatch(words) == 4
+        assert main(words) == 4
         assert "Rolled back: bmc/host is Balance as before" in capsys.readouterr().out
 
 
@@ -155,7 +155,7 @@ def test_a_real_shape_only_comes_from_an_operating_system(
     """`balance` names a tree that ships; here it would be a host, and there is none."""
     with emulated(Path("bmc")):
         words = ["topology", "switch", "bmc/none", "cascade", "--through", "bmc/bmc.toml"]
-        assert dispatch(words) == 2
+        assert main(words) == 2
         assert "no PCI devices" in capsys.readouterr().err
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from paribus.__main__ import main
 from paribus.bmc.emulator.hardware import Hardware
 from paribus.bmc.emulator.setup import USER, emulated
-from paribus.cli import dispatch
 
 BIN = Path(sys.executable).parent
 SECRET = "a-password-of-tests"
@@ -154,12 +154,12 @@ def test_a_bmc_that_knows_power_alone_is_enough_beside_a_command(
     with sushy_emulator(tmp_path) as port:
         Path("power.toml").write_text(PROFILE.format(port=port, stop=stop, python=sys.executable))
         words = ["topology", "switch", "./host", "cascade", "--through", "power.toml"]
-        assert dispatch([*words, "--yes", "--json"]) == 0, capsys.readouterr()
+        assert main([*words, "--yes", "--json"]) == 0, capsys.readouterr()
         said = json.loads(capsys.readouterr().out)
         assert (said["result"], said["shape"]) == ("switched", "Cascade")
         (journal,) = Path("state").rglob("*.journal")
         lines = [json.loads(line) for line in journal.read_text().splitlines()]
         assert [line["how"] for line in lines if line["what"] == "ended"] == ["", "", ""]
-        assert dispatch(["topology", "show", "./host", "--shape"]) == 0
+        assert main(["topology", "show", "./host", "--shape"]) == 0
         assert capsys.readouterr().out == "Cascade\n"
     assert SECRET not in journal.read_text()

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from paribus.cli import dispatch, outputs
+from paribus.__main__ import main
+from paribus.cli import outputs
 from paribus.cli.changes import judged
 from paribus.cli.exports import TEXTS
 from paribus.errors import StoreError
@@ -168,20 +169,20 @@ def test_each_format_is_exported_without_a_report(
     }
     for name, path in named.items():
         path.unlink(missing_ok=True)
-        assert dispatch(["export", str(study), "--to", name]) == 0
+        assert main(["export", str(study), "--to", name]) == 0
         assert capsys.readouterr().out == f"{path}\n"
         assert path.stat().st_size
     whole = pandas.read_parquet(named["parquet"])
     assert len(whole) == len(list(judged(study).figures)) * 2  # two cases
-    assert dispatch(["export", str(study), "--to", "svg"]) == 0
+    assert main(["export", str(study), "--to", "svg"]) == 0
     assert "figures/" in capsys.readouterr().out
     with pytest.raises(SystemExit):
-        dispatch(["export", str(study)])
+        main(["export", str(study)])
     bare = study.parent / "bare"  # a verdict.json alone, as it may be sent
     bare.mkdir()
     (bare / "verdict.json").write_bytes((study / "verdict.json").read_bytes())
     capsys.readouterr()
-    assert dispatch(["export", str(bare), "--to", "parquet"]) == 2
+    assert main(["export", str(bare), "--to", "parquet"]) == 2
     assert "values.parquet: is not there" in capsys.readouterr().err
 
 

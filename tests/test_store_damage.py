@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import sqlite3
 from collections import Counter
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +15,12 @@ import pytest
 
 from fuzz_store import BAD, damaged, damages, figures, make_store
 from paribus.__main__ import main
+from paribus.cli.durations import launch_seconds
 from paribus.errors import StoreError
 from paribus.model import State
+from paribus.records.damage import passed_over
 from paribus.store import Store
+from paribus.web.rendering import compared, rendered
 
 
 @pytest.fixture(scope="module")
@@ -194,3 +199,62 @@ def test_a_count_that_is_behind_or_unreadable_says_nothing(closed: Path) -> None
     (closed / "launches.count").unlink()
     assert len(read(closed, write=True)) == 28
     assert json.loads((closed / "launches.count").read_text())["launches"] == 28
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+FOREIGN = {
+    "view": f"ALTER TABLE launches RENAME TO was; CREATE VIEW launches AS {ENDLESS}"
+    " SELECT was.* FROM n JOIN was ON was.id = -n.i",
+    "view of another name": f"CREATE VIEW other AS {ENDLESS} SELECT i FROM n",
+    "trigger": "CREATE TRIGGER t AFTER INSERT ON launches BEGIN INSERT INTO meta SELECT i, i FROM"
+    " launches AS l, meta AS m, (SELECT 1 AS i); END",
+    "virtual table": "PRAGMA writable_schema = 1; INSERT INTO sqlite_master VALUES"
+    " ('table', 'other', 'other', 0, 'CREATE VIRTUAL TABLE other USING any')",
+    "column": "ALTER TABLE launches ADD COLUMN more AS (hex(zeroblob(9)))",
+}
+
+
+@pytest.mark.parametrize("definition", FOREIGN.values(), ids=FOREIGN)
+def test_what_computes_is_refused_before_anything_is_read_from_it(
+    closed: Path, definition: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By every verb that reads launches.db: an endless view never ends, and hears no signal."""
+    with closing(sqlite3.connect(closed / "launches.db")) as db:
+        db.executescript(definition)
+    out = str(closed)
+    for words in (
+        ["report", out],
+        ["report", out, "--salvage"],
+        ["export", out, "--to", "csv"],
+        ["audit", out],
+        ["compare", out],
+        ["compare", out, str(shutil.copytree(closed, closed.with_name("copy")))],
+        ["pack", out, "--scrub"],
+    ):
+        assert main(words) == 2, words
+        assert "whoever reads it computes it anew" in capsys.readouterr().err, words
+    with pytest.raises(StoreError, match="computes it anew"), Store(closed, write=True):
+        pass
+    assert "computes it anew" in rendered(closed, measured=True).error
+    assert "computes it anew" in compared((closed, closed.with_name("copy"))).error
+    assert launch_seconds(closed.parent) == {}
+
+
+def test_a_statement_ends_by_a_signal(closed: Path) -> None:
+    """Also where what is damaged would be passed over."""
+    old = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for context in (nullcontext(), passed_over()):
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with Store(closed) as store, pytest.raises(KeyboardInterrupt), context:
+                store.ask(f"{ENDLESS} SELECT sum(i) FROM n")
+    finally:
+        signal.signal(signal.SIGALRM, old)
+
+
+def test_a_statement_ends_in_time(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paribus.records.bounded.MOST_S", 0.2)
+    with Store(closed) as store:
+        with pytest.raises(StoreError, match=r"takes more than 0\.2 s"):
+            store.ask(f"{ENDLESS} SELECT sum(i) FROM n")
+        assert len(list(store.launches())) == len(list(store.launches(samples=False))) > 0

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paribus.cli import dispatch
+from paribus.__main__ import main
 from paribus.errors import UserError
 from paribus.topology.capacities import Capacities, read_capacities, shipped
 from paribus.topology.flows import Network, Resource, Route, max_min
@@ -190,7 +190,7 @@ def test_a_link_to_the_processor_carries_input() -> None:
 
 
 def predicted(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert dispatch(["topology", "predict", *words]) == 0
+    assert main(["topology", "predict", *words]) == 0
     return capsys.readouterr().out
 
 
@@ -232,7 +232,7 @@ def test_a_prediction_is_nothing_that_was_measured(
         for folder in ("one", "other"):
             (tmp_path / folder).mkdir(exist_ok=True)
             (tmp_path / folder / name).write_text(text)
-        assert dispatch(["compare", str(tmp_path / "one"), str(tmp_path / "other")]) in (2, 4)
+        assert main(["compare", str(tmp_path / "one"), str(tmp_path / "other")]) in (2, 4)
 
 
 def test_the_window_is_drawn_for_each_model(
@@ -249,7 +249,7 @@ def test_a_model_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--gradient-mb", "500", "--input-mb", "100", "--compute-ms", "200"]
     text = predicted(capsys, "cascade", *words, "--load", "training")
     assert "own, a step" in text
-    assert dispatch(["topology", "predict", "--gradient-mb", "500"]) == 2
+    assert main(["topology", "predict", "--gradient-mb", "500"]) == 2
     assert "three positive numbers" in capsys.readouterr().err
 
 
@@ -277,5 +277,5 @@ def test_wrong_capacities_are_refused(old: str, new: str, cause: str, tmp_path: 
 def test_one_gpu_has_nobody_to_talk_to(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = (Path(__file__).parent / "fixtures/nvidia_topo/real-one_gpu_one_nic.out").read_text()
     (tmp_path / "one.txt").write_text(text)
-    assert dispatch(["topology", "predict", str(tmp_path / "one.txt")]) == 2
+    assert main(["topology", "predict", str(tmp_path / "one.txt")]) == 2
     assert "fewer than two GPUs" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from paribus.cli import dispatch
+from paribus.__main__ import main
 from paribus.probes import from_root
 from paribus.report.topology_svg import svg
 from paribus.topology import nvml
@@ -32,7 +32,7 @@ PAGE = HERE.parent / "docs" / "topology.md"
 
 
 def shown(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    assert dispatch(["topology", *words]) == code
+    assert main(["topology", *words]) == code
     return capsys.readouterr().out
 
 
@@ -202,7 +202,7 @@ def test_nvml_adds_uuids_and_links() -> None:
 def test_a_wrong_command_is_refused(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert dispatch(["topology", *words]) == 2
+    assert main(["topology", *words]) == 2
     assert said in capsys.readouterr().err
 
 
@@ -223,7 +223,7 @@ def test_the_commands_of_the_page_do_what_it_shows(
             r"^(?:\$ )?(paribus .*)\n((?:(?!\$ |paribus ).*\n)*)", block, re.M
         ):
             words = shlex.split(command, comments=True)
-            assert dispatch(words[1:]) in ((0, 3) if "diff" in words else (0,)), command
+            assert main(words[1:]) in ((0, 3) if "diff" in words else (0,)), command
             text = capsys.readouterr().out
             if into := re.search(r"# into (\S+)", command):
                 Path(into[1]).write_text(text)

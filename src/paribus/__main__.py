@@ -3,13 +3,99 @@
 
 from __future__ import annotations
 
+import io
+import os
+import signal
 import sys
 from collections.abc import Sequence
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the exit code of `paribus ARGV`; see docs/commands.md."""
-    words = sys.argv[1:] if argv is None else list(argv)
+    """Return the exit code of `paribus ARGV`; see docs/commands.md.
+
+    Without `argv` it is the whole process: it answers signals from here on, and opens its streams.
+    """
+    if argv is not None:
+        return _ended(list(argv))
+    for number in _SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup wants hang-ups ignored
+            signal.signal(number, _leave)
+    try:
+        _open_streams()
+        return _ended(sys.argv[1:])
+    finally:
+        # How it ends is known: a signal while Python clears up changes nothing any more.
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _leave(_number: int, _frame: object) -> None:
+    """End at once, while modules load: there is nothing to clear up yet."""
+    os._exit(130)
+
+
+class _Output(io.FileIO):
+    """Standard output or error. What cannot be written is given up, and an error only of output."""
+
+    def write(self, data: object) -> int:
+        try:
+            return super().write(data)  # type: ignore[arg-type]  # what a buffer hands on
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            if isinstance(error, BrokenPipeError):
+                raise
+            if self.fileno() == 2:
+                return len(data)  # type: ignore[arg-type]
+            from paribus.errors import UserError
+
+            raise UserError(
+                f"cannot be written: {error.strerror}",
+                place="standard output",
+                fix="let it go elsewhere; of a study, `paribus report DIR` prints it again",
+            ) from error
+
+
+def _open_streams() -> None:
+    """Open the standard streams anew; where one is closed, the next file would be taken for it.
+
+    A letter that their encoding lacks is shown by its number: it must not end a report.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # Of standard output it is an error to write to it: nobody would get the report.
+            os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY)
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
+    out, err = (io.BufferedWriter(_Output(one, "w", closefd=False)) for one in (1, 2))
+    encoding = getattr(sys.stdout, "encoding", None)
+    live = out.isatty()
+    sys.stdout = io.TextIOWrapper(out, encoding, "backslashreplace", line_buffering=live)
+    sys.stderr = io.TextIOWrapper(err, encoding, "backslashreplace", line_buffering=True)
+
+
+def _ended(words: list[str]) -> int:
+    try:
+        try:
+            code = _carried_out(words)
+        finally:
+            sys.stdout.flush()
+    except SystemExit:
+        raise
+    except BaseException as error:
+        from paribus.cli.ending import after
+
+        if isinstance(error, KeyboardInterrupt):
+            # Where it came in code that was a text (as dataclasses write), Python keeps in mind to
+            # end by SIGINT itself, until the next text.
+            exec("")
+        return after(error)
+    return code
+
+
+def _carried_out(words: list[str]) -> int:
     if words == ["--version"]:
         from paribus import __version__
 

@@ -11,16 +11,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from paribus.errors import UserError
-from paribus.trust import make_directory
+from paribus.trust import home, make_directory
 
 _PREFIX = ".draft-"
 
 
 def cache_directory() -> Path:
-    """Return where Paribus keeps what it can make again: $PARIBUS_CACHE, else the user's cache."""
+    """Return where Paribus keeps what it can make again: $PARIBUS_CACHE, else the user's cache.
+
+    Raises UserError where the user has no home.
+    """
     if chosen := os.environ.get("PARIBUS_CACHE"):
         return Path(chosen).absolute()
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    base = os.environ.get("XDG_CACHE_HOME") or home() / ".cache"
     return Path(base).absolute() / "paribus"
 
 

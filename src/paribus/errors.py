@@ -16,6 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+INTERRUPTED = 130
+READER_LEFT = 141
+"""What a shell says of a program that SIGPIPE ended, 128 + 13, as its reader wanted no more."""
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code of a verb that ends by `error`; never 1, which is that of --fail-on."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        return READER_LEFT
+    return error.exit_code if isinstance(error, ParibusError) else ParibusError.exit_code
+
 
 class ParibusError(Exception):
     """An error a user can act on: what happened, where, and what to do about it."""

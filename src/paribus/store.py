@@ -23,6 +23,7 @@ from typing import Any
 
 from paribus.errors import StoreError
 from paribus.model import Launch, Outcome
+from paribus.records.bounded import Bounded, connect
 from paribus.records.count import Count, read_count, write_count
 from paribus.records.damage import converted, damaged, nothing_whole
 from paribus.records.in_place import InPlace
@@ -120,7 +121,7 @@ class Store:
         self.held = held
         self.salvage = salvage
         self.lost = Lost()
-        self._db: sqlite3.Connection | None = None
+        self._db: Bounded | None = None
         self._reader: Reader | None = None
         self._copy: TemporaryDirectory[str] | None = None
         self._lock: Lock | None = None
@@ -330,7 +331,7 @@ class Store:
     def _open_to_write(self) -> None:
         if not self.held:
             self._lock = Lock(self.directory).take()
-        self._db = db = sqlite3.connect(self.path, isolation_level=None)
+        self._db = db = connect(self.path)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")
         if db.execute("PRAGMA user_version").fetchone()[0] == 0:

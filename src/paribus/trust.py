@@ -14,6 +14,8 @@ import stat
 from functools import cache
 from pathlib import Path
 
+from paribus.errors import UserError
+
 MOST_STEPS = 1000
 """Names looked at on one path, those in links included: then the links go round in a circle."""
 
@@ -65,6 +67,22 @@ def make_directory(path: Path) -> None:
             return
         raise
     path.chmod(0o755)
+
+
+def home() -> Path:
+    """Return the user's home directory; raises UserError where none is known."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise UserError(
+            f"no home directory is known: HOME is not set, and {user_name()} is unknown",
+            fix="set HOME to a directory of your own, or PARIBUS_CACHE to one for the cache",
+        ) from None
+
+
+def user_name() -> str:
+    """Return what the user is called; a uid without a name, as containers have, is "user N"."""
+    return _name_of_user(os.geteuid())
 
 
 def search_path(text: str | None) -> str:

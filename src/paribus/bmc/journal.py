@@ -15,13 +15,14 @@ from typing import Any
 
 from paribus.bmc.access import Access
 from paribus.errors import UserError
+from paribus.trust import home
 
 Line = dict[str, Any]
 
 
 def place_of(access: Access) -> Path:
     """Return where the journal of a BMC is: under XDG_STATE_HOME, one file for each address."""
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+    base = os.environ.get("XDG_STATE_HOME") or str(home() / ".local/state")
     name = access.place.replace(":", "_").replace("/", "_")
     return Path(base) / "paribus" / "topology" / f"{name}.journal"
 

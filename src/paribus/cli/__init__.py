@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import errno
 import importlib
-import io
 import os
-import signal
-import sys
-import termios
 from collections.abc import Sequence
-from types import FrameType
 
 VERBS = {
     "run": "run a study: plan, launch, judge, report",
@@ -44,6 +38,12 @@ exit codes: 0 verdict reached (equivalent and undecided included), 1 --fail-on, 
 3 verdict withheld by the audit, 4 invalid data, 130 interrupted (resumable)
 """
 
+_THREADS = "OPENBLAS_NUM_THREADS"
+
+
+COMPUTING = ("run", "ab", "compare", "report", "export")
+"""Verbs that compute with numpy."""
+
 
 def dispatch(words: Sequence[str]) -> int:
     """Return the exit code of the verb that `words` name."""
@@ -51,55 +51,40 @@ def dispatch(words: Sequence[str]) -> int:
 
     if "_ARGCOMPLETE" in os.environ:
         _complete()
-    for stream in (sys.stdout, sys.stderr):
-        # A letter that the encoding lacks is shown by its number: it must not end the report.
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="backslashreplace")
     with screened():
         return _dispatch(words)
 
 
 def _dispatch(words: Sequence[str]) -> int:
-    from paribus.errors import MachineError, ParibusError, UserError
-    from paribus.platform.space import FAULTS, said_of
+    from paribus.cli.ending import interruptible
+    from paribus.errors import UserError
+    from paribus.platform.space import check_own
 
     if words and not words[0].startswith("-") and words[0] not in VERBS:
         close = difflib.get_close_matches(words[0], VERBS, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         fix = f"{hint}`paribus help` shows all verbs"
-        print(f"paribus: {words[0]!r}: no such verb\n  {fix}", file=sys.stderr)
-        return UserError.exit_code
+        raise UserError("no such verb", place=repr(words[0]), fix=fix)
     arguments = parser_of(words).parse_args(words)
     if not hasattr(arguments, "carry_out"):
         parser_of([]).print_help()
         return 2
-    for name in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(name) is not signal.SIG_IGN:  # nohup wants hang-ups ignored
-            signal.signal(name, _interrupt)
-    try:
-        return int(arguments.carry_out(arguments))
-    except ParibusError as error:
-        print(f"paribus: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        # A second signal, which may come while Python ends, changes nothing any more.
-        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(name, signal.SIG_IGN)
-        return 130
-    except BrokenPipeError:
-        # The reader of our output has left: nothing is left to say, and nobody to say it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except OSError as error:
-        if error.errno not in FAULTS:
-            raise
-        fault = MachineError(
-            said_of(error.errno, error.strerror or ""),
-            place=str(error.filename or ""),
-            fix="fix this, then try again; a study continues with --resume",
-        )
-        print(f"paribus: {fault}", file=sys.stderr)
-        return fault.exit_code
+    check_own()
+    if words[0] in COMPUTING:
+        _load_numpy()
+    interruptible()
+    return int(arguments.carry_out(arguments))
+
+
+def _load_numpy() -> None:
+    """Load numpy without the threads of its OpenBLAS, one a core, which it ends the process for
+    where a limit allows no more of them. Nothing that Paribus starts inherits the setting."""
+    os.putenv(_THREADS, "1")
+    import numpy  # noqa: F401
+
+    os.unsetenv(_THREADS)
+    if _THREADS in os.environ:
+        os.putenv(_THREADS, os.environ[_THREADS])
 
 
 def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
@@ -127,21 +112,3 @@ def _complete() -> None:
     import argcomplete
 
     argcomplete.autocomplete(parser_of(os.environ.get("COMP_LINE", "").split()[1:]))
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    _leave_dead_terminal()
-    raise KeyboardInterrupt
-
-
-def _leave_dead_terminal() -> None:
-    """Let output go nowhere where it went to a terminal that has been closed: writing would fail.
-
-    Every call on such a terminal fails with EIO (tty_ioctl(4), hung up).
-    """
-    for number in (1, 2):
-        try:
-            termios.tcgetattr(number)
-        except termios.error as error:
-            if error.args[0] == errno.EIO:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), number)

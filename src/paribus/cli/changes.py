@@ -41,14 +41,17 @@ def changes(
 
     compared = compare_studies(paths)
     text = json.dumps(change.to_json(compared), indent=2, allow_nan=False)
-    if out is not None:
-        _write(compared, text, out)
-    if as_json:
-        print(text)
-    else:
-        from paribus.report.printing import console_on
+    try:
+        if as_json:
+            print(text)
+        else:
+            from paribus.report.printing import console_on
 
-        change.print_changes(compared, console_on(sys.stdout))
+            change.print_changes(compared, console_on(sys.stdout))
+        sys.stdout.flush()
+    finally:
+        if out is not None:
+            _write(compared, text, out)
     heads = [one for step in compared.steps for one in step.headlines]
     said = "{0.arm} in {0.benchmark}: {0.word}, {0.reason}"
     return gate(heads, rules, said.format, exit_code(compared))

@@ -93,6 +93,7 @@ def compare(arguments: argparse.Namespace) -> int:
     from paribus.compare.beside import beside
     from paribus.compare.imported import Answers
     from paribus.compare.studies import are_studies
+    from paribus.study.written import made_directory
 
     out: Path | None = arguments.out
     answers = Answers(
@@ -119,15 +120,13 @@ def compare(arguments: argparse.Namespace) -> int:
 
         judgement = with_facts(judgement, arguments.facts, answers.reference)
     judgement = beside(judgement, publications)
-    if out is not None:
-        try:
-            out.mkdir(parents=True, exist_ok=True)
+
+    def write() -> None:
+        if out is not None:
+            made_directory(out)
             outputs.write_files(judgement, out)
-        except OSError as error:
-            raise UserError(
-                f"cannot be written: {error.strerror}", place=str(out), fix="choose another --out"
-            ) from error
-    code = outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
+
+    code = outputs.tell_and_write(judgement, write, as_json=arguments.json, brief=arguments.brief)
     return finish(arguments, judgement, out, code)
 
 

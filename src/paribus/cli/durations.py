@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from statistics import median
+
+from paribus.errors import StoreError
+from paribus.records.damage import converted
+from paribus.records.reading import check_version, open_for_reading
 
 MOST = 200
 """Study directories that are looked into."""
@@ -31,10 +34,11 @@ def _launches(plan: Path) -> Iterator[tuple[str, float]]:
     try:
         selections = json.loads(plan.read_text())["study"]["benchmarks"]
         names = {one["label"]: one["benchmark"] for one in selections}
-        where = f"{plan.with_name('launches.db').absolute().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(where, uri=True)) as store:
+        path = plan.with_name("launches.db")
+        with converted(path), closing(open_for_reading(path)) as store:
+            check_version(store, path, write=False)
             query = "SELECT benchmark, wall_s FROM launches WHERE state = 'ok' AND void IS NULL"
             rows = store.execute(query).fetchall()
-    except (OSError, ValueError, KeyError, TypeError, sqlite3.Error):
+    except (OSError, ValueError, KeyError, TypeError, StoreError):
         return
     yield from ((names[label], seconds) for label, seconds in rows if label in names)

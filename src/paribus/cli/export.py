@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from paribus.cli.exports import add_formats, write
-from paribus.cli.report import written
+from paribus.cli.report import judged
 
 EXAMPLE = """\
 examples:
@@ -30,6 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def export(arguments: argparse.Namespace) -> int:
     """Return the exit code of the verb: 0 whatever the verdict is."""
-    for path in write(arguments, *written(arguments)):
+    from paribus.cli import outputs
+
+    judgement, directory, fresh = judged(arguments)
+    if fresh:
+        outputs.write_files(judgement, directory)
+    for path in write(arguments, judgement, directory):
         print(path)
     return 0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
 from paribus.compare.beside import beside
 from paribus.compare.published import Publication
+from paribus.errors import MachineError, UserError
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import LaunchEvidence
 from paribus.judgement import Judgement, Progress, Word
@@ -53,17 +54,45 @@ def conclude_and_write(
 
 
 def write_files(judgement: Judgement, directory: Path) -> None:
-    """Write verdict.json, report.html, and the tables beside them into `directory`."""
+    """Write verdict.json, report.html, and the tables beside them into `directory`.
+
+    Raises UserError where they cannot be written.
+    """
     from paribus.report import export, html, lookup, values
 
     text = json.dumps(export.to_json(judgement), indent=2, allow_nan=False)
-    (directory / "verdict.json").write_text(text + "\n")
-    with (directory / "cases.csv").open("w", newline="") as file:
-        export.cases_csv(judgement, file)
-    with (directory / "launches.csv").open("w", newline="") as file:
-        export.launches_csv(judgement, file)
-    values.write_values(judgement.figures, directory, files=not lookup.measured(judgement))
-    html.write_html(judgement, directory / "report.html")
+    try:
+        (directory / "verdict.json").write_text(text + "\n")
+        with (directory / "cases.csv").open("w", newline="") as file:
+            export.cases_csv(judgement, file)
+        with (directory / "launches.csv").open("w", newline="") as file:
+            export.launches_csv(judgement, file)
+        values.write_values(judgement.figures, directory, files=not lookup.measured(judgement))
+    except OSError as error:
+        raise UserError(
+            f"the files of the report cannot be written: {error.strerror or error}",
+            place=str(error.filename or directory),
+            fix="free space there, or make it writable; `paribus report DIR` writes them",
+        ) from error
+    try:
+        html.write_html(judgement, directory / "report.html")
+    except MachineError as error:
+        print(f"paribus: {directory / 'report.html'} is not written: {error}", file=sys.stderr)
+
+
+def tell_and_write(
+    judgement: Judgement, write: Callable[[], None], *, as_json: bool, brief: bool = False
+) -> int:
+    """Print the judgement, `write` its files, and return its exit code.
+
+    The text needs no file, and the files no reader: each is tried whatever becomes of the other.
+    """
+    try:
+        code = tell(judgement, as_json=as_json, brief=brief)
+        sys.stdout.flush()
+    finally:
+        write()
+    return code
 
 
 def tell(judgement: Judgement, *, as_json: bool, brief: bool = False) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,14 +62,22 @@ def report(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus report`."""
     from paribus.cli import outputs
 
-    judgement, directory = written(arguments)
-    code = outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
+    judgement, directory, fresh = judged(arguments)
+
+    def write() -> None:
+        if fresh:
+            try:
+                outputs.write_files(judgement, directory)
+            except UserError as error:  # the verdict is there, as of a directory that is read-only
+                print(f"paribus: {error}", file=sys.stderr)
+
+    code = outputs.tell_and_write(judgement, write, as_json=arguments.json, brief=arguments.brief)
     return finish(arguments, judgement, directory, code)
 
 
-def written(arguments: argparse.Namespace) -> tuple[Judgement, Path]:
-    """Return what is reported, and the directory in which its reports were written anew."""
-    from paribus.cli import outputs, shipped
+def judged(arguments: argparse.Namespace) -> tuple[Judgement, Path, bool]:
+    """Return what is reported, the directory of its reports, and whether they can be made anew."""
+    from paribus.cli import shipped
     from paribus.report.stored import is_report, read_report
 
     directory: Path = arguments.directory
@@ -89,9 +98,7 @@ def written(arguments: argparse.Namespace) -> tuple[Judgement, Path]:
         judgement = _of_study(arguments)
     if arguments.profile:
         judgement = predicted(judgement, read_profile(find_profile(arguments.profile, Path())))
-    if not stored and os.access(directory, os.W_OK):
-        outputs.write_files(judgement, directory)
-    return judgement, directory
+    return judgement, directory, not stored and os.access(directory, os.W_OK)
 
 
 def _of_study(arguments: argparse.Namespace) -> Judgement:

@@ -18,9 +18,11 @@ from paribus.cli.directory import claimed, clear
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached, warn_unshared
 from paribus.cli.shipped import add_beside
+from paribus.compare.beside import beside
 from paribus.design import Study
 from paribus.errors import AllocationError
-from paribus.judgement import Finding, Progress
+from paribus.judge.conclude import conclude
+from paribus.judgement import Finding, Judgement, Progress
 from paribus.platform import detached
 from paribus.platform.allocations import key_for
 from paribus.platform.builds import built, digests
@@ -123,7 +125,7 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
             script = detached.script(out, _as_a_job(arguments, out), arguments.detach_option)
         return dry_run.show(
             plan,
-            tell=_tell,
+            tell=_announce,
             launch=not arguments.no_pilot,
             anyway=arguments.anyway,
             accept_keys=arguments.accept_host_keys,
@@ -200,7 +202,7 @@ def _in_allocations(
             # In an allocation that is too short for a block, the next one would end the same way.
             if read_count(directory).launches < stored + len(study.arms) * len(study.benchmarks):
                 raise
-            _tell(f"the next allocation: {error.cause}")
+            _announce(f"the next allocation: {error.cause}")
             arguments.resume = True
 
 
@@ -219,10 +221,10 @@ def _carry_out(
 
     place = directory.with_name(f"{directory.name}.build")
     with (
-        built(study, place, _tell, again=arguments.resume) as whole,
+        built(study, place, _announce, again=arguments.resume) as whole,
         Switches(study, stations=opened) as switches,
     ):
-        ready = make_switched_ready(whole, _tell, opened, switches)
+        ready = make_switched_ready(whole, _announce, opened, switches)
         software = plans.software() | digests(whole)
     if not arguments.resume:
         clear(directory, replace=arguments.replace)
@@ -240,26 +242,32 @@ def _carry_out(
                     display.update(progress)
 
                 evidence = execute(plan, store, opened, ready, show, anyway=arguments.anyway)
+            judgement = beside(conclude(plan, store, evidence), publications)
             store.check_in_place()
-            judgement = outputs.conclude_and_write(plan, store, publications, evidence)
+            code = _tell(arguments, judgement, directory)
             store.check_in_place()
     except KeyboardInterrupt:
         _check_kept(directory)
         if plan.study.settings.monitor:
             with Store(directory) as store:
-                outputs.tell(
-                    outputs.conclude_and_write(plan, store, publications),
-                    as_json=arguments.json,
-                    brief=arguments.brief,
-                )
+                _tell(arguments, beside(conclude(plan, store), publications), directory)
         print(
             f"\nInterrupted. Every finished launch is stored. To continue:\n"
             f"  paribus run {arguments.study} --out {directory} --resume",
             file=sys.stderr,
         )
         raise
-    code = outputs.tell(judgement, as_json=arguments.json, brief=arguments.brief)
     return finish(arguments, judgement, directory, code)
+
+
+def _tell(arguments: argparse.Namespace, judgement: Judgement, directory: Path) -> int:
+    """Print the judgement, write its files, and return its exit code."""
+    from paribus.cli import outputs
+
+    def write() -> None:
+        outputs.write_files(judgement, directory)
+
+    return outputs.tell_and_write(judgement, write, as_json=arguments.json, brief=arguments.brief)
 
 
 def effect_of(finding: Finding) -> Effect:
@@ -313,5 +321,5 @@ def _plan(
     return frozen
 
 
-def _tell(text: str) -> None:
+def _announce(text: str) -> None:
     print(f"preparing {text}", file=sys.stderr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import os
 import socket
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.errors import UserError
+from paribus.trust import user_name
 
 if TYPE_CHECKING:
     from paribus.web.sign_in import Doors
@@ -178,7 +178,7 @@ def _lines(arguments: argparse.Namespace, doors: Doors, port: int) -> list[str]:
 
 
 def _here() -> str:
-    return f"{getpass.getuser()}@{socket.gethostname()}"
+    return f"{user_name()}@{socket.gethostname()}"
 
 
 def _tell(text: str) -> None:

@@ -96,10 +96,6 @@ def _show(arguments: argparse.Namespace) -> int:
 
     names = _counted(arguments, 0, 1) or ["/"]
     tree = _tree(names[0], arguments)
-    if arguments.svg is not None:
-        from paribus.report.topology_svg import svg
-
-        _write(arguments.svg, svg(tree))
     if arguments.dot:
         print(dot.to_dot(tree), end="")
     elif arguments.shape:
@@ -116,6 +112,10 @@ def _show(arguments: argparse.Namespace) -> int:
 
         place = "this machine" if names[0] == "/" else names[0]
         print_tree(tree, f"{place} ({tree.source})", console_on(sys.stdout))
+    if arguments.svg is not None:
+        from paribus.report.topology_svg import svg
+
+        _write(arguments.svg, svg(tree))
     return 0
 
 
@@ -162,11 +162,6 @@ def _predict(arguments: argparse.Namespace) -> int:
     stated = _with_own_model(read_capacities(own or shipped()), arguments)
     found = forecasts(trees, arguments.load or LOADS, stated)
     beside = beside_published(trees, stated) if not arguments.load else []
-    if arguments.window is not None:
-        from paribus.report.topology_predicted import window_svg
-
-        rates = [rates_of(Network(tree, stated)) for tree in trees]
-        _write(arguments.window, window_svg(names, rates, stated))
     if arguments.json:
         table = {
             "schema": "paribus.topology.prediction/1",
@@ -177,19 +172,24 @@ def _predict(arguments: argparse.Namespace) -> int:
             "beside": [asdict(one) for one in beside],
         }
         print(json.dumps(table, indent=1))
-        return 0
-    from paribus.report.printing import console_on
-    from paribus.report.topology_predicted import print_beside, print_forecasts, print_pairs
+    else:
+        from paribus.report.printing import console_on
+        from paribus.report.topology_predicted import print_beside, print_forecasts, print_pairs
 
-    console = console_on(sys.stdout)
-    source = str(own) if own else "capacities.toml of Paribus (study 3)"
-    called = [Path(name).name for name in names]
-    print_forecasts(found, called, source, console)
-    if arguments.load:
-        each = [(name, pairs_of(tree, stated)) for name, tree in zip(called, trees, strict=True)]
-        print_pairs(each, arguments.load, console)
-    if beside:
-        print_beside(beside, console)
+        console = console_on(sys.stdout)
+        source = str(own) if own else "capacities.toml of Paribus (study 3)"
+        called = [Path(name).name for name in names]
+        print_forecasts(found, called, source, console)
+        if arguments.load:
+            each = [(one, pairs_of(tree, stated)) for one, tree in zip(called, trees, strict=True)]
+            print_pairs(each, arguments.load, console)
+        if beside:
+            print_beside(beside, console)
+    if arguments.window is not None:
+        from paribus.report.topology_predicted import window_svg
+
+        rates = [rates_of(Network(tree, stated)) for tree in trees]
+        _write(arguments.window, window_svg(names, rates, stated))
     return 0
 
 

@@ -229,7 +229,8 @@ def first_errors(answer: Captured) -> str:
     said = (answer.stderr or answer.stdout).splitlines()
     lines = [line.strip() for line in said if re.search(r"\w", line)]  # Open MPI draws rules
     errors = [line for line in lines if re.search(r"error|cannot|not found|No such", line)]
-    return "; ".join((errors or lines or [f"exit code {answer.exit_code}"])[:3])
+    several = errors or lines or [f"exit code {answer.exit_code}"]
+    return "; ".join([*dict.fromkeys(several)][:3])
 
 
 def distrusted(place: str, reason: str) -> UserError:

@@ -35,10 +35,20 @@ SHORT_SHARED_MEMORY = 64 << 20
 LEAST_DESCRIPTORS = 256
 """The limit of open files that a launch needs: Open MPI's launcher asks for pipes and sockets."""
 
+LEAST_CPU_S = 10
+"""Seconds of CPU time that Paribus needs itself: loading and reporting take some."""
+
+LEAST_ADDRESSES = 640 << 20
+"""Bytes of address space that Paribus needs with the libraries it loads: a report of a small study
+was written with 400 MB, and libraries that find less may end the process themselves."""
+
 _SPACE = re.compile(r"No space left on device|Disk quota exceeded|not enough space for|ENOSPC")
 _FILES = re.compile(r"Too many open files in system|ENFILE")
-_FORK = re.compile(r"(?i:fork|clone|pthread_create).{0,80}Resource temporarily unavailable")
+_FORK = re.compile(
+    r"(?i:fork|clone|pthread_create).{0,80}Resource temporarily unavailable|\bCannot fork\b"
+)
 _TOO_LONG = re.compile(r"File size limit exceeded|File too large|EFBIG")
+_MEMORY = re.compile(r"[Cc]annot allocate memory|bad_alloc|MemoryError|ENOMEM")
 _SHARED = re.compile(r"^([^/]+:)?/dev/shm/")
 _BUS = re.compile(r"\b[Bb]us error\b|\bSIGBUS\b")
 
@@ -86,6 +96,14 @@ def check_limits() -> None:
             place="ulimit -n",
             fix="raise it, as with `ulimit -n 1024`, then try again",
         )
+    mask = os.umask(0o077)
+    os.umask(mask)
+    if mask & 0o700:
+        raise MachineError(
+            f"{mask:03o} takes the rights to its own files away from whoever makes them",
+            place="umask",
+            fix="set it to 077, or 022, then try again",
+        )
     size = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if size != resource.RLIM_INFINITY and size < SHORT_SHARED_MEMORY:
         raise MachineError(
@@ -94,6 +112,40 @@ def check_limits() -> None:
             place="ulimit -f",
             fix="raise it, as with `ulimit -f unlimited`, then try again",
         )
+
+
+def check_own() -> None:
+    """Raise MachineError where a limit leaves too little memory or CPU time for Paribus itself."""
+    seconds = resource.getrlimit(resource.RLIMIT_CPU)[0]
+    if seconds != resource.RLIM_INFINITY and seconds < LEAST_CPU_S:
+        raise MachineError(
+            f"the limit of CPU time is {seconds} s; Paribus needs {LEAST_CPU_S}",
+            place="ulimit -t",
+            fix="raise it, as with `ulimit -t unlimited`, then try again",
+        )
+    for limit, (name, most) in _memory_limits().items():
+        if most < LEAST_ADDRESSES:
+            raise MachineError(
+                f"the limit of {name} is {most >> 10} KiB; Paribus needs {LEAST_ADDRESSES >> 10}",
+                place=f"ulimit {limit}",
+                fix=f"raise it, as with `ulimit {limit} unlimited`, then try again",
+            )
+
+
+def memory_limits() -> str:
+    """Return the limits of memory of this process, as a shell names them; "" where none is."""
+    return ", ".join(
+        f"ulimit {limit} {most >> 10}" for limit, (_, most) in _memory_limits().items()
+    )
+
+
+def _memory_limits() -> dict[str, tuple[str, int]]:
+    kinds = {
+        "-v": ("address space", resource.RLIMIT_AS),
+        "-d": ("data", resource.RLIMIT_DATA),
+    }
+    found = {limit: (name, resource.getrlimit(kind)[0]) for limit, (name, kind) in kinds.items()}
+    return {limit: one for limit, one in found.items() if one[1] != resource.RLIM_INFINITY}
 
 
 def lacking(room: Room) -> str:
@@ -122,9 +174,20 @@ def fault_of(rooms: Iterable[Room], exit_code: int | None, said: str) -> str:
         return f"{place}: {free} MiB are free, and the launch ended with a bus error"
     if found := _SPACE.search(said) or _FILES.search(said) or _FORK.search(said):
         return f"the launch printed {found[0]!r}"
-    limited = resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
-    if limited and (exit_code in _codes(signal.SIGXFSZ) or _TOO_LONG.search(said)):
-        return "the limit on file size was reached (`ulimit -f`)"
+    return _limit_reached(exit_code, said)
+
+
+def _limit_reached(exit_code: int | None, said: str) -> str:
+    """Return which limit of this shell ended a launch, "" if nothing shows that one did."""
+    for kind, number, text, meaning in (
+        (resource.RLIMIT_FSIZE, signal.SIGXFSZ, _TOO_LONG, "on file size was reached (`ulimit -f`"),
+        (resource.RLIMIT_CPU, signal.SIGXCPU, None, "of CPU time was reached (`ulimit -t`"),
+        (resource.RLIMIT_AS, None, _MEMORY, "of address space was reached (`ulimit -v`"),
+    ):
+        if resource.getrlimit(kind)[0] != resource.RLIM_INFINITY and (
+            (number and exit_code in _codes(number)) or (text and text.search(said))
+        ):
+            return f"the limit {meaning})"
     return ""
 
 

@@ -162,11 +162,18 @@ def _complete(compiler: Path, machine: Machine) -> Mpi:
     """Return the installation that `compiler` belongs to, with its launcher."""
     said = _asked_version(compiler, machine)
     if said is None:
+        answer = machine.capture([str(compiler), "--version"])
+        why = f": {first_errors(answer)}" if answer.exit_code else ""
+        fix = (
+            "Paribus supports Open MPI, MPICH and Intel MPI; put one of them first on the PATH,"
+            " or give its prefix directory as `mpi`"
+        )
+        if why and not machine.variable("HOME"):
+            fix = "HOME is not set, and Open MPI needs it: set it to a directory, then try again"
         raise UserError(
-            "does not identify its MPI",
+            f"does not identify its MPI{why}",
             place=machine.at(str(compiler)),
-            fix="Paribus supports Open MPI, MPICH and Intel MPI; put one of them first on the PATH,"
-            " or give its prefix directory as `mpi`",
+            fix=fix,
         )
     family, version = said
     # The compiler of Intel MPI leaves out the update (2021.18 for 2021.18.1).

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from paribus.errors import StoreError
+from paribus.records import bounded
 
 FAILS = (sqlite3.Error, MemoryError, UnicodeDecodeError, OverflowError)
 """What the module sqlite3 raises of a database: the last three for absurd sizes and texts."""
@@ -33,8 +34,28 @@ def converted(path: Path) -> Iterator[None]:
         raise store_error(error, path) from error
 
 
+@contextmanager
+def passed_over(*others: type[Exception]) -> Iterator[None]:
+    """Pass over what SQLite and `others` raise inside, but not a signal."""
+    caught: tuple[type[Exception], ...] = (*FAILS, *others)
+    try:
+        yield
+    except caught as error:
+        _demand_no_signal(error)
+
+
+def _demand_no_signal(error: Exception) -> None:
+    """Raise KeyboardInterrupt if that is what SQLite's error comes of."""
+    if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT" and not bounded.was_late():
+        raise KeyboardInterrupt from error
+
+
 def store_error(error: Exception, path: Path, where: str = "") -> StoreError:
-    """Return what to say of an `error` that SQLite raised on the database `path`, at `where`."""
+    """Return what to say of an `error` that SQLite raised on the database `path`, at `where`.
+
+    Raises KeyboardInterrupt where it comes of a signal.
+    """
+    _demand_no_signal(error)
     name, text = getattr(error, "sqlite_errorname", ""), str(error)
     if name.startswith("SQLITE_FULL"):
         return no_space(path.parent)
@@ -44,6 +65,9 @@ def store_error(error: Exception, path: Path, where: str = "") -> StoreError:
         fix = f"check the disk and the limit of file sizes (ulimit -f), {_KEPT}"
     elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         fix = f"end the program that holds it, {_KEPT}"
+    elif name.startswith("SQLITE_INTERRUPT"):
+        text = f"a row takes more than {bounded.MOST_S:g} s of computing"
+        fix = f"is it a Paribus study directory? If it is, {RESTORE}"
     elif name.startswith("SQLITE_NOTADB"):
         fix = f"is it a Paribus study directory? If its beginning is damaged, {RESTORE}"
     elif name.startswith("SQLITE_CONSTRAINT"):

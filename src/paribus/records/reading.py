@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from paribus.errors import StoreError
+from paribus.outside import printable
+from paribus.records.bounded import Bounded, connect, foreign
 from paribus.records.count import read_count
 from paribus.records.damage import FAILS, converted, damaged, store_error
 from paribus.records.rows import (
@@ -34,7 +36,7 @@ class Reader:
     Rows are numbered from 1 without a gap, because none is ever deleted: so a missing one is seen.
     """
 
-    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, db: Bounded, path: Path) -> None:
         self.db = db
         self.path = path
         self.sealed = _version(db, path) == SCHEMA_VERSION
@@ -111,6 +113,7 @@ class Reader:
         try:
             for row in self.db.execute(f"SELECT {columns} FROM {table} ORDER BY id"):
                 number += 1
+                self.db.renew()
                 if row[ID] != number or not self.is_whole(table, row):
                     raise damaged(self.path, f"row {number} of {table}")
                 yield row
@@ -127,20 +130,41 @@ class Reader:
             )
 
 
-def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open `path` without writing; a read-only medium needs SQLite's `immutable`.
+def open_for_reading(path: Path) -> Bounded:
+    """Open `path` without writing; raises sqlite3.Error.
 
-    That leaves a write-ahead log unread, so it is for a database without one.
+    SQLite makes a file beside a database with a write-ahead log. A read-only medium needs its
+    `immutable` instead, and so does a full one. That leaves such a log unread, so it is for a
+    database without one.
     """
-    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
     log = path.with_name(f"{path.name}-wal")
-    immutable = not writable and not (log.exists() and log.stat().st_size)
-    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * immutable}"
-    return sqlite3.connect(uri, uri=True, isolation_level=None)
+    logged = log.exists() and log.stat().st_size > 0
+    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    if not writable and not logged:
+        return connect(f"{uri}&immutable=1", uri=True)
+    db = connect(uri, uri=True)
+    try:
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", "")
+        if not logged and name.startswith(("SQLITE_IOERR_SHM", "SQLITE_CANTOPEN")):
+            db.close()
+            return connect(f"{uri}&immutable=1", uri=True)
+    return db  # of another error the next statement says where it is met
 
 
 def check_version(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
-    """Raise StoreError unless this Paribus reads, or writes, what the database holds."""
+    """Raise StoreError unless this Paribus reads, or writes, what the database holds.
+
+    Nothing is selected before from what only looks like a table of ours.
+    """
+    if name := foreign(db):
+        raise StoreError(
+            f"{printable(name)} is no table of a study: whoever reads it computes it anew",
+            place=str(path),
+            fix="restore the directory from a copy, or ask for it anew where it comes from",
+        )
     version = _version(db, path)
     if version == SCHEMA_VERSION or (version == UNSEALED_VERSION and not write):
         return

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from paribus.errors import StoreError
+from paribus.records.bounded import Bounded, connect
 from paribus.records.count import read_count
-from paribus.records.damage import FAILS
+from paribus.records.damage import passed_over
 from paribus.records.reading import Reader
 from paribus.records.rows import ID, SAMPLE, UNREADABLE, VOID, Row, gathered, stored
 
@@ -46,7 +45,7 @@ class Lost:
         return bool(self.launches or self.gathered or self.unvoided)
 
 
-def open_copy(path: Path, folder: Path) -> sqlite3.Connection:
+def open_copy(path: Path, folder: Path) -> Bounded:
     """Return an open copy in `folder` of the database `path`, which is not touched.
 
     SQLite refuses all of a database that is shorter than its header says: what a copy lacks at its
@@ -64,13 +63,13 @@ def open_copy(path: Path, folder: Path) -> sqlite3.Connection:
         size = copy.stat().st_size
         if size < wanted <= size + _MOST_MISSING:
             file.truncate(wanted)
-    return sqlite3.connect(copy, isolation_level=None)
+    return connect(copy)
 
 
 class Salvager(Reader):
     """A Reader that leaves out what is not whole; what that is stands in `lost`."""
 
-    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, db: Bounded, path: Path) -> None:
         super().__init__(db, path)
         counted = read_count(path.parent)
         self.lost = Lost(counted=counted.launches > 0)
@@ -110,7 +109,7 @@ class Salvager(Reader):
             return self.demand_samples(launch, rows)
 
     def _whole_launch(self, number: int) -> Row | None:
-        with suppress(*FAILS, *UNREADABLE, StoreError):
+        with passed_over(*UNREADABLE, StoreError):
             row = self._row("launches", self.launch, number)
             if row is not None:
                 stored(row, self.samples(row))
@@ -118,7 +117,7 @@ class Salvager(Reader):
         return None
 
     def _whole_gathered(self, number: int) -> bool:
-        with suppress(*FAILS, *UNREADABLE):
+        with passed_over(*UNREADABLE):
             row = self._row("gathered", self.node, number)
             return row is not None and bool(gathered(row))
         return False
@@ -131,7 +130,7 @@ class Salvager(Reader):
 
     def _planned_number(self, row: int) -> int | None:
         """Return which launch of the plan a damaged row was of, if it still says so."""
-        with suppress(*FAILS):
+        with passed_over():
             found = self.db.execute("SELECT number FROM launches WHERE id = ?", (row,)).fetchone()
             return found[0] if found and isinstance(found[0], int) else None
         return None
@@ -145,7 +144,7 @@ class Salvager(Reader):
         )
         found = []
         for query in (f"SELECT max(rowid) FROM {table}", f"SELECT count(*) FROM {table}"):
-            with suppress(*FAILS):
+            with passed_over():
                 found += self.db.execute(query).fetchone()
         likely = (n for n in found if isinstance(n, int) and 0 <= n <= size // _LEAST_ROW)
         return max([counted, *likely])
@@ -155,7 +154,7 @@ class Salvager(Reader):
         """Return the numbers of the rows in samples that can be read, by row of launches."""
         found: dict[int, list[int]] = defaultdict(list)
         for number in range(1, self._last("samples", 0) + 1):
-            with suppress(*FAILS):
+            with passed_over():
                 query = "SELECT launch FROM samples WHERE rowid = ?"
                 for (launch,) in self.db.execute(query, (number,)):
                     found[launch].append(number)

@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
+from paribus.errors import exit_code
+
 NAME, DRAFT, LOCK = "progress.json", "progress.draft", "progress.lock"
 FILES = (NAME, DRAFT, LOCK)
 
@@ -126,8 +128,7 @@ class Board:
         trace: TracebackType | None,
     ) -> None:
         if error is not None:
-            interrupted = isinstance(error, KeyboardInterrupt)
-            self.code = 130 if interrupted else int(getattr(error, "exit_code", 1))
+            self.code = exit_code(error)
         said = " ".join(str(error).split()) if error else ""
         text = said or ("interrupted" if error else "ended")
         self._write(replace(self._last, text=text, code=self.code))

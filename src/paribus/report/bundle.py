@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 from pathlib import Path
+from types import ModuleType
 
 from paribus.drafts import cache_directory
+from paribus.errors import MachineError, UserError
 from paribus.trust import make_directory, why_not
 
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
@@ -14,28 +17,45 @@ END = "\n// end of bundle\n"
 """The last line of a bundle that was written to its end."""
 
 
+def engine() -> ModuleType:
+    """Return vl_convert, which draws; raises MachineError where its engine would end the process.
+
+    That is V8, which reserves more addresses than a limit of 64 GB leaves it.
+    """
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if most != resource.RLIM_INFINITY:
+        raise MachineError(
+            f"figures cannot be drawn under a limit of address space ({most >> 10} KiB)",
+            place="ulimit -v",
+            fix="`ulimit -v unlimited`, or on another machine, then `paribus report DIR`",
+        )
+    import vl_convert
+
+    return vl_convert
+
+
 def javascript(cache: Path | None = None) -> str:
     """Return the bundle of Vega, Vega-Lite and Vega-Embed: about 0.9 MB of script.
 
     Making it takes seconds; it is kept in `cache` (default: `cache_directory()`) under the
     version of vl-convert. A cache that cannot be read or written only costs the time, and so does
-    one that others can change: browsers execute what comes from it.
+    one that others can change: browsers execute what comes from it. Raises MachineError as
+    `engine`.
     """
     from importlib.metadata import version
 
-    path = (cache or cache_directory()) / f"vega-{version('vl-convert-python')}.js"
-    try:
+    kept, path = "", None
+    # Without a home or a file there, it is made.
+    with contextlib.suppress(UserError, OSError, UnicodeDecodeError):
+        path = (cache or cache_directory()) / f"vega-{version('vl-convert-python')}.js"
         kept = "" if why_not(path) else path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        kept = ""
     if kept.endswith(END):
         return kept
-    import vl_convert
-
     # "</script" inside a string of the bundle would end the page's script element.
-    made = vl_convert.javascript_bundle(SNIPPET).replace("</script", "<\\/script")
+    made = engine().javascript_bundle(SNIPPET).replace("</script", "<\\/script")
     text = f"{made}{END}"
-    _keep(text, path)
+    if path is not None:
+        _keep(text, path)
     return text
 
 

@@ -13,6 +13,7 @@ from paribus.errors import UserError
 from paribus.judgement import Judgement, Matrix
 from paribus.report import heat, lookup, narrowing, plots, scaling, spent
 from paribus.report.axes import Spec, drawn
+from paribus.report.bundle import engine
 from paribus.report.wording import clean
 
 WIDTH = 520
@@ -144,10 +145,9 @@ def _write(drawings: Iterator[tuple[str, Spec]], directory: Path, formats: Set[s
 
 def _drawn(text: str, ending: str) -> bytes:
     """Return a figure in the format that a file with this ending has."""
-    import vl_convert
-
+    vl_convert = engine()
     if ending == "svg":
-        return vl_convert.vegalite_to_svg(text).encode()
+        return str(vl_convert.vegalite_to_svg(text)).encode()
     if ending == "pdf":
         svg = _SIZE.sub(_in_points, vl_convert.vegalite_to_svg(text), count=1)
         return bytes(vl_convert.svg_to_pdf(svg))

@@ -30,6 +30,10 @@ def console_on(stream: TextIO, width: int | None = None) -> Console:
                 text = one.text if one.control else printable(one.text, keep="\n\t")
                 yield one if text is one.text else Segment(text, one.style)
 
+        def on_broken_pipe(self) -> None:
+            """Raise the BrokenPipeError: rich would leave with exit code 1."""
+            raise  # noqa: PLE0704 - rich calls this where it caught one
+
     return Screened(file=under(stream), highlight=False, width=width)
 
 

@@ -19,8 +19,10 @@ from pathlib import Path
 from paribus import probes
 from paribus.command import Completed
 from paribus.design import Selection
+from paribus.errors import MachineError
 from paribus.model import Benchmark, Parsed, Program
 from paribus.platform.arms import Ready, compose
+from paribus.platform.space import fault_of
 from paribus.platform.station import Station
 from paribus.units import count
 
@@ -114,7 +116,8 @@ def ask(
     """Return what the ranks of one launch tell of their nodes; with `turn`, that rank alone speaks.
 
     Of the first of `programs` everything is asked, of the others what the files of the system and
-    their libraries say. Raises LaunchError for a launch that could not be started.
+    their libraries say. Raises LaunchError for a launch that could not be started, MachineError
+    where this machine lacks what it needs.
     """
     halves = secrets.token_hex(6), secrets.token_hex(6)
     speaking = ranks if turn is None else 1
@@ -145,6 +148,12 @@ def ask(
         )
         out.finish()
         err.finish()
+    if done.exit_code and (lacked := fault_of((), done.exit_code, _text(err.start))):
+        raise MachineError(
+            f"{lacked} when its facts were asked for",
+            place=station.here,
+            fix="fix this, then continue with --resume: every stored launch is kept",
+        )
     texts, parts = answers_of(bytes(out.kept), mark, len(programs))
     start = _text(out.start).strip()[:60]
     nothing = f"no facts in the output of the node: {start!r}" if start else "no answer"

@@ -8,8 +8,6 @@ than 64 KiB on its standard input do not always arrive: an agent, and sources, a
 from __future__ import annotations
 
 import math
-import os
-import pwd
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING
 from paribus.hosts import Scheduler
 from paribus.platform.schedulers.dialect import key_among, script_of
 from paribus.platform.schedulers.jobs import Job, Phase
+from paribus.trust import user_name
 from paribus.units import count
 
 if TYPE_CHECKING:
@@ -100,8 +99,7 @@ def gone(said: str) -> bool:
 
 def queue(idents: Sequence[str] = ()) -> list[str]:
     """Return the command that lists this user's jobs that have not ended: a row for each slot."""
-    user = pwd.getpwuid(os.geteuid()).pw_name
-    return ["qstat", "-xml", "-r", "-g", "t", "-u", user]
+    return ["qstat", "-xml", "-r", "-g", "t", "-u", user_name()]
 
 
 def read_queue(printed: str, now: float | None = None) -> dict[str, Job]:

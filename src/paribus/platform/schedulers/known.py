@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import suppress
 
+from paribus.errors import UserError
 from paribus.hosts import Scheduler
 from paribus.platform.schedulers import flux, gridengine, pbs, slurm, torque
 from paribus.platform.schedulers.dialect import Dialect
 from paribus.platform.schedulers.kubernetes import Kubernetes
-from paribus.trust import find_program
+from paribus.trust import find_program, home
 
 DIALECTS: Mapping[str, Dialect] = {
     "slurm": slurm,
@@ -24,8 +25,9 @@ DIALECTS: Mapping[str, Dialect] = {
 
 def present() -> list[Dialect]:
     """Return the batch systems that are here; a kubectl that knows of no cluster is none."""
-    own = Path("~/.kube/config").expanduser()
-    cluster = {"KUBECONFIG", "KUBERNETES_SERVICE_HOST"} & os.environ.keys() or own.exists()
+    cluster = bool({"KUBECONFIG", "KUBERNETES_SERVICE_HOST"} & os.environ.keys())
+    with suppress(UserError):
+        cluster = cluster or (home() / ".kube/config").exists()
     return [
         one
         for one in DIALECTS.values()

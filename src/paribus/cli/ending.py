@@ -1,0 +1,108 @@
+"""How a verb ends: whatever it meets becomes one line on stderr and a documented exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import sys
+import termios
+import traceback
+from types import FrameType
+
+from paribus.errors import MachineError, ParibusError, UserError, exit_code
+from paribus.outside import printable
+from paribus.platform.space import FAULTS, memory_limits, said_of
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What interrupts: Ctrl-C, a scheduler's warning, a closed terminal."""
+
+NO_MEMORY = ("cannot allocate memory", "failed to map segment", "can't start new thread")
+"""What loaders and threads say of a lack of memory, in errors of other kinds."""
+
+
+def after(error: BaseException) -> int:
+    """Return the exit code of a verb that ended by `error`; stderr says why in one line and a fix.
+
+    No error has the code 1: docs/commands.md.
+    """
+    said = _said(error)
+    if said:
+        print(printable(said, keep="\n\t"), file=sys.stderr, flush=True)
+    return exit_code(error)
+
+
+CPU_S = 5
+"""Seconds of CPU time before its limit at which a verb is interrupted, to clear up and say so."""
+
+
+def interruptible() -> None:
+    """Let signals that interrupt raise KeyboardInterrupt; what is ignored stays so (nohup).
+
+    So does the limit of CPU time, at which the system would kill this process without a word.
+    """
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    if soft != resource.RLIM_INFINITY:
+        signal.signal(signal.SIGXCPU, _out_of_time)
+        resource.setrlimit(resource.RLIMIT_CPU, (max(1, soft - CPU_S), hard))
+
+
+def _out_of_time(number: int, frame: FrameType | None) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
+    os.write(2, b"\nparibus: the limit of CPU time is reached (`ulimit -t`)\n")
+    _interrupt(number, frame)
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    if number != signal.SIGINT:
+        _leave_dead_terminal()
+    raise KeyboardInterrupt
+
+
+def _leave_dead_terminal() -> None:
+    """Let output go nowhere where it went to a terminal that has been closed: writing would fail.
+
+    Every call on such a terminal fails with EIO (tty_ioctl(4), hung up).
+    """
+    for number in (1, 2):
+        try:
+            termios.tcgetattr(number)
+        except termios.error as error:
+            if error.args[0] == errno.EIO:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+
+
+def _said(error: BaseException) -> str:
+    """Return what stderr says of `error`: cause, place and next step; "" where nobody listens."""
+    if isinstance(error, KeyboardInterrupt | BrokenPipeError):
+        return ""
+    found = error if isinstance(error, ParibusError) else _of_the_machine(error)
+    if found is not None:
+        return f"paribus: {found}"
+    return (
+        f"{''.join(traceback.format_exception(error))}"
+        "paribus: this is a defect of Paribus: please report it with the lines above"
+    )
+
+
+def _of_the_machine(error: BaseException) -> ParibusError | None:
+    """Return the error for what the system refused, None where it refused nothing."""
+    fix = "fix this, then try again; a study continues with --resume"
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MemoryError) or any(one in str(cause).lower() for one in NO_MEMORY):
+            return MachineError("no memory is left", place=memory_limits(), fix=fix)
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, RecursionError):
+        fix = "flatten the file or table that it read, then try again"
+        return UserError("nested more deeply than can be read", fix=fix)
+    if not isinstance(error, OSError):
+        return None
+    kind = MachineError if error.errno in FAULTS else UserError
+    said = said_of(error.errno or 0, error.strerror or str(error))
+    return kind(said, place=str(error.filename or ""), fix=fix)

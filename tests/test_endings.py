@@ -1,0 +1,196 @@
+"""How verbs end: 1 is the code of --fail-on alone, and stderr holds a line, not a traceback."""
+
+from __future__ import annotations
+
+import builtins
+import fcntl
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from paribus.__main__ import main
+from paribus.cli.ending import after
+from paribus.errors import StudyError, exit_code
+from studies import command
+from study_directories import write_directory
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study directory with its reports, so that nothing but the report takes time."""
+    directory = write_directory(
+        tmp_path_factory.mktemp("endings") / "study", {"host": 1.0, "bridged": 1.2}
+    )
+    assert main(["report", str(directory), "--brief"]) == 0
+    return directory
+
+
+def begun(*words: str | Path, **how: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command(*words),
+        stdout=how.pop("stdout", subprocess.PIPE),  # type: ignore[call-overload]
+        stderr=subprocess.PIPE,
+        text=True,
+        **how,
+    )
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    """Return what it says on stderr, without a traceback, when it has ended."""
+    err = str(process.communicate(timeout=200)[1])
+    assert "Traceback" not in err, err
+    assert "Exception ignored" not in err, err
+    assert process.returncode != 1, err
+    return err
+
+
+def test_no_exception_has_the_code_of_a_rule() -> None:
+    for kind in vars(builtins).values():
+        if isinstance(kind, type) and issubclass(kind, BaseException):
+            group = issubclass(kind, BaseExceptionGroup)
+            error = kind.__new__(kind, *(("", [ValueError()]) if group else ()))
+            assert exit_code(error) in (2, 130, 141), kind
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (StudyError("is no study", place="a.toml", fix="write one"), 2, "a.toml: is no study"),
+        (MemoryError(), 2, "no memory is left"),
+        (ImportError("x.so: failed to map segment from shared object"), 2, "no memory is left"),
+        (RuntimeError("can't start new thread"), 2, "no memory is left"),
+        (RecursionError("maximum recursion depth exceeded"), 2, "nested more deeply"),
+        (PermissionError(13, "Permission denied", "/x"), 2, "/x: Permission denied"),
+        (OSError(28, "No space left on device"), 2, "no space or no inodes are left"),
+        (BrokenPipeError(32, "Broken pipe"), 141, ""),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_an_error_is_one_line_and_its_next_step(
+    error: BaseException, code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert after(error) == code
+    err = capsys.readouterr().err
+    assert words in err
+    assert err.count("\n") == (2 if words else 0)
+
+
+def test_a_defect_of_ours_shows_where_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert after(ValueError("what nobody expected")) == 2
+    assert "report it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stream", ["/dev/full", "closed"])
+@pytest.mark.parametrize(
+    "words", ["report DIR", "report DIR --json", "list", "--version", "report --help"]
+)
+def test_output_that_cannot_be_written_is_said(words: str, stream: str, study: Path) -> None:
+    argv = [str(study) if word == "DIR" else word for word in words.split()]
+    to = ">&-" if stream == "closed" else f">{stream}"
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {to}', "sh", *command(*argv)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("paribus: standard output: cannot be written")
+    assert done.stderr.count("\n") == 2
+
+
+def test_messages_that_cannot_be_written_end_nothing(study: Path) -> None:
+    argv = command("report", study, "--fail-on", "slower", "--to", "csv")
+    done = subprocess.run(
+        ["sh", "-c", '"$@" 2>/dev/full <&-', "sh", *argv], capture_output=True, check=False
+    )
+    assert done.returncode == 1, "the rule's own code"
+    assert b"slower" in done.stdout
+
+
+@pytest.mark.parametrize("step", [7000, pytest.param(500, marks=pytest.mark.slow)])
+def test_a_reader_that_leaves_at_any_byte_ends_it_quietly(study: Path, step: int) -> None:
+    """Of the last bytes, which fit into the pipe, nobody knows whether they were read."""
+    size = len(subprocess.run(command("report", study, "--json"), stdout=-1, check=True).stdout)
+    for most in [*range(0, size - 4096, step), size]:
+        ours, theirs = os.pipe()
+        fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
+        process = begun("report", study, "--json", stdout=theirs)
+        os.close(theirs)
+        left = most
+        while left > 0 and (data := os.read(ours, min(left, 4096))):
+            left -= len(data)
+        os.close(ours)
+        assert said(process) == ""
+        assert process.returncode == (0 if most == size else 141), most
+
+
+def in_control(pid: int) -> bool:
+    """Return whether Paribus, not the Python that still starts, answers signals."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return bool(caught >> (signal.SIGTERM - 1) & 1)
+
+
+@pytest.mark.parametrize("moments", [6, pytest.param(60, marks=pytest.mark.slow)])
+def test_an_interrupt_at_any_moment_ends_with_130(study: Path, moments: int) -> None:
+    """Also while modules load: Python's import machinery can lose a KeyboardInterrupt."""
+    lasts = time.monotonic()
+    assert said(begun("report", study)) == ""
+    lasts = time.monotonic() - lasts
+    codes = set()
+    for moment in range(moments):
+        process = begun("report", study)
+        while process.poll() is None and not in_control(process.pid):
+            time.sleep(0.001)
+        time.sleep(lasts * moment / moments)
+        process.send_signal(signal.SIGTERM if moment % 3 == 2 else signal.SIGINT)
+        assert said(process) == "", moment
+        codes.add(process.returncode)
+    assert codes <= {0, 130}
+    assert 130 in codes
+
+
+FEW = (60, 150, 620, 700)
+MANY = (32, 40, 80, 100, 120, 200, 250, 300, 400, 500, 639, 641, 900)
+
+
+@pytest.mark.parametrize("limits", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
+def test_little_memory_ends_in_one_line(study: Path, limits: tuple[int, ...]) -> None:
+    """Libraries that find too little end the process themselves, one of them by SIGINT."""
+    codes = set()
+    for mib in limits:
+
+        def limit(most: int = mib << 20) -> None:
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+        process = begun("report", study, "--brief", preexec_fn=limit)
+        err = said(process)
+        codes.add(process.returncode)
+        assert process.returncode == 0 or "ulimit -v" in err, mib
+        assert err.count("\n") == (2 if process.returncode else 0), err
+        assert "damaged" not in err
+    assert codes == {0, 2}
+
+
+def test_no_thread_of_a_library_computes_beside_launches(study: Path) -> None:
+    """OpenBLAS starts one a core when numpy is loaded; none inherits how it is kept from that."""
+    code = (
+        "import os, subprocess, sys; from paribus.__main__ import main;"
+        f"assert main(['compare', {str(study)!r}, '--brief']) == 0;"
+        "import numpy; numpy.ones((500, 500)) @ numpy.ones((500, 500));"
+        "print(len(os.listdir('/proc/self/task')), file=sys.stderr);"
+        "subprocess.run(['env'], stdout=sys.stderr)"
+    )
+    env = {key: value for key, value in os.environ.items() if not key.startswith("OPENBLAS")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
+    )
+    threads, *inherited = done.stderr.splitlines()
+    assert int(threads) == 1
+    assert not [one for one in inherited if "OPENBLAS" in one]
