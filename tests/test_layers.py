@@ -32,7 +32,7 @@ LAYERS = (
         "__init__",
     },
     {"outside", "trust"},
-    {"drafts", "inputs", "fields"},
+    {"drafts", "inputs", "fields", "kept"},
     {"readers", "probes", "records", "stats", "tables", "application", "shipping"},
     {"benchmarks", "store", "topology"},
     {"plan", "audit"},

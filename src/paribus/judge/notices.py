@@ -14,6 +14,7 @@ from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import given_up, pooled_ratios
 from paribus.judge.sessions import sessions
 from paribus.judgement import Finding, Notice, Point, Word
+from paribus.kept import KEPT_BYTES, LEFT_OUT
 from paribus.model import Facts, State
 from paribus.plan import Plan
 from paribus.reasons import NoticeName
@@ -90,6 +91,21 @@ def clock_set(steps_s: Sequence[float]) -> list[Notice]:
     if not steps_s:
         return []
     return [Notice(NoticeName.CLOCK_SET, "warning", figures={"steps_s": list(steps_s)})]
+
+
+def shortened(launches: Sequence[Stored]) -> list[Notice]:
+    """Return what to say of launches whose logs are not whole."""
+    mine = [one for one in launches if one.outcome.facts.get(LEFT_OUT)]
+    if not mine:
+        return []
+    labels = tuple(dict.fromkeys(one.launch.benchmark for one in mine))
+    figures = {
+        "launches": len(mine),
+        "first": mine[0].launch.number,
+        "kept_bytes": KEPT_BYTES,
+        "left_out_bytes": sum(int(one.outcome.facts[LEFT_OUT]) for one in mine),
+    }
+    return [Notice(NoticeName.LOGS_SHORTENED, "note", labels, figures)]
 
 
 def changed(facts: Mapping[tuple[str, str], Sequence[str]]) -> list[Notice]:

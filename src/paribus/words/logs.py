@@ -138,6 +138,7 @@ _UNREAD: Mapping[Unreadable, str] = {
     Unreadable.NO_FILE: "{be} a pipe or a device, not a file",
     Unreadable.LINK_TO_FOLDER: "{be} a link to a folder",
     Unreadable.TOO_LARGE: "{be} larger than {detail}",
+    Unreadable.SHORTENED: "{be} not whole: {detail} of the output were not kept",
     Unreadable.EMPTY: "{be} empty",
     Unreadable.BINARY: "{be} binary",
     Unreadable.NOT_PLAIN: "{be} {detail}",

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from paribus.reasons import NoticeName
-from paribus.units import count, format_seconds, percent
+from paribus.units import count, format_bytes, format_seconds, percent
 from paribus.words import allocations, launches, logs, notices_of_logs, notices_of_tables, transport
 from paribus.words.lists import listed, ranges
 from paribus.words.verdicts import effects
@@ -205,6 +205,16 @@ def _clock_set(_: Labels, figures: Figures) -> str:
     )
 
 
+def _shortened(_: Labels, figures: Figures) -> str:
+    return (
+        f"The logs of {count(figures['launches'], 'launch')} are not whole: of each stream, the"
+        f" first and the last {format_bytes(figures['kept_bytes'])} are kept, and a line in between"
+        f" says how many bytes are left out ({figures['left_out_bytes']:,} in all). The"
+        " figures come from the whole output."
+        f" First: logs/{figures['first']:04d}-*."
+    )
+
+
 def _lost(_: Labels, figures: Figures) -> str:
     launches_lost, whole = figures["lost"], figures["whole"]
     lost = f"{count(launches_lost, 'launch')} of {launches_lost + whole}"
@@ -283,6 +293,7 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.SHARED_CORES: _shared_cores,
     NoticeName.INTERFERENCE: _interference,
     NoticeName.CLOCK_SET: _clock_set,
+    NoticeName.LOGS_SHORTENED: _shortened,
     NoticeName.CHANGED_FACTS: lambda labels, f: (
         f"{labels[0]}, {listed(f['arms'], MOST_NAMED, last=' and ')}: changed between launches:"
         f" {', '.join(f['keys'])}."
