@@ -26,6 +26,8 @@ LAYERS = (
         "energy",
         "facts",
         "command",
+        "commandline",
+        "toml",
         "judgement",
         "reasons",
         "words",
