@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 from itertools import pairwise
 
 _QUOTED = re.compile(r"""\\[^\n]|'[^']*'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
@@ -17,6 +18,15 @@ _SHELL = re.compile(rf"[|&;<>()`*?\n]|{_EXPANDED}|\\[$`\n]|(?:^|\s)[~#]|\[[^\]\s
 _VARIABLE = re.compile(r"\s*\w+=")
 _SHELLS = re.compile(r"(?:\S*/)?(?:ba|da|k|z)?sh")
 _COMMAND = re.compile(r"-\w*c")
+
+
+def typed(words: Iterable[object]) -> str:
+    """Return a command of these words, such as a path, as it is typed into a shell.
+
+    >>> typed(["paribus", "report", "it's one"])
+    'paribus report \'it\'"\'"\'s one\''
+    """
+    return shlex.join(map(str, words))
 
 
 class NotSplitError(ValueError):

@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from paribus import plan as plans
+from paribus.commandline import typed
 from paribus.errors import StoreError
 from paribus.inputs import exists, is_directory
 from paribus.model import State
@@ -55,7 +56,8 @@ def directory_for(name: str, out: Path | None, *, resume: bool, replace: bool) -
             if taken:
                 print(
                     f"paribus: writing to {out}: {taken[-1]} holds launches (to continue or"
-                    f" overwrite that one, give --out {taken[-1]} with --resume or --replace)",
+                    f" overwrite that one, give {typed(('--out', taken[-1]))} with --resume or"
+                    " --replace)",
                     file=sys.stderr,
                 )
     _check_own(out)

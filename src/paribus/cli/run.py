@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from paribus.cli.directory import clear, directory_for, refuse_at_work
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached, warn_unshared
 from paribus.cli.shipped import add_beside
+from paribus.commandline import typed
 from paribus.design import Study
 from paribus.errors import AllocationError, UserError
 from paribus.judgement import Finding, Progress
@@ -161,7 +161,7 @@ def _detach(arguments: argparse.Namespace, study: Study, directory: Path) -> int
     waiting = f"in the queue as job {ident}"
     if not alive(directory):  # it may have begun meanwhile
         write_standing(directory, Standing(waiting, job=ident))
-    print(f"{waiting}; to watch it: paribus watch {shlex.quote(str(directory))}")
+    print(f"{waiting}; to watch it: {typed(('paribus', 'watch', directory))}")
     return 0
 
 
@@ -244,9 +244,10 @@ def _carry_out(
                     as_json=arguments.json,
                     brief=arguments.brief,
                 )
+        again = ["paribus", "run", arguments.study, "--out", directory, "--resume"]
+        again += [word for hosts in arguments.hosts for word in ("--hosts", hosts)]
         print(
-            f"\nInterrupted. Every finished launch is stored. To continue:\n"
-            f"  paribus run {arguments.study} --out {directory} --resume",
+            f"\nInterrupted. Every finished launch is stored. To continue:\n  {typed(again)}",
             file=sys.stderr,
         )
         raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -51,7 +52,7 @@ def hosts_of(place: Place, folder: Path) -> Hosts | None:
         return None
     text = place.need("hosts", fields.text, 'hosts = "node[1-4]"').strip()
     if text == "?":
-        arm = place.path.removeprefix("arms.")
+        arm = shlex.quote(place.path.removeprefix("arms."))
         fix = f"name them: --hosts {arm}='node[1-4]', or a hostfile: --hosts {arm}=./hosts.txt"
         place.refuse("hosts", None, "this study has no hosts of its own", fix)
     if text.startswith("pocket:") or text == "pocket":
