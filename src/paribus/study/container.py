@@ -39,7 +39,7 @@ def container_of(arm: Place, folder: Path, hosts: Hosts | None) -> Container | N
     image = place.read("image", fields.text, None)
     if image and engine not in ("docker", "podman", "namespace"):
         image = _path(place, folder, engine, image)
-    elif image and "://" in image:
+    elif image and "://" in image and engine != "namespace":
         get = f"`{typed((engine, 'pull', image))}`, then give the name that `{engine} images` shows"
         place.refuse("image", image, "is not a name of the local store", get)
     found = Container(
