@@ -119,7 +119,8 @@ def hints(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     places = {id(one.value) for one in keywords if one.arg == "place"}
     for node in parsed(path):
         if isinstance(node, ast.JoinedStr) and id(node) not in places:
-            text, values = "", {}
+            text = ""
+            values: dict[str, str] = {}
             for part in node.values:
                 if isinstance(part, ast.FormattedValue):
                     values[name := f"V{len(values)}V"] = ast.unparse(part.value)
