@@ -24,6 +24,7 @@ from paribus.stats.order import bias, order_effect
 from paribus.stats.probes import arms_differ
 from paribus.stats.states import StateRatios, TwoStates, ratio_per_state
 from paribus.store import Stored
+from paribus.words import lists
 
 STEP = "launch.clock_step_s"
 """The fact of a launch before or during which somebody set the clock: by how many seconds."""
@@ -129,7 +130,7 @@ def budget(cut_short: Sequence[str]) -> list[Notice]:
 def silent(nodes: Mapping[str, Mapping[str, Facts]]) -> list[Notice]:
     """Return what to say of arms of which no node gave its facts: nothing of them was compared."""
     unknown = [
-        f"the facts of {arm} ({next(iter(mine.values()))[ERROR]})"
+        f"the facts of {lists.arm(arm)} ({next(iter(mine.values()))[ERROR]})"
         for arm, mine in nodes.items()
         if mine and all(ERROR in facts for facts in mine.values())
     ]

@@ -8,7 +8,15 @@ from typing import Any
 
 from paribus.reasons import NoticeName
 from paribus.units import count, format_bytes, format_seconds, percent
-from paribus.words import allocations, launches, logs, notices_of_logs, notices_of_tables, transport
+from paribus.words import (
+    allocations,
+    launches,
+    lists,
+    logs,
+    notices_of_logs,
+    notices_of_tables,
+    transport,
+)
 from paribus.words.lists import listed, ranges
 from paribus.words.verdicts import effects
 
@@ -70,7 +78,7 @@ def _modes(label: str, arms: Mapping[str, Figures]) -> str:
     reference, *others = arms
     apart = max(of_arm["apart"] for of_arm in arms.values())
     shares = ", ".join(
-        f"{of_arm['higher']} of {count(of_arm['launches'], 'launch')} on {arm}"
+        f"{of_arm['higher']} of {count(of_arm['launches'], 'launch')} on {lists.arm(arm)}"
         for arm, of_arm in arms.items()
     )
     said = f"{label} is bimodal (modes {apart:.3g}x apart; upper mode: {shares}"
@@ -82,7 +90,8 @@ def _modes(label: str, arms: Mapping[str, Figures]) -> str:
 
 
 def _state_probe(_: Labels, figures: Figures) -> str:
-    figure, arm, reference = figures["figure"], figures["arm"], figures["reference"]
+    figure = figures["figure"]
+    arm, reference = lists.arm(figures["arm"]), lists.arm(figures["reference"])
     if figures["kind"] == "level":
         return (
             f"The state probe differs: {figure} of {arm} is {figures['ratio']:.3f}x that of"
@@ -103,7 +112,8 @@ def _rerun(labels: Labels, figures: Figures) -> str:
 
 
 def _time_outs(labels: Labels, figures: Figures) -> str:
-    arms = ", ".join(f"{arm} {n} of {figures['blocks']}" for arm, n in figures["cut_off"].items())
+    counts = figures["cut_off"].items()
+    arms = ", ".join(f"{lists.arm(arm)} {n} of {figures['blocks']}" for arm, n in counts)
     said = f"{labels[0]}: the time limit cut off launches ({arms}); they rank as the slowest."
     if figures["size_withheld"]:
         said += " The size of the difference is withheld, because more than 2 % were cut off."
@@ -113,17 +123,18 @@ def _time_outs(labels: Labels, figures: Figures) -> str:
 def _drift(labels: Labels, figures: Figures) -> str:
     (_, near), *_, (most, far) = figures["lags"]
     return (
-        f"{labels[0]}: launches of {figures['reference']} drift (rank autocorrelation"
+        f"{labels[0]}: launches of {lists.arm(figures['reference'])} drift (rank autocorrelation"
         f" {figures['lag1']:.2f}): neighbours differ by {percent(near)}, launches {most} apart by"
         f" {percent(far)}. Pairs cancel it; launches of one arm in a row would not."
     )
 
 
 def _order_effect(labels: Labels, figures: Figures) -> str:
-    arm, moved = figures["arm"], figures["bias"]
+    arm, reference = lists.arm(figures["arm"]), lists.arm(figures["reference"])
+    moved = figures["bias"]
     much = f"by {moved * 100:+.2f} %" if abs(moved) >= 5e-5 else "by less than 0.01 %"
     return (
-        f"{labels[0]}: a launch of {figures['reference']} or {arm} that follows the other in its"
+        f"{labels[0]}: a launch of {reference} or {arm} that follows the other in its"
         f" block gives {figures['ratio']:.4f}x ({figures['low']:.4f} to {figures['high']:.4f}) the"
         f" value of one that precedes it. {arm} ran first in {figures['first']} of"
         f" {count(figures['blocks'], 'block')}, which moves the ratio {much}."
@@ -145,9 +156,10 @@ def _slow_hosts(_: Labels, figures: Figures) -> str:
     named = [f"{one['host']} ({percent(one['share'])})" for one in slow[:MOST_NAMED]]
     more = [count(len(slow) - MOST_NAMED, "more host")] if len(slow) > MOST_NAMED else []
     return (
-        f"In {figures['arm']}, ranks had only a part of their cores on {listed([*named, *more])};"
-        f" on the other {count(rest, 'host')} {percent(figures['share'])}"
-        f" ({count(figures['launches'], 'launch')}). Ranks wait for the slowest."
+        f"In {lists.arm(figures['arm'])}, ranks had only a part of their cores on"
+        f" {listed([*named, *more])}; on the other {count(rest, 'host')}"
+        f" {percent(figures['share'])} ({count(figures['launches'], 'launch')})."
+        " Ranks wait for the slowest."
     )
 
 
@@ -159,7 +171,7 @@ def _shared_cores(labels: Labels, figures: Figures) -> str:
     )
     return (
         f"{listed(labels, MOST_NAMED, last=' and ')}: {count(figures['ranks'], 'rank')} of"
-        f" {listed(figures['arms'], MOST_NAMED, last=' and ')} share"
+        f" {lists.arms(figures['arms'], MOST_NAMED)} share"
         f" {count(figures['cores'], 'core')}, so each waits for the turns of the others. {means}"
     )
 
@@ -252,7 +264,7 @@ def _sessions(labels: Labels, figures: Figures) -> str:
         else "more sessions would narrow the interval, more launches per session would not."
     )
     return (
-        f"{labels[0]}: sessions of {figures['reference']} scatter by"
+        f"{labels[0]}: sessions of {lists.arm(figures['reference'])} scatter by"
         f" {percent(figures['sd_session'])}, launches within a session by"
         f" {percent(figures['sd_launch'])}; {advice}"
     )
