@@ -1,7 +1,7 @@
 """The MPI installations that tests use for real: all that are found, the others visibly skipped.
 
-First the one that Paribus takes where a study names none (on the PATH, else beside this Python),
-then those under the prefixes in PARIBUS_TEST_MPI (colon-separated, such as /opt/openmpi:/opt/mpich).
+First the one that Paribus takes where a study names none (on the PATH, else beside this Python);
+then those under the prefixes in PARIBUS_TEST_MPI (separated by colons: /opt/openmpi:/opt/mpich).
 """
 
 from __future__ import annotations

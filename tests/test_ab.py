@@ -54,8 +54,8 @@ def test_a_command_is_split_as_a_shell_does(text: str, words: tuple[str, ...]) -
         ("~/bin/a", "'~' is for a shell", "sh -c"),
         ("X=1 ./a", "'X=' is for a shell", "use --a-env X=..., or start a shell yourself"),
         ("a 'b", "quotation mark without its counterpart", "close it"),
-        ("", "names no command", "write --a './solver -n 4'"),
-        ("''", "names no command", "write --a './solver -n 4'"),
+        ("", "names no command", "name a program, such as ./solver"),
+        ("''", "names no command", "name a program, such as ./solver"),
         ("a\udcff", "is not UTF-8", "script"),
     ],
 )

@@ -58,16 +58,22 @@ def test_the_commands_of_the_page_do_what_it_says(capsys: pytest.CaptureFixture[
 
 
 def test_emulate_answers_until_it_is_ended() -> None:
-    words = [sys.executable, "-m", "paribus", "topology", "emulate", "bmc", "--boot", "0.1"]
+    """In a directory whose name is for a shell; what it says to try is tried."""
+    directory = "bmc's $(touch gone)"
+    words = [sys.executable, "-m", "paribus", "topology", "emulate", directory, "--boot", "0.1"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout
             assert "answers at https://127.0.0.1:" in process.stdout.readline()
-            assert main(["topology", "show", "bmc/host"]) == 0
+            for _ in range(2):
+                tried = process.stdout.readline().removeprefix("Try:").strip()
+                name, *asked = shlex.split(tried)
+                assert name == "paribus"
+                assert main([*asked, *(["--yes"] if "switch" in asked else [])]) == 0
         finally:
             process.terminate()
         assert process.wait(10) == 130
-    assert not Path("bmc/host").exists()
+    assert not Path(directory, "host").exists()
 
 
 @pytest.mark.parametrize("dialect", ["actions", "patch", "bios", "oem"])

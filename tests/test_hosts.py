@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from paribus.command import Placement
 from paribus.design import Step, Study
 from paribus.errors import StudyError, UserError
 from paribus.hosts import Address, Hosts, Link, nodes_of_ranks
-from paribus.nodeset import MOST_NAMES, expand, fold
+from paribus.nodeset import MOST_NAMES, expand, fold, size
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.platform.placing import bound
 from paribus.study.load import load_study
@@ -50,6 +51,72 @@ def test_one_address_with_a_port_for_each_host(tmp_path: Path) -> None:
         *((f"gate.example-{port}", "gate.example", port) for port in (2201, 2202, 2203)),
         ("node1", "node1", 0),
     ]
+
+
+ENDLESS = [
+    "n[1-100000000]",
+    "n[0000000001-1000000000]",
+    "n[1-1000]m[1-1000]",
+    "n[1-100]m[1-100]k[1-100]",
+    "n[1-99999],m[1-99999]",
+    "n[1-99999]!n[1-99999]",
+    "n[1-900000000/3]",  # in a hostfile: elsewhere it is a path
+    "n[-99999-99999]",
+    "gate:1-65535,other:1-65535",
+    "gate:1-65535,n[1-90000]",
+    *("n[1-99999]," * 50000 + "n", "n[1-9]" * 5000),
+]
+"""Texts of which the names would fill the memory, or take minutes."""
+
+
+@pytest.mark.parametrize("text", ENDLESS)
+def test_names_are_counted_before_they_are_made(tmp_path: Path, text: str) -> None:
+    """What fails this test by taking minutes and gigabytes has made them."""
+    for lines in (f'hosts = "{text}"',), ('hosts = "node1"', f'hypervisors = "{text}"'):
+        if "/" not in text:
+            with pytest.raises(StudyError, match="are the most"):
+                study(tmp_path, *lines)
+    if not text.startswith("gate"):
+        (tmp_path / "list").write_text(text.replace(",", "\n"))
+        with pytest.raises(StudyError, match="are the most"):
+            study(tmp_path, 'hosts = "./list"')
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("n[1-1_000_000_000]", "stand in brackets"),  # int() takes these
+        ("n[\u0661-\u0669\u0669\u0669\u0669\u0669\u0669\u0669\u0669\u0669]", "stand in brackets"),
+        (f"n[1-{'9' * 5000}]", "stand in brackets"),
+        ("n99999[9-10]", "write node[19,110]"),  # 900,000 names to ClusterShell
+        ("[" * 100_000, "missing bracket"),
+    ],
+)
+def test_nor_is_what_looks_like_few_names(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        study(tmp_path, f'hosts = "{text}"')
+    assert said in str(refused.value)
+
+
+RANGES = st.builds(
+    "{}[{}]".format,
+    st.sampled_from(["n", "n1", "-", "r2x"]),
+    st.sampled_from(["1-9", "01-12", "1-9/3", "3", "1,4-6", "8-9,1", "1-2, 5", "0-0"]),
+)
+SETS = st.lists(RANGES, min_size=1, max_size=3).map("".join)
+
+
+@given(st.lists(st.tuples(st.sampled_from(",!&^"), SETS), min_size=1, max_size=3))
+def test_no_nodeset_has_more_names_than_were_counted(several: list[tuple[str, str]]) -> None:
+    text = "".join(sign + one for sign, one in several)[1:]
+    with suppress(ValueError):
+        assert len(expand(text)) <= size(text)
+
+
+def test_a_hostfile_with_a_line_for_each_slot_may_be_long(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("node1\nnode2\n" * MOST_NAMES)
+    found = hosts(tmp_path, 'hosts = "./list"').addresses
+    assert {one.name: one.slots for one in found} == {"node1": MOST_NAMES, "node2": MOST_NAMES}
 
 
 @pytest.mark.parametrize(
@@ -113,6 +180,7 @@ def test_a_hostfile_that_cannot_be_used_names_the_line(
         (['hosts = "pocket:0"'], "from 1 to 64"),
         (['hosts = "pocket:x"'], "is not a pocket cluster"),
         ([f'hosts = "node[1-{MOST_NAMES + 1}]"'], "are the most"),
+        (['hosts = "n1[9,10]"'], "write node[19,110], not node1[9,10]"),
         (['hosts = "node1"', 'link = { rate = "1 Gbit" }'], "only a pocket cluster has one"),
         (['hosts = "pocket:2"', 'link = { rate = "1" }'], "the unit is missing"),
         (['hosts = "pocket:2"', 'ssh = { user = "me" }'], "has keys of its own"),

@@ -6,7 +6,9 @@ import argparse
 import ast
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,15 +23,25 @@ PAGES += sorted((ROOT / "docs").glob("*.md"))
 PAGES += sorted((ROOT / "src").rglob("*.toml")) + sorted((ROOT / "studies").glob("*.toml"))
 MODULES = sorted((ROOT / "src" / "paribus").rglob("*.py"))
 QUOTED = re.compile(r"`(paribus(?: [^`]*)?)`")
+BARE = re.compile(rf"(?<![`\w])(paribus (?:{'|'.join(VERBS)}) [^`;\n]*)")
+"""A command of Paribus that no quotation marks end: up to a full stop, a comma or a parenthesis."""
 LINE = re.compile(r"^ *(?:\$ )?(paribus [a-z-].*)$", re.M)
 FENCED = re.compile(r"^```(?:sh|bash|console)?\n(.*?)^```", re.M | re.S)
 
 
-def strings(path: Path) -> Iterator[str]:
-    """Yield the strings of a module that names commands; what a f-string fills in is VALUE."""
+@cache
+def parsed(path: Path) -> list[ast.AST]:
+    """Return all that is in a module."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
+def strings(path: Path, *, every: bool = False) -> Iterator[str]:
+    """Yield the strings of a module that names commands; what a f-string fills in is VALUE.
+
+    With `every`, those of any module.
+    """
     inside: set[int] = set()
-    code = path.read_text()
-    for node in ast.walk(ast.parse(code if "paribus " in code else "")):
+    for node in parsed(path) if every or "paribus " in path.read_text() else ():
         if isinstance(node, ast.JoinedStr):
             inside |= {id(part) for part in node.values}
             yield "".join(
@@ -46,6 +58,8 @@ def quoted() -> Iterator[tuple[str, str]]:
         for text in strings(path):
             for command in QUOTED.findall(text):
                 yield path.name, " ".join(command.split())
+            for command in BARE.findall(text) if "\n" not in text.strip() else ():
+                yield path.name, re.split(r"[,.)](?: |$)| \(|<|: ", command)[0]
             examples = LINE.findall(text) if "\n" in text else []
             yield from ((path.name, command) for command in examples)
     for path in PAGES:
@@ -73,7 +87,7 @@ def options_of(verb: str) -> set[str]:
 def wrong_with(part: str, capture: pytest.CaptureFixture[str]) -> str:
     """Return why a quoted command is none, "" for one that the parser takes."""
     words = shlex.split(part, comments=True)[1:]
-    if words and words[0] in ("VERB", "ARGV"):
+    if words and (words[0] in ("VERB", "ARGV") or words == ["topology", "VALUE", "--help"]):
         return ""
     if "[" in part:
         if words[0] not in VERBS:
@@ -93,6 +107,84 @@ def test_a_quoted_command_is_one(capsys: pytest.CaptureFixture[str]) -> None:
         for part in command.replace("\\|", "|").split(" && ")
         if (why := wrong_with(part, capsys))
     }
+    assert wrong == {}
+
+
+def hints(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield each text of a module that is made as it goes: its values as V0, V1 and what these are.
+
+    Not what says where an error is: that shows what was given.
+    """
+    keywords = [one for one in parsed(path) if isinstance(one, ast.keyword)]
+    places = {id(one.value) for one in keywords if one.arg == "place"}
+    for node in parsed(path):
+        if isinstance(node, ast.JoinedStr) and id(node) not in places:
+            text = ""
+            values: dict[str, str] = {}
+            for part in node.values:
+                if isinstance(part, ast.FormattedValue):
+                    values[name := f"V{len(values)}V"] = ast.unparse(part.value)
+                    text += name
+                else:
+                    text += str(part.value) if isinstance(part, ast.Constant) else ""
+            yield text, values
+
+
+PROGRAM = re.compile(
+    rf"(?:(?<=[`:;( ])|^)(?:paribus (?:{'|'.join(VERBS)})|chmod|chown|kill|scancel|ssh(?! with)"
+    r"|ssh-keygen|sysctl|modprobe|nohup|pip install|ulimit|docker|podman pull|apptainer)"
+    r" (?!emulate\n)[^\n`;)]*"
+)
+QUOTES = re.compile(r"(?:typed|shlex\.quote|shlex\.join|_quoted)\(")
+PLAIN = {
+    "first.py: least": "a number",
+    "shipped.py: text": "the name of a benchmark",
+    "topology.py: arguments.what": "one of the words that argparse takes",
+    "checks.py: name": "a name of a setting of the kernel",
+    "fitness.py: pids": "numbers",
+    "background.py: holder.pid": "a number",
+    "namespace.py: key": "a name of a setting of the kernel",
+    "namespace.py: name": "a name of a module of the kernel",
+    "detached.py: here[0].ident": "a number",
+    "serve.py: port": "a number",
+    "serve.py: _here()": "the names of this user and this machine",
+    "ssh.py: name": "a name of a host, which is checked",
+    "hypervisors.py: name": "a name of a host, which is checked",
+    "toolchain.py: 'impi-devel' if wanted == 'intelmpi' else wanted": "a name of a package",
+}
+"""Values in commands that hold nothing for a shell, and why they do not."""
+
+
+def test_what_is_filled_into_a_command_is_quoted() -> None:
+    """A path with a blank, or an arm called `it's`, made some of them syntax errors."""
+    used = set()
+    wrong = []
+    for path in MODULES:
+        for text, values in hints(path):
+            for command in PROGRAM.findall(text):
+                for name in re.findall(r"V[0-9]+V", command):
+                    what = f"{path.name}: {values[name]}"
+                    if what in PLAIN:
+                        used.add(what)
+                    elif not QUOTES.match(values[name]):
+                        wrong.append(f"{what} in {command!r}")
+    assert wrong == []
+    assert used == set(PLAIN)
+
+
+def test_what_stands_between_backquotes_is_no_syntax_error() -> None:
+    """Each one with a blank, whatever it is: a command, options, or a line of a study."""
+    texts = [text for path in MODULES for text in strings(path, every=True)]
+    pairs = [one for text in texts if text.count("`") % 2 == 0 for one in text.split("`")[1::2]]
+    python = re.compile(r"\w+\(")
+    lines = {one for one in pairs if " " in one and "\n" not in one and not python.match(one)}
+    assert len(lines) > 60
+    wrong = {}
+    for line in lines:
+        read = ["sh", "-n", "-c", f"echo; {line}"]
+        done = subprocess.run(read, capture_output=True, text=True, check=False)
+        if done.returncode:
+            wrong[line] = done.stderr
     assert wrong == {}
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
+from paribus import commandline
 from paribus.errors import StudyError, UserError, together
 from paribus.model import Endpoint
+from paribus.toml import toml_text
 
 ENDPOINTS: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")
 
@@ -148,12 +149,19 @@ def environment(value: Any) -> Mapping[str, str]:
 
 
 def commands(value: Any) -> tuple[tuple[str, ...], ...]:
-    """Return commands, each split into words as a shell does."""
-    lines = [value] if isinstance(value, str) else items(value)
-    found = tuple(tuple(shlex.split(text(line))) for line in lines)
-    if not all(found):
-        raise ValueError("an empty command")
-    return found
+    """Return commands, each split into words as a shell does: a text, or a list of them."""
+    return tuple(map(command, [value] if isinstance(value, str) else items(value)))
+
+
+def command(value: Any) -> tuple[str, ...]:
+    """Return the words of a command, a text; no shell is started for it."""
+    try:
+        return commandline.split(text(value))
+    except commandline.NotSplitError as error:
+        whole = f"{error}: {error.fix or f'write {toml_text(error.shell)}'}"
+        if cut(whole) != whole:  # a part of a command is no way out
+            whole = f"{error}: put it into a script"
+        raise ValueError(whole) from None
 
 
 def confidence(value: Any) -> float:

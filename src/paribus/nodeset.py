@@ -7,11 +7,57 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from math import prod
 
 MOST_NAMES = 100_000
 """Names that one text may stand for: beyond any cluster, and a few seconds of work."""
 
+_BRACKET = re.compile(r"\[([^\[\]]*)\]")
+_RANGE = re.compile(r"\s*(-?[0-9]+)\s*-\s*(-?[0-9]+)\s*(?:/\s*([0-9]+)\s*)?")
+_DIGITS = re.compile(r"[0-9]\[([0-9, /-]*)\]")
+
+MOST_DIGITS = 18
+"""Digits of a number within brackets."""
+
 _NUMBERED = re.compile(r"([^0-9]*)([0-9]+)(.*)", re.DOTALL)
+
+
+def parts(text: str) -> list[str]:
+    """Return the parts of a nodeset between commas outside of brackets."""
+    hidden = _BRACKET.sub(lambda found: found[0].replace(",", "\0"), text)
+    return [one.replace("\0", ",") for one in hidden.split(",")]
+
+
+def size(text: str) -> int:
+    """Return for how many names a nodeset stands at most, without making them.
+
+    Raises ValueError for brackets with anything but numbers and ranges.
+    """
+    return sum(
+        prod(map(_numbers, _BRACKET.findall(one)))
+        for part in parts(text)
+        for one in re.split("[!&^]", part)
+    )
+
+
+def _numbers(inside: str) -> int:
+    """Return how many numbers brackets hold."""
+    if re.search(r"[^0-9, /-]", inside) or re.search(rf"[0-9]{{{MOST_DIGITS + 1}}}", inside):
+        said = f"numbers of at most {MOST_DIGITS} digits stand in brackets"
+        raise ValueError(f"{said}; write names such as node[1-4,7]")
+    found = 0
+    for one in inside.split(","):
+        ends = _RANGE.fullmatch(one)
+        first, last, step = map(int, ends.groups("1")) if ends else (0, 0, 1)
+        found += max(0, last - first) // max(1, step) + 1
+    return found
+
+
+def check_names(number: int) -> None:
+    """Raise ValueError for more than MOST_NAMES names."""
+    if number > MOST_NAMES:
+        said = f"{number:,}" if number < 10**15 else "over 10^15"
+        raise ValueError(f"{said} names; {MOST_NAMES:,} are the most")
 
 
 def expand(text: str) -> tuple[str, ...]:
@@ -27,11 +73,13 @@ def expand(text: str) -> tuple[str, ...]:
 
     if "@" in text:
         raise ValueError("write names, such as node[1-4]; a user name goes into ssh.user")
+    check_names(size(text))
+    for inside in _DIGITS.findall(text):
+        if len({*map(len, re.findall("[0-9]+", inside))}) > 1:  # ClusterShell: 1[9-10] is [19-110]
+            said = "a digit before brackets with numbers of several lengths"
+            raise ValueError(f"{said}; write node[19,110], not node1[9,10]")
     try:
-        names = NodeSet(text, resolver=RESOLVER_NOGROUP)
-        if len(names) > MOST_NAMES:
-            raise ValueError(f"{len(names):,} names; {MOST_NAMES:,} are the most")
-        return tuple(names)
+        return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
     except NodeSetException as error:
         raise ValueError(f"{error}; write names such as node[1-4,7]") from None
 

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import secrets
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -16,6 +15,7 @@ from typing import Any
 
 from paribus import __version__
 from paribus.benchmarks import benchmark_of
+from paribus.commandline import typed
 from paribus.design import (
     Adapter,
     Arm,
@@ -219,11 +219,11 @@ def _instead(file: Path) -> str:
     """Return what to give instead of what is no study directory."""
     made = Path(f"{file.stem}.study")
     if file.suffix in (".toml", "") and (made / "plan.json").exists():
-        return f"`paribus report {shlex.quote(str(made))}` shows what the study measured"
+        return f"`{typed(('paribus', 'report', made))}` shows what the study measured"
     if file.suffix == ".toml":
-        return f"`paribus run {shlex.quote(str(file))}` measures a study; report its directory"
+        return f"`{typed(('paribus', 'run', file))}` measures a study; report its directory"
     if file.suffix == ".zip":
-        return f"`paribus pack --open {shlex.quote(str(file))}` unpacks a study that was packed"
+        return f"`{typed(('paribus', 'pack', '--open', file))}` unpacks a study that was packed"
     return "give the directory that `paribus run` made (its --out)"
 
 

@@ -76,6 +76,7 @@ class NoticeName(StrEnum):
     SUCCESS_NOT_CHECKED = "success not checked"
     RATIO_MOVED = "the ratio moved"
     TRANSPORTS_DIFFER = "transports differ"
+    LOGS_SHORTENED = "logs shortened"
     # Tables.
     ORDER_UNKNOWN = "order unknown"
     ORDER_FIXED = "order fixed"
@@ -117,6 +118,7 @@ class Unreadable(StrEnum):
     NO_FILE = "no_file"
     LINK_TO_FOLDER = "link_to_folder"
     TOO_LARGE = "too_large"
+    SHORTENED = "shortened"
     EMPTY = "empty"
     BINARY = "binary"
     NOT_PLAIN = "not_plain"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,10 +12,12 @@ from pathlib import PurePosixPath
 from types import FrameType
 from typing import Any
 
+from paribus import commandline
 from paribus.benchmarks.parameters import one_of, word, words
 from paribus.errors import ParseError, UserError
 from paribus.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Request, Sample
 from paribus.outside import printable
+from paribus.toml import toml_list
 from paribus.units import count, format_bytes
 
 NAME = "command"
@@ -53,11 +54,10 @@ def argv(value: Any) -> list[str]:
     """
     if isinstance(value, str):
         try:
-            meant = shlex.split(value) or ["./solver"]
-        except ValueError:
-            meant = ["sh", "-c", value]
-        said = ", ".join(f'"{one}"' for one in meant)
-        raise ValueError(f"write a list of the program and its arguments: [{said}]")
+            meant = commandline.split(value) if value.strip() else ("./solver",)
+        except commandline.NotSplitError as error:
+            meant = ("sh", "-c", value) if error.shell else ("./solver", "-n", "4")
+        raise ValueError(f"write a list of the program and its arguments: {toml_list(meant)}")
     found = words(value)
     if not found or not found[0].strip():
         raise ValueError('name a program: ["./solver", "-n", "4"]')

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paribus import fields
+from paribus.commandline import typed
 from paribus.errors import UserError
 from paribus.fields import Place
 from paribus.platform.local import capture
@@ -117,9 +118,8 @@ def secret_of(access: Access, beside: str) -> str:
 def _private(path: Path) -> str:
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
-            raise UserError(
-                "others than its owner may read it", place=str(path), fix=f"chmod 600 {path}"
-            )
+            fix = typed(("chmod", "600", path))
+            raise UserError("others than its owner may read it", place=str(path), fix=fix)
         return path.read_text()[: LONGEST_SECRET + 2]
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(

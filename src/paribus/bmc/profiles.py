@@ -94,7 +94,7 @@ def read_profiles(path: Path) -> ProfileFile:
     nothing: tuple[str, ...] = ()
     host = place.within("host", place.read("host", fields.table, none))
     host.only(("idle", "settle_s", "boot_s"))
-    idle = host.read("idle", lambda value: fields.commands(fields.text(value))[0], nothing)
+    idle = host.read("idle", fields.command, nothing)
     settle_s = host.read("settle_s", seconds, 60.0)
     boot_s = host.read("boot_s", seconds, 900.0)
     profiles = {}
@@ -145,7 +145,7 @@ def _step(place: Place) -> Step:
         "attribute": fields.text,
         "value": _value,
         "raw": _raw,
-        "run": lambda value: fields.commands(fields.text(value))[0],
+        "run": fields.command,
         "ask": fields.text,
     }
     keys: dict[str, Any] = {
@@ -184,7 +184,7 @@ def _reads(kind: str) -> Any:
             },
             "ipmi": {"raw": _raw, "prints": fields.text, "before": fields.text},
             "command": {
-                "run": lambda text: fields.commands(fields.text(text))[0],
+                "run": fields.command,
                 "prints": fields.text,
                 "before": fields.text,
             },

@@ -17,6 +17,7 @@ from paribus.bmc.journal import Journal
 from paribus.bmc.profiles import Profile, ProfileFile
 from paribus.bmc.sending import Ways, holds, send, settles
 from paribus.bmc.steps import Plan, Write, plan_of, restored, stored
+from paribus.commandline import typed
 from paribus.errors import ParibusError, UserError
 from paribus.platform.local import capture
 from paribus.topology.identity import canonical_hash
@@ -90,11 +91,12 @@ def switch(job: Switching) -> Result:
     be read.
     """
     if left := job.journal.unfinished:
+        words = ("paribus", "topology", "switch", job.host, left["profile"])
+        again = typed((*words, "--through", job.file.path, "--continue"))
         raise UserError(
             f"a switch to {left['profile']} was not finished",
             place=str(job.journal.path),
-            fix=f"finish it or roll it back: paribus topology switch {job.host} {left['profile']}"
-            f" --through {job.file.path} --continue",
+            fix=f"finish it or roll it back: {again}",
         )
     _identify(job)
     tree = job.look()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -17,6 +16,7 @@ from paribus.cluster.cloud_init import (
     public_key,
     user_data,
 )
+from paribus.commandline import typed
 from paribus.errors import UserError
 from paribus.hosts import Hosts
 from paribus.inputs import read_bounded
@@ -108,8 +108,8 @@ def _tell(arguments: argparse.Namespace, wanted: Wanted, directory: Path) -> Non
     prefix = PREFIXES.get(wanted.distribution, {}).get(wanted.mpi, "")
     options = f" --user {wanted.user}{f' --mpi {prefix}' if prefix else ''}"
     if arguments.out:  # its known_hosts is there, and later that of accepted keys
-        options += f" --out {shlex.quote(str(arguments.out))}"
-    print(f"when they are up: paribus cluster check '{hosts}'{options}")
+        options += f" {typed(('--out', arguments.out))}"
+    print(f"when they are up: {typed(('paribus', 'cluster', 'check', hosts))}{options}")
     if arguments.pin:
         print(
             f"paribus: {what} holds a private host key: delete it when the machine is up, and know"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.shipped import add_beside, shipped_publication
+from paribus.commandline import typed
 from paribus.errors import StoreError, UserError
 from paribus.inputs import exists
 
@@ -158,7 +159,7 @@ def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) ->
         paths = [ships]
     printed = [path for path in paths if path.suffix == ".toml"]
     if printed and len(paths) > 1:
-        fix = f"to see published figures beside yours: --beside {printed[0]}"
+        fix = f"to see published figures beside yours: {typed(('--beside', printed[0]))}"
         raise UserError("is neither a log nor a table", place=str(printed[0]), fix=fix)
     if printed:
         return beside.alone(load_publication(printed[0]), directory)

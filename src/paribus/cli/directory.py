@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from paribus import plan as plans
+from paribus.commandline import typed
 from paribus.errors import StoreError
 from paribus.inputs import exists, is_directory
 from paribus.model import State
@@ -111,7 +112,7 @@ def _next(name: str) -> Lock:
                 held.release()
             passed = (
                 f"{directory} holds launches (to continue or overwrite that one, give"
-                f" --out {directory} with --resume or --replace)"
+                f" {typed(('--out', directory))} with --resume or --replace)"
             )
         except AtWorkError:
             passed = f"a study is at work in {directory}"

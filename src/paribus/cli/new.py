@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.cli.shipped import find_shipped
+from paribus.commandline import typed
 from paribus.errors import UserError
 from paribus.study.written import write_study
 
@@ -45,7 +46,8 @@ def new(arguments: argparse.Namespace) -> int:
         text = shipped.read_text(encoding="utf-8")
         _copy_sources(tomllib.loads(text), shipped.parent)
     path = write_study(text, asked.with_suffix(""))
-    print(f"{path}\nEdit it, then: paribus audit {path}; paribus run {path}")
+    audit, run = (typed(("paribus", verb, path)) for verb in ("audit", "run"))
+    print(f"{path}\nEdit it, then: {audit}; {run}")
     return 0
 
 

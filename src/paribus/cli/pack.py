@@ -36,6 +36,7 @@ def pack(arguments: argparse.Namespace) -> int:
     from paribus.plan import read_plan
     from paribus.records import pack as packs
     from paribus.units import count
+    from paribus.words.lists import listed
 
     path: Path = arguments.path
     if arguments.open:
@@ -57,9 +58,19 @@ def pack(arguments: argparse.Namespace) -> int:
             _scrub(path, copy)
             number = packs.pack(copy, names, out)
     print(f"{out}: {count(number, 'file')}, {out.stat().st_size} B")
+    if short := _shortened(path):
+        print(f"not whole, in the study as well: {listed(short, 3)} in logs/")
     if arguments.scrub:
         print("scrubbed; look into its logs before you share it: programs print what they like")
     return 0
+
+
+def _shortened(directory: Path) -> list[str]:
+    """Return the logs of a study whose middle was left out when they were stored."""
+    from paribus.kept import left_out_of
+
+    logs = sorted((directory / "logs").glob("*"))
+    return [one.name for one in logs if one.is_file() and left_out_of(one)]
 
 
 def _scrub(directory: Path, copy: Path) -> None:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.commandline import typed
 from paribus.inputs import exists, is_directory
 from paribus.outside import printable
 
@@ -63,8 +64,8 @@ def record(arguments: argparse.Namespace) -> int:
         return 0
     known = sum(not _unknown(value) for value in facts.values())
     print(f"{out}: {count} texts, {out.stat().st_size} B, scrubbed")
-    print(f"{known} facts known, {len(facts) - known} unknown; to see them: paribus record", end="")
-    print(f" --from {out}")
+    show = typed(("paribus", "record", "--from", out))
+    print(f"{known} facts known, {len(facts) - known} unknown; to see them: {show}")
     return 0
 
 

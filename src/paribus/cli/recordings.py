@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.audit.accepted import in_vain
+from paribus.commandline import typed
 from paribus.errors import UserError
 from paribus.inputs import is_file
 from paribus.words.notices import needless
@@ -41,7 +42,8 @@ def refuse_options(arguments: argparse.Namespace) -> None:
         return
     (what,) = arguments.what
     if what.endswith(RECORDED) or is_file(Path(what) / "unknown.json"):
-        fix = f"give another beside it; to see what is in it: paribus record --from {what}"
+        show = typed(("paribus", "record", "--from", what))
+        fix = f"give another beside it; to see what is in it: {show}"
         raise UserError("is one recording", place=what, fix=fix)
     if arguments.factor:
         fix = "leave it out: a study names its own factor"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from paribus.cli.directory import claimed, clear
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached, warn_unshared
 from paribus.cli.shipped import add_beside
+from paribus.commandline import typed
 from paribus.compare.beside import beside
 from paribus.design import Study
 from paribus.errors import AllocationError
@@ -172,7 +172,7 @@ def _detach(arguments: argparse.Namespace, study: Study, directory: Path) -> int
     ident = detached.submit(directory, _as_a_job(arguments, directory), arguments.detach_option)
     waiting = f"in the queue as job {ident}"
     write_standing(directory, Standing(waiting, job=ident))
-    print(f"{waiting}; to watch it: paribus watch {shlex.quote(str(directory))}")
+    print(f"{waiting}; to watch it: {typed(('paribus', 'watch', directory))}")
     return 0
 
 
@@ -251,9 +251,10 @@ def _carry_out(
         if plan.study.settings.monitor:
             with Store(directory) as store:
                 _tell(arguments, beside(conclude(plan, store), publications), directory)
+        again = ["paribus", "run", arguments.study, "--out", directory, "--resume"]
+        again += [word for hosts in arguments.hosts for word in ("--hosts", hosts)]
         print(
-            f"\nInterrupted. Every finished launch is stored. To continue:\n"
-            f"  paribus run {arguments.study} --out {directory} --resume",
+            f"\nInterrupted. Every finished launch is stored. To continue:\n  {typed(again)}",
             file=sys.stderr,
         )
         raise

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.commandline import typed
 from paribus.errors import UserError
 from paribus.trust import user_name
 
@@ -166,7 +167,8 @@ def _lines(arguments: argparse.Namespace, doors: Doors, port: int) -> list[str]:
         if arguments.sign_in != "link":
             return lines
         port = 8080
-        lines.append(f"from a laptop: ssh -L {port}:{arguments.socket.absolute()} {_here()}")
+        tunnel = ("ssh", "-L", f"{port}:{arguments.socket.absolute()}", _here())
+        lines.append(f"from a laptop: {typed(tunnel)}")
     elif arguments.token_env:
         return [f"listening at {arguments.address}:{port}; stop with Ctrl-C"]
     else:

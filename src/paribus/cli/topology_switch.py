@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.cli.hosts import accepts_keys
+from paribus.commandline import typed
 
 if TYPE_CHECKING:
     from paribus.bmc.steps import Plan
@@ -78,7 +79,8 @@ def switch_topology(arguments: argparse.Namespace) -> int:
     file = read_profiles(arguments.through)
     profile = file.profile(name)
     secret = secret_of(file.access, file.path)
-    command = f"paribus topology switch {host} {name} --through {arguments.through} --continue"
+    words = ("paribus", "topology", "switch", host, name, "--through", arguments.through)
+    command = typed((*words, "--continue"))
 
     def confirm(plan: Plan, tree: Tree) -> bool:
         for line in plan_lines(plan, shape_of(tree).name, profile.shape, whole=arguments.dry_run):
@@ -183,10 +185,9 @@ def emulate(arguments: argparse.Namespace) -> int:
         port=arguments.port,
     ) as (_, address):
         print(f"An emulated BMC of an 8-GPU server answers at https://{address}.")
-        print(f"Try: paribus topology show {directory}/host")
-        print(
-            f"     paribus topology switch {directory}/host cascade --through {directory}/bmc.toml",
-            flush=True,
-        )
+        host, through = directory / "host", directory / "bmc.toml"
+        print("Try:", typed(("paribus", "topology", "show", host)))
+        switch = ("paribus", "topology", "switch", host, "cascade", "--through", through)
+        print("    ", typed(switch), flush=True)
         threading.Event().wait()
     return 0

@@ -15,6 +15,7 @@ from paribus.cluster.findings import Finding
 from paribus.cluster.hostfiles import AGENT, hostfiles, ssh_config
 from paribus.cluster.links import Asked, Links, link, ssh_port
 from paribus.cluster.preflight import Preflight
+from paribus.commandline import typed
 from paribus.errors import StoreError, UserError
 from paribus.hosts import Hosts, hosts_from
 from paribus.inputs import decoded, exists, read_bounded
@@ -144,8 +145,9 @@ def up(
         sources = tuple(dict.fromkeys(source for source, _ in broken))
         first = f"{broken[0][0]} does not reach {broken[0][1]}"
         cause = f"{first} by ssh with the cluster's key ({len(broken)} of {len(links.ssh)} pairs)"
+        tried = typed(("ssh", "-v", "-F", f"{folder}/ssh_config", broken[0][1], "true"))
         fix = (
-            f"on {broken[0][0]}: ssh -v -F {folder}/ssh_config {broken[0][1]} true; does sshd there"
+            f"on {broken[0][0]}: {tried}; does sshd there"
             " read ~/.ssh/authorized_keys, and is ~ writable only by its owner?"
         )
         findings.append(Finding("ssh", "broken", cause, sources, fix))

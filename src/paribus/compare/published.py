@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from paribus.benchmarks import BENCHMARKS
 from paribus.benchmarks.parameters import flag
+from paribus.commandline import typed
 from paribus.errors import StudyError
 from paribus.fields import Place, items, one_of, table, text, texts, whole
 from paribus.inputs import read_toml
@@ -70,7 +71,7 @@ def load_publication(path: Path) -> Publication:
         raise StudyError(str(error), place=str(path), fix=fix) from error
     place = Place(str(path), "", found)
     if "question" in found and "benchmarks" in found:
-        place.refuse("benchmarks", None, "is a study, not figures", f"paribus run {path}")
+        place.refuse("benchmarks", None, "is a study, not figures", typed(("paribus", "run", path)))
     place.only(_KEYS)
     title = place.need("title", text, 'title = "Containers against bare metal"')
     year = place.need("year", lambda v: v if type(v) is int else text(v), "year = 2021")

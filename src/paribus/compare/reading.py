@@ -13,9 +13,10 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from paribus.compare.recognise import Found, Problem, Seen, look, readings
+from paribus.compare.recognise import Found, Problem, Seen, look, readings, tools
 from paribus.errors import ParseError
 from paribus.inputs import not_plain, open_regular
+from paribus.kept import left_out
 from paribus.readers import nvidia_topo
 from paribus.readers.known import harnesses, readers
 from paribus.readers.launches import FAILED
@@ -66,8 +67,8 @@ def _text(path: str, size: int) -> _Text:
         return _unread(Unreadable.CANNOT_BE_READ, error.strerror or "")
 
 
-def _unread(code: Unreadable, detail: str = "") -> _Text:
-    return _Text("", Seen([], clean=False), Problem(code, detail))
+def _unread(code: Unreadable, detail: str = "", tool: str = "") -> _Text:
+    return _Text("", Seen([], clean=False), Problem(code, detail, tool))
 
 
 def _opened(path: str, size: int) -> _Text:
@@ -89,6 +90,8 @@ def _opened(path: str, size: int) -> _Text:
             raw += opened.read(size - len(raw)) or b""  # what is written meanwhile is not read
             text = plain(raw.decode(errors="replace"))
             seen = look(text)
+        if missing := left_out(raw):
+            return _unread(Unreadable.SHORTENED, f"{missing:,} B", tools(seen.near)[0])
     return _Text(text, seen, None)
 
 

@@ -10,6 +10,7 @@ from paribus.audit.audit import Audit, audit_study
 from paribus.audit.classes import factors
 from paribus.audit.values import typical
 from paribus.benchmarks import BENCHMARKS
+from paribus.commandline import typed
 from paribus.compare.logs import arms_of, natural
 from paribus.design import Arm, Settings, Study
 from paribus.errors import UserError
@@ -124,7 +125,7 @@ def _by_arm(judgement: Judgement, given: Sequence[str], reference: str) -> list[
     arms = [arm.name for arm in judgement.study.arms]
     parts = [one.partition("=") for one in given]
     named = {arm: Path(path) for arm, sign, path in parts if sign and arm in arms}
-    fix = f"give one for each arm: --facts {' '.join(f'{printable(arm)}=FILE' for arm in arms)}"
+    fix = f"give one for each arm: --facts {typed(f'{arm}=FILE' for arm in arms)}"
     if named and len(named) == len(given) == len(arms):
         return [(arm, named[arm]) for arm in arms]
     if named or reference:

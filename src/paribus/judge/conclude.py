@@ -96,6 +96,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
             *salvaged.notices(store.lost),
             *notices.voided(voided),
             *notices.clock_set(steps_s),
+            *notices.shortened(attempts),
             *notices.changed(_changed(facts)),
             *notices.silent(nodes),
             *lag.notices(),

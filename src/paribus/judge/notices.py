@@ -15,6 +15,7 @@ from paribus.judge.modes import modes
 from paribus.judge.order import one_sided, order_effects
 from paribus.judge.sessions import sessions
 from paribus.judgement import Finding, Notice, Point, Word
+from paribus.kept import KEPT_BYTES, LEFT_OUT
 from paribus.model import Facts, State
 from paribus.plan import Plan
 from paribus.reasons import NoticeName
@@ -22,6 +23,7 @@ from paribus.stats.censoring import censored_share
 from paribus.stats.drift import drift
 from paribus.stats.probes import arms_differ
 from paribus.store import Stored
+from paribus.words import lists
 
 STEP = "launch.clock_step_s"
 """The fact of a launch before or during which somebody set the clock: by how many seconds."""
@@ -89,6 +91,21 @@ def clock_set(steps_s: Sequence[float]) -> list[Notice]:
     return [Notice(NoticeName.CLOCK_SET, "warning", figures={"steps_s": list(steps_s)})]
 
 
+def shortened(launches: Sequence[Stored]) -> list[Notice]:
+    """Return what to say of launches whose logs are not whole."""
+    mine = [one for one in launches if one.outcome.facts.get(LEFT_OUT)]
+    if not mine:
+        return []
+    labels = tuple(dict.fromkeys(one.launch.benchmark for one in mine))
+    figures = {
+        "launches": len(mine),
+        "first": mine[0].launch.number,
+        "kept_bytes": KEPT_BYTES,
+        "left_out_bytes": sum(int(one.outcome.facts[LEFT_OUT]) for one in mine),
+    }
+    return [Notice(NoticeName.LOGS_SHORTENED, "note", labels, figures)]
+
+
 def changed(facts: Mapping[tuple[str, str], Sequence[str]]) -> list[Notice]:
     """Return what to say of facts that changed between launches: once for arms with the same."""
     alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
@@ -110,7 +127,7 @@ def budget(cut_short: Sequence[str]) -> list[Notice]:
 def silent(nodes: Mapping[str, Mapping[str, Facts]]) -> list[Notice]:
     """Return what to say of arms of which no node gave its facts: nothing of them was compared."""
     unknown = [
-        f"the facts of {arm} ({next(iter(mine.values()))[ERROR]})"
+        f"the facts of {lists.arm(arm)} ({next(iter(mine.values()))[ERROR]})"
         for arm, mine in nodes.items()
         if mine and all(ERROR in facts for facts in mine.values())
     ]

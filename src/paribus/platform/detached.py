@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from paribus.commandline import typed
 from paribus.design import Study
 from paribus.errors import UserError
 from paribus.platform.allocations import key_for
@@ -60,7 +60,7 @@ def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
         raise UserError(
             f"this study is job {here[0].ident} ({here[0]})",
             place=str(directory),
-            fix=f"`paribus watch {shlex.quote(str(directory))}` shows it, and"
+            fix=f"`{typed(('paribus', 'watch', directory))}` shows it, and"
             f" `scancel {here[0].ident}` ends it",
         )
     text = script(directory, argv, options)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from paribus.command import Command, Mpi, Placement
+from paribus.commandline import typed
 from paribus.design import Arm
 from paribus.errors import UserError
 from paribus.model import Benchmark, Program
@@ -215,8 +216,8 @@ def _missing(name: str, machine: Machine, place: str, fix: str) -> UserError:
     if machine.is_directory(name):
         return UserError(f"{name} is a directory, not a program", place=place, fix=fix)
     if machine.readable(name):
-        said = f"{name} is not executable"
-        return UserError(said, place=place, fix=f"`chmod +x {name}`, if it is the program")
+        way = f"`{typed(('chmod', '+x', name))}`, if it is the program"
+        return UserError(f"{name} is not executable", place=place, fix=way)
     return UserError(f"no executable file {name}", place=place, fix=only_here(name, machine) or fix)
 
 

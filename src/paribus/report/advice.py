@@ -25,7 +25,7 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
     # Of one node alone: what it was before, and what it became while the study went on.
     changed = {d.key for d in judgement.differences if d.kind == "unexplained" and d.node}
     if lookup.measured(judgement) and not judgement.complete and changed:
-        accept = " ".join(f"--accept {key}=REASON" for key in sorted(changed))
+        accept = " ".join(f"--accept {shlex.quote(key)}=REASON" for key in sorted(changed))
         steps.append(
             f"Stopped early: the platform changed ({listing(sorted(changed))}). Start again in"
             " another directory. If the change cannot matter, continue the same schedule with"

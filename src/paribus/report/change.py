@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from paribus import units
+from paribus.commandline import typed
 from paribus.compare.change import Change, Changed, Measured, NotCompared, Step
 from paribus.compare.studies import Compared
 from paribus.judgement import Difference, Finding
@@ -65,9 +66,8 @@ def study_text(one: Measured) -> str:
     warned = [str(notice.name) for notice in judgement.notices if notice.level == "warning"]
     said = f"{sentences.launches_text(judgement)}{day}{state}. {judgement.sentence}"
     if warned:
-        said += (
-            f" Warnings ({wording.listing(warned)}): see `paribus report {judgement.directory}`."
-        )
+        see = typed(("paribus", "report", judgement.directory))
+        said += f" Warnings ({wording.listing(warned)}): see `{see}`."
     return said
 
 

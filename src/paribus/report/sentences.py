@@ -24,6 +24,7 @@ from paribus.report.wording import (
 from paribus.stats.summary import LEAST_SAMPLES
 from paribus.tally import Tally, total
 from paribus.units import count, format_seconds, percent
+from paribus.words import lists
 
 MOST_RATIOS = 30
 BETWEEN_RANKS = frozenset({"point to point", "collective", "compute", "application"})
@@ -185,18 +186,19 @@ def headline_sentence(judgement: Judgement, finding: Finding) -> str:
     It names both arms, both absolute values with unit, the ratio with its interval, and which
     direction is better.
     """
-    reference, word = judgement.reference, finding.verdict.word
+    word = finding.verdict.word
+    arm, reference = lists.arm(finding.arm), lists.arm(judgement.reference)
     now = " so far" if provisional(finding.verdict) else ""
     claims = {
-        Word.FASTER: f"{finding.arm} is faster than {reference}{now}",
-        Word.SLOWER: f"{finding.arm} is slower than {reference}{now}",
-        Word.EQUIVALENT: f"{finding.arm} and {reference} are equivalent "
+        Word.FASTER: f"{arm} is faster than {reference}{now}",
+        Word.SLOWER: f"{arm} is slower than {reference}{now}",
+        Word.EQUIVALENT: f"{arm} and {reference} are equivalent "
         f"within {percent(finding.margin)}{now}",
-        Word.UNDECIDED: f"undecided whether {finding.arm} differs from {reference} "
+        Word.UNDECIDED: f"undecided whether {arm} differs from {reference} "
         f"by more than {percent(finding.margin)}",
-        Word.RELIABILITY: f"{finding.arm} and {reference} fail at different rates",
-        Word.WITHHELD: f"no verdict for {finding.arm} against {reference}",
-        Word.NO_DATA: f"no usable launches to compare {finding.arm} with {reference}",
+        Word.RELIABILITY: f"{arm} and {reference} fail at different rates",
+        Word.WITHHELD: f"no verdict for {arm} against {reference}",
+        Word.NO_DATA: f"no usable launches to compare {arm} with {reference}",
     }
     said = f"{finding.benchmark}: {claims[word]}"
     if finding.comparison is None:
@@ -204,11 +206,11 @@ def headline_sentence(judgement: Judgement, finding: Finding) -> str:
     how_many = len(lookup.case_findings(judgement, finding))
     over = f" (geometric mean over {count(how_many, 'case')})" if how_many > 1 else ""
     name = "" if finding.metric.name == finding.benchmark else f"{finding.metric.name} "
-    arm = value_text(finding.arm_value, finding.metric)
+    ours = value_text(finding.arm_value, finding.metric)
     against = value_text(finding.reference_value, finding.metric)
     size = f"ratio {estimate_text(finding)}" if has_size(finding) else SIZE_WITHHELD
     return clean(
-        f"{said}: {name}{arm} against {against}{over}; {size}; {direction(finding.metric)}."
+        f"{said}: {name}{ours} against {against}{over}; {size}; {direction(finding.metric)}."
     )
 
 

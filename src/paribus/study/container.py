@@ -8,6 +8,7 @@ from typing import Literal
 
 from paribus import fields
 from paribus.benchmarks.tool import located
+from paribus.commandline import typed
 from paribus.design import Container
 from paribus.fields import Place
 from paribus.hosts import Hosts
@@ -38,8 +39,8 @@ def container_of(arm: Place, folder: Path, hosts: Hosts | None) -> Container | N
     image = place.read("image", fields.text, None)
     if image and engine not in ("docker", "podman", "namespace"):
         image = _path(place, folder, engine, image)
-    elif image and "://" in image:
-        get = f"`{engine} pull {image}`, then give the name that `{engine} images` shows"
+    elif image and "://" in image and engine != "namespace":
+        get = f"`{typed((engine, 'pull', image))}`, then give the name that `{engine} images` shows"
         place.refuse("image", image, "is not a name of the local store", get)
     found = Container(
         engine=engine,
@@ -60,6 +61,8 @@ def container_of(arm: Place, folder: Path, hosts: Hosts | None) -> Container | N
 def _path(place: Place, folder: Path, engine: str, image: str) -> str:
     """Return the path of an image that is a file or a directory."""
     if "://" in image:
-        get = "ch-image pull" if engine == "charliecloud" else f"{engine} pull image.sif {image}"
+        get = typed((engine, "pull", "image.sif", image))
+        if engine == "charliecloud":
+            get = typed(("ch-image", "pull", image.partition("://")[2]))
         place.refuse("image", image, "would be fetched by every rank", f"fetch it once: `{get}`")
     return located(folder, image if "/" in image else f"./{image}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +15,7 @@ from paribus import fields
 from paribus.fields import Place
 from paribus.hosts import Address, Hosts, Link, Ssh
 from paribus.inputs import decoded, read_bounded
-from paribus.nodeset import expand
+from paribus.nodeset import check_names, expand, parts, size
 from paribus.platform.links import read_link
 from paribus.platform.schedulers.known import DIALECTS
 from paribus.study.nodes import scheduler_of
@@ -50,7 +52,7 @@ def hosts_of(place: Place, folder: Path) -> Hosts | None:
         return None
     text = place.need("hosts", fields.text, 'hosts = "node[1-4]"').strip()
     if text == "?":
-        arm = place.path.removeprefix("arms.")
+        arm = shlex.quote(place.path.removeprefix("arms."))
         fix = f"name them: --hosts {arm}='node[1-4]', or a hostfile: --hosts {arm}=./hosts.txt"
         place.refuse("hosts", None, "this study has no hosts of its own", fix)
     if text.startswith("pocket:") or text == "pocket":
@@ -162,22 +164,31 @@ def _jumps(value: Any) -> str:
 
 def _of_text(text: str) -> tuple[Address, ...]:
     """Return the hosts of a nodeset whose parts may be ports of one address: gate:2201-2216."""
+    several = [(part, _ports(part)) for part in _parts(text)]
+    check_names(sum(len(ports) if ports else size(part) for part, ports in several))
     found: list[Address] = []
-    for part in _parts(text):
-        if match := _PORTS.fullmatch(part):
-            name, first = match[1], int(match[2])
-            last = int(match[3] or first)
-            if not 1 <= first <= last <= 65535:
-                raise ValueError(f"{part}: ports are 1 to 65535, the lower first")
-            found += [Address(f"{name}-{port}", name, port) for port in range(first, last + 1)]
-        else:
-            found += [Address(name, name) for name in expand(part)]
+    for part, ports in several:
+        name = part.partition(":")[0]
+        found += [Address(f"{name}-{port}", name, port) for port in ports]
+        found += [] if ports else [Address(one, one) for one in expand(part)]
     return _checked(found)
+
+
+def _ports(part: str) -> range:
+    """Return the ports that a part of a nodeset names, none where it is one of names alone."""
+    match = _PORTS.fullmatch(part)
+    if match is None:
+        return range(0)
+    first = int(match[2])
+    last = int(match[3] or first)
+    if not 1 <= first <= last <= 65535:
+        raise ValueError(f"{part}: ports are 1 to 65535, the lower first")
+    return range(first, last + 1)
 
 
 def _parts(text: str) -> Iterator[str]:
     """Yield the parts of a nodeset between commas outside of brackets."""
-    for part in re.split(r",(?![^\[]*\])", text):
+    for part in parts(text):
         if not part.strip():
             raise ValueError("nothing stands between two commas; write names such as node[1-4,7]")
         yield part.strip()
@@ -188,26 +199,43 @@ def _of_file(path: Path) -> tuple[Address, ...]:
 
     `node1 slots=2 max_slots=4`, `node1:2`, `node[1-4]`, or node1 on two lines.
     """
-    slots: dict[str, int] = {}
-    counted = False
+    rows: list[tuple[str, str, int | None]] = []
+    several = 0
     text = decoded(read_bounded(path, MOST_FILE_BYTES, "a hostfile"))
     for number, line in enumerate(text.splitlines(), 1):
-        said = line.partition("#")[0].strip()
-        if not said:
-            continue
-        try:
-            names, count = _line(said)
-        except ValueError as error:
-            raise ValueError(f"line {number} of {path.name}, {said[:60]!r}: {error}") from None
+        if said := line.partition("#")[0].strip():
+            place = f"line {number} of {path.name}, {said[:60]!r}"
+            with _at(place):
+                names, count = _line(said)
+                # Of a name on a line of its own there may be as many as slots.
+                several += many if (many := size(names)) > 1 else 0
+                check_names(several)
+            rows.append((place, names, count))
+    slots: dict[str, int] = {}
+    known: dict[str, tuple[str, ...]] = {}
+    counted = False
+    for place, names, count in rows:
+        if names not in known:
+            with _at(place):
+                known[names] = expand(names)
         counted = counted or count is not None
-        for name in names:
+        for name in known[names]:
             counted = counted or name in slots
             slots[name] = slots.get(name, 0) + (1 if count is None else count)
     return _checked([Address(name, name, 0, n if counted else 0) for name, n in slots.items()])
 
 
-def _line(said: str) -> tuple[tuple[str, ...], int | None]:
-    """Return the names of a line and how many slots it gives each, None if it does not say."""
+@contextmanager
+def _at(place: str) -> Iterator[None]:
+    """Put `place` before the cause of a ValueError."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+
+
+def _line(said: str) -> tuple[str, int | None]:
+    """Return the nodeset of a line and how many slots it gives each, None if it does not say."""
     match = _COUNTED.fullmatch(said)
     if match is None:
         raise ValueError("write NAME, NAME:SLOTS, or NAME slots=N")
@@ -223,7 +251,7 @@ def _line(said: str) -> tuple[tuple[str, ...], int | None]:
     numbers = [int(one) for one in counts]
     if 0 in numbers:
         raise ValueError("it gives 0 slots, so no rank could be placed; write 1 or more")
-    return expand(match[1]), numbers[0] if numbers else None
+    return match[1], numbers[0] if numbers else None
 
 
 def _refusal(key: str) -> str:

@@ -23,6 +23,7 @@ from paribus.errors import (
     StoreError,
 )
 from paribus.inputs import read_bounded
+from paribus.kept import LEFT_OUT, shorten
 from paribus.model import Benchmark, Facts, Outcome, Parsed, Request, State
 from paribus.platform.space import fault_of
 from paribus.platform.station import Station
@@ -38,7 +39,7 @@ _ALONE = (
 
 
 MOST_PRINTED = 256 << 20
-"""Bytes of one output that are read."""
+"""Bytes of one output that are read; fewer are kept (kept.py)."""
 
 TOLD_BYTES = 1 << 20
 """Bytes from the end of an output in which a failed launch says what it lacked."""
@@ -149,12 +150,30 @@ def start_together(
 
 
 def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
-    """Return what came of a launch that has ended.
+    """Return what came of a launch that has ended; of long logs the middle is then left out.
 
     Raises StoreError if its logs are gone: that is no failure of the arm.
     """
     if not launch.out.parent.exists():
         raise _gone(launch.out.parent)
+    outcome = _of_whole(launch, ended)
+    if not (missing := sum(map(_shortened, (launch.out, launch.err)))):
+        return outcome
+    return replace(outcome, facts={**outcome.facts, LEFT_OUT: missing})
+
+
+def _shortened(log: Path) -> int:
+    """Return how many bytes of a log are left out from now on; none where nothing was printed."""
+    try:
+        return shorten(log)
+    except FileNotFoundError:
+        return 0  # it did not start; that the log of one that ran is gone was seen before
+    except OSError as error:
+        raise _gone(log) from error
+
+
+def _of_whole(launch: Prepared, ended: Ended) -> Outcome:
+    """Return what came of a launch, whose logs are as it printed them."""
     if ended.done is None:
         argv, state = launch.shown, State.FAULT if ended.fault else State.FAILED
         return Outcome(state, ended.started, 0.0, None, argv, error=ended.failure)

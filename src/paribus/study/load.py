@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from paribus import benchmarks, fields
 from paribus.application import find_profile, read_profile
 from paribus.benchmarks.files import file_digest, load_file
+from paribus.commandline import typed
 from paribus.design import Adapter, Arm, Scaling, Selection, Settings, Study, arm_at
 from paribus.errors import StudyError, UserError
 from paribus.fields import Place
@@ -83,9 +84,10 @@ def load_study(
     except OSError as error:
         fix = _WHICH
         if (path / "plan.json").exists():
+            show, again = ("report", path), ("run", "STUDY", "--out", path, "--resume")
             fix = (
-                f"this is a study directory: `paribus report {file}` shows it, and `paribus run"
-                f" STUDY --out {file} --resume` continues it"
+                f"this is a study directory: `{typed(('paribus', *show))}` shows it, and"
+                f" `{typed(('paribus', *again))}` continues it"
             )
         raise StudyError(f"cannot be read: {error.strerror}", place=file, fix=fix) from error
     except ValueError as error:

@@ -42,7 +42,7 @@ def _steps(hosts: Hosts | None) -> Callable[[Any], tuple[Step, ...]]:
 
     def step(value: Any) -> Step:
         if not isinstance(value, dict):
-            return Step(fields.commands(fields.text(value))[0])
+            return Step(fields.command(value))
         if value.keys() != {"on", "run"}:
             raise ValueError(f"a command on a host has the keys `on` and `run`: {_EXAMPLE}")
         on, run = value["on"], value["run"]
@@ -54,7 +54,7 @@ def _steps(hosts: Hosts | None) -> Callable[[Any], tuple[Step, ...]]:
             close = difflib.get_close_matches(on, names, n=1)
             hint = f"did you mean {close[0]!r}?" if close else "add it to `hypervisors` of the arm"
             raise ValueError(f"on = {on!r} is no host and no hypervisor of this arm; {hint}")
-        return Step(fields.commands(run)[0], on)
+        return Step(fields.command(run), on)
 
     def read(value: Any) -> tuple[Step, ...]:
         return tuple(map(step, value if isinstance(value, list) else [value]))

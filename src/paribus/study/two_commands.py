@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from paribus import commandline
 from paribus.errors import UserError
-
-_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\$`])*\"""", re.DOTALL)
-_SHELL = re.compile(r"[|&;<>()`*?]|\$[\w({]|(?:^|\s)~")
-_VARIABLE = re.compile(r"\s*\w+=")
+from paribus.toml import toml_key, toml_list, toml_text
 
 HEAD = """\
 # Written by the verb ab of Paribus. To change something, edit it, then: paribus run FILE
@@ -29,32 +26,20 @@ class Side:
 
 
 def split(text: str, place: str) -> tuple[str, ...]:
-    """Return the words of a command line, as a shell splits it.
+    """Return the words of a command of a shell line; `place` is its option.
 
-    Raises UserError, which names `place`, for no words and for what only a shell understands.
+    Raises UserError, which names the place, for what `commandline.split` refuses.
     """
-    inner = f"sh -c {shlex.quote(text)}"
-    outer = shlex.quote(inner) if re.search(r'["$`\\]', inner) else f'"{inner}"'
-    fix = f"start a shell yourself: {place} {outer}"
     try:
-        text.encode()
-        words = tuple(shlex.split(text))
-    except UnicodeEncodeError:
-        raise UserError("is not UTF-8", place=place, fix="put it into a script") from None
-    except ValueError:
-        cause = "has a quotation mark without its counterpart"
-        raise UserError(cause, place=f"{place} {text}", fix="close it") from None
-    bare = _QUOTED.sub("", text)
-    if found := _SHELL.search(bare):
-        cause = f"{found[0].strip()!r} is for a shell, and none is started"
-        raise UserError(cause, place=f"{place} {text}", fix=fix)
-    if found := _VARIABLE.match(bare):
-        env = f"use {place}-env {found[0].strip()}..., or {fix}"
-        cause = f"{found[0].strip()!r} is for a shell, and none is started"
-        raise UserError(cause, place=f"{place} {text}", fix=env)
-    if not words or not words[0]:
-        raise UserError("names no command", place=place, fix=f"write {place} './solver -n 4'")
-    return words
+        return commandline.split(text)
+    except commandline.NotSplitError as error:
+        quoted = f'"{error.shell}"'
+        if re.search(r'["$`\\!]', error.shell):
+            quoted = shlex.quote(error.shell)
+        fix = error.fix or f"start a shell yourself: {place} {quoted}"
+        if error.variable:
+            fix = f"use {place}-env {error.variable}..., or {fix}"
+        raise UserError(str(error), place=f"{place} {text}".rstrip(), fix=fix) from None
 
 
 def environment(texts: Sequence[str], place: str) -> dict[str, str]:
@@ -110,18 +95,3 @@ def _keys(table: Mapping[str, str | int | None]) -> list[str]:
         for key, one in table.items()
         if one is not None
     ]
-
-
-def toml_list(words: Sequence[str]) -> str:
-    """Return a list of texts as TOML has it."""
-    return f"[{', '.join(map(toml_text, words))}]"
-
-
-def toml_key(name: str) -> str:
-    """Return a key as TOML has it."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
-
-
-def toml_text(text: str) -> str:
-    """Return a text as TOML has it: as JSON does, but for DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -6,13 +6,14 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
 from tempfile import NamedTemporaryFile
 from typing import Any
 
+from paribus import commandline
 from paribus.benchmarks import BENCHMARKS
 from paribus.errors import ParibusError, StudyError, UserError
 from paribus.model import Benchmark
@@ -21,8 +22,8 @@ from paribus.platform.machine import HERE
 from paribus.platform.toolchain import FAMILIES, find_mpi
 from paribus.shipping import shipped_studies
 from paribus.study.load import load_study
-from paribus.study.two_commands import toml_key, toml_list, toml_text
 from paribus.study.written import made_directory, write_study
+from paribus.toml import toml_key, toml_list, toml_text
 from paribus.trust import find_program
 from paribus.units import count
 from paribus.web.actions import log_of
@@ -78,12 +79,20 @@ def _arm(key: str, value: str) -> list[str]:
         inside = ", ".join(f"{toml_key(name)} = {toml_text(text)}" for name, _, text in pairs)
         return [f"env = {{ {inside} }}"]
     if key == "wrap":
-        return [f"wrap = {toml_list(_words(value))}"]
+        return [f"wrap = {toml_list(_wrapper(value))}"]
     if key == "container":
         engine, _, image = value.partition(" ")
         named = f", image = {toml_text(image.strip())}" if image.strip() else ""
         return [f"container = {{ engine = {toml_text(engine)}{named} }}"]
     return [f"{key} = {toml_text(value)}"]
+
+
+def _wrapper(text: str) -> Sequence[str]:
+    try:
+        return commandline.split(text)
+    except commandline.NotSplitError as error:
+        fix = error.fix or "put it into a script, and name that"
+        raise UserError(str(error), place=f"wrapper {text}", fix=fix) from None
 
 
 def _words(text: str) -> list[str]:

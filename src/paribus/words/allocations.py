@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paribus.units import count
+from paribus.words import lists
 from paribus.words.lists import listed
 
 MOST_NAMED = 5
@@ -28,12 +29,12 @@ def said(_: Sequence[str], figures: Mapping[str, Any]) -> str:
 
 def _arm(name: str, one: Mapping[str, Any]) -> str:
     nodes = listed(one["nodes"], MOST_NAMED)
-    return f"{name} {count(one['allocations'], 'allocation')} ({nodes})"
+    return f"{lists.arm(name)} {count(one['allocations'], 'allocation')} ({nodes})"
 
 
 def _other(one: Mapping[str, Any]) -> str:
     return (
-        f"{one['benchmark']}, {one['arm']} {one['word']}, {one['ratio']:.3f}"
+        f"{one['benchmark']}, {lists.arm(one['arm'])} {one['word']}, {one['ratio']:.3f}"
         f" [{one['low']:.3f}, {one['high']:.3f}] ({one['allocations']} pairs of node sets)"
     )
 

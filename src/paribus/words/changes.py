@@ -7,6 +7,7 @@ from typing import Any
 
 from paribus.reasons import LeftOut
 from paribus.units import format_change
+from paribus.words import lists
 from paribus.words.lists import listed
 
 CONTROL = (
@@ -51,6 +52,7 @@ def sentence(
 
 
 def _claim(word: str, arm: str, reference: str) -> str:
+    arm, reference = lists.arm(arm), lists.arm(reference)
     if word == "withheld":
         return f"no verdict on the change of {arm}"
     if word in ("undecided", "no data"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def listed(names: Sequence[str], most: int | None = None, *, last: str = ", ") -> str:
@@ -17,6 +17,47 @@ def listed(names: Sequence[str], most: int | None = None, *, last: str = ", ") -
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     *first, end = names or ("",)
     return f"{', '.join(first)}{last}{end}" if first else end
+
+
+_ENGLISH = """
+a about above after again against all alone also an and another any are as at be been before below
+beside best better between both but by can case cases did do does down each either every few first
+for from half has have here high higher how i if in into is it its last least less like low lower
+many may more most must my new next no none not nothing now of off old on once one only open or
+other others our out over own per same second several slow so some such than that the their them
+then there these they this those three time times to too two under up was we were what when where
+which who with without worse worst you
+"""
+_OURS = """
+arm arms block blocks cluster core cores data equivalent faster host hosts job jobs launch launches
+machine memory neither network node nodes pair pairs rank ranks reference session sessions shared
+slower study undecided
+"""
+TAKEN = frozenset([*_ENGLISH.split(), *_OURS.split()])
+"""Names that an arm may have and that stand in sentences as words, too."""
+
+
+def arm(name: str) -> str:
+    """Return how a sentence calls an arm: so that its name is not taken for other words.
+
+    In a list, before a colon and in a table the name stands as it is.
+
+    >>> arm("bridged"), arm("a"), arm("my host"), arm("2.5")
+    ('bridged', 'arm a', 'arm "my host"', 'arm 2.5')
+    """
+    if " " in name:
+        return f'arm "{name}"'
+    taken = name.lower() in TAKEN or not any(map(str.isalpha, name)) or name.endswith(".")
+    return f"arm {name}" if taken else name
+
+
+def arms(names: Iterable[str], most: int | None = None) -> str:
+    """Return several arms in a sentence, with "and" before the last of them.
+
+    >>> arms(["a", "b"])
+    'arm a and b'
+    """
+    return listed(list(map(arm, names)), most, last=" and ")
 
 
 def and_others(names: Sequence[str], number: int = 0, most: int = 3) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from paribus.reasons import DatedBy, Unreadable, Untimed
 from paribus.units import count
+from paribus.words import lists
 from paribus.words.lists import and_others, listed
 
 DATED_BY: Mapping[DatedBy, str] = {
@@ -115,7 +116,7 @@ def unless(figures: Mapping[str, Any]) -> str:
     launches, None if they are unknown, and the arms.
     """
     if figures["first"] is None:
-        of = " and those of ".join(figures["arms"])
+        of = " and those of ".join(map(lists.arm, figures["arms"]))
         return f"if nothing else changed between the launches of {of} (dates unknown)"
     return f"if nothing else changed between {figures['first']} and {figures['last']}"
 
@@ -127,8 +128,8 @@ def apart(label: str, counts: Mapping[str, int], example: str = "") -> str:
     """
     if not counts:
         return f"{label}: no case is in all of its logs"
-    has = ", ".join(f"{count(n, 'log')} of {arm}" for arm, n in counts.items() if n)
-    none = ", ".join(arm for arm, n in counts.items() if not n)
+    has = ", ".join(f"{count(n, 'log')} of {lists.arm(arm)}" for arm, n in counts.items() if n)
+    none = ", ".join(lists.arm(arm) for arm, n in counts.items() if not n)
     return f"{label}{f' ({example})' if example else ''}: {has}, none of {none}"
 
 
@@ -138,6 +139,7 @@ _UNREAD: Mapping[Unreadable, str] = {
     Unreadable.NO_FILE: "{be} a pipe or a device, not a file",
     Unreadable.LINK_TO_FOLDER: "{be} a link to a folder",
     Unreadable.TOO_LARGE: "{be} larger than {detail}",
+    Unreadable.SHORTENED: "{be} not whole: {detail} of the output were not kept",
     Unreadable.EMPTY: "{be} empty",
     Unreadable.BINARY: "{be} binary",
     Unreadable.NOT_PLAIN: "{be} {detail}",

@@ -7,6 +7,7 @@ from typing import Any
 
 from paribus.reasons import Cause
 from paribus.units import count
+from paribus.words import lists
 from paribus.words.lists import listed
 
 Figures = Mapping[str, Any]
@@ -66,7 +67,7 @@ def _modes(label: str, arms: Mapping[str, Figures]) -> str:
     reference, *others = arms
     apart = max(of_arm["apart"] for of_arm in arms.values())
     shares = ", ".join(
-        f"{of_arm['higher']} of {count(of_arm['launches'], 'launch')} on {arm}"
+        f"{of_arm['higher']} of {count(of_arm['launches'], 'launch')} on {lists.arm(arm)}"
         for arm, of_arm in arms.items()
     )
     said = f"{label} is bimodal (modes {apart:.3g}x apart; upper mode: {shares}"

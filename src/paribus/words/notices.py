@@ -7,10 +7,11 @@ from itertools import pairwise
 from typing import Any
 
 from paribus.reasons import NoticeName
-from paribus.units import count, format_seconds, percent
+from paribus.units import count, format_bytes, format_seconds, percent
 from paribus.words import (
     allocations,
     launches,
+    lists,
     logs,
     modes,
     notices_of_logs,
@@ -53,7 +54,8 @@ def _why_needless(one: Figures) -> str:
 
 
 def _state_probe(_: Labels, figures: Figures) -> str:
-    figure, arm, reference = figures["figure"], figures["arm"], figures["reference"]
+    figure = figures["figure"]
+    arm, reference = lists.arm(figures["arm"]), lists.arm(figures["reference"])
     if figures["kind"] == "level":
         return (
             f"The state probe differs: {figure} of {arm} is {figures['ratio']:.3f}x that of"
@@ -74,7 +76,8 @@ def _rerun(labels: Labels, figures: Figures) -> str:
 
 
 def _time_outs(labels: Labels, figures: Figures) -> str:
-    arms = ", ".join(f"{arm} {n} of {figures['blocks']}" for arm, n in figures["cut_off"].items())
+    counts = figures["cut_off"].items()
+    arms = ", ".join(f"{lists.arm(arm)} {n} of {figures['blocks']}" for arm, n in counts)
     said = f"{labels[0]}: the time limit cut off launches ({arms}); they rank as the slowest."
     if figures["size_withheld"]:
         said += " The size of the difference is withheld, because more than 2 % were cut off."
@@ -84,17 +87,18 @@ def _time_outs(labels: Labels, figures: Figures) -> str:
 def _drift(labels: Labels, figures: Figures) -> str:
     (_, near), *_, (most, far) = figures["lags"]
     return (
-        f"{labels[0]}: launches of {figures['reference']} drift (rank autocorrelation"
+        f"{labels[0]}: launches of {lists.arm(figures['reference'])} drift (rank autocorrelation"
         f" {figures['lag1']:.2f}): neighbours differ by {percent(near)}, launches {most} apart by"
         f" {percent(far)}. Pairs cancel it; launches of one arm in a row would not."
     )
 
 
 def _order_effect(labels: Labels, figures: Figures) -> str:
-    arm, moved = figures["arm"], figures["bias"]
+    arm, reference = lists.arm(figures["arm"]), lists.arm(figures["reference"])
+    moved = figures["bias"]
     much = f"by {moved * 100:+.2f} %" if abs(moved) >= 5e-5 else "by less than 0.01 %"
     return (
-        f"{labels[0]}: a launch of {figures['reference']} or {arm} that follows the other in its"
+        f"{labels[0]}: a launch of {reference} or {arm} that follows the other in its"
         f" block gives {figures['ratio']:.4f}x ({figures['low']:.4f} to {figures['high']:.4f}) the"
         f" value of one that precedes it. {arm} ran first in {figures['first']} of"
         f" {count(figures['blocks'], 'block')}, which moves the ratio {much}."
@@ -103,7 +107,7 @@ def _order_effect(labels: Labels, figures: Figures) -> str:
 
 def _one_sided(labels: Labels, figures: Figures) -> str:
     first, blocks = figures["first"], figures["blocks"]
-    arms = [figures["arm"], figures["reference"]]
+    arms = [lists.arm(figures["arm"]), lists.arm(figures["reference"])]
     one, other = arms if 2 * first > blocks else arms[::-1]
     many = max(first, blocks - first)
     return (
@@ -128,9 +132,10 @@ def _slow_hosts(_: Labels, figures: Figures) -> str:
     named = [f"{one['host']} ({percent(one['share'])})" for one in slow[:MOST_NAMED]]
     more = [count(len(slow) - MOST_NAMED, "more host")] if len(slow) > MOST_NAMED else []
     return (
-        f"In {figures['arm']}, ranks had only a part of their cores on {listed([*named, *more])};"
-        f" on the other {count(rest, 'host')} {percent(figures['share'])}"
-        f" ({count(figures['launches'], 'launch')}). Ranks wait for the slowest."
+        f"In {lists.arm(figures['arm'])}, ranks had only a part of their cores on"
+        f" {listed([*named, *more])}; on the other {count(rest, 'host')}"
+        f" {percent(figures['share'])} ({count(figures['launches'], 'launch')})."
+        " Ranks wait for the slowest."
     )
 
 
@@ -142,7 +147,7 @@ def _shared_cores(labels: Labels, figures: Figures) -> str:
     )
     return (
         f"{listed(labels, MOST_NAMED, last=' and ')}: {count(figures['ranks'], 'rank')} of"
-        f" {listed(figures['arms'], MOST_NAMED, last=' and ')} share"
+        f" {lists.arms(figures['arms'], MOST_NAMED)} share"
         f" {count(figures['cores'], 'core')}, so each waits for the turns of the others. {means}"
     )
 
@@ -188,6 +193,16 @@ def _clock_set(_: Labels, figures: Figures) -> str:
     )
 
 
+def _shortened(_: Labels, figures: Figures) -> str:
+    return (
+        f"The logs of {count(figures['launches'], 'launch')} are not whole: of each stream, the"
+        f" first and the last {format_bytes(figures['kept_bytes'])} are kept, and a line in between"
+        f" says how many bytes are left out ({figures['left_out_bytes']:,} in all). The"
+        " figures come from the whole output."
+        f" First: logs/{figures['first']:04d}-*."
+    )
+
+
 def _lost(_: Labels, figures: Figures) -> str:
     launches_lost, whole = figures["lost"], figures["whole"]
     lost = f"{count(launches_lost, 'launch')} of {launches_lost + whole}"
@@ -225,7 +240,7 @@ def _sessions(labels: Labels, figures: Figures) -> str:
         else "more sessions would narrow the interval, more launches per session would not."
     )
     return (
-        f"{labels[0]}: sessions of {figures['reference']} scatter by"
+        f"{labels[0]}: sessions of {lists.arm(figures['reference'])} scatter by"
         f" {percent(figures['sd_session'])}, launches within a session by"
         f" {percent(figures['sd_launch'])}; {advice}"
     )
@@ -267,6 +282,7 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.SHARED_CORES: _shared_cores,
     NoticeName.INTERFERENCE: _interference,
     NoticeName.CLOCK_SET: _clock_set,
+    NoticeName.LOGS_SHORTENED: _shortened,
     NoticeName.CHANGED_FACTS: lambda labels, f: (
         f"{labels[0]}, {listed(f['arms'], MOST_NAMED, last=' and ')}: changed between launches:"
         f" {', '.join(f['keys'])}."

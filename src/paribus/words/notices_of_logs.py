@@ -7,7 +7,7 @@ from typing import Any
 
 from paribus.reasons import DatedBy, NoticeName, Reason, Unreadable
 from paribus.units import count
-from paribus.words import logs
+from paribus.words import lists, logs
 from paribus.words.lists import and_others, listed
 from paribus.words.verdicts import sentence, the_same
 
@@ -76,7 +76,7 @@ def _truncated(one: Figures) -> str:
 
 
 def _cases(one: Figures) -> str:
-    where = f"not in every arm, in {one['arm']}" if one["arm"] else "not in every log"
+    where = f"not in every arm, in {lists.arm(one['arm'])}" if one["arm"] else "not in every log"
     return f"{one['label']}: {count(len(one['cases']), 'case')} {where}: {_named(one['cases'])}"
 
 
@@ -90,7 +90,7 @@ def _several(one: Callable[[Figures], str]) -> Callable[[Figures], str]:
 
 
 def _of_arms(values: Mapping[str, Sequence[str]]) -> str:
-    return "; ".join(f"{arm} {', '.join(several)}" for arm, several in values.items())
+    return "; ".join(f"{lists.arm(arm)} {', '.join(several)}" for arm, several in values.items())
 
 
 def _versions(labels: Labels, figures: Figures) -> str:
@@ -122,10 +122,11 @@ def _identical(labels: Labels, figures: Figures) -> str:
 
 
 def _one_after_the_other(labels: Labels, figures: Figures) -> str:
+    first, second = lists.arm(figures["first"]), lists.arm(figures["second"])
     return (
         f"{listed(labels, MOST_NAMED)}: by {logs.DATED_BY[DatedBy(figures['dated_by'])]} all logs"
-        f" of {figures['first']} are older than those of {figures['second']}, so other changes in"
-        " between are part of the ratio."
+        f" of {first} are older than those of {second}, so other changes in between are part of the"
+        " ratio."
     )
 
 

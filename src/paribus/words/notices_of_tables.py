@@ -7,6 +7,7 @@ from typing import Any
 
 from paribus.reasons import NoticeName
 from paribus.units import count
+from paribus.words import lists
 from paribus.words.lists import listed
 
 Figures = Mapping[str, Any]
@@ -22,8 +23,9 @@ LONGEST = 60
 
 def _order_fixed(labels: Labels, figures: Figures) -> str:
     return (
-        f"{figures['arm']} ran first in every block of {listed(labels, last=' and ')}: the effect"
-        " of the first launch on the second is part of the ratio."
+        f"{lists.arm(figures['arm'])} ran first in every block of"
+        f" {listed(labels, last=' and ')}: the effect of the first launch on the second is part of"
+        " the ratio."
     )
 
 

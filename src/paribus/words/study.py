@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from paribus.design import Study
 from paribus.judgement import Finding, Word
 from paribus.units import count, format_change, format_seconds
-from paribus.words import logs
+from paribus.words import lists, logs
 from paribus.words.lists import listed
 
 MOST_NAMED = 8
@@ -23,7 +23,8 @@ def sentence(found: Sequence[Finding]) -> str:
         labels = groups.setdefault((finding.arm, finding.verdict.word, unless), [])
         labels.append(f"{finding.benchmark}{_by_how_much(finding)}")
     parts = [
-        _PHRASES[word].format(arm=arm, labels=listed(labels, MOST_NAMED, last=" and ")) + unless
+        _PHRASES[word].format(arm=lists.arm(arm), labels=listed(labels, MOST_NAMED, last=" and "))
+        + unless
         for (arm, word, unless), labels in groups.items()
     ]
     return "; ".join(parts) + "." if parts else "Nothing was compared."
@@ -127,6 +128,6 @@ def _order(firsts: Mapping[str, int] | None) -> str:
     if firsts is None:
         return "Whether their order was randomised is unknown."
     (arm, number), *others = firsts.items()
-    said = [f"{arm} ran first in {count(number, 'block')}"]
-    said += [f"{name} in {n}" for name, n in others]
+    said = [f"{lists.arm(arm)} ran first in {count(number, 'block')}"]
+    said += [f"{lists.arm(name)} in {n}" for name, n in others]
     return f"{listed(said)}; whether the order was randomised is unknown."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from paribus.words import lists
 from paribus.words.lists import listed
 
 WAYS: Mapping[str, str] = {
@@ -41,7 +42,9 @@ def way(ways: Sequence[str], source: str, hosts: int) -> str:
 
 def differ(labels: Sequence[str], figures: Mapping[str, Any]) -> str:
     """Return what the notice says of two arms whose ranks use different transports."""
-    arms = "; ".join(f"{arm} {way(**found)}" for arm, found in figures["transports"].items())
+    arms = "; ".join(
+        f"{lists.arm(arm)} {way(**found)}" for arm, found in figures["transports"].items()
+    )
     return (
         f"{listed(labels, 5)}: the transport between ranks differs ({arms}). The ratio compares"
         " these transports, not the factor alone."

@@ -8,6 +8,7 @@ from typing import Any
 
 from paribus.reasons import DatedBy, Reason
 from paribus.units import count, percent
+from paribus.words import lists
 from paribus.words.lists import and_others
 from paribus.words.logs import DATED_BY, unless
 
@@ -223,15 +224,16 @@ def _coarse(figures: Figures) -> str:
 
 def _missing(figures: Figures) -> str:
     source = "logs do" if figures["source"] == "logs" else "table does"
+    arm, reference = lists.arm(figures["arm"]), lists.arm(figures["reference"])
     return (
-        f"{figures['missing']} of {count(figures['blocks'], 'block')} lack {figures['arm']} and"
-        f" {figures['reference_missing']} lack {figures['reference']}: the reason may be the"
-        f" difference, and the {source} not show it; add the missing launches, or their outcome"
+        f"{figures['missing']} of {count(figures['blocks'], 'block')} lack {arm} and"
+        f" {figures['reference_missing']} lack {reference}: the reason may be the difference, and"
+        f" the {source} not show it; add the missing launches, or their outcome"
     )
 
 
 def _too_few(figures: Figures) -> str:
-    counts = [f"{count(n, 'launch')} of {arm}" for arm, n in figures["launches"].items()]
+    counts = [f"{count(n, 'launch')} of {lists.arm(arm)}" for arm, n in figures["launches"].items()]
     said = (
         f"{' and '.join(counts)}: launches that are not known to alternate in time need"
         f" {figures['fewest']} or more of each arm; add launches, or launch the arms in turns and"
@@ -281,12 +283,15 @@ def _other_work(figures: Figures) -> str:
     one, other = figures["logs"]
     return (
         f"the work is not the same: {figures['fact']} is {one['value']} in {one['log']} of"
-        f" {one['arm']} and {other['value']} in {other['log']} of {other['arm']}"
+        f" {lists.arm(one['arm'])} and {other['value']} in {other['log']} of"
+        f" {lists.arm(other['arm'])}"
     )
 
 
 def _refused(figures: Figures) -> str:
-    counts = ", ".join(f"{bad} of {every} of {arm}" for arm, bad, every in figures["arms"])
+    counts = ", ".join(
+        f"{bad} of {every} of {lists.arm(arm)}" for arm, bad, every in figures["arms"]
+    )
     return f"too many logs show no success ({counts}): the reason may be the difference"
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from paribus.command import Command
+from paribus.commandline import typed
 from paribus.design import Container
 from paribus.platform.containers.fabric import Capture, Output, script
 
@@ -142,11 +143,13 @@ def lacking(container: Container, capture: Capture) -> str | None:
             return None
         said = _complaint(asked)
         if "no such image" in said.lower() or "not known" in said or "No such object" in said:
-            return f"{engine} has no image {image}: `{engine} pull {image}`, on every host"
+            get = typed((engine, "pull", image))
+            return f"{engine} has no image {image}: `{get}`, on every host"
         return f"{engine} does not answer ({said}): fix that"
     if capture(["test", "-e", str(image)], timeout_s=10).exit_code == 0:
         return None
-    get = f"ch-convert ... {image}" if engine == "charliecloud" else f"{engine} pull {image} ..."
+    by = ("ch-convert", "...") if engine == "charliecloud" else (engine, "pull")
+    get = typed((*by, image)) + " ..." * (engine != "charliecloud")
     return f"there is no image {image}: make it with `{get}`, on every host"
 
 
