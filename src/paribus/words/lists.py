@@ -28,12 +28,8 @@ other others our out over own per same second several slow so some such than tha
 then there these they this those three time times to too two under up was we were what when where
 which who with without worse worst you
 """
-_OURS = """
-arm arms block blocks cluster core cores data equivalent faster host hosts job jobs launch launches
-machine memory neither network node nodes pair pairs rank ranks reference session sessions shared
-slower study undecided
-"""
-TAKEN = frozenset([*_ENGLISH.split(), *_OURS.split()])
+_VERDICTS = "arm arms equivalent faster neither reference slower undecided"
+TAKEN = frozenset([*_ENGLISH.split(), *_VERDICTS.split()])
 """Names that an arm may have and that stand in sentences as words, too."""
 
 
