@@ -7,6 +7,7 @@ import random
 import secrets
 import stat
 import subprocess
+import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -216,12 +217,26 @@ def test_all_nodes_are_asked_by_one_launch(tmp_path: Path, monkeypatch: pytest.M
     assert all(one.facts["os.release"] == os.uname().release for one in nodes)
 
 
+@pytest.fixture(scope="module")
+def enough_s(tmp_path_factory: pytest.TempPathFactory) -> float:
+    """Seconds in which three nodes answer at once, whoever else uses the machine.
+
+    On two cores with a load of 15 one alone took 0.7 to 1 s.
+    """
+    study = study_of(tmp_path_factory.mktemp("enough"))
+    ready = make_ready(study, lambda _: None)["a"]
+    with LocalStation() as host:
+        began = time.monotonic()
+        gather_arm(study, ready, host)
+        return max(3.0, 20 * (time.monotonic() - began))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("odd", "said"),
     [
-        ("sleep 300", "no answer within 3 s"),
-        ("sleep 300 & echo Welcome; wait", "no answer within 3 s"),
+        ("sleep 300", "no answer within"),
+        ("sleep 300 & echo Welcome; wait", "no answer within"),
         ('"$@" | head -n 40', "its answer stops after"),
         ('"$@" | sed 20d', "line 20 of its answer is missing"),
         ("head -c 200000 /dev/urandom", "no facts"),
@@ -231,9 +246,9 @@ def test_all_nodes_are_asked_by_one_launch(tmp_path: Path, monkeypatch: pytest.M
     ],
 )
 def test_a_node_that_does_not_answer_costs_no_other_its_facts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, enough_s: float, odd: str, said: str
 ) -> None:
-    monkeypatch.setattr(gathering, "LIMIT_S", 3.0)
+    monkeypatch.setattr(gathering, "LIMIT_S", enough_s)
     monkeypatch.setattr(gathering, "NODE_S", 0.0)
     (first, second, third), launches = several(tmp_path, odd, monkeypatch)
     assert ERROR not in first.facts
@@ -337,6 +352,7 @@ def test_a_name_that_only_one_arm_has_by_another_way_is_still_told(tmp_path: Pat
     assert plain.facts["env.unlisted"] == same.facts["env.unlisted"]
 
 
+@pytest.mark.installed
 def test_containers_that_stand_for_hosts_are_all_asked(tmp_path: Path) -> None:
     mpi = any_mpi()
     path = tmp_path / "study.toml"

@@ -97,6 +97,7 @@ def counted(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], dict[st
 
 
 @pytest.mark.slow
+@pytest.mark.installed
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_every_call_is_counted(
     mpi: Mpi, programs: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -142,6 +143,7 @@ def test_every_call_is_counted(
     assert sorted(path.name for path in Path().iterdir()) == ["p.err", "p.out", "p.toml"]
 
 
+@pytest.mark.installed
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_times_that_are_drawn_agree_with_those_of_every_call(
     mpi: Mpi, programs: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -156,13 +158,16 @@ def test_times_that_are_drawn_agree_with_those_of_every_call(
     whole = 2 * said["seconds"]
     # The program's own clock is read beside each call, which the profiler does not see.
     beside = 60e-9 * calls["Recv"]
-    assert 0 < said["error"] < 0.2
+    # A rank that waits for its core makes few calls very long. How exact a draw of those is can
+    # only be told: 0.006 to 0.14 in seven runs on two cores with a load of 12 to 20.
+    assert 0 < said["error"] < (0.2 if said["cpu"] > 0.9 else 1)
     assert said["calls"]["Recv"]["seconds"] == pytest.approx(
         inside - beside / 2, abs=2 * said["error"] * whole + beside
     )
     assert 1 / 33 < said["timed"] < 1
 
 
+@pytest.mark.installed
 @pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_fortran_is_counted(
@@ -195,6 +200,7 @@ def test_fortran_is_counted(
     }
 
 
+@pytest.mark.installed
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "said"),
@@ -230,6 +236,7 @@ def test_a_program_that_gives_no_profile(
     assert not list(Path().glob(".paribus*"))
 
 
+@pytest.mark.installed
 def test_a_program_of_another_mpi_is_named(
     programs: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

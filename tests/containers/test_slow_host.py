@@ -104,6 +104,7 @@ def _confine(study: int, groups: Mapping[str, Path], known: set[int]) -> None:
                 known.add(pid)
 
 
+@pytest.mark.installed
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="control groups are root's")
 def test_a_host_with_less_of_its_core_is_named(tmp_path: Path, groups: Mapping[str, Path]) -> None:

@@ -216,6 +216,16 @@ def busiest(
     return load, report.beside, used[boots[-node]]
 
 
+def bound_on(
+    cores: Mapping[str, Sequence[int]], names: Sequence[str], boots: Sequence[str]
+) -> dict[str, set[int]]:
+    """Return the `cores` of nodes by the boot_id of their machine, which several may share."""
+    found: dict[str, set[int]] = {boot: set() for boot in boots}
+    for name, boot in zip(names, boots, strict=True):
+        found[boot].update(cores.get(name, ()))
+    return found
+
+
 def carried_by(reports: Sequence[tuple[int, Report]], names: Sequence[str]) -> Carried:
     """Return the bytes of each network by node: of guards of one node, the one that saw most."""
     found: dict[str, dict[str, int]] = {}

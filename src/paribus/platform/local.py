@@ -225,12 +225,8 @@ class LocalStation:
             raise _not_started(answer, command.argv[0])
         done, after = _completed(answer), load_facts(cores=cores)
         after = {**after, **mean_power(done.wall_s)}
-        return replace(
-            done,
-            load=(load, after),
-            energy_j=joules(load, after, done.wall_s),
-            beside=self._others.end(),
-        )
+        used, others = joules(load, after, done.wall_s), self._others.end()
+        return replace(done, load=(load, after), energy_j=used, beside=others)
 
     def check_room(self, *others: str) -> None:
         """Raise MachineError unless a launch has room to write, shared memory included."""

@@ -22,7 +22,7 @@ from typing import TypeVar
 from paribus.command import Command, Completed
 from paribus.errors import HostError, LaunchError, MachineError, UserError
 from paribus.platform.clients import start_client
-from paribus.platform.guard import Guarded, Report, busiest, report_of, script, totals
+from paribus.platform.guard import Guarded, Report, bound_on, busiest, report_of, script, totals
 from paribus.platform.hosts import Host
 from paribus.platform.keeper import Keeper, Task, shell_script
 from paribus.platform.local import LocalStation
@@ -237,8 +237,10 @@ class HostStation:
         if lost:
             self._account(launch, lost)
         known = []
+        boots, names = [one.boot for one in self._keepers], [one.name for one in self.hosts]
+        cores = bound_on(launch.command.cores, names, boots)
         for part in launch.parts:
-            report = report_of(part.task.said, self._cores(launch, part.node))
+            report = report_of(part.task.said, cores[boots[part.node]])
             if report is not None and not report.refused:
                 known.append((part.node, report))
             elif part is launch.parts[0] and report is None and timed_out:
@@ -246,8 +248,6 @@ class HostStation:
                 return Completed(-signal.SIGKILL, 0.0, timed_out)
             elif part is launch.parts[0] or report is not None or part.silent:
                 raise _not_started(self.hosts[part.node], report, part)
-        boots = [keeper.boot for keeper in self._keepers]
-        names = [host.name for host in self.hosts]
         load, beside, cpu_s = busiest(known, boots, names)
         rooms = tuple(
             room._replace(place=f"{self.hosts[node].name}:{room.place}")
@@ -259,12 +259,6 @@ class HostStation:
             *(main.exit_code, main.wall_s, timed_out, cpu_s, None, rooms, load, beside),
             *totals(known, names, boots),
         )
-
-    def _cores(self, launch: _Launch, node: int) -> set[int]:
-        """Return the cores of the machine of a node that ranks are bound to, of all nodes on it."""
-        boot, cores = self._keepers[node].boot, launch.command.cores
-        here = [one.host.name for one in self._keepers if one.boot == boot]
-        return {core for name in here for core in cores.get(name, ())}
 
     def _account(self, launch: _Launch, nodes: Sequence[int]) -> None:
         """Find out what became of nodes to which the connection was lost; raises what it was."""
