@@ -31,6 +31,7 @@ from paribus.design import Arm, Container, Selection
 from paribus.model import Request
 from paribus.platform import containers
 from paribus.platform.arms import Ready, compose
+from paribus.platform.containers import on_hosts
 from paribus.platform.containers.fabric import MOST_HOSTS, address, hosts_file
 from paribus.platform.local import LocalStation, capture
 from paribus.platform.machine import HERE
@@ -226,6 +227,23 @@ def test_containers_take_the_tcp_settings_of_the_machine(engine: EngineName, fol
     done = launch.finish(["unshare", "--net", "/bin/sh", "-c", f'{change}; exec "$@"', "sh", *argv])
     assert done.stdout.splitlines() == list(settings.values()), done.stderr
     assert done.stderr == ""
+
+
+def test_a_container_that_stands_for_a_host_has_its_network(
+    identity: list[str], folder: Path
+) -> None:
+    """On hosts of an arm; mount(8) asks an ordinary user to be root in there."""
+    launch = Launch(identity, folder, "namespace", "rank")
+    one = Container("namespace", network="host")
+    assert containers.check(one, launch.capture, on_hosts=True) is None
+    look = Command(("/bin/sh", "-c", "id -u; readlink /proc/self/ns/net; echo /proc/[0-9]*"))
+    wrapped = on_hosts.wrap(look, one, hosts=1, scratch=str(launch.scratch), prefix="")
+    launch.env["PARIBUS_NODE"] = "0"
+    done = launch.finish(launch.prepare(wrapped))
+    assert done.returncode == 0, done.stderr
+    user, network, processes = done.stdout.splitlines()
+    assert (user, network) == ("0", str(Path("/proc/self/ns/net").readlink()))
+    assert len(processes.split()) <= 2
 
 
 # --- MPI -----------------------------------------------------------------------------------------

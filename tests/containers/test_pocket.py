@@ -213,7 +213,9 @@ def test_a_study_below_tmp_finds_its_program_and_files_on_pocket_hosts(
 ) -> None:
     for name in ("study", "data", "out"):
         (temporary / name).mkdir()
-    (temporary / "study/program").write_text('#!/bin/sh\ncat "$DATA/file" && echo DONE\n')
+    (temporary / "study/program").write_text(
+        '#!/bin/sh\nsleep 0.1\ncat "$DATA/file" && echo DONE\n'
+    )
     (temporary / "study/program").chmod(0o755)
     (temporary / "data/file").write_text("1\n")
     arm = f'hosts = "pocket:1"\nenv = {{ DATA = "{temporary}/data" }}\n'

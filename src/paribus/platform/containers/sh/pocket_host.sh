@@ -26,7 +26,7 @@ while read -r kept; do
     if [ -d "$kept" ]; then mkdir "$here/own$kept"; else : >"$here/own$kept"; fi
     mount --rbind "$kept" "$here/own$kept"
 done <"$here/kept"
-cd "$here/own"
+cd "$here/own" || exit 1
 for place in *; do mount -n --no-canonicalize --move "$place" "/$place"; done
 cd /
 if [ -n "$sshd" ]; then
