@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from browser import PROGRAM
-from paribus.cli import outputs
+from paribus.cli import dispatch, outputs
 from paribus.cli.changes import judged
 from paribus.web.found import find
 from paribus.web.gate import Gate
@@ -614,3 +614,14 @@ def test_a_form_writes_what_it_says(tmp_path: Path, factor: str, value: str, say
     said = checked(tmp_path, text)
     assert said["problems"] == "" or factor == "cluster", said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_user_without_a_name_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 2**31)
+    monkeypatch.setattr("paribus.web.server.serve", lambda *_, **__: None)
+    assert dispatch(["serve", str(tmp_path)]) == 0
+    assert capsys.readouterr().err.splitlines()[0].endswith(f" {socket.gethostname()}")

@@ -178,7 +178,10 @@ def _lines(arguments: argparse.Namespace, doors: Doors, port: int) -> list[str]:
 
 
 def _here() -> str:
-    return f"{getpass.getuser()}@{socket.gethostname()}"
+    try:
+        return f"{getpass.getuser()}@{socket.gethostname()}"
+    except (KeyError, OSError):  # a user without a name, as in containers
+        return socket.gethostname()
 
 
 def _tell(text: str) -> None:

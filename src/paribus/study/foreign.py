@@ -24,8 +24,8 @@ from paribus.outside import printable
 from paribus.plan import Plan
 from paribus.trust import why_not
 
-SHOWN = 12
-"""Digits of a plan's hash by which a user trusts it: nobody makes two plans that share them."""
+SHOWN = 32
+"""Digits of a plan's hash by which a user trusts it: nobody makes two plans that share 128 bits."""
 
 
 class ForeignError(UserError):
