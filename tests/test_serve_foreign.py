@@ -136,6 +136,24 @@ def test_own_studies_are_known_by_plan_and_study_file(tmp_path: Path) -> None:
         check_trusted(plans.freeze(load_study(study), {}), study, own / "study.study", "")
 
 
+def test_a_note_that_others_could_write_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    before = os.umask(0o002)
+    try:
+        study = write_study(tmp_path)
+        plan = plans.freeze(load_study(study), plans.software())
+        note(plan)
+    finally:
+        os.umask(before)
+    check_trusted(plan, study, tmp_path / "study.study", "")
+    state.chmod(0o777)
+    with pytest.raises(ForeignError, match=f"everyone may write to {state}"):
+        check_trusted(plan, study, tmp_path / "study.study", "")
+
+
 def test_every_text_of_a_study_that_leads_to_code_is_shown() -> None:
     arm = Arm(
         "one",

@@ -22,7 +22,7 @@ from paribus.errors import StudyError, UserError
 from paribus.inputs import read_toml
 from paribus.outside import printable
 from paribus.plan import Plan
-from paribus.trust import why_not
+from paribus.trust import make_directory, why_not
 
 SHOWN = 32
 """Digits of a plan's hash by which a user trusts it: nobody makes two plans that share 128 bits."""
@@ -36,7 +36,7 @@ def note(plan: Plan) -> None:
     """Note that this user begins a study; where that cannot be noted, `--resume` will ask."""
     with suppress(OSError, RuntimeError):
         entry = _entry(plan, Path(plan.study.path))
-        entry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(entry.parent)
         entry.touch(mode=0o600)
 
 
@@ -46,11 +46,11 @@ def check_trusted(plan: Plan, file: Path, directory: Path, trusted: str) -> None
     `trusted` is how the hash of the plan begins that the user trusts, "" for none. Of a plan that
     is trusted, raises StudyError for a benchmark file that is not the plan's.
     """
-    if _is_own(plan, file):
+    if not (reason := _why_foreign(plan, file)):
         return
     if len(trusted) < SHOWN or not plan.sha256.startswith(trusted):
         raise ForeignError(
-            "is not known as begun by this user: to resume it executes its author's commands",
+            f"{reason}: to resume it executes its author's commands",
             place=str(directory),
             fix="read them: a terminal and `paribus serve` show them, plan.json holds them; then"
             f" add --trust {plan.sha256[:SHOWN]}",
@@ -97,12 +97,16 @@ def _default(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def _is_own(plan: Plan, file: Path) -> bool:
+def _why_foreign(plan: Plan, file: Path) -> str:
+    """Return why a study is not known as this user's, as a clause: "" if it is."""
+    said = "is not known as begun by this user"
     try:
         entry = _entry(plan, file)
-        return entry.is_file() and not why_not(entry)
+        if entry.is_file():
+            return f"{said} ({reason})" if (reason := why_not(entry)) else ""
     except (OSError, RuntimeError):
-        return False
+        pass
+    return said
 
 
 def _entry(plan: Plan, file: Path) -> Path:
