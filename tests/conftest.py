@@ -35,6 +35,10 @@ settings.load_profile("shared")
 os.environ["PARIBUS_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" / "paribus")
 """What tests compile is kept from run to run, and not in the user's cache."""
 
+STATE = tempfile.TemporaryDirectory(prefix="paribus-tests-")
+os.environ["XDG_STATE_HOME"] = STATE.name
+"""Which studies tests have begun: no business of the user's."""
+
 SHARE = 8
 """Without --thorough, one in so many inputs of a test is tried, and at least FEWEST."""
 

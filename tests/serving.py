@@ -38,7 +38,7 @@ class Served:
         except Empty:
             raise AssertionError(self.lines) from None
 
-    def ask(self, path: str, method: str = "GET", body: Any = None, **headers: str) -> Any:
+    def ask(self, path: str, method: str = "GET", body: Any = None, **headers: Any) -> Any:
         """Return the answer to one request: status, headers and `data`."""
         asking = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:

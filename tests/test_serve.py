@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from browser import PROGRAM
-from paribus.cli import outputs
+from paribus.cli import dispatch, outputs
 from paribus.cli.changes import judged
 from paribus.web.found import find
 from paribus.web.gate import Gate
@@ -112,6 +112,19 @@ def test_a_stranger_sees_nothing(server: Served, path: str) -> None:
         assert b"Sign in" in answer.data
 
 
+def test_cookies_of_other_applications_on_this_host_do_not_matter(server: Served) -> None:
+    ours = server.cookie
+    name = ours.partition("=")[0]
+    for others in (
+        f'prefs={{"theme": "dark"}}; {ours}',
+        f'{ours};a="b;c"; =; ;;\xff=\xe9; $Version=1',
+        f"{name}-2=x; x{name}=y; {ours}",
+        f"{name}=guess; {ours}",  # a page of another port can set ours, too
+    ):
+        assert server.ask("/", Cookie=others.encode("latin-1")).status == 200, others
+    assert server.ask("/", Cookie=f"prefs={{}}; {name}").status == 403
+
+
 def test_another_host_name_is_refused(server: Served) -> None:
     answer = server.ask("/", Cookie=server.cookie, Host="evil.example")
     assert answer.status == 421
@@ -135,7 +148,10 @@ def test_another_site_cannot_act(server: Served) -> None:
             Sec_Fetch_Site="cross-site",
         ),
     ]
-    assert [one.status for one in refused] == [403] * 4
+    for origin in ("null", "", "file://", "http://[", f"http://127.0.0.1:{server.port}.evil"):
+        named = {"Origin": origin, "X_Paribus_CSRF": token}
+        refused.append(server.ask(path, "POST", b"", Cookie=server.cookie, **named))
+    assert [one.status for one in refused] == [403] * 9
     own = {"Origin": f"http://127.0.0.1:{server.port}", "X_Paribus_CSRF": token}
     taken = server.ask(path, "POST", b"", Cookie=server.cookie, **own)
     assert taken.status == 409  # it reached the study, which does not run
@@ -180,7 +196,7 @@ def gated(doors: Doors) -> Callable[[str, str], int]:
     async def page(scope: object, receive: object, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200})
 
-    gate = Gate(page, doors, hosts=None, port=1, prefix="/", entered=lambda: None)
+    gate = Gate(page, doors, hosts=None, port=1, prefix="/", entered=lambda: None, admit=print)
 
     def asked(path: str, cookie: str) -> int:
         place, _, query = path.partition("?")
@@ -558,6 +574,9 @@ def test_a_link_that_is_opened_without_end_keeps_nobody_out() -> None:
     assert len(doors.sessions) == MOST_SESSIONS
     assert doors.session(cookie, {})
     assert doors.enter(doors.once)
+    lasting = doors.share(30 * SESSION_S)  # its sessions end after those of the user
+    assert all(doors.enter(lasting) for _ in range(MOST_SESSIONS + 10))
+    assert doors.session(cookie, {})
 
 
 def test_pages_that_are_checked_at_the_same_time_do_not_meet(tmp_path: Path) -> None:
@@ -595,3 +614,14 @@ def test_a_form_writes_what_it_says(tmp_path: Path, factor: str, value: str, say
     said = checked(tmp_path, text)
     assert said["problems"] == "" or factor == "cluster", said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_user_without_a_name_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 2**31)
+    monkeypatch.setattr("paribus.web.server.serve", lambda *_, **__: None)
+    assert dispatch(["serve", str(tmp_path)]) == 0
+    assert capsys.readouterr().err.splitlines()[0].endswith(f" {socket.gethostname()}")

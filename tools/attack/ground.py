@@ -85,7 +85,7 @@ def write_study(
 def environment(folder: Path, cache: Path, more: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a victim that lives in `folder`."""
     return {
-        **{key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+        **{k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "XDG_STATE_HOME")},
         "HOME": str(folder / "home"),
         "TMPDIR": str(folder / "t"),
         "PARIBUS_CACHE": str(cache),

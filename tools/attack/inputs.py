@@ -12,6 +12,7 @@ from pathlib import Path
 
 from attack.arena import Arena
 from attack.ground import write_study
+from attack.serving import OF_AUTHORS
 from attack.victim import Ended, ends, paribus
 
 ESC = "\x1b]0;owned\x07\x1b[31m"
@@ -236,4 +237,4 @@ def _formula(cell: str) -> bool:
     return cell != "-"
 
 
-ATTACKS = (studies, tables, strange_files, logs, printed, studies)
+ATTACKS = (studies, tables, strange_files, logs, printed, studies, *OF_AUTHORS)

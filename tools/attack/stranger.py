@@ -17,6 +17,7 @@ from attack.arena import SHARED_MEMORY, Arena, names
 from attack.ground import MPI_STUDY, PARIBUS, write_study
 from attack.hostile import HOSTILE, as_user, carry_out_as, done_as, planted, race, stop
 from attack.processes import bind_mount, mount_tmpfs, unmount
+from attack.serving import OF_NEIGHBOURS
 from attack.victim import Ended, clean, ends, run_words, start
 
 ORDINARY = 12345
@@ -324,5 +325,6 @@ ATTACKS = tuple(
         code_on_looking,
         cache,
         benchmark_file,
+        *OF_NEIGHBOURS,
     )
 )

@@ -16,6 +16,7 @@ from paribus.cli.audit import add_accept
 from paribus.cli.directory import claimed, clear
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached, warn_unshared
+from paribus.cli.resumed import add_trust, plan_to_resume
 from paribus.cli.shipped import add_beside
 from paribus.commandline import typed
 from paribus.compare.beside import beside
@@ -35,6 +36,7 @@ from paribus.records.count import Count, read_count
 from paribus.records.standing import Board, Effect, Standing, write_standing
 from paribus.store import Store
 from paribus.study.execute import execute
+from paribus.study.foreign import note
 from paribus.study.lease import nodes_before
 from paribus.study.load import load_study, monitored
 
@@ -60,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--resume", action="store_true", help="continue the study in DIR")
     again.add_argument("--replace", action="store_true", help="overwrite the study in DIR")
+    add_trust(parser)
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -110,9 +113,14 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     accepted = parse_accepted(arguments.accept)
     path = shipped.find_study(arguments.study)
     publications = shipped.read_published(arguments.beside)
+    frozen = None
+    if arguments.resume and not arguments.dry_run:  # to load a study executes its benchmark files
+        frozen = plan_to_resume(path, arguments.out, arguments.trust)
     study = load_study(path, shipped.announce, hosts_by_arm(arguments.hosts))
     if arguments.monitor or arguments.every is not None:
         study = monitored(study, arguments.every)
+    if frozen is not None:
+        _check_same(frozen, study, frozen.software)  # before anything of it is carried out
     warn_unshared(needed(study, arguments.out or Path(f"{path.stem}.study")))
     if arguments.dry_run:
         from paribus.cli import dry_run
@@ -313,14 +321,24 @@ def _plan(
     """Return the plan to carry out: the one frozen in `directory`, or a new one frozen there."""
     if resume:
         frozen = plans.read_plan(directory)
-        if frozen.study.settings.monitor:
-            study = monitored(study, frozen.study.settings.every_s)
-        plans.check_same(frozen, study, software)
+        _check_same(frozen, study, software)
         return frozen
     frozen = plans.freeze(study, software)
+    note(frozen)
     plans.write_plan(frozen, directory)
     return frozen
 
 
+<<<<<<< HEAD
 def _announce(text: str) -> None:
+=======
+def _check_same(frozen: plans.Plan, study: Study, software: Mapping[str, str]) -> None:
+    """Raise StoreError if the study or the software is not what the plan was frozen with."""
+    if frozen.study.settings.monitor:
+        study = monitored(study, frozen.study.settings.every_s)
+    plans.check_same(frozen, study, software)
+
+
+def _tell(text: str) -> None:
+>>>>>>> web
     print(f"preparing {text}", file=sys.stderr)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from paribus.errors import UserError
 from paribus.inputs import is_file
-from paribus.plan import read_plan
+from paribus.plan import Plan, read_plan
 from paribus.platform import background
 from paribus.records.standing import alive
+from paribus.study.foreign import check_trusted
 from paribus.web.found import Found
 
 
@@ -21,26 +22,37 @@ class Act(StrEnum):
     RESUME = "resume"
 
 
-def acted(act: Act, found: Found) -> str:
-    """Carry out `act`, and return what was done. Raises ParibusError where it is not possible."""
+def acted(act: Act, found: Found, trusted: str = "") -> str:
+    """Carry out `act`, and return what was done. Raises ParibusError where it is not possible.
+
+    A study that this user did not begin is resumed if its plan has the hash `trusted`.
+    """
     if act is Act.STOP:
         background.interrupt(found.path)
         return "stopping: the launch in flight is given up, what is stored stays"
-    return _resume(found)
+    return _resume(found, trusted)
 
 
-def _resume(found: Found) -> str:
-    if alive(found.path):
-        raise UserError("the study runs already", place=found.name, fix="stop it first")
-    path = Path(read_plan(found.path).study.path)
-    file = path if path.is_absolute() else found.path.parent / path
+def to_resume(found: Found) -> tuple[Plan, Path]:
+    """Return the plan of a study and its study file; raises ParibusError without either."""
+    plan = read_plan(found.path)
+    file = found.path.parent / plan.study.path  # which may be absolute
     if not is_file(file):
         raise UserError(
             "the study file is not there any more",
             place=str(file),
             fix="put it back, or resume it by hand: `paribus run STUDY --out DIR --resume`",
         )
+    return plan, file
+
+
+def _resume(found: Found, trusted: str) -> str:
+    if alive(found.path):
+        raise UserError("the study runs already", place=found.name, fix="stop it first")
+    plan, file = to_resume(found)
+    check_trusted(plan, file, found.path, trusted)
     argv = [sys.executable, "-m", "paribus", "run", str(file), "--out", str(found.path), "--resume"]
+    argv += ["--trust", trusted] if trusted else []
     background.start(argv, file.parent, log_of(found.path))
     return f"resumed; what it prints goes into {log_of(found.path).name}"
 

@@ -7,8 +7,6 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 from subprocess import Popen
@@ -24,13 +22,13 @@ from paribus.errors import ParibusError
 from paribus.platform.queues import Queues
 from paribus.records.rows import Stored
 from paribus.records.standing import read_standing
-from paribus.report import html
-from paribus.report.bundle import javascript
 from paribus.report.markup import element, escape
 from paribus.report.wording import WARM_UP
 from paribus.store import Store
-from paribus.web import form, hosts, making, metrics, pages
+from paribus.study.foreign import ForeignError
+from paribus.web import form, hosts, making, metrics, pages, resuming
 from paribus.web.actions import Act, acted, log_of
+from paribus.web.assets import asset
 from paribus.web.found import Found, find, read_part
 from paribus.web.live import Live, progress
 from paribus.web.pages import Frame
@@ -140,6 +138,7 @@ def make_app(folders: Sequence[Path]) -> Starlette:
             Route(f"{study}/launches/", to(_launches)),
             Route(f"{study}/launches/{{name:str}}/", to(_launch)),
             Route(f"{study}/files/{{name:str}}", to(_file)),
+            Route(f"{study}/resume/", to(_resume)),
             Route(f"{study}/act/{{act:str}}", to(_act), methods=["POST"]),
         ],
         exception_handlers={HTTPException: _refused, ParibusError: _failed},
@@ -279,8 +278,19 @@ async def _act(bench: Workbench, request: Request) -> Response:
         act = Act(request.path_params["act"])
     except ValueError:
         raise HTTPException(404, "no such action") from None
-    said = await asyncio.to_thread(acted, act, found)
-    return JSONResponse({"text": said})
+    trusted = request.query_params.get("trust", "")
+    return JSONResponse({"text": await asyncio.to_thread(acted, act, found, trusted)})
+
+
+async def _resume(bench: Workbench, request: Request) -> Response:
+    _check_may_act(request)
+    body = await asyncio.to_thread(resuming.page, bench.study(request))
+    return _html(request, "Resume", body)
+
+
+def _check_may_act(request: Request) -> None:
+    if request.scope["session"].read_only:
+        raise HTTPException(403, "this link may look, not act")
 
 
 async def _hosts(bench: Workbench, request: Request) -> Response:
@@ -300,8 +310,7 @@ async def _queue(bench: Workbench, request: Request) -> Response:
 
 
 async def _new(bench: Workbench, request: Request) -> Response:
-    if request.scope["session"].read_only:
-        raise HTTPException(403, "this link may look, not act")
+    _check_may_act(request)
     body = await asyncio.to_thread(form.page, bench.folders[0])
     return _html(request, "New study", body, here="new/", scripts=("making.js",))
 
@@ -353,22 +362,8 @@ async def _metrics(bench: Workbench, request: Request) -> Response:
     return Response(metrics.open_metrics(await bench.all()), media_type=metrics.MEDIA_TYPE)
 
 
-@cache
-def _asset(name: str) -> tuple[bytes, str] | None:
-    kinds = {"css": "text/css", "js": "text/javascript"}
-    if name == "vega.js":
-        text = javascript()
-    elif name in ("page.css", "page.js"):
-        text = html.asset(name)
-    elif name in ("workbench.css", "workbench.js", "making.js"):
-        text = files("paribus.web").joinpath("static", name).read_text(encoding="utf-8")
-    else:
-        return None
-    return text.encode(), kinds[name.rpartition(".")[2]]
-
-
 async def _static(bench: Workbench, request: Request) -> Response:
-    found = await asyncio.to_thread(_asset, request.path_params["name"])
+    found = await asyncio.to_thread(asset, request.path_params["name"])
     if found is None:
         raise HTTPException(404, "no such file")
     data, kind = found
@@ -381,11 +376,12 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    return _said(request, 409, str(error))
+    more = {"see": "resume/"} if isinstance(error, ForeignError) else {}
+    return _said(request, 409, str(error), **more)
 
 
-def _said(request: Request, status: int, text: str) -> Response:
+def _said(request: Request, status: int, text: str, **more: str) -> Response:
     if request.method != "GET" or "text/html" not in request.headers.get("accept", ""):
-        return JSONResponse({"error": text}, status)
+        return JSONResponse({"error": text, **more}, status)
     body = element("p", escape(text), kind="box warnings")
     return HTMLResponse(pages.page(_frame(request), "Not possible", body), status)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
@@ -43,7 +42,7 @@ class Asked:
     method: str
     path: str
     headers: dict[str, str]
-    cookie: str
+    cookies: tuple[str, ...]
     client: str
     token: str
 
@@ -53,7 +52,8 @@ class Gate:
 
     `hosts` are the names under which the server is reached; None behind a proxy, which sees to it.
     `port` makes the cookie's name: browsers send cookies to all ports of a host. They send it to
-    addresses below `prefix` only, which others on the same portal do not share.
+    addresses below `prefix` only, which others on the same portal do not share. `admit` hears of
+    each request of a session before it begins: whose it is.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class Gate:
         port: int,
         prefix: str,
         entered: Callable[[], None],
+        admit: Callable[[str], None],
     ) -> None:
         self._app = app
         self._doors = doors
@@ -72,6 +73,7 @@ class Gate:
         self._cookie = f"{COOKIE}-{port}"
         self._prefix = prefix
         self._entered = entered
+        self._admit = admit
         self._crowd = Crowd()
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
@@ -82,11 +84,14 @@ class Gate:
             await send({"type": "websocket.close", "code": 1008})
             return
         asked = _asked(scope, self._cookie)
-        session = self._doors.session(asked.cookie, asked.headers)
+        known = (self._doors.session(one, asked.headers) for one in asked.cookies)
+        session = next((one for one in known if one), None)
         refused = self._refusal(asked, session)
         if refused is not None:
             await refused(scope, receive, _protected(send))
             return
+        assert session is not None  # a stranger is refused
+        self._admit(session.who)
         scope["session"] = session
         await self._app(scope, _bounded(receive), _protected(send))
 
@@ -96,7 +101,7 @@ class Gate:
         entering = bool(asked.token) and asked.method == "GET"
         if named and entering and (cookie := self._doors.enter(asked.token)):
             return self._entry(cookie)  # before the count: neighbours who flood lock nobody out
-        if not self._crowd.allows(session.csrf if session else asked.client):
+        if not self._crowd.allows(session.who if session else asked.client):
             text = "too many requests: this client may make 100 in a second"
             return PlainTextResponse(text, 429, {"retry-after": "5"})
         if not named:
@@ -134,16 +139,21 @@ class Gate:
 
 
 def _asked(scope: Scope, cookie_name: str) -> Asked:
-    headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
-    cookies: SimpleCookie = SimpleCookie()
-    try:
-        cookies.load(headers.get("cookie", ""))
-    except CookieError:
-        cookies.clear()
-    cookie = cookies[cookie_name].value if cookie_name in cookies else ""
+    lines = [(k.decode("latin-1").lower(), v.decode("latin-1")) for k, v in scope["headers"]]
+    headers = dict(lines)
+    cookies = _values(cookie_name, [value for name, value in lines if name == "cookie"])
     tokens = parse_qs(scope.get("query_string", b"").decode("latin-1")).get(TOKEN, [""])
     client = scope.get("client") or ("socket", 0)
-    return Asked(scope["method"], scope["path"], headers, cookie, str(client[0]), tokens[0])
+    return Asked(scope["method"], scope["path"], headers, cookies, str(client[0]), tokens[0])
+
+
+def _values(name: str, lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the values of the cookies called `name`, "" where there is none.
+
+    Browsers send what other applications of this host have set, too: of any form, and of any name.
+    """
+    pairs = (one.partition("=") for line in lines for one in line.split(";"))
+    return tuple(value.strip() for key, _, value in pairs if key.strip() == name) or ("",)
 
 
 def _own(asked: Asked) -> bool:
@@ -151,8 +161,9 @@ def _own(asked: Asked) -> bool:
     origin = asked.headers.get("origin")
     if origin is None:
         return True
-    names = {asked.headers.get("host", ""), asked.headers.get("x-forwarded-host", "")}
-    return urlsplit(origin).netloc in names
+    host = origin.partition("://")[2]  # none: a page without an origin of its own says "null"
+    names = {asked.headers.get(one) for one in ("host", "x-forwarded-host")}
+    return bool(host) and host in names
 
 
 def _protected(send: Any) -> Any:

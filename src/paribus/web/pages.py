@@ -172,7 +172,7 @@ def study(found: Found, body: str, error: str, *, may_act: bool) -> Html:
         if may_act and found.measured
     ]
     return join(
-        _study_links(found),
+        study_links(found),
         element(
             "section",
             element("p", "", id="progress", role="status"),
@@ -197,7 +197,8 @@ FILES = (
 """Files of a study that can be fetched as they are."""
 
 
-def _study_links(found: Found, up: str = "") -> Html:
+def study_links(found: Found, up: str = "") -> Html:
+    """Return the ways to the pages and files of a study, from `up` below its own page."""
     places = [("./", "Report"), *([("launches/", "Launches")] if found.measured else [])]
     links = [element("a", text, href=f"{up}{place}") for place, text in places]
     files = [
@@ -237,7 +238,7 @@ def launches(found: Found, listed: Listed, flags: Mapping[int, str] | None) -> H
     caption = f"{count(listed.total, 'launch')} stored{left_out}, newest first"
     older = element("a", "Older launches", href=f"?before={listed.older}", id="older")
     return join(
-        _study_links(found, "../"),
+        study_links(found, "../"),
         element("h1", "Launches"),
         element("p", unknown, kind="small") if flags is None else Html(""),
         table(head, rows, caption, left=(0, 2, 3, 4, 5)),
@@ -275,7 +276,7 @@ def launch(found: Found, one: Stored, flag: str, outputs: Sequence[tuple[str, by
     ]
     notes = [text for text in (one.void or "", outcome.error, flag) if text]
     return join(
-        _study_links(found, "../../"),
+        study_links(found, "../../"),
         element("h1", escape(f"Launch {one.launch.number}, attempt {one.attempt}")),
         *(element("p", escape(text), kind="box") for text in notes),
         pairs(facts),

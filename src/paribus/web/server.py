@@ -7,6 +7,7 @@ import socket
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from paribus.errors import UserError
@@ -120,6 +121,7 @@ def serve(
     import uvicorn
 
     from paribus.web.app import make_app
+    from paribus.web.connections import ACCEPTED, WAIT_S, Connection, admit
     from paribus.web.gate import Gate
 
     app = make_app(folders)
@@ -128,19 +130,30 @@ def serve(
     def entered() -> None:
         tell(f"signed in; the next link: {link(port, doors.once)}")
 
-    gate = Gate(app, doors, hosts=hosts, port=port, prefix=prefix, entered=entered)
     config = uvicorn.Config(
-        gate,
+        app,
+        http=Connection,
         log_level="warning",
         access_log=False,  # addresses carry tokens, and headers the site's cookies
         lifespan="off",
         server_header=False,
+        proxy_headers=False,  # a header says nothing of who counts as one client
+        backlog=ACCEPTED,
         timeout_graceful_shutdown=1,
-        timeout_keep_alive=30,
-        limit_concurrency=500,
+        timeout_keep_alive=int(WAIT_S),
         h11_max_incomplete_event_size=1 << 16,
     )
+    running = uvicorn.Server(config)
+    config.app = Gate(
+        app,
+        doors,
+        hosts=hosts,
+        port=port,
+        prefix=prefix,
+        entered=entered,
+        admit=partial(admit, running.server_state.connections),
+    )
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        running.run(sockets=[listening])
     finally:
         app.state.bench.live.close()

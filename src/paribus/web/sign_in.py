@@ -21,12 +21,22 @@ MOST_SESSIONS = 1000
 
 @dataclass(slots=True)
 class Session:
-    """Somebody who is signed in. `csrf` goes with every request that changes something."""
+    """Somebody who is signed in. `csrf` goes with every request that changes something.
+
+    `link` is the token of the shared link that it came from: it can be opened without end, so that
+    what is limited for a session is limited for all of one link.
+    """
 
     csrf: str
     read_only: bool
     ends: float
     lasts_s: float | None = None
+    link: str = ""
+
+    @property
+    def who(self) -> str:
+        """Whom limits are for."""
+        return self.link or self.csrf
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ class Doors:
             return self._open(Session(secrets.token_urlsafe(24), False, now + SESSION_S, SESSION_S))
         for known, ends in self.shared.items():
             if hmac.compare_digest(token.encode(), known.encode()):
-                return self._open(Session(secrets.token_urlsafe(24), True, ends))
+                return self._open(Session(secrets.token_urlsafe(24), True, ends, link=known))
         return None
 
     def session(self, cookie: str, headers: dict[str, str]) -> Session | None:
@@ -98,10 +108,12 @@ class Doors:
     def _open(self, session: Session) -> str:
         """Return the cookie of a new session; where there are too many, that which ends first goes.
 
-        Nobody can keep others out by opening a shared link again and again.
+        Those of shared links go before all others: nobody can keep the user out by opening one
+        again and again.
         """
         if len(self.sessions) >= MOST_SESSIONS:
-            del self.sessions[min(self.sessions, key=lambda one: self.sessions[one].ends)]
+            order = {one: (not at.read_only, at.ends) for one, at in self.sessions.items()}
+            del self.sessions[min(order, key=order.__getitem__)]
         cookie = secrets.token_urlsafe(24)
         self.sessions[cookie] = session
         return cookie

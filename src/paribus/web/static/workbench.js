@@ -41,12 +41,16 @@ const follow = (live) => {
     if (events.readyState !== EventSource.CLOSED) return;
     said.textContent = "This page is no longer up to date: reload it, or sign in again.";
   });
-  for (const button of live.querySelectorAll("[data-act]")) {
-    button.addEventListener("click", async () => {
-      const answer = await act(`act/${button.dataset.act}`);
-      said.textContent = answer.text || answer.error;
-    });
-  }
+};
+
+// Sends what a button is for; a study that somebody else began is looked at before it is resumed.
+const press = (button) => {
+  button.addEventListener("click", async () => {
+    const answer = await act(button.dataset.to || `act/${button.dataset.act}`);
+    const next = answer.error ? answer.see : button.dataset.then;
+    document.getElementById("progress").textContent = answer.text || answer.error;
+    if (next) location.href = next;
+  });
 };
 
 // Fetches the next older launches when the end of the list is scrolled to.
@@ -89,6 +93,7 @@ const renew = (part) => {
 
 const live = document.querySelector("[data-events]");
 if (live) follow(live);
+document.querySelectorAll("[data-act]").forEach(press);
 const older = document.getElementById("older");
 if (older) extend(older);
 document.querySelectorAll("[data-again]").forEach(renew);

@@ -1,0 +1,105 @@
+"""Connections: how many may wait, how long, and how many requests of one session go on at a time.
+
+A request of a session is work. All else waits: for a first request, for the next, for a stranger to
+read that he may not come in. Who waits makes room for others, whoever has most first.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from paribus.platform.peers import peers
+from paribus.web.sign_in import Session
+
+WAIT_S = 30.0
+"""Seconds after which a connection is closed on which nothing is asked."""
+
+MOST_WAITING = 256
+MOST_AT_ONCE = 64
+"""Requests of a session, or of all with one shared link, under way at a time: a page has some. With
+as many waiting connections, these stay below the 1,024 files that a process may usually open."""
+
+ACCEPTED = 400
+"""Connections that are taken in one turn of the loop, before any can be closed."""
+
+
+class Connection(H11Protocol):
+    """A connection to the server; `since`: when it last began to wait, or to be answered."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Count it among those that wait; where they are too many, others leave."""
+        super().connection_made(transport)
+        self.since = self.loop.time()
+        self._timer = self.loop.call_later(WAIT_S, self._look)
+        waiting = [one for one in self.connections if isinstance(one, Connection) and one.waits()]
+        if len(waiting) > MOST_WAITING:
+            make_room(waiting)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self._timer.cancel()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        """Take in what was asked."""
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before:
+            self.since = self.loop.time()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self.since = self.loop.time()
+        super().on_response_complete()
+
+    def waits(self) -> bool:
+        """Return whether no request of a session is under way, its answer read included."""
+        return self.who() is None
+
+    def who(self) -> str | None:
+        """Return whose request is under way: Session.who, None where none is."""
+        asked: Mapping[str, object] = self.cycle.scope if self.cycle else {}
+        session = asked.get("session")
+        if not isinstance(session, Session):
+            return None
+        if self.cycle.response_complete and not self.transport.get_write_buffer_size():
+            return None
+        return session.who
+
+    def leave(self) -> None:
+        """Close it, whatever has not been read."""
+        self.connections.discard(self)
+        self.transport.abort()
+
+    def _look(self) -> None:
+        left = self.since + WAIT_S - self.loop.time() if self.waits() else WAIT_S
+        if left <= 0:
+            self.leave()
+        else:
+            self._timer = self.loop.call_later(left, self._look)
+
+
+def make_room(waiting: Collection[Connection]) -> None:
+    """Close waiting connections until half of MOST_WAITING are left.
+
+    Each time it is one of the peer that has most of them, the one that has waited longest.
+    """
+    sockets = [one.transport.get_extra_info("socket") for one in waiting]
+    by_peer = defaultdict(list)
+    for peer, one in zip(peers(sockets), waiting, strict=True):
+        by_peer[peer].append(one)
+    for several in by_peer.values():
+        several.sort(key=lambda one: -one.since)
+    for _ in range(len(waiting) - MOST_WAITING // 2):
+        max(by_peer.values(), key=len).pop().leave()
+
+
+def admit(connections: Collection[object], who: str) -> None:
+    """Close the oldest request of a session that has MOST_AT_ONCE under way, to admit another."""
+    busy = [one for one in connections if isinstance(one, Connection) and one.who() == who]
+    if len(busy) >= MOST_AT_ONCE:
+        min(busy, key=lambda one: one.since).leave()
