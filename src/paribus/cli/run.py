@@ -329,9 +329,6 @@ def _plan(
     return frozen
 
 
-<<<<<<< HEAD
-def _announce(text: str) -> None:
-=======
 def _check_same(frozen: plans.Plan, study: Study, software: Mapping[str, str]) -> None:
     """Raise StoreError if the study or the software is not what the plan was frozen with."""
     if frozen.study.settings.monitor:
@@ -339,6 +336,5 @@ def _check_same(frozen: plans.Plan, study: Study, software: Mapping[str, str]) -
     plans.check_same(frozen, study, software)
 
 
-def _tell(text: str) -> None:
->>>>>>> web
+def _announce(text: str) -> None:
     print(f"preparing {text}", file=sys.stderr)

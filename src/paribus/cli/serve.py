@@ -180,14 +180,7 @@ def _lines(arguments: argparse.Namespace, doors: Doors, port: int) -> list[str]:
 
 
 def _here() -> str:
-<<<<<<< HEAD
     return f"{user_name()}@{socket.gethostname()}"
-=======
-    try:
-        return f"{getpass.getuser()}@{socket.gethostname()}"
-    except (KeyError, OSError):  # a user without a name, as in containers
-        return socket.gethostname()
->>>>>>> web
 
 
 def _tell(text: str) -> None:
