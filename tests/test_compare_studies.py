@@ -32,6 +32,50 @@ def as_json(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int
     return code, found
 
 
+FILE = """
+question = "Which?"
+factor = "command"
+[arms.a]
+argv = ["./x"]
+[arms.b]
+argv = ["./y"]
+[[benchmarks]]
+name = "command"
+[plan]
+blocks = 8
+"""
+
+
+@pytest.mark.parametrize("verb", ["ab", "run"])
+def test_the_same_commands_in_two_directories_are_the_same_question(
+    tmp_path: Path,
+    verb: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where they lie is told of the platform; what a study measures is not another thing there."""
+    words = ["ab", "--a", "./x", "--b", "./y", "--blocks", "8", "--out", "out", "--brief"]
+    if verb == "run":
+        words = ["run", "study.toml", "--out", "out", "--brief"]
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        Path("study.toml").write_text(FILE)
+        for program in ("x", "y"):
+            Path(program).write_text("#!/bin/sh\nsleep 0.01\n")
+            Path(program).chmod(0o755)
+        assert main(words) == 0
+    capsys.readouterr()
+    code, found = as_json(capsys, tmp_path / "old" / "out", tmp_path / "new" / "out")
+    assert code == 0
+    (step,) = found["steps"]
+    assert [one["benchmark"] for one in step["headlines"]] == ["command"]
+    assert ("benchmark.command.directory", str(tmp_path / "new")) in [
+        (one["key"], one["after"]) for one in step["platform"]
+    ]
+    assert step["not_compared"] == []
+
+
 def test_two_studies_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = write_directory(tmp_path / "old", TWO)
     facts = {arm: {"os.release": "6.6"} for arm in TWO}

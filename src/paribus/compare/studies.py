@@ -32,6 +32,8 @@ from paribus.words.changes import sentence
 NOT_COMPARABLE = "are not studies of the same question"
 ABSENT = (None, "not given")
 GIVE = "give two study directories of the same arms and benchmarks, measured at different times"
+WHERE = ("directory", "path")
+"""Parameters that say where something lies, not what is measured: told of the platform."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +188,12 @@ def _other_benchmark(
         return _differing(label, LeftOut.BENCHMARK_DIFFERS, one.benchmark, two.benchmark)
     if one.ranks != two.ranks:
         return _differing(label, LeftOut.RANKS_DIFFER, one.ranks, two.ranks)
-    if plain(one.parameters) != plain(two.parameters):
-        keys = [
-            key
-            for key in dict.fromkeys((*one.parameters, *two.parameters))
-            if plain(one.parameters.get(key)) != plain(two.parameters.get(key))
-        ]
+    keys = [
+        key
+        for key in dict.fromkeys((*one.parameters, *two.parameters))
+        if key not in WHERE and plain(one.parameters.get(key)) != plain(two.parameters.get(key))
+    ]
+    if keys:
         said = [", ".join(f"{k} = {s.parameters.get(k)}" for k in keys) for s in (one, two)]
         return _differing(label, LeftOut.PARAMETERS_DIFFER, *said)
     if metrics[0] != metrics[1]:
@@ -272,8 +274,14 @@ def _said(study: Measured, arm: str) -> dict[str, tuple[Any, Any]]:
     if not arm:
         files = {s.label: s.file_sha256 for s in plan.study.benchmarks if s.file_sha256}
         hashes = {f"benchmark.{label}.file": sha256 for label, sha256 in files.items()}
+        places = {
+            f"benchmark.{s.label}.{key}": (s.parameters[key], s.parameters[key])
+            for s in plan.study.benchmarks
+            for key in WHERE
+            if s.parameters.get(key)
+        }
         hashes |= {f"software.{name}": version for name, version in plan.software.items()}
-        return {key: (text, f"{text:.12}") for key, text in hashes.items()}
+        return {key: (text, f"{text:.12}") for key, text in hashes.items()} | places
     mine = next(one for one in plan.study.arms if one.name == arm)
     table = asdict(replace(mine, name="", env={}))
     container = table.pop("container") or {}
