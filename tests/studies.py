@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +17,7 @@ from paribus import plan as plans
 from paribus.cli import outputs
 from paribus.judgement import Judgement
 from paribus.model import Case, Facts, Launch, Outcome, Sample, State
+from paribus.records.count import read_count
 from paribus.store import Store
 from paribus.study.load import load_study
 
@@ -83,6 +86,25 @@ def paribus(
         timeout=timeout_s,
         check=False,
     )
+
+
+def interrupted(*words: str | Path, cwd: Path, out: str = "out", **env: str) -> Path:
+    """Return the directory of `paribus run WORDS`, which is stopped after its fourth launch."""
+    directory = cwd / out
+    with subprocess.Popen(
+        command("run", *words, "--out", out),
+        cwd=cwd,
+        env={**os.environ, **env},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while read_count(directory).launches < 4 and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        errors = process.communicate()[1]
+    assert process.returncode == 130, errors
+    return directory
 
 
 def stored(path: Path, directory: Path, facts: Callable[[Launch], Facts]) -> Judgement:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from pathlib import Path
 
@@ -180,6 +181,30 @@ def test_a_refused_command_leaves_nothing_behind(
     assert done.returncode == 2, done.stdout + done.stderr
     assert said in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("out", [(), ("--out", "here")], ids=["made", "given"])
+def test_a_try_that_launched_nothing_leaves_nothing(tmp_path: Path, out: tuple[str, ...]) -> None:
+    """Its plan was frozen, and the command before the first launch failed."""
+    done = paribus("ab", "--a", "true", "--b", "true", "--setup", "false", *out, cwd=tmp_path)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "nothing was launched, so ab.toml is not kept" in done.stderr
+    assert "arms.a.before: false: exit code 1" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_try_makes_room_for_the_next_unless_it_was_edited(tmp_path: Path) -> None:
+    words = ("ab", "--a", "false", "--b", "false", "--blocks", "8", "--brief")
+    for _ in range(2):
+        assert paribus(*words, cwd=tmp_path).returncode == 4
+        assert {path.name for path in tmp_path.iterdir()} == {"ab.toml", "ab.study"}
+    later = (tmp_path / "ab.study" / "plan.json").stat().st_mtime + 1
+    os.utime(tmp_path / "ab.toml", (later, later))
+    words = ("ab", "--a", "true", "--b", "true", "--blocks", "8", "--brief")
+    for number in (2, 3):
+        assert paribus(*words, cwd=tmp_path).returncode == 0
+        assert (tmp_path / f"ab-{number}.study" / "verdict.json").exists()
+    assert (tmp_path / "ab.toml").exists()
 
 
 def test_a_command_that_fails_is_no_data_and_the_error_says_why(tmp_path: Path) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from paribus.cli.directory import clear, directory_for
+from paribus.cli.directory import claimed, clear, discard
 from paribus.errors import StoreError
 from paribus.platform.journal import Journal
+from paribus.records.lock import AtWorkError
 from paribus.store import Store
 from studies import paribus, write_study
 
@@ -26,6 +28,22 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert done.returncode == 0, done.stderr
         assert said in done.stderr
     return folder
+
+
+def chosen(out: Path | None, *, resume: bool = False, replace: bool = False) -> Path:
+    """Return the directory that `paribus run` would write to; its lock is let go."""
+    with claimed("study", out, resume=resume, replace=replace) as directory:
+        if out is None and not resume and not replace:
+            (directory / "lock").unlink()
+        return directory
+
+
+@contextmanager
+def chosen_still(out: Path) -> Iterator[None]:
+    """Be a `paribus run` at work in `out`, which ends with an interrupt."""
+    with claimed("study", out, resume=False, replace=False):
+        yield
+        raise KeyboardInterrupt
 
 
 def plan_of(directory: Path) -> str:
@@ -46,14 +64,15 @@ def test_resume_and_replace_take_the_last_directory(
 ) -> None:
     monkeypatch.chdir(measured)
     last = Path("study-2.study")
-    assert directory_for("study", None, resume=True, replace=False) == last
+    assert chosen(None, resume=True) == last
     assert "continuing study-2.study, the last of 2" in capsys.readouterr().err
-    assert directory_for("study", None, resume=False, replace=True) == last
+    assert chosen(None, replace=True) == last
     assert "overwriting study-2.study, the last of 2" in capsys.readouterr().err
-    assert directory_for("study", None, resume=False, replace=False) == Path("study-3.study")
+    assert chosen(None) == Path("study-3.study")
     assert "give --out study-2.study with --resume or --replace" in capsys.readouterr().err
     with pytest.raises(StoreError, match="already exists"):
-        directory_for("study", last, resume=False, replace=False)
+        chosen(last)
+    (measured / "study-3.study").rmdir()
 
 
 @pytest.mark.slow
@@ -90,18 +109,34 @@ def test_a_directory_of_other_things_is_never_touched(tmp_path: Path, name: str)
     (tmp_path / name).write_text("mine")
     for replace in (False, True):
         with pytest.raises(StoreError, match="already exists"):
-            directory_for("study", tmp_path, resume=False, replace=replace)
+            chosen(tmp_path, replace=replace)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_a_study_that_is_at_work_is_not_replaced(tmp_path: Path) -> None:
-    (tmp_path / "plan.json").write_text("{}")
-    with (tmp_path / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(StoreError, match="at work"):
-            clear(tmp_path, replace=True)
-        with pytest.raises(StoreError, match="already exists"):
-            directory_for("study", tmp_path, resume=False, replace=False)
-    assert (tmp_path / "plan.json").exists()
+@pytest.mark.parametrize("how", ["", "resume", "replace"])
+def test_a_study_that_is_at_work_is_left_alone(tmp_path: Path, how: str) -> None:
+    out = tmp_path / "out"
+    again = {how: True} if how else {}
+    with claimed("study", out, resume=False, replace=False):
+        before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+        with pytest.raises(AtWorkError, match="another `paribus run` is at work"):
+            chosen(out, **again)
+        assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
+
+
+@pytest.mark.parametrize("made", [True, False], ids=["made", "there"])
+def test_a_start_that_fails_before_its_plan_removes_what_it_made(
+    tmp_path: Path, made: bool
+) -> None:
+    out = tmp_path / "out"
+    if not made:
+        out.mkdir()
+    with pytest.raises(KeyboardInterrupt), chosen_still(out):
+        (out / "progress.json").write_text("{}")
+    assert out.exists() is not made
+    with pytest.raises(KeyboardInterrupt), chosen_still(out):
+        (out / "notes.txt").write_text("mine")
+    assert (out / "notes.txt").read_text() == "mine"
 
 
 def test_a_platform_that_is_still_switched_is_switched_back_first(tmp_path: Path) -> None:
@@ -112,7 +147,9 @@ def test_a_platform_that_is_still_switched_is_switched_back_first(tmp_path: Path
     with Store(tmp_path, write=True) as store:
         Journal(store).revert("b")
     clear(tmp_path, replace=True)
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+    discard(tmp_path)
+    assert not tmp_path.exists()
 
 
 @pytest.mark.slow

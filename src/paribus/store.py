@@ -12,8 +12,6 @@ attempt counts (`void` is NULL): the database itself enforces that.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -28,6 +26,7 @@ from paribus.model import Launch, Outcome
 from paribus.records.count import Count, read_count, write_count
 from paribus.records.damage import converted, damaged, nothing_whole
 from paribus.records.in_place import InPlace
+from paribus.records.lock import Lock
 from paribus.records.reading import SCHEMA_VERSION, Reader, check_version, open_for_reading
 from paribus.records.rows import (
     CHECKSUM,
@@ -101,21 +100,30 @@ CREATE TABLE gathered(
 class Store:
     """One study directory, open. Use as a context manager.
 
-    `write=True` takes the directory's lock: a second `paribus run` on it is refused, and so is a
-    damaged database. `salvage=True` reads what is whole, and what is not stands in `lost`; without
-    it, whatever is damaged raises StoreError where it is read.
+    `write=True` takes the directory's lock, unless the caller holds it (`held`): a second `paribus
+    run` on it is refused, and so is a damaged database. `salvage=True` reads what is whole, and
+    what is not stands in `lost`; without it, whatever is damaged raises StoreError where it is
+    read.
     """
 
-    def __init__(self, directory: Path, *, write: bool = False, salvage: bool = False) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        write: bool = False,
+        held: bool = False,
+        salvage: bool = False,
+    ) -> None:
         self.directory = directory
         self.path = directory / "launches.db"
         self.write = write
+        self.held = held
         self.salvage = salvage
         self.lost = Lost()
         self._db: sqlite3.Connection | None = None
         self._reader: Reader | None = None
         self._copy: TemporaryDirectory[str] | None = None
-        self._lock: int | None = None
+        self._lock: Lock | None = None
         self._place: InPlace | None = None
         self._count = Count()
 
@@ -144,7 +152,7 @@ class Store:
             self._copy.cleanup()
             self._copy = None
         if self._lock is not None:
-            os.close(self._lock)
+            self._lock.release()
             self._lock = None
 
     def append(self, launch: Launch, outcome: Outcome, *, void: str | None = None) -> None:
@@ -318,7 +326,8 @@ class Store:
         self.lost = salvager.lost
 
     def _open_to_write(self) -> None:
-        self._take_lock()
+        if not self.held:
+            self._lock = Lock(self.directory).take()
         self._db = db = sqlite3.connect(self.path, isolation_level=None)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")
@@ -332,23 +341,6 @@ class Store:
         void = [row[VOID] is not None for row in self._reader.launches()]
         self._place = InPlace(self.directory)
         self._keep_count(len(void), sum(void), sum(1 for _ in self._reader.gathered()))
-
-    def _take_lock(self) -> None:
-        try:
-            self._lock = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StoreError(
-                "another `paribus run` is at work in this directory",
-                place=str(self.directory),
-                fix="wait for it, or end it, then use --resume",
-            ) from None
-        except OSError as error:
-            raise StoreError(
-                f"cannot write here: {error.strerror}",
-                place=str(self.directory),
-                fix="choose another directory with --out",
-            ) from error
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+from paribus.cli.directory import discard
 from paribus.cli.exports import add_exports
-from paribus.errors import UserError
-from paribus.inputs import exists
-from paribus.study.two_commands import Side, environment, split, study_file
-from paribus.study.written import write_study
+from paribus.errors import StoreError, UserError
+from paribus.plan import read_plan
+from paribus.study.two_commands import HEAD, Side, environment, split, study_file
+from paribus.study.written import last_study, write_study
 
 EXAMPLE = """\
 example:
@@ -58,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def compare(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus run` on the study file that is written."""
     from paribus.cli import parser_of
+    from paribus.cli.run import run
     from paribus.study.load import load_study
 
     text = _study(arguments)
@@ -65,22 +68,48 @@ def compare(arguments: argparse.Namespace) -> int:
         place = f"--name {arguments.name!r}"
         fix = "write --name NAME; --out says where the study directory is"
         raise UserError("is not a usable name", place=place, fix=fix)
+    if arguments.out is None:
+        _forget_failed(Path(arguments.name))
     path = write_study(text, Path(arguments.name), with_directory=arguments.out is None)
     directory = arguments.out or path.with_suffix(".study")
     words = ["run", str(path), "--out", str(directory)]
-    plan = directory / "plan.json"
-    before = exists(plan)
     try:
         load_study(path)
         print(f"paribus: the study is {path}", file=sys.stderr)
         carried = parser_of(words).parse_args(words)
         for key in ("json", "brief", "to", "title", "width", "fail_on"):
             setattr(carried, key, getattr(arguments, key))
-        return int(carried.carry_out(carried))
-    except UserError:
-        if before or not exists(plan):  # nothing was launched, and the command can be corrected
-            path.unlink()
+        return run(carried, keep=False)
+    except BaseException:
+        if not _is_of(directory, path):
+            path.unlink()  # the command can be corrected
+            fix = "give the command again, corrected"
+            print(f"paribus: nothing was launched, so {path} is not kept: {fix}", file=sys.stderr)
         raise
+
+
+def _forget_failed(stem: Path) -> None:
+    """Remove the last try of this name where no launch gave a figure, unless its file was edited.
+
+    `paribus run` uses the directory of such a study again, too.
+    """
+    path = last_study(stem)
+    if path is None:
+        return
+    directory = path.with_suffix(".study")
+    with suppress(StoreError, OSError, ValueError):
+        written, planned = path.stat().st_mtime, (directory / "plan.json").stat().st_mtime
+        if written <= planned and path.read_text(encoding="utf-8").startswith(HEAD):
+            discard(directory)
+            path.unlink()
+
+
+def _is_of(directory: Path, study: Path) -> bool:
+    """Return whether the directory is that of this study file, and not of a quicker start."""
+    try:
+        return read_plan(directory).study.path == str(study)
+    except StoreError:
+        return False
 
 
 def _study(arguments: argparse.Namespace) -> str:

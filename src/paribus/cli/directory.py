@@ -1,13 +1,16 @@
-"""The directory of a study: which one `paribus run` writes to, and what may be removed there."""
+"""The directory of a study: which one `paribus run` writes to, and what may be removed there.
+
+Before anything is written there, its lock is taken; it is held until the study ends.
+"""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import stat
 import sys
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -16,66 +19,139 @@ from paribus.errors import StoreError
 from paribus.inputs import exists, is_directory
 from paribus.model import State
 from paribus.platform.journal import Journal
-from paribus.records import standing
+from paribus.records import lock, standing
+from paribus.records.lock import AtWorkError, Lock, at_work
 from paribus.store import Store
+
+HELD = (lock.NAME, *standing.FILES)
+"""What a `paribus run` that is at work has open."""
 
 FILES = (
     *("plan.json", plans.DRAFT, "launches.db", "launches.db-wal", "launches.db-shm"),
-    *("launches.count", "lock", "accepted.json", "verdict.json", "report.html"),
+    *("launches.count", "accepted.json", "verdict.json", "report.html"),
     *("cases.csv", "launches.csv", "values.csv", "values.parquet", "logs", "figures"),
     *("table.md", "table.tex", "table.csv", "junit.xml", "figures.ipynb", "composite.xml"),
-    *standing.FILES,
+    *HELD,
 )
 """What Paribus writes into a study directory: nothing else there is ever removed."""
 
 
-def directory_for(name: str, out: Path | None, *, resume: bool, replace: bool) -> Path:
-    """Return the directory of a study called `name`, or `out` where the user gave one.
+@contextmanager
+def claimed(
+    name: str,
+    out: Path | None,
+    *,
+    resume: bool,
+    replace: bool,
+    wait_s: float = 0.0,
+    keep: bool = True,
+) -> Iterator[Path]:
+    """Yield the directory of a study called `name`, or `out` where given, made and locked.
 
-    Without `out` it is `name`.study; if launches of another study lie there, `name`-2.study and
-    so on, which stderr names. `resume` and `replace` take the last of these. Raises StoreError for
-    a directory that holds something else, is at work, or is not the user's own.
+    Without `out` it is `name`.study; if another study lies or is at work there, `name`-2.study and
+    so on, which stderr names. `resume` and `replace` take the last of these. One that was made, and
+    that an error leaves without a plan, is removed; without `keep`, a plan without a launch goes
+    too. Raises StoreError for a directory that holds something else, is not the user's own, or
+    stays at work for `wait_s` seconds.
     """
+    if out is None and (resume or replace):
+        *taken, free = _series(name)
+        out = taken[-1] if taken else free
+        if len(taken) > 1:
+            done = "continuing" if resume else "overwriting"
+            print(f"paribus: {done} {out}, the last of {len(taken)}", file=sys.stderr)
     if out is None:
-        series = [Path(f"{name}.study")]
-        for number in count(2):
-            if not exists(series[-1]):
-                break
-            series.append(Path(f"{name}-{number}.study"))
-        *taken, free = series
-        if resume or replace:
-            out = taken[-1] if taken else free
-            if len(taken) > 1:
-                done = "continuing" if resume else "overwriting"
-                print(f"paribus: {done} {out}, the last of {len(taken)}", file=sys.stderr)
-        elif taken and _has_nothing(taken[-1]):
-            out = taken[-1]
-        else:
-            out = free
-            if taken:
-                print(
-                    f"paribus: writing to {out}: {taken[-1]} holds launches (to continue or"
-                    f" overwrite that one, give --out {taken[-1]} with --resume or --replace)",
-                    file=sys.stderr,
-                )
-    _check_own(out)
-    if resume:
-        plans.read_plan(out)
+        held = _next(name)
     else:
-        _check_free(out, replace=replace)
-    return out
+        held = _chosen(out, resume=resume, replace=replace, wait_s=wait_s)
+    try:
+        yield held.directory
+    except BaseException as error:
+        # After an interrupt it may be continued.
+        if not keep and isinstance(error, Exception) and not _launched(held.directory):
+            with suppress(StoreError):
+                clear(held.directory, replace=True)
+        if not exists(held.directory / "plan.json") and (held.made or not keep):
+            _remove(held.directory, FILES)
+            if held.made:
+                with suppress(OSError):
+                    held.directory.rmdir()  # unless something else is in it
+        raise
+    finally:
+        held.release()
+
+
+def discard(directory: Path) -> None:
+    """Remove the directory of a study that measured nothing; raises StoreError for any other."""
+    with claimed(directory.stem, directory, resume=False, replace=False):
+        clear(directory, replace=False)
+        _remove(directory, FILES)
+        directory.rmdir()
+
+
+def _series(name: str) -> list[Path]:
+    """Return the directories of studies called `name`, and the next, which is not there."""
+    series = [Path(f"{name}.study")]
+    while exists(series[-1]):
+        series.append(Path(f"{name}-{len(series) + 1}.study"))
+    return series
+
+
+def _next(name: str) -> Lock:
+    """Return the lock of the last directory of a series if nothing was measured there, or a new."""
+    passed = ""
+    for number in count(max(1, len(_series(name)) - 1)):
+        directory = Path(f"{name}.study" if number == 1 else f"{name}-{number}.study")
+        held = Lock(directory)
+        try:
+            if not exists(directory) or at_work(directory) or _has_nothing(directory):
+                _check_own(directory)
+                if _has_nothing(held.take().directory):
+                    break
+                held.release()
+            passed = (
+                f"{directory} holds launches (to continue or overwrite that one, give"
+                f" --out {directory} with --resume or --replace)"
+            )
+        except AtWorkError:
+            passed = f"a study is at work in {directory}"
+    if passed:
+        print(f"paribus: writing to {directory}: {passed}", file=sys.stderr)
+    return held
+
+
+def _chosen(directory: Path, *, resume: bool, replace: bool, wait_s: float) -> Lock:
+    """Return the lock of a directory that the user chose.
+
+    It is looked at first, so that nothing is written where nothing may be, and again once it is
+    locked: another start may have been quicker.
+    """
+
+    def check() -> None:
+        if resume:
+            plans.read_plan(directory)
+        else:
+            _check_free(directory, replace=replace)
+
+    _check_own(directory)
+    if not wait_s:
+        refuse_at_work(directory)
+        check()
+    held = Lock(directory).take(wait_s)
+    try:
+        check()
+    except BaseException:
+        held.release()
+        raise
+    return held
 
 
 def clear(directory: Path, *, replace: bool) -> None:
-    """Remove what Paribus wrote into `directory`, if it is there and may be removed.
+    """Remove what Paribus wrote into `directory`, which the caller has locked.
 
-    It is asked again whether it may: a sitting may have written there since `directory_for`. Raises
-    StoreError then, while another sitting is at work there, or when one that was killed left the
-    platform switched: only `--resume` knows how to switch it back.
+    Raises StoreError if it may not be removed, and when a sitting that was killed left the platform
+    switched: only `--resume` knows how to switch it back.
     """
-    if not is_directory(directory):
-        return
-    refuse_at_work(directory)
     if _switched(directory):
         raise StoreError(
             "the last sitting was killed and left the platform switched",
@@ -83,7 +159,11 @@ def clear(directory: Path, *, replace: bool) -> None:
             fix="switch it back with --resume first",
         )
     _check_free(directory, replace=replace)
-    for name in FILES:
+    _remove(directory, [name for name in FILES if name not in HELD])
+
+
+def _remove(directory: Path, names: Iterable[str]) -> None:
+    for name in names:
         path = directory / name
         if is_directory(path) and not path.is_symlink():
             shutil.rmtree(path)
@@ -92,13 +172,9 @@ def clear(directory: Path, *, replace: bool) -> None:
 
 
 def refuse_at_work(directory: Path) -> None:
-    """Raise StoreError while another sitting is at work in `directory`."""
-    if is_directory(directory) and _at_work(directory):
-        raise StoreError(
-            "another `paribus run` is at work in this directory",
-            place=str(directory),
-            fix="wait for it, or end it",
-        )
+    """Raise AtWorkError while a `paribus run` is at work in `directory`."""
+    if at_work(directory):
+        raise AtWorkError(directory)
 
 
 def _check_free(directory: Path, *, replace: bool) -> None:
@@ -120,7 +196,7 @@ def _has_nothing(directory: Path) -> bool:
     """Return whether nothing was measured here: no launch gave a figure, and no file is foreign."""
     if not is_directory(directory) or not os.access(directory, os.R_OK | os.X_OK):
         return False
-    if any(path.name not in FILES for path in directory.iterdir()) or _at_work(directory):
+    if any(path.name not in FILES for path in directory.iterdir()):
         return False
     if not exists(directory / "launches.db"):
         return not exists(directory / "launches.count")
@@ -131,16 +207,15 @@ def _has_nothing(directory: Path) -> bool:
         return False
 
 
-def _at_work(directory: Path) -> bool:
-    with suppress(FileNotFoundError):
-        lock = os.open(directory / "lock", os.O_RDONLY)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(lock)
-    return False
+def _launched(directory: Path) -> bool:
+    """Return whether a launch is stored; a store that cannot be read may have one."""
+    if not exists(directory / "launches.db"):
+        return False
+    try:
+        with Store(directory) as store:
+            return any(True for _ in store.launches(samples=False, void=True))
+    except StoreError:
+        return True
 
 
 def _switched(directory: Path) -> bool:
@@ -148,7 +223,7 @@ def _switched(directory: Path) -> bool:
     if not exists(directory / "launches.db"):
         return False
     try:
-        with Store(directory, write=True) as store:
+        with Store(directory, write=True, held=True) as store:
             return bool(Journal(store).switched())
     except StoreError:
         return False

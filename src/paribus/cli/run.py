@@ -7,7 +7,6 @@ import math
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,12 +14,12 @@ from typing import TYPE_CHECKING
 from paribus import plan as plans
 from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.cli.audit import add_accept
-from paribus.cli.directory import clear, directory_for, refuse_at_work
+from paribus.cli.directory import claimed, clear
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached, warn_unshared
 from paribus.cli.shipped import add_beside
 from paribus.design import Study
-from paribus.errors import AllocationError, UserError
+from paribus.errors import AllocationError
 from paribus.judgement import Finding, Progress
 from paribus.platform import detached
 from paribus.platform.allocations import key_for
@@ -31,12 +30,11 @@ from paribus.platform.space import check_limits
 from paribus.platform.station import Station
 from paribus.platform.switching import Switches
 from paribus.records.count import Count, read_count
-from paribus.records.standing import Board, Effect, Standing, alive, write_standing
+from paribus.records.standing import Board, Effect, Standing, write_standing
 from paribus.store import Store
 from paribus.study.execute import execute
 from paribus.study.lease import nodes_before
 from paribus.study.load import load_study, monitored
-from paribus.study.written import made_directory
 
 if TYPE_CHECKING:
     from paribus.compare.published import Publication
@@ -102,8 +100,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(carry_out=run)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Return the exit code of `paribus run`."""
+def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
+    """Return the exit code of `paribus run`; `keep` also a plan without a launch, if one fails."""
     from paribus.cli import shipped
 
     check_limits()
@@ -122,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.detach:
             detached.check(study)
             out = arguments.out or Path(f"{path.stem}.study")
-            script = detached.script(out, _as_a_job(), arguments.detach_option)
+            script = detached.script(out, _as_a_job(arguments, out), arguments.detach_option)
         return dry_run.show(
             plan,
             tell=_tell,
@@ -131,36 +129,47 @@ def run(arguments: argparse.Namespace) -> int:
             accept_keys=arguments.accept_host_keys,
             detached=script,
         )
-    directory = directory_for(
-        path.stem, arguments.out, resume=arguments.resume, replace=arguments.replace
-    )
-    refuse_at_work(directory)  # before what it has in a scheduler's queue is taken for a leftover
-    if arguments.detach and not detached.is_detached():
-        return _detach(arguments, study, directory)
+    # Nothing is written before, and nothing in a scheduler's queue is taken for a leftover.
+    with claimed(
+        path.stem,
+        arguments.out,
+        resume=arguments.resume,
+        replace=arguments.replace,
+        wait_s=detached.ANSWER_S if detached.is_detached() else 0.0,  # for who submitted this job
+        keep=keep,
+    ) as directory:
+        if arguments.detach and not detached.is_detached():
+            return _detach(arguments, study, directory)
+        return run_in(directory, arguments, study, accepted, publications)
+
+
+def run_in(
+    directory: Path,
+    arguments: argparse.Namespace,
+    study: Study,
+    accepted: Mapping[str, str],
+    publications: Sequence[Publication],
+) -> int:
+    """Return the exit code of a study that is carried out in a directory that is claimed."""
     with Board(directory) as board:
         board.code = _in_allocations(arguments, study, directory, board, accepted, publications)
     return board.code
 
 
-def _as_a_job() -> list[str]:
-    """Return this command line as a job has it."""
-    return [sys.executable, "-m", "paribus", *(one for one in sys.argv[1:] if one != "--dry-run")]
+def _as_a_job(arguments: argparse.Namespace, directory: Path) -> list[str]:
+    """Return this command line as a job has it, which is to write into `directory`."""
+    words = [one for one in sys.argv[1:] if one != "--dry-run"]
+    named = [] if arguments.out else ["--out", str(directory)]
+    return [sys.executable, "-m", "paribus", *words, *named]
 
 
 def _detach(arguments: argparse.Namespace, study: Study, directory: Path) -> int:
     """Submit this command line as a job, and say how it is watched."""
     detached.check(study)
     warn_unshared([directory, Path(study.path), Path(sys.executable)], "the job's node")
-    made_directory(directory)
-    try:
-        ident = detached.submit(directory, _as_a_job(), arguments.detach_option)
-    except UserError:
-        with suppress(OSError):
-            directory.rmdir()  # unless something is in it
-        raise
+    ident = detached.submit(directory, _as_a_job(arguments, directory), arguments.detach_option)
     waiting = f"in the queue as job {ident}"
-    if not alive(directory):  # it may have begun meanwhile
-        write_standing(directory, Standing(waiting, job=ident))
+    write_standing(directory, Standing(waiting, job=ident))
     print(f"{waiting}; to watch it: paribus watch {shlex.quote(str(directory))}")
     return 0
 
@@ -219,9 +228,8 @@ def _carry_out(
         clear(directory, replace=arguments.replace)
     plan = _plan(study, directory, software, resume=arguments.resume)
     add_accepted(directory, accepted)
-    board.open()
     try:
-        with Store(directory, write=True) as store:
+        with Store(directory, write=True, held=True) as store:
             store.bind_plan(plan.sha256)
             with outputs.display(quiet=arguments.json) as display:
 
@@ -300,7 +308,6 @@ def _plan(
             study = monitored(study, frozen.study.settings.every_s)
         plans.check_same(frozen, study, software)
         return frozen
-    made_directory(directory)
     frozen = plans.freeze(study, software)
     plans.write_plan(frozen, directory)
     return frozen

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from paribus.errors import StoreError
 
-_WATCHED = ("launches.db", "launches.db-wal")
+_WATCHED = ("launches.db", "launches.db-wal", "plan.json")
 
 
 class InPlace:
@@ -18,7 +18,8 @@ class InPlace:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.files = {name: identity(directory / name) for name in _WATCHED}
-        self.plan = directory / "plan.json" if (directory / "plan.json").exists() else None
+        if self.files["plan.json"] is None:
+            del self.files["plan.json"]  # a study that is not kept has none
 
     def check(self) -> None:
         """Raise StoreError if a file is gone or is another one."""
@@ -26,8 +27,6 @@ class InPlace:
             now = identity(self.directory / name)
             if now != was:
                 raise self._gone(name, replaced=now is not None)
-        if self.plan is not None and not self.plan.exists():
-            raise self._gone(self.plan.name, replaced=False)
 
     def _gone(self, name: str, *, replaced: bool) -> StoreError:
         if not self.directory.exists():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import count
+from collections.abc import Iterator
+from itertools import count, takewhile
 from pathlib import Path
 
 from paribus.errors import StudyError, UserError
@@ -15,9 +16,7 @@ def write_study(text: str, stem: Path, *, with_directory: bool = False) -> Path:
     With `with_directory`, STEM.study beside it is free too. Raises StudyError where it cannot be
     written.
     """
-    for number in count(1):
-        name = stem.name if number == 1 else f"{stem.name}-{number}"
-        path = stem.with_name(f"{name}.toml")
+    for path in _names(stem):
         if exists(path) or (with_directory and exists(path.with_suffix(".study"))):
             continue
         try:
@@ -31,6 +30,17 @@ def write_study(text: str, stem: Path, *, with_directory: bool = False) -> Path:
             raise StudyError(f"cannot be written: {said}", place=str(path), fix=fix) from error
         return path
     raise AssertionError("count() has no end")
+
+
+def last_study(stem: Path) -> Path | None:
+    """Return the file that `write_study` wrote last for `stem`, None where the first is free."""
+    taken = list(takewhile(exists, _names(stem)))
+    return taken[-1] if taken else None
+
+
+def _names(stem: Path) -> Iterator[Path]:
+    yield stem.with_name(f"{stem.name}.toml")
+    yield from (stem.with_name(f"{stem.name}-{number}.toml") for number in count(2))
 
 
 def made_directory(directory: Path) -> None:
