@@ -202,7 +202,7 @@ def test_another_real_blas_by_the_library_path(tmp_path: Path, other: str) -> No
     assert said["reference_value"] != said["arm_value"]
     assert "lib.libblas.so.build_id" in unexplained(found)
     assert "lib.libmpi.so.build_id" not in found
-    assert "env.others" not in found
+    assert "env.unlisted" not in found
     explained = study(one, two, more=HPCC, factor="library")
     assert audit(tmp_path, explained, code=0)["lib.libblas.so.build_id"]["kind"] == "factor"
 

@@ -194,7 +194,7 @@ def test_an_env_that_only_one_arm_sets_is_a_second_factor(tmp_path: Path) -> Non
     verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
     unexplained = {d["key"]: d for d in verdict["differences"] if d["kind"] == "unexplained"}
     difference = unexplained["env.FACTOR"]
-    assert set(unexplained) <= {"env.FACTOR", "env.others"}
+    assert set(unexplained) <= {"env.FACTOR", "env.unlisted"}
     assert "slow" not in str(difference["arm_value"])
 
 
@@ -215,7 +215,7 @@ def test_unexplained_differences_stop_a_study_before_its_first_launch(
         assert not (tmp_path / "launched").exists()
         done = paribus("run", study, "--dry-run", cwd=tmp_path)
         assert (done.returncode, "env.FACTOR (slow)" in done.stderr) == (3, True)
-    accept = ("--resume", "--accept", "env.FACTOR=both are tried", "--accept", "env.others=so")
+    accept = ("--resume", "--accept", "env.FACTOR=both are tried", "--accept", "env.unlisted=so")
     done = paribus("run", study, "--out", "out", *accept, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -314,12 +314,12 @@ def test_an_answer_that_nobody_broke_into_is_whole() -> None:
 
 
 def test_names_that_the_study_sets_are_told_once(tmp_path: Path) -> None:
-    """What an arm's `env` sets is the fact env.NAME; the hash of all other names is the same."""
+    """What an arm's `env` sets is the fact env.NAME; the list of all other names is the same."""
     name = f"FACTOR_{secrets.token_hex(4)}"
     arms = f'[arms.a]\n[arms.b]\nenv = {{ {name} = "slow", OMP_NUM_THREADS = "3" }}\n'
     nodes = of_nodes(gathered(study_of(tmp_path, arms=arms)))
     (plain,), (other,) = (list(nodes[arm].values()) for arm in ("a", "b"))
-    assert plain["env.others"] == other["env.others"]
+    assert plain["env.unlisted"] == other["env.unlisted"]
     assert other["env.OMP_NUM_THREADS"] == "3"
 
 
@@ -333,8 +333,8 @@ def test_a_name_that_only_one_arm_has_by_another_way_is_still_told(tmp_path: Pat
         (other,) = gather_arm(study, ready["b"], through)
         through = Through(host, answering(tmp_path, 'export FACTOR=2; "$@"'))
         (same,) = gather_arm(study, ready["b"], through)
-    assert plain.facts["env.others"] != other.facts["env.others"]
-    assert plain.facts["env.others"] == same.facts["env.others"]
+    assert plain.facts["env.unlisted"] != other.facts["env.unlisted"]
+    assert plain.facts["env.unlisted"] == same.facts["env.unlisted"]
 
 
 def test_containers_that_stand_for_hosts_are_all_asked(tmp_path: Path) -> None:

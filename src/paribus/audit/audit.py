@@ -17,13 +17,14 @@ from typing import Literal, get_args
 
 from paribus.audit.classes import classify, factors
 from paribus.audit.hypervisors import is_below, named_after, with_own
-from paribus.audit.shown import Shares, shown
+from paribus.audit.shown import Shares, names_moved, shown
 from paribus.audit.values import ABSENT, ERROR, NODES, held, number_of, text_of, typical, unread
 from paribus.design import Study
 from paribus.facts import Row, matches
 from paribus.judgement import Difference
 from paribus.model import LEVEL, Facts
 from paribus.nodeset import fold
+from paribus.probes.environment import HASHED, UNLISTED
 
 Nodes = Mapping[str, Facts]
 """Facts by the name of the node."""
@@ -253,7 +254,13 @@ def moved(before: Nodes, after: Nodes, question: Question) -> tuple[Difference, 
             first, last = text_of(before[node], key), text_of(after[node], key)
             if not held(row) or first == last or unread(first) or unread(last):
                 continue
-            told = shown({first: Fraction(1)}, {last: Fraction(1)})
+            if key in (UNLISTED, HASHED) and ABSENT in (first, last):
+                continue  # resumed with a version that gathers the other of the two
+            told = (
+                names_moved(first, last)
+                if key == UNLISTED
+                else shown({first: Fraction(1)}, {last: Fraction(1)})
+            )
             changed = f"changed while the study went on: {row.reason}"
             why = question.accepted.get(key, changed)
             rank = _rank(row, question)

@@ -84,6 +84,31 @@ def _lowered(unexplained: Sequence[Difference]) -> str:
     return ""
 
 
+def check_unchanged(study: Study, found: Sequence[Difference], *, anyway: bool) -> None:
+    """Raise UnequalError, unless `anyway`, for unexplained changes since the first facts.
+
+    Launches of before and after would be pooled, or measured for a verdict that is withheld.
+    """
+    told: dict[str, list[str]] = {}
+    for one in found:
+        if one.kind == "unexplained":
+            text = f"{one.key}: {one.reference_value} -> {one.arm_value}"
+            told.setdefault(text, []).append(f"{one.arm} on {one.node}")
+    if not told or anyway:
+        return
+    lines = [f"\n    {text} ({', '.join(where)})" for text, where in told.items()]
+    if len(lines) > MOST_NAMED:
+        lines[MOST_NAMED:] = [f"\n    and {len(lines) - MOST_NAMED} more"]
+    key = next(one.key for one in found if one.kind == "unexplained")
+    raise UnequalError(
+        f"{count(len(told), 'fact')} changed since the study began, so a verdict on launches of"
+        f" before and after would be withheld:{''.join(lines)}",
+        place=study.path,
+        fix="continue it where this is what it was; or accept a change, which the report then"
+        f' shows: --resume --accept {key}="reason"; or measure without a verdict: --anyway',
+    )
+
+
 def check(study: Study, answer: Audit, *, anyway: bool) -> None:
     """Raise UnequalError where a study's verdicts could mean nothing, before it is measured.
 

@@ -43,6 +43,14 @@ def shown(ours: Shares, theirs: Shares, *, names: bool = False) -> tuple[str, st
     return _side(ours), _side(theirs)
 
 
+def names_moved(first: str, last: str) -> tuple[str, str]:
+    """Return which names of a list went until a later one, and which came, all of them."""
+    before, after = (list(map(str, json.loads(text))) for text in (first, last))
+    gone = [name for name in before if name not in after]
+    new = [name for name in after if name not in before]
+    return f"gone: {', '.join(gone) or 'none'}", f"new: {', '.join(new) or 'none'}"
+
+
 def _folded(names: list[str]) -> str:
     """Return names of hosts, one a rank, as a nodeset."""
     several = f" ({count(len(names), 'rank')})" if len(set(names)) < len(names) else ""

@@ -1,13 +1,12 @@
-"""Environment variables: values of settings, by a list of names; of all others a hash of names."""
+"""Environment variables: values of settings, by a list of names; of all others the names."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
-from paribus.probes.variables import prefixes, shown
+from paribus.probes.variables import of_session, prefixes, shown
 
 # What a launcher or scheduler sets anew for every launch: it tells launches apart, not arms.
 _OF_A_LAUNCH = re.compile(
@@ -19,32 +18,35 @@ _OF_A_LAUNCH = re.compile(
     r"|SLURM_(JOB|JOBID|STEP|TASK|PROCID|LOCALID|NODEID|GTIDS|SRUN|LAUNCH|TOPOLOGY|SUBMIT|NODELIST"
     r"|CLUSTER|CONF|PRIO|UMASK|WORKING|NNODES|NPROCS|NTASKS|CPU_BIND|CPUS_ON|MPI_TYPE|DISTRIBUTION)"
 )
-# Those that the shell, the probes or the terminal set by themselves.
-_OWN = frozenset(("_", "PWD", "OLDPWD", "SHLVL", "LINES", "COLUMNS", "TERM"))
 _OURS = "PARIBUS_"
 
+UNLISTED = "env.unlisted"
+"""The fact of names alone."""
 
-def environment_facts(archive: Archive, salt: str = "") -> dict[str, Any]:
+HASHED = "env.others"
+"""What older versions gathered instead: a hash of the names, those of login sessions included."""
+
+
+def environment_facts(archive: Archive) -> dict[str, Any]:
     """Return variables under env., those of this launch alone under job.env.
 
-    `env.others` is a hash, with `salt`, of the names that do not begin as settings do; their
-    values are never read. A setting whose value may be secret is unknown.
+    UNLISTED are the names, sorted, that do not begin as settings do and are not those of a login
+    session; their values are never read. A setting whose value may be secret is unknown.
     """
     if "environment" not in archive.lists:
-        return {"env.others": Unknown.ABSENT}
+        return {UNLISTED: Unknown.ABSENT}
     facts: dict[str, Any] = {}
-    others = set()
+    unlisted = set()
     for line in archive.lists["environment"]:
         name, given, value = line.partition("=")
         if not name.startswith(prefixes()):
-            if name and name not in _OWN and not name.startswith(_OURS):
-                others.add(name)
+            if name and not name.startswith(_OURS) and not of_session(name):
+                unlisted.add(name)
             continue
         known = bool(given) and shown(name, value)
         if not _OF_A_LAUNCH.match(name):
             facts[f"env.{name}"] = value.replace("\x1f", "\n") if known else Unknown.REDACTED
         elif known:
             facts[f"job.env.{name}"] = value.replace("\x1f", "\n")
-    text = "\0".join([salt, *sorted(others)])
-    facts["env.others"] = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
+    facts[UNLISTED] = sorted(unlisted)
     return facts

@@ -46,26 +46,25 @@ GROUPS: tuple[Callable[[Archive], dict[str, Any]], ...] = (
 )
 
 
-def facts_of(archive: Archive, salt: str = "") -> Facts:
+def facts_of(archive: Archive) -> Facts:
     """Return the facts in `archive`, sorted by key; what is unknown is {"unknown": why}.
 
-    `salt` goes into the hash of the names of variables that are not allowed. Never raises,
-    whatever the texts are.
+    Never raises, whatever the texts are.
     """
-    found: dict[str, Any] = environment_facts(archive, salt)
+    found: dict[str, Any] = environment_facts(archive)
     for group in GROUPS:
         found |= group(archive)
     return {key: fact(found[key]) for key in sorted(found)}
 
 
-def facts_from_stream(text: str, salt: str = "") -> Facts:
+def facts_from_stream(text: str) -> Facts:
     """Return the facts of the one node whose answer to script() is `text`.
 
     Raises ParseError that names what is wrong with the answer.
     """
-    return facts_of(from_stream(text), salt)
+    return facts_of(from_stream(text))
 
 
-def facts_by_host(text: str, salt: str = "") -> dict[str, Facts]:
+def facts_by_host(text: str) -> dict[str, Facts]:
     """Return the facts of every node that answered in `text`, by host name; raises ParseError."""
-    return {host: facts_of(archive, salt) for host, archive in archives(text).items()}
+    return {host: facts_of(archive) for host, archive in archives(text).items()}

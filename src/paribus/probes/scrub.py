@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.kernel import without_secrets
-from paribus.probes.variables import prefixes, shown
+from paribus.probes.variables import of_session, prefixes, shown
 
 UUID = re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b")
 MAC = re.compile(r"(?<![0-9a-fA-F:])(?:[0-9a-fA-F]{2}:){5,19}[0-9a-fA-F]{2}(?![0-9a-fA-F:])")
@@ -120,11 +120,16 @@ def _environment(lines: Sequence[str], words: Sequence[str]) -> list[str]:
         if name.startswith(prefixes()):
             known = given and shown(name, value)
             kept.append(f"{name}={_text('env', value, words)}" if known else name)
-        elif _HASHED.fullmatch(name):
-            kept.append(name)
-        elif name:
-            kept.append(f"X{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}")
+        elif name and not of_session(name):
+            kept.append(hashed(name))
     return sorted(kept)
+
+
+def hashed(name: str) -> str:
+    """Return what stands for the name of a variable that is no setting, once and for all."""
+    if _HASHED.fullmatch(name):
+        return name
+    return f"X{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def _mounts(archive: Archive, words: Sequence[str]) -> tuple[list[str], str | None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fnmatch import translate
 from functools import cache
 from pathlib import Path
 
@@ -64,8 +65,23 @@ def _kept() -> re.Pattern[str]:
     return re.compile("|".join(kept()).replace("*", "[A-Za-z0-9_]*"))
 
 
+def of_session(name: str) -> bool:
+    """Return whether a variable belongs to a login session, its shell or a job (sessions.txt)."""
+    return _session().fullmatch(name) is not None
+
+
+@cache
+def _session() -> re.Pattern[str]:
+    words = [word for line in _lines("sessions.txt") for word in line.split()]
+    return re.compile("|".join(map(translate, words)))
+
+
 @cache
 def _rows() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    lines = (Path(__file__).parent / "variables.txt").read_text().splitlines()
-    words = [line.split() for line in lines if line and not line.startswith("#")]
+    words = [line.split() for line in _lines("variables.txt")]
     return tuple((prefix, tuple(names)) for prefix, *names in words)
+
+
+def _lines(name: str) -> list[str]:
+    lines = (Path(__file__).parent / name).read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("#")]

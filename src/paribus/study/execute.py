@@ -11,7 +11,7 @@ from itertools import dropwhile, takewhile
 from paribus.audit import first
 from paribus.audit.accepted import read_accepted
 from paribus.audit.audit import audit_study
-from paribus.audit.nodes import changes, of_nodes
+from paribus.audit.nodes import of_nodes
 from paribus.benchmarks import benchmark_of
 from paribus.design import Selection
 from paribus.errors import MachineError, ParibusError, StoreError
@@ -27,7 +27,7 @@ from paribus.platform.journal import Journal
 from paribus.platform.local import clear_leftovers
 from paribus.platform.station import Station
 from paribus.platform.switching import Switches
-from paribus.store import Store
+from paribus.store import Gathered, Store
 from paribus.study.again import DISTURBED, STATES, why_again
 from paribus.study.clock import Clock, with_step
 from paribus.study.gathering import asked, gather, gather_arm, known_before
@@ -37,7 +37,7 @@ from paribus.study.levels import remember, void_confused
 from paribus.study.preparing import limit, part_of, prepare
 from paribus.study.progress import progress
 from paribus.study.reaching import checked_hosts
-from paribus.study.resume import redone, resume
+from paribus.study.resume import changed, redone, resume
 
 Watch = Callable[[Progress], None]
 
@@ -72,6 +72,7 @@ class _Sitting:
     round: int = 0
     due: float = 0.0
     gathered: float = 0.0
+    launched: bool = False
     clock: Clock = field(default_factory=Clock)
 
 
@@ -90,7 +91,7 @@ def execute(
     Launches of a block that an earlier sitting left unfinished are voided and done again.
     `stations` are those of the arms, by name: one for several arms, or one for each. Raises
     UnequalError before the first launch for arms that do not differ, or, unless `anyway`, in more
-    than the factor.
+    than the factor, or that are not what they were in an earlier sitting.
     """
     journal = Journal(store)
     clear_leftovers(journal.left())
@@ -182,7 +183,18 @@ def _gather(sitting: _Sitting) -> None:
         arms = gather(
             sitting.plan.study, sitting.ready, sitting.stations, sitting.switches, lambda _: None
         )
-        sitting.store.keep_gathered(arms)
+        _keep(sitting, arms)
+
+
+def _keep(sitting: _Sitting, several: Sequence[Gathered]) -> None:
+    """Store facts of nodes; before the first launch raise UnequalError if they were others before.
+
+    Those are not stored: the study can still be continued where they are what they were.
+    """
+    if not sitting.launched:
+        found = changed(sitting.plan, sitting.store, several)
+        first.check_unchanged(sitting.plan.study, found, anyway=sitting.anyway)
+    sitting.store.keep_gathered(several)
 
 
 def _audit(sitting: _Sitting) -> None:
@@ -201,10 +213,7 @@ def _changed(sitting: _Sitting) -> bool:
     Launches of before and after a driver's update must not be averaged over.
     """
     _gather(sitting)
-    plan = sitting.plan
-    accepted = read_accepted(sitting.store.directory)
-    found = changes(sitting.store.gathered(), plan.study, tuple(plan.layers.values()), accepted)
-    return any(difference.kind == "unexplained" for difference in found)
+    return any(one.kind == "unexplained" for one in changed(sitting.plan, sitting.store))
 
 
 def _wait_for_round(sitting: _Sitting, number: int) -> None:
@@ -286,6 +295,7 @@ def _check_stands(block: Sequence[Launch], outcomes: Sequence[Outcome]) -> None:
 
 def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]:
     """Carry out launches, several at the same time, and store each."""
+    sitting.launched = True
     sitting.watch(_progress(sitting, launches[0]))
     sitting.store.check_in_place()
     stations = [sitting.stations[launch.arm] for launch in launches]
@@ -373,7 +383,7 @@ def _switch(sitting: _Sitting, arm: str) -> None:
         except ParibusError:
             void_confused(sitting.switches, sitting.store)
             raise
-        sitting.store.keep_gathered(gather_arm(sitting.plan.study, ready, sitting.stations[arm]))
+        _keep(sitting, gather_arm(sitting.plan.study, ready, sitting.stations[arm]))
         _audit(sitting)
 
 

@@ -236,7 +236,7 @@ def read_answer(text: str, set_here: Collection[str] = ()) -> tuple[str, Facts]:
     """Return the name of the node that answered and its facts; raises ParseError for no answer.
 
     `set_here` are the variables that the study itself sets in some arm: each is a fact by itself,
-    so their names do not enter the hash of the names of all others.
+    so their names are not among those of all others.
     """
     archive = probes.from_stream(text)
     rest = [

@@ -1,14 +1,17 @@
-"""What earlier sittings of a study left: their evidence, and the blocks that must be rerun."""
+"""What earlier sittings of a study left: their evidence, and what must be rerun or has changed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 
+from paribus.audit.accepted import read_accepted
+from paribus.audit.nodes import changes
 from paribus.judge.evidence import LaunchEvidence, collect
 from paribus.judge.few import chosen
+from paribus.judgement import Difference
 from paribus.plan import Plan
-from paribus.store import Store
+from paribus.store import Gathered, Store
 
 UNFINISHED = "the study was interrupted during this block"
 
@@ -30,6 +33,13 @@ def resume(plan: Plan, store: Store) -> LaunchEvidence:
                 store.void(numbers, UNFINISHED)
     launches = store.launches(void=True)
     return collect(launches, plan.metrics, plan.session, place=place)
+
+
+def changed(plan: Plan, store: Store, more: Sequence[Gathered] = ()) -> tuple[Difference, ...]:
+    """Return what should have stayed since the first facts of nodes, until `more`, and did not."""
+    accepted = read_accepted(store.directory)
+    gathered = [*store.gathered(), *more]
+    return changes(gathered, plan.study, tuple(plan.layers.values()), accepted)
 
 
 def redone(store: Store, reasons: Collection[str]) -> dict[str, int]:

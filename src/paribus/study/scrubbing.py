@@ -16,8 +16,10 @@ from typing import Any
 
 from paribus import plan as plans
 from paribus.audit.accepted import add_accepted, read_accepted
+from paribus.model import Facts
 from paribus.plan import Plan
-from paribus.probes.scrub import HOME, IPV4, LONG_HEX, MAC, URL, UUID
+from paribus.probes.environment import UNLISTED
+from paribus.probes.scrub import HOME, IPV4, LONG_HEX, MAC, URL, UUID, hashed
 from paribus.store import Store
 
 _KEPT = {"127.0.0.1", "0.0.0.0", "255.255.255.255"}
@@ -91,7 +93,7 @@ def scrub(directory: Path, target: Path) -> Plan:
             copy.bind_plan(plan.sha256)
             copy.keep_gathered(
                 [
-                    replace(one, node=names.text(one.node), facts=names.value(one.facts))
+                    replace(one, node=names.text(one.node), facts=names.value(_unnamed(one.facts)))
                     for one in gathered
                 ]
             )
@@ -106,6 +108,14 @@ def scrub(directory: Path, target: Path) -> Plan:
     add_accepted(target, {k: names.text(v) for k, v in read_accepted(directory).items()})
     _logs(directory / "logs", target / "logs", names)
     return plan
+
+
+def _unnamed(facts: Facts) -> Facts:
+    """Return facts with hashes of the names of variables that are no settings."""
+    found = facts.get(UNLISTED)
+    if not isinstance(found, list):
+        return facts
+    return {**facts, UNLISTED: sorted(hashed(str(name)) for name in found)}
 
 
 def _private(frozen: Plan, store: Store) -> set[str]:
