@@ -99,7 +99,7 @@ def check_unchanged(study: Study, found: Sequence[Difference], *, anyway: bool) 
     lines = [f"\n    {text} ({', '.join(where)})" for text, where in told.items()]
     if len(lines) > MOST_NAMED:
         lines[MOST_NAMED:] = [f"\n    and {len(lines) - MOST_NAMED} more"]
-    key = next(iter(told)).partition(":")[0]
+    key = next(one.key for one in found if one.kind == "unexplained")
     raise UnequalError(
         f"{count(len(told), 'fact')} changed since the study began, so a verdict on launches of"
         f" before and after would be withheld:{''.join(lines)}",

@@ -52,8 +52,8 @@ def claimed(
     Without `out` it is `name`.study; if another study lies or is at work there, `name`-2.study and
     so on, which stderr names. `resume` and `replace` take the last of these. One that was made, and
     that an error leaves without a plan, is removed; without `keep`, a plan without a launch goes
-    too. Raises StoreError for a directory that holds
-    something else, is not the user's own, or stays at work for `wait_s` seconds.
+    too. Raises StoreError for a directory that holds something else, is not the user's own, or
+    stays at work for `wait_s` seconds.
     """
     if out is None and (resume or replace):
         *taken, free = _series(name)
