@@ -23,12 +23,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup wants hang-ups ignored
             signal.signal(number, _leave)
     try:
-        _open_streams()
-        return _ended(sys.argv[1:])
-    finally:
-        # How it ends is known: a signal while Python clears up changes nothing any more.
-        for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
+        try:
+            _open_streams()
+            return _ended(sys.argv[1:])
+        finally:
+            _ignore_signals()
+    except KeyboardInterrupt:  # the second one, before signals were ignored
+        _ignore_signals()
+        return 130
+
+
+def _ignore_signals() -> None:
+    """Let signals change nothing any more: how it ends is known, and Python clears up."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    # After a KeyboardInterrupt in code that was a text (as dataclasses write), Python keeps in mind
+    # to end by SIGINT itself, until the next text.
+    exec("")
 
 
 def _leave(_number: int, _frame: object) -> None:

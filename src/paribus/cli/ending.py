@@ -103,6 +103,9 @@ def _of_the_machine(error: BaseException) -> ParibusError | None:
         return UserError("nested more deeply than can be read", fix=fix)
     if not isinstance(error, OSError):
         return None
+    if isinstance(error, FileNotFoundError) and not error.filename:  # as os.getcwd() raises it
+        fix = "`cd` to a directory that is there, then try again"
+        return UserError("the working directory has been removed", fix=fix)
     kind = MachineError if error.errno in FAULTS else UserError
     said = said_of(error.errno or 0, error.strerror or str(error))
     return kind(said, place=str(error.filename or ""), fix=fix)

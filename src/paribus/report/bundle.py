@@ -51,8 +51,9 @@ def javascript(cache: Path | None = None) -> str:
         kept = "" if why_not(path) else path.read_text(encoding="utf-8")
     if kept.endswith(END):
         return kept
+    vl_convert = engine()
     # "</script" inside a string of the bundle would end the page's script element.
-    made = engine().javascript_bundle(SNIPPET).replace("</script", "<\\/script")
+    made = vl_convert.javascript_bundle(SNIPPET).replace("</script", "<\\/script")
     text = f"{made}{END}"
     if path is not None:
         _keep(text, path)
