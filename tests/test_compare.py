@@ -323,7 +323,10 @@ def test_an_effect_of_the_arm_is_not_said_to_be_one_of_the_order(tmp_path: Path)
     (told,) = of_order(judged(tmp_path, slower_after, reference="host"))
     assert told.figures["ratio"] == pytest.approx(1.03, abs=0.006)
     assert told.figures["bias"] == pytest.approx(-0.018, abs=0.008)
-    assert "a launch of host or bridged that follows the other in its block gives 1.03" in told.text
+    assert (
+        "a launch of arm host or bridged that follows the other in its block gives 1.03"
+        in told.text
+    )
     assert "bridged ran first in 12 of 16 blocks, which moves the ratio by -" in told.text
 
 
@@ -371,7 +374,7 @@ def test_too_many_missing_launches_withhold_the_verdict(tmp_path: Path) -> None:
     rows = [row for row in table(blocks=40) if row["arm"] == "host" or row["block"] > 10]
     found = judged(tmp_path, rows)
     assert words_of(found) == ["withheld"]
-    assert "10 of 40 blocks lack bridged and 0 lack host" in found.headlines[0].verdict.reason
+    assert "10 of 40 blocks lack bridged and 0 lack arm host" in found.headlines[0].verdict.reason
 
 
 def test_benchmarks_with_unlike_numbers_of_blocks_have_a_look_each(tmp_path: Path) -> None:

@@ -40,7 +40,9 @@ def test_two_studies_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[
     (step,) = found["steps"]
     (head,) = step["headlines"]
     assert code == 0
-    assert found["sentence"].startswith("From old to new: bridged improved against host in latency")
+    assert found["sentence"].startswith(
+        "From old to new: bridged improved against arm host in latency"
+    )
     assert [one["name"] for one in found["studies"]] == ["old", "new"]
     assert head["before"]["comparison"]["ratio"] == pytest.approx(1.19, rel=0.01)
     assert head["after"]["comparison"]["ratio"] == pytest.approx(1.05, rel=0.01)
@@ -61,7 +63,7 @@ def test_two_studies_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "improved" in text
     assert "new: slower, 1.0" in text
     _, text, _ = compared(capsys, new, old)
-    assert "bridged worsened against host in latency (+13" in text
+    assert "bridged worsened against arm host in latency (+13" in text
     assert "Warning: old was measured before the first study" in text
 
 
@@ -76,7 +78,7 @@ def test_one_machine_against_itself_is_quiet(
     assert code == 0
     assert found["steps"][0]["platform"] == []
     assert found["steps"][0]["equal_facts"] == 3
-    assert found["sentence"] == "From one to two: bridged is unchanged against host in latency."
+    assert found["sentence"] == "From one to two: bridged is unchanged against arm host in latency."
 
 
 def test_what_study_files_say_otherwise_is_a_change_of_the_platform(
@@ -262,7 +264,7 @@ def test_out_holds_the_page_and_the_json(
     assert code == 0
     assert "\x1b[31m" not in text
     page = (out / "report.html").read_text()
-    assert "From old to new: bridged improved against host" in page
+    assert "From old to new: bridged improved against arm host" in page
     assert "&lt;b&gt;&amp;" in page
     assert "<b>&" not in page
     assert "<script" not in page

@@ -148,7 +148,7 @@ def test_sentences_name_both_values() -> None:
     base = judgements.two_arms()
     said = sentences.headline_sentence(base, base.headlines[0])
     assert said == (
-        "latency: bridged is slower than host: 27.1 us against 22.9 us (geometric mean over "
+        "latency: bridged is slower than arm host: 27.1 us against 22.9 us (geometric mean over "
         "10 cases); ratio 1.182 [1.169, 1.202]; lower is better."
     )
     undecided = sentences.headline_sentence(base, base.headlines[2])
@@ -183,7 +183,7 @@ def test_size_withheld_stands_where_the_size_stood() -> None:
     assert ratio not in text
     assert "1.187 [1.169, inf]" in text
     said = sentences.headline_sentence(base, barrier)
-    assert "bridged is slower than host" in said
+    assert "bridged is slower than arm host" in said
     assert "size withheld" in said
     assert ratio not in said
 
@@ -197,7 +197,7 @@ def test_monitor_says_that_nothing_is_final() -> None:
     (step, *_) = advice.next_steps(judgements.monitor())
     assert "--resume continues at any time" in step
     base = judgements.monitor()
-    assert "slower than host so far" in sentences.headline_sentence(base, base.headlines[0])
+    assert "slower than arm host so far" in sentences.headline_sentence(base, base.headlines[0])
 
 
 def test_a_monitored_effect_that_changed_is_stated_before_and_since() -> None:
