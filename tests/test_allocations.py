@@ -119,7 +119,7 @@ def test_the_report_names_allocations_and_nodes() -> None:
     same = notice(lending(1000, same=True))
     assert same.level == "note"
     assert same.text == (
-        "Within each allocation all arms had the same nodes: host 1 allocation (n0); bridged 1"
+        "Within each allocation all arms had the same nodes: arm host 1 allocation (n0); bridged 1"
         " allocation (n0)."
     )
     once = notice(lending(1000, same=False))

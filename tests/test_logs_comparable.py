@@ -210,7 +210,9 @@ def test_several_problems_are_called_by_what_tells_them_apart(tmp_path: Path) ->
 def test_versions_are_told(tmp_path: Path) -> None:
     a = write(tmp_path / "a", {"x.log": osu()})
     found = judged(a, write(tmp_path / "b", {"x.log": osu(version="7.5")}))
-    assert "osu_latency is not of one version: arm a 7.4; b 7.5" in text_of(found, "versions differ")
+    assert "osu_latency is not of one version: arm a 7.4; b 7.5" in text_of(
+        found, "versions differ"
+    )
     assert "osu_latency 7.4, osu_latency 7.5" in found.design
 
 

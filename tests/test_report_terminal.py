@@ -152,7 +152,7 @@ def test_sentences_name_both_values() -> None:
         "10 cases); ratio 1.182 [1.169, 1.202]; lower is better."
     )
     undecided = sentences.headline_sentence(base, base.headlines[2])
-    assert "undecided whether bridged differs from host by more than 5 %" in undecided
+    assert "undecided whether bridged differs from arm host by more than 5 %" in undecided
 
 
 @pytest.mark.parametrize("word", list(Word))

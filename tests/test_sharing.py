@@ -49,11 +49,11 @@ def test_ranks_never_have_more_than_there_is(ranks: list[tuple[str, set[int]]]) 
 @pytest.mark.parametrize(
     ("bridged", "level", "said"),
     [
-        (["0", "0"], "note", "of host and bridged share 1 core, so each waits"),
+        (["0", "0"], "note", "of arm host and bridged share 1 core, so each waits"),
         (
             ["0", "1"],
             "warning",
-            "of host share 1 core, so each waits for the turns of the others. It is",
+            "of arm host share 1 core, so each waits for the turns of the others. It is",
         ),
     ],
 )
