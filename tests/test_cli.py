@@ -244,7 +244,7 @@ def test_a_machine_with_two_states_is_told(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     assert "two states: steady is bimodal" in said
-    assert "upper mode: 7 of 18 launches on a, 7 of 18 launches on b; b / a " in said
+    assert "upper mode: 7 of 18 launches on arm a, 7 of 18 launches on b; b / a " in said
 
 
 @pytest.mark.slow

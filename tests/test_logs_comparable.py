@@ -20,9 +20,9 @@ def test_nothing_to_compare_is_exit_2_and_says_what_was_found(tmp_path: Path) ->
     done = paribus("compare", "a", "b", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     said = " ".join(done.stderr.split())
-    assert "osu_latency: 1 log of a, none of b" in said
+    assert "osu_latency: 1 log of arm a, none of b" in said
     assert "imb_pingpong" in said
-    assert "1 log of b, none of a" in said
+    assert "1 log of b, none of arm a" in said
     assert "two tools differ by 14 % on the same latency" in said
     (tmp_path / "c").mkdir()
     done = paribus("compare", "a", "c", cwd=tmp_path)
@@ -43,8 +43,8 @@ def test_other_parameters_are_left_out_by_name(tmp_path: Path) -> None:
     found = judged(a, b)
     assert words_of(found) == {"osu_latency": "withheld"}
     assert text_of(found, "not comparable") == (
-        "Skipped, no matching log in the other arm: osu_latency (datatype MPI_FLOAT): 1 log of a,"
-        " none of b."
+        "Skipped, no matching log in the other arm: osu_latency (datatype MPI_FLOAT): 1 log of"
+        " arm a, none of b."
     )
 
 
@@ -67,7 +67,7 @@ def test_cases_that_one_arm_lacks_are_left_out_by_name(tmp_path: Path) -> None:
     for path in b.iterdir():
         path.write_text(osu(1.1, sizes=6))
     found = judged(a, b)
-    assert "2 cases not in every arm, in a: 64 B, 128 B" in text_of(found, "cases left out")
+    assert "2 cases not in every arm, in arm a: 64 B, 128 B" in text_of(found, "cases left out")
     assert len(found.cases) == 6
 
 
@@ -91,7 +91,7 @@ def test_each_size_in_a_log_of_its_own_is_compared_with_its_like(
     word = "slower" if launches > 1 else "withheld"
     assert words_of(found) == {"osu_latency (8 B)": word, "osu_latency (4 KiB)": word}
     assert f"osu_latency (64 KiB): {launches} log" in text_of(found, "not comparable")
-    assert text_of(found, "not comparable").endswith(" of a, none of b.")
+    assert text_of(found, "not comparable").endswith(" of arm a, none of b.")
     assert "truncated logs" not in names_of(found)
 
 
@@ -135,7 +135,9 @@ def test_what_differs_between_logs_that_are_not_compared_is_named(
     a, b = write(tmp_path / "a", {"x.log": text}), write(tmp_path / "b", {"x.log": changed})
     with pytest.raises(UserError) as refused:
         judged(a, b)
-    assert f"{one}: 1 log of a, none of b; {other}: 1 log of b, none of a" in str(refused.value)
+    assert f"{one}: 1 log of arm a, none of b; {other}: 1 log of b, none of arm a" in str(
+        refused.value
+    )
 
 
 def test_logs_with_other_cases_are_not_compared_and_what_differs_is_named(tmp_path: Path) -> None:
@@ -147,8 +149,9 @@ def test_logs_with_other_cases_are_not_compared_and_what_differs_is_named(tmp_pa
     a, b = write(tmp_path / "a", {"x.log": one}), write(tmp_path / "b", {"x.log": other})
     with pytest.raises(UserError) as refused:
         judged(a, b)
-    assert "hpl (p=1, q=2): 1 log of a, none of b; hpl (p=2, q=1): 1 log of b, none of a" in str(
-        refused.value
+    assert (
+        "hpl (p=1, q=2): 1 log of arm a, none of b; hpl (p=2, q=1): 1 log of b, none of arm a"
+        in str(refused.value)
     )
     write(a, {"y.log": other})
     assert words_of(judged(a, b)) == {"hpl": "withheld"}
@@ -200,14 +203,16 @@ def test_several_problems_are_called_by_what_tells_them_apart(tmp_path: Path) ->
     assert set(words_of(found)) == {"lammps, Temp 0.7574531", "lammps, Temp 1.2574531"}
     found = judged(a, write(tmp_path / "c", {"x.log": text}))
     assert text_of(found, "not comparable").endswith(
-        "lammps, Temp 1.2574531 (y.log): 1 log of a, none of c."
+        "lammps, Temp 1.2574531 (y.log): 1 log of arm a, none of c."
     )
 
 
 def test_versions_are_told(tmp_path: Path) -> None:
     a = write(tmp_path / "a", {"x.log": osu()})
     found = judged(a, write(tmp_path / "b", {"x.log": osu(version="7.5")}))
-    assert "osu_latency is not of one version: a 7.4; b 7.5" in text_of(found, "versions differ")
+    assert "osu_latency is not of one version: arm a 7.4; b 7.5" in text_of(
+        found, "versions differ"
+    )
     assert "osu_latency 7.4, osu_latency 7.5" in found.design
 
 

@@ -65,7 +65,7 @@ def test_file_times_in_turns_pair_neighbours(tmp_path: Path) -> None:
     found = judged(*in_turns(tmp_path, 1.1))
     assert words_of(found) == {"osu_latency": "slower"}
     assert "paired: neighbours in time, by the times of their files" in found.design
-    assert "one look. a ran first in " in found.design
+    assert "one look. arm a ran first in " in found.design
     assert len(found.points) == 24
     assert found.started == 1.7e9
     assert "stopping not planned" in names_of(found)
@@ -123,7 +123,7 @@ def test_unusual_launches_are_named_where_nothing_pairs_them(tmp_path: Path) -> 
     assert words_of(found) == {"osu_latency": "slower"}
     said = text_of(found, "two states")
     assert "osu_latency is bimodal (modes 1.4" in said
-    assert "4 of 16 launches on a, 4 of 16 launches on b)" in said
+    assert "4 of 16 launches on arm a, 4 of 16 launches on b)" in said
     assert "The launches are not paired" in said
     assert "neighbours" not in said
     assert "outlying launches" not in names_of(found)
@@ -195,7 +195,9 @@ def test_a_way_of_pairing_that_was_asked_for_in_vain_is_named(tmp_path: Path) ->
         found = judged(a, b, pair=asked)
         assert told in found.design
         reason = found.headlines[0].verdict.reason
-        assert reason.startswith("9 launches of a and 4 launches of b: launches that are not known")
+        assert reason.startswith(
+            "9 launches of arm a and 4 launches of b: launches that are not known"
+        )
     a, b = in_turns(tmp_path / "timed", 1.1)
     assert (
         "neighbours in time, by the times of their files: few logs have the same name in every arm"
@@ -212,7 +214,7 @@ def test_arms_measured_one_after_the_other_are_said_to_be_though_names_pair_them
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
     told = [notice.text for notice in found.notices if notice.name == "one arm after the other"]
     assert len(told) == 1
-    assert "all logs of a are older than those of b" in told[0]
+    assert "all logs of arm a are older than those of b" in told[0]
     write(tmp_path / "c", b, times=[1.7e9 + 60 + 600 * i for i in range(8)])
     found = judged(tmp_path / "a", tmp_path / "c", pair="name")
     assert "one arm after the other" not in {notice.name for notice in found.notices}
@@ -240,7 +242,7 @@ def test_dates_in_logs_say_which_arm_was_measured_first_though_files_were_copied
         write(tmp_path / arm, texts)
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
     said = text_of(found, "one arm after the other")
-    assert "by the dates in them (if of one time zone) all logs of a are older than" in said
+    assert "by the dates in them (if of one time zone) all logs of arm a are older than" in said
     reason = judged(tmp_path / "a", tmp_path / "b").headlines[0].verdict.reason
     assert "if the dates are of two time zones, `--pair name` ignores them" in reason
     undated = tmp_path / "b" / "run4.log"
@@ -253,7 +255,7 @@ def test_dates_in_logs_say_which_arm_was_measured_first_though_files_were_copied
             os.utime(tmp_path / arm / f"run{i}.log", (at, at))
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
     said = text_of(found, "one arm after the other")
-    assert "by the times of their files all logs of a are older than those of b" in said
+    assert "by the times of their files all logs of arm a are older than those of b" in said
 
 
 def test_copied_files_are_paired_by_name_when_asked_with_a_warning(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_many_refused_logs_withhold_the_verdict(tmp_path: Path) -> None:
         (b / f"slurm-{i}.out").write_text("# OSU MPI Latency Test v7.4\nkilled\n")
     found = judged(a, b)
     assert words_of(found) == {"osu_latency": "withheld"}
-    assert "0 of 12 of a, 3 of 12 of b" in text_of(found, "launches failed")
+    assert "0 of 12 of arm a, 3 of 12 of b" in text_of(found, "launches failed")
 
 
 def test_launches_that_failed_before_their_tool_said_its_name_count(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_launches_that_failed_before_their_tool_said_its_name_count(tmp_path: Pa
     (b / "notes.txt").write_text("An error occurred on Monday, all was well on Tuesday.\n")
     found = judged(a, b)
     assert words_of(found) == {"osu_latency": "withheld"}
-    assert "0 of 12 of a, 3 of 15 of b" in text_of(found, "launches failed")
+    assert "0 of 12 of arm a, 3 of 15 of b" in text_of(found, "launches failed")
     said = text_of(found, "not read")
     assert "b/lost-0.out is from a failed launch: 'There are not enough slots" in said
     assert "b/lost-1.out is from a failed launch: 'This test requires exactly two" in said
@@ -144,7 +144,9 @@ def test_what_is_true_of_several_benchmarks_is_said_once(tmp_path: Path) -> None
     assert [len(n.benchmarks) for n in told] == [5, 5]
     several = "imb_pingpong, imb_bcast, imb_allgather, imb_allreduce, imb_alltoall"
     assert text_of(found, "copies").startswith(f"{several}: a/x.log, b/x.log have the same figures")
-    assert text_of(found, "versions differ").startswith(f"{several} are not of one version: a 2021")
+    assert text_of(found, "versions differ").startswith(
+        f"{several} are not of one version: arm a 2021"
+    )
 
 
 def test_an_arm_that_lacks_launches_costs_the_others_no_verdict(tmp_path: Path) -> None:
@@ -186,7 +188,7 @@ def test_calculations_of_other_numbers_of_iterations_are_compared_by_the_time_of
     assert head.comparison is not None
     assert head.comparison.ratio == pytest.approx(len(steps) / (len(steps) - 1))
     assert text_of(found, "iterations differ") == (
-        f"qe took different numbers of iterations: a {len(steps)}; b {len(steps) - 1}."
+        f"qe took different numbers of iterations: arm a {len(steps)}; b {len(steps) - 1}."
         " The comparison uses the time of one iteration."
     )
     assert "iterations differ" not in names_of(judged(a, write(tmp_path / "c", {"x.out": text})))
@@ -206,7 +208,7 @@ def test_trajectories_that_moved_apart_are_of_the_same_work(tmp_path: Path) -> N
         b = write(tmp_path / "b", {"x.log": text.replace(row, other)})
         reason = judged(a, b).headlines[0].verdict.reason
         assert ("the work is not the same" not in reason) == same
-    assert "E_pair is -5.6701563 in x.log of a and -5.4701563 in x.log of b" in reason
+    assert "E_pair is -5.6701563 in x.log of arm a and -5.4701563 in x.log of b" in reason
 
 
 def test_what_a_log_says_against_itself_is_a_warning(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def arm(name: str) -> str:
     """
     if " " in name:
         return f'arm "{name}"'
-    taken = name.lower() in TAKEN or not any(map(str.isalpha, name)) or name.endswith(".")
+    taken = name.lower() in TAKEN or not any(map(str.isalpha, name))
     return f"arm {name}" if taken else name
 
 
