@@ -324,10 +324,7 @@ def test_an_effect_of_the_arm_is_not_said_to_be_one_of_the_order(tmp_path: Path)
     (told,) = of_order(judged(tmp_path, slower_after, reference="host"))
     assert told.figures["ratio"] == pytest.approx(1.03, abs=0.006)
     assert told.figures["bias"] == pytest.approx(-0.018, abs=0.008)
-    assert (
-        "a launch of host or bridged that follows the other in its block gives 1.03"
-        in told.text
-    )
+    assert "a launch of host or bridged that follows the other in its block gives 1.03" in told.text
     assert "bridged ran first in 12 of 16 blocks, which moves the ratio by -" in told.text
 
 

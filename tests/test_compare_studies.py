@@ -84,9 +84,7 @@ def test_two_studies_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[
     (step,) = found["steps"]
     (head,) = step["headlines"]
     assert code == 0
-    assert found["sentence"].startswith(
-        "From old to new: bridged improved against host in latency"
-    )
+    assert found["sentence"].startswith("From old to new: bridged improved against host in latency")
     assert [one["name"] for one in found["studies"]] == ["old", "new"]
     assert head["before"]["comparison"]["ratio"] == pytest.approx(1.19, rel=0.01)
     assert head["after"]["comparison"]["ratio"] == pytest.approx(1.05, rel=0.01)
