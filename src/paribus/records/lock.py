@@ -63,17 +63,17 @@ class Lock:
 
     def _taken(self) -> bool:
         path = self.directory / NAME
+        Path.cwd()  # where it has been removed, that is the error
         try:
             self.made = _make(self.directory) or self.made
+        except OSError as error:
+            raise _unwritable(self.directory, error) from error
+        try:
             file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except FileNotFoundError:
             return False  # removed meanwhile
         except OSError as error:
-            raise StoreError(
-                f"cannot write here: {error.strerror}",
-                place=str(self.directory),
-                fix="choose another directory with --out",
-            ) from error
+            raise _unwritable(self.directory, error) from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Whoever held it before may have removed the file, and perhaps there is another.
@@ -113,6 +113,14 @@ def _make(directory: Path) -> bool:
         directory.mkdir(parents=True)
         return True
     return False
+
+
+def _unwritable(directory: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"cannot write here: {error.strerror}",
+        place=str(directory),
+        fix="choose another directory with --out",
+    )
 
 
 def _unlockable(directory: Path, error: OSError) -> StoreError:
