@@ -70,7 +70,7 @@ def _start(task: Task, words: Sequence[str], pause: Callable[[int], None]) -> tu
 
 
 def _carry_out(task: Task, words: Sequence[str], pause: Callable[[int], None], end: Any) -> None:
-    from paribus.cli import dispatch
+    from paribus.__main__ import main
 
     steps = 0
 
@@ -90,7 +90,7 @@ def _carry_out(task: Task, words: Sequence[str], pause: Callable[[int], None], e
     said = StringIO()
     with redirect_stdout(StringIO()), redirect_stderr(said):
         sys.addaudithook(hook)
-        code = dispatch(words)
+        code = main(words)
     end.send({"code": code, "errors": said.getvalue()})
 
 

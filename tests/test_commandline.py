@@ -151,7 +151,7 @@ def test_a_text_instead_of_a_list_is_answered_with_the_list_that_works() -> None
     for value, meant in (
         ("./solver -n '4 5'", ["./solver", "-n", "4 5"]),
         ('./solver "a\\\\b"', ["./solver", "a\\b"]),
-        ("a | 'b \\'", ["sh", "-c", "a | 'b \\'"]),
+        ("a | 'b \\c'", ["sh", "-c", "a | 'b \\c'"]),
         ("X=1 ./solver", ["sh", "-c", "X=1 ./solver"]),
         ("./solver 'x", ["./solver", "-n", "4"]),
     ):

@@ -323,7 +323,7 @@ def test_two_commands_in_one_file_of_hyperfine_are_two_arms(tmp_path: Path) -> N
     (head,) = json.loads(done.stdout)["headlines"]
     assert (head["arm"], head["verdict"]["word"]) == ("new", "slower")
     done = paribus("compare", path, "--reference", "new", "--brief", cwd=tmp_path)
-    assert done.stdout.startswith("old is faster in hyperfine")
+    assert done.stdout.startswith("arm old is faster in hyperfine")
     assert "not in turns" in done.stdout  # hyperfine starts one command after the other
 
 

@@ -142,15 +142,16 @@ PLAIN = {
     "topology.py: arguments.what": "one of the words that argparse takes",
     "checks.py: name": "a name of a setting of the kernel",
     "fitness.py: pids": "numbers",
-    "background.py: holder.pid": "a number",
     "namespace.py: key": "a name of a setting of the kernel",
     "namespace.py: name": "a name of a module of the kernel",
     "detached.py: here[0].ident": "a number",
     "serve.py: port": "a number",
     "serve.py: _here()": "the names of this user and this machine",
+    "space.py: limit": "an option of ulimit",
+    "space.py: most >> 10": "a number",
     "ssh.py: name": "a name of a host, which is checked",
     "hypervisors.py: name": "a name of a host, which is checked",
-    "toolchain.py: 'impi-devel' if wanted == 'intelmpi' else wanted": "a name of a package",
+    "toolchain.py: ' '.join(packages)": "names of packages",
 }
 """Values in commands that hold nothing for a shell, and why they do not."""
 

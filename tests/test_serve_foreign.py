@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from paribus import plan as plans
-from paribus.cli import dispatch
+from paribus.__main__ import main
 from paribus.design import Arm, Container, Selection, Settings, Step, Study
 from paribus.errors import UserError
 from paribus.hosts import Address, Hosts, Ssh
@@ -51,7 +51,7 @@ def theirs(tmp_path: Path) -> Path:
 
 def resume(directory: Path, *words: str) -> int:
     study = str(directory / "study.toml")
-    return dispatch(["run", study, "--out", str(directory), "--resume", *words])
+    return main(["run", study, "--out", str(directory), "--resume", *words])
 
 
 def hash_of(directory: Path) -> str:

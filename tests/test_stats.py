@@ -396,7 +396,7 @@ def test_failures_that_do():
     share = reliability([], [3, 5], 12)
     assert share is not None
     assert (share.word, share.final) == (Word.WITHHELD, False)
-    assert share.reason.startswith("2 of 12 launches failed, 0 of the reference: above 10 %")
+    assert share.reason.startswith("2 of 12 first attempts failed, 0 of the reference: above 10 %")
     assert reliability([], [3, 5], 12, last=True).final
 
 

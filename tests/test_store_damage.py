@@ -18,6 +18,7 @@ from paribus.__main__ import main
 from paribus.cli.durations import launch_seconds
 from paribus.errors import StoreError
 from paribus.model import State
+from paribus.plan import read_plan
 from paribus.records.damage import passed_over
 from paribus.store import Store
 from paribus.web.rendering import compared, rendered
@@ -102,13 +103,16 @@ def test_verdicts_are_withheld_where_facts_of_nodes_are_lost(
 
 
 def test_reliability_is_not_judged_by_what_is_left(tmp_path: Path) -> None:
-    make_store(tmp_path / "out", tmp_path / "killed")
+    make_store(tmp_path / "good", tmp_path / "killed")
+    with Store(tmp_path / "good") as store:
+        launches = list(store.launches())
+    (tmp_path / "out").mkdir()
+    shutil.copy(tmp_path / "good" / "plan.json", tmp_path / "out")
     with Store(tmp_path / "out", write=True) as store:
-        failed = [one for one in store.launches() if one.launch.arm == "b"]
-        store.void([one.launch.number for one in failed], "constructed")
-        for one in failed:
+        store.bind_plan(read_plan(tmp_path / "out").sha256)
+        for one in launches:
             bad = replace(one.outcome, state=State.FAILED, samples=(), error="constructed")
-            store.append(one.launch, bad)
+            store.append(one.launch, bad if one.launch.arm == "b" else one.outcome)
     assert figures(tmp_path / "out")["headlines"][0]["verdict"]["word"] == "reliability differs"
     hit(tmp_path / "out", b"y" * 2000)
     word = figures(tmp_path / "out", salvage=True)["headlines"][0]["verdict"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 import os
 import socket
 import sys
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from paribus.commandline import typed
 from paribus.errors import UserError
-from paribus.trust import user_name
 
 if TYPE_CHECKING:
     from paribus.web.sign_in import Doors
@@ -180,7 +180,10 @@ def _lines(arguments: argparse.Namespace, doors: Doors, port: int) -> list[str]:
 
 
 def _here() -> str:
-    return f"{user_name()}@{socket.gethostname()}"
+    try:
+        return f"{getpass.getuser()}@{socket.gethostname()}"
+    except (KeyError, OSError):  # a user without a name, as in containers
+        return socket.gethostname()
 
 
 def _tell(text: str) -> None:
