@@ -114,8 +114,8 @@ QUIET = {
 
 INSTALLED = {
     *("test_adapters", "test_cluster", "test_containers", "test_doctor", "test_first_table"),
-    *("test_gpu", "test_host_machine", "test_hosts_faults", "test_kernel_start", "test_launchers"),
-    *("test_main_job", "test_on_hosts", "test_pocket", "test_pocket_links", "test_toolchain"),
+    *("test_host_machine", "test_hosts_faults", "test_kernel_start", "test_main_job"),
+    *("test_on_hosts", "test_pocket", "test_pocket_links", "test_toolchain"),
 }
 """Modules marked `installed`: their outcome depends on the MPI and the programs that are there, so
 continuous integration carries them out as on a machine without any, too."""

@@ -420,7 +420,8 @@ name=$1
 shift
 # shellcheck disable=SC2016 # for the inner shell
 exec @ENTER@ /bin/sh -c 'hostname "$1" && exec env -i PATH="$PATH" TMPDIR="$TMPDIR" HOME=/ \
-    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 /bin/sh -c "$2"' sh "$name" "$*"
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 \
+    PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 /bin/sh -c "$2"' sh "$name" "$*"
 """
 
 
