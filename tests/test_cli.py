@@ -36,6 +36,7 @@ def test_a_known_difference_is_found_and_everything_is_written(tmp_path: Path) -
     assert "slow is slower in steady (+40.0 %)" in done.stdout
     assert "\x1b" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "  report:     out/report.html\n" in done.stdout
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {
         "plan.json",

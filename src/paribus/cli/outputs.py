@@ -83,15 +83,19 @@ def write_files(judgement: Judgement, directory: Path) -> None:
 def tell_and_write(
     judgement: Judgement, write: Callable[[], None], *, as_json: bool, brief: bool = False
 ) -> int:
-    """Print the judgement, `write` its files, and return its exit code.
+    """Let `write` write its files, print the judgement, which names them, and return its exit code.
 
-    The text needs no file, and the files no reader: each is tried whatever becomes of the other.
+    The text needs no file: why one could not be written is raised when the text is out.
     """
+    failed: Exception | None = None
     try:
-        code = tell(judgement, as_json=as_json, brief=brief)
-        sys.stdout.flush()
-    finally:
         write()
+    except Exception as error:
+        failed = error
+    code = tell(judgement, as_json=as_json, brief=brief)
+    sys.stdout.flush()
+    if failed is not None:
+        raise failed
     return code
 
 
