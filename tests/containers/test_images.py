@@ -385,6 +385,7 @@ set -e
 mount -t tmpfs tmpfs /run
 mount -t tmpfs tmpfs /dev/shm
 mkdir -p "$1/store/storage"
+mkdir -p /var/lib/containers
 mount --bind "$1/store" /var/lib/containers
 tar -C "$2" -c . |
     podman --root "$1/store/storage" --runroot /run/x --storage-driver overlay \\
