@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tests marked `installed` on a machine that has a compiler and Python, but no MPI and no optional program:
+# The tests marked `installed`, but for slow ones, on a machine that has a compiler and Python, but no MPI and no optional program:
 # as root in this clone, then as an ordinary user in a clone of it. Programs are hidden in this mount namespace only:
 #     unshare --mount --propagation private .ci/bare.sh
 set -eu
@@ -14,7 +14,7 @@ for pattern in 'mpi*' 'orte*' 'ompi*' 'opal*' 'prte*' 'hydra*' 'pmi*' hpcc 'lmp*
 done
 [ ! -d /opt/paribus-tests ] || mount -t tmpfs -o ro none /opt/paribus-tests
 
-./dev test -m installed
+./dev test -m "installed and not slow"
 
 there=$(mktemp -d /var/tmp/paribus-bare.XXXXXX)
 trap 'rm -rf "$there"' EXIT
@@ -29,4 +29,4 @@ chmod 755 "$there"
 mkdir "$there/home"
 chown $id:$id "$there/home"
 cd "$there/paribus"
-setpriv --reuid $id --regid $id --clear-groups env HOME="$there/home" USER=builder LOGNAME=builder ./dev test -m installed
+setpriv --reuid $id --regid $id --clear-groups env HOME="$there/home" USER=builder LOGNAME=builder ./dev test -m "installed and not slow"
