@@ -145,7 +145,7 @@ def test_a_slower_arm_fails_a_pipeline(tmp_path: Path) -> None:
         "run", study, "--out", "out", "--fail-on", "slower:30%", "--to", "junit", cwd=tmp_path
     )
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "paribus: --fail-on slower:30 %: steady: slow is slower than plain" in done.stderr
+    assert "paribus: --fail-on slower:30 %: steady: arm slow is slower than plain" in done.stderr
     assert done.stdout.endswith("\nWritten:\n  out/junit.xml\n")
     assert 'failures="1"' in (tmp_path / "out" / "junit.xml").read_text()
     for rule, code in (("slower", 1), ("slower:45%", 0), ("undecided,reliability", 0)):
