@@ -11,6 +11,9 @@ from paribus.model import Benchmark, Metric, Parameter, Program, Request
 PROGRAM = "gpu"
 """The kernel that holds them all."""
 
+_MOST = 1 << 40
+"""Bytes of an array: no MPI carries these, and no card has as many; the kernel asks the card."""
+
 
 def _command(kernel: str, request: Request) -> Program:
     need_ranks(request, kernel, exactly=1)
@@ -41,7 +44,9 @@ def _gpu(
         like=False,
         intervals=True,
         extra={
-            "bytes": Parameter(sizes(usual.split(", ")), sizes, f"bytes of {of}: a list"),
+            "bytes": Parameter(
+                sizes(usual.split(", ")), partial(sizes, most=_MOST), f"bytes of {of}: a list"
+            ),
             "gpus": Parameter(gpus, positive if gpus == 1 else _several, said),
         },
         ranks=1,
@@ -63,13 +68,13 @@ BENCHMARKS = (
         "gpu_stream",
         "memory bandwidth of a GPU: copy, scale, add, triad, dot of doubles",
         (_BANDWIDTH,),
-        ("256 MiB", "one of three arrays"),
+        ("1 GiB", "one of three arrays"),
     ),
     _gpu(
         "gpu_roofline",
         "operations per second of a GPU at intensities from 1/16 to 64 operations per byte",
         (Metric("performance", "Gop/s", "higher"),),
-        ("256 MiB", "one array"),
+        ("1 GiB", "one array"),
     ),
     _gpu(
         "gpu_copy",

@@ -14,9 +14,12 @@ from paribus.errors import UserError
 from paribus.model import Request
 from paribus.units import count, format_bytes, parse_bytes
 
+MOST_OF_MPI = 2**31 - 1
+"""The most bytes that MPI counts in one call: its counts are int."""
 
-def sizes(value: Any) -> list[int]:
-    """Return message sizes in bytes, each once, in the order given.
+
+def sizes(value: Any, most: int = MOST_OF_MPI) -> list[int]:
+    """Return sizes in bytes up to `most`, each once, in the order given.
 
     A list, or a range that doubles from its low end to its high end, both included.
 
@@ -33,8 +36,9 @@ def sizes(value: Any) -> list[int]:
         found = [parse_bytes(item) for item in items]
     if len(set(found)) != len(found):
         raise ValueError("a size is there twice")
-    if min(found) < 1 or max(found) >= 2**31:
-        raise ValueError("sizes go from 1 B to 2147483647 B, the most that MPI counts in one call")
+    if min(found) < 1 or max(found) > most:
+        why = ", the most that MPI counts in one call" if most == MOST_OF_MPI else ""
+        raise ValueError(f"sizes go from 1 B to {most} B{why}")
     return found
 
 

@@ -60,7 +60,8 @@ std::string read_sizes(const Spec& spec, const std::string& text, std::vector<lo
         if (size % spec.element_size != 0)
             return is + "is not a multiple of " + std::to_string(spec.element_size) +
                    ", the size of one element";
-        if (size > INT_MAX) return is + "is more than MPI counts in one call (2147483647)";
+        if (spec.carried && size > INT_MAX)
+            return is + "is more than MPI counts in one call (2147483647)";
         for (std::size_t j = 0; j < i; ++j)
             if (sizes[j] == size) return is + "is asked for twice";
     }

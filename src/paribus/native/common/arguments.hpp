@@ -45,6 +45,7 @@ struct Spec {
     long least_size = 1;              // that makes sense
     long element_size = 1;            // sizes must be multiples of this
     int buffers = 2;                  // that a rank holds, of one size each,
+    bool carried = true;              // by MPI, each in one call
     int blocks = 1;                   // of one size that each of these two has,
     bool out_for_each_rank = false;   // or of one for every rank
     bool in_for_each_rank = false;

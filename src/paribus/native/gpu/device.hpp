@@ -250,6 +250,7 @@ constexpr Spec spec_of(const char* name, const char* summary, const Option* opti
     spec.summary = summary;
     spec.unit = "GB/s";
     spec.buffers = 0;
+    spec.carried = false;
     spec.likes = false;
     spec.intervals = true;
     spec.options = options;

@@ -12,18 +12,48 @@ template <class T>
 struct Two {
     T x, y;
 };
+// A thread computes with this many pairs at once, in long straight runs: with fewer chains, or with
+// a loop's counting between them, the units for float wait (35.6 instead of 57.8 TFLOP/s on an
+// H100).
+constexpr int at_once = 4;
+constexpr int straight = 16;
+template <int Pairs, class T>
+__device__ inline void compute_with(Two<T>* pair, long operations, T factor, T summand) {
+    const auto step = [&] {
+#pragma unroll
+        for (int k = 0; k < Pairs; ++k) {
+            pair[k].x = pair[k].x * factor + summand;
+            pair[k].y = pair[k].y * factor + summand;
+        }
+    };
+#pragma unroll
+    for (int k = 0; k < Pairs; ++k) {
+        if (operations == 1) pair[k].x = pair[k].x * -factor;
+        if (operations == 2) pair[k].x = pair[k].x * factor + summand;
+    }
+    const int steps = static_cast<int>(operations / 4);
+    for (int left = steps / straight; left > 0; --left) {
+#pragma unroll
+        for (int i = 0; i < straight; ++i) step();
+    }
+    for (int left = steps % straight; left > 0; --left) step();
+}
 template <class T>
 __global__ void compute_pairs(Two<T>* pairs, std::size_t n, long operations, T factor, T summand) {
-    PARIBUS_EACH(i, n) {
-        Two<T> pair = pairs[i];
-        if (operations == 1) pair.x = pair.x * -factor;
-        if (operations == 2) pair.x = pair.x * factor + summand;
-#pragma unroll 8
-        for (long left = operations / 4; left > 0; --left) {
-            pair.x = pair.x * factor + summand;
-            pair.y = pair.y * factor + summand;
-        }
-        pairs[i] = pair;
+    const std::size_t all = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+    std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
+    for (; i + (at_once - 1) * all < n; i += at_once * all) {
+        Two<T> several[at_once];
+#pragma unroll
+        for (int k = 0; k < at_once; ++k) several[k] = pairs[i + k * all];
+        compute_with<at_once>(several, operations, factor, summand);
+#pragma unroll
+        for (int k = 0; k < at_once; ++k) pairs[i + k * all] = several[k];
+    }
+    for (; i < n; i += all) {
+        Two<T> one = pairs[i];
+        compute_with<1>(&one, operations, factor, summand);
+        pairs[i] = one;
     }
 }
 template <class T>
@@ -49,7 +79,7 @@ struct RooflineKernel {
             spec_of("gpu_roofline", "Operations per second of a GPU by intensity.", one_gpu);
         spec.metric = "performance";
         spec.unit = "Gop/s";
-        spec.sizes = "268435456";
+        spec.sizes = "1073741824";
         spec.least_size = 32;
         spec.element_size = 32;
         return spec;

@@ -60,7 +60,7 @@ struct StreamKernel {
     static constexpr Spec spec() {
         Spec spec = spec_of("gpu_stream", "Memory bandwidth of a GPU: five simple loops.", one_gpu);
         spec.metric = "bandwidth";
-        spec.sizes = "268435456";
+        spec.sizes = "1073741824";
         spec.least_size = sizeof(double);
         spec.element_size = sizeof(double);
         return spec;
