@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from paribus.cluster.cloud_init import KEYS, PACKAGES, Wanted, check_user, public_key, user_data
 from paribus.errors import UserError
 from paribus.study.load import load_study
+from processes import needs
 from studies import paribus
 
 UNPACKED = Path(os.environ.get("PARIBUS_TEST_CLOUD_INIT", "/opt/paribus-tests/cloud-init"))
@@ -31,6 +32,7 @@ OPTIONS = ("--user", "me", "--key", "key.pub")
 
 
 def make_key(folder: Path) -> None:
+    needs("ssh-keygen")
     words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key")]
     subprocess.run(words, check=True)
 

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from mpis import each_mpi
+from paribus.audit.audit import Question, audit
 from paribus.command import Mpi
+from paribus.design import Arm, Settings, Study
 from paribus.errors import ParseError
 from paribus.model import Facts
 from paribus.platform.launchers.openmpi import ROOT
@@ -230,6 +232,23 @@ def test_values_of_variables_that_are_not_allowed_never_leave_the_node() -> None
         ["DATABASE_URL", *facts_from_stream(answer())["env.unlisted"]]
     )
     assert "hunter2" not in str(facts)
+
+
+def test_settings_of_libraries_for_gpus_differ_by_their_values() -> None:
+    """Two nodes with TF32 on and off are not equal: a hash of names could not tell them apart."""
+    names = (
+        *("NVIDIA_TF32_OVERRIDE", "CUBLAS_WORKSPACE_CONFIG", "PYTORCH_ALLOC_CONF", "XLA_FLAGS"),
+        *("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "JAX_DEFAULT_MATMUL_PRECISION", "MIOPEN_FIND_MODE"),
+    )
+    on, off = (
+        facts_from_stream(answer(env={**PLAIN, **dict.fromkeys(names, value)})) for value in "10"
+    )
+    for name in names:
+        assert (on[f"env.{name}"], off[f"env.{name}"]) == ("1", "0")
+    study = Study("Which?", "nothing", (Arm("a"), Arm("b")), (), Settings())
+    found = audit({"n": on}, {"n": off}, Question(study, "b", ("point to point",))).differences
+    kinds = {one.key: one.kind for one in found}
+    assert {kinds[f"env.{name}"] for name in names} == {"unexplained"}
 
 
 def test_a_limit_a_library_path_and_a_directory_are_those_of_the_launch(tmp_path: Path) -> None:
