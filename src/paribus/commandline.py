@@ -18,6 +18,26 @@ _SHELL = re.compile(rf"[|&;<>()`*?\n]|{_EXPANDED}|\\[$`\n]|(?:^|\s)[~#]|\[[^\]\s
 _VARIABLE = re.compile(r"\s*\w+=")
 _SHELLS = re.compile(r"(?:\S*/)?(?:ba|da|k|z)?sh")
 _COMMAND = re.compile(r"-\w*c")
+_OF_A_SHELL = frozenset(
+    {
+        *(
+            "cd",
+            "pushd",
+            "popd",
+            "ulimit",
+            "umask",
+            "export",
+            "unset",
+            "set",
+            "shopt",
+            "source",
+            ".",
+        ),
+        *("alias", "eval", "exec", "trap", "module", "ml"),
+    }
+)
+"""Commands that a shell carries out in itself (POSIX and bash; Environment Modules and Lmod define
+`module` and `ml` as functions); what else shells have built in is a program as well."""
 
 
 def typed(words: Iterable[object]) -> str:
@@ -71,6 +91,11 @@ def split(text: str) -> tuple[str, ...]:
             )
     if not words or not words[0]:
         raise NotSplitError("names no command", "name a program, such as ./solver -n 4")
+    if words[0] in _OF_A_SHELL:
+        raise NotSplitError(
+            f"{words[0]!r} changes the shell that carries it out, and none is started",
+            "put it before the program into one script",
+        )
     return words
 
 
