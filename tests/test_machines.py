@@ -6,13 +6,13 @@ tests/machines/hwloc, written by tests/machines/from_hwloc.py: source and licenc
 from __future__ import annotations
 
 import json
-import tarfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from archives import unpack
 from paribus.probes import Archive, facts_of, from_root, from_tar, to_tar, unknown
 from paribus.probes.machine import cores, shares, siblings
 
@@ -54,8 +54,7 @@ KINDS = {
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("machines")
     for name in EXPECTED:
-        with tarfile.open(HERE / f"{name}.tar.xz") as tar:
-            tar.extractall(folder / name, filter="data")
+        unpack(HERE / f"{name}.tar.xz", folder / name)
     return folder
 
 

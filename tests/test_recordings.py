@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from archives import unpack
 from log_folders import many, write
 from studies import paribus
 from test_probes_hostile_archives import add, tar_of
@@ -64,8 +65,7 @@ def test_a_folder_of_recordings_is_one_side_and_an_unpacked_one_is_a_recording(
     for number, name in enumerate(("tcg-guest-numa-root", "tcg-guest-moved-root")):
         shutil.copy(MACHINES / f"{name}.tar.gz", tmp_path / "cluster" / f"n{number}.tar.gz")
     (tmp_path / "unpacked").mkdir()
-    with tarfile.open(HERE) as tar:
-        tar.extractall(tmp_path / "unpacked", filter="data")
+    unpack(HERE, tmp_path / "unpacked")
     _, answer = audited(tmp_path, "unpacked", "cluster")
     facts = answer["facts"]
     assert isinstance(facts, dict)

@@ -22,6 +22,7 @@ from paribus.platform.switching import Switches
 from paribus.store import Gathered
 from paribus.study.hypervisors import beside
 from paribus.study.load import load_study
+from processes import needs
 from studies import paribus, write_study
 
 OFF = "echo 'ssh: connect to host vm1 port 22: Connection refused' >&2; exit 255"
@@ -145,6 +146,7 @@ def test_the_hypervisor_tells_what_it_is(tmp_path: Path, station: SwitchedStatio
 
 
 def test_a_guest_that_is_off_and_was_never_on_needs_a_known_key(tmp_path: Path) -> None:
+    needs("ssh")
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]  # free, as soon as the block ends
     arms = '[arms.a]\n[arms.b]\nhosts = "vm1"\n'

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-import tarfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from archives import unpack
 from paribus.errors import ParseError, UserError
 from paribus.probes import from_root
 from paribus.study.gathering import read_answer
@@ -29,12 +29,11 @@ VECTOR = "32intel64-2p8co2t+8ve"
 def recorded(tmp_path: Path) -> Callable[[str], Path]:
     """Return a function that unpacks a machine of hwloc's and returns its root."""
 
-    def unpack(name: str) -> Path:
-        with tarfile.open(HWLOC / f"{name}.tar.xz") as tar:
-            tar.extractall(tmp_path / name, filter="tar")
+    def machine(name: str) -> Path:
+        unpack(HWLOC / f"{name}.tar.xz", tmp_path / name)
         return tmp_path / name
 
-    return unpack
+    return machine
 
 
 def test_a_recorded_server_of_eight_engines_has_the_common_shape(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import tarfile
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from archives import unpack
 from paribus.__main__ import main
 from paribus.probes import from_root
 from paribus.report.topology_svg import svg
@@ -134,8 +134,7 @@ def test_gpus_far_from_the_adapter_are_said() -> None:
 
 def test_access_control_that_redirects_is_said(tmp_path: Path) -> None:
     """The capability of ACS (000d) with request and completion redirect on, as root reads it."""
-    with tarfile.open(HERE / "machines/hwloc/32intel64-2p8co2t+8ve.tar.xz") as tar:
-        tar.extractall(tmp_path, filter="tar")
+    unpack(HERE / "machines/hwloc/32intel64-2p8co2t+8ve.tar.xz", tmp_path)
     archive = from_root(tmp_path)
     lists = {
         "bridges": [

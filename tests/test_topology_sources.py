@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from dataclasses import replace
 from itertools import combinations, count
 from pathlib import Path
 
 import pytest
 
+from archives import unpack
 from paribus.errors import ParseError, UserError
 from paribus.probes import Archive
 from paribus.report.topology import drawing
@@ -133,8 +133,7 @@ def _labels(tree: Tree) -> dict[tuple[str, str], str]:
 
 def test_sources_agree_on_one_machine(tmp_path: Path) -> None:
     """/sys, hwloc 2.9's own reading of the same /sys, and NCCL's form of it."""
-    with tarfile.open(RECORDED) as tar:
-        tar.extractall(tmp_path, filter="tar")
+    unpack(RECORDED, tmp_path)
     sysfs = from_sysfs(tmp_path)
     other = from_path(TREES / "hwloc2-8-vector-engines.xml")
     assert canonical_hash(sysfs) == canonical_hash(other)
