@@ -39,7 +39,7 @@ _FILES = {
     ),
     "node": ("memory_bandwidth", "random_access", "roofline", "conjugate_gradient"),
     "own_npb": ("ep", "is", "cg", "mg", "ft", "lu", "sp", "bt"),
-    "gpu": ("gpu_stream", "gpu_roofline", "gpu_copy", "gpu_peer", "gpu_allreduce"),
+    "gpu": ("gpu_stream", "gpu_roofline", "gpu_gemm", "gpu_copy", "gpu_peer", "gpu_allreduce"),
     "storage": ("storage",),
     "training": ("training_proxy", "training"),
     "command": ("command",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from paribus.benchmarks.own import arguments, native
-from paribus.benchmarks.parameters import need_ranks, positive, sizes
+from paribus.benchmarks.parameters import need_ranks, one_of, positive, sizes
 from paribus.model import Benchmark, Metric, Parameter, Program, Request
 
 PROGRAM = "gpu"
@@ -61,7 +61,26 @@ def _several(value: object) -> int:
     return found
 
 
+def _multiples(value: object) -> list[int]:
+    found = [positive(one) for one in (value if isinstance(value, list) else [value])]
+    if not found or len(set(found)) < len(found) or any(one % 16 for one in found):
+        raise ValueError("use multiples of 16, each once, such as [1024, 8192]")
+    return found
+
+
+def _rows(value: object) -> int:
+    return 0 if value == 0 else _multiples(value)[0]
+
+
+def _seconds(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 600:
+        raise ValueError("use a whole number from 0 to 600")
+    return value
+
+
 _BANDWIDTH = Metric("bandwidth", "GB/s", "higher")
+_TYPES = ("bf16", "fp16", "tf32", "fp8", "double", "int8")
+_PERFORMANCE = Metric("performance", "Gop/s", "higher")
 
 BENCHMARKS = (
     _gpu(
@@ -73,8 +92,31 @@ BENCHMARKS = (
     _gpu(
         "gpu_roofline",
         "operations per second of a GPU at intensities from 1/16 to 64 operations per byte",
-        (Metric("performance", "Gop/s", "higher"),),
+        (_PERFORMANCE,),
         ("1 GiB", "one array"),
+    ),
+    native(
+        "gpu_gemm",
+        layer="gpu",
+        summary="matrix products by a GPU's matrix units (cuBLASLt), at first and under load",
+        metrics=(
+            _PERFORMANCE,
+            Metric("first", "Gop/s", "higher"),
+            Metric("sustained", "Gop/s", "higher"),
+        ),
+        bytes=None,
+        samples=20,
+        like=False,
+        intervals=True,
+        extra={
+            "type": Parameter("bf16", one_of(*_TYPES), f"of the factors: {', '.join(_TYPES)}"),
+            "size": Parameter([1024, 4096, 8192], _multiples, "columns of both factors: a list"),
+            "rows": Parameter(0, _rows, "of the first factor; 0: as many as columns"),
+            "load_s": Parameter(10, _seconds, "seconds of load before `sustained`; 0: none"),
+            "gpus": Parameter(1, positive, "how many are measured, each alone"),
+        },
+        ranks=1,
+        command=partial(_command, "gpu_gemm"),
     ),
     _gpu(
         "gpu_copy",

@@ -67,7 +67,7 @@ def native(
             benchmark=kernel,
             version="kernel.version",
             cases=partial(_cases, kernel),
-            echoed=frozenset({*parameters, *(extra or {})} - {"bytes", "connections"}),
+            echoed=frozenset({*parameters, *(extra or {})} - {"bytes", "connections", "size"}),
         ),
         parameters={**parameters, **(extra or {})},
         ranks=ranks,

@@ -67,6 +67,7 @@ KERNELS = {
     ),
     "training_proxy": Kernel({"step": "ms", "exposed": "ms", "compute": "ms"}, ("model", "ranks")),
     **{name: Kernel(units, ("gpus", "bytes")) for name, units in UNITS.items()},
+    "gpu_gemm": Kernel(UNITS["gpu_gemm"], ("gpus",)),
     "storage": Kernel({"bandwidth": "MB/s", "rate": "1/s"}, ("op",)),
 }
 STORAGE = {

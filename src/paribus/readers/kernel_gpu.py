@@ -11,6 +11,7 @@ from paribus.model import Case
 UNITS = {
     "gpu_stream": {"bandwidth": "GB/s"},
     "gpu_roofline": {"performance": "Gop/s"},
+    "gpu_gemm": {"performance": "Gop/s", "first": "Gop/s", "sustained": "Gop/s"},
     "gpu_copy": {"bandwidth": "GB/s", "time": "us"},
     "gpu_peer": {"bandwidth": "GB/s", "latency": "us"},
     "gpu_allreduce": {"bus_bandwidth": "GB/s", "time": "us"},
@@ -28,7 +29,10 @@ _POINTS: Mapping[str, Mapping[str, tuple[str | float, ...]]] = {
 
 def gpu_cases(kernel: str, arguments: Mapping[str, Any]) -> list[tuple[str, Case]]:
     """Return metric and case of everything that a kernel of GPUs measures with these arguments."""
-    sizes, gpus = arguments["bytes"], int(arguments["gpus"])
+    gpus = int(arguments["gpus"])
+    if kernel == "gpu_gemm":
+        return list(_products(gpus, arguments))
+    sizes = arguments["bytes"]
     if kernel == "gpu_peer":
         return [found for size in sizes for found in _peers(gpus, size)]
     if kernel == "gpu_allreduce":
@@ -42,6 +46,18 @@ def gpu_cases(kernel: str, arguments: Mapping[str, Any]) -> list[tuple[str, Case
             for size in sizes
         ]
     return [(metric, case) for metric in UNITS[kernel] for case in cases]
+
+
+def _products(gpus: int, arguments: Mapping[str, Any]) -> Iterable[tuple[str, Case]]:
+    """Yield each shape of each GPU; of the largest also the first figure and that under load."""
+    sizes = sorted(map(int, arguments["size"]))
+    rows, load_s = int(arguments["rows"]), int(arguments["load_s"])
+    for gpu in range(gpus):
+        shapes = [(rows or size, size, size) for size in sizes]
+        cases = [Case.of(gpu=gpu, type=arguments["type"], m=m, n=n, k=k) for m, n, k in shapes]
+        yield from (("performance", case) for case in cases)
+        if load_s:
+            yield from ((metric, cases[-1]) for metric in ("first", "sustained"))
 
 
 def _peers(gpus: int, size: int) -> Iterable[tuple[str, Case]]:
