@@ -535,7 +535,7 @@ def test_a_list_of_launches_waits_for_no_report(tmp_path: Path) -> None:
             await asyncio.Event().wait()
 
     async def asked() -> object:
-        return await Busy().flags(find([directory]).popitem()[1], 0.05)
+        return await Busy().flags(next(iter(find([directory]).found.values())), 0.05)
 
     assert asyncio.run(asyncio.wait_for(asked(), 10)) is None
 

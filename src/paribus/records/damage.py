@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,9 @@ RESTORE = (
     "restore the directory from a copy; `paribus report DIR --salvage` reports from what is whole,"
     " and what each launch printed is in logs/"
 )
+ABSENT = (errno.ENOENT, errno.ENOTDIR)
+"""Numbers of errors that say that a file is not there."""
+
 _KEPT = "then continue with --resume: every stored launch is kept"
 
 
@@ -76,6 +80,15 @@ def store_error(error: Exception, path: Path, where: str = "") -> StoreError:
         what = text or type(error).__name__
         return damaged(path, f"{where}: {what}" if where else what)
     return StoreError(f"cannot be used: {text}", place=str(path), fix=fix)
+
+
+def unreadable(error: OSError, path: Path) -> StoreError:
+    """Return the error for a file of a study directory that cannot be read, as `error` says."""
+    return StoreError(
+        f"cannot be read: {error.strerror}",
+        place=str(path),
+        fix="restore it from a copy, or ask for the directory anew where it comes from",
+    )
 
 
 def nothing_whole(path: Path, error: StoreError | OSError) -> StoreError:
