@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from forked import KILLED, Ended, Nursery, nursery
+from forked import Ended, Nursery, nursery
 from studies import write_study
 
 DEEP = 100_000

@@ -311,12 +311,11 @@ def _study_table(study: Study) -> dict[str, Any]:
 
 
 def _to_table(frozen: Plan) -> dict[str, Any]:
-    study = frozen.study
-    given = {"hosts": dict(study.hosts)} if study.hosts else {}
+    given = {"hosts": dict(frozen.study.hosts)} if frozen.study.hosts else {}
     table = {
         "schema": SCHEMA,
         "software": dict(frozen.software),
-        "study": _study_table(study) | {"path": study.path} | given,
+        "study": _study_table(frozen.study) | {"path": frozen.study.path} | given,
         "looks": {"at": list(frozen.looks.at), "level": frozen.looks.level},
         "metrics": {
             label: [dataclasses.asdict(metric) for metric in metrics]

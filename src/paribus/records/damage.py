@@ -93,10 +93,14 @@ def unreadable(error: OSError, path: Path) -> StoreError:
 
 def nothing_whole(path: Path, error: StoreError | OSError) -> StoreError:
     """Return the error for a database of which `error` says why nothing can be salvaged."""
-    cause = error.cause if isinstance(error, StoreError) else error.strerror
+    place, cause = str(path), str(error)
+    if isinstance(error, OSError):
+        place, cause = str(error.filename or path), str(error.strerror)
+    elif isinstance(error, StoreError):
+        cause = error.cause
     return StoreError(
         f"nothing in it can be salvaged: {cause}",
-        place=str(path),
+        place=place,
         fix="restore the directory from a copy; what each launch printed is in logs/",
     )
 

@@ -154,8 +154,14 @@ def open_for_reading(path: Path) -> Bounded:
     database without one.
     """
     check_files(path)
-    log = path.with_name(f"{path.name}-wal")
-    logged = log.exists() and log.stat().st_size > 0
+    log, journal = (path.with_name(f"{path.name}-{end}") for end in ("wal", "journal"))
+    logged, cut_off = (one.exists() and one.stat().st_size > 0 for one in (log, journal))
+    if cut_off:
+        raise StoreError(
+            "is left of a write that was cut off",
+            place=str(journal),
+            fix="continue the study with --resume, which clears it up, or restore the directory",
+        )
     writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
     uri = f"{path.absolute().as_uri()}?mode=ro"
     if not writable and not logged:

@@ -14,7 +14,7 @@ from paribus.inputs import open_regular
 from paribus.records.bounded import Bounded, connect
 from paribus.records.count import read_count
 from paribus.records.damage import passed_over
-from paribus.records.reading import Reader, check_files
+from paribus.records.reading import Reader
 from paribus.records.rows import ID, SAMPLE, UNREADABLE, VOID, Row, gathered, stored
 
 _HEADER = 100
@@ -55,9 +55,8 @@ def open_copy(path: Path, folder: Path) -> Bounded:
     end is zeros. Raises OSError.
     """
     copy = folder / path.name
-    check_files(path)
     for original in (path, path.with_name(f"{path.name}-wal")):
-        if original.exists():
+        if original is path or original.exists():
             _copied(original, folder / original.name)
     with copy.open("r+b") as file:
         header = file.read(_HEADER)

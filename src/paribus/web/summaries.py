@@ -141,7 +141,7 @@ def _state(found: Found, standing: Standing) -> str:
 def _judged(found: Found) -> bool:
     """Return whether a verdict was written after the last launch, by a Paribus before progress."""
     *_, launches, _, verdict = stamp(found)
-    return verdict >= launches
+    return verdict > (0, 0) and verdict >= launches  # (0, 0): there is none
 
 
 def _verdict(found: Found) -> Mapping[str, Any]:
