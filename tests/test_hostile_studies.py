@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import html
+import json
 import os
 import random
 import re
 import shutil
 import socket
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from forked import Ended, Nursery, nursery
+from serving import served
 from studies import write_study
 
+Sample = Callable[..., list[Any]]
 DEEP = 100_000
 WITHIN_S = 15
 """Seconds for a verb, on a machine that is busy."""
@@ -145,7 +151,7 @@ def test_whatever_stands_for_a_file_each_verb_ends_and_names_it(
     good: Path,
     forks: Nursery,
     healthy: dict[str, Ended],
-    sample: Callable[[Iterable[tuple[str, str, str]]], list[tuple[str, str, str]]],
+    sample: Sample,
 ) -> None:
     """It ends as on the intact study, if it can do without the file, or with one error."""
     opened = {verb: names(good, ended) for verb, ended in healthy.items()}
@@ -173,3 +179,68 @@ def test_whatever_stands_for_a_file_each_verb_ends_and_names_it(
             faults.append((verb, name, kind, ended.code, ended.err[-300:]))
             print(*faults[-1])
     assert not faults
+
+
+def test_what_paribus_writes_goes_through_no_link(
+    good: Path, forks: Nursery, healthy: dict[str, Ended], tmp_path: Path
+) -> None:
+    """A study that was unpacked may have links where reports go: to files of who reports."""
+    canary, missing = tmp_path / "canary", tmp_path / "missing"
+    given = ("plan.json", "launches.db")
+    every = {
+        verb: {name for name in names(good, healthy[verb]) if not name.startswith((*given, "logs"))}
+        for verb in ("latex", "export", "accept", "resume", "salvage")
+    }
+    kept = {"lock", "progress.lock", "launches.count"}  # never replaced: a link is refused
+    for verb, written in every.items():
+        for links in (written - kept, *({name} for name in written & kept)):
+            for target in (canary, missing):
+                canary.write_text("mine")
+                fresh(good)
+                for name in links:
+                    (good / "bad" / name).unlink(missing_ok=True)
+                    (good / "bad" / name).symlink_to(target)
+                ended = forks.paribus(*VERBS[verb], cwd=good, within_s=WITHIN_S)
+                assert canary.read_text() == "mine", (verb, links, ended)
+                assert not missing.exists(), (verb, links, ended)
+    assert {"verdict.json", "table.tex", "progress.draft", "lock"} <= set().union(*every.values())
+
+
+def test_serve_names_each_bad_study_and_shows_the_others(
+    good: Path, healthy: dict[str, Ended], tmp_path: Path, sample: Sample
+) -> None:
+    every = set().union(*(names(good, ended) for ended in healthy.values()))
+    every = {name for name in every if not name.startswith("logs/")}
+    where = tmp_path / "served"
+    where.mkdir()
+    shutil.copytree(good / "good", where / "sound")
+    for name in every:
+        for kind in (*KINDS, *LEFT):
+            bad = where / f"of {name}, {kind}"
+            shutil.copytree(good / "good", bad, ignore=shutil.ignore_patterns("logs"))
+            if not (kind in LEFT and (bad / name).is_dir()):
+                put(bad / name, kind)
+    limit = ("sh", "-c", 'ulimit -v 3000000; exec "$@"', "sh")
+    with served(where, prefix=limit) as one:
+        one.cookie = one.enter()
+        begun = time.monotonic()
+        table = json.loads(one.ask("/studies.json", Cookie=one.cookie).data)
+        page = one.ask("/", Cookie=one.cookie).data.decode()
+        assert time.monotonic() - begun < WITHIN_S
+        found = {study["name"]: study for study in table["studies"]}
+        assert set(found) == {path.name for path in where.iterdir()}
+        assert found["sound"]["state"] == "ended"
+        for kind in ("pipe", "socket", "device", "directory", "holes"):
+            for name in ("progress.json", "progress.lock", "launches.count"):
+                study = found[f"of {name}, {kind}"]
+                if (name, kind) == ("progress.lock", "holes"):  # nobody reads what is in it
+                    continue
+                assert study["state"] == "broken", (name, kind)
+                assert name in study["sentence"], study
+                assert html.escape(study["sentence"].splitlines()[0]) in page
+        for study in sample(found.values()):
+            for path in ("", "launches/", "launches/1-0/", "resume/", "body", "files/values.csv"):
+                begun = time.monotonic()
+                answer = one.ask(f"/studies/{study['id']}/{path}", Cookie=one.cookie)
+                assert answer.status in (200, 404, 409, 413), (study, path, answer.data[-300:])
+                assert time.monotonic() - begun < WITHIN_S, (study, path)

@@ -12,7 +12,7 @@ from pathlib import Path
 from paribus.errors import StoreError
 from paribus.inputs import open_regular
 from paribus.records.bounded import Bounded, connect
-from paribus.records.count import read_count
+from paribus.records.count import Count, read_count
 from paribus.records.damage import passed_over
 from paribus.records.reading import Reader
 from paribus.records.rows import ID, SAMPLE, UNREADABLE, VOID, Row, gathered, stored
@@ -95,6 +95,14 @@ def _data(file: int) -> Iterator[tuple[int, int]]:
         yield begin, end
 
 
+def _counted(directory: Path) -> Count:
+    """Return what was counted; what lies in the place of that file keeps nothing from salvage."""
+    try:
+        return read_count(directory)
+    except StoreError:
+        return Count()
+
+
 def _bytes_of(log: Path) -> int:
     file = open_regular(log)
     try:
@@ -108,7 +116,7 @@ class Salvager(Reader):
 
     def __init__(self, db: Bounded, path: Path) -> None:
         super().__init__(db, path)
-        counted = read_count(path.parent)
+        counted = _counted(path.parent)
         self.lost = Lost(counted=counted.launches > 0)
         self.whole_launches: list[int] = []
         self.whole_gathered: list[int] = []
