@@ -194,11 +194,12 @@ def test_verbs_that_do_not_judge_are_not_refused_and_end_in_one_line(
         words = [places.get(word, word) for word in verb.split()]
         process = begun(*words, preexec_fn=limit)
         err = said(process)
-        codes.add(process.returncode)
-        assert process.returncode == 0 or "no memory is left" in err, (mib, err)
-        assert err.count("\n") == (2 if process.returncode else 0), (mib, err)
-        assert (tmp_path / "packed.zip").exists() <= (process.returncode == 0)
-    assert codes >= {0}
+        fine = process.returncode in (0, 3)  # audit finds differences
+        codes.add(fine)
+        assert fine or "no memory is left" in err, (mib, err)
+        assert err.count("\n") == (0 if fine else 2), (mib, err)
+        assert (tmp_path / "packed.zip").exists() <= fine
+    assert True in codes
 
 
 def test_no_thread_of_a_library_computes_beside_launches(study: Path) -> None:

@@ -48,7 +48,7 @@ def record(arguments: argparse.Namespace) -> int:
     if arguments.source is not None:
         source: Path = arguments.source
         archive = from_root(source) if is_directory(source) else from_tar(source)
-        if not (archive.files or archive.tools or archive.lists):
+        if not archive.files and is_directory(source) and not exists(source / "unknown.json"):
             raise UserError(
                 "holds no facts of a machine",
                 place=str(source),
