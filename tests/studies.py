@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -107,12 +107,17 @@ def interrupted(*words: str | Path, cwd: Path, out: str = "out", **env: str) -> 
     return directory
 
 
-def stored(path: Path, directory: Path, facts: Callable[[Launch], Facts]) -> Judgement:
+def stored(
+    path: Path,
+    directory: Path,
+    facts: Callable[[Launch], Facts],
+    hosts: Mapping[str, str] | None = None,
+) -> Judgement:
     """Return the judgement of the study `path` as if each launch had given a time and `facts`.
 
     Nothing is started; the directory is as after a run. The second arm takes 1.5 times as long.
     """
-    plan = plans.freeze(load_study(path), plans.software())
+    plan = plans.freeze(load_study(path, None, hosts), plans.software())
     directory.mkdir()
     plans.write_plan(plan, directory)
     reference = plan.study.arms[0].name

@@ -15,14 +15,14 @@ from paribus.__main__ import main
 from paribus.bmc.access import read_access, secret_of
 from paribus.cli import parser_of
 from paribus.cli.hosts import hosts_by_arm
-from paribus.errors import UserError
+from paribus.errors import StudyError, UserError
 from paribus.fields import Place
-from paribus.plan import read_plan
+from paribus.plan import check_same, read_plan
 from paribus.report.advice import reproduce_commands, run_command
 from paribus.report.stored import read_report
 from paribus.shipping import shipped_folder
 from paribus.study.load import load_study
-from studies import write_study
+from studies import stored, write_study
 
 WORST = "it's a $(touch gone) &"
 
@@ -97,6 +97,28 @@ def test_the_commands_of_a_report_do_what_it_says(
     plan = read_plan(Path(f"{WORST}.study-again"))
     assert plan.study.benchmarks == read_plan(Path(f"{WORST}.study")).study.benchmarks
     assert not Path("gone").exists()
+
+
+def test_the_command_that_continues_names_the_hosts_of_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The study file has none of its own, so that without them it is not even loaded."""
+    monkeypatch.chdir(tmp_path)
+    arms = '[arms.a]\nhosts = "?"\n[arms."b c"]\nhosts = "?"\n'
+    study = write_study(tmp_path, arms=arms, factor="x")
+    Path("my hosts.txt").write_text("node3\nnode4\n")
+    given = hosts_by_arm(["a=node[1-2]", "b c=./my hosts.txt"])
+    judgement = stored(Path(study.name), tmp_path / "out", lambda _: {}, given)
+    for back in (judgement, read_report(tmp_path / "out" / "verdict.json")):
+        commands = [run_command(back), reproduce_commands(back)[0][1]]
+        for words in map(words_of, commands):
+            arguments = parser_of(words[1:]).parse_args(words[1:])
+            plan = read_plan(tmp_path / "out")
+            again = load_study(Path(arguments.study), None, hosts_by_arm(arguments.hosts))
+            check_same(plan, again, plan.software)
+    with pytest.raises(StudyError, match="no hosts of its own"):
+        load_study(study)
+    assert "my hosts" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_a_second_study_says_how_the_first_one_goes_on(

@@ -86,9 +86,9 @@ def test_a_tmp_of_its_own(options: str, tmp_path: Path) -> None:
 
 
 REFUSED = {
-    "ulimit -v 200000": ("ulimit -v", "655360"),
-    "ulimit -v 60000": ("ulimit -v", "655360"),
-    "ulimit -d 60000": ("ulimit -d", "655360"),
+    "ulimit -v 200000": ("ulimit -v", "524288"),
+    "ulimit -v 60000": ("ulimit -v", "524288"),
+    "ulimit -d 60000": ("ulimit -d", "524288"),
     "ulimit -n 100": ("ulimit -n", "256"),
     "ulimit -f 16": ("ulimit -f", "16384"),
     "ulimit -t 5": ("ulimit -t", "5 s"),

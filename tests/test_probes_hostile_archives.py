@@ -17,11 +17,10 @@ from pathlib import Path
 import pytest
 
 from paribus.errors import UserError
-from paribus.platform.space import LEAST_ADDRESSES
 from paribus.probes import Archive, facts_of, from_root, from_tar, to_tar
 
 MIB = 1 << 20
-SECONDS, MEMORY = 20, LEAST_ADDRESSES
+SECONDS, MEMORY = 20, 400 * MIB
 Members = Callable[[tarfile.TarFile], None]
 
 

@@ -20,14 +20,17 @@ from urllib.parse import urlsplit
 import pytest
 
 from browser import PROGRAM
+from paribus import plan as plans
 from paribus.cli import dispatch, outputs
 from paribus.cli.changes import judged
+from paribus.study.load import load_study
 from paribus.web.found import find
 from paribus.web.gate import Gate
 from paribus.web.live import Live
 from paribus.web.making import checked, study_text
 from paribus.web.sign_in import MOST_SESSIONS, SESSION_S, Doors, Header
 from serving import Served, served, visiting
+from studies import write_study
 from study_directories import write_directory
 
 needs_browser = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
@@ -413,6 +416,36 @@ def _cookies(page) -> list[str]:
 
 
 @needs_browser
+def test_resume_shows_a_page_of_what_it_would_execute_before_it_does(tmp_path: Path) -> None:
+    """Of a study that somebody else began: two clicks, and the texts of its author in between."""
+    ran, directory = tmp_path / "ran", tmp_path / "unpacked" / "theirs.study"
+    directory.mkdir(parents=True)
+    arms = f'[arms.a]\nbefore = "touch {ran}"\nafter = "true"\n[arms.b]\n'
+    study = write_study(directory, arms=arms, factor="x", plan="blocks = 8")
+    plans.write_plan(plans.freeze(load_study(study), plans.software()), directory)
+    with served(directory.parent) as one, visiting() as page:
+        page.goto(one.link())
+        page.get_by_role("link", name="Which?").click()
+        page.get_by_role("button", name="Resume").click()
+        page.wait_for_url("**/resume/")
+        page.get_by_role("heading", name="Resume this study?").wait_for()
+        assert "not known as begun by you" in page.locator("main").inner_text()
+        rows = page.locator("tbody tr").all()
+        shown = dict(row.locator("td, th").all_inner_texts() for row in rows)
+        assert shown["arms[0].before"] == f"touch {ran}"
+        assert shown["benchmarks[0].parameters.script"] == "echo 2.50013"
+        assert shown["benchmarks[0].file"] == str(directory / "steady.py")
+        time.sleep(0.5)
+        assert not ran.exists()
+        page.get_by_role("button", name="Execute this and resume").click()
+        page.wait_for_url("**/studies/*/", timeout=60_000)
+        page.get_by_text(re.compile(r"\(exit code \d+\)")).wait_for(timeout=60_000)
+        assert ran.exists()
+        # The browser itself says that the first answer was 409: that is what led to the page.
+        assert [one for one in page.complaints if "409" not in one] == []
+
+
+@needs_browser
 def test_a_study_is_made_watched_stopped_and_resumed(tmp_path: Path) -> None:
     with served(tmp_path) as one, visiting() as page:
         page.goto(one.link())
@@ -535,7 +568,7 @@ def test_a_list_of_launches_waits_for_no_report(tmp_path: Path) -> None:
             await asyncio.Event().wait()
 
     async def asked() -> object:
-        return await Busy().flags(find([directory]).popitem()[1], 0.05)
+        return await Busy().flags(next(iter(find([directory]).found.values())), 0.05)
 
     assert asyncio.run(asyncio.wait_for(asked(), 10)) is None
 

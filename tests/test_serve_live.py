@@ -129,7 +129,7 @@ def test_a_study_that_waits_is_listed_with_what_it_waits_for(tmp_path: Path) -> 
     directory.mkdir()
     with Board(directory) as board:
         board.wait("job 7 for arm p: PENDING (Resources)")
-        [found] = find([tmp_path]).values()
+        [found] = find([tmp_path]).found.values()
         assert summary(found).state == "running"
         with served(tmp_path) as one, visiting() as page:
             page.clock.install()
@@ -144,7 +144,7 @@ def test_a_study_that_waits_is_listed_with_what_it_waits_for(tmp_path: Path) -> 
             assert page.get_by_role("button", name="Stop").is_enabled()
             page.get_by_role("link", name="Launches").click()
             assert "no launch" in page.locator("main").inner_text().lower()
-    assert find([tmp_path]) == {}  # nothing of it is there, and nobody
+    assert find([tmp_path]).found == {}  # nothing of it is there, and nobody
 
 
 @pytest.mark.slow  # the link must last until both pages are open

@@ -210,7 +210,10 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One question: factor, arms (the first is the reference), benchmarks, plan."""
+    """One question: factor, arms (the first is the reference), benchmarks, plan.
+
+    `hosts` are those that the command line named, as it did, by arm.
+    """
 
     question: str
     factor: str
@@ -221,6 +224,7 @@ class Study:
     path: str = ""
     scaling: Scaling | None = None
     profile: Profile | None = None
+    hosts: Mapping[str, str] = field(default_factory=dict)
 
     def sizes_of(self, benchmark: str) -> tuple[Selection, ...]:
         """Return the selections that are sizes of `benchmark`, the smallest first."""

@@ -1,18 +1,21 @@
-"""Files from outside, read whole: regular files only, and never more of one than is stated.
+"""Files that others may have put there: regular files only, and never more of one than is stated.
 
 A device, a pipe or a file without end would fill the memory or block for ever; what is refused here
 is refused before it is read. Bounds of what is read in parts stand where it is read: logs in
-compare/reading.py, tables in tables/files.py.
+compare/reading.py, tables in tables/files.py. What Paribus writes goes into no file that a link
+leads to: a study directory may come from anybody.
 """
 
 from __future__ import annotations
 
 import codecs
 import errno
+import json
 import os
 import re
 import stat
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +42,41 @@ def open_regular(path: Path | str) -> int:
     Raises OSError; its strerror says so where the path is something else.
     """
     try:
-        _refuse(os.stat(path), path)  # noqa: PTH116 - before it is opened: that alone may act
+        check_regular(path)  # before it is opened: that alone may act
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except ValueError:
         raise OSError(errno.EINVAL, "its name holds a NUL character", str(path)) from None
+    return _regular(descriptor, path)
+
+
+def open_own(path: Path, flags: int) -> int:
+    """Return a descriptor of a file that Paribus keeps open or overwrites, made if not there.
+
+    Raises OSError, also for a link: its strerror says so.
+    """
+    try:
+        check_regular(path, links=False)
+    except FileNotFoundError:
+        flags |= os.O_CREAT
+    most = flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW
+    return _regular(os.open(path, most, 0o644), path)
+
+
+def open_anew(path: Path, mode: str = "w", **how: Any) -> Any:
+    """Return a new file at `path`, open to be written; what was there is removed, links unfollowed.
+
+    Raises OSError.
+    """
+    path.unlink(missing_ok=True)
+    return path.open(mode.replace("w", "x"), **how)
+
+
+def check_regular(path: Path | str, *, links: bool = True) -> None:
+    """Raise OSError unless a regular file is at `path`, or where `links` a link leads to one."""
+    _refuse(os.stat(path, follow_symlinks=links), path)  # noqa: PTH116 - a file that is locked here
+
+
+def _regular(descriptor: int, path: Path | str) -> int:
     try:
         _refuse(os.fstat(descriptor), path)
     except OSError:
@@ -56,7 +90,8 @@ def _refuse(status: os.stat_result, path: Path | str) -> None:
     if kind == stat.S_IFDIR:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if kind != stat.S_IFREG:
-        what = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}.get(kind, "a device")
+        kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a link"}
+        what = kinds.get(kind, "a device")
         raise OSError(errno.EINVAL, f"it is {what}, not a file", str(path))
 
 
@@ -73,6 +108,23 @@ def read_bounded(path: Path | str, most: int, what: str) -> bytes:
         said = f"it is larger than {format_bytes(most)}, the most that {what} may have"
         raise OSError(errno.EFBIG, said, str(path))
     return data
+
+
+def read_json(
+    path: Path, most: int, what: str, *, constant: Callable[[str], Any] | None = None
+) -> Any:
+    """Return the value in the JSON file at `path`; `constant` is given NaN and Infinity.
+
+    Raises OSError as `read_bounded`, and for what the memory does not hold or is nested too deeply;
+    ValueError for what is not JSON.
+    """
+    try:
+        return json.loads(read_bounded(path, most, what), parse_constant=constant)
+    except RecursionError:
+        said = "it is nested more deeply than can be read"
+    except MemoryError:
+        said = "no memory is left for what it holds"
+    raise OSError(errno.EFBIG, said, str(path))
 
 
 _NOT_PLAIN = (

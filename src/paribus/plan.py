@@ -29,7 +29,7 @@ from paribus.design import (
 )
 from paribus.errors import StoreError, StudyError
 from paribus.hosts import hosts_from
-from paribus.inputs import read_bounded
+from paribus.inputs import open_anew, read_json
 from paribus.model import Endpoint, Launch, Metric
 from paribus.stats import few
 from paribus.stats.looks import Looks, schedule
@@ -195,7 +195,7 @@ def write_plan(frozen: Plan, directory: Path) -> None:
     table = {"sha256": frozen.sha256, **_to_table(frozen)}
     draft = directory / DRAFT
     try:
-        with draft.open("w") as file:
+        with open_anew(draft) as file:
             file.write(_layout(table))
             file.flush()
             os.fsync(file.fileno())
@@ -210,7 +210,7 @@ def write_plan(frozen: Plan, directory: Path) -> None:
     except OSError as error:
         raise StoreError(
             f"cannot be written: {error.strerror}",
-            place=str(path),
+            place=str(error.filename or path),
             fix="check the directory's permissions and free space, or choose another with --out",
         ) from error
 
@@ -234,7 +234,7 @@ def read_plan(directory: Path) -> Plan:
     """
     path = directory / "plan.json"
     try:
-        table = json.loads(read_bounded(path, MOST_BYTES, "a plan"))
+        table = read_json(path, MOST_BYTES, "a plan")
     except NotADirectoryError:
         raise StoreError(
             "is a file, not a study directory", place=str(directory), fix=_instead(directory)
@@ -242,7 +242,7 @@ def read_plan(directory: Path) -> Plan:
     except FileNotFoundError:
         cause = "is not a study directory: it has no plan.json"
         raise StoreError(cause, place=str(directory), fix=_instead(directory)) from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
         raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
     if not isinstance(table, dict) or table.get("schema") != SCHEMA:
@@ -306,15 +306,16 @@ def _launch_seed(seed: int, number: int) -> int:
 
 def _study_table(study: Study) -> dict[str, Any]:
     table: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(study)))
-    del table["path"]
+    del table["path"], table["hosts"]  # how they were named may change
     return table
 
 
 def _to_table(frozen: Plan) -> dict[str, Any]:
+    given = {"hosts": dict(frozen.study.hosts)} if frozen.study.hosts else {}
     table = {
         "schema": SCHEMA,
         "software": dict(frozen.software),
-        "study": _study_table(frozen.study) | {"path": frozen.study.path},
+        "study": _study_table(frozen.study) | {"path": frozen.study.path} | given,
         "looks": {"at": list(frozen.looks.at), "level": frozen.looks.level},
         "metrics": {
             label: [dataclasses.asdict(metric) for metric in metrics]
@@ -346,6 +347,7 @@ def _from_table(table: dict[str, Any], digest: str) -> Plan:
             path=study["path"],
             scaling=Scaling(**study["scaling"]) if study.get("scaling") else None,
             profile=Profile(**study["profile"]) if study.get("profile") else None,
+            hosts=study.get("hosts", {}),
         ),
         looks=Looks(tuple(looks["at"]), looks["level"], few=few_launches),
         launches=tuple(Launch(*row) for row in table["launches"]),

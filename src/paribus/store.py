@@ -28,7 +28,13 @@ from paribus.records.count import Count, read_count, write_count
 from paribus.records.damage import converted, damaged, nothing_whole
 from paribus.records.in_place import InPlace
 from paribus.records.lock import Lock
-from paribus.records.reading import SCHEMA_VERSION, Reader, check_version, open_for_reading
+from paribus.records.reading import (
+    SCHEMA_VERSION,
+    Reader,
+    check_files,
+    check_version,
+    open_for_reading,
+)
 from paribus.records.rows import (
     CHECKSUM,
     GATHERED,
@@ -307,7 +313,7 @@ class Store:
         return self._reader
 
     def _open_to_read(self) -> None:
-        if not self.path.exists():
+        if not self.path.exists() and not self.path.is_symlink():
             raise StoreError(
                 "no launches are stored here",
                 place=str(self.directory),
@@ -331,6 +337,7 @@ class Store:
     def _open_to_write(self) -> None:
         if not self.held:
             self._lock = Lock(self.directory).take()
+        check_files(self.path, links=False)
         self._db = db = connect(self.path)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")

@@ -5,6 +5,6 @@ ground      what all attacks share: the victim's program, a warm cache, a calm s
 arena       one attack: a process and directories of its own, and what was left behind
 victim      studies to attack, Paribus started on them, and how it ended
 stored      what a study directory holds, read without Paribus
-one file for each family of attacks: kill signals switches space damage inputs stranger
-(with hostile) secrets clock
+one file for each family of attacks: kill signals switches space damage inputs authors
+stranger (with hostile) secrets clock
 """

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from attack import clock, damage, inputs, kill, signals, space, stranger, switches
+from attack import authors, clock, damage, inputs, kill, signals, space, stranger, switches
 from attack import secrets as tokens
 from attack.arena import Attack, carry_out, remove
 from attack.ground import Ground, prepare
@@ -38,6 +38,7 @@ FAMILIES: dict[str, tuple[Attack, ...]] = {
     "space": space.ATTACKS,
     "damage": damage.ATTACKS,
     "inputs": inputs.ATTACKS,
+    "authors": authors.ATTACKS,
     "stranger": stranger.ATTACKS,
     "secrets": tokens.ATTACKS,
     "clock": clock.ATTACKS,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.errors import StoreError, UserError
-from paribus.inputs import MOST_TEXT, read_bounded
+from paribus.inputs import MOST_TEXT, open_anew, read_json
 
 NAME = "accepted.json"
 
@@ -63,10 +63,10 @@ def read_accepted(directory: Path) -> dict[str, str]:
     """Return what was accepted in a study directory; raises StoreError if that cannot be read."""
     path = directory / NAME
     try:
-        table = json.loads(read_bounded(path, MOST_TEXT, "a file of reasons"))
+        table = read_json(path, MOST_TEXT, "a file of reasons")
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
         raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
     if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
@@ -80,7 +80,7 @@ def add_accepted(directory: Path, more: Mapping[str, str]) -> dict[str, str]:
     if more:
         draft = directory / f"{NAME}.draft"
         try:
-            with draft.open("w") as file:
+            with open_anew(draft) as file:
                 file.write(json.dumps(accepted, indent=2) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
@@ -88,7 +88,7 @@ def add_accepted(directory: Path, more: Mapping[str, str]) -> dict[str, str]:
         except OSError as error:
             raise StoreError(
                 f"cannot be written: {error.strerror}",
-                place=str(directory / NAME),
+                place=str(error.filename or directory / NAME),
                 fix="make the directory writable: the reason belongs to the study",
             ) from error
     return accepted

@@ -42,7 +42,7 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 
 
 COMPUTING = ("run", "ab", "compare", "report", "export")
-"""Verbs that compute with numpy."""
+"""Verbs that judge and draw, with numpy."""
 
 
 def dispatch(words: Sequence[str]) -> int:
@@ -69,8 +69,9 @@ def _dispatch(words: Sequence[str]) -> int:
     if not hasattr(arguments, "carry_out"):
         parser_of([]).print_help()
         return 2
-    check_own()
-    if words[0] in COMPUTING:
+    computes = words[0] in COMPUTING
+    check_own(computes=computes)
+    if computes:
         _load_numpy()
     interruptible()
     return int(arguments.carry_out(arguments))

@@ -12,6 +12,7 @@ from paribus.cli.exports import gate
 from paribus.compare.change import Changed
 from paribus.compare.studies import compare_studies
 from paribus.errors import UserError
+from paribus.inputs import open_anew
 from paribus.judge.conclude import conclude
 from paribus.judgement import Judgement
 from paribus.plan import read_plan
@@ -77,8 +78,9 @@ def _write(compared: Compared, text: str, out: Path) -> None:
     )
     try:
         out.mkdir(parents=True, exist_ok=True)
-        (out / "change.json").write_text(text + "\n")
-        (out / "report.html").write_text(page(compared), encoding="utf-8")
+        for name, written in (("change.json", f"{text}\n"), ("report.html", page(compared))):
+            with open_anew(out / name, encoding="utf-8") as file:
+                file.write(written)
         write_values(figures, out, files=True)
     except OSError as error:
         raise UserError(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from statistics import median
 
 from paribus.errors import StoreError
+from paribus.inputs import read_json
+from paribus.plan import MOST_BYTES
 from paribus.records.damage import converted
 from paribus.records.reading import check_version, open_for_reading
 
@@ -32,7 +33,7 @@ def launch_seconds(folder: Path) -> dict[str, tuple[float, int]]:
 def _launches(plan: Path) -> Iterator[tuple[str, float]]:
     """Yield the benchmark and the seconds of each launch beside a plan."""
     try:
-        selections = json.loads(plan.read_text())["study"]["benchmarks"]
+        selections = read_json(plan, MOST_BYTES, "a plan")["study"]["benchmarks"]
         names = {one["label"]: one["benchmark"] for one in selections}
         path = plan.with_name("launches.db")
         with converted(path), closing(open_for_reading(path)) as store:

@@ -121,7 +121,7 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
 
     Every report comes with values.parquet; where that is missing, UserError is raised.
     """
-    from paribus.inputs import is_file
+    from paribus.inputs import is_file, open_anew
     from paribus.report import export, values
     from paribus.report.figures import write_figures
 
@@ -138,7 +138,8 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
     for name, text in texts:
         path = directory / name
         try:
-            path.write_text(text, encoding="utf-8", newline="")
+            with open_anew(path, encoding="utf-8", newline="") as file:
+                file.write(text)
         except OSError as error:
             raise UserError(
                 f"cannot be written: {error.strerror}",

@@ -12,6 +12,7 @@ from typing import Protocol
 from paribus.compare.beside import beside
 from paribus.compare.published import Publication
 from paribus.errors import MachineError, UserError
+from paribus.inputs import open_anew
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import LaunchEvidence
 from paribus.judgement import Judgement, Progress, Word
@@ -62,10 +63,11 @@ def write_files(judgement: Judgement, directory: Path) -> None:
 
     text = json.dumps(export.to_json(judgement), indent=2, allow_nan=False)
     try:
-        (directory / "verdict.json").write_text(text + "\n")
-        with (directory / "cases.csv").open("w", newline="") as file:
+        with open_anew(directory / "verdict.json") as file:
+            file.write(text + "\n")
+        with open_anew(directory / "cases.csv", newline="") as file:
             export.cases_csv(judgement, file)
-        with (directory / "launches.csv").open("w", newline="") as file:
+        with open_anew(directory / "launches.csv", newline="") as file:
             export.launches_csv(judgement, file)
         values.write_values(judgement.figures, directory, files=not lookup.measured(judgement))
     except OSError as error:

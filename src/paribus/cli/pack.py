@@ -6,7 +6,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from paribus.errors import StoreError
+from paribus.errors import ParibusError, StoreError
 from paribus.inputs import exists, is_directory
 
 EXAMPLE = """\
@@ -40,9 +40,10 @@ def pack(arguments: argparse.Namespace) -> int:
 
     path: Path = arguments.path
     if arguments.open:
-        directory = arguments.out or path.with_suffix("")
+        directory = arguments.out or (path.with_suffix("") if path.name else path)
         number = packs.unpack(path, directory)
-        print(f"{directory}: {count(number, 'file')}, each as it was packed")
+        _check_study(path, directory)
+        print(f"{directory}: a study of {count(number, 'file')}, each as it was packed")
         return 0
     read_plan(path)
     refuse_at_work(path)
@@ -63,6 +64,20 @@ def pack(arguments: argparse.Namespace) -> int:
     if arguments.scrub:
         print("scrubbed; look into its logs before you share it: programs print what they like")
     return 0
+
+
+def _check_study(file: Path, directory: Path) -> None:
+    """Remove what was unpacked from `file`, and raise StoreError, if it has no plan of a study."""
+    import shutil
+
+    from paribus.plan import read_plan
+
+    try:
+        read_plan(directory)
+    except ParibusError as error:
+        shutil.rmtree(directory, ignore_errors=True)
+        cause = f"holds no study: its plan.json {error.cause}"
+        raise StoreError(cause, place=str(file), fix="ask for the file anew") from error
 
 
 def _shortened(directory: Path) -> list[str]:

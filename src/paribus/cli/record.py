@@ -42,12 +42,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def record(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus record`."""
-    from paribus.errors import StoreError
+    from paribus.errors import StoreError, UserError
     from paribus.probes import facts_of, from_root, from_tar, to_tar
 
     if arguments.source is not None:
         source: Path = arguments.source
         archive = from_root(source) if is_directory(source) else from_tar(source)
+        if not archive.files and is_directory(source) and not exists(source / "unknown.json"):
+            raise UserError(
+                "holds no facts of a machine",
+                place=str(source),
+                fix="give what `paribus record` wrote, that unpacked, or the root of a machine",
+            )
         _show(facts_of(archive), as_json=arguments.json)
         return 0
     out: Path = arguments.out

@@ -66,7 +66,7 @@ def watch(arguments: argparse.Namespace) -> int:
 
 def _ended(standing: Standing | None) -> str:
     if standing is None:
-        return "no study runs here"
+        return "no study runs here: there is no progress.json, or none that is whole"
     if standing.job:
         return (
             f"job {standing.job} has ended, and the study did not begin: it was cancelled, or its"

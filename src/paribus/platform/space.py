@@ -38,9 +38,10 @@ LEAST_DESCRIPTORS = 256
 LEAST_CPU_S = 10
 """Seconds of CPU time that Paribus needs itself: loading and reporting take some."""
 
-LEAST_ADDRESSES = 640 << 20
-"""Bytes of address space that Paribus needs with the libraries it loads: a report of a small study
-was written with 400 MB, and libraries that find less may end the process themselves."""
+LEAST_ADDRESSES = 512 << 20
+"""Bytes of address space that Paribus needs with the libraries that judge and draw: a report of a
+small study was written with 320 MiB, and libraries that find less may end the process themselves.
+"""
 
 _SPACE = re.compile(r"No space left on device|Disk quota exceeded|not enough space for|ENOSPC")
 _FILES = re.compile(r"Too many open files in system|ENFILE")
@@ -114,8 +115,11 @@ def check_limits() -> None:
         )
 
 
-def check_own() -> None:
-    """Raise MachineError where a limit leaves too little memory or CPU time for Paribus itself."""
+def check_own(*, computes: bool) -> None:
+    """Raise MachineError where a limit leaves too little CPU time for Paribus itself.
+
+    So does too little memory for one that `computes`, with libraries.
+    """
     seconds = resource.getrlimit(resource.RLIMIT_CPU)[0]
     if seconds != resource.RLIM_INFINITY and seconds < LEAST_CPU_S:
         raise MachineError(
@@ -124,7 +128,7 @@ def check_own() -> None:
             fix="raise it, as with `ulimit -t unlimited`, then try again",
         )
     for limit, (name, most) in _memory_limits().items():
-        if most < LEAST_ADDRESSES:
+        if computes and most < LEAST_ADDRESSES:
             raise MachineError(
                 f"the limit of {name} is {most >> 10} KiB; Paribus needs {LEAST_ADDRESSES >> 10}",
                 place=f"ulimit {limit}",

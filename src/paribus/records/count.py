@@ -13,11 +13,16 @@ import os
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 
+from paribus.inputs import open_own, read_json
+from paribus.records.damage import ABSENT, unreadable
 from paribus.records.rows import checksum
 
 NAME = "launches.count"
 _LENGTH = 128
 """Bytes of the file, always: overwriting it needs no space."""
+
+MOST_BYTES = 4096
+"""Bytes of one that is read: those of other versions may be longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +35,27 @@ class Count:
 
 
 def read_count(directory: Path) -> Count:
-    """Return what was counted in `directory`; zeros where that is not known."""
+    """Return what was counted in `directory`; zeros where that is not known.
+
+    Raises StoreError for what is no file, or cannot be read.
+    """
     try:
-        table = json.loads((directory / NAME).read_bytes())
+        table = read_json(directory / NAME, MOST_BYTES, "a count")
         agrees = table.pop("checksum") == checksum(tuple(table.values()))
         return Count(**table) if agrees else Count()
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return Count()
+    except OSError as error:
+        if error.errno in ABSENT:
+            return Count()
+        raise unreadable(error, directory / NAME) from error
 
 
 def write_count(directory: Path, count: Count) -> None:
     """Overwrite the file in one call, so that a kill leaves the old or the new. Raises OSError."""
     table = {**asdict(count), "checksum": checksum(astuple(count))}
     text = json.dumps(table).ljust(_LENGTH - 1) + "\n"
-    file = os.open(directory / NAME, os.O_WRONLY | os.O_CREAT, 0o644)
+    file = open_own(directory / NAME, os.O_WRONLY)
     try:
         os.pwrite(file, text.encode(), 0)
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,9 @@ RESTORE = (
     "restore the directory from a copy; `paribus report DIR --salvage` reports from what is whole,"
     " and what each launch printed is in logs/"
 )
+ABSENT = (errno.ENOENT, errno.ENOTDIR)
+"""Numbers of errors that say that a file is not there."""
+
 _KEPT = "then continue with --resume: every stored launch is kept"
 
 
@@ -78,12 +82,25 @@ def store_error(error: Exception, path: Path, where: str = "") -> StoreError:
     return StoreError(f"cannot be used: {text}", place=str(path), fix=fix)
 
 
+def unreadable(error: OSError, path: Path) -> StoreError:
+    """Return the error for a file of a study directory that cannot be read, as `error` says."""
+    return StoreError(
+        f"cannot be read: {error.strerror}",
+        place=str(path),
+        fix="restore it from a copy, or ask for the directory anew where it comes from",
+    )
+
+
 def nothing_whole(path: Path, error: StoreError | OSError) -> StoreError:
     """Return the error for a database of which `error` says why nothing can be salvaged."""
-    cause = error.cause if isinstance(error, StoreError) else error.strerror
+    place, cause = str(path), str(error)
+    if isinstance(error, OSError):
+        place, cause = str(error.filename or path), str(error.strerror)
+    elif isinstance(error, StoreError):
+        cause = error.cause
     return StoreError(
         f"nothing in it can be salvaged: {cause}",
-        place=str(path),
+        place=place,
         fix="restore the directory from a copy; what each launch printed is in logs/",
     )
 

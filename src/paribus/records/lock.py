@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from paribus.errors import StoreError
+from paribus.inputs import open_own, open_regular
+from paribus.records.damage import ABSENT, unreadable
 
 NAME = "lock"
 LOOKED_S = 0.1
@@ -69,11 +71,11 @@ class Lock:
         except OSError as error:
             raise _unwritable(self.directory, error) from error
         try:
-            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            file = open_own(path, os.O_RDWR)
         except FileNotFoundError:
             return False  # removed meanwhile
         except OSError as error:
-            raise _unwritable(self.directory, error) from error
+            raise _unwritable(path, error) from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Whoever held it before may have removed the file, and perhaps there is another.
@@ -94,16 +96,20 @@ class Lock:
 
 def at_work(directory: Path) -> bool:
     """Return whether a process holds the lock of `directory`; raises StoreError."""
-    with suppress(FileNotFoundError, NotADirectoryError):
-        file = os.open(directory / NAME, os.O_RDONLY)
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError as error:
-            raise _unlockable(directory, error) from error
-        finally:
-            os.close(file)
+    try:
+        file = open_regular(directory / NAME)
+    except OSError as error:
+        if error.errno in ABSENT:
+            return False
+        raise unreadable(error, directory / NAME) from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        raise _unlockable(directory, error) from error
+    finally:
+        os.close(file)
     return False
 
 
@@ -115,10 +121,10 @@ def _make(directory: Path) -> bool:
     return False
 
 
-def _unwritable(directory: Path, error: OSError) -> StoreError:
+def _unwritable(place: Path, error: OSError) -> StoreError:
     return StoreError(
         f"cannot write here: {error.strerror}",
-        place=str(directory),
+        place=str(place),
         fix="choose another directory with --out",
     )
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from paribus.errors import StoreError
+from paribus.inputs import check_regular
 from paribus.outside import printable
 from paribus.records.bounded import Bounded, connect, foreign
 from paribus.records.count import read_count
-from paribus.records.damage import FAILS, converted, damaged, store_error
+from paribus.records.damage import ABSENT, FAILS, converted, damaged, store_error, unreadable
 from paribus.records.rows import (
     CONTENT,
     GATHERED,
@@ -130,15 +131,37 @@ class Reader:
             )
 
 
+def check_files(path: Path, *, links: bool = True) -> None:
+    """Raise StoreError unless the files of the database `path` are regular, as far as they exist.
+
+    They are not opened: closing one would drop the locks that SQLite has on it in this process.
+    Where `links`, links to regular files may stand for them, as in a data set of git-annex.
+    """
+    for end in ("", "-wal", "-shm", "-journal"):
+        file = path.with_name(f"{path.name}{end}")
+        try:
+            check_regular(file, links=links)
+        except OSError as error:
+            if error.errno not in ABSENT or file.is_symlink():
+                raise unreadable(error, file) from error
+
+
 def open_for_reading(path: Path) -> Bounded:
-    """Open `path` without writing; raises sqlite3.Error.
+    """Open `path` without writing; raises sqlite3.Error, and StoreError as `check_files`.
 
     SQLite makes a file beside a database with a write-ahead log. A read-only medium needs its
     `immutable` instead, and so does a full one. That leaves such a log unread, so it is for a
     database without one.
     """
-    log = path.with_name(f"{path.name}-wal")
-    logged = log.exists() and log.stat().st_size > 0
+    check_files(path)
+    log, journal = (path.with_name(f"{path.name}-{end}") for end in ("wal", "journal"))
+    logged, cut_off = (one.exists() and one.stat().st_size > 0 for one in (log, journal))
+    if cut_off:
+        raise StoreError(
+            "is left of a write that was cut off",
+            place=str(journal),
+            fix="continue the study with --resume, which clears it up, or restore the directory",
+        )
     writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
     uri = f"{path.absolute().as_uri()}?mode=ro"
     if not writable and not logged:

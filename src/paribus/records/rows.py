@@ -34,7 +34,10 @@ _DECODER = json.JSONDecoder()
 WORTHWHILE = 0.9
 """The share of its bytes to which a sample is compressed if it is: clock readings repeat."""
 
-UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, zlib.error)
+UNREADABLE = (
+    *(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError),
+    zlib.error,
+)
 """What the parsing of a row that is not whole may raise."""
 
 

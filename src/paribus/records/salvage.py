@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,8 +10,9 @@ from functools import cached_property
 from pathlib import Path
 
 from paribus.errors import StoreError
+from paribus.inputs import open_regular
 from paribus.records.bounded import Bounded, connect
-from paribus.records.count import read_count
+from paribus.records.count import Count, read_count
 from paribus.records.damage import passed_over
 from paribus.records.reading import Reader
 from paribus.records.rows import ID, SAMPLE, UNREADABLE, VOID, Row, gathered, stored
@@ -24,6 +25,8 @@ _MOST_MISSING = 1 << 32
 
 _LEAST_ROW = 32
 """Bytes that any row takes at least: bounds how many a damaged number can claim there are."""
+
+_STEP = 1 << 20
 
 
 @dataclass(slots=True)
@@ -53,8 +56,8 @@ def open_copy(path: Path, folder: Path) -> Bounded:
     """
     copy = folder / path.name
     for original in (path, path.with_name(f"{path.name}-wal")):
-        if original.exists():
-            shutil.copyfile(original, folder / original.name)
+        if original is path or original.exists():
+            _copied(original, folder / original.name)
     with copy.open("r+b") as file:
         header = file.read(_HEADER)
         page = int.from_bytes(header[16:18], "big")
@@ -66,12 +69,54 @@ def open_copy(path: Path, folder: Path) -> Bounded:
     return connect(copy)
 
 
+def _copied(original: Path, copy: Path) -> None:
+    """Copy the data of a file; where it has holes, which may be of any size, so has the copy."""
+    source = open_regular(original)
+    try:
+        with copy.open("xb") as target:
+            target.truncate(os.fstat(source).st_size)
+            for begin, end in _data(source):
+                target.seek(begin)
+                for at in range(begin, end, _STEP):
+                    target.write(os.pread(source, min(_STEP, end - at), at))
+    finally:
+        os.close(source)
+
+
+def _data(file: int) -> Iterator[tuple[int, int]]:
+    """Yield where the data of an open file begin and end, between its holes."""
+    size, end = os.fstat(file).st_size, 0
+    while end < size:
+        try:
+            begin = os.lseek(file, end, os.SEEK_DATA)
+        except OSError:  # ENXIO: there are no more
+            return
+        end = os.lseek(file, begin, os.SEEK_HOLE)
+        yield begin, end
+
+
+def _counted(directory: Path) -> Count:
+    """Return what was counted; what lies in the place of that file keeps nothing from salvage."""
+    try:
+        return read_count(directory)
+    except StoreError:
+        return Count()
+
+
+def _bytes_of(log: Path) -> int:
+    file = open_regular(log)
+    try:
+        return sum(end - begin for begin, end in _data(file))
+    finally:
+        os.close(file)
+
+
 class Salvager(Reader):
     """A Reader that leaves out what is not whole; what that is stands in `lost`."""
 
     def __init__(self, db: Bounded, path: Path) -> None:
         super().__init__(db, path)
-        counted = read_count(path.parent)
+        counted = _counted(path.parent)
         self.lost = Lost(counted=counted.launches > 0)
         self.whole_launches: list[int] = []
         self.whole_gathered: list[int] = []
@@ -138,7 +183,7 @@ class Salvager(Reader):
     def _last(self, table: str, counted: int) -> int:
         """Return the number of the last row of `table` that there is, or was."""
         size = sum(
-            log.stat().st_size
+            _bytes_of(log)
             for log in (self.path, self.path.with_name(f"{self.path.name}-wal"))
             if log.exists()
         )

@@ -18,9 +18,14 @@ from pathlib import Path
 from types import TracebackType
 
 from paribus.errors import exit_code
+from paribus.inputs import open_anew, open_own, open_regular, read_bounded, read_json
+from paribus.records.damage import ABSENT, unreadable
 
 NAME, DRAFT, LOCK = "progress.json", "progress.draft", "progress.lock"
 FILES = (NAME, DRAFT, LOCK)
+
+MOST_BYTES = 4 << 20
+"""Bytes of a state: an effect has about 150, and there is one of each arm in each benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +69,25 @@ class Standing:
 def write_standing(directory: Path, standing: Standing) -> None:
     """Replace the state in `directory`. Raises OSError."""
     draft = directory / DRAFT
-    draft.write_text(json.dumps(asdict(standing)) + "\n", encoding="utf-8")
+    with open_anew(draft, encoding="utf-8") as file:
+        file.write(json.dumps(asdict(standing)) + "\n")
     draft.replace(directory / NAME)
 
 
 def read_standing(directory: Path) -> Standing | None:
-    """Return the state in `directory`, None where there is none that can be read."""
+    """Return the state in `directory`, None where there is none, or none that is whole.
+
+    Raises StoreError for what is no file, or cannot be read.
+    """
     try:
-        table = json.loads((directory / NAME).read_bytes())
+        table = read_json(directory / NAME, MOST_BYTES, "a state")
         read = Standing(**{**table, "effects": tuple(Effect(**one) for one in table["effects"])})
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return None
+    except OSError as error:
+        if error.errno in ABSENT:
+            return None
+        raise unreadable(error, directory / NAME) from error
     numbers = (read.planned, read.failures, *([] if read.code is None else [read.code]))
     texts = (read.text, read.job, *(one.word for one in read.effects))
     figures = (f for one in read.effects for f in (one.ratio, one.low, one.high) if f is not None)
@@ -83,22 +96,29 @@ def read_standing(directory: Path) -> Standing | None:
 
 
 def alive(directory: Path) -> bool:
-    """Return whether the `paribus run` of `directory` lives, on whichever machine."""
-    with suppress(OSError):
-        lock = os.open(directory / LOCK, os.O_RDONLY)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(lock)
+    """Return whether the `paribus run` of `directory` lives, on whichever machine.
+
+    Raises StoreError where its lock is no file, or cannot be opened.
+    """
+    try:
+        lock = open_regular(directory / LOCK)
+    except OSError as error:
+        if error.errno in ABSENT:
+            return False
+        raise unreadable(error, directory / LOCK) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    finally:
+        os.close(lock)
     return False
 
 
 def read_holder(directory: Path) -> Holder | None:
     """Return who took the lock of `directory` last, None where that is not known."""
     try:
-        pid, host = (directory / LOCK).read_text(encoding="utf-8").split()
+        pid, host = read_bounded(directory / LOCK, 4096, "a lock").decode().split()
         return Holder(int(pid), host)
     except (OSError, ValueError):
         return None
@@ -138,7 +158,7 @@ class Board:
         """Begin, or begin anew, in the directory that is there now; where none is, say nothing."""
         self._close()
         try:
-            lock = os.open(self.directory / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            lock = open_own(self.directory / LOCK, os.O_RDWR)
         except OSError:
             return
         self._lock = lock

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from paribus.design import Study
 from paribus.judgement import Finding, Judgement, Point, Word
 from paribus.model import State
 from paribus.reasons import NoticeName, Reason
@@ -161,8 +162,13 @@ def _read_logs(broken: Sequence[Point]) -> str:
 
 
 def run_command(judgement: Judgement) -> str:
-    """Return the command that continues this very study directory."""
-    return f"paribus run {_quoted(judgement.study.path)} --out {_quoted(judgement.directory)}"
+    """Return the command that continues this very study directory, less `--resume`."""
+    return _run(judgement.study, judgement.directory)
+
+
+def _run(study: Study, directory: str) -> str:
+    hosts = [f" --hosts {_quoted(f'{arm}={text}')}" for arm, text in study.hosts.items()]
+    return f"paribus run {_quoted(study.path)} --out {_quoted(directory)}{''.join(hosts)}"
 
 
 def reproduce_commands(judgement: Judgement) -> tuple[tuple[str, str], ...]:
@@ -172,8 +178,8 @@ def reproduce_commands(judgement: Judgement) -> tuple[tuple[str, str], ...]:
     """
     if not lookup.measured(judgement):
         return ()
-    path, directory = judgement.study.path, judgement.directory
-    again = f"paribus run {_quoted(path)} --out {_quoted(directory.rstrip('/') + '-again')}"
+    directory = judgement.directory
+    again = _run(judgement.study, f"{directory.rstrip('/')}-again")
     return (
         ("Repeat the study in a new directory:", again),
         ("Make this report again from the stored data:", f"paribus report {_quoted(directory)}"),

@@ -314,6 +314,7 @@ def _study(study: Study) -> dict[str, Any]:
         "plan": _plain(study.settings),
         "scaling": _plain(study.scaling),
         "profile": _plain(study.profile),
+        **({"hosts": dict(study.hosts)} if study.hosts else {}),
     }
 
 

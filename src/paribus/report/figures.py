@@ -10,6 +10,7 @@ from textwrap import wrap
 from typing import Any
 
 from paribus.errors import UserError
+from paribus.inputs import open_anew
 from paribus.judgement import Judgement, Matrix
 from paribus.report import heat, lookup, narrowing, plots, scaling, spent
 from paribus.report.axes import Spec, drawn
@@ -132,7 +133,8 @@ def _write(drawings: Iterator[tuple[str, Spec]], directory: Path, formats: Set[s
             text = json.dumps({"width": WIDTH, "config": CONFIG} | spec)
             for ending in (one for one in FORMATS if one in formats):
                 path = directory / f"{name}.{ending}"
-                path.write_bytes(_drawn(text, ending))
+                with open_anew(path, "wb") as file:
+                    file.write(_drawn(text, ending))
                 written.append(path)
     except OSError as error:
         raise UserError(

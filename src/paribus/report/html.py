@@ -18,6 +18,7 @@ from pathlib import Path
 
 from paribus import units
 from paribus.errors import UserError
+from paribus.inputs import open_anew
 from paribus.judgement import Judgement, Matrix
 from paribus.report import (
     appendix,
@@ -52,14 +53,15 @@ def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -
     text = page(judgement, javascript(cache))
     partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_text(text, encoding="utf-8")
+        with open_anew(partial, encoding="utf-8") as file:
+            file.write(text)
         partial.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
             partial.unlink()
         raise UserError(
             f"the report cannot be written: {error.strerror}",
-            place=str(path),
+            place=str(error.filename or path),
             fix="free space there, or make it writable",
         ) from error
 

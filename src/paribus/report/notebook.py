@@ -7,11 +7,13 @@ import json
 from typing import Any
 
 from paribus.judgement import Judgement
+from paribus.report.markdown import escape
 
 READ = """\
 import matplotlib.pyplot as plt
 import pandas as pd
 
+plt.rcParams["text.parse_math"] = False     # names are shown as they are
 cases = pd.read_csv("cases.csv")            # verdicts: docs/report.md describes the columns
 values = pd.read_parquet("values.parquet")  # every figure of every launch: docs/values.md
 """
@@ -61,7 +63,8 @@ for (benchmark, metric, unit), rows in values.groupby(["benchmark", "metric", "u
 def document(judgement: Judgement) -> str:
     """Return the notebook as JSON; it reads the files beside it."""
     study = judgement.study
-    head = f"# {study.question}\n\n**{judgement.sentence}**\n\nFactor: {study.factor}."
+    question, said, factor = map(escape, (study.question, judgement.sentence, study.factor))
+    head = f"# {question}\n\n**{said}**\n\nFactor: {factor}."
     cells = [_cell("markdown", head)]
     cells += [_cell("code", text) for text in (READ, RATIOS, CASES, LAUNCHES)]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}

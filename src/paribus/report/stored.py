@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
+import os
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -16,7 +16,7 @@ from paribus.design import Arm, Profile, Scaling, Selection, Settings, Study
 from paribus.energy import Energy
 from paribus.errors import StoreError
 from paribus.hosts import hosts_from
-from paribus.inputs import is_directory, read_bounded
+from paribus.inputs import is_directory, read_json
 from paribus.judgement import (
     Carrier,
     Comparison,
@@ -49,7 +49,8 @@ OPEN = frozenset({"ratio", "low", "high", "quantum"})
 def is_report(path: Path) -> bool:
     """Return whether `path` is a verdict, or a directory with one that is not that of a study."""
     if is_directory(path):
-        return (path / NAME).is_file() and not (path / "plan.json").exists()
+        there, planned = (os.path.lexists(path / name) for name in (NAME, "plan.json"))
+        return there and not planned
     return path.suffix == ".json"
 
 
@@ -62,8 +63,8 @@ def read_report(path: Path) -> Judgement:
     place = printable(str(file))
     fix = "give what `paribus compare PATH --out DIR` or `paribus report` wrote, whole"
     try:
-        table = json.loads(read_bounded(file, MOST_BYTES, "a verdict"), parse_constant=_refuse)
-    except (OSError, ValueError, RecursionError) as error:
+        table = read_json(file, MOST_BYTES, "a verdict", constant=_refuse)
+    except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or "it is not JSON"
         raise StoreError(f"cannot be read: {said}", place=place, fix=fix) from error
     if not isinstance(table, dict) or table.get("schema") != export.SCHEMA:
@@ -202,6 +203,7 @@ def _study(table: Mapping[str, Any]) -> Study:
         path=_value(str, table["path"]),
         scaling=_value(Scaling | None, table["scaling"]),
         profile=_value(Profile | None, table["profile"]),
+        hosts={arm: _value(str, one) for arm, one in _mapping(table.get("hosts", {})).items()},
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paribus.errors import StoreError, UserError
-from paribus.inputs import open_regular
+from paribus.inputs import open_anew, open_regular
 from paribus.judgement import Figures
 from paribus.model import Case, Metric
 from paribus.outside import csv_cell, printable
@@ -45,8 +45,8 @@ def write_values(figures: Iterable[Figures], directory: Path, *, files: bool) ->
     table = _Table(names)
     launches = iter(figures)
     with (
-        (directory / "values.csv").open("w", newline="", encoding="utf-8") as file,
-        (directory / NAME).open("wb") as binary,
+        open_anew(directory / "values.csv", newline="", encoding="utf-8") as file,
+        open_anew(directory / NAME, "wb") as binary,
         ParquetWriter(binary, table.schema) as parquet,
     ):
         file.write(f"{_line(names)}\n")

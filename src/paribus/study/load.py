@@ -113,7 +113,9 @@ def load_study(
     with top.noting():
         settings = settings_of(top)
     explains = top.read("explains", fields.texts, explains)
-    study = Study(question, factor, arms, selections, settings, explains, file, scales)
+    study = Study(
+        question, factor, arms, selections, settings, explains, file, scales, hosts=hosts or {}
+    )
     with top.noting():
         if named := top.read("profile", fields.text, ""):
             study = replace(study, profile=read_profile(find_profile(named, path.parent)))

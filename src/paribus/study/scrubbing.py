@@ -149,6 +149,7 @@ def _plan(frozen: Plan, names: Names) -> Plan:
                 study,
                 question=names.text(study.question),
                 path=Path(study.path).name,
+                hosts={},
                 arms=tuple(replace(names.value(arm), name=arm.name) for arm in study.arms),
                 benchmarks=tuple(
                     replace(one, parameters=names.value(one.parameters)) for one in study.benchmarks

@@ -21,7 +21,6 @@ from starlette.routing import Route
 from paribus.errors import ParibusError
 from paribus.platform.queues import Queues
 from paribus.records.rows import Stored
-from paribus.records.standing import read_standing
 from paribus.report.markup import element, escape
 from paribus.report.wording import WARM_UP
 from paribus.store import Store
@@ -29,7 +28,7 @@ from paribus.study.foreign import ForeignError
 from paribus.web import form, hosts, making, metrics, pages, resuming
 from paribus.web.actions import Act, acted, log_of
 from paribus.web.assets import asset
-from paribus.web.found import Found, find, read_part
+from paribus.web.found import Found, Search, find, open_own, parts, read_part
 from paribus.web.live import Live, progress
 from paribus.web.pages import Frame
 from paribus.web.rendering import compared
@@ -68,14 +67,18 @@ class Workbench:
         self.summaries = Summaries()
         self.queues = Queues()
         self.started: dict[str, Popen[bytes]] = {}
-        self._found: Mapping[str, Found] = {}
+        self._found = Search({})
         self._searched = 0.0
 
     def found(self) -> Mapping[str, Found]:
         """Return the studies by id."""
+        return self.searched().found
+
+    def searched(self) -> Search:
+        """Return the newest search for studies."""
         if not self._searched or time.monotonic() - self._searched > SEARCH_S:
             self._found = find(self.folders)
-            self.summaries.forget(self._found)
+            self.summaries.forget(self._found.found)
             self._searched = time.monotonic()
         return self._found
 
@@ -86,8 +89,7 @@ class Workbench:
     async def progress(self, found: Found) -> dict[str, object]:
         """Return what a study does now, as `progress` of live.py, and whether its job is gone."""
         now = progress(found)
-        standing = read_standing(found.path)
-        if now["running"] or standing is None or not standing.job:
+        if not now.pop("job") or now["running"]:
             return now
         [one] = await self._with_jobs([self.summaries.of(found)])
         return {**now, "text": one.sentence}
@@ -162,12 +164,13 @@ def _html(
 
 
 async def _overview(bench: Workbench, request: Request) -> Response:
-    return _html(request, "Studies", pages.overview(await bench.all()), here="")
+    body = pages.overview(await bench.all(), bench.searched().stopped)
+    return _html(request, "Studies", body, here="")
 
 
 async def _list(bench: Workbench, request: Request) -> Response:
     """Return the list alone, which replaces the one on an open page."""
-    return HTMLResponse(pages.listing(await bench.all()))
+    return HTMLResponse(pages.listing(await bench.all(), bench.searched().stopped))
 
 
 async def _study(bench: Workbench, request: Request) -> Response:
@@ -263,13 +266,15 @@ async def _file(bench: Workbench, request: Request) -> Response:
     if name not in pages.FILES:
         raise HTTPException(404, "no such file")
     try:
-        data, size = await asyncio.to_thread(read_part, found.path / name, MOST_FILE)
+        file, size = await asyncio.to_thread(open_own, found.path / name)
     except OSError as error:
         raise HTTPException(404, f"{name}: {error.strerror}") from None
-    if size > len(data):
+    if size > MOST_FILE:
+        file.close()
         raise HTTPException(413, f"{name} has more than 1 GiB: copy it from {found.path}")
     headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(data, media_type=TYPES[name.rpartition(".")[2]], headers=headers)
+    kind = TYPES[name.rpartition(".")[2]]
+    return StreamingResponse(parts(file), media_type=kind, headers=headers)
 
 
 async def _act(bench: Workbench, request: Request) -> Response:
@@ -346,7 +351,7 @@ def _started(bench: Workbench, name: str) -> dict[str, object]:
         raise HTTPException(404, "no study of this name was started here")
     ended = process.poll() is not None
     at = bench.folders[0] / name
-    found = next(iter(find([at]).values()), None) if (at / "plan.json").is_file() else None
+    found = next(iter(find([at]).found.values()), None) if (at / "plan.json").is_file() else None
     try:
         log = read_part(log_of(at), TAIL, tail=True)[0].decode("utf-8", "replace")
     except OSError:

@@ -8,11 +8,14 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from paribus.errors import UserError
+from paribus.errors import StoreError, UserError
 from paribus.inputs import is_directory, open_regular
 from paribus.outside import printable
 from paribus.records.standing import alive, read_standing
@@ -37,14 +40,49 @@ class Found:
     measured: bool
 
 
-def find(folders: Sequence[Path]) -> dict[str, Found]:
-    """Return what is in `folders`, by id, in the order of the names.
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search found, by id, in the order of the names, and where it `stopped` early."""
 
-    Links to directories are not followed. A directory that cannot be read is left out.
+    found: Mapping[str, Found]
+    stopped: Path | None = None
+
+
+def find(folders: Sequence[Path]) -> Search:
+    """Return what is in `folders`, their own studies before those of folders below.
+
+    Links to directories are not followed. A directory that cannot be read is left out. Whether
+    a directory is a study is asked of all that are known, however many entries others have.
     """
-    left = [MOST_ENTRIES]
-    found = [one for folder in folders for one in _below(folder, folder, DEPTH, left)]
-    return {one.ident: one for one in sorted(found, key=lambda one: one.name)}
+    found, left, stopped = [], MOST_ENTRIES, None
+    known = deque((folder, folder, DEPTH) for folder in folders)
+    while known:
+        folder, top, depth = known.popleft()
+        if kind := _is_study(folder):
+            found.append(_found(folder, top, measured=kind == "study"))
+        elif depth and stopped is None:
+            with suppress(OSError), os.scandir(folder) as entries:
+                for entry in entries:
+                    left -= 1
+                    if left < 0:
+                        stopped = folder
+                        break
+                    if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+                        known.append((Path(entry.path), top, depth - 1))
+    return Search({one.ident: one for one in sorted(found, key=lambda one: one.name)}, stopped)
+
+
+def _is_study(folder: Path) -> str:
+    """Return "study" or "report" for a directory with one, else ""; whether it can be read or not.
+
+    A study that waits has no plan yet.
+    """
+    plan, verdict, progress = (
+        os.path.lexists(folder / name) for name in ("plan.json", "verdict.json", "progress.json")
+    )
+    if plan or (progress and waits(folder)):
+        return "study"
+    return "report" if verdict else ""
 
 
 def check(folders: Sequence[Path]) -> None:
@@ -58,30 +96,6 @@ def check(folders: Sequence[Path]) -> None:
             )
 
 
-def _below(folder: Path, top: Path, depth: int, left: list[int]) -> Iterator[Found]:
-    try:
-        with os.scandir(folder) as entries:
-            listed = []
-            for entry in entries:
-                left[0] -= 1
-                if left[0] < 0:
-                    return
-                listed.append(entry)
-    except OSError:
-        return
-    names = {entry.name for entry in listed}
-    if "plan.json" not in names and "progress.json" in names and waits(folder):
-        yield _found(folder, top, measured=True)
-        return
-    if kind := names & {"plan.json", "verdict.json"}:
-        yield _found(folder, top, measured="plan.json" in kind)
-        return
-    if depth:
-        for entry in listed:
-            if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
-                yield from _below(Path(entry.path), top, depth - 1, left)
-
-
 def _found(path: Path, top: Path, *, measured: bool) -> Found:
     whole = path.resolve()
     ident = hashlib.sha256(os.fsencode(whole)).hexdigest()[:16]
@@ -90,9 +104,15 @@ def _found(path: Path, top: Path, *, measured: bool) -> Found:
 
 
 def waits(directory: Path) -> bool:
-    """Return whether the study of a directory without a plan is made ready, or in a queue."""
-    standing = read_standing(directory)
-    return bool(standing and standing.code is None and (standing.job or alive(directory)))
+    """Return whether the study of a directory without a plan is made ready, or in a queue.
+
+    It may be, where that cannot be read: whoever shows it says why.
+    """
+    try:
+        standing = read_standing(directory)
+        return bool(standing and standing.code is None and (standing.job or alive(directory)))
+    except StoreError:
+        return True
 
 
 STAMPED = ("plan.json", "launches.count", "launches.db", "accepted.json", "verdict.json")
@@ -115,15 +135,31 @@ def _stamp(path: Path) -> tuple[int, int]:
 def read_part(path: Path, most: int, *, tail: bool = False) -> tuple[bytes, int]:
     """Return at most `most` bytes of a regular file, its first or its last, and its whole size.
 
-    A link is not followed: a study that came from somebody else must not show other files of the
-    user. Raises OSError.
+    Raises OSError as `open_own`.
     """
-    if path.is_symlink():
-        raise OSError(errno.ELOOP, "it is a link, which is not followed", str(path))
-    with os.fdopen(open_regular(path), "rb") as file:
-        size = os.fstat(file.fileno()).st_size
+    file, size = open_own(path)
+    with file:
         file.seek(max(0, size - most) if tail else 0)
         return file.read(most), size
+
+
+def open_own(path: Path) -> tuple[BinaryIO, int]:
+    """Return a regular file of a study, open, and its size.
+
+    Neither it nor its directory may be a link: a study that came from somebody else must not show
+    other files of the user. Raises OSError.
+    """
+    if path.is_symlink() or path.parent.is_symlink():
+        raise OSError(errno.ELOOP, "it is a link, which is not followed", str(path))
+    file = os.fdopen(open_regular(path), "rb")
+    return file, os.fstat(file.fileno()).st_size
+
+
+def parts(file: BinaryIO) -> Iterator[bytes]:
+    """Yield what a file holds, little of it in memory at a time, and close it."""
+    with file:
+        while data := file.read(1 << 18):
+            yield data
 
 
 def by_name(found: Mapping[str, Found], name: str) -> Found | None:

@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 
+from paribus.errors import StoreError
 from paribus.records.count import read_count
 from paribus.records.standing import alive, read_standing
 from paribus.web.found import Found, stamp
@@ -125,7 +126,10 @@ class Live:
     def _due(self, found: Found, kept: _Kept) -> bool:
         if kept.stamp == stamp(found):
             return False
-        if kept.report is None or not alive(found.path):
+        try:
+            if kept.report is None or not alive(found.path):
+                return True
+        except StoreError:
             return True
         return time.monotonic() - kept.at >= max(LEAST_S, kept.report.cpu_s / SHARE)
 
@@ -144,12 +148,17 @@ def _rendered(found: Found) -> Rendered:
 
 
 def progress(found: Found) -> dict[str, object]:
-    """Return where a study stands: state, sentence, launches stored."""
-    standing = read_standing(found.path)
-    running = alive(found.path)
+    """Return where a study stands: state, sentence, launches stored, the job in which it waits."""
+    try:
+        standing = read_standing(found.path)
+        running = alive(found.path)
+        launches = read_count(found.path).launches
+    except StoreError as error:
+        return {"running": False, "text": str(error), "code": None, "launches": 0, "job": ""}
     return {
         "running": running,
         "text": standing.text if standing else "",
         "code": standing.code if standing and not running else None,
-        "launches": read_count(found.path).launches,
+        "launches": launches,
+        "job": standing.job if standing else "",
     }

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from paribus.judgement import Comparison, Word
 from paribus.records.rows import Stored
@@ -14,7 +15,7 @@ from paribus.report import wording
 from paribus.report.markup import Html, attribute, element, escape, join, pairs, table
 from paribus.report.tables import chip
 from paribus.units import count, format_bytes, format_seconds
-from paribus.web.found import Found
+from paribus.web.found import MOST_ENTRIES, Found
 from paribus.web.sign_in import Session
 from paribus.web.summaries import Summary, when
 
@@ -70,18 +71,24 @@ def _current(frame: Frame, place: str) -> dict[str, str]:
     return {"aria_current": "page"} if frame.here == place else {}
 
 
-def overview(summaries: Sequence[Summary]) -> Html:
+def overview(summaries: Sequence[Summary], stopped: Path | None = None) -> Html:
     """Return the first page: the list, which is asked for again while somebody looks."""
-    shown = listing(summaries)
+    shown = listing(summaries, stopped)
     return element("div", shown, data_again="list", data_every="30")
 
 
-def listing(summaries: Sequence[Summary]) -> Html:
-    """Return the list of all studies, those that run first; two can be chosen to be compared."""
+def listing(summaries: Sequence[Summary], stopped: Path | None = None) -> Html:
+    """Return the list of all studies, those that run first; two can be chosen to be compared.
+
+    It says where the search for them `stopped` before its end.
+    """
+    box = Html("") if stopped is None else _stopped(stopped)
     if not summaries:
+        begin = join("Start one: ", element("code", "paribus run container-network"), ".")
         return join(
-            element("h1", "No study yet"),
-            element("p", "Start one: ", element("code", "paribus run container-network"), "."),
+            element("h1", "No study yet" if stopped is None else "No study found"),
+            box,
+            element("p", begin) if stopped is None else Html(""),
         )
     order = {"running": 0, "queued": 1}
     listed = sorted(summaries, key=lambda s: (order.get(s.state, 2), -(s.started or 0.0)))
@@ -99,6 +106,7 @@ def listing(summaries: Sequence[Summary]) -> Html:
     head = ["", "Question", "Verdict", "State", "Launches", "Started"]
     return join(
         element("h1", escape(count(len(listed), "study"))),
+        box,
         element(
             "form",
             element(
@@ -110,6 +118,18 @@ def listing(summaries: Sequence[Summary]) -> Html:
             action="compare/",
             method="get",
         ),
+    )
+
+
+def _stopped(folder: Path) -> Html:
+    return element(
+        "p",
+        escape(
+            f"The search for studies stopped after {MOST_ENTRIES:,} files and folders, in"
+            f" {folder}: studies beyond are not shown. Give the folders that hold studies: "
+        ),
+        element("code", "paribus serve DIR ..."),
+        kind="box warnings",
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from paribus.errors import ParibusError
-from paribus.inputs import read_bounded
+from paribus.errors import ParibusError, StoreError
+from paribus.inputs import read_json
+from paribus.outside import printable
 from paribus.plan import read_plan
 from paribus.records.count import read_count
 from paribus.records.standing import Effect, Standing, alive, read_standing
@@ -55,8 +56,11 @@ class Summaries:
 
     def of(self, found: Found) -> Summary:
         """Return the summary of a study as it stands now."""
-        running = found.measured and alive(found.path)
-        standing = read_standing(found.path) if found.measured else None
+        try:
+            running = found.measured and alive(found.path)
+            standing = read_standing(found.path) if found.measured else None
+        except StoreError as error:
+            return _broken(found, error)
         now = (stamp(found), running, standing)
         kept = self._kept.get(found.ident)
         if kept is None or kept[0] != now:
@@ -74,8 +78,14 @@ def summary(found: Found) -> Summary:
     try:
         return _summary(found)
     except (OSError, ParibusError, ValueError, TypeError, KeyError, AttributeError) as error:
-        said = str(error) if isinstance(error, OSError | ParibusError) else "is not a verdict"
-        return Summary(found, "broken", found.name, f"cannot be read: {said}")
+        return _broken(found, error)
+
+
+def _broken(found: Found, error: Exception) -> Summary:
+    said = str(error) if isinstance(error, ParibusError) else f"{STAMPED[-1]} is not a verdict"
+    if isinstance(error, OSError):
+        said = f"{Path(error.filename or '').name}: {error.strerror}"
+    return Summary(found, "broken", found.name, f"cannot be read: {printable(said)}")
 
 
 def _summary(found: Found) -> Summary:
@@ -131,12 +141,11 @@ def _state(found: Found, standing: Standing) -> str:
 def _judged(found: Found) -> bool:
     """Return whether a verdict was written after the last launch, by a Paribus before progress."""
     *_, launches, _, verdict = stamp(found)
-    return verdict >= launches
+    return verdict > (0, 0) and verdict >= launches  # (0, 0): there is none
 
 
 def _verdict(found: Found) -> Mapping[str, Any]:
-    data = read_bounded(found.path / STAMPED[-1], MOST_VERDICT, "a verdict")
-    table = json.loads(data)
+    table = read_json(found.path / STAMPED[-1], MOST_VERDICT, "a verdict")
     if not isinstance(table, dict):
         raise TypeError("not a table")
     return table

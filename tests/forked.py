@@ -1,0 +1,142 @@
+"""Many calls of the command line in little time: forks of a process that has all of it loaded.
+
+As a program it reads a job in JSON from each line and answers with how it ended, in JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+MEMORY = 512 << 20
+"""Bytes of addresses that a call has beside those of the process that it was forked from."""
+
+KILLED = -signal.SIGALRM
+"""The exit code of a call that was not in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a call ended, what it printed, and the names of files that it opened."""
+
+    code: int
+    out: str
+    err: str
+    opened: frozenset[str]
+
+    def complaints(self) -> list[str]:
+        """Return the errors that it printed, each without what to do."""
+        return re.findall(r"^paribus: (.*)", self.err, re.M)
+
+
+class Nursery:
+    """The process that is forked."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def paribus(self, *words: str | Path, cwd: Path, within_s: int = 20) -> Ended:
+        """Return how `paribus WORDS` ended, killed after `within_s` seconds."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        job = {"words": [*map(str, words)], "cwd": str(cwd), "within_s": within_s}
+        self._process.stdin.write(f"{json.dumps(job)}\n")
+        self._process.stdin.flush()
+        said = json.loads(self._process.stdout.readline())
+        return Ended(said["code"], said["out"], said["err"], frozenset(said["opened"]))
+
+
+@contextmanager
+def nursery() -> Iterator[Nursery]:
+    """Yield a process to be forked, until the end of the block."""
+    with subprocess.Popen(
+        [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield Nursery(process)
+        finally:
+            process.kill()
+
+
+def _load() -> None:
+    """Load what verbs load, so that no call does."""
+    import importlib
+
+    import numpy  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+
+    from paribus.cli import VERBS
+
+    for verb in VERBS:
+        importlib.import_module(f"paribus.cli.{verb}")
+    for name in ("report.html", "report.terminal", "judge.conclude", "compare.studies"):
+        importlib.import_module(f"paribus.{name}")
+
+
+def _carry_out(job: dict[str, Any], into: Path) -> int:
+    """Carry out a job in this process, a fork, and return its exit code."""
+    from paribus.__main__ import main
+
+    opened: set[str] = set()
+
+    def hear(event: str, values: Sequence[Any]) -> None:
+        if event in ("open", "sqlite3.connect") and isinstance(values[0], str | bytes | Path):
+            opened.add(os.fsdecode(values[0]))
+
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(job["within_s"])
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
+    for number, name in ((1, "out"), (2, "err")):
+        file = os.open(into / name, os.O_WRONLY | os.O_CREAT)
+        os.dup2(file, number)
+        os.close(file)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.chdir(job["cwd"])
+    sys.addaudithook(hear)
+    try:
+        return main(job["words"])
+    except SystemExit as error:
+        return int(error.code or 0)
+    finally:
+        (into / "opened").write_text(json.dumps(sorted(opened)))
+
+
+def _answer(job: dict[str, Any]) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        into = Path(folder)
+        child = os.fork()
+        if not child:
+            code = 70
+            with suppress(BaseException):
+                code = _carry_out(job, into)
+                sys.stdout.flush()
+            os._exit(code)
+        _, status = os.waitpid(child, 0)
+        said = {
+            name: (into / name).read_text(errors="replace") if (into / name).exists() else ""
+            for name in ("out", "err")
+        }
+        opened = into / "opened"
+        return {
+            "code": os.waitstatus_to_exitcode(status),
+            "opened": json.loads(opened.read_text()) if opened.exists() else [],
+            **said,
+        }
+
+
+if __name__ == "__main__":
+    _load()
+    for line in sys.stdin:
+        print(json.dumps(_answer(json.loads(line))), flush=True)
