@@ -245,6 +245,7 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         first,
         study=study,
         headlines=together("headlines"),
+        others=together("others"),
         cases=together("cases"),
         pairs=together("pairs"),
         points=tuple(points),

@@ -140,7 +140,7 @@ def _what(judgement: Judgement) -> str:
 
 def _print_verdicts(judgement: Judgement, console: Console) -> None:
     for arm in judgement.study.arms[1:]:
-        rows = [h for h in judgement.headlines if h.arm == arm.name]
+        rows = [row for row in lookup.rows(judgement) if row.arm == arm.name]
         if rows:
             _print_table(judgement, rows, console)
 
@@ -155,7 +155,7 @@ def _print_table(judgement: Judgement, rows: Sequence[Finding], console: Console
     lines = [
         Row(
             [
-                row.benchmark,
+                row.benchmark if row.decides else f"  {row.metric.name}",
                 *_figures(row),
                 row.verdict.word.value,
                 str(lookup.units_of(judgement, row)),
@@ -188,9 +188,13 @@ def _figures(row: Finding) -> list[str]:
 
 def _reading(judgement: Judgement, row: Finding) -> str:
     """Return the second line of a row: direction, change, margin, failures, what decided."""
+    if not row.decides:
+        return f"{wording.direction(row.metric)}, {wording.change_text(row)}".rstrip(", ")
     found = lookup.total_of(judgement, row)
     decides = lookup.decided_by(judgement, row.benchmark)
+    beside = any(f.benchmark == row.benchmark for f in judgement.others)
     parts = [
+        row.metric.name if beside else "",
         wording.direction(row.metric),
         wording.change_text(row),
         f"margin {units.percent(row.margin)}",

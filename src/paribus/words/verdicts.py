@@ -199,7 +199,9 @@ FIXED: Mapping[Reason, str] = {
 
 def _not_supported(figures: Figures) -> str:
     inner = sentence(Reason(figures["otherwise"]), figures)
-    return f"{inner}; not significant after correction for {count(figures['cases'], 'case')}"
+    family = count(figures["figures"], "figure") if "figures" in figures else ""
+    family = family or count(figures["cases"], "case")
+    return f"{inner}; not significant after correction for {family}"
 
 
 def _failed(figures: Figures) -> str:
