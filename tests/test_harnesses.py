@@ -13,7 +13,8 @@ import pytest
 from log_folders import FIXTURES, judged, names_of, read, text_of, words_of, write
 from paribus.compare.logs import find_logs
 from paribus.errors import ParseError
-from paribus.readers.harness import Failed, Measured, canonical
+from paribus.readers.harness import Failed, Measured
+from paribus.readers.units import canonical
 from paribus.readers.known import HARNESSES, harnesses, readers
 from studies import paribus
 from test_benchmarks_contract import damaged

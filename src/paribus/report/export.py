@@ -86,7 +86,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         **{
             key: [finding_json(judgement, f) for f in found]
             for key, found in _findings(judgement)
-            if key not in ("headlines", "others")
+            if key not in ("headlines", "figures")
         },
         "published": [published.to_json(row) for row in judgement.published],
         "transports": [{**_plain(c), "text": c.text} for c in judgement.carriers],
@@ -111,7 +111,7 @@ def _findings(judgement: Judgement) -> tuple[tuple[str, tuple[Finding, ...]], ..
     """Return every kind of finding under its key in the JSON, in the order of the exports."""
     return (
         ("headlines", judgement.headlines),
-        ("others", judgement.others),
+        ("figures", judgement.others),
         ("layers", judgement.layers),
         ("endpoints", judgement.endpoints),
         ("pairs", judgement.pairs),

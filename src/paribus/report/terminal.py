@@ -189,7 +189,7 @@ def _figures(row: Finding) -> list[str]:
 def _reading(judgement: Judgement, row: Finding) -> str:
     """Return the second line of a row: direction, change, margin, failures, what decided."""
     if not row.decides:
-        return f"{wording.direction(row.metric)}, {wording.change_text(row)}".rstrip(", ")
+        return ", ".join(filter(None, (wording.direction(row.metric), wording.change_text(row))))
     found = lookup.total_of(judgement, row)
     decides = lookup.decided_by(judgement, row.benchmark)
     beside = any(f.benchmark == row.benchmark for f in judgement.others)
