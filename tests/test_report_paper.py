@@ -223,7 +223,8 @@ def test_every_headline_is_a_row_and_every_verdict_that_is_none_has_a_note(name:
     judgement = EVERY[name]()
     table = paper.headlines(judgement)
     rows = lookup.rows(judgement)
-    assert {*rows} == {*judgement.headlines, *judgement.others}
+    assert len(rows) == len(judgement.headlines) + len(judgement.others)
+    assert [row for row in rows if row.decides] == [*judgement.headlines]
     for f, cells, mark in zip(rows, table.rows, table.marks, strict=True):
         assert cells[-1] == f.verdict.word.value
         if f.verdict.word in paper.SAID and f.verdict.size_known and f.verdict.final:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from paribus.compare.imported import Answers
     from paribus.compare.pairing import Asked
     from paribus.judgement import Judgement
+    from paribus.model import Direction
 
 EXAMPLE = """\
 example:
@@ -63,8 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unit", default="", help="unit of the values, if no column gives it")
     parser.add_argument(
         "--better",
-        choices=("lower", "higher"),
-        help="which values are better, if no column gives it",
+        metavar="WORD",
+        type=_direction,
+        action="append",
+        default=[],
+        help="which values are better, if no column or file says so: lower or higher; of one figure"
+        " of several: NAME=lower",
     )
     parser.add_argument(
         "--pair",
@@ -101,8 +106,9 @@ def compare(arguments: argparse.Namespace) -> int:
         arguments.reference,
         arguments.factor,
         arguments.unit,
-        arguments.better,
+        next((word for name, word in arguments.better if not name), None),
         _margin(arguments.margin),
+        {name: word for name, word in arguments.better if name},
     )
     if out is not None and exists(out) and (not out.is_dir() or any(out.iterdir())):
         raise StoreError("already exists", place=str(out), fix="choose another with --out")
@@ -129,6 +135,16 @@ def compare(arguments: argparse.Namespace) -> int:
 
     code = outputs.tell_and_write(judgement, write, as_json=arguments.json, brief=arguments.brief)
     return finish(arguments, judgement, out, code)
+
+
+def _direction(text: str) -> tuple[str, Direction]:
+    """Return the figure that an answer is about, "" for every one, and the answer."""
+    name, _, word = text.rpartition("=")
+    if word not in ("lower", "higher"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither lower nor higher; for one figure of several write NAME=lower"
+        )
+    return name, "lower" if word == "lower" else "higher"
 
 
 def _refuse_options(arguments: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from paribus import __version__
 from paribus.benchmarks import BENCHMARKS
@@ -36,13 +36,17 @@ MOST_BLOCKS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the user says beside the table; what is "" or None, the table or a default says."""
+    """What the user says beside the table; what is "" or None, the table or a default says.
+
+    `directions` are which values of a metric are better, where one word for all does not do.
+    """
 
     reference: str = ""
     factor: str = ""
     unit: str = ""
     better: Direction | None = None
     margin: float | None = None
+    directions: Mapping[str, Direction] = field(default_factory=dict)
 
 
 def judge_table(
@@ -160,7 +164,8 @@ def _metrics(
     for row in {(row.benchmark, row.metric): row for row in table.rows}.values():
         known = _known(tools.get(row.benchmark, row.benchmark), row.metric)
         unit = row.unit or answers.unit or (known.unit if known else "")
-        better = row.better or answers.better or (known.better if known else "")
+        better = row.better or answers.directions.get(row.metric) or answers.better
+        better = better or (known.better if known else "")
         if not known and row.metric not in asked and not {"unit", "better"} <= table.columns:
             asked.append(row.metric)
         if not unit or not better or len(asked) > 1:

@@ -44,7 +44,7 @@ def unpaired(
     """
     heads, others, cases = [], [], []
     for group in found.groups:
-        merit, *_ = of = metrics[group.benchmark]
+        of = metrics[group.benchmark]
         for arm in found.arms[1:]:
             rows = [_ratio(group, cell, found.arms[0], arm, of, study) for cell in group.figures]
             head, *rest = (

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from paribus.model import Case, Metric, Reading, Sample
+from paribus.outside import printable
 from paribus.readers.figures import near
 from paribus.readers.harness import NOT_WRITTEN, Harness, Measured, name_of, when
 from paribus.readers.json import amount, document, inner
@@ -21,8 +22,11 @@ METRICS = (
     Metric("items_per_second", "items/s", "higher"),
 )
 _KEYS = frozenset(
-    ("family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads")
-    + ("iterations", "cpu_coefficient", "real_coefficient", "rms", *(one.name for one in METRICS))
+    (
+        *("family_index", "per_family_instance_index", "repetitions", "repetition_index"),
+        *("threads", "iterations", "cpu_coefficient", "real_coefficient", "rms"),
+        *(one.name for one in METRICS),
+    )
 )
 """Numbers of a row that are no counters of the program."""
 
@@ -74,15 +78,13 @@ def _counters(rows: list[dict[str, Any]]) -> tuple[Metric, ...]:
                 of_spread = row.get("aggregate_name") in ("stddev", "cv")
                 found[key] = found.get(key, True) and (of_spread or 0 < value < math.inf)
     return tuple(
-        Metric(name_of(dict.fromkeys(found, key), key) if 0 else key, "1", "higher", unsaid=True)
+        Metric(key, "1", "higher", unsaid=True)
         for key, sound in found.items()
-        if sound
+        if sound and printable(key) == key
     )
 
 
-def _samples(
-    name: str, rows: list[dict[str, Any]], counters: tuple[Metric, ...]
-) -> list[Sample]:
+def _samples(name: str, rows: list[dict[str, Any]], counters: tuple[Metric, ...]) -> list[Sample]:
     """Return a benchmark's figures, one value a repetition; of aggregates alone the median."""
     single = [row for row in rows if row["run_type"] == "iteration"]
     aggregates = {row["aggregate_name"]: row for row in rows if row["run_type"] == "aggregate"}

@@ -83,7 +83,9 @@ def _sample(kind: str, said: dict[str, tuple[str, str, str]], case: Case, line: 
             refuse("expected 'latency = FIGURE us'", line + 1)
         latency = figure(value, line + 1) * (each / 1e-6)
         time, of, _ = said.get("time", ("1", "sec", ""))
-        if unit == "sec" or latency > _LOST * figure(time, line) * ((seconds_of(of) or 1e-6) / 1e-6):
+        if unit == "sec" or latency > _LOST * figure(time, line) * (
+            (seconds_of(of) or 1e-6) / 1e-6
+        ):
             refuse(f"a latency of {value} {unit}: a message did not come back", line + 1)
         return Sample("latency", case, (latency,))
     if ("send_bw" in said) != ("recv_bw" in said):

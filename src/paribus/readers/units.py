@@ -36,10 +36,12 @@ _SIZES = {
 """Bytes and bits differ by one letter only, so its case counts."""
 
 _COUNTED = frozenset(
-    ("atom-step", "cell", "edge", "element", "event", "file", "frame", "image", "io", "iteration")
-    + ("key", "message", "msg", "op", "operation", "packet", "particle", "pixel", "point", "query")
-    + ("read", "record", "request", "row", "sample", "sequence", "step", "timestep", "token")
-    + ("transaction", "update", "word", "write")
+    (
+        *("atom-step", "cell", "edge", "element", "event", "file", "frame", "image", "io"),
+        *("iteration", "key", "message", "msg", "op", "operation", "packet", "particle", "pixel"),
+        *("point", "query", "read", "record", "request", "row", "sample", "sequence", "step"),
+        *("timestep", "token", "transaction", "update", "word", "write"),
+    )
 )
 """What is counted, in the singular: before another word a k may be its first letter."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from paribus import units
 from paribus.judgement import Finding, Judgement, Word
+from paribus.reasons import NoticeName
 from paribus.report import heat, lookup, sentences, unequal, wording
 from paribus.report.advice import next_steps, why_withheld
 from paribus.report.application import print_predictions
@@ -31,6 +32,14 @@ STYLES = {
 }
 """Styles of verdicts that claim something; the others are dim. The verdict is always printed."""
 
+LEFT_OUT = frozenset(
+    (
+        *(NoticeName.COLUMNS_IGNORED, NoticeName.NOT_READ, NoticeName.BLOCKS_LEFT_OUT),
+        *(NoticeName.LAUNCHES_LEFT_OUT, NoticeName.ITERATIONS_DIFFER),
+    )
+)
+"""Notes without which the figures can be taken for others: they stand in the short report too."""
+
 MOST_NOTES = 8
 LONGEST_ARM = 11
 """Columns that an arm's name may take above its figures; longer ones are named in the title."""
@@ -49,13 +58,17 @@ def print_report(judgement: Judgement, console: Console, *, brief: bool = False)
 
     Order: what needs attention first (verdict, warnings), then the figures, then the rest. Where
     not one launch gave usable output: why, and what to do. The verdict is also the last line,
-    because that is what a terminal shows. `brief`: the verdict, warnings, why verdicts are
-    withheld, and the table of verdicts, or how many launches failed where that is all.
+    because that is what a terminal shows. `brief`: the verdict, warnings, what was left out of the
+    figures, why verdicts are withheld, and the table of verdicts, or how many launches failed where
+    that is all.
     """
     line(console, judgement.sentence, style="bold")
     failed = lookup.nothing_came(judgement)
     if brief:
         _print_warnings(judgement, console)
+        for note in judgement.notices:
+            if note.level == "note" and note.name in LEFT_OUT:
+                line(console, note.text, hang=9, name=note.name)
         for reason in why_withheld(judgement):
             line(console, clean(reason), hang=9)
         if failed:

@@ -139,6 +139,7 @@ def quantity(value: float, unit: str) -> str:
 
     An infinite value stands for launches that their time limit cut off.
     """
+    unit = "" if unit == "1" else unit
     return f"{format_value(value)} {unit}".rstrip() if math.isfinite(value) else "cut off"
 
 

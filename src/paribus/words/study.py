@@ -34,9 +34,7 @@ def sentence(found: Sequence[Finding], others: Sequence[Finding] = ()) -> str:
     return "; ".join(parts) + "." if parts else "Nothing was compared."
 
 
-def _named(
-    found: Sequence[Finding], others: Sequence[Finding]
-) -> Iterator[tuple[Finding, str]]:
+def _named(found: Sequence[Finding], others: Sequence[Finding]) -> Iterator[tuple[Finding, str]]:
     """Yield the findings that the sentence is about, each with what it is called."""
     for head in found:
         mine = [f for f in others if (f.benchmark, f.arm) == (head.benchmark, head.arm)]
