@@ -20,7 +20,7 @@ FAMILIES = (
     | {"Gbps": 8.0, "MBps": 1e3, "KiB/s": 1e9 / 1024, "bytes/s": 1e9, "GB per second": 1.0},
     {"s": 1.0, "sec": 1.0, "ms": 1e3, "us": 1e6, "\u00b5s": 1e6, "ns": 1e9, "min": 1 / 60}
     | {"h": 1 / 3600, "hours": 1 / 3600, "seconds": 1.0, "days": 1 / 86400},
-    {"timesteps/s": 1.0, "ktimesteps/s": 1e-3, "timesteps/min": 60.0, "Timesteps/sec": 1.0},
+    {"timesteps/s": 1.0, "ktimesteps/s": 1e-3, "Timesteps/sec": 1.0},
     {"Gflop/s": 1.0, "GFLOPS": 1.0, "Mflops": 1e3, "Tflop/s": 1e-3, "gflop/s": 1.0},
     {"images/s": 1.0, "kimages/s": 1e-3, "Images Per Second": 1.0, "images/sec": 1.0},
     {"tokens/s": 1.0, "Ktokens/sec": 1e-3, "Mtoken/s": 1e-6},

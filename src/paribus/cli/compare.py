@@ -167,7 +167,7 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
 
 def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) -> Judgement:
     """Return the judgement of whatever the paths are: logs, published figures, or tables."""
-    from paribus.compare import beside, imported, logged, logs, pairing
+    from paribus.compare import beside, imported, logged, logs, pairing, reading
     from paribus.compare.published import load_publication
     from paribus.tables.files import read_tables
 
@@ -182,6 +182,7 @@ def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) ->
     if logs.are_logs(paths):
         paired = pairing.pair_logs(*logs.find_logs(paths), pair)
         return logged.judge_logs(paired, answers, directory=directory)
+    reading.refuse_strange(paths)
     return imported.judge_table(read_tables(paths), answers, directory=directory)
 
 

@@ -21,11 +21,20 @@ from paribus.reasons import NoticeName
 from paribus.words import notices_of_logs as words
 
 
-def directed(logs: Logs, answers: Answers) -> tuple[Logs, list[Notice]]:
+def directed(logs: Logs, answers: Answers) -> tuple[Logs, list[Notice], Answers]:
     """Return logs of whose figures it is known which are better, and what is asked of the others.
 
-    Raises UserError where that leaves nothing to compare: it names the option that answers.
+    Also the answers that are still open. Raises UserError where nothing is left to compare, naming
+    the option that answers, and for an answer that nobody asked for.
     """
+    unsaid = {m.name for kind in logs.kinds for m in metrics_of(kind.logs[0]) if m.unsaid}
+    for name, better in answers.directions.items():
+        if name not in unsaid:
+            raise UserError(
+                "is no figure of these logs whose direction is open",
+                place=f"--better {printable(name)}={better}",
+                fix=f"leave it out; open: {', '.join(map(printable, sorted(unsaid))) or 'none'}",
+            )
     kinds: list[Kind] = []
     asked: list[Notice] = []
     for kind in logs.kinds:
@@ -41,7 +50,8 @@ def directed(logs: Logs, answers: Answers) -> tuple[Logs, list[Notice]]:
             place=" and ".join(logs.arms),
             fix=words.direct(asked[0].figures),
         )
-    return replace(logs, kinds=tuple(kinds)), asked
+    left = replace(answers, better=None, directions={}) if unsaid else answers
+    return replace(logs, kinds=tuple(kinds)), asked, left
 
 
 def _directed(kind: Kind, answers: Answers) -> tuple[Kind | None, list[dict[str, Any]]]:
@@ -50,11 +60,11 @@ def _directed(kind: Kind, answers: Answers) -> tuple[Kind | None, list[dict[str,
     open_yet = []
     measured = {sample.metric for log in kind.logs for sample in log.reading.samples}
     for metric in metrics_of(kind.logs[0]):
-        said = answers.directions.get(metric.name) or (answers.better if metric.unsaid else None)
-        if said:
-            known[metric.name] = replace(metric, better=said, unsaid=False)
-        elif not metric.unsaid:
+        said = answers.directions.get(metric.name) or answers.better
+        if not metric.unsaid:
             known[metric.name] = metric
+        elif said:
+            known[metric.name] = replace(metric, better=said, unsaid=False)
         elif metric.name in measured:
             open_yet.append({"name": printable(metric.name), "unit": metric.unit})
     if not measured & known.keys():

@@ -59,7 +59,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
             + "; `paribus list` names the known tools"
             + "".join(f"; {one}" for one in dict.fromkeys(map(_alike, logs.apart)) if one),
         )
-    logs, asked = directed(logs, answers)
+    logs, asked, answers = directed(logs, answers)
     parts, designs = [], []
     for kinds in alike(logs.kinds):
         part = judged(kinds, logs.arms, answers, directory)

@@ -47,6 +47,8 @@ _COUNTED = frozenset(
 
 _SPEEDS = re.compile(r"([kKMGT]?)(IOPS|TEPS|LUPS|FPS)")
 
+_PERIODS = {1.0: "s", 60.0: "min", 3600.0: "h", 86400.0: "day"}
+
 _PER = re.compile(r"(.+?) ?(?:/ ?| per | Per )([A-Za-z]+)")
 _GLUED = re.compile(r"(.+?)(ps|PS)")
 
@@ -55,14 +57,14 @@ def canonical(unit: str) -> tuple[float, str]:
     """Return the factor to the unit in which figures of this kind are compared, and that unit.
 
     Times are in s, rates of bytes and of bits in MB/s, floating-point speeds in Gflop/s, counts
-    without prefix by the second (a simulated time by the day stays); others stay.
+    without prefix, by the period that is named; others stay.
 
     >>> canonical("ms"), canonical("GB/s"), canonical("Gflops"), canonical("widgets")
     ((0.001, 's'), (1000.0, 'MB/s'), (1.0, 'Gflop/s'), (1.0, 'widgets'))
     >>> canonical("Gb/sec"), canonical("Mbps"), canonical("h"), canonical("ktimesteps/s")
     ((125.0, 'MB/s'), (0.125, 'MB/s'), (3600.0, 's'), (1000.0, 'timesteps/s'))
-    >>> canonical("images/s"), canonical("ns/day"), canonical("images/min")
-    ((1.0, 'images/s'), (1.0, 'ns/day'), (0.016666666666666666, 'images/s'))
+    >>> canonical("images/s"), canonical("ns/day"), canonical("images per minute")
+    ((1.0, 'images/s'), (1.0, 'ns/day'), (1.0, 'images/min'))
     """
     text = " ".join(unit.split())
     if (seconds := seconds_of(text)) is not None:
@@ -76,11 +78,8 @@ def canonical(unit: str) -> tuple[float, str]:
         return 1.0, printable(text)
     if (size := size_of(above)) is not None:
         return size * 1e-6 / seconds, "MB/s"
-    if seconds_of(above) is not None:
-        per = "day" if seconds == _SECONDS["d"] else text.rpartition("/")[2] or "s"
-        return 1.0, printable(f"{above}/{per}")
-    number, noun = _counted(above)
-    return number / seconds, printable(f"{noun}/s")
+    number, noun = (1.0, above) if seconds_of(above) is not None else _counted(above)
+    return number, printable(f"{noun}/{_PERIODS.get(seconds, 's')}")
 
 
 def better_of(unit: str) -> Direction | None:

@@ -56,9 +56,10 @@ def nothing(skipped: Figures, unread_files: Figures) -> str:
 
     The figures are those of the notices "not comparable" and "not read".
     """
-    found = apart(skipped) or "no log of a known tool"
-    refused = f"; {unread(unread_files, 5)}" if unread_files["files"] else ""
-    return f"nothing to compare: {found}{refused}"
+    refused = unread(unread_files, 5) if unread_files["files"] else ""
+    of_tool = any(one["of_tool"] for one in unread_files["reasons"])
+    found = apart(skipped) or ("" if of_tool else "no log of a known tool")
+    return f"nothing to compare: {'; '.join(filter(None, (found, refused)))}"
 
 
 def _joined(said: Sequence[str], number: int, noun: str = "") -> str:
