@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.shipped import add_beside, shipped_publication
@@ -98,7 +98,7 @@ def compare(arguments: argparse.Namespace) -> int:
     from paribus.cli.changes import changes, judged
     from paribus.compare.beside import beside
     from paribus.compare.imported import Answers
-    from paribus.compare.studies import are_studies
+    from paribus.compare.studies import are_studies, study_of
     from paribus.study.written import made_directory
 
     out: Path | None = arguments.out
@@ -115,6 +115,8 @@ def compare(arguments: argparse.Namespace) -> int:
     if arguments.to and out is None:
         raise UserError("writes files", place="--to", fix="say where: add --out DIR")
     publications = shipped.read_published(arguments.beside)
+    if len(arguments.paths) == 1 and not (arguments.facts or any(_fixed(arguments).values())):
+        arguments.paths = [study_of(arguments.paths[0])]
     if are_studies(arguments.paths):
         _refuse_options(arguments)
         if len(arguments.paths) > 1:
@@ -147,9 +149,14 @@ def _direction(text: str) -> tuple[str, Direction]:
     return name, "lower" if word == "lower" else "higher"
 
 
+def _fixed(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what was given of what a study directory fixes itself."""
+    return {name: getattr(arguments, name) for name in FIXED}
+
+
 def _refuse_options(arguments: argparse.Namespace) -> None:
     """Refuse what a study directory fixes itself, and what has no place beside several."""
-    given = {name: getattr(arguments, name) for name in FIXED}
+    given = _fixed(arguments)
     if arguments.facts:
         fix = "leave it out: a study recorded the facts of its arms"
         raise UserError("is not possible with study directories", place="--facts", fix=fix)

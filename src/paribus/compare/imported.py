@@ -23,7 +23,7 @@ from paribus.plan import Plan
 from paribus.reasons import NoticeName, Reason
 from paribus.stats.looks import Looks
 from paribus.stats.reliability import reliability
-from paribus.tables.launches import Arrangement, Group, arrange
+from paribus.tables.launches import Arrangement, Group, arrange, without_lacking
 from paribus.tables.table import Table, shown
 from paribus.words.lists import listed
 
@@ -70,6 +70,7 @@ def judge_table(
     does not say and a comparison needs.
     """
     tools = tools or {}
+    table, lacking_figures = without_lacking(table)
     metrics = _metrics(table, answers, tools)
     found = arrange(table, answers.reference)
     study = _study(table, found, answers, tools)
@@ -93,7 +94,11 @@ def judge_table(
         tallies=(),  # how many launches failed, a table does not tell
         design=provenance.design(table, found, of),
         figures=FiguresOfTable(found, metrics),
-        notices=(*told, *provenance.without_confounded(judgement.notices, told)),
+        notices=(
+            *_left_out(lacking_figures),
+            *told,
+            *provenance.without_confounded(judgement.notices, told),
+        ),
         versions={"python": platform.python_version(), "reported by": __version__},
     )
 
@@ -104,6 +109,16 @@ def judge_table(
         return lacking.get((f.benchmark, f.arm)) or lacking.get((f.benchmark, f.reference))
 
     return withhold(judgement, why)
+
+
+def _left_out(lacking: Sequence[tuple[str, str, str]]) -> list[Notice]:
+    """Return the notice of figures that not every arm has, none where there are none."""
+    of: dict[tuple[str, str], list[str]] = {}
+    for benchmark, arm, metric in lacking:
+        of.setdefault((benchmark, arm), []).append(metric)
+    every = [{"label": label, "arm": arm, "cases": names} for (label, arm), names in of.items()]
+    figures = {"all": every, "number": len(every)}
+    return [Notice(NoticeName.CASES_LEFT_OUT, "warning", figures=figures)] if every else []
 
 
 def _lacking(found: Arrangement, of: provenance.Source) -> dict[tuple[str, str], Because]:
