@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from log_folders import FIXTURES, write
+from log_folders import FIXTURES, many, write
 from paribus.__main__ import main
 from paribus.compare.reading import is_log, read_files
+from paribus.errors import ParseError
 from paribus.readers.hints import hint
 from paribus.readers.known import HARNESSES, readers
 
@@ -142,3 +143,57 @@ def test_no_good_output_and_no_text_of_chance_has_a_hint_instead_of_its_reader()
     words = ("time", "size", "rank", "1.5", "us", "#", "total", "[INFO]")
     for _ in range(200):
         assert hint("\n".join(" ".join(draw.choices(words, k=6)) for _ in range(20))) is None
+
+
+# --- what is no success, and what the short report keeps ---------------------------------------
+
+LOSS = re.compile(r"(loss ?[:=] ?)(\d[\d.e+-]*)")
+
+
+@pytest.mark.parametrize("word", ["nan", "-inf", "NaN"])
+def test_a_training_that_diverged_is_no_launch(word: str) -> None:
+    reader = readers()["pytorch_ddp"]
+    tried = 0
+    for path in sorted((FIXTURES / "pytorch_ddp").glob("good-*.out")):
+        text = path.read_text()
+        for match in list(LOSS.finditer(text))[:20]:
+            damaged = text[: match.start(2)] + word + text[match.end(2) :]
+            with pytest.raises(ParseError, match="diverged") as refused:
+                reader.read(damaged)
+            assert refused.value.line == text.count("\n", 0, match.start()) + 1
+            tried += 1
+    assert tried > 10
+
+
+def test_the_short_report_keeps_what_changes_the_meaning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["arm,block,benchmark,metric,unit,better,value,threads"]
+    for block in range(10):
+        rows += [f"host,{block},tool,time,s,lower,{1 + 0.001 * block},64"]
+        rows += [f"cont,{block},tool,time,s,lower,{2 + 0.001 * block},32"]
+    made = write(tmp_path, {"t.csv": "\n".join(rows) + "\n"})
+    assert main(["compare", str(made / "t.csv"), "--brief"]) == 0
+    assert "'threads'" in capsys.readouterr().out
+    for arm in "ab":
+        write(tmp_path / arm, {**many(count=3), "notes.txt": "Measured on a Saturday.\n"})
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--brief"]) == 3
+    said = " ".join(capsys.readouterr().out.split())
+    assert "2 files not read" in said
+    assert "Withheld (osu_latency): " in said
+
+
+@pytest.mark.parametrize(
+    ("header", "fix"),
+    [
+        ("Arm,Benchmark,Metric,Value,Block", "Only the capitals differ: write 'arm', 'benchmark'"),
+        ("arm,benchmark,metric,value [GB/s],block", "did you mean 'value [GB/s]'? Call it 'value'"),
+        ("arm,benchmark,metric,values,block", "did you mean 'values'? Call it 'value'"),
+    ],
+)
+def test_a_column_that_is_nearly_right_is_named(
+    header: str, fix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = write(tmp_path, {"t.csv": f"{header}\nhost,tool,time,1.0,1\ncont,tool,time,1.1,1\n"})
+    assert main(["compare", str(made / "t.csv")]) == 2
+    assert fix in " ".join(capsys.readouterr().err.split())

@@ -165,7 +165,10 @@ def _needed(column: str, others: Sequence[str]) -> str:
     """Return how to add a column that is missing among `others`."""
     lower = {_bare(name): name for name in reversed(others)}
     if (name := lower.get(column)) and name.lower() == column:
-        return f"did you mean {shown(name)}? Only the capitals differ: call it {column!r}"
+        small = [shown(one.lower()) for one in others if one.lower() in NAMES]
+        return f"did you mean {shown(name)}? Only the capitals differ: write {', '.join(small)}"
+    if name:
+        return f"did you mean {shown(name)}? Call it {column!r}, with the unit in a column 'unit'"
     if close := difflib.get_close_matches(column, lower, n=1):
         return f"did you mean {shown(lower[close[0]])}? Call it {column!r}"
     if column == "arm":
