@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
 from paribus.model import Case, Reading, Sample, Scalar
-from paribus.readers.osu_programs import PROGRAMS
+from paribus.readers.osu_programs import NOT_RUN, PROGRAMS
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
 
@@ -386,6 +386,7 @@ READERS = {
         versions=_VERSIONS,
         proof=_PROOF,
         means=_MEANS,
+        from_text=name in NOT_RUN,
     )
     for name, program in PROGRAMS.items()
 }

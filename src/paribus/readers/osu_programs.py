@@ -125,3 +125,6 @@ PROGRAMS: Mapping[str, Program] = {
         "Fetch_and_op latency", "latency", "MPI_Fetch_and_op and its synchronisation"
     ),
 }
+
+NOT_RUN = ("osu_iallreduce", "osu_ireduce")
+"""Programs of which no output of a real run was seen: they came after 5.3."""
