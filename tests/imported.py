@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 import log_folders
-from log_folders import FIXTURES, many, osu
+from log_folders import FIXTURES, many, osu, perflog
 from paribus.compare.beside import beside
 from paribus.compare.imported import Answers, judge_table
 from paribus.compare.published import load_publication
@@ -159,6 +159,9 @@ def logs_apart() -> Judgement:
     other = many(1.1, count=8, seed=2, sizes=16)
     row_ = next(line for line in lj.splitlines() if line.startswith("     100 "))
     cold = "     100   0.73006073   -5.6701563            0    -4.620098   0.73839877 "
+    alike["perf.log"], other["perf.log"] = (
+        perflog({"elapsed": (3.0, "s", ""), "power": (350.0, "W", "")}, seed) for seed in (1, 2)
+    )
     with folder():
         log_folders.write(Path("old"), {**alike, "al.out": qe, "lj.lammps": lj, "s.lammps": eam})
         other["run3.log"] = other["run2.log"]

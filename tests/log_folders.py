@@ -30,6 +30,25 @@ def osu_of(figures: Sequence[float], *, version: str = "7.4", title: str = "Late
     return f"\n{heading}# Size       Avg Latency(us)\n{rows}"
 
 
+LIMITS = {"lower": ("null", "0.1"), "higher": ("-0.1", "null"), "": ("-0.1", "0.1")}
+
+
+def perflog(figures: dict[str, tuple[float, str, str]], seed: int) -> str:
+    """Return ten rows of a perflog; a figure has a value, a unit and a direction or none."""
+    draw = random.Random(seed)
+    columns = ["result", "job_completion_time", "job_exitcode", "name", "num_tasks"]
+    for name in figures:
+        columns += [f"{name}_{part}" for part in ("value", "unit", "lower_thres", "upper_thres")]
+    rows = ["|".join(columns)]
+    for job in range(10):
+        cells = ["pass", f"2026-11-22T10:{job:02}:00", "0", "test", "4"]
+        for value, unit, better in figures.values():
+            shown = f"{value * draw.lognormvariate(0, 0.001):.6g}"
+            cells += [shown, unit, *LIMITS[better]]
+        rows.append("|".join(cells))
+    return "\n".join(rows) + "\n"
+
+
 def write(folder: Path, texts: dict[str, str], times: Sequence[float] | None = None) -> Path:
     for number, (name, text) in enumerate(texts.items()):
         path = folder / name

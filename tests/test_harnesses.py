@@ -13,14 +13,15 @@ import pytest
 from log_folders import FIXTURES, judged, names_of, read, text_of, words_of, write
 from paribus.compare.logs import find_logs
 from paribus.errors import ParseError
-from paribus.readers.harness import Failed, Measured, canonical
+from paribus.readers.harness import Failed, Measured
 from paribus.readers.known import HARNESSES, harnesses, readers
+from paribus.readers.units import canonical
 from studies import paribus
 from test_benchmarks_contract import damaged
 
 GOOD = sorted(p for name in HARNESSES for p in (FIXTURES / name).glob("good-*.out"))
 LAUNCHES = {
-    "google_benchmark/good-debug_build": (1, 6, 0),
+    "google_benchmark/good-debug_build": (1, 8, 0),
     "hyperfine/good-two_commands": (20, 20, 0),
     "phoronix/good-GVNO2": (26, 26, 1),
     "phoronix/good-GVNO3": (35, 35, 1),
@@ -210,13 +211,6 @@ OTHERS = {
         *("", "reports no test"),
     ),
     "an old report": ("reframe", REPORT, '"data_version": "4.2"', '"data_version": "3.1"', "4.7"),
-    "no direction": (
-        "reframe",
-        PERFLOG,
-        "MB/s|12000.0|-0.1|0.1",
-        "x|1|-0.1|0.1",
-        "lower or higher",
-    ),
     "no exit code": ("reframe", PERFLOG, "job_exitcode|", "exit|", "lacks name or job_exitcode"),
     "no node": ("superbench", SUPERBENCH, '"node": ', '"host": ', "names no node"),
     "no known figure": ("superbench", SUPERBENCH, "model-benchmarks", "monitor", "known unit"),
@@ -287,7 +281,7 @@ def test_aggregates_alone_count_with_their_median_and_what_was_skipped_is_said()
     table["benchmarks"] = [r for r in table["benchmarks"] if r["run_type"] == "aggregate"]
     table["benchmarks"].append({"name": "BM_X", "run_type": "iteration", "skipped": True})
     (one,) = measured("google_benchmark", json.dumps(table, indent=2))
-    assert [len(sample.values) for sample in one.reading.samples] == [1] * 6
+    assert [len(sample.values) for sample in one.reading.samples] == [1] * 8
     assert one.reading.samples[0].values == (pytest.approx(1615.65659),)
     assert "skipped by the program: BM_X" in one.reading.guards
     assert any("built as debug" in guard for guard in one.reading.guards)

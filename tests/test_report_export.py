@@ -115,6 +115,7 @@ def test_cases_read_back(name: str) -> None:
     rows = read(cases_csv, judgement)
     kinds = (
         ("headline", judgement.headlines),
+        ("figure", judgement.others),
         ("layer", judgement.layers),
         ("endpoint", judgement.endpoints),
         ("pair", judgement.pairs),

@@ -25,7 +25,7 @@ from paribus.errors import StoreError
 from paribus.judgement import Judgement
 from paribus.model import Case
 from paribus.outside import csv_cell
-from paribus.report import export, figures, latex, markdown, paper, stored
+from paribus.report import export, figures, latex, lookup, markdown, paper, stored
 from paribus.words import paper as words_of_paper
 from paribus.words.methods import methods
 from test_matrices import matrices, study
@@ -222,8 +222,10 @@ def test_the_table_as_csv_reads_back_and_computes_nothing(text: str) -> None:
 def test_every_headline_is_a_row_and_every_verdict_that_is_none_has_a_note(name: str) -> None:
     judgement = EVERY[name]()
     table = paper.headlines(judgement)
-    assert len(table.rows) == len(judgement.headlines)
-    for f, cells, mark in zip(judgement.headlines, table.rows, table.marks, strict=True):
+    rows = lookup.rows(judgement)
+    assert len(rows) == len(judgement.headlines) + len(judgement.others)
+    assert [row for row in rows if row.decides] == [*judgement.headlines]
+    for f, cells, mark in zip(rows, table.rows, table.marks, strict=True):
         assert cells[-1] == f.verdict.word.value
         if f.verdict.word in paper.SAID and f.verdict.size_known and f.verdict.final:
             assert not mark or "unless" in f.verdict.figures

@@ -82,6 +82,7 @@ class Finding:
     then `reference_value` and `arm_value` are geometric means over the cases. In that of a layer
     `benchmark` is its name, without values: a ratio of times, rates as their inverse. `reference`
     is "" for the first arm, another in `Judgement.pairs`. `history`: what each look said so far.
+    `decides` is False in `Judgement.others`.
     """
 
     benchmark: str
@@ -95,6 +96,7 @@ class Finding:
     arm_value: Spread | None
     reference: str = ""
     history: tuple[Comparison, ...] = ()
+    decides: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,13 +337,14 @@ class Judgement:
 
     `complete` is False while the study can be resumed; at the blocks `looks` verdicts may fall, by
     intervals of confidence `level`. `headlines` decide, one for each benchmark and arm. Beside them
-    stand `layers` (of two benchmarks or more), `endpoints` (headlines of those that do not decide),
-    and, with more than two arms, `pairs`: each arm against each other. `cases` are corrected for
-    their number: a word other than "undecided" has the family's support. `design` says in one
-    sentence how the figures came about and what that controls. `published` are figures of others,
-    laid beside. `voided` are launches that do not count, beside the `points`. `carriers` are the
-    transports between ranks, where known, `matrices` those of all pairs of nodes, `scaling` the
-    efficiencies of a study that scales, `profiles` kinds of application (`benchmark` is a
+    stand `others` (the headlines of the other figures of each benchmark, corrected for the number
+    of all its figures), `layers` (of two benchmarks or more), `endpoints` (headlines of those that
+    do not decide), and, with more than two arms, `pairs`: each arm against each other. `cases` are
+    corrected for their number: a word other than "undecided" has the family's support. `design`
+    says in one sentence how the figures came about and what that controls. `published` are figures
+    of others, laid beside. `voided` are launches that do not count, beside the `points`. `carriers`
+    are the transports between ranks, where known, `matrices` those of all pairs of nodes, `scaling`
+    the efficiencies of a study that scales, `profiles` kinds of application (`benchmark` is a
     reasons.Kind), `predictions` for `study.profile`, `energy` that of launches, `figures` of the
     launches that all rests on, when asked for.
     """
@@ -364,6 +367,7 @@ class Judgement:
     wall_s: float = 0.0
     looks: tuple[int, ...] = ()
     level: float = 0.0
+    others: tuple[Finding, ...] = ()
     layers: tuple[Finding, ...] = ()
     endpoints: tuple[Finding, ...] = ()
     pairs: tuple[Finding, ...] = ()

@@ -29,6 +29,8 @@ class Metric:
     `endpoint` is the one figure that a launch contributes: the median of its samples, or the
     p99, p25 or min counted from the good end (for bandwidths p99 is the slow end as well).
     `sampled` is the name under which the samples were recorded, if it is not `name`.
+    `unsaid`: neither the tool nor its file says which values are better, so `better` says nothing,
+    and a comparison asks (compare/directions.py).
     """
 
     name: str
@@ -39,6 +41,7 @@ class Metric:
     small_margin: float = 0.05
     endpoint: Endpoint = "median"
     sampled: str = ""
+    unsaid: bool = False
 
 
 class Case(NamedTuple):

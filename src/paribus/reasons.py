@@ -90,6 +90,7 @@ class NoticeName(StrEnum):
     NOT_COMPARABLE = "not comparable"
     TRUNCATED_LOGS = "truncated logs"
     CASES_LEFT_OUT = "cases left out"
+    DIRECTION_UNKNOWN = "direction unknown"
     VERSIONS_DIFFER = "versions differ"
     ITERATIONS_DIFFER = "iterations differ"
     WORK_DIFFERS = "work differs"

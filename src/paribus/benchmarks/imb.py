@@ -12,7 +12,11 @@ from paribus.readers.imb import PARTS, READERS, case_of, doubled
 
 _LATENCY = (Metric("latency", "us", "lower", small_us=2.0),)
 _BANDWIDTH = (Metric("bandwidth", "MB/s", "higher"),)
-_ALONE = ("Bcast", "Allgather", "Allreduce", "Alltoall", "Barrier")
+_ALONE = (
+    *("Bcast", "Allgather", "Allgatherv", "Allreduce", "Alltoall", "Alltoallv", "Barrier"),
+    *("Gather", "Gatherv", "Reduce", "Reduce_scatter", "Reduce_scatter_block"),
+    *("Scatter", "Scatterv"),
+)
 """Parts that one rank can start; the others take two or more."""
 
 _COLLECTIVE = (
@@ -88,33 +92,40 @@ def cases(part: str, metrics: Iterable[Metric], request: Request) -> list[tuple[
     return [(metric.name, case) for metric in metrics for case in found]
 
 
-BENCHMARKS = (
+_SUMMARIES = {
+    "PingPong": "half the round trip of a message between two ranks",
+    "PingPing": "a message that meets one of the other rank on its way",
+    "Uniband": "windows of messages from each rank of one half to one of the other, summed",
+    "Biband": "windows of messages in both directions at once, summed",
+    "Sendrecv": "a message to the next rank of a ring, and one from the last",
+    "Exchange": "messages to and from both neighbours in a ring",
+    "Bcast": "a message from one rank to all, the root changing",
+    "Allgather": "every rank's message to every rank",
+    "Allgatherv": "as Allgather, with counts",
+    "Allreduce": "the sum of a vector at every rank",
+    "Alltoall": "a message from each rank to each rank",
+    "Alltoallv": "as Alltoall, with counts",
+    "Barrier": "a barrier",
+    "Gather": "every rank's message to one rank, the root changing",
+    "Gatherv": "as Gather, with counts",
+    "Reduce": "the sum of a vector at one rank, the root changing",
+    "Reduce_scatter": "a part of the sum of a vector at every rank",
+    "Reduce_scatter_block": "an equal part of the sum of a vector at every rank",
+    "Scatter": "a message of its own to every rank, the root changing",
+    "Scatterv": "as Scatter, with counts",
+}
+_BETWEEN = ("PingPong", "PingPing", "Uniband", "Biband", "Sendrecv", "Exchange")
+_METRICS = {
+    ("latency",): _LATENCY,
+    ("bandwidth",): _BANDWIDTH,
+    ("time", "time_max"): _COLLECTIVE,
+}
+BENCHMARKS = tuple(
     imb(
-        "imb_pingpong",
-        "point to point",
-        "IMB: half the round trip of a message between two ranks",
-        _LATENCY,
-    ),
-    imb(
-        "imb_uniband",
-        "point to point",
-        "IMB: windows of messages from each rank of one half to one of the other, summed",
-        _BANDWIDTH,
-    ),
-    imb(
-        "imb_biband",
-        "point to point",
-        "IMB: windows of messages in both directions at once, summed",
-        _BANDWIDTH,
-    ),
-    imb(
-        "imb_bcast",
-        "collective",
-        "IMB: a message from one rank to all, the root changing",
-        _COLLECTIVE,
-    ),
-    imb("imb_allgather", "collective", "IMB: every rank's message to every rank", _COLLECTIVE),
-    imb("imb_allreduce", "collective", "IMB: the sum of a vector at every rank", _COLLECTIVE),
-    imb("imb_alltoall", "collective", "IMB: a message from each rank to each rank", _COLLECTIVE),
-    imb("imb_barrier", "collective", "IMB: a barrier", _COLLECTIVE),
+        name,
+        "point to point" if part in _BETWEEN else "collective",
+        f"IMB: {_SUMMARIES[part]}",
+        _METRICS[metrics],
+    )
+    for name, (part, metrics) in PARTS.items()
 )

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from paribus.benchmarks.parameters import doubled, doubling, flag, need_ranks, one_of, positive
 from paribus.benchmarks.tool import path_or, tool
 from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.osu import READERS, case_of
+from paribus.readers.osu_programs import PROGRAMS, Family
+from paribus.readers.osu_programs import Program as Of
 
 GET = "https://mvapich.cse.ohio-state.edu/benchmarks: ./configure CC=mpicc CXX=mpicxx && make"
 
-_SEVERAL = ("osu_mbw_mr", "osu_multi_lat")
-"""Programs between pairs of ranks that take any number of pairs; the others take one."""
+_OF_8_B = ("osu_cas_latency", "osu_fop_latency")
+"""Programs that take no size: an atomic operation is one of 8 B."""
 
 _TYPES = ("mpi_char", "mpi_int", "mpi_float")
 
 
-def osu(
-    program: str,
-    layer: str,
-    summary: str,
-    metric: Metric,
-    *,
-    sized: bool = True,
-    tail: bool = True,
-) -> Benchmark:
-    """Return the benchmark of one OSU program.
-
-    `sized`: its table has a column of sizes. `tail`: it can print percentiles of its iterations.
-    """
+def osu(name: str, program: Of) -> Benchmark:
+    """Return the benchmark of one OSU program."""
+    metric, layer = _METRICS[program.metric], _LAYERS[program.family]
+    sized = not name.endswith("barrier") and name not in _OF_8_B
+    # The others have no percentiles of their iterations.
+    tail = program.family in ("collective", "pairs") or name == "osu_latency"
+    tail = tail and program.metric != "message_rate"
     p99 = Metric(f"{metric.name}_p99", metric.unit, metric.better, margin=0.1)
+    alone = Metric("pure_time", "us", "lower", margin=0.05)
     options = {
         "iterations": Parameter(None, positive, "iterations, instead of the program's own"),
         "full": Parameter(False, flag, "-f: also minimum and maximum over ranks"),
@@ -46,25 +43,27 @@ def osu(
     if sized:
         told = 'message sizes: ["8 B", "4 KiB"] or "1 B : 1 MiB"; all between are measured too'
         parameters = {"bytes": Parameter(doubling("8 B : 1 MiB"), doubling, told), **parameters}
-    metrics = (metric, p99) if tail else (metric,)
+    at_once = program.family == "non-blocking"
+    more = (p99,) if tail else (alone,) if at_once else ()
+    names = (metric.name, *(one.name for one in more if one is alone))
     return tool(
-        READERS[program],
+        READERS[name],
         layer=layer,
-        summary=summary,
-        metrics=metrics,
-        command=partial(command, program, layer),
-        cases=partial(cases, metric.name),
+        summary=f"OSU: {program.does}",
+        metrics=(metric, *more),
+        command=partial(command, name, program.family),
+        cases=partial(cases, names, case_of(8, "") if name in _OF_8_B else Case()),
         optional=(p99.name,),
         passed=passed if sized else None,
         parameters=parameters,
-        program=program,
+        program=name,
         get=GET,
     )
 
 
-def command(program: str, layer: str, request: Request) -> Program:
+def command(program: str, family: Family, request: Request) -> Program:
     """Return the program's command line: from the smallest of the sizes to the largest."""
-    pair = layer != "collective" and program not in _SEVERAL
+    pair = family in ("between two", "one-sided")
     need_ranks(request, program, exactly=2 if pair else 0, least=2)
     asked = request.parameters
     argv = [path_or(request, program)]
@@ -80,11 +79,12 @@ def command(program: str, layer: str, request: Request) -> Program:
     return Program(tuple(argv))
 
 
-def cases(metric: str, request: Request) -> Iterable[tuple[str, Case]]:
-    """Return all that is measured: the sizes, of each type where all are asked for."""
+def cases(metrics: Sequence[str], only: Case, request: Request) -> Iterable[tuple[str, Case]]:
+    """Return all that is measured: the sizes, of each type where all are asked for, or `only`."""
     asked = request.parameters.get("bytes")
-    names = (metric, f"{metric}_p99") if request.parameters.get("tail") else (metric,)
-    every = [Case()] if asked is None else _at(doubled(asked), request)
+    tails = [f"{metrics[0]}_p99"] if request.parameters.get("tail") else []
+    names = [*metrics, *tails]
+    every = [only] if asked is None else _at(doubled(asked), request)
     return [(name, case) for name in names for case in every]
 
 
@@ -106,88 +106,21 @@ def command_of_init(request: Request) -> Program:
     return Program((path_or(request, "osu_init"),))
 
 
-_TIME = Metric("time", "us", "lower", margin=0.05)
-_LATENCY = Metric("latency", "us", "lower", small_us=2.0)
-_BANDWIDTH = Metric("bandwidth", "MB/s", "higher")
+_METRICS: Mapping[str, Metric] = {
+    "latency": Metric("latency", "us", "lower", small_us=2.0),
+    "bandwidth": Metric("bandwidth", "MB/s", "higher"),
+    "message_rate": Metric("message_rate", "msg/s", "higher"),
+    "time": Metric("time", "us", "lower", margin=0.05),
+}
+_LAYERS: Mapping[Family, str] = {
+    "between two": "point to point",
+    "pairs": "point to point",
+    "collective": "collective",
+    "non-blocking": "collective",
+    "one-sided": "one-sided",
+}
 BENCHMARKS = (
-    osu(
-        "osu_latency",
-        "point to point",
-        "OSU: half the round trip of a message, mean over iterations",
-        _LATENCY,
-    ),
-    osu(
-        "osu_bw",
-        "point to point",
-        "OSU: windows of 64 messages from rank 0 to rank 1",
-        _BANDWIDTH,
-        tail=False,
-    ),
-    osu(
-        "osu_bibw",
-        "point to point",
-        "OSU: windows of 64 messages in both directions at once, summed",
-        _BANDWIDTH,
-        tail=False,
-    ),
-    osu(
-        "osu_mbw_mr",
-        "point to point",
-        "OSU: messages per second of all pairs of ranks at once, summed",
-        Metric("message_rate", "msg/s", "higher"),
-        tail=False,
-    ),
-    osu(
-        "osu_multi_lat",
-        "point to point",
-        "OSU: half the round trip of a message, mean over pairs of ranks that work at once",
-        _LATENCY,
-    ),
-    osu(
-        "osu_bcast",
-        "collective",
-        "OSU: a message from rank 0 to all, mean over ranks and iterations",
-        _TIME,
-    ),
-    osu(
-        "osu_allgather",
-        "collective",
-        "OSU: every rank's message to every rank, mean over ranks and iterations",
-        _TIME,
-    ),
-    osu(
-        "osu_allreduce",
-        "collective",
-        "OSU: the sum of a vector at every rank, mean over ranks and iterations",
-        _TIME,
-    ),
-    osu(
-        "osu_alltoall",
-        "collective",
-        "OSU: a message from each rank to each rank, mean over ranks and iterations",
-        _TIME,
-    ),
-    osu(
-        "osu_barrier",
-        "collective",
-        "OSU: a barrier, mean over ranks and iterations",
-        _TIME,
-        sized=False,
-    ),
-    osu(
-        "osu_put_latency",
-        "one-sided",
-        "OSU: MPI_Put and its synchronisation, mean over iterations",
-        _LATENCY,
-        tail=False,
-    ),
-    osu(
-        "osu_get_latency",
-        "one-sided",
-        "OSU: MPI_Get and its synchronisation, mean over iterations",
-        _LATENCY,
-        tail=False,
-    ),
+    *(osu(name, program) for name, program in PROGRAMS.items()),
     tool(
         READERS["osu_init"],
         layer="start-up",

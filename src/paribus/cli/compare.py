@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.shipped import add_beside, shipped_publication
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from paribus.compare.imported import Answers
     from paribus.compare.pairing import Asked
     from paribus.judgement import Judgement
+    from paribus.model import Direction
 
 EXAMPLE = """\
 example:
@@ -63,8 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unit", default="", help="unit of the values, if no column gives it")
     parser.add_argument(
         "--better",
-        choices=("lower", "higher"),
-        help="which values are better, if no column gives it",
+        metavar="WORD",
+        type=_direction,
+        action="append",
+        default=[],
+        help="which values are better, if no column or file says so: lower or higher; of one figure"
+        " of several: NAME=lower",
     )
     parser.add_argument(
         "--pair",
@@ -93,7 +98,7 @@ def compare(arguments: argparse.Namespace) -> int:
     from paribus.cli.changes import changes, judged
     from paribus.compare.beside import beside
     from paribus.compare.imported import Answers
-    from paribus.compare.studies import are_studies
+    from paribus.compare.studies import are_studies, study_of
     from paribus.study.written import made_directory
 
     out: Path | None = arguments.out
@@ -101,14 +106,17 @@ def compare(arguments: argparse.Namespace) -> int:
         arguments.reference,
         arguments.factor,
         arguments.unit,
-        arguments.better,
+        next((word for name, word in arguments.better if not name), None),
         _margin(arguments.margin),
+        {name: word for name, word in arguments.better if name},
     )
     if out is not None and exists(out) and (not out.is_dir() or any(out.iterdir())):
         raise StoreError("already exists", place=str(out), fix="choose another with --out")
     if arguments.to and out is None:
         raise UserError("writes files", place="--to", fix="say where: add --out DIR")
     publications = shipped.read_published(arguments.beside)
+    if len(arguments.paths) == 1 and not (arguments.facts or any(_fixed(arguments).values())):
+        arguments.paths = [study_of(arguments.paths[0])]
     if are_studies(arguments.paths):
         _refuse_options(arguments)
         if len(arguments.paths) > 1:
@@ -131,9 +139,24 @@ def compare(arguments: argparse.Namespace) -> int:
     return finish(arguments, judgement, out, code)
 
 
+def _direction(text: str) -> tuple[str, Direction]:
+    """Return the figure that an answer is about, "" for every one, and the answer."""
+    name, _, word = text.rpartition("=")
+    if word not in ("lower", "higher"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither lower nor higher; for one figure of several write NAME=lower"
+        )
+    return name, "lower" if word == "lower" else "higher"
+
+
+def _fixed(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what was given of what a study directory fixes itself."""
+    return {name: getattr(arguments, name) for name in FIXED}
+
+
 def _refuse_options(arguments: argparse.Namespace) -> None:
     """Refuse what a study directory fixes itself, and what has no place beside several."""
-    given = {name: getattr(arguments, name) for name in FIXED}
+    given = _fixed(arguments)
     if arguments.facts:
         fix = "leave it out: a study recorded the facts of its arms"
         raise UserError("is not possible with study directories", place="--facts", fix=fix)
@@ -151,7 +174,7 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
 
 def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) -> Judgement:
     """Return the judgement of whatever the paths are: logs, published figures, or tables."""
-    from paribus.compare import beside, imported, logged, logs, pairing
+    from paribus.compare import beside, imported, logged, logs, pairing, reading
     from paribus.compare.published import load_publication
     from paribus.tables.files import read_tables
 
@@ -166,6 +189,7 @@ def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) ->
     if logs.are_logs(paths):
         paired = pairing.pair_logs(*logs.find_logs(paths), pair)
         return logged.judge_logs(paired, answers, directory=directory)
+    reading.refuse_strange(paths)
     return imported.judge_table(read_tables(paths), answers, directory=directory)
 
 

@@ -91,7 +91,7 @@ def finish(
         out = sys.stderr if arguments.json else sys.stdout
         print("\nWritten:", *(f"  {path}" for path in paths), sep="\n", file=out)
     return gate(
-        judgement.headlines,
+        (*judgement.headlines, *judgement.others),
         arguments.fail_on,
         lambda head: headline_sentence(judgement, head),
         code,

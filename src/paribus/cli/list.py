@@ -26,7 +26,7 @@ example:
   paribus list osu_bw          # all about one
   paribus list storage         # all that have to do with a word
 """
-NAME = 18
+NAME = 24
 """Columns of a name in the short list."""
 
 TIME = 11
@@ -175,6 +175,8 @@ def _place(layer: str) -> int:
 
 def _print_long(benchmark: Benchmark, took: Took) -> None:
     """Print all about a benchmark."""
+    from paribus.readers.known import reader_of
+
     print(f"{benchmark.name}: {benchmark.layer}")
     _print_filled(benchmark.summary)
     for metric in benchmark.metrics:
@@ -193,6 +195,8 @@ def _print_long(benchmark: Benchmark, took: Took) -> None:
         _print_filled(f"a launch takes {format_seconds(seconds)}: {said}")
     if benchmark.means:
         _print_filled(f"what its figures mean: {benchmark.means}")
+        text = reader_of(benchmark.name).from_text
+        _print_filled(f"read after: {'public text, no run' if text else 'outputs of real runs'}")
     print("    parameters:")
     for key, one in benchmark.parameters.items():
         _print_filled(f"{key}: {one.help}{_default(key, one)}", "      ")

@@ -143,7 +143,8 @@ def told_apart(groups: Sequence[frozenset[Cell]]) -> list[str]:
         found.append(" to ".join(map(str, dict.fromkeys((ordered[0], ordered[-1])))))
     if len(set(found)) == len(found):
         return found
-    return ["{} at {}".format(*min(group, key=_place)) for group in groups]
+    firsts = (min(group, key=_place) for group in groups)
+    return [f"{metric}{of_case(case)}" for metric, case in firsts]
 
 
 def _labels(keys: Iterable[Key]) -> dict[Key, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from paribus import __version__
 from paribus.benchmarks import BENCHMARKS
@@ -23,7 +23,7 @@ from paribus.plan import Plan
 from paribus.reasons import NoticeName, Reason
 from paribus.stats.looks import Looks
 from paribus.stats.reliability import reliability
-from paribus.tables.launches import Arrangement, Group, arrange
+from paribus.tables.launches import Arrangement, Group, arrange, without_lacking
 from paribus.tables.table import Table, shown
 from paribus.words.lists import listed
 
@@ -36,13 +36,17 @@ MOST_BLOCKS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the user says beside the table; what is "" or None, the table or a default says."""
+    """What the user says beside the table; what is "" or None, the table or a default says.
+
+    `directions` are which values of a metric are better, where one word for all does not do.
+    """
 
     reference: str = ""
     factor: str = ""
     unit: str = ""
     better: Direction | None = None
     margin: float | None = None
+    directions: Mapping[str, Direction] = field(default_factory=dict)
 
 
 def judge_table(
@@ -66,6 +70,7 @@ def judge_table(
     does not say and a comparison needs.
     """
     tools = tools or {}
+    table, lacking_figures = without_lacking(table)
     metrics = _metrics(table, answers, tools)
     found = arrange(table, answers.reference)
     study = _study(table, found, answers, tools)
@@ -89,7 +94,11 @@ def judge_table(
         tallies=(),  # how many launches failed, a table does not tell
         design=provenance.design(table, found, of),
         figures=FiguresOfTable(found, metrics),
-        notices=(*told, *provenance.without_confounded(judgement.notices, told)),
+        notices=(
+            *_left_out(lacking_figures),
+            *told,
+            *provenance.without_confounded(judgement.notices, told),
+        ),
         versions={"python": platform.python_version(), "reported by": __version__},
     )
 
@@ -100,6 +109,16 @@ def judge_table(
         return lacking.get((f.benchmark, f.arm)) or lacking.get((f.benchmark, f.reference))
 
     return withhold(judgement, why)
+
+
+def _left_out(lacking: Sequence[tuple[str, str, str]]) -> list[Notice]:
+    """Return the notice of figures that not every arm has, none where there are none."""
+    of: dict[tuple[str, str], list[str]] = {}
+    for benchmark, arm, metric in lacking:
+        of.setdefault((benchmark, arm), []).append(metric)
+    every = [{"label": label, "arm": arm, "cases": names} for (label, arm), names in of.items()]
+    figures = {"all": every, "number": len(every)}
+    return [Notice(NoticeName.CASES_LEFT_OUT, "warning", figures=figures)] if every else []
 
 
 def _lacking(found: Arrangement, of: provenance.Source) -> dict[tuple[str, str], Because]:
@@ -160,7 +179,8 @@ def _metrics(
     for row in {(row.benchmark, row.metric): row for row in table.rows}.values():
         known = _known(tools.get(row.benchmark, row.benchmark), row.metric)
         unit = row.unit or answers.unit or (known.unit if known else "")
-        better = row.better or answers.better or (known.better if known else "")
+        better = row.better or answers.directions.get(row.metric) or answers.better
+        better = better or (known.better if known else "")
         if not known and row.metric not in asked and not {"unit", "better"} <= table.columns:
             asked.append(row.metric)
         if not unit or not better or len(asked) > 1:
@@ -245,6 +265,7 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         first,
         study=study,
         headlines=together("headlines"),
+        others=together("others"),
         cases=together("cases"),
         pairs=together("pairs"),
         points=tuple(points),

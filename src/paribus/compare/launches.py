@@ -83,6 +83,7 @@ def judged(
         part = replace(
             part,
             headlines=_stronger(alone.headlines, part.headlines),
+            others=_stronger(alone.others, part.others),
             cases=_stronger(alone.cases, part.cases),
             design=f"{part.design} {words.TWO_INTERVALS}",
             figures=WithUnpaired(part.figures, alone.figures),
@@ -118,6 +119,7 @@ def _reserved(part: Judgement, kinds: Mapping[str, Kind]) -> Judgement:
     return replace(
         part,
         headlines=reserved(part.headlines),
+        others=reserved(part.others),
         cases=reserved(part.cases),
         pairs=reserved(part.pairs),
     )

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 
 from paribus.compare.comparable import Apart, other_work
 from paribus.compare.copies import copied, identical_by_chance
+from paribus.compare.directions import directed
 from paribus.compare.imported import Answers, merged
 from paribus.compare.launches import alike, judged, way
 from paribus.compare.log_notices import (
@@ -58,6 +59,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
             + "; `paribus list` names the known tools"
             + "".join(f"; {one}" for one in dict.fromkeys(map(_alike, logs.apart)) if one),
         )
+    logs, asked, answers = directed(logs, answers)
     parts, designs = [], []
     for kinds in alike(logs.kinds):
         part = judged(kinds, logs.arms, answers, directory)
@@ -78,6 +80,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     apart = [k for k in logs.kinds if _is_open(whole, k) and not k.in_turns]
     notices = [
         *notices_of(logs),
+        *asked,
         *not_in_turns(apart),
         *_withholding(reasons),
         *_identical(logs),

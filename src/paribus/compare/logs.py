@@ -136,10 +136,9 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
         for name, file, status in _files(whole, path, others, unread):
             arm = whole
             if inside:
-                number = name.partition("-")[0]
-                if not name.endswith(".out") or number not in of_study:
+                if name not in of_study or not name.endswith(".out"):
                     continue
-                arm = f"{whole}/{of_study[number]}"
+                arm = f"{whole}/{of_study[name]}"
             before = seen.setdefault((status.st_dev, status.st_ino), file)
             if before is not file:
                 unread.append(Unread(arm, name, Unreadable.SAME_FILE, _shown(Path(before))))
@@ -185,24 +184,27 @@ def natural(name: str) -> tuple[tuple[int, str], ...]:
 
 
 def _arms_of_study(path: Path) -> tuple[list[str], Mapping[str, str]]:
-    """Return the arms of a study, and that of each launch by its number, as its logs name it.
+    """Return the arms of a study, and that of each launch by the name of its log.
 
-    The warm-up is not among them. Nothing where `path` is no directory of a study, nor its logs.
+    The warm-up is not among them, nor an attempt after which the launch was made again. Nothing
+    where `path` is no directory of a study, nor its logs.
     """
     directory = next((p for p in (path, path.parent) if (p / "plan.json").is_file()), None)
     if directory is None or (directory is not path and path.name != "logs"):
         return [], {}
     frozen = read_plan(directory)
-    named = [
-        re.match("([0-9]+)(?:-[0-9]+)?-?(.*)", p.name) for p in (directory / "logs").glob("*.out")
-    ]
-    logs = {f"{int(one[1][:9]):04d}": one[2] for one in named if one}
+    found = sorted(((directory / "logs").glob("*.out")), key=lambda one: natural(one.name))
+    named = [re.match("([0-9]+)(?:-[0-9]+)?-?(.*)", one.name) for one in found]
+    last = {f"{int(one[1][:9]):04d}": one for one in named if one}
+    logs = {number: one[2] for number, one in last.items()}
     # The warm-up may have led to another order than the frozen one: the names of the logs tell.
     open_yet = frozen.study.settings.design == "auto"
     followed = [_counted(one, logs) for one in (frozen, *([as_few(frozen)] if open_yet else []))]
-    return [arm.name for arm in frozen.study.arms], max(
+    arms = max(
         followed, key=lambda of: sum(logs.get(n, "").startswith(arm) for n, arm in of.items())
     )
+    names = {last[number].string: arm for number, arm in arms.items() if number in last}
+    return [arm.name for arm in frozen.study.arms], names
 
 
 def _counted(plan: Plan, logs: Mapping[str, str]) -> dict[str, str]:

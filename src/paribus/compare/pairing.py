@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from paribus.compare.comparable import Apart, Skipped, comparable, metrics_of
 from paribus.compare.logs import Log, Unread, natural
+from paribus.compare.one_unit import with_one_unit
 from paribus.reasons import DatedBy, Untimed
 from paribus.tables.cases import in_order
 from paribus.tables.order import LEAST_PAIRED, neighbours
@@ -102,7 +103,7 @@ def pair_logs(
     arms: tuple[str, ...], found: Sequence[Log], unread: Sequence[Unread], asked: Asked = ""
 ) -> Logs:
     """Return the logs that every arm has the like of, paired; `asked` names the way of pairing."""
-    alike = comparable(found, arms)
+    alike = comparable(with_one_unit(found), arms)
     kinds = []
     for label, mine in alike.kinds:
         how, grounds = _pairing(mine, arms, asked)

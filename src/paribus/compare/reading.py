@@ -14,15 +14,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 from paribus.compare.recognise import Found, Problem, Seen, look, readings, tools
-from paribus.errors import ParseError
+from paribus.errors import ParseError, UserError
 from paribus.inputs import not_plain, open_regular
 from paribus.kept import left_out
+from paribus.outside import printable
 from paribus.readers import nvidia_topo
+from paribus.readers.hints import hint
 from paribus.readers.known import harnesses, readers
 from paribus.readers.launches import FAILED
+from paribus.readers.reformatted import is_json, reformatted
 from paribus.readers.text import HEAD, line_at, plain
 from paribus.reasons import Unreadable
+from paribus.tables.files import is_table
 from paribus.units import count, format_bytes
+from paribus.words import logs as words
 
 MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
@@ -39,7 +44,8 @@ def is_log(path: Path) -> bool:
     """Return whether a file begins as the output of a tool that is known here."""
     try:
         with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
-            return bool(look(plain(file.read(HEAD).decode(errors="replace"))).near)
+            text = plain(file.read(HEAD).decode(errors="replace"))
+            return bool(look(text).near) or is_json(text)
     except OSError:
         return False
 
@@ -48,7 +54,18 @@ def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
     """Yield what each file holds, in their order; `files` are paths with their sizes in bytes."""
     for path, size in files:
         text, seen, why = _text(path, size)
-        yield Held([], [why]) if why else Held(*readings(text, seen))
+        yield Held([], [why]) if why else _held(text, seen)
+
+
+def _held(text: str, seen: Seen) -> Held:
+    """Return what a text holds; JSON that its tool's reader refuses is tried with other blanks."""
+    held = Held(*readings(text, seen))
+    for again in () if held.found or not is_json(text) else reformatted(text):
+        other = Held(*readings(again, look(again)))
+        if other.found:
+            return other
+        held = held if held.problems else other
+    return held if held.found or held.problems else Held([], [Problem(*_no_tool(text))])
 
 
 class _Text(NamedTuple):
@@ -84,25 +101,47 @@ def _opened(path: str, size: int) -> _Text:
             return _unread(Unreadable.BINARY)
         text = plain(raw.decode(errors="replace"))
         seen = look(text)
-        if not seen.near:
+        if not (seen.near or is_json(text)):
             return _unread(*_no_tool(text))
         if size > len(raw):
             raw += opened.read(size - len(raw)) or b""  # what is written meanwhile is not read
             text = plain(raw.decode(errors="replace"))
             seen = look(text)
         if missing := left_out(raw):
-            return _unread(Unreadable.SHORTENED, f"{missing:,} B", tools(seen.near)[0])
+            return _unread(Unreadable.SHORTENED, f"{missing:,} B", next(iter(tools(seen.near)), ""))
     return _Text(text, seen, None)
 
 
-def _no_tool(text: str) -> tuple[Unreadable, str]:
-    """Return why a text is of no tool: a launch may have failed before its tool said its name."""
+def refuse_strange(paths: Sequence[Path]) -> None:
+    """Raise UserError for the first file that is neither a log nor, by its first line, a table."""
+    for path in paths:
+        if is_table(path):
+            continue
+        with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
+            text = plain(file.read(HEAD).decode(errors="replace"))
+        code, detail, _ = _no_tool(text)
+        raise UserError(
+            words.unread(code, detail),
+            place=printable(str(path)),
+            fix="`paribus list` names the tools and harnesses whose output is read; a table of"
+            " numbers begins with a line of column names: arm, benchmark, metric, value, ...",
+        )
+
+
+def _no_tool(text: str) -> tuple[Unreadable, str, str]:
+    """Return why a text is of no tool, and whose it may be.
+
+    A launch may have failed before its tool said its name.
+    """
     if nvidia_topo.recognise(text):
-        return _wiring(text)
+        return (*_wiring(text), "")
     found = [at for said in _failures() if (at := text.find(said)) >= 0]
+    if not found and (shown := hint(text)):
+        said = f"{shown.tool}: {shown.lacks}, line {shown.line}"
+        return Unreadable.REFUSED, said, shown.tool
     if not found:
-        return Unreadable.UNKNOWN_TOOL, ""
-    return Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160]
+        return Unreadable.UNKNOWN_TOOL, "", ""
+    return Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160], ""
 
 
 @cache

@@ -44,6 +44,20 @@ class Compared:
     steps: tuple[Step, ...]
 
 
+def study_of(path: Path) -> Path:
+    """Return the study directory whose logs, or values, `path` is; otherwise `path` itself.
+
+    What its files say is what the study says: they know neither which launches count nor at which
+    looks the verdicts fell.
+    """
+    of_study = path.name == "logs" or path.name in VALUES
+    whole = all((path.parent / name).is_file() for name in ("plan.json", "launches.db"))
+    return path.parent if of_study and whole and exists(path) else path
+
+
+VALUES = ("values.csv", "values.parquet")
+
+
 def are_studies(paths: Sequence[Path]) -> bool:
     """Return whether `paths` are study directories.
 

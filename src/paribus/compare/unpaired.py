@@ -42,12 +42,16 @@ def unpaired(
     in at most a share `error`; the others, and all if `error` is None, have the ratio of medians
     alone, as undecided. Raises UserError for too many launches.
     """
-    heads, cases = [], []
+    heads, others, cases = [], [], []
     for group in found.groups:
-        merit, *_ = of = metrics[group.benchmark]
+        of = metrics[group.benchmark]
         for arm in found.arms[1:]:
             rows = [_ratio(group, cell, found.arms[0], arm, of, study) for cell in group.figures]
-            head = _headline([row for row in rows if row.metric.name == merit.name])
+            head, *rest = (
+                _headline(mine)
+                for metric in of
+                if (mine := [row for row in rows if row.metric.name == metric.name])
+            )
             counts = [
                 max(len(of_arms[name]) for of_arms in group.figures.values())
                 for name in (found.arms[0], arm)
@@ -59,9 +63,11 @@ def unpaired(
                     fix="give at most 3,000 launches of each arm",
                 )
             if error is not None and min(counts) >= LEAST_LAUNCHES:
-                rows, head = _judged(group, rows, head, found.arms[0], error)
+                rows, coarse = _cases(group, rows, (found.arms[0], arm), error)
+                head, *rest = _figures(group, [head, *rest], coarse, found.arms[0], error)
             cases += rows
             heads.append(head)
+            others += [replace(one, decides=False) for one in rest]
     return Judgement(
         study=study,
         plan_sha256="",
@@ -69,6 +75,7 @@ def unpaired(
         sentence="",
         complete=True,
         headlines=tuple(heads),
+        others=tuple(others),
         cases=tuple(cases),
         tallies=(),
         points=(),
@@ -116,44 +123,78 @@ def _name(launch: Any, arm: str, place: int) -> str:
 # --- intervals -------------------------------------------------------------------------------
 
 
-def _judged(
-    group: Group, rows: Sequence[Finding], head: Finding, reference: str, error: float
-) -> tuple[list[Finding], Finding]:
-    """Return cases and headline of one arm with their intervals and words."""
-    cells = list(group.figures)
+def _cases(
+    group: Group, rows: Sequence[Finding], arms: tuple[str, str], error: float
+) -> tuple[list[Finding], dict[str, list[dict[str, float]]]]:
+    """Return the cases of one arm with their intervals and words, and which are too coarse.
+
+    These by metric: for each case by what, nothing where it is not.
+    """
     values: list[Both] = [
-        ([*of_arms[reference].values()], [*of_arms[head.arm].values()])
+        ([*of_arms[arms[0]].values()], [*of_arms[arms[1]].values()])
         for of_arms in group.figures.values()
     ]
     p = [word_p(*both, margin=row.margin) for row, both in zip(rows, values, strict=True)]
-    found, coarse = [], []
+    found: list[Finding] = []
+    coarse: dict[str, list[dict[str, float]]] = {}
     for row, both, level in zip(rows, values, levels(p, error), strict=True):
         case, steps = _case(row, both, level, error, len(rows))
         found.append(case)
-        coarse += [steps] if case.metric.name == head.metric.name else []
-    merit = [cell for cell in cells if cell[0] == head.metric.name]
-    theirs, mine = (
-        list(_means([group.figures[cell][arm] for cell in merit]).values())
-        for arm in (reference, head.arm)
-    )
-    head = _with(head, shift(theirs, mine, 1 - error))
-    too = [steps for steps in coarse if steps]
-    if 2 * len(too) >= len(coarse):
-        figures = {**too[0], "coarse": len(too), "cases": len(coarse)}
-        head = replace(head, verdict=_withheld(figures))
-    return found, head
+        coarse.setdefault(case.metric.name, []).append(steps)
+    return found, coarse
+
+
+def _figures(
+    group: Group,
+    heads: Sequence[Finding],
+    coarse: Mapping[str, Sequence[dict[str, float]]],
+    reference: str,
+    error: float,
+) -> list[Finding]:
+    """Return the headlines of the figures of one arm with their intervals and words.
+
+    The first decides; the words of the others are corrected for the number of all of them.
+    """
+    judged: list[tuple[Finding, Both]] = []
+    for head in heads:
+        cells = [cell for cell in group.figures if cell[0] == head.metric.name]
+        theirs, mine = (
+            list(_means([group.figures[cell][arm] for cell in cells]).values())
+            for arm in (reference, head.arm)
+        )
+        if head is heads[0] or (theirs and mine):  # of a table some launches may lack some cells
+            judged.append((head, (theirs, mine)))
+    p = [word_p(*both, margin=head.margin) for head, both in judged]
+    found = []
+    for (head, both), level in zip(judged, [1 - error, *levels(p, error)[1:]], strict=True):
+        one = _supported(head, both, level, error, {"figures": len(judged)})
+        steps = coarse[head.metric.name]
+        too = [step for step in steps if step]
+        if 2 * len(too) >= len(steps):
+            figures = {**too[0], "coarse": len(too), "cases": len(steps)}
+            one = replace(one, verdict=_withheld(figures))
+        found.append(one)
+    return found
+
+
+def _supported(
+    finding: Finding, both: Both, level: float | None, error: float, family: Mapping[str, int]
+) -> Finding:
+    """Return a finding with the word that its family supports at `level`, none if that is None."""
+    found = _with(finding, shift(*both, level=level or 1 - error))
+    verdict = found.verdict
+    if level is not None or verdict.word is Word.UNDECIDED:
+        return found
+    figures = {**verdict.figures, "otherwise": verdict.code, **family}
+    code = Reason.NOT_SUPPORTED_AMONG_CASES
+    return replace(found, verdict=Verdict(Word.UNDECIDED, code, final=True, figures=figures))
 
 
 def _case(
     row: Finding, both: Both, level: float | None, error: float, cases: int
 ) -> tuple[Finding, dict[str, float]]:
     """Return a case with its word, and by what its values are too coarse for it, if they are."""
-    found = _with(row, shift(*both, level=level or 1 - error))
-    verdict = found.verdict
-    if level is None and verdict.word is not Word.UNDECIDED:
-        figures = {**verdict.figures, "otherwise": verdict.code, "cases": cases}
-        code = Reason.NOT_SUPPORTED_AMONG_CASES
-        found = replace(found, verdict=Verdict(Word.UNDECIDED, code, final=True, figures=figures))
+    found = _supported(row, both, level, error, {"cases": cases})
     theirs, mine = ([*map(math.log, side)] for side in both)
     most = MOST_RATIOS // len(theirs) + 1
     ratios = [one - other for one in mine[:most] for other in theirs]

@@ -1,12 +1,20 @@
-"""The cases below a headline: judged together, so that what is said of each can be trusted."""
+"""The cases below a headline, and the figures beside it: judged together, as families."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from paribus.judge.evidence import Cell, Evidence
-from paribus.judge.headlines import case_spread, cell_margin, log_ratios
+from paribus.judge.headlines import (
+    case_spread,
+    cell_margin,
+    log_ratios,
+    margin_of,
+    pooled_ratios,
+    typical_level,
+)
 from paribus.judge.looking import no_data, size_known
 from paribus.judge.monitoring import as_of_now, stands_on
 from paribus.judge.schedule import looks_at
@@ -81,14 +89,63 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
     )
 
 
+def others(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, ...]:
+    """Return the headlines of a benchmark's other figures, over the blocks of its headline.
+
+    All figures of an output are a family: what is said of these is corrected for the number of
+    all, the one that decides included. Where launches failed too unlike for words on speed, no
+    figure has one.
+    """
+    label, arm = headline.benchmark, headline.arm
+    reference = plan.study.arms[0].name
+    merit, *_ = every = plan.metrics[label]
+    blocks = counted(plan, evidence, headline)
+    series = {}
+    for metric in every if blocks else ():
+        pooled = pooled_ratios(evidence, label, reference, arm, metric)
+        mine = {block: ratio for block, ratio in pooled.items() if block in blocks}
+        if metric.endpoint == merit.endpoint and mine:
+            series[metric] = mine
+    if not series.keys() - {merit}:
+        return ()
+    margins = [margin_of(plan, evidence, label, metric) for metric in series]
+    whole = len(evidence.complete(label, [reference, arm]))
+    looks = replace(plan.looks, at=looks_at(plan, evidence, [label], whole))
+    judged = _judged(plan, looks, list(series.values()), list(series), margins, "figures")
+    found = []
+    for (metric, mine), margin, (comparison, verdict) in zip(
+        series.items(), margins, judged, strict=True
+    ):
+        monitored = plan.study.settings.monitor
+        shown = stands_on(sorted(mine), comparison, monitored=monitored)
+        cells = evidence.cells_of(label, metric.name)
+        known = replace(verdict, size_known=headline.verdict.size_known)
+        failures = headline.verdict.word is Word.RELIABILITY
+        finding = Finding(
+            benchmark=label,
+            arm=arm,
+            metric=metric,
+            case=None,
+            margin=margin,
+            comparison=comparison,
+            verdict=headline.verdict if failures else known,
+            reference_value=typical_level(evidence, label, reference, cells, shown),
+            arm_value=typical_level(evidence, label, arm, cells, shown),
+            decides=False,
+        )
+        found += [finding] if metric is not merit else []
+    return tuple(found)
+
+
 def _judged(
     plan: Plan,
     looks: Looks,
     series: Sequence[Mapping[int, float]],
     metrics: Sequence[Metric],
     margins: Sequence[float],
+    members: Literal["cases", "figures"] = "cases",
 ) -> list[tuple[Comparison, Verdict]]:
-    """Return interval and verdict of each case, as the family of all of them supports it."""
+    """Return interval and verdict of each member of a family, as all of them support it."""
     error = (1 - plan.study.settings.confidence) / (len(plan.study.arms) - 1)
     found = []
     if plan.study.settings.monitor:
@@ -108,7 +165,7 @@ def _judged(
                 Word.UNDECIDED,
                 Reason.NOT_SUPPORTED_AMONG_CASES,
                 final=True,
-                figures={**verdict.figures, "otherwise": verdict.code, "cases": len(series)},
+                figures={**verdict.figures, "otherwise": verdict.code, members: len(series)},
             )
         found.append((comparison, verdict))
     return found

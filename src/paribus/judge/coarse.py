@@ -17,15 +17,15 @@ from paribus.stats.verdict import judge
 
 def coarse(
     plan: Plan, evidence: Evidence, cases: Sequence[Finding]
-) -> dict[tuple[str, str, Case | None], dict[str, Any]]:
-    """Return the figures of what is too coarse to judge, by benchmark, arm and case.
+) -> dict[tuple[str, str, str, Case | None], dict[str, Any]]:
+    """Return the figures of what is too coarse to judge, by benchmark, arm, metric and case.
 
     A headline (case None) is too coarse when half of its cases are. Words that would hold even if
     every ratio were off by one step of the values are let stand.
     """
     reference = plan.study.arms[0].name
-    found: dict[tuple[str, str, Case | None], dict[str, Any]] = {}
-    counts: dict[tuple[str, str], list[bool]] = {}
+    found: dict[tuple[str, str, str, Case | None], dict[str, Any]] = {}
+    counts: dict[tuple[str, str, str], list[bool]] = {}
     for finding in cases:
         label, arm, metric = finding.benchmark, finding.arm, finding.metric
         if finding.case is None:
@@ -41,14 +41,14 @@ def coarse(
         values = [side[b] for side in (ours, theirs) for b in blocks]
         step = ties(ratios, finding.margin, values)
         coarse = step.too_coarse and not stands(finding, step.quantum)
-        if metric == plan.metrics[label][0]:
-            counts.setdefault((label, arm), []).append(coarse)
+        of = label, arm, metric.sampled or metric.name
+        counts.setdefault(of, []).append(coarse)
         if coarse:
-            found[(label, arm, finding.case)] = {"share": step.share, "quantum": step.quantum}
-    for (label, arm), several in counts.items():
+            found[*of, finding.case] = {"share": step.share, "quantum": step.quantum}
+    for of, several in counts.items():
         if 2 * sum(several) >= len(several):
-            first = next(f for (la, ar, _), f in found.items() if (la, ar) == (label, arm))
-            found[(label, arm, None)] = first | {"coarse": sum(several), "cases": len(several)}
+            first = next(figures for place, figures in found.items() if place[:3] == of)
+            found[*of, None] = first | {"coarse": sum(several), "cases": len(several)}
     return found
 
 

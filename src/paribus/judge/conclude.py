@@ -15,7 +15,7 @@ from paribus.audit.values import typical, unsteady
 from paribus.facts import matches
 from paribus.judge import allocations, matrices, notices, salvaged, transport
 from paribus.judge.application import predicted
-from paribus.judge.cases import cases
+from paribus.judge.cases import cases, others
 from paribus.judge.coarse import coarse as coarse_of
 from paribus.judge.energy import energies
 from paribus.judge.evidence import Evidence, LaunchEvidence, collect
@@ -131,7 +131,7 @@ def judgement_of(
     def why(f: Finding) -> Because | None:
         if unexplained & {f.arm, f.reference or plan.study.arms[0].name}:
             return Reason.UNEXPLAINED_DIFFERENCES, {}
-        if steps := coarse.get((f.benchmark, f.arm, f.case)):
+        if steps := coarse.get((f.benchmark, f.arm, f.metric.sampled or f.metric.name, f.case)):
             return Reason.TOO_COARSE, steps
         code = salvaged.why_withheld(lost, f) if lost else None
         return (code, {}) if code else None
@@ -153,6 +153,7 @@ def judgement_of(
         versions={**plan.software, "python": platform.python_version(), "reported by": __version__},
         looks=plan.looks.at,
         level=plan.looks.confidence,
+        others=tuple(other for finding in heads for other in others(plan, evidence, finding)),
         layers=layers(plan, evidence, over=all(f.verdict.final for f in heads)),
         endpoints=tuple(_endpoints(plan, evidence, heads, over)),
         pairs=tuple(f for label in plan.metrics for f in pairs(plan, evidence, label)),

@@ -23,11 +23,12 @@ def withhold(judgement: Judgement, why: Callable[[Finding], Because | None]) -> 
     def held(several: Iterable[Finding]) -> tuple[Finding, ...]:
         return tuple(_held(finding, why(finding)) for finding in several)
 
-    heads = held(judgement.headlines)
+    heads, others = held(judgement.headlines), held(judgement.others)
     return replace(
         judgement,
-        sentence=sentence(heads),
+        sentence=sentence(heads, others),
         headlines=heads,
+        others=others,
         cases=held(judgement.cases),
         layers=held(judgement.layers),
         endpoints=held(judgement.endpoints),

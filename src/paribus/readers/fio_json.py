@@ -14,6 +14,9 @@ from paribus.readers.text import refuse
 
 _BUSY = 97.0
 _NUMBERS = {int, float}
+_UNUSED = "0.00"
+"""What some versions write, with 0, for each place of the list of percentiles that is not used."""
+
 _SUFFIX = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -52,6 +55,8 @@ def of_json(text: str) -> Reading:
 
 
 def _samples(job: dict[str, Any], op: str, case: Case) -> list[Sample]:
+    if "bw_bytes" not in inner(job, op):
+        refuse(f"{op}.bw_bytes is missing: JSON of fio 3.1 or older; repeat it with a newer fio")
     keys = ("runtime", "io_bytes", "bw_bytes", "total_ios", "iops")
     milliseconds, moved, rate, done, iops = _amounts(job, (op,), keys)
     seconds = milliseconds / 1000
@@ -66,7 +71,8 @@ def _samples(job: dict[str, Any], op: str, case: Case) -> list[Sample]:
     if not low <= mean <= high:
         refuse(f"{op}: the mean latency is not between minimum and maximum")
     tails = inner(job, op, "clat_ns", "percentile")
-    values = _amounts(job, (op, "clat_ns", "percentile"), tuple(tails), zero=True)
+    asked = tuple(key for key in tails if key != _UNUSED)
+    values = _amounts(job, (op, "clat_ns", "percentile"), asked, zero=True)
     if values != sorted(values) or values[-1] > high * 1.05:
         refuse(f"{op}: a percentile of the latency is below a lower one or above the maximum")
     found |= {"latency": mean / 1e3, "latency_p99": amount(tails, "99.000000") / 1e3}

@@ -11,6 +11,7 @@ from paribus.errors import ParseError
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import figure
 from paribus.readers.text import line_of, refuse
+from paribus.readers.units import TEN, TWO, seconds_of
 
 _VERSION = re.compile(r"\nfio-(\d+\.\d+\S*) *(?=\n)")
 _HEAD = re.compile(
@@ -32,9 +33,7 @@ _TAIL = re.compile(r" (\d+\.\d\d)th=\[ *(\d+)\]")
 _ISSUED = re.compile(r"\n     issued rwts?: total=(\d+),(\d+),\d+,\d* short=\d")
 _STATUS = re.compile(r"\n +(READ|WRITE): bw=\S+ \(\S+\), .* run=\d+-\d+msec *(?![^\n])")
 _BLOCK = re.compile(r"([\d.]+)([KMG]?i?)B")
-_US = {"nsec": 1e-3, "usec": 1.0, "msec": 1e3}
-_TEN = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_TWO = {"": 1.0, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+_TWO = {"": 1.0, **TWO}
 
 
 def of_text(text: str) -> Reading:
@@ -101,7 +100,7 @@ def _figures(rest: str, words: Sequence[str], done: int) -> dict[str, float]:
     """Return the figures of a direction, of its first line and of the `rest` of its lines."""
     _, iops, two, two_unit, ten, ten_unit, moved, moved_unit, milliseconds = words
     seconds = figure(milliseconds) / 1000
-    rate = figure(ten) * _TEN[ten_unit]
+    rate = figure(ten) * TEN[ten_unit]
     right = done / seconds
     if not (
         abs(figure(two) * _TWO[two_unit] / rate - 1) < 0.02
@@ -127,11 +126,16 @@ def _figures(rest: str, words: Sequence[str], done: int) -> dict[str, float]:
     p99 = dict(zip(shares, values, strict=True)).get(99.0, 0)
     if not p99 or len(points) != lines.count("th="):
         refuse("the percentiles of the latency are not whole")
-    return {**found, "latency": mean * _US[unit], "latency_p99": p99 * _US[tail_unit]}
+    return {**found, "latency": mean * _us(unit), "latency_p99": p99 * _us(tail_unit)}
+
+
+def _us(unit: str) -> float:
+    """Return how many us a unit of time has."""
+    return (seconds_of(unit) or 0.0) / 1e-6
 
 
 def _scaled(word: str) -> float:
-    scale = _TEN.get(word[-1], 1.0)
+    scale = TEN.get(word[-1], 1.0)
     return float(word[:-1] if scale > 1 else word) * scale
 
 

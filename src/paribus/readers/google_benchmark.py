@@ -8,10 +8,12 @@ from statistics import median
 from typing import Any
 
 from paribus.model import Case, Metric, Reading, Sample
+from paribus.outside import printable
 from paribus.readers.figures import near
 from paribus.readers.harness import NOT_WRITTEN, Harness, Measured, name_of, when
 from paribus.readers.json import amount, document, inner
 from paribus.readers.text import refuse
+from paribus.readers.units import seconds_of
 
 METRICS = (
     Metric("real_time", "ns", "lower"),
@@ -19,7 +21,15 @@ METRICS = (
     Metric("bytes_per_second", "MB/s", "higher"),
     Metric("items_per_second", "items/s", "higher"),
 )
-_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_KEYS = frozenset(
+    (
+        *("family_index", "per_family_instance_index", "repetitions", "repetition_index"),
+        *("threads", "iterations", "cpu_coefficient", "real_coefficient", "rms"),
+        *(one.name for one in METRICS),
+    )
+)
+"""Numbers of a row that are no counters of the program."""
+
 _STATISTICS: dict[str, Callable[[list[float]], float]] = {
     "mean": lambda values: math.fsum(values) / len(values),
     "median": median,
@@ -46,16 +56,35 @@ def read(text: str) -> list[Measured]:
             skipped.append(name_of(row, "name"))
         elif "big_o" not in row and "rms" not in row:
             together.setdefault(name_of(row, "run_name"), []).append(row)
-    samples = [one for name, mine in together.items() for one in _samples(name, mine)]
+    counters = _counters(rows)
+    samples = [one for name, mine in together.items() for one in _samples(name, mine, counters)]
     if not samples:
         refuse(f"every benchmark was skipped, such as {skipped[0]!r}")
     guards = _guards(context, skipped)
     version = str(context.get("library_version", NOT_WRITTEN))
     reading = Reading("google_benchmark", version, {}, None, tuple(samples), guards=guards)
-    return [Measured(reading, when(inner(context, "date")), METRICS)]
+    return [Measured(reading, when(inner(context, "date")), (*METRICS, *counters))]
 
 
-def _samples(name: str, rows: list[dict[str, Any]]) -> list[Sample]:
+def _counters(rows: list[dict[str, Any]]) -> tuple[Metric, ...]:
+    """Return the program's own counters: numbers above zero wherever they are.
+
+    What they count and which values are better the file does not say.
+    """
+    found: dict[str, bool] = {}
+    for row in rows:
+        for key, value in row.items():
+            if key not in _KEYS and type(value) in (int, float):
+                of_spread = row.get("aggregate_name") in ("stddev", "cv")
+                found[key] = found.get(key, True) and (of_spread or 0 < value < math.inf)
+    return tuple(
+        Metric(key, "1", "higher", unsaid=True)
+        for key, sound in found.items()
+        if sound and printable(key) == key
+    )
+
+
+def _samples(name: str, rows: list[dict[str, Any]], counters: tuple[Metric, ...]) -> list[Sample]:
     """Return a benchmark's figures, one value a repetition; of aggregates alone the median."""
     single = [row for row in rows if row["run_type"] == "iteration"]
     aggregates = {row["aggregate_name"]: row for row in rows if row["run_type"] == "aggregate"}
@@ -69,7 +98,7 @@ def _samples(name: str, rows: list[dict[str, Any]]) -> list[Sample]:
         refuse(f"{name!r} has neither repetitions nor their median")
     _check_indices(name, single)
     case, samples = Case.of(benchmark=name), []
-    for metric in METRICS:
+    for metric in (*METRICS, *counters):
         used = single or [aggregates["median"]]
         having = [row for row in used if metric.name in row]
         if metric.name in ("real_time", "cpu_time") and len(having) < len(used):
@@ -100,7 +129,10 @@ def _figure(row: dict[str, Any], metric: str) -> float:
     """Return a figure of a row in the unit of its metric."""
     value = amount(row, metric, zero=True)
     if metric.endswith("_time"):
-        return value * _NS[str(inner(row, "time_unit"))]
+        unit = str(inner(row, "time_unit"))
+        if (seconds := seconds_of(unit)) is None:
+            refuse(f"the unit of time {unit[:20]!r} is unknown")
+        return value * (seconds / 1e-9)
     return value / 1e6 if metric == "bytes_per_second" else value
 
 
@@ -122,7 +154,7 @@ HARNESS = Harness(
     marks=('"context": {\n    "date": "',),
     launches=(
         "a file is one launch, because the program runs all repetitions in one process: a"
-        " repetition is a sample; user counters are left out, for their direction is unknown"
+        " repetition is a sample; user counters are compared where --better says their direction"
     ),
     versions="1.7.1; schema 1",
     proof=(

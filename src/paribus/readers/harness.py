@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from paribus.model import Direction, Metric, Reading, Scalar
+from paribus.model import Metric, Reading, Scalar
 from paribus.outside import printable
 from paribus.readers.json import inner
 from paribus.readers.reader import check_reading, read_with
@@ -106,44 +106,3 @@ def when(said: object) -> tuple[float, bool] | None:
         return (date if zoned else date.replace(tzinfo=UTC)).timestamp(), zoned
     except (ValueError, OverflowError):
         return None
-
-
-# --- units ---------------------------------------------------------------------------------------
-
-_TIMES = {
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
-    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1e-3),
-    **dict.fromkeys(("us", "microsecond", "microseconds"), 1e-6),
-    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e-9),
-}
-_BYTE_RATES = {
-    **{f"{prefix}B/s": 1e-6 * 1000**n for n, prefix in enumerate(("", "k", "M", "G", "T"))},
-    **{f"{prefix}iB/s": 1e-6 * 1024**n for n, prefix in enumerate(("K", "M", "G", "T"), 1)},
-    "KB/s": 1e-3,
-}
-_FLOPS = {"mflop": 1e-3, "gflop": 1.0, "tflop": 1e3, "pflop": 1e6}
-
-
-def canonical(unit: str) -> tuple[float, str]:
-    """Return the factor to the unit in which figures of this kind are compared, and that unit.
-
-    Times are in s, rates of bytes in MB/s, floating-point speeds in Gflop/s; others stay.
-
-    >>> canonical("ms"), canonical("GB/s"), canonical("Gflops"), canonical("widgets")
-    ((0.001, 's'), (1000.0, 'MB/s'), (1.0, 'Gflop/s'), (1.0, 'widgets'))
-    """
-    if (seconds := _TIMES.get(unit.lower())) is not None:
-        return seconds, "s"
-    if (rate := _BYTE_RATES.get(unit)) is not None:
-        return rate, "MB/s"
-    speed = unit.lower().removesuffix("/s").removesuffix("/sec").removesuffix("s")
-    if speed in _FLOPS:
-        return _FLOPS[speed], "Gflop/s"
-    return 1.0, printable(unit)
-
-
-def better_of(unit: str) -> Direction | None:
-    """Return which values in a unit of `canonical` are better, None where the unit does not say."""
-    if unit == "s":
-        return "lower"
-    return "higher" if unit.endswith(("/s", "/sec", " per second", " Per Second")) else None

@@ -6,6 +6,7 @@ takes its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache, partial
 from itertools import compress
 
@@ -22,15 +23,22 @@ _COLUMNS = {
     "time_max": ("t_max[usec]",),
 }
 
-PARTS = {
-    "imb_pingpong": ("PingPong", ("latency",)),
-    "imb_uniband": ("Uniband", ("bandwidth",)),
-    "imb_biband": ("Biband", ("bandwidth",)),
-    "imb_bcast": ("Bcast", ("time", "time_max")),
-    "imb_allgather": ("Allgather", ("time", "time_max")),
-    "imb_allreduce": ("Allreduce", ("time", "time_max")),
-    "imb_alltoall": ("Alltoall", ("time", "time_max")),
-    "imb_barrier": ("Barrier", ("time", "time_max")),
+_BETWEEN_TWO = ("PingPong", "PingPing")
+_WINDOWS = ("Uniband", "Biband")
+_ALL = (
+    *("Sendrecv", "Exchange", "Bcast", "Allgather", "Allgatherv", "Allreduce", "Alltoall"),
+    *("Alltoallv", "Barrier", "Gather", "Gatherv", "Reduce", "Reduce_scatter"),
+    *("Reduce_scatter_block", "Scatter", "Scatterv"),
+)
+
+PARTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    f"imb_{part.lower()}": (part, metrics)
+    for parts, metrics in (
+        (_BETWEEN_TWO, ("latency",)),
+        (_WINDOWS, ("bandwidth",)),
+        (_ALL, ("time", "time_max")),
+    )
+    for part in parts
 }
 """Of each benchmark: its part of IMB-MPI1, and its metrics."""
 
@@ -42,7 +50,7 @@ def read(name: str, text: str) -> Reading:
     own = [table for table in output.tables if table.part == part]
     if not own:
         refuse(f"no table of {part}: the list has {', '.join(output.settings.listed)[:100]}")
-    ranks = _check_counts(own, fixed=part in ("PingPong", "PingPing"))
+    ranks = _check_counts(own, fixed=part in _BETWEEN_TWO)
     said = _parameters(own, output.settings)
     found = [sample for table in own for sample in _samples(table, metrics, len(own) > 1)]
     return Reading(name, output.version, said, ranks, tuple(found))

@@ -9,33 +9,17 @@ from importlib import import_module
 from paribus.facts import Row
 from paribus.readers import kernel
 from paribus.readers.harness import Harness
+from paribus.readers.osu_programs import PROGRAMS
 from paribus.readers.reader import WORK, Reader
 
 TOOLS = {
-    "osu": (
-        "osu_latency",
-        "osu_bw",
-        "osu_bibw",
-        "osu_mbw_mr",
-        "osu_multi_lat",
-        "osu_bcast",
-        "osu_allgather",
-        "osu_allreduce",
-        "osu_alltoall",
-        "osu_barrier",
-        "osu_put_latency",
-        "osu_get_latency",
-        "osu_init",
-    ),
+    "osu": (*PROGRAMS, "osu_init"),
     "imb": (
-        "imb_pingpong",
-        "imb_uniband",
-        "imb_biband",
-        "imb_bcast",
-        "imb_allgather",
-        "imb_allreduce",
-        "imb_alltoall",
-        "imb_barrier",
+        *("imb_pingpong", "imb_pingping", "imb_uniband", "imb_biband", "imb_sendrecv"),
+        *("imb_exchange", "imb_bcast", "imb_allgather", "imb_allgatherv", "imb_allreduce"),
+        *("imb_alltoall", "imb_alltoallv", "imb_barrier", "imb_gather", "imb_gatherv"),
+        *("imb_reduce", "imb_reduce_scatter", "imb_reduce_scatter_block", "imb_scatter"),
+        "imb_scatterv",
     ),
     "npb": (
         "npb_bt",

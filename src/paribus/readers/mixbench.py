@@ -73,8 +73,8 @@ def read(text: str) -> Reading:
         rates = _rates(columns[at : at + 4], first + 2)
         if rates:
             samples += Sample.column(name, cases, rates)
-        elif name != "hp":
-            refuse(f"{name} was not measured", first)
+    if not samples:
+        refuse("the device can do none of what was tried: every figure is inf", first)
     parameters: dict[str, Scalar] = {"program": (title[1] or "gpu") + (title[2] or "")}
     before = text[:heading]
     if sizes := found(before, " size: ", _SIZE):
@@ -94,7 +94,7 @@ def _groups(first: str, second: str) -> tuple[str, ...]:
     for name in groups:
         expected += ["Iops/byte" if name == "int" else "Flops/byte", "ex.time"]
         expected += ["GIOPS" if name == "int" else "GFLOPS", "GB/sec"]
-    known = groups in (("sp", "dp", "int"), ("sp", "dp", "hp", "int"))
+    known = all(groups) and len(set(groups)) == len(groups)
     names = [name.strip().rstrip("s") for name in second.split(",")]
     return groups if known and names == [word.rstrip("s") for word in expected] else ()
 
@@ -146,7 +146,7 @@ READER = Reader(
     versions="0.02 to 0.04",
     proof=(
         "title, heading and closing line, every row that the program prints, Gflop/s equal to"
-        " operations per byte times GB/s; half precision may be unsupported as a whole (inf)"
+        " operations per byte times GB/s; a precision may be unsupported as a whole (inf)"
     ),
     means=(
         "the first rows are memory bandwidth (operations per byte times GB/s), the last the"

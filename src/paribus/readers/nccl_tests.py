@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from itertools import groupby
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import near
@@ -43,6 +44,9 @@ _HEADING = re.compile(
 _END = "# Out of bounds"
 _BOUNDS = re.compile(r"# Out of bounds values : (\d+) (OK|FAILED)[ \t]*$", re.M)
 _AVERAGE = re.compile(r"# Avg bus bandwidth +: (\d\S*)(?: +(OK|FAILED))?[ \t]*$", re.M)
+
+_KINDS = {"type": 2, "redop": 3, "root": 4}
+"""What a table may hold several of, and in which column."""
 
 Row = tuple[str, ...]
 """Size, count, type, operation, root; then, out of place and in place: time in us, algorithm and
@@ -84,16 +88,21 @@ def read(text: str) -> Reading:
     ranks = len(gpus)
     collective = _collective(text)
     headings = found(text, " algbw ", _HEADING)
-    if len(headings) != 1:
-        refuse("the heading of the table is not there once and whole")
+    if not headings:
+        refuse("the program ended before its table", text.rstrip("\n").count("\n") + 1)
+    if len(headings) > 1:
+        refuse("the heading of the table is there twice", line_of(text, headings[1].start()))
     every = _rows(text, headings[0])
-    sizes = [int(row[0]) for row in every]
-    _check_sizes(sizes, low, high, step, ranks, factor=said[6] == "factor")
+    for several in _sweeps(text, every):
+        sizes = [int(row[0]) for row in several]
+        _check_sizes(sizes, low, high, step, ranks, factor=said[6] == "factor")
     # Sizes of less than an element are rows of 0 B, and count in the average of the program.
-    rows, sizes = [row for row in every if row[0] != "0"], [size for size in sizes if size]
+    rows = [row for row in every if row[0] != "0"]
+    sizes = [int(row[0]) for row in rows]
     factor = _factor(collective, ranks, rows[-1])
-    cases = list(map(case_of, sizes))
-    _, _, types, redops, roots, *columns = zip(*rows, strict=True)
+    apart = [name for name, at in _KINDS.items() if len({row[at] for row in rows}) > 1]
+    cases = [_case_of(row, apart) if apart else case_of(int(row[0])) for row in rows]
+    columns = list(zip(*rows, strict=True))[5:]
     samples: list[Sample] = []
     total = 0.0
     for suffix, half in (("", columns[:4]), ("_in_place", columns[4:])):
@@ -105,9 +114,7 @@ def read(text: str) -> Reading:
     _check_footer(text, total / (2 * len(every)))
     version = _said(text, "# nccl-tests version", _VERSION)
     parameters: dict[str, Scalar] = {
-        "type": types[0],
-        "redop": redops[0] or "none",
-        "root": roots[0] or "-1",
+        **{name: value for name, value in _kind(rows[0]).items() if name not in apart},
         "iterations": int(said[8]),
         "gpus_per_thread": int(said[2]),
         "checked": checked,
@@ -133,7 +140,12 @@ def _gpus(text: str) -> list[str]:
     if sorted(numbers) != list(range(len(numbers))):
         refuse("the list of ranks and devices is damaged, or of several outputs")
     if len(listed) < 2:
-        refuse(f"{len(listed)} rank took part, so nothing was communicated: built without MPI=1?")
+        refuse(
+            "1 rank took part, so nothing was communicated: built without MPI=1, so that each rank"
+            " measured itself?"
+            if listed
+            else "no rank and device is listed: the lines '#  Rank  0 ... device  0' are missing"
+        )
     return [model for _, model in listed]
 
 
@@ -159,9 +171,29 @@ def _rows(text: str, heading: re.Match[str]) -> list[Row]:
         refuse(f"not a whole row: {line_at(text, at).strip()[:100]!r}", line_of(text, at))
     if not any(int(row[0]) for row in rows):
         refuse("the table has no rows", line_of(text, start))
-    if len({row[2:5] for row in rows}) > 1:
-        refuse("several types, operations or roots in one table: use one file for each")
     return rows
+
+
+def _sweeps(text: str, rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows of each type, operation and root by themselves, as -d, -o and -r print them.
+
+    Raises ParseError where those of one do not follow each other.
+    """
+    found = [list(several) for _, several in groupby(rows, key=lambda row: row[2:5])]
+    if len({several[0][2:5] for several in found}) < len(found):
+        refuse("rows of one type, operation and root stand apart", line_of(text, text.find(_END)))
+    return found
+
+
+def _kind(row: Row) -> dict[str, Scalar]:
+    """Return type, operation and root of a row."""
+    return {"type": row[2], "redop": row[3] or "none", "root": row[4] or "-1"}
+
+
+def _case_of(row: Row, apart: Sequence[str]) -> Case:
+    """Return the case of a row of a table in which `apart` differ from row to row."""
+    kind = _kind(row)
+    return Case.of(bytes=int(row[0]), **{name: kind[name] for name in apart})
 
 
 def _line(text: str, size: int) -> int:

@@ -13,12 +13,15 @@ from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.osu_programs import NOT_RUN, PROGRAMS
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
 
 _BEGIN = "# OSU "
 _TITLE = re.compile(r"# OSU MPI(\S*) (.+?)(?: Test)? v(\d+\.\d+[\w.]*)[ \t]*$")
-_SETTING = re.compile(r"# *(?:\[ *)?([A-Za-z][\w ]*?) ?: (\w+)\.?(?: \] \[ ([a-z ]+): (\w+) \])?$")
+_SETTING = re.compile(
+    r"# *(?:\[ *)?([A-Za-z][\w ]*?) ?: ([\w/]+)\.?(?: \] \[ ([a-z ]+): (\w+) \])?$"
+)
 _WITHOUT_MPI = re.compile(r"# OSU (?!MPI)[A-Za-z][^\n]* v\d+\.\d")
 _BUFFERS = re.compile(r"# Send Buffer on (\w[\w ]*?) \(.* Receive Buffer on (\w[\w ]*?) \(")
 _COLUMNS = re.compile(
@@ -26,48 +29,28 @@ _COLUMNS = re.compile(
     r"(?:\s+(Messages/s))?(?:\s+(Min Latency)\(us\)\s+(Max Latency)\(us\)\s+(Iterations))?"
     r"(?:\s+(Validation))?((?:\s+P\d+ Tail (?:Lat\(us\)|BW\(MB/s\)))*)[ \t]*$"
 )
+_OVERLAP = re.compile(
+    r"#? *(?:(Size)\s+)?Overall\(us\)\s+(Compute)\(us\)"
+    r"(?:\s+(Coll\. Init)\(us\)\s+(MPI_Test)\(us\)\s+(MPI_Wait)\(us\))?\s+(Pure Comm\.)\(us\)"
+    r"(?:\s+(Min Comm\.)\(us\)\s+(Max Comm\.)\(us\))?\s+(Overlap)\(%\)(?:\s+(Validation))?[ \t]*$"
+)
+"""The heading of non-blocking collectives; that of osu_ibarrier has no # in 5.3."""
+
 _TAIL = re.compile(r"P\d+")
 _FORMS = {"Size": r"[0-9]++", "Iterations": r"[0-9]++", "Validation": "(?:Pass|Fail)"}
 _INIT_TITLE = re.compile(r"# OSU MPI Init Test v(\d+\.\d+[\w.]*)\s*$", re.M)
 _INIT_FIGURES = re.compile(r"^nprocs: (\d+), min: (\d+) ms, max: (\d+) ms, avg: (\d+) ms\s*$", re.M)
 # What stands before rows: blank lines only before the first table.
-_FIRST_HEAD = re.compile(r"(?:[ \t]*+(?:#[^\n]*+(?:\n|\Z)|\n))*")
+_FIRST_HEAD = re.compile(r"(?:[ \t]*+(?:(?:#|Overall\(us\))[^\n]*+(?:\n|\Z)|\n))*")
 _NEXT_HEAD = re.compile(r"(?:[ \t]*+#[^\n]*+(?:\n|\Z))*")
 _CELL = r"(?:[\d.]+|Pass|Fail|-?(?:nan|NaN|inf)\w*)"
 _NUMBERS = re.compile(rf"^[ \t]*{_CELL}(?:[ \t]+{_CELL})*[ \t]*$", re.M)
 _COMPLAINTS = ("This test requires ", "Invalid option [", "Error: '")
 
 
-class _Program(NamedTuple):
-    """A program that is read: `title` is what its first line says between "OSU MPI" and "Test".
-
-    `ranks` are those without which it refuses to start; `column` is the one that holds the metric.
-    """
-
-    title: str
-    metric: str
-    ranks: int | None = None
-    column: str = "value"
-
-
-_PROGRAMS = {
-    "osu_latency": _Program("Latency", "latency", ranks=2),
-    "osu_bw": _Program("Bandwidth", "bandwidth", ranks=2),
-    "osu_bibw": _Program("Bi-Directional Bandwidth", "bandwidth", ranks=2),
-    "osu_mbw_mr": _Program(
-        "Multiple Bandwidth / Message Rate", "message_rate", column="Messages/s"
-    ),
-    "osu_multi_lat": _Program("Multi Latency", "latency"),
-    "osu_bcast": _Program("Broadcast Latency", "time"),
-    "osu_allgather": _Program("Allgather Latency", "time"),
-    "osu_allreduce": _Program("Allreduce Latency", "time"),
-    "osu_alltoall": _Program("All-to-All Personalized Exchange Latency", "time"),
-    "osu_barrier": _Program("Barrier Latency", "time"),
-    "osu_put_latency": _Program("_Put Latency", "latency", ranks=2),
-    "osu_get_latency": _Program("_Get Latency", "latency", ranks=2),
-}
+_AT_ONCE = "Non-blocking"
 _INIT = "Init"
-_READ = frozenset([*(program.title.lower() for program in _PROGRAMS.values()), _INIT.lower()])
+_READ = frozenset([*(program.title.lower() for program in PROGRAMS.values()), _INIT.lower()])
 """What the titles of the programs that are read say of the program, in lower case."""
 
 
@@ -123,7 +106,7 @@ class _Table(NamedTuple):
 
 def read(program: str, text: str) -> Reading:
     """Return what one OSU program printed; raises ParseError with the line."""
-    title, metric, ranks, column = _PROGRAMS[program]
+    title, metric, ranks, column, *_ = PROGRAMS[program]
     refuse_said(text, ("DATA VALIDATION ERROR",), "validation failed:")
     at = text.find(_BEGIN)
     if at >= 0 and text.find(_BEGIN, at + 1) >= 0:
@@ -248,7 +231,7 @@ def _head(lines: str) -> _Head:
     datatype, again = "", 0
     settings: dict[str, Scalar] = {}
     for number, line in enumerate(map(str.strip, lines.split("\n"))):
-        if match := _COLUMNS.match(line):
+        if match := _COLUMNS.match(line) or _OVERLAP.match(line):
             again = again or (number if heading else 0)
             heading = match
         elif match := _SETTING.match(line):
@@ -263,12 +246,15 @@ def _head(lines: str) -> _Head:
             settings["buffers"] = f"{match[1]} {match[2]}"
     if heading is None:
         return _Head(settings, datatype, (), (), None, again)
-    tails = tuple(_TAIL.findall(heading[8]))
-    names = (*(name for name in (heading[1], "value", *heading.groups()[2:7]) if name), *tails)
+    overlap = heading.re is _OVERLAP
+    said = "" if overlap else heading[8]
+    tails = tuple(_TAIL.findall(said))
+    own = heading.groups()[1:] if overlap else heading.groups()[2:7]
+    names = (*(name for name in (heading[1], "value", *own) if name), *tails)
     forms = r"[ \t]++".join(_FORMS.get(name, r"[0-9]++\.[0-9][0-9]") for name in names)
     rows = re.compile(rf"(?:[ \t]*+{forms}[ \t]*+(?:\n|\Z))+")
     # Percentiles of bandwidths count from the other end, so they are not in order.
-    return _Head(settings, datatype, names, () if "BW" in heading[8] else tails, rows, again)
+    return _Head(settings, datatype, names, () if "BW" in said else tails, rows, again)
 
 
 def _samples(table: _Table, metric: str, column: str, *, several: bool) -> list[Sample]:
@@ -279,6 +265,8 @@ def _samples(table: _Table, metric: str, column: str, *, several: bool) -> list[
         told = f"{min(values)}: too small for what the program prints"
         table.refuse(told, values.index(min(values)))
     found = Sample.column(metric, cases, values)
+    if "Overlap" in table.columns:
+        found += Sample.column("pure_time", cases, table.figures("Pure Comm."))
     if "P99" in table.head.tails:
         found += Sample.column(f"{metric}_p99", cases, table.figures("P99"))
     return found
@@ -308,11 +296,28 @@ def _check(table: _Table, datatype: str) -> tuple[Case, ...]:
             # Both have two decimals: half a step of each, and what 1e-9 of doubles may lose.
             if abs(size * messages - 1e6 * rate) > 0.005 * (size + 1e6) + 1e-3 * rate:
                 table.refuse(f"{rate} MB/s are not {messages} messages/s", row)
+    if "Overlap" in columns:
+        _check_overlap(table)
     ordered = sorted(tails, key=lambda name: int(name[1:]))
     for one, other in pairwise(map(table.figures, ordered)):
         if any(a > b for a, b in zip(one, other, strict=True)):
             table.refuse("a higher percentile is below a lower one")
     return cases
+
+
+def _check_overlap(table: _Table) -> None:
+    """Refuse an overlap that is not that of the times beside it: computed before they are rounded.
+
+    What the communication takes beyond the computation, as a share of what it takes alone.
+    """
+    times = map(table.figures, ("value", "Compute", "Pure Comm.", "Overlap"))
+    for row, (whole, compute, pure, overlap) in enumerate(zip(*times, strict=True)):
+        if not pure > 0:
+            table.refuse(f"{pure} us of communication alone: too small for what is printed", row)
+        wanted = max(0.0, 100 - 100 * (whole - compute) / pure)
+        slack = 0.02 + 100 * (0.0101 + 0.0051 * abs(whole - compute) / pure) / pure
+        if abs(overlap - wanted) > slack or whole < compute - 0.0101:
+            table.refuse(f"an overlap of {overlap} % does not fit the times beside it", row)
 
 
 # Most tables have the sizes of the one before.
@@ -351,6 +356,10 @@ def _check_rest(text: str, at: int) -> None:
 
 def _marks(title: str) -> tuple[str, ...]:
     """Return how a first line begins: "MPI Latency", "MPI-CUDA Latency", "MPI_Get latency"."""
+    if title.startswith(_AT_ONCE):  # also "Non-Blocking", by program and version
+        devices = ("", "-CUDA", "-OPENACC", "-ROCM", "-MANAGED")
+        rest = title.removeprefix(_AT_ONCE)
+        return tuple(f"# OSU MPI{d} Non-{b}locking{rest} " for d in devices for b in "bB")
     own, _, rest = title.partition(" ") if title.startswith("_") else ("", "", title)
     devices = ("", "-CUDA", "-OPENACC", "-ROCM", "-MANAGED")
     words = dict.fromkeys((rest, rest[0].lower() + rest[1:]))
@@ -377,8 +386,9 @@ READERS = {
         versions=_VERSIONS,
         proof=_PROOF,
         means=_MEANS,
+        from_text=name in NOT_RUN,
     )
-    for name, program in _PROGRAMS.items()
+    for name, program in PROGRAMS.items()
 }
 READERS["osu_init"] = Reader(
     "osu_init",

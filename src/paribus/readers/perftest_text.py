@@ -36,7 +36,7 @@ _SETTING = re.compile(
 )
 _BW = re.compile(
     r"^ #bytes +#iterations +BW peak\[(MB/sec|MiB/sec|Gb/sec)\] +BW average\[\1\]"
-    r" +MsgRate\[Mpps\] *$",
+    r" +MsgRate\[Mpps\](?P<least> +BW min\[\1\])?[ \t]*$",
     re.M,
 )
 _LAT = re.compile(
@@ -48,9 +48,10 @@ _LAT_DURATION = re.compile(r"^ #bytes +#iterations +t_avg\[usec\] +tps average *
 # Nothing of a row is to be tried in two ways: hence the possessive quantifiers.
 _SIZE_AND_COUNT = r"\n[ \t]*+([0-9]++)[ \t]++([0-9]++)"
 _HUNDREDTHS = r"([0-9]++\.[0-9]{2})"
-_BW_ROW = re.compile(
-    _SIZE_AND_COUNT + 3 * r"[ \t]++([0-9]++\.[0-9]{2}(?:[0-9]{4})?)" + r"[ \t]*+$", re.M
-)
+_RATES = _SIZE_AND_COUNT + 3 * r"[ \t]++([0-9]++\.[0-9]{2}(?:[0-9]{4})?)"
+_BW_ROW = re.compile(_RATES + r"[ \t]*+$", re.M)
+_BW_ROW_LEAST = re.compile(_RATES + r"[ \t]++[0-9]++\.[0-9]{2}[ \t]*+$", re.M)
+"""With a last column that some builds print: the least bandwidth, 0 where it was not measured."""
 # The deviation is the fifth figure: of 1000 us or more, it touches the next column.
 _LAT_ROW = re.compile(
     _SIZE_AND_COUNT
@@ -143,17 +144,18 @@ def bandwidth_rows(text: str, at: int) -> tuple[str, list[Row]]:
     """Return the unit and every row: size, iterations, peak, average, million messages/s."""
     head = _BW.match(text, at)
     if not head:
-        refuse("expected the heading '#bytes #iterations BW peak[...] ...'", line_of(text, at))
-    unit = TO_MIB[head[1]]
+        said = line_at(text, at).strip()
+        refuse(f"columns that are not known: {said[:120]!r}", line_of(text, at))
+    unit, form = TO_MIB[head[1]], _BW_ROW_LEAST if head["least"] else _BW_ROW
     found: list[Row] = []
-    for cells in _rows(text, head.end(), _BW_ROW):
+    for cells in _rows(text, head.end(), form):
         size, rate, average = int(cells[0]), float(cells[4]), float(cells[3])
         if int(cells[1]) == 0:
             said = f"no message of {size} B was completed in its time: it must measure for longer"
-            refuse(said, _line(text, head.end(), _BW_ROW, len(found)))
+            refuse(said, _line(text, head.end(), form, len(found)))
         if not (average > 0 and rate > 0 and fits(average * unit, size, rate, 0.0051 * unit)):
             said = f"{cells[3]} {head[1]} are not {cells[4]} million messages of {size} B"
-            refuse(said, _line(text, head.end(), _BW_ROW, len(found)))
+            refuse(said, _line(text, head.end(), form, len(found)))
         found.append((size, int(cells[1]), float(cells[2]), average, rate))
     return head[1], found
 

@@ -13,11 +13,11 @@ from paribus.readers.harness import (
     Failed,
     Harness,
     Measured,
-    canonical,
     name_of,
     when,
 )
 from paribus.readers.text import line_of, once, refuse
+from paribus.readers.units import canonical
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

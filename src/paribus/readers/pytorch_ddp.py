@@ -12,7 +12,7 @@ from paribus.facts import Row, of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, counts, figure, figures, near
 from paribus.readers.reader import Reader
-from paribus.readers.text import columns, line_at, line_of, once, refuse, within
+from paribus.readers.text import columns, found, line_at, line_of, once, refuse, within
 
 # 1. Our own convention: docs/benchmarks.md, "Images per second".
 OURS = "paribus-throughput begin "
@@ -52,6 +52,7 @@ _LOGGED = re.compile(
     re.M,
 )
 IMAGENET = "Epoch: [0]["
+_DIVERGED = re.compile(r"[^\n]*?(\bloss ?[:=] ?[-+]?(?:nan|inf)\b)", re.I)
 _TRACEBACK = "Traceback (most recent call last)"
 _KNOWN = (_TRACEBACK, OURS, SYNTHETIC, TORCHVISION, DLLOGGER)
 MARKS = (OURS, SYNTHETIC, "Start training\n", TORCHVISION, " - PARAMETER ", DLLOGGER, IMAGENET)
@@ -66,6 +67,11 @@ _SETTING = re.compile(r"\b(\w+) : ([\w.+-]+)")
 def read(text: str) -> Reading:
     """Return the images per second of all ranks together, interval by interval."""
     known = within(_KNOWN, text)
+    if diverged := found(text, "loss", _DIVERGED):
+        refuse(
+            f"the loss is no number, so the training diverged: {diverged[0][1]}",
+            line_of(text, diverged[0].start(1)),
+        )
     if _TRACEBACK in known:
         refuse("the script ended with a Python traceback", line_of(text, text.find(_TRACEBACK)))
     kinds = {OURS: _ours, SYNTHETIC: _synthetic, TORCHVISION: _torchvision, DLLOGGER: _dllogger}
@@ -177,16 +183,16 @@ def _dllogger(text: str) -> Reading:
     text = f"\n{text}"
     if len(_ENDED.findall(text)) > 1:
         refuse("the last line of speed, 'Summary:', is there twice: two outputs in one", alone=True)
-    found = _LOGGED.findall(text)
-    if text.count(DLLOGGER) != len(found):
+    logged = _LOGGED.findall(text)
+    if text.count(DLLOGGER) != len(logged):
         at = text.find(DLLOGGER)
         refuse(f"a line of dllogger is damaged, such as {line_at(text, at)[:60]!r}")
-    if sum(summary != "" for _, _, summary, _ in found) != 1 or not found[-1][2]:
+    if sum(summary != "" for _, _, summary, _ in logged) != 1 or not logged[-1][2]:
         refuse("the last line of speed, 'Summary:', is not there once")
     said = {k: v for line in _PARAMETER.findall(text) for k, v in _SETTING.findall(line)}
     if not {"arch", "batch_size"} <= said.keys():
         refuse("no line 'PARAMETER' says arch and batch_size")
-    steps = [(epoch, step, speed) for epoch, step, _, speed in found if step]
+    steps = [(epoch, step, speed) for epoch, step, _, speed in logged if step]
     numbers = [(int(epoch), int(step)) for epoch, step, _ in steps]
     if numbers != sorted(set(numbers)) or len(steps) < 2 or len(_BEGUN.findall(text)) > len(steps):
         refuse("fewer than two iterations, not in order, or one without its speed")
@@ -201,7 +207,7 @@ def _dllogger(text: str) -> Reading:
     values = figures([speed for epoch, n, speed in steps if int(n) != starts[int(epoch)]])
     if not values:
         refuse("one line per epoch, and the first of an epoch waits for its data")
-    summary = figure(found[-1][3])
+    summary = figure(logged[-1][3])
     mean = math.fsum(values) / len(values)
     if not near(mean, summary, 0.5):
         refuse(f"the iterations have {mean:.0f} images/s, the summary {summary}")

@@ -8,22 +8,18 @@ from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, figure
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, refuse, refuse_said
+from paribus.readers.units import rate_of, seconds_of, size_of
 
 _BLOCK = re.compile(r"^(\w+)_(lat|bw):\n((?: {4}\w+ += +\S.*(?:\n|\Z))+)", re.M)
 _CONF = re.compile(r"^conf:\n(?: {4}\w+ += .*(?:\n|\Z))+", re.M)
 _ROW = re.compile(r"^ {4}(\w+) += +(\S+) *(\S*)(?: \(([\d,]+)\)$)?", re.M)
 _LOOSE = re.compile(r"^(?: {4}\w|\w+_(?:lat|bw):)", re.M)
 _VERSION = re.compile(r"\n {4}loc_qperf += +(\S+)")
-_US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "sec": 1e6}
-_MB = {"bytes/sec": 1e-6, "KB/sec": 1e-3, "MB/sec": 1.0, "GB/sec": 1e3, "TB/sec": 1e6}
-_MB |= {"Kb/sec": 1.25e-4, "Mb/sec": 0.125, "Gb/sec": 125.0}
-_BYTES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _WRITES = ("rc_rdma_write", "rc_rdma_read", "uc_rdma_write")
 _FIGURES = {"latency", "bw", "send_bw", "recv_bw"}
 _LOST = 0.2
 """A latency of that share of the time of measurement is that of a message that never came."""
 
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1.0}
 TRANSPORTS = ("tcp", "udp", "sctp", "sdp", "rds", "rc", "uc", "ud")
 _COMPLAINTS = ("failed to ", "unable to ", "timed out", "server: ", "cannot ", "unknown ")
 
@@ -48,9 +44,9 @@ def read(text: str) -> Reading:
         if not several:
             _same(parameters, "transport", block[1], line)
         if time := said.get("time"):
-            if time[1] not in _SECONDS:
+            if (unit := seconds_of(time[1])) is None:
                 refuse(f"a time in {time[1]!r}", line)
-            _same(parameters, "seconds", round(figure(time[0], line) * _SECONDS[time[1]]), line)
+            _same(parameters, "seconds", round(figure(time[0], line) * unit), line)
     ends = [0, *(block.end() for block in blocks)]
     starts = [*(block.start() for block in blocks), len(text)]
     between = [text[end:start] for end, start in zip(ends, starts, strict=True)]
@@ -75,7 +71,7 @@ def _size(said: tuple[str, str, str], line: int) -> int:
     if unit == "bytes":
         return int(figure(value, line))
     size = count(exact.replace(",", "") or "0", line)
-    if unit not in _BYTES or abs(figure(value, line) * _BYTES[unit] - size) > 0.01 * size:
+    if abs(figure(value, line) * (size_of(unit) or 0) - size) > 0.01 * size:
         refuse(f"the message size in {unit!r}: ask qperf for unified units, -uu", line)
     return size
 
@@ -83,19 +79,21 @@ def _size(said: tuple[str, str, str], line: int) -> int:
 def _sample(kind: str, said: dict[str, tuple[str, str, str]], case: Case, line: int) -> Sample:
     if kind == "lat":
         value, unit, _ = said.get("latency", ("", "", ""))
-        if unit not in _US:
+        if (each := seconds_of(unit)) is None:
             refuse("expected 'latency = FIGURE us'", line + 1)
-        latency = figure(value, line + 1) * _US[unit]
+        latency = figure(value, line + 1) * (each / 1e-6)
         time, of, _ = said.get("time", ("1", "sec", ""))
-        if unit == "sec" or latency > _LOST * figure(time, line) * _US.get(of, 1.0):
+        if unit == "sec" or latency > _LOST * figure(time, line) * (
+            (seconds_of(of) or 1e-6) / 1e-6
+        ):
             refuse(f"a latency of {value} {unit}: a message did not come back", line + 1)
         return Sample("latency", case, (latency,))
     if ("send_bw" in said) != ("recv_bw" in said):
         refuse("one of send_bw and recv_bw is missing", line)
     value, unit, _ = said.get("recv_bw", said.get("bw", ("", "", "")))
-    if unit not in _MB:
+    if (each := rate_of(unit)) is None:
         refuse("expected 'bw = FIGURE GB/sec'", line + 1)
-    return Sample("bandwidth", case, (figure(value, line + 1) * _MB[unit],))
+    return Sample("bandwidth", case, (figure(value, line + 1) * (each / 1e6),))
 
 
 def _same(parameters: dict[str, Scalar], key: str, value: Scalar, line: int) -> None:

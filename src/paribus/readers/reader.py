@@ -53,7 +53,8 @@ class Reader:
     demanded of an output, `means` what its figures mean. `complaints` are
     what it says where it fails before its marks, `dates` how it writes when it ran, `work` what two
     outputs of the same work agree in, `facts` how the audit judges what only this tool gives; their
-    keys begin with the name of the tool or of its file.
+    keys begin with the name of the tool or of its file. `from_text`: no output of a real run was
+    seen, only what others published of the tool: its source, or its documentation.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Reader:
     dates: tuple[Date, ...] = ()
     work: Callable[[Reading], Work] = work_of
     facts: tuple[Row, ...] = ()
+    from_text: bool = False
 
     def read(self, text: str) -> Reading:
         """Return what any text says; raises ParseError also where a launcher says it failed."""

@@ -12,13 +12,12 @@ from paribus.readers.harness import (
     Failed,
     Harness,
     Measured,
-    better_of,
-    canonical,
     name_of,
     when,
 )
 from paribus.readers.json import amount, document, inner
 from paribus.readers.text import once, refuse
+from paribus.readers.units import better_of, canonical
 
 REPORT = '"session_info": {'
 PERFLOG = "result|job_completion_time|"
@@ -80,17 +79,9 @@ def _launch(
     for one in job.figures:
         factor, unit = canonical(one.unit)
         better = _better(one, unit)
-        if better is None:
-            continue
         name = name_of(one.name)
-        metrics.append(Metric(name, unit, better))
+        metrics.append(Metric(name, unit, better or "higher", unsaid=better is None))
         samples.append(Sample(name, Case(), (factor * amount(one.value),)))
-    if not metrics:
-        one = job.figures[0]
-        refuse(
-            f"{test!r} does not say whether lower or higher {one.name} ({one.unit}) is better: give"
-            " its reference one threshold alone, such as (100, None, 0.1) for lower"
-        )
     parameters: dict[str, Scalar] = {"test": test}
     for key in _APART:
         if len(several[test, key]) > 1:

@@ -30,7 +30,8 @@ def read(text: str) -> Reading:
     start = once(text, _TITLE, "the title of STREAM")
     version = _VERSION.match(text, start + len(_TITLE))
     if version is None:
-        refuse(f"unknown version of STREAM: {line_at(text, start)[:60]!r}", line_of(text, start))
+        said = line_at(text, start)[:60]
+        refuse(f"this version is not read, 5.10 is: {said!r}", line_of(text, start))
     refuse_said(text, ("Failed Validation",), "STREAM says")
     heading = once(text, _HEADING, "the heading of the table")
     once(text, "\nSolution Validates: avg error less than ", "'Solution Validates'")

@@ -61,7 +61,7 @@ def _waits(judgement: Judgement) -> str:
 def why_withheld(judgement: Judgement) -> list[str]:
     """Return why verdicts are withheld, once for each reason, with the facts that differ."""
     reasons: dict[str, list[Finding]] = {}
-    for head in judgement.headlines:
+    for head in lookup.rows(judgement):
         if head.verdict.word is Word.WITHHELD:
             reasons.setdefault(head.verdict.reason, []).append(head)
     steps = []

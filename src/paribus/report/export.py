@@ -80,7 +80,14 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         "level": judgement.level,
         "notices": [_notice(n) for n in judgement.notices],
         "study": _study(judgement.study),
-        **{key: [finding_json(judgement, f) for f in found] for key, found in _findings(judgement)},
+        "headlines": [
+            finding_json(judgement, f) for f in (*judgement.headlines, *judgement.others)
+        ],
+        **{
+            key: [finding_json(judgement, f) for f in found]
+            for key, found in _findings(judgement)
+            if key not in ("headlines", "figures")
+        },
         "published": [published.to_json(row) for row in judgement.published],
         "transports": [{**_plain(c), "text": c.text} for c in judgement.carriers],
         "matrices": [_matrix(m) for m in judgement.matrices],
@@ -104,6 +111,7 @@ def _findings(judgement: Judgement) -> tuple[tuple[str, tuple[Finding, ...]], ..
     """Return every kind of finding under its key in the JSON, in the order of the exports."""
     return (
         ("headlines", judgement.headlines),
+        ("figures", judgement.others),
         ("layers", judgement.layers),
         ("endpoints", judgement.endpoints),
         ("pairs", judgement.pairs),
@@ -142,11 +150,13 @@ def launches_csv(judgement: Judgement, file: TextIO) -> None:
 def table_csv(judgement: Judgement, file: TextIO) -> None:
     """Write the table of a paper as CSV: the headlines, with all digits, `note` the footnote.
 
+    Below them stand the other figures of their benchmarks.
+
     Open the file with newline="". A ratio whose size is withheld is empty.
     """
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(TABLE_COLUMNS)
-    for f in judgement.headlines:
+    for f in lookup.rows(judgement):
         values = [_spread_cells(one)[0] for one in (f.reference_value, f.arm_value)]
         ratio = _comparison_cells(f.comparison if f.verdict.size_known else None)[:4]
         writer.writerow(
@@ -234,6 +244,7 @@ def finding_json(judgement: Judgement, f: Finding) -> dict[str, Any]:
         "arm_value": _plain(f.arm_value),
         "comparison": None if f.comparison is None else comparison_json(f.comparison),
         "verdict": _verdict(f.verdict),
+        **({} if f.decides else {"decides": False}),
         **({"history": [comparison_json(one) for one in f.history]} if f.history else {}),
         **_attempted(judgement, f),
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from paribus.judgement import Comparison, Verdict, Word
+from paribus.judgement import Comparison, Finding, Verdict, Word
 from paribus.model import Metric
 from paribus.units import percent
 
@@ -62,8 +62,12 @@ def failing(one: Judged, rule: Rule, *, monitored: bool = False) -> bool:
 
     With a share: if its whole interval lies beyond, whatever its margin makes of that. An interval
     counts where the study stands by it: at the last look, or at any time if it is `monitored`.
+    A figure that does not decide fails as slower only, where its family supports that word: many
+    figures may fail by noise no more often than one.
     """
     verdict, comparison = one.verdict, one.comparison
+    if isinstance(one, Finding) and not one.decides and verdict.word is not Word.SLOWER:
+        return False
     if rule.beyond is None:
         return verdict.word is rule.word
     if verdict.word is Word.SLOWER and one.margin >= rule.beyond:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from paribus.judgement import Judgement, Word
-from paribus.report import sentences
+from paribus.report import lookup, sentences
 from paribus.report.gate import Rule, failing
 from paribus.report.wording import clean
 
@@ -20,12 +20,16 @@ def document(judgement: Judgement, rules: Sequence[Rule] = ()) -> str:
     suite = ElementTree.Element("testsuite", name=name)
     counts = dict.fromkeys(("failure", "error", "skipped"), 0)
     monitored = judgement.study.settings.monitor
-    for head in judgement.headlines:
+    rows = lookup.rows(judgement)
+    for head in rows:
         case = ElementTree.SubElement(
             suite,
             "testcase",
             classname=clean(head.benchmark),
-            name=clean(f"{head.arm} against {judgement.reference}"),
+            name=clean(
+                f"{head.arm} against {judgement.reference}"
+                + ("" if head.decides else f", {head.metric.name}")
+            ),
         )
         rule = next((rule for rule in rules if failing(head, rule, monitored=monitored)), None)
         kinds = {Word.WITHHELD: "error", Word.NO_DATA: "error", Word.UNDECIDED: "skipped"}
@@ -39,7 +43,7 @@ def document(judgement: Judgement, rules: Sequence[Rule] = ()) -> str:
             inner.text = said
         else:
             ElementTree.SubElement(case, "system-out").text = said
-    suite.set("tests", str(len(judgement.headlines)))
+    suite.set("tests", str(len(rows)))
     for kind, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         suite.set(attribute, str(counts[kind]))
     suites = ElementTree.Element("testsuites")

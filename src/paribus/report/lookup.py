@@ -33,6 +33,19 @@ def case_findings(judgement: Judgement, headline: Finding) -> tuple[Finding, ...
     )
 
 
+def rows(judgement: Judgement) -> tuple[Finding, ...]:
+    """Return the headlines, each followed by those of its benchmark's other figures."""
+    return tuple(
+        row
+        for head in judgement.headlines
+        for row in (head, *(f for f in judgement.others if _same(f, head)))
+    )
+
+
+def _same(one: Finding, other: Finding) -> bool:
+    return (one.benchmark, one.arm) == (other.benchmark, other.arm)
+
+
 def tally_of(judgement: Judgement, benchmark: str, arm: str) -> Tally:
     """Return the tally of a benchmark in an arm; all zero where none was made."""
     for tally in judgement.tallies:

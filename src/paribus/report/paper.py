@@ -46,9 +46,9 @@ def headlines(judgement: Judgement, title: str = "") -> PaperTable:
     first = len(head)
     head += [*names, words.RATIO, words.NUMBER, words.VERDICT]
     made = PaperTable(title or judgement.study.question, head, frozenset(range(first, first + 4)))
-    for f in judgement.headlines:
+    for f in lookup.rows(judgement):
         arm = [f.arm] if several else []
-        cells = [f.benchmark, *arm, f.metric.unit, f.metric.better, *_figures(f)]
+        cells = [wording.row_name(f), *arm, f.metric.unit, f.metric.better, *_figures(f)]
         made.add(cells, note(f))
     return made
 

@@ -15,6 +15,7 @@ from paribus.report.wording import (
     clean,
     direction,
     estimate_text,
+    has_interval,
     has_size,
     listing,
     provisional,
@@ -103,6 +104,11 @@ def ratio_note(judgement: Judgement) -> str:
         arms = ["all arms"] if len(judgement.study.arms) > 2 else []
         over = f" over {' and '.join(looks + arms)}" if looks + arms else ""
         promise = f"Intervals: {sure}{over}."
+    if any(has_interval(f.comparison) for f in judgement.others):
+        promise += (
+            " Figures that do not decide are corrected for the number of all figures of their"
+            " benchmark."
+        )
     fewer = any(rests_on(judgement, head) for head in judgement.headlines)
     if not lookup.measured(judgement):
         left = " Incomplete blocks are left out of the ratio." * fewer

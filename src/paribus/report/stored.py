@@ -104,6 +104,8 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
         made[key] = tuple(_finding(one, key) for one in table[key])
         if strange := {f.arm for f in made[key]} - {arm.name for arm in study.arms[1:]}:
             raise ValueError(f"{strange.pop()!r:.40} is no arm")
+    made["others"] = tuple(one for one in made["headlines"] if not one.decides)
+    made["headlines"] = tuple(one for one in made["headlines"] if one.decides)
     for one in made["profiles"]:
         Kind(one.benchmark)
         _value(Sequence[str], one.verdict.figures["benchmarks"])

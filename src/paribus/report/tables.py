@@ -21,12 +21,15 @@ def headlines(judgement: Judgement) -> Html:
     noun = units.plural(lookup.unit(judgement)).capitalize()
     head = ["Benchmark", *(["Arm"] if several else []), *_value_heads(judgement), noun]
     rows = []
-    for h in judgement.headlines:
+    for h in lookup.rows(judgement):
         used, found = lookup.units_of(judgement, h), lookup.total_of(judgement, h)
-        name = element("a", escape(h.benchmark), href=f"#{anchor(judgement, h.benchmark)}")
+        place = f"#{anchor(judgement, h.benchmark)}"
+        name = element("a", escape(h.benchmark), href=place)
         decides = lookup.decided_by(judgement, h.benchmark)
         under = f"{h.metric.name}, {wording.direction(h.metric)}"
         under += f", decided by the {decides}" if decides else ""
+        if not h.decides:
+            name, under = escape(h.metric.name), f"{wording.direction(h.metric)}, does not decide"
         under_used = [f"on {blocks}"] if (blocks := sentences.rests_on(judgement, h)) else []
         under_used += [f"{found.failures} failed{found.of_first}"] if found.failures else []
         rows.append(

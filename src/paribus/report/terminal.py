@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from paribus import units
 from paribus.judgement import Finding, Judgement, Word
+from paribus.reasons import NoticeName
 from paribus.report import heat, lookup, sentences, unequal, wording
 from paribus.report.advice import next_steps, why_withheld
 from paribus.report.application import print_predictions
@@ -31,6 +32,14 @@ STYLES = {
 }
 """Styles of verdicts that claim something; the others are dim. The verdict is always printed."""
 
+LEFT_OUT = frozenset(
+    (
+        *(NoticeName.COLUMNS_IGNORED, NoticeName.NOT_READ, NoticeName.BLOCKS_LEFT_OUT),
+        *(NoticeName.LAUNCHES_LEFT_OUT, NoticeName.ITERATIONS_DIFFER),
+    )
+)
+"""Notes without which the figures can be taken for others: they stand in the short report too."""
+
 MOST_NOTES = 8
 LONGEST_ARM = 11
 """Columns that an arm's name may take above its figures; longer ones are named in the title."""
@@ -49,13 +58,17 @@ def print_report(judgement: Judgement, console: Console, *, brief: bool = False)
 
     Order: what needs attention first (verdict, warnings), then the figures, then the rest. Where
     not one launch gave usable output: why, and what to do. The verdict is also the last line,
-    because that is what a terminal shows. `brief`: the verdict, warnings, why verdicts are
-    withheld, and the table of verdicts, or how many launches failed where that is all.
+    because that is what a terminal shows. `brief`: the verdict, warnings, what was left out of the
+    figures, why verdicts are withheld, and the table of verdicts, or how many launches failed where
+    that is all.
     """
     line(console, judgement.sentence, style="bold")
     failed = lookup.nothing_came(judgement)
     if brief:
         _print_warnings(judgement, console)
+        for note in judgement.notices:
+            if note.level == "note" and note.name in LEFT_OUT:
+                line(console, note.text, hang=9, name=note.name)
         for reason in why_withheld(judgement):
             line(console, clean(reason), hang=9)
         if failed:
@@ -140,7 +153,7 @@ def _what(judgement: Judgement) -> str:
 
 def _print_verdicts(judgement: Judgement, console: Console) -> None:
     for arm in judgement.study.arms[1:]:
-        rows = [h for h in judgement.headlines if h.arm == arm.name]
+        rows = [row for row in lookup.rows(judgement) if row.arm == arm.name]
         if rows:
             _print_table(judgement, rows, console)
 
@@ -155,7 +168,7 @@ def _print_table(judgement: Judgement, rows: Sequence[Finding], console: Console
     lines = [
         Row(
             [
-                row.benchmark,
+                row.benchmark if row.decides else f"  {row.metric.name}",
                 *_figures(row),
                 row.verdict.word.value,
                 str(lookup.units_of(judgement, row)),
@@ -188,9 +201,13 @@ def _figures(row: Finding) -> list[str]:
 
 def _reading(judgement: Judgement, row: Finding) -> str:
     """Return the second line of a row: direction, change, margin, failures, what decided."""
+    if not row.decides:
+        return ", ".join(filter(None, (wording.direction(row.metric), wording.change_text(row))))
     found = lookup.total_of(judgement, row)
     decides = lookup.decided_by(judgement, row.benchmark)
+    beside = any(f.benchmark == row.benchmark for f in judgement.others)
     parts = [
+        row.metric.name if beside else "",
         wording.direction(row.metric),
         wording.change_text(row),
         f"margin {units.percent(row.margin)}",

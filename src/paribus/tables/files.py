@@ -6,6 +6,7 @@ import csv
 import difflib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -30,6 +31,12 @@ MOST_COLUMNS = 1000
 MOST_LINE = 1 << 20
 """Characters of a line."""
 
+ENDINGS = frozenset((".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson"))
+"""How the names of tables end, whatever is in them."""
+
+_ARRAY = re.compile(r"\[\s*[\[{\]]")
+"""How an array of JSON begins, and no line of a log: "[ INFO", "[2026-11-22 ..."."""
+
 LOOKED_AT = 1000
 """Lines of JSON of which the columns are known before the rows are read."""
 
@@ -38,6 +45,34 @@ _PARTS = "compare parts of it, such as a benchmark at a time"
 
 Records = Iterator[tuple[str, Mapping[str, Any]]]
 """Where rows are in a file, and their cells by the names of its columns."""
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a file is to be read as a table: by its ending, or a column in its first line.
+
+    True also for one that cannot be read, of which `read` says why.
+    """
+    if path.suffix.lower() in ENDINGS:
+        return True
+    try:
+        with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
+            start = file.read(65536)
+    except OSError:
+        return True
+    text = start.decode("utf-8-sig", errors="replace").lstrip()
+    first = text.partition("\n")[0]
+    if not text or start.startswith(b"PAR1") or not_plain(start) or _ARRAY.match(text):
+        return True
+    if text.startswith("{"):
+        names = re.findall(r'"([^"\n]*)"\s*:', first)
+    else:
+        names = [name for delimiter in ",\t;" for name in _header(first, delimiter)]
+    return any(_bare(name) in NAMES for name in names)
+
+
+def _bare(name: str) -> str:
+    """Return the name of a column in small letters, without its unit: "Value [us]" is "value"."""
+    return re.split(r"[\[(/]", name.lower(), maxsplit=1)[0].strip()
 
 
 def read_tables(paths: Sequence[Path]) -> Table:
@@ -76,7 +111,7 @@ def read(path: Path, arm: str = "") -> Source:
         raise _fault(path, f"is {other[0]}", other[1])
     if path.suffix.lower() in (".parquet", ".pq"):
         raise _fault(path, "is not Parquet: it does not begin with PAR1", _FORMATS)
-    if text.startswith(b"["):
+    if _ARRAY.match(text.decode(errors="replace")):
         fix = "write JSON Lines instead: one object per line, no commas between them"
         raise _fault(path, "is one JSON array", fix)
     return _source(path, arm, *(_json(path) if text.startswith(b"{") else _csv(path)))
@@ -128,7 +163,12 @@ def _known(names: Sequence[str], path: Path) -> tuple[dict[str, str], tuple[str,
 
 def _needed(column: str, others: Sequence[str]) -> str:
     """Return how to add a column that is missing among `others`."""
-    lower = {name.lower(): name for name in reversed(others)}
+    lower = {_bare(name): name for name in reversed(others)}
+    if (name := lower.get(column)) and name.lower() == column:
+        small = [shown(one.lower()) for one in others if one.lower() in NAMES]
+        return f"did you mean {shown(name)}? Only the capitals differ: write {', '.join(small)}"
+    if name:
+        return f"did you mean {shown(name)}? Call it {column!r}, with the unit in a column 'unit'"
     if close := difflib.get_close_matches(column, lower, n=1):
         return f"did you mean {shown(lower[close[0]])}? Call it {column!r}"
     if column == "arm":
@@ -160,7 +200,7 @@ def _csv(path: Path) -> tuple[list[str], Records]:
     headers = {delimiter: _header(first, delimiter) for delimiter in ",\t;"}
     delimiter = max(headers, key=lambda one: len(NAMES.keys() & headers[one]))
     header = headers[delimiter]
-    if not NAMES.keys() & header:
+    if not NAMES.keys() & {*map(_bare, header)}:
         cause = f"has no header that Paribus knows; its first line is {shown(first.strip())}"
         raise _fault(path, cause, f"begin it with a line of column names: {', '.join(COLUMNS)}")
     return header, _csv_records(path, header, csv.reader(lines, delimiter=delimiter), above)

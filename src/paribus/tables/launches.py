@@ -64,6 +64,30 @@ class Arrangement:
     gap_s: float = 0.0
 
 
+def without_lacking(table: Table) -> tuple[Table, list[tuple[str, str, str]]]:
+    """Return a table without metrics that an arm has nowhere, and these: benchmark, arm, metric.
+
+    The arm is one that has it. What decides is kept, and refused later: the p99 of the launches of
+    one arm is no reason not to compare the rest.
+    """
+    arms = {row.arm for row in table.rows}
+    having: dict[tuple[str, str], dict[str, None]] = {}
+    for row in table.rows:
+        having.setdefault((row.benchmark, row.metric), {})[row.arm] = None
+    first: dict[str, str] = {}
+    for benchmark, metric in having:
+        first.setdefault(benchmark, metric)
+    lacking = {
+        cell: next(iter(mine))
+        for cell, mine in having.items()
+        if len(mine) < len(arms) and first[cell[0]] != cell[1]
+    }
+    if not lacking:
+        return table, []
+    rows = [row for row in table.rows if (row.benchmark, row.metric) not in lacking]
+    return replace(table, rows=rows), [(one, arm, name) for (one, name), arm in lacking.items()]
+
+
 def arrange(table: Table, reference: str = "") -> Arrangement:
     """Return the launches of `table`, the arm `reference` (or the first to appear) first.
 

@@ -51,7 +51,11 @@ def read(text: str) -> Tree:
     if top.tag != "topology" or not top.all("object"):
         raise ParseError("no <topology> with objects in it", line=top.line)
     if top.get("version")[:1] not in ("2", "3"):
-        raise ParseError(f"version {top.get('version')[:8]!r} of hwloc's XML is neither 2 nor 3")
+        said = top.get("version")[:8]
+        raise ParseError(
+            f"version {said or '1.x'!s} of hwloc's XML is neither 2 nor 3: export it again with"
+            " hwloc 2 or newer (`lstopo --of xml`)"
+        )
     found = _Found()
     machine = top.all("object")[0]
     _walk(machine, None, found)

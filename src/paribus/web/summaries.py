@@ -105,7 +105,7 @@ def _summary(found: Found) -> Summary:
             state,
             str(table["study"]["question"]),
             str(table["sentence"]),
-            tuple(_effect(one) for one in table["headlines"]),
+            tuple(_effect(one) for one in table["headlines"] if one.get("decides", True)),
             table["started"],
             launches,
             standing.code,

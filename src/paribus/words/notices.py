@@ -338,6 +338,7 @@ _FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
     ),
     NoticeName.ONE_INSTALLATION_EACH: lambda _: "Plan more blocks of sessions.",
     NoticeName.SESSIONS: _sessions_fix,
+    NoticeName.DIRECTION_UNKNOWN: lambda f: f"To compare them, {notices_of_logs.direct(f)}.",
     NoticeName.ALLOCATIONS: allocations.fix,
     NoticeName.LAUNCHES_LOST: lambda _: (
         "Report on an intact copy of the directory if there is one. The output of each launch is in"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from paribus.commandline import typed
 from paribus.reasons import DatedBy, NoticeName, Reason, Unreadable
 from paribus.units import count
 from paribus.words import lists, logs
@@ -55,9 +56,10 @@ def nothing(skipped: Figures, unread_files: Figures) -> str:
 
     The figures are those of the notices "not comparable" and "not read".
     """
-    found = apart(skipped) or "no log of a known tool"
-    refused = f"; {unread(unread_files, 5)}" if unread_files["files"] else ""
-    return f"nothing to compare: {found}{refused}"
+    refused = unread(unread_files, 5) if unread_files["files"] else ""
+    of_tool = any(one["of_tool"] for one in unread_files["reasons"])
+    found = apart(skipped) or ("" if of_tool else "no log of a known tool")
+    return f"nothing to compare: {'; '.join(filter(None, (found, refused)))}"
 
 
 def _joined(said: Sequence[str], number: int, noun: str = "") -> str:
@@ -147,6 +149,24 @@ def _not_mixed(labels: Labels, figures: Figures) -> str:
     )
 
 
+def undirected(labels: Labels, figures: Figures) -> str:
+    """Return which figures are not compared, because nothing says which values are better."""
+    several = figures["metrics"]
+    names = [one["name"] + f" ({one['unit']})" * (one["unit"] != "1") for one in several]
+    be = "is" if len(several) == 1 else "are"
+    return (
+        f"{labels[0]}: {listed(names, MOST_NAMED, last=' and ')} {be} not compared: the file does"
+        " not say whether lower or higher is better"
+    )
+
+
+def direct(figures: Figures) -> str:
+    """Return the options that say which values are better, of the figures of `undirected`."""
+    names = [one["name"] for one in figures["metrics"][:MOST_NAMED]]
+    said = " ".join(typed(("--better", f"{name}=lower")) for name in names)
+    return f"say it, with lower or higher: {said}"
+
+
 TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.NOT_READ: lambda _, f: f"{unread(f, 2 * MOST_SAID)}.",
     NoticeName.NOT_COMPARABLE: lambda _, f: (
@@ -156,6 +176,7 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
         f"Skipped, truncated (cases of other logs are missing): {_several(_truncated)(f)}."
     ),
     NoticeName.CASES_LEFT_OUT: lambda _, f: f"Cases skipped: {_several(_cases)(f)}.",
+    NoticeName.DIRECTION_UNKNOWN: lambda labels, f: f"{undirected(labels, f)}.",
     NoticeName.VERSIONS_DIFFER: _versions,
     NoticeName.ITERATIONS_DIFFER: lambda labels, f: (
         f"{labels[0]} took different numbers of iterations: {_of_arms(f['iterations'])}. The"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from paribus.design import Study
 from paribus.judgement import Finding, Word
@@ -14,14 +14,18 @@ MOST_NAMED = 8
 """Benchmarks of one word that the sentence names; the table below it has them all."""
 
 
-def sentence(found: Sequence[Finding]) -> str:
-    """Return the verdict of the whole study in one sentence: every benchmark, and by how much."""
+def sentence(found: Sequence[Finding], others: Sequence[Finding] = ()) -> str:
+    """Return the verdict of the whole study in one sentence: every benchmark, and by how much.
+
+    Of `others`, the figures that do not decide, those that say anything but what their headline
+    says; the headline then names its own figure too.
+    """
     groups: dict[tuple[str, Word, str], list[str]] = {}
-    for finding in found:
+    for finding, name in _named(found, others):
         reserved = finding.verdict.figures.get("unless")
         unless = f", {logs.unless(reserved)}" if reserved else ""
         labels = groups.setdefault((finding.arm, finding.verdict.word, unless), [])
-        labels.append(f"{finding.benchmark}{_by_how_much(finding)}")
+        labels.append(f"{name}{_by_how_much(finding)}")
     parts = [
         _PHRASES[word].format(arm=lists.arm(arm), labels=listed(labels, MOST_NAMED, last=" and "))
         + unless
@@ -29,6 +33,20 @@ def sentence(found: Sequence[Finding]) -> str:
     ]
     return "; ".join(parts) + "." if parts else "Nothing was compared."
 
+
+def _named(found: Sequence[Finding], others: Sequence[Finding]) -> Iterator[tuple[Finding, str]]:
+    """Yield the findings that the sentence is about, each with what it is called."""
+    for head in found:
+        mine = [f for f in others if (f.benchmark, f.arm) == (head.benchmark, head.arm)]
+        word = head.verdict.word
+        apart = [f for f in mine if f.verdict.word is not word and f.verdict.word in _CHANGES]
+        whole = word is not Word.EQUIVALENT or all(f.verdict.word is word for f in mine)
+        for one in (head, *apart):
+            name = "" if one is head and whole and not apart else f" {one.metric.name}"
+            yield one, f"{one.benchmark}{name}"
+
+
+_CHANGES = (Word.FASTER, Word.SLOWER)
 
 _PHRASES: Mapping[Word, str] = {
     Word.FASTER: "{arm} is faster in {labels}",
@@ -49,7 +67,7 @@ def _by_how_much(finding: Finding) -> str:
     figures = finding.verdict.figures
     if finding.verdict.word is Word.NO_DATA and figures.get("error"):
         return f" ({figures['arm']}: {figures['error']})"
-    if finding.comparison is None or finding.verdict.word not in (Word.FASTER, Word.SLOWER):
+    if finding.comparison is None or finding.verdict.word not in _CHANGES:
         return ""
     return f" ({format_change(finding.comparison.ratio)})"
 

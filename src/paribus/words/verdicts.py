@@ -199,7 +199,9 @@ FIXED: Mapping[Reason, str] = {
 
 def _not_supported(figures: Figures) -> str:
     inner = sentence(Reason(figures["otherwise"]), figures)
-    return f"{inner}; not significant after correction for {count(figures['cases'], 'case')}"
+    several = ((figures.get(f"{noun}s", 0), noun) for noun in ("figure", "case"))
+    family = " and ".join(count(n, noun) for n, noun in several if n)
+    return f"{inner}; not significant after correction for {family}"
 
 
 def _failed(figures: Figures) -> str:

@@ -1,0 +1,80 @@
+"""What a text most likely is that no reader takes for its tool's output, and what it lacks.
+
+A part that was cut from an output, a program of a family that is not read, a form that is not read:
+each shows itself by a line that only one tool prints. None of them is a table of numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from paribus.readers.known import TOOLS
+from paribus.readers.text import HEAD, line_of
+
+
+class Hint(NamedTuple):
+    """The tool, or family, of a text, what it lacks, and the line that shows the tool."""
+
+    tool: str
+    lacks: str
+    line: int
+
+
+_WHOLE = "give the whole output of the program"
+
+_CUT = (
+    ("imb", "#bytes #repetitions ", "IMB-MPI1's title and last line are missing"),
+    (
+        "p2p_bandwidth",
+        " P2P=",
+        "the title '[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]' is missing",
+    ),
+    ("nccl_tests", "algbw   busbw", "the line of settings, 'nThread ... nGpus ...', is missing"),
+    ("perftest", "#bytes     #iterations ", "the title, such as 'RDMA_Write BW Test', is missing"),
+    ("perftest", "#bytes #iterations ", "the title, such as 'RDMA_Write Latency Test', is missing"),
+    ("hpl", "T/V                N    NB     P     Q", "HPL's title and settings are missing"),
+    ("iperf3", "[ ID] Interval ", "iperf3's first line, 'Connecting to host ...', is missing"),
+    (
+        "netperf",
+        "bytes  bytes   bytes    secs.",
+        "netperf's title, 'TEST from ...', is missing",
+    ),
+    ("stream", "Function    Best Rate MB/s", "STREAM's version and sizes are missing"),
+    ("ior", "access    bw(MiB/s)", "IOR's title and options are missing"),
+    ("mdtest", "SUMMARY rate", "mdtest's first line, 'mdtest-... was launched', is missing"),
+    ("osu", "# Size          Latency (us)", "the title, '# OSU MPI ... Test', is missing"),
+    ("osu", "# Size      Bandwidth (MB/s)", "the title, '# OSU MPI ... Test', is missing"),
+    ("osu", "# Size       Avg Latency(us)", "the title, '# OSU MPI ... Test', is missing"),
+)
+"""By a tool's heading of a table what stands above and below it in a whole output."""
+
+_FORMS = [
+    (
+        "fio",
+        re.compile(r"^hostname=\S+, be=\d+, .*\bfio=fio-", re.M),
+        (
+            "the output of `fio --client`, of several machines in one, is not read: start fio on"
+            " each machine by itself"
+        ),
+    ),
+]
+"""Forms of a tool's output that are not read."""
+
+_OSU = re.compile(r"^# OSU (?:MPI|NCCL|OpenSHMEM|UPC\+?\+?)\S* .*\bTest\b.*$", re.M)
+
+
+def hint(text: str) -> Hint | None:
+    """Return whose a text is that no reader takes for its own, None if nothing shows it."""
+    head = text[:HEAD]
+    for tool, pattern, lacks in _FORMS:
+        if match := pattern.search(head):
+            return Hint(tool, lacks, line_of(head, match.start()))
+    if match := _OSU.search(head):
+        title = match[0][2:].strip()[:80]
+        lacks = f"{title!r} is not read; of these programs {', '.join(TOOLS['osu'])} are"
+        return Hint("osu", lacks, line_of(head, match.start()))
+    for tool, phrase, lacks in _CUT:
+        if (at := head.find(phrase)) >= 0:
+            return Hint(tool, f"{lacks}: {_WHOLE}", line_of(head, at))
+    return None

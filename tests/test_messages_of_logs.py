@@ -1,0 +1,199 @@
+"""What is said of files that are not read: the tool, the line, and what is missing."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from log_folders import FIXTURES, many, write
+from paribus.__main__ import main
+from paribus.compare.reading import is_log, read_files
+from paribus.errors import ParseError
+from paribus.readers.hints import hint
+from paribus.readers.known import HARNESSES, readers
+
+TOOLS = sorted(readers().keys() - {"paribus"})
+JSON = sorted(
+    path
+    for name in (*TOOLS, *HARNESSES)
+    for path in (FIXTURES / name).glob("good-*.out")
+    if path.read_text(errors="replace").lstrip().startswith("{")
+    and not path.read_text().startswith('{"paribus_kernel"')
+)
+
+
+def readings(path: Path) -> list[str]:
+    (held,) = read_files([(str(path), path.stat().st_size)])
+    assert not [one for one in held.problems if not one.of]
+    return [repr((one.reading, one.metrics)) for one in held.found]
+
+
+def again(text: str, style: str) -> str:
+    """Return JSON, a document or one a line, as another program writes it."""
+    try:
+        documents = [json.loads(text)]
+    except ValueError:
+        documents = [json.loads(line) for line in text.splitlines() if line.strip()]
+    forms = {
+        "jq": {"indent": 2},
+        "jq -c": {"separators": (",", ":")},
+        "json.tool": {"indent": 4},
+        "json.dumps": {},
+        "tabs": {"indent": "\t"},
+    }
+    return "\n".join(json.dumps(one, **forms[style]) for one in documents) + "\n"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("style", ["jq", "jq -c", "json.tool", "json.dumps", "tabs"])
+def test_json_with_other_blanks_is_the_same_json(style: str, tmp_path: Path) -> None:
+    assert len(JSON) > 15
+    for path in JSON:
+        try:
+            text = again(path.read_text(), style)
+        except ValueError:  # several documents, or text around them
+            continue
+        other = tmp_path / "other.json"
+        other.write_text(text)
+        assert is_log(other), path
+        assert readings(other) == readings(path), path
+
+
+CUT = {
+    "imb_pingpong": "IMB-MPI1's title and last line are missing",
+    "osu_latency": "the title, '# OSU MPI ... Test', is missing",
+    "ib_write_bw": "the title, such as 'RDMA_Write BW Test', is missing",
+    "nccl_tests": "'nThread ... nGpus ...', is missing",
+    "stream": "STREAM's version",
+    "hpl": "HPL's title",
+    "ior": "IOR's title",
+}
+HEADINGS = re.compile(r"^ *#bytes|^# Size|^# +size  |^Function  |^T/V     +N|^access    bw", re.M)
+
+
+@pytest.mark.parametrize("tool", CUT)
+def test_a_table_without_its_title_is_no_table_of_numbers(
+    tool: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As most issues have them: the rows alone, pasted."""
+    for path in sorted((FIXTURES / tool).glob("good-*.out")):
+        text = path.read_text()
+        begin = HEADINGS.search(text)
+        if begin is None or text.startswith("{"):
+            continue
+        rows = "\n".join(text[begin.start() :].splitlines()[:8]) + "\n"
+        made = write(tmp_path, {"a.log": f"$ ./program\n{rows}", "b.log": rows})
+        assert main(["compare", str(made / "a.log"), str(made / "b.log")]) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert CUT[tool] in said
+        assert "line 2" in said
+        assert "no header" not in said
+        break
+    else:
+        pytest.fail("no fixture with such a heading")
+
+
+UNKNOWN = {
+    "a log that begins with a bracket": " [2024-05-01 10:00:01] iteration 10/500 | loss 7.1\n",
+    "ReFrame's terminal": "[ReFrame Setup]\n  version: 4.6.1\n[==========] Running 1 check(s)\n",
+    "MLLOG": ':::MLLOG {"namespace": "", "key": "throughput", "value": 5012.2}\n',
+    "a batch script's": "Workspace: osu\nfigures of merit:\n  Latency at 8 = 1.92 us\n",
+    "JSON of another program": '{\n  "name": "solver",\n  "speed": 3.0\n}\n',
+}
+
+
+@pytest.mark.parametrize("what", UNKNOWN)
+def test_an_unknown_tool_is_called_that(
+    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = write(tmp_path, {"a.log": UNKNOWN[what], "b.log": UNKNOWN[what]})
+    assert main(["compare", str(made / "a.log"), str(made / "b.log")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "is not the output of a known tool" in said
+    assert "`paribus list` names" in said
+    assert "JSON array" not in said
+
+
+def test_a_program_that_is_not_read_names_those_that_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "# OSU MPI Ireduce Latency Test v7.3\n# Size       Overall(us)\n1  2.00\n"
+    for folder in ("a", "b"):
+        write(tmp_path / folder, {"run.log": text})
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "'OSU MPI Ireduce Latency Test v7.3' is not read" in said
+    assert "osu_allreduce" in said
+    assert "no log of a known tool" not in said
+
+
+def test_fio_on_several_machines_is_named() -> None:
+    text = "hostname=a, be=0, 64-bit, os=Linux, arch=x86-64, fio=fio-3.36, flags=1\n<a> Starting\n"
+    found = hint(text)
+    assert found is not None
+    assert "`fio --client`" in found.lacks
+    assert (found.tool, found.line) == ("fio", 1)
+
+
+def test_no_good_output_and_no_text_of_chance_has_a_hint_instead_of_its_reader() -> None:
+    draw = random.Random(3)
+    words = ("time", "size", "rank", "1.5", "us", "#", "total", "[INFO]")
+    for _ in range(200):
+        assert hint("\n".join(" ".join(draw.choices(words, k=6)) for _ in range(20))) is None
+
+
+# --- what is no success, and what the short report keeps ---------------------------------------
+
+LOSS = re.compile(r"(loss ?[:=] ?)(\d[\d.e+-]*)")
+
+
+@pytest.mark.parametrize("word", ["nan", "-inf", "NaN"])
+def test_a_training_that_diverged_is_no_launch(word: str) -> None:
+    reader = readers()["pytorch_ddp"]
+    tried = 0
+    for path in sorted((FIXTURES / "pytorch_ddp").glob("good-*.out")):
+        text = path.read_text()
+        for match in list(LOSS.finditer(text))[:20]:
+            damaged = text[: match.start(2)] + word + text[match.end(2) :]
+            with pytest.raises(ParseError, match="diverged") as refused:
+                reader.read(damaged)
+            assert refused.value.line == text.count("\n", 0, match.start()) + 1
+            tried += 1
+    assert tried > 10
+
+
+def test_the_short_report_keeps_what_changes_the_meaning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["arm,block,benchmark,metric,unit,better,value,threads"]
+    for block in range(10):
+        rows += [f"host,{block},tool,time,s,lower,{1 + 0.001 * block},64"]
+        rows += [f"cont,{block},tool,time,s,lower,{2 + 0.001 * block},32"]
+    made = write(tmp_path, {"t.csv": "\n".join(rows) + "\n"})
+    assert main(["compare", str(made / "t.csv"), "--brief"]) == 0
+    assert "'threads'" in capsys.readouterr().out
+    for arm in "ab":
+        write(tmp_path / arm, {**many(count=3), "notes.txt": "Measured on a Saturday.\n"})
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--brief"]) == 3
+    said = " ".join(capsys.readouterr().out.split())
+    assert "2 files not read" in said
+    assert "Withheld (osu_latency): " in said
+
+
+@pytest.mark.parametrize(
+    ("header", "fix"),
+    [
+        ("Arm,Benchmark,Metric,Value,Block", "Only the capitals differ: write 'arm', 'benchmark'"),
+        ("arm,benchmark,metric,value [GB/s],block", "did you mean 'value [GB/s]'? Call it 'value'"),
+        ("arm,benchmark,metric,values,block", "did you mean 'values'? Call it 'value'"),
+    ],
+)
+def test_a_column_that_is_nearly_right_is_named(
+    header: str, fix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = write(tmp_path, {"t.csv": f"{header}\nhost,tool,time,1.0,1\ncont,tool,time,1.1,1\n"})
+    assert main(["compare", str(made / "t.csv")]) == 2
+    assert fix in " ".join(capsys.readouterr().err.split())
