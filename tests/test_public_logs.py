@@ -237,10 +237,8 @@ def _unlike(expected: Mapping[str, Any], err: str) -> Iterator[str]:
 
 def _is_named(values: Sequence[str], difference: Mapping[str, Any]) -> bool:
     """Return whether a difference between arms is that of two values, or of longer ones."""
-    said = [str(value) for value in difference["values"].values()]
-    return len(said) == len(values) and all(
-        value in one for value, one in zip(values, said, strict=True)
-    )
+    said = difference["reference_value"], difference["arm_value"]
+    return all(value in one for value, one in zip(values, said, strict=True))
 
 
 def _figures(verdict: Mapping[str, Any], figures: Iterable[Mapping[str, Any]]) -> Iterator[str]:

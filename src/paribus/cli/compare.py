@@ -38,7 +38,7 @@ withheld, because the numbers cannot support one.
 """
 
 
-FIXED = ("reference", "factor", "unit", "better", "pair", "margin")
+FIXED = ("reference", "factor", "unit", "better", "pair", "margin", "part_of_arm", "key")
 """The options that answer what logs and tables leave open."""
 
 
@@ -72,6 +72,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="how to pair logs (default: by time, where it is known)",
     )
+    parser.add_argument(
+        "--part-of-arm",
+        metavar="NAME",
+        type=_names,
+        default=(),
+        help="settings in which the arms may differ, because they are part of what is compared,"
+        ' such as "threads,ranks" of two whole machines',
+    )
+    parser.add_argument(
+        "--key",
+        metavar="NAME",
+        type=_names,
+        default=(),
+        help="settings that the logs show and that tell benchmarks apart, such as a device",
+    )
     parser.add_argument("--margin", metavar="SHARE", help='practical equivalence, such as "2 %%"')
     parser.add_argument(
         "--facts",
@@ -93,6 +108,7 @@ def compare(arguments: argparse.Namespace) -> int:
     from paribus.cli.changes import changes, judged
     from paribus.compare.beside import beside
     from paribus.compare.imported import Answers
+    from paribus.compare.settings import Moves
     from paribus.compare.studies import are_studies
     from paribus.study.written import made_directory
 
@@ -103,6 +119,7 @@ def compare(arguments: argparse.Namespace) -> int:
         arguments.unit,
         arguments.better,
         _margin(arguments.margin),
+        Moves(arguments.part_of_arm, arguments.key),
     )
     if out is not None and exists(out) and (not out.is_dir() or any(out.iterdir())):
         raise StoreError("already exists", place=str(out), fix="choose another with --out")
@@ -142,7 +159,7 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
     if wrong := next((name for name, value in given.items() if value), None):
         raise UserError(
             "is not possible with study directories",
-            place=f"--{wrong}",
+            place=f"--{wrong.replace('_', '-')}",
             fix="leave it out: the plan of a study fixes it"
             if wrong in FIXED
             else "use it with `paribus report DIR`, of one study",
@@ -153,6 +170,7 @@ def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) ->
     """Return the judgement of whatever the paths are: logs, published figures, or tables."""
     from paribus.compare import beside, imported, logged, logs, pairing
     from paribus.compare.published import load_publication
+    from paribus.compare.settings import regarded
     from paribus.tables.files import read_tables
 
     if len(paths) == 1 and (ships := shipped_publication(paths[0])):
@@ -164,9 +182,16 @@ def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) ->
     if printed:
         return beside.alone(load_publication(printed[0]), directory)
     if logs.are_logs(paths):
-        paired = pairing.pair_logs(*logs.find_logs(paths), pair)
+        arms, found, unread = logs.find_logs(paths)
+        found = regarded(found, answers.moves)
+        paired = pairing.pair_logs(arms, found, unread, pair)
         return logged.judge_logs(paired, answers, directory=directory)
     return imported.judge_table(read_tables(paths), answers, directory=directory)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return the names in a list with commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _margin(text: str | None) -> float | None:

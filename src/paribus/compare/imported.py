@@ -12,6 +12,8 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.compare import provenance
 from paribus.compare.figures import FiguresOfTable, Joined
 from paribus.compare.gridded import GriddedEvidence
+from paribus.compare.recordings import beside_facts
+from paribus.compare.settings import AS_READ, Moves, audited_columns, moved
 from paribus.compare.unpaired import unpaired
 from paribus.design import Arm, Selection, Settings, Study
 from paribus.errors import UserError
@@ -23,6 +25,7 @@ from paribus.plan import Plan
 from paribus.reasons import NoticeName, Reason
 from paribus.stats.looks import Looks
 from paribus.stats.reliability import reliability
+from paribus.tables.columns import Facts, sort_columns
 from paribus.tables.launches import Arrangement, Group, arrange
 from paribus.tables.table import Table, shown
 from paribus.words.lists import listed
@@ -36,13 +39,17 @@ MOST_BLOCKS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the user says beside the table; what is "" or None, the table or a default says."""
+    """What the user says beside the table; what is "" or None, the table or a default says.
+
+    `moves` are settings that are facts of the arms, or tell benchmarks apart.
+    """
 
     reference: str = ""
     factor: str = ""
     unit: str = ""
     better: Direction | None = None
     margin: float | None = None
+    moves: Moves = AS_READ
 
 
 def judge_table(
@@ -66,6 +73,9 @@ def judge_table(
     does not say and a comparison needs.
     """
     tools = tools or {}
+    facts: Facts = {}
+    if of == "table":
+        table, facts = sort_columns(table, answers.moves.keys, answers.moves.part_of_arm)
     metrics = _metrics(table, answers, tools)
     found = arrange(table, answers.reference)
     study = _study(table, found, answers, tools)
@@ -99,7 +109,12 @@ def judge_table(
             return None if judged and found.kind in ("apart", "unordered") else (code, {})
         return lacking.get((f.benchmark, f.arm)) or lacking.get((f.benchmark, f.reference))
 
-    return withhold(judgement, why)
+    judgement = withhold(judgement, why)
+    if not facts and not answers.moves:
+        return judgement
+    said, by_arm = audited_columns(facts, judgement.study, answers.moves)
+    sentences = filter(None, [judgement.design, moved(answers.moves)])
+    return beside_facts(replace(judgement, design=" ".join(sentences)), said, by_arm)
 
 
 def _lacking(found: Arrangement, of: provenance.Source) -> dict[tuple[str, str], Because]:
