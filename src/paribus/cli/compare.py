@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         type=_names,
         default=(),
-        help="settings that the logs show and that tell benchmarks apart, such as a device",
+        help="settings that distinguish benchmarks, such as a device that the logs show",
     )
     parser.add_argument("--margin", metavar="SHARE", help='practical equivalence, such as "2 %%"')
     parser.add_argument(
@@ -170,7 +170,6 @@ def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) ->
     """Return the judgement of whatever the paths are: logs, published figures, or tables."""
     from paribus.compare import beside, imported, logged, logs, pairing
     from paribus.compare.published import load_publication
-    from paribus.compare.settings import regarded
     from paribus.tables.files import read_tables
 
     if len(paths) == 1 and (ships := shipped_publication(paths[0])):
@@ -182,9 +181,7 @@ def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) ->
     if printed:
         return beside.alone(load_publication(printed[0]), directory)
     if logs.are_logs(paths):
-        arms, found, unread = logs.find_logs(paths)
-        found = regarded(found, answers.moves)
-        paired = pairing.pair_logs(arms, found, unread, pair)
+        paired = pairing.pair_logs(*logs.find_logs(paths), pair, answers.moves)
         return logged.judge_logs(paired, answers, directory=directory)
     return imported.judge_table(read_tables(paths), answers, directory=directory)
 

@@ -13,7 +13,7 @@ from paribus.compare import provenance
 from paribus.compare.figures import FiguresOfTable, Joined
 from paribus.compare.gridded import GriddedEvidence
 from paribus.compare.recordings import beside_facts
-from paribus.compare.settings import AS_READ, Moves, audited_columns, moved
+from paribus.compare.settings import AS_READ, Moves, audited_columns
 from paribus.compare.unpaired import unpaired
 from paribus.design import Arm, Selection, Settings, Study
 from paribus.errors import UserError
@@ -28,6 +28,7 @@ from paribus.stats.reliability import reliability
 from paribus.tables.columns import Facts, sort_columns
 from paribus.tables.launches import Arrangement, Group, arrange
 from paribus.tables.table import Table, shown
+from paribus.words import logs as words
 from paribus.words.lists import listed
 
 CONFIDENCE = 0.95
@@ -109,12 +110,17 @@ def judge_table(
             return None if judged and found.kind in ("apart", "unordered") else (code, {})
         return lacking.get((f.benchmark, f.arm)) or lacking.get((f.benchmark, f.reference))
 
-    judgement = withhold(judgement, why)
-    if not facts and not answers.moves:
+    return _with_columns(withhold(judgement, why), facts, answers.moves)
+
+
+def _with_columns(judgement: Judgement, facts: Facts, moves: Moves) -> Judgement:
+    """Return the judgement of a table with what its other columns say of the arms."""
+    if not facts and not moves:
         return judgement
-    said, by_arm = audited_columns(facts, judgement.study, answers.moves)
-    sentences = filter(None, [judgement.design, moved(answers.moves)])
-    return beside_facts(replace(judgement, design=" ".join(sentences)), said, by_arm)
+    said, by_arm = audited_columns(facts, judgement.study, moves)
+    regarded = words.regarded(moves.part_of_arm, moves.keys)
+    design = " ".join(filter(None, [judgement.design, regarded]))
+    return beside_facts(replace(judgement, design=design), said, by_arm)
 
 
 def _lacking(found: Arrangement, of: provenance.Source) -> dict[tuple[str, str], Because]:

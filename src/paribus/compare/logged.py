@@ -24,7 +24,7 @@ from paribus.compare.pairing import (
     several_in_a_file,
 )
 from paribus.compare.recordings import beside_facts
-from paribus.compare.settings import apart_by_place, audited, moved
+from paribus.compare.settings import apart_by_place, audited
 from paribus.errors import UserError
 from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Judgement, Notice, Word
@@ -88,7 +88,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     ]
     notices.sort(key=lambda n: n.level != "warning")
     why = {label: because for of_name in reasons.values() for label, because in of_name.items()}
-    designs += filter(None, [moved(answers.moves)])
+    designs += filter(None, [words.regarded(answers.moves.part_of_arm, answers.moves.keys)])
     whole = replace(whole, design=" ".join(designs), notices=tuple(notices))
     said, facts = audited({kind.label: kind.logs for kind in logs.kinds}, study, answers.moves)
     return withhold(beside_facts(whole, said, facts), lambda f: why.get(f.benchmark))
@@ -102,8 +102,7 @@ def _by_place(apart: Sequence[Apart]) -> str:
             if one.tool != other.tool or having[0] & having[1]:
                 continue
             if names := apart_by_place([one.settings, other.settings]):
-                given = ",".join(name.replace(" ", "_") for name in names)
-                return f"; if that is what the arms are: --part-of-arm {given}"
+                return words.by_place(names)
     return ""
 
 

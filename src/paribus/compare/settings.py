@@ -20,7 +20,6 @@ from paribus.model import Case, Facts, Reading, Sample, Scalar
 from paribus.outside import printable
 from paribus.readers.reader import WORK
 from paribus.readers.settings import LINES, PRINTED
-from paribus.words.lists import listed
 
 RANKS = "ranks"
 COLUMN = "column."
@@ -280,15 +279,3 @@ def apart_by_place(settings: Sequence[Mapping[str, Scalar | None]]) -> list[str]
     other = [name for name in names if len({repr(one.get(name)) for one in settings}) > 1]
     placed = [any(word in name.lower() for word in PLACED) for name in other]
     return other if other and all(placed) else []
-
-
-def moved(moves: Moves) -> str:
-    """Return in one sentence what the user regards otherwise, "" for nothing."""
-    parts = []
-    if moves.part_of_arm:
-        names = listed(moves.part_of_arm, last=" and ")
-        parts.append(f"{names} count as part of the arms (--part-of-arm)")
-    if moves.keys:
-        names = listed(moves.keys, last=" and ")
-        parts.append(f"{names} tell benchmarks apart (--key)")
-    return f"{'; '.join(parts)}." if parts else ""
