@@ -110,7 +110,8 @@ def judge_table(
             return None if judged and found.kind in ("apart", "unordered") else (code, {})
         return lacking.get((f.benchmark, f.arm)) or lacking.get((f.benchmark, f.reference))
 
-    return _with_columns(withhold(judgement, why), facts, answers.moves)
+    judgement = withhold(judgement, why)
+    return _with_columns(judgement, facts, answers.moves) if of == "table" else judgement
 
 
 def _with_columns(judgement: Judgement, facts: Facts, moves: Moves) -> Judgement:

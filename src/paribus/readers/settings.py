@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from paribus.readers.text import HEAD
 
@@ -29,25 +29,35 @@ LONGEST = 400
 MOST = 400
 """Settings of one output that are kept: more is a table that no row of ours names."""
 
+MOST_KNOWN = 20_000
+"""Lines of the outputs of a tool that are kept in mind with what they say: most come again."""
+
+MOST_OF_LIST = 64
+"""Values of a list in JSON that are looked at."""
+
 _SEVERAL = re.compile(
     r"\t+(?![ ]*[:=])|[ ]{2,}(?=[A-Za-z][\w /.()-]{0,40}?[ ]*[:=][ ])|,[ ](?=[a-z_]+=)"
 )
 _PAIR = re.compile(r"([A-Za-z_(][\w ./()\[\]%*+&'<>,-]{0,60}?)[ ]*[:=]+[ ]*(\S.*)?")
-_BARE = r"[-=#*+|_~.:\s]*|-?\d[\d.,eE%+-]*(?:[ \t|,]+\S+)*"
-"""Rules, and rows that begin with a number: tables are the business of the readers."""
-
+_RULE = r"[-=#*+|_~.:\s]*|-\d.*"
+"""Rules, and rows of figures; what begins with a digit is not looked at: readers check tables."""
 
 _RESULT = re.compile(
     r"(?<![\d.])\d+\.\d+(?![\d]*\.\d)|\d %|\d%|\b\d{1,2}:\d\d:\d\d\b|\d{4}-\d\d-\d\d"
 )
 """What is in figures of a run, and in dates."""
 
+_NONE = r"(?!)"
+
+Kind = Literal["key", "fact"]
+
 
 class Silent(NamedTuple):
-    """Lines that do not matter, and why."""
+    """Lines that do not matter, and why; those from `lines` to `until` where that is given."""
 
     lines: str
     why: str
+    until: str = ""
 
 
 class Pairs(NamedTuple):
@@ -82,7 +92,6 @@ class Printed(NamedTuple):
 
 
 NOTHING_PRINTED = Printed()
-_NONE = r"(?!)"
 
 
 @cache
@@ -97,23 +106,18 @@ def tables() -> Mapping[str, Table]:
 def _table(entry: Mapping[str, Any], common: Sequence[Mapping[str, Any]]) -> Table:
     rows = entry.get("nothing", ())
     cut = (row["lines"] for row in (*rows, *(row for row in common if row.get("cut"))))
-    lines = _any((_BARE, *entry.get("read", ()), *cut))
     command = entry.get("command")
     return Table(
         re.compile(_any(entry.get("keys", ()))),
         re.compile(_any(entry.get("facts", ()))),
         re.compile(_any(entry.get("known", ()))),
-        re.compile(rf"^[ \t#]*+(?:{lines})[ \t]*$\n?", re.M),
-        tuple(Silent(row["lines"], row["why"]) for row in (*rows, *common)),
+        re.compile(_any((_RULE, *entry.get("read", ()), *cut))),
+        tuple(Silent(row["lines"], row["why"], row.get("until", "")) for row in (*rows, *common)),
         tuple(
-            Pairs(
-                re.compile(rf"^[ \t#]*+{one['lines']}$", re.M),
-                re.compile(one["pair"]),
-                one.get("name", ""),
-            )
+            Pairs(re.compile(one["lines"]), re.compile(one["pair"]), one.get("name", ""))
             for one in entry.get("pairs", ())
         ),
-        re.compile(rf"^[ \t#]*{command}$", re.M) if command else None,
+        re.compile(command) if command else None,
     )
 
 
@@ -126,56 +130,139 @@ def printed(file: str, text: str) -> Printed:
 
     Of a long output the first 64 KiB count: tools print their settings before their figures.
     """
-    table = tables().get(file)
-    if table is None:
+    if file not in tables():
         return NOTHING_PRINTED
-    tree, lines = _lines(text)
-    more = [] if tree else [*_more(table, lines)]
-    return _sorted(file, table.settled.sub("", lines), tuple(more), tree)
+    found: dict[tuple[Kind, str], list[str]] = {}
+    for kind, name, value in _every(file, text):
+        values = found.setdefault((kind, name), [])
+        if value not in values:
+            values.append(value)
+        if len(found) == MOST:
+            break
+    keys: dict[str, str] = {}
+    facts: dict[str, str] = {}
+    for (kind, name), values in found.items():
+        if kind == "key":
+            keys[name] = ", ".join(values)
+        else:
+            between = "\n" if name == LINES else ", "
+            facts[f"{PRINTED}{file}.{name}"] = between.join(values)
+    return Printed(keys, facts)
 
 
-def matters_not(file: str, line: str) -> bool:
-    """Return whether a row of the table of `file` says that a line does not matter."""
-    table = tables().get(file)
-    return table is not None and _silent(file).fullmatch(line.strip(" \t#")) is not None
+def what_matters(file: str, text: str) -> str:
+    """Return the lines of an output without those of which the table says that they do not matter.
+
+    JSON has a line for each value, which begins with its path.
+    """
+    tree = _tree(text)
+    lines = text if tree is None else "\n".join(_flat(tree, "", lambda _: False))
+    return _silent(file).sub("", lines)
 
 
 @cache
 def _silent(file: str) -> re.Pattern[str]:
-    return re.compile(_any(one.lines for one in tables()[file].nothing))
+    rows = (
+        rf"(?:{one.lines})(?:\n[^\n]*)*?\n[^\n]*{re.escape(one.until)}[^\n]*"
+        if one.until
+        else one.lines
+        for one in tables()[file].nothing
+    )
+    return re.compile(rf"^[ \t#|]*+(?:{_any(rows)})[ \t|]*$\n?", re.M)
 
 
-def _lines(text: str) -> tuple[bool, str]:
-    """Return an output as lines: JSON, which is a tree, with each value under its path."""
-    start = text.find("{")
-    if start >= 0 and not text[:start].strip():
-        try:
-            return True, "\n".join(_flat(json.JSONDecoder().raw_decode(text, start)[0], ""))
-        except (ValueError, RecursionError):
-            return True, ""
-    return False, text[:HEAD]
+# --- lines ---------------------------------------------------------------------------------------
 
 
-def _flat(value: Any, path: str) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _flat(inner, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list):
-        for inner in value[:64]:
-            yield from _flat(inner, path)
+class _Line(NamedTuple):
+    """What a line says; with `until`, nothing that follows counts before a line that holds that."""
+
+    settings: tuple[tuple[Kind, str, str], ...]
+    until: str = ""
+
+
+_SAYS_NOTHING = _Line(())
+
+
+def _every(file: str, text: str) -> Iterator[tuple[Kind, str, str]]:
+    """Yield the settings in an output, as often as they stand there."""
+    tree = _tree(text)
+    if tree is not None:
+        for line in _flat(tree, "", lambda path: _is_settled(file, path)):
+            yield from _said(file, line, tree=True).settings
+        return
+    until = ""
+    for line in text[:HEAD].split("\n"):
+        if until:
+            until = "" if until in line else until
+        elif (said := _said(file, line)).until:
+            until = said.until
+        else:
+            yield from said.settings
+
+
+@cache
+def _seen(_file: str) -> dict[str, _Line]:
+    """Return the lines of the outputs of a tool that were looked at, with what they say."""
+    return {}
+
+
+def _said(file: str, line: str, *, tree: bool = False) -> _Line:
+    seen = _seen(file)
+    said = seen.get(line)
+    if said is None:
+        short = line[:LONGEST].strip(" \t#|")
+        if not short or (short[0].isdigit() and not tree):
+            return _SAYS_NOTHING
+        said = _of_line(tables()[file], short, tree)
+        if len(seen) == MOST_KNOWN:
+            seen.clear()
+        seen[line] = said
+    return said
+
+
+def _of_line(table: Table, line: str, tree: bool) -> _Line:
+    """Return what a line says that was not seen before."""
+    for one in table.nothing:
+        if one.until and re.match(one.lines, line):
+            return _Line((), one.until)
+    more = () if tree else tuple(_more(table, line))
+    settled = table.settled.fullmatch(line) is not None
+    found = []
+    for name, value in (*more, *_settings(line)):
+        of = line if name == LINES else name
+        if settled and (name, value) not in more and not table.keys.fullmatch(of):
+            continue
+        if table.keys.fullmatch(of):
+            called = name.rpartition(".")[2] if tree else of
+            found.append(("key", called, "yes" if name == LINES else value))
+        elif not table.known.fullmatch(of) and (
+            table.facts.fullmatch(of) or not _RESULT.search(value)
+        ):
+            found.append(("fact", name, value))
+    return _Line(tuple(found)) if found else _SAYS_NOTHING  # type: ignore[arg-type]
+
+
+def _settings(line: str) -> Iterator[tuple[str, str]]:
+    """Yield the settings in a line by name; the line itself where it has none."""
+    parts = [part for part in _SEVERAL.split(line) if part.strip()]
+    pairs = [_PAIR.fullmatch(part.strip()) for part in parts]
+    if all(pairs):
+        for pair in pairs:
+            if pair is not None:
+                yield " ".join(pair[1].split()), " ".join((pair[2] or "").split())
     else:
-        said = value if isinstance(value, str) else json.dumps(value)
-        yield f"{path} = {' '.join(said.split())[:LONGEST]}"
+        yield LINES, " ".join(line.split())
 
 
-def _more(table: Table, lines: str) -> Iterator[tuple[str, str]]:
-    """Yield the settings of lines that hold several, and of commands that are echoed."""
+def _more(table: Table, line: str) -> Iterator[tuple[str, str]]:
+    """Yield the settings of a line that holds several, and of a command that it echoes."""
     for one in table.pairs:
-        for found in one.lines.finditer(lines):
-            for said in one.pair.finditer(found[0]):
+        if one.lines.fullmatch(line):
+            for said in one.pair.finditer(line):
                 name, value = (one.name, said[1]) if one.name else (said[1], said[2])
                 yield name, value.strip() or "yes"
-    if table.command is not None and (echoed := table.command.search(lines)):
+    if table.command is not None and (echoed := table.command.fullmatch(line)):
         yield from _options(echoed[1])
 
 
@@ -187,48 +274,36 @@ def _options(command: str) -> Iterator[tuple[str, str]]:
             yield f"option {word}", "yes" if after.startswith("-") else after
 
 
-@lru_cache(maxsize=512)
-def _sorted(file: str, rest: str, more: tuple[tuple[str, str], ...], tree: bool) -> Printed:
-    """Return settings by name from what is left of a text: outputs of a folder have the same."""
-    table = tables()[file]
-    found: dict[str, list[str]] = {}
-    for name, value in (*more, *_settings(rest)):
-        if name in found or len(found) < MOST:
-            found.setdefault(name, []).append(value)
-    keys: dict[str, str] = {}
-    facts: dict[str, str] = {}
-    for name, values in found.items():
-        if table.known.fullmatch(name):
-            continue
-        once = dict.fromkeys(values)
-        if name == LINES:
-            keys |= {line: "yes" for line in once if table.keys.fullmatch(line)}
-            once = {line: None for line in once if line not in keys and _tells(table, line, line)}
-            if once:
-                facts[f"{PRINTED}{file}.{LINES}"] = "\n".join(once)
-        elif table.keys.fullmatch(name):
-            keys[name.rpartition(".")[2] if tree else name] = ", ".join(once)
-        elif _tells(table, name, text := ", ".join(once)):
-            facts[f"{PRINTED}{file}.{name}"] = text
-    return Printed(keys, facts)
+# --- JSON ----------------------------------------------------------------------------------------
 
 
-def _tells(table: Table, name: str, text: str) -> bool:
-    """Return whether a setting is a fact: what has a fraction or a time in it is a result."""
-    return table.facts.fullmatch(name) is not None or not _RESULT.search(text)
+def _tree(text: str) -> Any:
+    """Return the JSON object that a text begins with, None without one."""
+    start = text.find("{")
+    if start < 0 or text[:start].strip():
+        return None
+    try:
+        return json.JSONDecoder().raw_decode(text, start)[0]
+    except (ValueError, RecursionError):
+        return {}
 
 
-def _settings(rest: str) -> Iterator[tuple[str, str]]:
-    """Yield the settings in lines by name; a line itself where it has none."""
-    for whole in rest.split("\n"):
-        line = whole[:LONGEST].strip(" \t#|")
-        if not line:
-            continue
-        parts = [part for part in _SEVERAL.split(line) if part.strip()]
-        pairs = [_PAIR.fullmatch(part.strip()) for part in parts]
-        if all(pairs):
-            for pair in pairs:
-                if pair is not None:
-                    yield " ".join(pair[1].split()), " ".join((pair[2] or "").split())
-        else:
-            yield LINES, " ".join(line.split())
+def _flat(value: Any, path: str, settled: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the values of a tree, each as a line that begins with its path; not what is settled."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            below = f"{path}.{key}" if path else str(key)
+            if not (isinstance(inner, dict | list) and settled(below)):
+                yield from _flat(inner, below, settled)
+    elif isinstance(value, list):
+        for inner in value[:MOST_OF_LIST]:
+            yield from _flat(inner, path, settled)
+    else:
+        said = value if isinstance(value, str) else json.dumps(value)
+        yield f"{path} = {' '.join(said.split())[:LONGEST]}"
+
+
+@lru_cache(maxsize=1024)
+def _is_settled(file: str, path: str) -> bool:
+    """Return whether all below a path is settled: the rows match it with nothing after its dot."""
+    return tables()[file].settled.fullmatch(f"{path}.") is not None
