@@ -194,7 +194,9 @@ def _of_harness(
             problems.append(Problem(Unreadable.REFUSED, cause, harness.name, *one[1:]))
         else:
             mine = Found(number if len(launches) > 1 else part, *one)
-            found.append(mine._replace(printed=printed(harness.name, text)))
+            # What a file with all arms says of machines, it does not say of one of them.
+            shown = NOTHING_PRINTED if one.arm else printed(harness.name, text)
+            found.append(mine._replace(printed=shown))
     return found, problems
 
 

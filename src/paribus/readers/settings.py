@@ -47,7 +47,8 @@ _RESULT = re.compile(
 )
 """What is in figures of a run, and in dates."""
 
-_NONE = r"(?!)"
+NONE = r"(?!)"
+"""The pattern that matches nothing."""
 
 Kind = Literal["key", "fact"]
 
@@ -122,7 +123,7 @@ def _table(entry: Mapping[str, Any], common: Sequence[Mapping[str, Any]]) -> Tab
 
 
 def _any(patterns: Iterable[str]) -> str:
-    return "|".join(f"(?:{one})" for one in patterns) or _NONE
+    return "|".join(f"(?:{one})" for one in patterns) or NONE
 
 
 def printed(file: str, text: str) -> Printed:
