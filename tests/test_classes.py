@@ -43,7 +43,7 @@ OF_A_RANK = (
     ),
     *("work.qe.iterations", "work.qe.energy_ry", "gpu.links", "launch.cpu_s", "launch.involuntary"),
     *("env.UCX_NET_DEVICES", "env.UCX_IB_GID_INDEX", "env.OMPI_MCA_btl_openib_if_include"),
-    *("env.NCCL_IB_HCA", "adapter.link_layer"),
+    *("env.NCCL_IB_HCA", "adapter.link_layer", "printed.gromacs.GPU support"),
     *("load.during.rdma.retry_exceeded_err", "load.during.rdma.rcvd_seq_err"),
     *("load.during.rdma.symbol_error", "load.during.busy_s", "lib.libnccl.so.build_id"),
 )

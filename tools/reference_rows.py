@@ -1,7 +1,7 @@
 """Writes the tables of docs/benchmarks.md that follow from the code and from the recorded outputs.
 
-Four of them: every benchmark, what each tool's output must show, what the readers rest on, and the
-files of harnesses.
+Five of them: every benchmark, what each tool's output must show, what the readers rest on, the
+files of harnesses, and what of an output does not matter.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from paribus.benchmarks import BENCHMARKS
+from paribus.readers import settings
 from paribus.readers.known import harnesses
 
 ROOT = Path(__file__).parents[1]
@@ -20,6 +21,7 @@ HEADINGS = (
     "| tools | versions |",
     "| origin of the outputs | readers |",
     "| files of | versions |",
+    "| settings of | keys |",
 )
 TOPOLOGIES = "published by others, topologies"
 
@@ -79,11 +81,40 @@ def harness_rows() -> list[str]:
     ]
 
 
+def setting_rows() -> list[str]:
+    """Return of each file of readers how many settings are keys, and what does not matter, why."""
+    every = settings.tables()
+    common = set.intersection(*({*table.nothing} for table in every.values()))
+    rows = []
+    for name, table in every.items():
+        own = [one for one in table.nothing if one not in common]
+        keys = 0 if table.keys.pattern == settings.NONE else _alternatives(table.keys.pattern)
+        why = "; ".join(one.why for one in own)
+        rows.append(f"| `{name}` | {keys} | {sum(map(_kinds, own))} | {why} |")
+    shared = [one for one in every["osu"].nothing if one in common]
+    why = "; ".join(one.why for one in shared)
+    return [*rows, f"| all of them | 0 | {sum(map(_kinds, shared))} | {why} |"]
+
+
+def _kinds(row: settings.Silent) -> int:
+    return _alternatives(row.lines)
+
+
+def _alternatives(pattern: str) -> int:
+    """Return how many alternatives a regular expression has, not counting those in groups."""
+    plain = re.sub(r"\\.|\[[^\]]*\]", "", pattern)
+    while "(" in plain:
+        plain = re.sub(r"\([^()]*\)", "", plain)
+    return plain.count("|") + 1
+
+
 def page(text: str) -> str:
     """Return the page with its tables as they must be; what is around them stays."""
     lines = text.splitlines()
     for heading, rows in zip(
-        HEADINGS, (benchmark_rows(), proof_rows(), origin_rows(), harness_rows()), strict=True
+        HEADINGS,
+        (benchmark_rows(), proof_rows(), origin_rows(), harness_rows(), setting_rows()),
+        strict=True,
     ):
         (begin,) = (n for n, line in enumerate(lines, 2) if line.startswith(heading))
         end = next(n for n in range(begin, len(lines)) if not lines[n].startswith("|"))

@@ -39,7 +39,7 @@ withheld, because the numbers cannot support one.
 """
 
 
-FIXED = ("reference", "factor", "unit", "better", "pair", "margin")
+FIXED = ("reference", "factor", "unit", "better", "pair", "margin", "part_of_arm", "key")
 """The options that answer what logs and tables leave open."""
 
 
@@ -77,6 +77,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="how to pair logs (default: by time, where it is known)",
     )
+    parser.add_argument(
+        "--part-of-arm",
+        metavar="NAME",
+        type=_names,
+        default=(),
+        help="settings in which the arms may differ, because they are part of what is compared,"
+        ' such as "threads,ranks" of two whole machines',
+    )
+    parser.add_argument(
+        "--key",
+        metavar="NAME",
+        type=_names,
+        default=(),
+        help="settings that distinguish benchmarks, such as a device that the logs show",
+    )
     parser.add_argument("--margin", metavar="SHARE", help='practical equivalence, such as "2 %%"')
     parser.add_argument(
         "--facts",
@@ -98,6 +113,7 @@ def compare(arguments: argparse.Namespace) -> int:
     from paribus.cli.changes import changes, judged
     from paribus.compare.beside import beside
     from paribus.compare.imported import Answers
+    from paribus.compare.settings import Moves
     from paribus.compare.studies import are_studies, study_of
     from paribus.study.written import made_directory
 
@@ -109,6 +125,7 @@ def compare(arguments: argparse.Namespace) -> int:
         next((word for name, word in arguments.better if not name), None),
         _margin(arguments.margin),
         {name: word for name, word in arguments.better if name},
+        Moves(arguments.part_of_arm, arguments.key),
     )
     if out is not None and exists(out) and (not out.is_dir() or any(out.iterdir())):
         raise StoreError("already exists", place=str(out), fix="choose another with --out")
@@ -165,7 +182,7 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
     if wrong := next((name for name, value in given.items() if value), None):
         raise UserError(
             "is not possible with study directories",
-            place=f"--{wrong}",
+            place=f"--{wrong.replace('_', '-')}",
             fix="leave it out: the plan of a study fixes it"
             if wrong in FIXED
             else "use it with `paribus report DIR`, of one study",
@@ -187,10 +204,15 @@ def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) ->
     if printed:
         return beside.alone(load_publication(printed[0]), directory)
     if logs.are_logs(paths):
-        paired = pairing.pair_logs(*logs.find_logs(paths), pair)
+        paired = pairing.pair_logs(*logs.find_logs(paths), pair, answers.moves)
         return logged.judge_logs(paired, answers, directory=directory)
     reading.refuse_strange(paths)
     return imported.judge_table(read_tables(paths), answers, directory=directory)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return the names in a list with commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _margin(text: str | None) -> float | None:

@@ -33,13 +33,14 @@ class Apart:
     """Logs of one kind that have no match: how many of them each arm has, some none.
 
     Without `counts` every arm has some, but no case is in all of them. `example` is the name of
-    one log.
+    one log, `settings` are their parameters and ranks.
     """
 
     label: str
     tool: str
     counts: Mapping[str, int] = field(default_factory=dict)
     example: str = ""
+    settings: Mapping[str, Scalar | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -78,7 +79,7 @@ def _of_every_arm(
     having = {key: {log.arm for log in mine} for key, mine in kinds.items()}
     labels = _labels(kinds)
     apart += [
-        Apart(labels[key], key[0], _counts(mine, arms))
+        Apart(labels[key], key[0], _counts(mine, arms), settings={**dict(key[1]), "ranks": key[2]})
         for key, mine in kinds.items()
         if len(having[key]) < len(arms)
     ]

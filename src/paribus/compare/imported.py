@@ -12,6 +12,8 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.compare import provenance
 from paribus.compare.figures import FiguresOfTable, Joined
 from paribus.compare.gridded import GriddedEvidence
+from paribus.compare.recordings import beside_facts
+from paribus.compare.settings import AS_READ, Moves, audited_columns
 from paribus.compare.unpaired import unpaired
 from paribus.design import Arm, Selection, Settings, Study
 from paribus.errors import UserError
@@ -23,8 +25,10 @@ from paribus.plan import Plan
 from paribus.reasons import NoticeName, Reason
 from paribus.stats.looks import Looks
 from paribus.stats.reliability import reliability
+from paribus.tables.columns import Facts, sort_columns
 from paribus.tables.launches import Arrangement, Group, arrange, without_lacking
 from paribus.tables.table import Table, shown
+from paribus.words import logs as words
 from paribus.words.lists import listed
 
 CONFIDENCE = 0.95
@@ -39,6 +43,7 @@ class Answers:
     """What the user says beside the table; what is "" or None, the table or a default says.
 
     `directions` are which values of a metric are better, where one word for all does not do.
+    `moves` are settings that are facts of the arms, or tell benchmarks apart.
     """
 
     reference: str = ""
@@ -47,6 +52,7 @@ class Answers:
     better: Direction | None = None
     margin: float | None = None
     directions: Mapping[str, Direction] = field(default_factory=dict)
+    moves: Moves = AS_READ
 
 
 def judge_table(
@@ -70,6 +76,9 @@ def judge_table(
     does not say and a comparison needs.
     """
     tools = tools or {}
+    facts: Facts = {}
+    if of == "table":
+        table, facts = sort_columns(table, answers.moves.keys, answers.moves.part_of_arm)
     table, lacking_figures = without_lacking(table)
     metrics = _metrics(table, answers, tools)
     found = arrange(table, answers.reference)
@@ -108,7 +117,18 @@ def judge_table(
             return None if judged and found.kind in ("apart", "unordered") else (code, {})
         return lacking.get((f.benchmark, f.arm)) or lacking.get((f.benchmark, f.reference))
 
-    return withhold(judgement, why)
+    judgement = withhold(judgement, why)
+    return _with_columns(judgement, facts, answers.moves) if of == "table" else judgement
+
+
+def _with_columns(judgement: Judgement, facts: Facts, moves: Moves) -> Judgement:
+    """Return the judgement of a table with what its other columns say of the arms."""
+    if not facts and not moves:
+        return judgement
+    said, by_arm = audited_columns(facts, judgement.study, moves)
+    regarded = words.regarded(moves.part_of_arm, moves.keys)
+    design = " ".join(filter(None, [judgement.design, regarded]))
+    return beside_facts(replace(judgement, design=design), said, by_arm)
 
 
 def _left_out(lacking: Sequence[tuple[str, str, str]]) -> list[Notice]:

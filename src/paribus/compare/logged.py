@@ -24,6 +24,8 @@ from paribus.compare.pairing import (
     Logs,
     several_in_a_file,
 )
+from paribus.compare.recordings import beside_facts
+from paribus.compare.settings import apart_by_place, audited
 from paribus.errors import UserError
 from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Judgement, Notice, Word
@@ -57,7 +59,8 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
             fix="give outputs of the same benchmark with the same parameters for each arm"
             + " (two tools differ by 14 % on the same latency, so they are not compared)" * several
             + "; `paribus list` names the known tools"
-            + "".join(f"; {one}" for one in dict.fromkeys(map(_alike, logs.apart)) if one),
+            + "".join(f"; {one}" for one in dict.fromkeys(map(_alike, logs.apart)) if one)
+            + _by_place(logs.apart),
         )
     logs, asked, answers = directed(logs, answers)
     parts, designs = [], []
@@ -88,8 +91,22 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     ]
     notices.sort(key=lambda n: n.level != "warning")
     why = {label: because for of_name in reasons.values() for label, because in of_name.items()}
+    designs += filter(None, [words.regarded(answers.moves.part_of_arm, answers.moves.keys)])
     whole = replace(whole, design=" ".join(designs), notices=tuple(notices))
-    return withhold(whole, lambda f: why.get(f.benchmark))
+    said, facts = audited({kind.label: kind.logs for kind in logs.kinds}, study, answers.moves)
+    return withhold(beside_facts(whole, said, facts), lambda f: why.get(f.benchmark))
+
+
+def _by_place(apart: Sequence[Apart]) -> str:
+    """Return how to compare whole machines: their logs differ in numbers of ranks or GPUs alone."""
+    for at, one in enumerate(apart):
+        for other in apart[at + 1 :]:
+            having = [{arm for arm, count in of.counts.items() if count} for of in (one, other)]
+            if one.tool != other.tool or having[0] & having[1]:
+                continue
+            if names := apart_by_place([one.settings, other.settings]):
+                return words.by_place(names)
+    return ""
 
 
 def _alike(one: Apart) -> str:

@@ -23,6 +23,7 @@ from paribus.model import Metric, Reading, Scalar
 from paribus.outside import printable
 from paribus.plan import Plan, read_plan
 from paribus.readers.known import harnesses
+from paribus.readers.settings import NOTHING_PRINTED, Printed
 from paribus.reasons import Unreadable
 from paribus.words import logs as words
 
@@ -36,7 +37,8 @@ class Log:
     (seconds since the epoch). `alone` is False for one of several outputs of a tool in one file.
     `written` is when the file was, and `zoned` whether the date's time zone is known. `metrics`
     are those of a harness's file, otherwise those of the tool; `within` is what the launch is of
-    where that file holds all arms.
+    where that file holds all arms. `printed` are settings that the output shows beside those of the
+    reading.
     """
 
     arm: str
@@ -50,6 +52,7 @@ class Log:
     zoned: bool = False
     metrics: tuple[Metric, ...] = ()
     within: str = ""
+    printed: Printed = NOTHING_PRINTED
 
 
 _File = tuple[str, str, str, float, int]
@@ -270,12 +273,14 @@ def _logs(arm: str, name: str, path: str, written: float, found: Sequence[Found]
     """Yield the logs that a file holds."""
     of = [one.reading.benchmark for one in found]
     file = Path(path)
-    for part, reading, date, metrics, within in found:
+    for part, reading, date, metrics, within, printed in found:
         at, zoned = date or (written, False)
         alone = of.count(reading.benchmark) == 1
         called = f"{name}#{part}" if part else name
-        log = Log(arm, called, file, at, date is not None, alone, reading, written, zoned)
-        yield replace(log, metrics=metrics, within=within) if metrics else log
+        dated = date is not None
+        yield Log(
+            arm, called, file, at, dated, alone, reading, written, zoned, metrics, within, printed
+        )
 
 
 def _shown(path: Path) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from paribus.compare.comparable import Apart, Skipped, comparable, metrics_of
 from paribus.compare.logs import Log, Unread, natural
 from paribus.compare.one_unit import with_one_unit
+from paribus.compare.settings import AS_READ, Moves, regarded
 from paribus.reasons import DatedBy, Untimed
 from paribus.tables.cases import in_order
 from paribus.tables.order import LEAST_PAIRED, neighbours
@@ -100,10 +101,17 @@ class Logs:
 
 
 def pair_logs(
-    arms: tuple[str, ...], found: Sequence[Log], unread: Sequence[Unread], asked: Asked = ""
+    arms: tuple[str, ...],
+    found: Sequence[Log],
+    unread: Sequence[Unread],
+    asked: Asked = "",
+    moves: Moves = AS_READ,
 ) -> Logs:
-    """Return the logs that every arm has the like of, paired; `asked` names the way of pairing."""
-    alike = comparable(with_one_unit(found), arms)
+    """Return the logs that every arm has the like of, paired; `asked` names the way of pairing.
+
+    Raises UserError as `regarded`, for names in `moves` that no log has.
+    """
+    alike = comparable(with_one_unit(regarded(found, moves)), arms)
     kinds = []
     for label, mine in alike.kinds:
         how, grounds = _pairing(mine, arms, asked)

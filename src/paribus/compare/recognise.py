@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from paribus.errors import ParseError
 from paribus.model import Metric, Reading, Scalar
 from paribus.readers.harness import Failed, Harness
-from paribus.readers.known import harnesses, readers
+from paribus.readers.known import file_of, harnesses, readers
 from paribus.readers.launches import FAILED
+from paribus.readers.settings import NOTHING_PRINTED, Printed, printed
 from paribus.readers.text import HEAD, within
 from paribus.reasons import Unreadable
 
@@ -30,7 +31,8 @@ class Found(NamedTuple):
     """An output that was read; `part` is its number, from 1, in a text that holds several, else 0.
 
     `date` is when it says that it was made (seconds since the epoch), and whether in a known zone.
-    `metrics` and `arm` are those of a launch in a harness's file (readers/harness.py).
+    `metrics` and `arm` are those of a launch in a harness's file (readers/harness.py). `printed`
+    are the settings that it shows beside those of its reading (readers/settings.py).
     """
 
     part: int
@@ -38,6 +40,7 @@ class Found(NamedTuple):
     date: tuple[float, bool] | None
     metrics: tuple[Metric, ...] = ()
     arm: str = ""
+    printed: Printed = NOTHING_PRINTED
 
 
 class Problem(NamedTuple):
@@ -169,7 +172,8 @@ def _whole(
             continue
         try:
             reading = reader.read_clean(text) if clean else reader.read(text)
-            found.append(Found(part, reading, reader.started(text)))
+            date = reader.started(text)
+            found.append(Found(part, reading, date, printed=printed(file_of(tool), text)))
         except Exception as error:
             problems.append(_refused(tool, error, before))
     return found, problems
@@ -189,7 +193,10 @@ def _of_harness(
             cause = f"{harness.name}: {one.cause}"
             problems.append(Problem(Unreadable.REFUSED, cause, harness.name, *one[1:]))
         else:
-            found.append(Found(number if len(launches) > 1 else part, *one))
+            mine = Found(number if len(launches) > 1 else part, *one)
+            # What a file with all arms says of machines, it does not say of one of them.
+            shown = NOTHING_PRINTED if one.arm else printed(harness.name, text)
+            found.append(mine._replace(printed=shown))
     return found, problems
 
 

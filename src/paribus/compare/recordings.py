@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from paribus.audit.audit import Audit, audit_study
+from paribus.audit.audit import Audit, audit_study, ranked
 from paribus.audit.classes import factors
 from paribus.audit.values import typical
 from paribus.benchmarks import BENCHMARKS
@@ -87,26 +87,34 @@ def audit_recordings(
 def with_facts(judgement: Judgement, given: Sequence[str], reference: str) -> Judgement:
     """Return a judgement of figures from elsewhere with the audit of the machines they are of.
 
-    `given` are recordings in the order of the arms, or ARM=PATH. Where the factor is one that
-    explains facts, what it does not explain withholds verdicts, as in a study; otherwise every
-    difference is noted.
+    `given` are recordings in the order of the arms, or ARM=PATH; see `beside_facts`.
     """
     nodes = {arm: read_recordings(path) for arm, path in _by_arm(judgement, given, reference)}
     study = judgement.study
     known = [s for s in study.benchmarks if s.benchmark in BENCHMARKS]
     layers = {s.label: BENCHMARKS[s.benchmark].layer for s in known}
     said = audit_study(study, layers, nodes, {}, {})
+    return beside_facts(judgement, said, {arm: typical(of.values()) for arm, of in nodes.items()})
+
+
+def beside_facts(judgement: Judgement, said: Audit, facts: Mapping[str, Facts]) -> Judgement:
+    """Return a judgement of figures from elsewhere with what an audit says of their arms.
+
+    Where the factor is one that explains facts, what it does not explain withholds verdicts, as in
+    a study; otherwise every difference is noted.
+    """
     differences = said.differences
     unexplained: set[str] = set()
-    if study.factor in factors():
+    if judgement.study.factor in factors():
         unexplained = {one.arm for one in differences if one.kind == "unexplained"}
     else:
         differences = tuple(map(_noted, differences))
+    every = {arm: {**judgement.facts.get(arm, {}), **mine} for arm, mine in facts.items()}
     judgement = replace(
         judgement,
-        differences=differences,
-        equal_facts=len(said.equal),
-        facts={arm: typical(mine.values()) for arm, mine in nodes.items()},
+        differences=ranked((*judgement.differences, *differences)),
+        equal_facts=judgement.equal_facts + len(said.equal),
+        facts=every,
     )
     return withhold(
         judgement,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from paribus.model import Case, Metric, Reading, Sample
+from paribus.model import Case, Metric, Reading, Sample, Scalar
 from paribus.outside import printable
 from paribus.readers.figures import near
 from paribus.readers.harness import NOT_WRITTEN, Harness, Measured, name_of, when
@@ -56,13 +56,20 @@ def read(text: str) -> list[Measured]:
             skipped.append(name_of(row, "name"))
         elif "big_o" not in row and "rms" not in row:
             together.setdefault(name_of(row, "run_name"), []).append(row)
+    threads = {
+        int(amount(row, "threads"))
+        for name, mine in together.items()
+        for row in mine
+        if "threads" in row and "/threads:" not in name
+    }
+    parameters: dict[str, Scalar] = {"threads": threads.pop()} if len(threads) == 1 else {}
     counters = _counters(rows)
     samples = [one for name, mine in together.items() for one in _samples(name, mine, counters)]
     if not samples:
         refuse(f"every benchmark was skipped, such as {skipped[0]!r}")
     guards = _guards(context, skipped)
     version = str(context.get("library_version", NOT_WRITTEN))
-    reading = Reading("google_benchmark", version, {}, None, tuple(samples), guards=guards)
+    reading = Reading("google_benchmark", version, parameters, None, tuple(samples), guards=guards)
     return [Measured(reading, when(inner(context, "date")), (*METRICS, *counters))]
 
 

@@ -113,6 +113,11 @@ def reader_of(benchmark: str) -> Reader:
     return _of_file(file)[benchmark] if file else kernel.READER
 
 
+def file_of(benchmark: str) -> str:
+    """Return the name of the file of a benchmark's reader."""
+    return _FILE_OF.get(benchmark, kernel.TOOL)
+
+
 def facts_of(key: str) -> tuple[Row, ...]:
     """Return how facts are judged that only the tool knows that `key` begins with.
 

@@ -17,6 +17,7 @@ from paribus.readers.text import line_of, plain, refuse
 _HEADING = re.compile(r"^[ \t]*(GPU0(?:[ \t]+\S+)*?)[ \t]+CPU Affinity\b.*$", re.M)
 _DEVICE = re.compile(r"GPU\d+|NIC\d+|mlx\d_\d+|\w+_\d+")
 _LINK = re.compile(r"NV\d+|PIX|PXB|PHB|NODE|SYS|PSB|SOC")
+_NUMA = "NUMA Affinity"
 _NIC = re.compile(r"^[ \t]+(NIC\d+):[ \t]+(\S+)[ \t]*$", re.M)
 
 
@@ -27,14 +28,17 @@ def recognise(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """The devices, the link of each pair, and the rest of each row: CPU and NUMA affinity.
+    """The devices, the link of each pair, the rest of each row, which begins with the CPU affinity.
 
-    Adapters that are called NIC0 and so on bear the names of the NIC legend.
+    `numa` are the NUMA nodes of those devices whose rows say it: the first of several, for those
+    after it are of memory alone. Adapters that are called NIC0 and so on bear the names of the NIC
+    legend.
     """
 
     devices: tuple[str, ...]
     links: Mapping[tuple[str, str], str]
     rest: Mapping[str, tuple[str, ...]]
+    numa: Mapping[str, int]
 
 
 def read(text: str) -> dict[str, Scalar]:
@@ -86,4 +90,17 @@ def matrix(text: str) -> Matrix:
                 refuse(f"{device} and {devices[other]} are said to have two links", first + one)
             pair = names.get(device, device), names.get(devices[other], devices[other])
             links[pair] = rows[one][other]
-    return Matrix(tuple(names.get(device, device) for device in devices), links, rest)
+    numa = _numa(rest) if _NUMA in headings[0][0] else {}
+    return Matrix(tuple(names.get(device, device) for device in devices), links, rest, numa)
+
+
+def _numa(rest: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
+    """Return the NUMA node of each device whose row has CPU and NUMA affinity.
+
+    >>> _numa({"GPU0": ("0-71", "0,2-17", "2"), "GPU1": ("0-71", "N/A", "N/A"), "NIC0": ()})
+    {'GPU0': 0}
+    """
+    first = {
+        device: re.match(r"\d{1,6}", cells[1]) for device, cells in rest.items() if len(cells) > 1
+    }
+    return {device: int(found[0]) for device, found in first.items() if found}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from paribus.model import Case, Direction, Metric, Reading, Sample, Scalar
+from paribus.outside import printable
 from paribus.readers.harness import (
+    LONGEST_NAME,
     NOT_WRITTEN,
     Failed,
     Harness,
@@ -27,6 +30,16 @@ FORMAT = "4."
 _APART = ("partition", "environ")
 """What a test may be launched on several times; a parameter only where a file has several, for
 what two clusters call their partitions is not what they launch."""
+
+
+_OTHERS = re.compile(
+    r"name|num_tasks|result|descr|perfvalues|job_completion_time\w*|job_submit_time|jobid|job_exitcode"
+    r"|\w+_(?:value|unit|ref|lower_thres|upper_thres)|(?:display|short|unique)_name|hashcode|\w*uuid"
+    r"|run_index|time_\w+|fail_\w+|(?:stage|output|sources)dir|prefix|sourcepath|filename|scheduler"
+    r"|job_std\w+|build_\w+|max_pending_time|fixture|partition|environ|strict_check|valid_\w+|check_\w+"
+    r"|errors|message|exc_info|job_script"
+)
+"""Columns of the perflog, and keys of a case of the report, that are no facts of an arm."""
 
 
 class _Figure(NamedTuple):
@@ -88,8 +101,20 @@ def _launch(
             parameters[key] = name_of(job.settings, key)
     tasks = job.settings.get("num_tasks")
     ranks = int(amount(tasks)) if tasks not in (None, "null") else None
-    reading = Reading("reframe", version, parameters, ranks, tuple(samples))
+    facts = {f"reframe.{key}": text for key, text in _said(job.settings)}
+    reading = Reading("reframe", version, parameters, ranks, tuple(samples), facts)
     return Measured(reading, job.date, tuple(metrics))
+
+
+def _said(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the settings of a job that are facts of its arm, as text.
+
+    Not those that other fields have (name, tasks, figures), nor what counts jobs and dates them.
+    """
+    for key, value in settings.items():
+        if not _OTHERS.fullmatch(key) and isinstance(value, str | int | float | list | dict | None):
+            text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+            yield key, printable(" ".join(text.split()))[:LONGEST_NAME]
 
 
 def _better(one: _Figure, unit: str) -> Direction | None:

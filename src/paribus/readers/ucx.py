@@ -6,6 +6,7 @@ Its output comes after the client's.
 
 from __future__ import annotations
 
+import math
 import re
 from functools import partial
 
@@ -82,7 +83,8 @@ def read(kind: str, name: str, text: str) -> Reading:
         refuse(f"{final[8]} messages/s of {final[4]} us each", line)
     parameters: dict[str, Scalar] = {"iterations": count(final[1], line)}
     said_by_server = _server(text, parameters)
-    case = Case.of(bytes=said_by_server) if said_by_server else Case()
+    size = said_by_server or _size(band, rate)
+    case = Case.of(bytes=size) if size else Case()
     if said_by_server:
         exact = rate * said_by_server / 2**20
         if abs(exact - band) > 0.0051 + exact * (0.6 / rate + 1e-6):
@@ -97,6 +99,22 @@ def read(kind: str, name: str, text: str) -> Reading:
     warned = dict.fromkeys(_WARNING.findall(text)) if " WARN " in text else {}
     guards = tuple(f"UCX warns: {words[:120]!r}" for words in list(warned)[:4])
     return Reading(name, "1", parameters, None, samples, guards=guards)
+
+
+def _size(band: float, rate: float) -> int:
+    """Return the bytes of a message: MiB/s by messages/s, 0 where these are too coarse to say it.
+
+    Of what they may be as they are rounded it is the roundest number, in powers of two or of ten.
+
+    >>> _size(4.77, 624716), _size(6611.61, 231092), _size(491581.66, 5155), _size(0.0, 700000)
+    (8, 30000, 100000000, 0)
+    """
+    low = math.ceil(max(band - 0.005, 0.0) * 2**20 / (rate + 0.5))
+    high = math.floor((band + 0.005) * 2**20 / max(rate - 0.5, 0.5))
+    if band < 0.02 or not low <= high <= low * 1.05 + 1:
+        return 0
+    steps = sorted({*(2**n for n in range(40)), *(10**n for n in range(12))}, reverse=True)
+    return next(int(high // step * step) for step in steps if high // step * step >= max(low, 1))
 
 
 def _headings(text: str) -> list[re.Match[str]]:
@@ -139,8 +157,8 @@ _PROOF = (
 )
 _MEANS = (
     "means over all messages (`overall`); its MB are 2^20 B; a bandwidth is what the"
-    " sender sees: the last messages may still be on their way; a client's output alone"
-    " gives no size"
+    " sender sees: the last messages may still be on their way; of a client's output alone"
+    " the size is bandwidth by message rate"
 )
 READERS = {
     name: Reader(

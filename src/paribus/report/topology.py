@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from paribus.report.printing import Row, heading, item, line, print_rows, raw
@@ -42,14 +43,20 @@ def print_tree(tree: Tree, place: str, console: Console) -> None:
 
 
 def drawing(tree: Tree) -> Iterator[str]:
-    """Yield the lines of the tree, a node each."""
-    for number, socket in enumerate(tree.sockets):
-        numa = ", ".join(str(node) for node in socket.numa)
-        known = numa and not tree.by_numa
-        empty = "" if socket.bridges else ": no device"
-        yield words.of_socket(tree, number) + (f" (NUMA node {numa})" if known else "") + empty
-        for index, bridge in enumerate(socket.bridges):
-            yield from _lines(bridge, "", last=index + 1 == len(socket.bridges))
+    """Yield the lines of the tree, a node each; the parts of one NUMA node below one line."""
+    named = [_of_socket(tree, number) for number in range(len(tree.sockets))]
+    parts = zip(named, tree.sockets, strict=True)
+    for name, several in groupby(parts, lambda part: part[0]):
+        bridges = [bridge for _, socket in several for bridge in socket.bridges]
+        yield name + ("" if bridges else ": no device")
+        for index, bridge in enumerate(bridges):
+            yield from _lines(bridge, "", last=index + 1 == len(bridges))
+
+
+def _of_socket(tree: Tree, number: int) -> str:
+    numa = ", ".join(str(node) for node in tree.sockets[number].numa)
+    known = numa and not tree.by_numa
+    return words.of_socket(tree, number) + (f" (NUMA node {numa})" if known else "")
 
 
 def _lines(node: Node, before: str, *, last: bool) -> Iterator[str]:

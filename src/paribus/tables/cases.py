@@ -24,7 +24,7 @@ def read_case(text: str) -> Case:
     if not text.strip():
         return Case()
     found = _from_json(text) if text.lstrip().startswith("{") else _from_pairs(text)
-    return in_order({"case": _scalar(text)} if found is None else found)
+    return in_order({"case": scalar(text)} if found is None else found)
 
 
 def in_order(parameters: Mapping[str, Scalar]) -> Case:
@@ -34,7 +34,7 @@ def in_order(parameters: Mapping[str, Scalar]) -> Case:
 
 def _from_pairs(text: str) -> dict[str, Scalar] | None:
     parts = [part.partition("=") for part in re.split("[,;]", text)]
-    found = {name.strip(): _scalar(value.strip()) for name, _, value in parts}
+    found = {name.strip(): scalar(value.strip()) for name, _, value in parts}
     named = all(equals and _NAME.fullmatch(name.strip()) for name, equals, _ in parts)
     return found if named and len(found) == len(parts) else None
 
@@ -50,7 +50,7 @@ def _from_json(text: str) -> dict[str, Scalar] | None:
     return found if scalar else None
 
 
-def _scalar(text: str) -> Scalar:
+def scalar(text: str) -> Scalar:
     """Return whole numbers as int; every other text stays as it is."""
     return int(text) if _NUMBER.fullmatch(text) and len(text) < 19 else text
 

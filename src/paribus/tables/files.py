@@ -16,6 +16,7 @@ from paribus.errors import UserError
 from paribus.inputs import not_plain, open_regular
 from paribus.outside import printable
 from paribus.tables.cells import kind_of, number, row_of
+from paribus.tables.columns import tells
 from paribus.tables.table import COLUMNS, NAMES, REQUIRED, Row, Source, Table, build, shown
 from paribus.units import format_bytes
 
@@ -27,6 +28,9 @@ MOST_ROWS = 1_000_000
 
 MOST_COLUMNS = 1000
 """Columns of a table; one that is tidy has eleven."""
+
+MOST_CELL = 200
+"""Characters of a cell that are kept where its column means nothing to Paribus."""
 
 MOST_LINE = 1 << 20
 """Characters of a line."""
@@ -145,8 +149,15 @@ def _source(path: Path, arm: str, names: Sequence[str], records: Records) -> Sou
         cells = {column: record[name] for name, column in known.items() if name in record}
         if arm and "arm" not in known.values():
             cells["arm"] = arm
-        rows.append(row_of(cells, file + where))
+        row = row_of(cells, file + where)
+        others = tuple((n, _text(record[n])) for n in ignored if n in record and tells(n))
+        rows.append(row._replace(others=others) if others else row)
     return Source(file, rows, ignored)
+
+
+def _text(cell: object) -> str:
+    """Return the cell of a column that means nothing to Paribus."""
+    return str("" if cell is None else cell)[:MOST_CELL]
 
 
 def _known(names: Sequence[str], path: Path) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -26,7 +26,8 @@ class Row(NamedTuple):
     """One value of a metric, finite and above zero; `place` is where the input has it.
 
     What the input does not say is "" or None. `time` is in seconds; `clock` says how it was
-    written, since numbers have an origin of their own and dates count from 1970.
+    written, since numbers have an origin of their own and dates count from 1970. `others` are the
+    cells of columns that mean nothing to Paribus.
     """
 
     place: str
@@ -42,6 +43,7 @@ class Row(NamedTuple):
     sample: str = ""
     unit: str = ""
     better: str = ""
+    others: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

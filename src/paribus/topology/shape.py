@@ -32,7 +32,9 @@ def shape_of(tree: Tree) -> Shape:
     """Return the shape of `tree`, whatever labels its source gave to pairs of devices."""
     above = tree.above()
     gpus = tree.gpus
-    sockets = {id(socket) for gpu, socket in tree.socket_of().items() if gpu in _ids(gpus)}
+    at = [socket for gpu, socket in tree.socket_of().items() if gpu in _ids(gpus)]
+    # Labels may show one NUMA node in parts (topology/grouped.py).
+    sockets = {one.numa if tree.by_numa and one.numa else id(one) for one in at}
     trees: dict[int, int] = {}
     depths = []
     for gpu in gpus:

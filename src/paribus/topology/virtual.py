@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
 from paribus.topology.tree import Node
 
 _VENDORS = ("QEMU", "Amazon EC2", "Google", "VMware, Inc.", "Xen", "innotek GmbH", "OpenStack")
@@ -23,3 +26,16 @@ def of_addresses(nodes: list[Node]) -> str:
     made = any(n.address.startswith("ffff:ff:") for n in nodes)
     handed = any(n.kind == "gpu" and n.address[-7:-5] == "00" for n in nodes)
     return "addresses" if made or handed else ""
+
+
+def of_labels(
+    gpus: Sequence[str], links: Mapping[tuple[str, str], str], numa: Mapping[str, int]
+) -> str:
+    """Return "labels" where all GPUs are joined by SYS, also those of one NUMA node.
+
+    SYS is a path from one NUMA node to another: hypervisors print it who show each device alone.
+    """
+    pairs = list(combinations(gpus, 2))
+    far = all(links.get(pair) == "SYS" for pair in pairs)
+    near = any(one in numa and numa[one] == numa.get(other) for one, other in pairs)
+    return "labels" if far and near else ""

@@ -164,3 +164,18 @@ def unread_files(
     """
     said = unread(code, detail, several=number > 1)
     return f"{and_others(names, number)}{':' if of_tool else ''} {said}"
+
+
+def regarded(part_of_arm: Sequence[str], keys: Sequence[str]) -> str:
+    """Return in one sentence which settings the user regards otherwise than the readers."""
+    said = (
+        ("Part of the arms (--part-of-arm): {}.", part_of_arm),
+        ("What distinguishes benchmarks (--key): {}.", keys),
+    )
+    return " ".join(text.format(", ".join(names)) for text, names in said if names)
+
+
+def by_place(names: Sequence[str]) -> str:
+    """Return how to compare logs that differ in these settings alone, as whole machines do."""
+    given = ",".join(name.replace(" ", "_") for name in names)
+    return f"; if the arms are whole machines that differ in this: --part-of-arm {given}"

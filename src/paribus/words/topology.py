@@ -58,7 +58,7 @@ def of_socket(tree: Tree, number: int) -> str:
     """Return what the socket of that place in a tree is called."""
     socket = tree.sockets[number]
     if tree.by_numa:
-        return f"NUMA node {', '.join(map(str, socket.numa))}"
+        return f"NUMA node {', '.join(map(str, socket.numa)) or '?'}"
     return f"socket {'?' if socket.package is None else socket.package}"
 
 
@@ -75,6 +75,7 @@ def of_warning(one: Warned) -> str:
             "hypervisor": "the processor states a hypervisor",
             "product": "the machine names itself a virtual one",
             "addresses": "its addresses are none of hardware",
+            "labels": "SYS stands between GPUs of one NUMA node",
         }
         return (
             f"This tree is virtual, not verifiable: {signs.get(one.values[0], one.values[0])}."

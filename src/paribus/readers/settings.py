@@ -1,0 +1,310 @@
+"""What an output says of how it was measured: each setting by its name, sorted by settings.toml.
+
+A setting is a key (another value is another benchmark), without effect on the figures (by a row
+that says why), or a fact of the arm: what no row of the table names is held to be a fact, so that
+nothing that a tool prints is passed over without a word.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple
+
+from paribus.readers.text import HEAD
+
+PRINTED = "printed."
+"""Facts under this prefix, and the name of the tool's file, are settings that an output shows."""
+
+LINES = "lines"
+"""The setting that holds the lines which are no `name: value`."""
+
+LONGEST = 400
+"""Characters of a line that are looked at, and of a value that are kept."""
+
+MOST = 400
+"""Settings of one output that are kept: more is a table that no row of ours names."""
+
+MOST_KNOWN = 20_000
+"""Lines of the outputs of a tool that are kept in mind with what they say: most come again."""
+
+MOST_OF_LIST = 64
+"""Values of a list in JSON that are looked at."""
+
+_SEVERAL = re.compile(
+    r"\t+(?![ ]*[:=])|[ ]{2,}(?=[A-Za-z][\w /.()-]{0,40}?[ ]*[:=][ ])|,[ ](?=[a-z_]+=)"
+)
+_PAIR = re.compile(r"([A-Za-z_(][\w ./()\[\]%*+&'<>,-]{0,60}?)[ ]*[:=]+[ ]*(\S.*)?")
+_RULE = r"[-=#*+|_~.:\s]*|-\d.*"
+"""Rules, and rows of figures; what begins with a digit is not looked at: readers check tables."""
+
+_RESULT = re.compile(
+    r"(?<![\d.])\d+\.\d+(?![\d]*\.\d)|\d %|\d%|\b\d{1,2}:\d\d:\d\d\b|\d{4}-\d\d-\d\d"
+)
+"""What is in figures of a run, and in dates."""
+
+NONE = r"(?!)"
+"""The pattern that matches nothing."""
+
+Kind = Literal["key", "fact"]
+
+
+class Silent(NamedTuple):
+    """Lines that do not matter, and why; those from `lines` to `until` where that is given."""
+
+    lines: str
+    why: str
+    until: str = ""
+
+
+class Pairs(NamedTuple):
+    """Lines that hold several settings, and how each is found in them: its name, if not `name`."""
+
+    lines: re.Pattern[str]
+    pair: re.Pattern[str]
+    name: str
+
+
+class Table(NamedTuple):
+    """How the settings of the outputs of one file of readers are sorted.
+
+    `keys`, `facts` and `known` match whole names, or lines without one; `settled` whole lines,
+    `nothing` those that do not matter. `command` matches a line that echoes a command.
+    """
+
+    keys: re.Pattern[str]
+    facts: re.Pattern[str]
+    known: re.Pattern[str]
+    settled: re.Pattern[str]
+    nothing: tuple[Silent, ...]
+    pairs: tuple[Pairs, ...]
+    command: re.Pattern[str] | None
+
+
+class Printed(NamedTuple):
+    """The settings that an output shows: keys and facts, by name."""
+
+    keys: Mapping[str, str] = {}
+    facts: Mapping[str, str] = {}
+
+
+NOTHING_PRINTED = Printed()
+
+
+@cache
+def tables() -> Mapping[str, Table]:
+    """Return the table of every file of readers that has one, and of every harness."""
+    text = files("paribus.readers").joinpath("settings.toml").read_text(encoding="utf-8")
+    every = tomllib.loads(text)
+    common = every.pop("all")["nothing"]
+    return {name: _table(entry, common) for name, entry in every.items()}
+
+
+def _table(entry: Mapping[str, Any], common: Sequence[Mapping[str, Any]]) -> Table:
+    rows = entry.get("nothing", ())
+    cut = (row["lines"] for row in (*rows, *(row for row in common if row.get("cut"))))
+    command = entry.get("command")
+    return Table(
+        re.compile(_any(entry.get("keys", ()))),
+        re.compile(_any(entry.get("facts", ()))),
+        re.compile(_any(entry.get("known", ()))),
+        re.compile(_any((_RULE, *entry.get("read", ()), *cut))),
+        tuple(Silent(row["lines"], row["why"], row.get("until", "")) for row in (*rows, *common)),
+        tuple(
+            Pairs(re.compile(one["lines"]), re.compile(one["pair"]), one.get("name", ""))
+            for one in entry.get("pairs", ())
+        ),
+        re.compile(command) if command else None,
+    )
+
+
+def _any(patterns: Iterable[str]) -> str:
+    return "|".join(f"(?:{one})" for one in patterns) or NONE
+
+
+def printed(file: str, text: str) -> Printed:
+    """Return the settings that an output shows whose reader is in `file`.
+
+    Of a long output the first 64 KiB count: tools print their settings before their figures.
+    """
+    if file not in tables():
+        return NOTHING_PRINTED
+    found: dict[tuple[Kind, str], list[str]] = {}
+    for kind, name, value in _every(file, text):
+        values = found.setdefault((kind, name), [])
+        if value not in values:
+            values.append(value)
+        if len(found) == MOST:
+            break
+    keys: dict[str, str] = {}
+    facts: dict[str, str] = {}
+    for (kind, name), values in found.items():
+        if kind == "key":
+            keys[name] = ", ".join(values)
+        else:
+            between = "\n" if name == LINES else ", "
+            facts[f"{PRINTED}{file}.{name}"] = between.join(values)
+    return Printed(keys, facts)
+
+
+def what_matters(file: str, text: str) -> str:
+    """Return the lines of an output without those of which the table says that they do not matter.
+
+    JSON has a line for each value, which begins with its path.
+    """
+    tree = _tree(text)
+    lines = text if tree is None else "\n".join(_flat(tree, "", lambda _: False))
+    return _silent(file).sub("", lines)
+
+
+@cache
+def _silent(file: str) -> re.Pattern[str]:
+    rows = (
+        rf"(?:{one.lines})(?:\n[^\n]*)*?\n[^\n]*{re.escape(one.until)}[^\n]*"
+        if one.until
+        else one.lines
+        for one in tables()[file].nothing
+    )
+    return re.compile(rf"^[ \t#|]*+(?:{_any(rows)})[ \t|]*$\n?", re.M)
+
+
+# --- lines ---------------------------------------------------------------------------------------
+
+
+class _Line(NamedTuple):
+    """What a line says; with `until`, nothing that follows counts before a line that holds that."""
+
+    settings: tuple[tuple[Kind, str, str], ...]
+    until: str = ""
+
+
+_SAYS_NOTHING = _Line(())
+
+
+def _every(file: str, text: str) -> Iterator[tuple[Kind, str, str]]:
+    """Yield the settings in an output, as often as they stand there."""
+    tree = _tree(text)
+    if tree is not None:
+        for line in _flat(tree, "", lambda path: _is_settled(file, path)):
+            yield from _said(file, line, tree=True).settings
+        return
+    until = ""
+    for line in text[:HEAD].split("\n"):
+        if until:
+            until = "" if until in line else until
+        elif (said := _said(file, line)).until:
+            until = said.until
+        else:
+            yield from said.settings
+
+
+@cache
+def _seen(_file: str) -> dict[str, _Line]:
+    """Return the lines of the outputs of a tool that were looked at, with what they say."""
+    return {}
+
+
+def _said(file: str, line: str, *, tree: bool = False) -> _Line:
+    seen = _seen(file)
+    said = seen.get(line)
+    if said is None:
+        short = line[:LONGEST].strip(" \t#|")
+        if not short or (short[0].isdigit() and not tree):
+            return _SAYS_NOTHING
+        said = _of_line(tables()[file], short, tree)
+        if len(seen) == MOST_KNOWN:
+            seen.clear()
+        seen[line] = said
+    return said
+
+
+def _of_line(table: Table, line: str, tree: bool) -> _Line:
+    """Return what a line says that was not seen before."""
+    for one in table.nothing:
+        if one.until and re.match(one.lines, line):
+            return _Line((), one.until)
+    more = () if tree else tuple(_more(table, line))
+    settled = table.settled.fullmatch(line) is not None
+    found = []
+    for name, value in (*more, *_settings(line)):
+        of = line if name == LINES else name
+        if settled and (name, value) not in more and not table.keys.fullmatch(of):
+            continue
+        if table.keys.fullmatch(of):
+            called = name.rpartition(".")[2] if tree else of
+            found.append(("key", called, "yes" if name == LINES else value))
+        elif not table.known.fullmatch(of) and (
+            table.facts.fullmatch(of) or not _RESULT.search(value)
+        ):
+            found.append(("fact", name, value))
+    return _Line(tuple(found)) if found else _SAYS_NOTHING  # type: ignore[arg-type]
+
+
+def _settings(line: str) -> Iterator[tuple[str, str]]:
+    """Yield the settings in a line by name; the line itself where it has none."""
+    parts = [part for part in _SEVERAL.split(line) if part.strip()]
+    pairs = [_PAIR.fullmatch(part.strip()) for part in parts]
+    if all(pairs):
+        for pair in pairs:
+            if pair is not None:
+                yield " ".join(pair[1].split()), " ".join((pair[2] or "").split())
+    else:
+        yield LINES, " ".join(line.split())
+
+
+def _more(table: Table, line: str) -> Iterator[tuple[str, str]]:
+    """Yield the settings of a line that holds several, and of a command that it echoes."""
+    for one in table.pairs:
+        if one.lines.fullmatch(line):
+            for said in one.pair.finditer(line):
+                name, value = (one.name, said[1]) if one.name else (said[1], said[2])
+                yield name, value.strip() or "yes"
+    if table.command is not None and (echoed := table.command.fullmatch(line)):
+        yield from _options(echoed[1])
+
+
+def _options(command: str) -> Iterator[tuple[str, str]]:
+    """Yield the options of a command by name, each with the word after it if that is its value."""
+    words = [word.strip("'\"") for word in command.split()]
+    for word, after in zip(words, [*words[1:], "-"], strict=True):
+        if len(word) > 1 and word[0] == "-" and not word[1].isdigit():
+            yield f"option {word}", "yes" if after.startswith("-") else after
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def _tree(text: str) -> Any:
+    """Return the JSON object that a text begins with, None without one."""
+    start = text.find("{")
+    if start < 0 or text[:start].strip():
+        return None
+    try:
+        return json.JSONDecoder().raw_decode(text, start)[0]
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _flat(value: Any, path: str, settled: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the values of a tree, each as a line that begins with its path; not what is settled."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            below = f"{path}.{key}" if path else str(key)
+            if not (isinstance(inner, dict | list) and settled(below)):
+                yield from _flat(inner, below, settled)
+    elif isinstance(value, list):
+        for inner in value[:MOST_OF_LIST]:
+            yield from _flat(inner, path, settled)
+    else:
+        said = value if isinstance(value, str) else json.dumps(value)
+        yield f"{path} = {' '.join(said.split())[:LONGEST]}"
+
+
+@lru_cache(maxsize=1024)
+def _is_settled(file: str, path: str) -> bool:
+    """Return whether all below a path is settled: the rows match it with nothing after its dot."""
+    return tables()[file].settled.fullmatch(f"{path}.") is not None
