@@ -13,12 +13,12 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from paribus.compare.recognise import Found, Problem, Seen, look, readings, tools
+from paribus.compare.recognise import Held, Problem, near, readings
 from paribus.errors import ParseError
 from paribus.inputs import not_plain, open_regular
 from paribus.kept import left_out
 from paribus.readers import nvidia_topo
-from paribus.readers.known import harnesses, readers
+from paribus.readers.known import every
 from paribus.readers.launches import FAILED
 from paribus.readers.text import HEAD, line_at, plain
 from paribus.reasons import Unreadable
@@ -28,18 +28,11 @@ MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
 
 
-class Held(NamedTuple):
-    """What a file holds, and what of it was not read, and why."""
-
-    found: list[Found]
-    problems: list[Problem]
-
-
 def is_log(path: Path) -> bool:
     """Return whether a file begins as the output of a tool that is known here."""
     try:
         with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
-            return bool(look(plain(file.read(HEAD).decode(errors="replace"))).near)
+            return bool(near(plain(file.read(HEAD).decode(errors="replace"))))
     except OSError:
         return False
 
@@ -47,15 +40,14 @@ def is_log(path: Path) -> bool:
 def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
     """Yield what each file holds, in their order; `files` are paths with their sizes in bytes."""
     for path, size in files:
-        text, seen, why = _text(path, size)
-        yield Held([], [why]) if why else Held(*readings(text, seen))
+        text, why = _text(path, size)
+        yield Held([], [why]) if why else readings(text)
 
 
 class _Text(NamedTuple):
-    """The text of a file and what it shows, or `why` it is not read."""
+    """The text of a file, or `why` it is not read."""
 
     text: str
-    seen: Seen
     why: Problem | None
 
 
@@ -68,7 +60,7 @@ def _text(path: str, size: int) -> _Text:
 
 
 def _unread(code: Unreadable, detail: str = "", tool: str = "") -> _Text:
-    return _Text("", Seen([], clean=False), Problem(code, detail, tool))
+    return _Text("", Problem(code, detail, tool))
 
 
 def _opened(path: str, size: int) -> _Text:
@@ -83,16 +75,15 @@ def _opened(path: str, size: int) -> _Text:
         if b"\0" in raw:
             return _unread(Unreadable.BINARY)
         text = plain(raw.decode(errors="replace"))
-        seen = look(text)
-        if not seen.near:
+        shown = near(text)
+        if not shown:
             return _unread(*_no_tool(text))
         if size > len(raw):
             raw += opened.read(size - len(raw)) or b""  # what is written meanwhile is not read
             text = plain(raw.decode(errors="replace"))
-            seen = look(text)
         if missing := left_out(raw):
-            return _unread(Unreadable.SHORTENED, f"{missing:,} B", tools(seen.near)[0])
-    return _Text(text, seen, None)
+            return _unread(Unreadable.SHORTENED, f"{missing:,} B", shown[0])
+    return _Text(text, None)
 
 
 def _no_tool(text: str) -> tuple[Unreadable, str]:
@@ -108,8 +99,7 @@ def _no_tool(text: str) -> tuple[Unreadable, str]:
 @cache
 def _failures() -> tuple[str, ...]:
     """Return what launchers say of a launch that failed, and tools before they say their name."""
-    said = [one.complaints for one in readers().values()]
-    said += [one.complaints for one in harnesses().values()]
+    said = [one.complaints for one in every().values()]
     return (*FAILED, *dict.fromkeys(chain.from_iterable(said)))
 
 

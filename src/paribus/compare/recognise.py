@@ -1,20 +1,23 @@
-"""Whose output a text is, and what it says: several outputs in one text are taken apart."""
+"""Whose output a text is, and what it says: each of the outputs in it is read by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from paribus.errors import ParseError
 from paribus.model import Metric, Reading, Scalar
-from paribus.readers.harness import Failed, Harness
-from paribus.readers.known import harnesses, readers
+from paribus.readers.divide import Part, divided, titles
+from paribus.readers.harness import Failed, Harness, Launches
+from paribus.readers.known import every
 from paribus.readers.launches import FAILED
-from paribus.readers.text import HEAD, within
+from paribus.readers.reader import Reader
+from paribus.readers.text import HEAD, LONGEST, within
 from paribus.reasons import Unreadable
+from paribus.units import format_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.uint16]
 
 MOST_CUT = 16 << 20
-"""Characters of a text up to which it is searched for several outputs, one after the other."""
+"""Characters of one of several outputs in a text, at most. One that is alone may be longer."""
 
 
 class Found(NamedTuple):
@@ -53,30 +56,63 @@ class Problem(NamedTuple):
     arm: str = ""
 
 
+class Held(NamedTuple):
+    """What a text holds, and what of it was not read, and why.
+
+    Of `outputs` in it `whole` were read: what else there is of them is among the problems.
+    """
+
+    found: list[Found]
+    problems: list[Problem]
+    outputs: int = 0
+    whole: int = 0
+
+
+_Read = tuple[list[Found], list[Problem]]
+
+
+class _Output(NamedTuple):
+    """One output: its text, whose it is, and `first`, the number in the file of its first line.
+
+    `number` is its own among several, from 1, else 0. `part` has the numbers of the other lines
+    where some were left out; none where the whole file is given to all readers that may be right.
+    """
+
+    text: str
+    readers: Sequence[Reader | Harness]
+    number: int
+    part: Part | None
+    before: int = 0
+
+    def line(self, number: int) -> int:
+        """Return the number in the file of a line of the text."""
+        return self.part.number(self.before + number) if self.part else number
+
+
 @cache
 def _marks() -> Mapping[str, tuple[str, ...]]:
     """Return each mark with the tools whose it is: every tool's output has one near its start."""
     found: dict[str, tuple[str, ...]] = {}
-    marks = [(one.name, one.marks) for one in readers().values()]
-    for name, several in (*marks, *((one.name, one.marks) for one in harnesses().values())):
-        for mark in several:
-            found[mark] = (*found.get(mark, ()), name)
+    for one in every().values():
+        for mark in one.marks:
+            found[mark] = (*found.get(mark, ()), one.name)
     return found
 
 
-class Seen(NamedTuple):
-    """What a text shows before it is read: the marks of tools in its beginning.
+def near(text: str) -> list[str]:
+    """Return the tools of which the beginning of a text, which is `plain`, shows something.
 
-    `clean`: no launcher says in it that a launch failed; asked once, not for every output in it.
+    By a title, or where there is none by what else an output has near its beginning.
     """
+    head = text[:HEAD]
+    return _in_order([title.tools for title in titles(head)]) or _in_order(
+        [_marks()[mark] for mark in _marks_in(head)]
+    )
 
-    near: list[str]
-    clean: bool
 
-
-def look(text: str) -> Seen:
-    """Return what a text shows before it is read; it must be `plain`, for `readings` too."""
-    return Seen(_marks_in(text[:HEAD]), clean=not within(FAILED, text))
+def _in_order(several: Iterable[Sequence[str]]) -> list[str]:
+    """Return the tools that are named, each once, in the order of the list of all."""
+    return sorted({name for names in several for name in names}, key=_order().__getitem__)
 
 
 def _marks_in(text: str) -> list[str]:
@@ -115,152 +151,108 @@ def _pairs(text: str) -> Ints:
     return raw[:-1] << np.uint16(8) | raw[1:]
 
 
-def tools(marks: Sequence[str]) -> list[str]:
-    """Return the tools whose marks these are."""
-    found = {name for mark in marks for name in _marks()[mark]}
-    return sorted(found, key=_order().__getitem__)
-
-
 @cache
 def _order() -> Mapping[str, int]:
-    names = dict.fromkeys(name for names in _marks().values() for name in names)
-    return {name: at for at, name in enumerate(names)}
+    return {name: at for at, name in enumerate(every())}
 
 
-def readings(text: str, seen: Seen) -> tuple[list[Found], list[Problem]]:
-    """Return what a text holds, and what it holds of a tool that was refused.
+def readings(text: str) -> Held:
+    """Return what a text, which is `plain`, holds: each output is read by itself, or refused.
 
-    `seen` is what `look` says of the text. A reader refuses two outputs in one; then they are cut
-    apart where an output begins, and each must prove itself.
+    Where there is no title, the whole is given to the readers of the tools whose marks it has.
     """
-    found, problems = _whole(text, seen.near, seen.clean)
-    if problems and not found and len(text) <= MOST_CUT:
-        present = _marks_in(text) if len(text) > HEAD else seen.near
-        for parts in _cuts(text, present):
-            read = [
-                _whole(part, _within(part[:HEAD], present), seen.clean, number, line)
-                for number, (line, part) in enumerate(parts, 1)
-            ]
-            if all(found for found, _ in read):
-                break
-        if any(found for found, _ in read):
-            found = [one for several, _ in read for one in several]
-            if any(one.metrics for one in found):  # a part may hold several launches
-                found = [one._replace(part=number) for number, one in enumerate(found, 1)]
-            problems = [problem for _, refused in read for problem in refused]
-    return found, problems
+    clean = not within(FAILED, text)
+    held = [_read(output, clean=clean) for output in _outputs(text)]
+    found = [one for several, _ in held for one in several]
+    if len(held) > 1 and any(one.metrics for one in found):  # each may hold several launches
+        found = [one._replace(part=number) for number, one in enumerate(found, 1)]
+    problems = [problem for _, refused in held for problem in refused]
+    whole = sum(bool(several) and not refused for several, refused in held)
+    return Held(found, problems, len(held), whole)
 
 
-def _whole(
-    text: str, near: Sequence[str], clean: bool, part: int = 0, before: int = 0
-) -> tuple[list[Found], list[Problem]]:
-    """Return what the readers of a text read, and what they refuse; it follows `before` lines.
+def _outputs(text: str) -> list[_Output]:
+    """Return the outputs in a text, in order: those with one heading each by itself."""
+    found: list[_Output] = []
+    for alone in divided(text):
+        mine = _readers_of(alone)
+        one = mine[0] if mine else None
+        part = alone.after(one.library) if isinstance(one, Reader) and one.library else alone
+        divide = one.several if isinstance(one, Reader) and one.several else _alone
+        found += [_Output(each, mine, 0, part, before) for before, each in divide(part.text)]
+    if len(found) > 1:
+        return [one._replace(number=number) for number, one in enumerate(found, 1)]
+    return found or [_untitled(text)]
 
-    `clean`: no launcher says in it that its launch failed.
+
+def _alone(text: str) -> list[tuple[int, str]]:
+    return [(0, text)]
+
+
+def _readers_of(part: Part) -> list[Reader | Harness]:
+    """Return whose an output is: of tools with one title, those whose marks are in it.
+
+    One that ended before it named its benchmarks is refused in the name of the first of them.
     """
-    found, problems = [], []
-    likely = tools(near)
-    for harness in (harnesses()[tool] for tool in likely if tool in harnesses()):
-        if harness.recognise(text):  # names that its user gave may look like another tool's
-            return _of_harness(harness, text, part, before)
-    for tool in likely:
-        reader = readers()[tool]
-        if len(likely) > 1 and not reader.recognise(text):  # HPL's own, or printed by HPCC?
-            continue
+    mine: list[Reader | Harness] = [every()[name] for name in part.title.tools]
+    if len(mine) < 2:
+        return mine
+    marked = [one for one in mine if within(one.marks, part.text[:HEAD])]
+    return marked or ([] if part.title.head.names in part.text else mine[:1])
+
+
+def _untitled(text: str) -> _Output:
+    """Return what has no title as one output of every tool of which it shows something."""
+    likely = [every()[name] for name in near(text)]
+    mine = [one for one in likely if len(likely) == 1 or one.recognise(text)]
+    return _Output(text, mine, 0, None)
+
+
+def _read(output: _Output, *, clean: bool) -> _Read:
+    """Return what the readers of an output read, and what they refuse.
+
+    `clean`: no launcher says in its file that its launch failed.
+    """
+    if output.number and len(output.text) > MOST_CUT:
+        said = (
+            f"an output of more than {format_bytes(MOST_CUT)} among others, line {output.line(1)}"
+        )
+        name = output.readers[0].name if output.readers else ""
+        return [], [Problem(Unreadable.REFUSED, said, name)]
+    if not output.readers and output.part:
+        title, line = output.part.said
+        said = f"no benchmark is read that begins with {title[:LONGEST]!r}, line {line}"
+        return [], [Problem(Unreadable.REFUSED, said)]
+    found: list[Found] = []
+    problems: list[Problem] = []
+    for one in output.readers:
         try:
-            reading = reader.read_clean(text) if clean else reader.read(text)
-            found.append(Found(part, reading, reader.started(text)))
+            if isinstance(one, Harness):
+                return _of_harness(output, one.name, one.read_clean(output.text))
+            reading = one.read_clean(output.text) if clean else one.read(output.text)
+            found.append(Found(output.number, reading, one.started(output.text)))
         except Exception as error:
-            problems.append(_refused(tool, error, before))
+            problems.append(_refused(output, one.name, error))
     return found, problems
 
 
-def _of_harness(
-    harness: Harness, text: str, part: int, before: int
-) -> tuple[list[Found], list[Problem]]:
+def _of_harness(output: _Output, name: str, launches: Launches) -> _Read:
     """Return the launches that a harness's file holds, and those that failed."""
-    try:
-        launches = harness.read_clean(text)
-    except Exception as error:
-        return [], [_refused(harness.name, error, before)]
     found, problems = [], []
     for number, one in enumerate(launches, 1):
         if isinstance(one, Failed):
-            cause = f"{harness.name}: {one.cause}"
-            problems.append(Problem(Unreadable.REFUSED, cause, harness.name, *one[1:]))
+            cause = f"{name}: {one.cause}"
+            problems.append(Problem(Unreadable.REFUSED, cause, name, *one[1:]))
         else:
-            found.append(Found(number if len(launches) > 1 else part, *one))
+            found.append(Found(number if len(launches) > 1 else output.number, *one))
     return found, problems
 
 
-def _refused(tool: str, error: Exception, before: int) -> Problem:
-    """Return why an output was refused that follows `before` lines.
-
-    A reader's own fault costs its file, not the comparison.
-    """
+def _refused(output: _Output, tool: str, error: Exception) -> Problem:
+    """Return why an output was refused; a reader's own fault costs its file, not the comparison."""
     why = f"not understood ({type(error).__name__}: {error})"
     if isinstance(error, ParseError):
-        why = f"{error.cause}, line {before + error.line}" if error.line else error.cause
+        why = error.cause
+        if line := error.line or (output.number and 1):
+            why = f"{why}, line {output.line(line)}"
     return Problem(Unreadable.REFUSED, f"{tool}: {why}", tool)
-
-
-def _within(head: str, present: Sequence[str]) -> list[str]:
-    """Return the marks in the beginning of a part of a text that has these."""
-    return [mark for mark in present if mark in head]
-
-
-def _cuts(text: str, present: Sequence[str]) -> Iterator[list[tuple[int, str]]]:
-    """Yield ways to cut a text into the outputs in it, each with the number of lines before it.
-
-    First where outputs of the tool begin that is the first in it, for HPCC prints what HPL prints;
-    then where outputs of any tool begin.
-    """
-    first: dict[str, tuple[int, str]] = {}
-    for mark in present:
-        at = text.find(mark)
-        for name in _marks()[mark]:
-            first[name] = min(first.get(name, (at, mark)), (at, mark))
-    marks = [mark for _, mark in sorted(set(first.values()))]
-    for several in (marks[:1], marks):
-        begins = {begin for mark in several for begin in _begins(text, mark)}
-        others = {text.rfind("\n", 0, text.find(mark) + 1) + 1 for mark in several[1:]}
-        line, parts = 0, []
-        for begin, end in pairwise(sorted({0, *begins, *others, len(text)})):
-            part = text[begin:end]
-            if not part.isspace():
-                parts.append((line, part))
-            line += part.count("\n")
-        yield parts
-
-
-def _begins(text: str, mark: str) -> Iterator[int]:
-    """Yield where the outputs with `mark` begin: before what stands above it in each of them.
-
-    What is above the first mark belongs to its output as far as it is above the others as well.
-    """
-    indent = len(mark) - len(mark.lstrip())
-    places = [at + indent for at in _places(text, mark)]
-    head = text[: places[0]]
-    above = head.split("\n")[:-1][::-1]
-    for at, before in zip(places[1:], places, strict=False):
-        begin = at - len(head)
-        if begin > before and text[begin - 1] == "\n" and text.startswith(head, begin):
-            yield begin
-            continue
-        lines = text[before:at].rsplit("\n", len(above) + 1)[:-1][::-1]
-        same = sum(1 for _ in takewhile(_alike, zip(above, lines, strict=False)))
-        line = text.rfind("\n", 0, at) + 1
-        yield line - sum(len(one) + 1 for one in lines[:same])
-
-
-def _places(text: str, mark: str) -> Iterator[int]:
-    at = text.find(mark)
-    while at >= 0:
-        yield at
-        at = text.find(mark, at + len(mark))
-
-
-def _alike(lines: tuple[str, str]) -> bool:
-    """Return whether two lines begin alike: a date at their end may differ."""
-    one, other = lines
-    return one[:8] == other[:8]

@@ -10,6 +10,7 @@ from typing import Any
 from paribus.model import Case, Metric, Reading, Sample
 from paribus.readers.figures import near
 from paribus.readers.harness import NOT_WRITTEN, Harness, Measured, name_of, when
+from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
 from paribus.readers.text import refuse
 
@@ -120,6 +121,7 @@ HARNESS = Harness(
     "google_benchmark",
     read,
     marks=('"context": {\n    "date": "',),
+    heads=(Head("{", r'\{\s*"context"\s*:\s*\{\s*"date"\s*:'),),
     launches=(
         "a file is one launch, because the program runs all repetitions in one process: a"
         " repetition is a sample; user counters are left out, for their direction is unknown"

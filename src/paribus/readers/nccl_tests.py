@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import near
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import found, line_at, line_of, once, refuse
 
@@ -266,6 +267,13 @@ READER = Reader(
     "nccl_tests",
     read,
     marks=("# nThread ",),
+    heads=(
+        Head(
+            "# nThread ",
+            above=r"# nccl-tests version .*|# Collective test starting.*|.*\b\w+_perf\b.*",
+        ),
+    ),
+    library=" NCCL ",
     versions="2.4 to 2.19; RCCL's rccl-tests",
     proof=(
         "settings and heading once, every rank and its device once and two at least, every size"

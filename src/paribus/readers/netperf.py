@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, figure
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_of, once, refuse
 from paribus.units import percent
@@ -252,6 +253,12 @@ def _latencies(said: dict[str, str], rate: float, line: int) -> list[Sample]:
     ]
 
 
+def _heads(named: str) -> tuple[Head, ...]:
+    """Return how the title begins of tests that are named so."""
+    form = rf"(?:MIGRATED )?{named} TEST from \S"
+    return tuple(Head(first, form) for first in ("MIGRATED ", "TCP ", "UDP ", "OMNI ", "SCTP "))
+
+
 READERS = {
     "netperf": Reader(
         "netperf",
@@ -259,6 +266,7 @@ READERS = {
         marks=tuple(
             f"{name} TEST from " for name in ("STREAM", "MAERTS", "OMNI Send", "OMNI Receive")
         ),
+        heads=_heads(r"(?:\S+ STREAM|\S+ MAERTS|OMNI Send|OMNI Receive)"),
         complaints=("are you sure there is a netserver listening",),
         versions=_VERSIONS,
         proof=(
@@ -275,6 +283,7 @@ READERS = {
         "netperf_rr",
         read_rr,
         marks=("REQUEST/RESPONSE TEST from ", "Connect/Request/Response TEST from "),
+        heads=_heads(r"\S+ (?:REQUEST/RESPONSE|Connect/Request/Response)"),
         versions=_VERSIONS,
         proof="title once, test, sizes and seconds as asked, rate and mean latency agree",
         means=(

@@ -11,6 +11,7 @@ from functools import partial
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, figure
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_of, refuse
 
@@ -147,6 +148,15 @@ READERS = {
         name,
         partial(read, kind, name),
         marks=(f"{blank}{kind} (usec)        |   bandwidth (MB/s)  |",),
+        heads=(
+            Head(
+                "|   ",
+                rf"\|[ ]{{14}}\|[ ]{{14}}\|{blank} +{kind} \(usec\) +\|",
+                above=r"\+-{14}\+[-+]+\+",
+                under=r"\| (?:Message size|Recv memory):.*",
+            ),
+        ),
+        library=" UCX ",
         versions="1.9 to 1.18",
         proof=_PROOF,
         means=_MEANS,
