@@ -98,6 +98,8 @@ ALLOWED = {
     ("compare/copies.py", "re.compile(b'(?!00:)\\\\d\\\\d:\\\\d\\\\d:\\\\d\\\\d')"),
     ("compare/reading.py", "b'\\x00' in raw"),
     ("compare/reading.py", "text.find(said)"),
+    ("compare/recognise.py", "part.text[:HEAD]"),
+    ("compare/recognise.py", "text[:HEAD]"),
     # Keys of facts and parameters, names of tools, cases and factors.
     ("study/load.py", "'name' in place.table"),
     ("compare/beside.py", "one.casefold().replace('_', ' ')"),

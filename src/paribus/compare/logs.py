@@ -36,7 +36,8 @@ class Log:
     (seconds since the epoch). `alone` is False for one of several outputs of a tool in one file.
     `written` is when the file was, and `zoned` whether the date's time zone is known. `metrics`
     are those of a harness's file, otherwise those of the tool; `within` is what the launch is of
-    where that file holds all arms.
+    where that file holds all arms. `labels` are what its script printed above it, by their form,
+    and `counted` the number of the launch there (readers/labels.py).
     """
 
     arm: str
@@ -50,6 +51,8 @@ class Log:
     zoned: bool = False
     metrics: tuple[Metric, ...] = ()
     within: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    counted: str = ""
 
 
 _File = tuple[str, str, str, float, int]
@@ -268,12 +271,14 @@ def _logs(arm: str, name: str, path: str, written: float, found: Sequence[Found]
     """Yield the logs that a file holds."""
     of = [one.reading.benchmark for one in found]
     file = Path(path)
-    for part, reading, date, metrics, within in found:
+    for part, reading, date, metrics, within, labels, counted in found:
         at, zoned = date or (written, False)
         alone = of.count(reading.benchmark) == 1
         called = f"{name}#{part}" if part else name
         log = Log(arm, called, file, at, date is not None, alone, reading, written, zoned)
-        yield replace(log, metrics=metrics, within=within) if metrics else log
+        if metrics or labels or counted:
+            log = replace(log, metrics=metrics, within=within, labels=labels, counted=counted)
+        yield log
 
 
 def _shown(path: Path) -> str:

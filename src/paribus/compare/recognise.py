@@ -13,6 +13,7 @@ from paribus.model import Metric, Reading, Scalar
 from paribus.readers.divide import Part, divided, titles
 from paribus.readers.harness import Failed, Harness, Launches
 from paribus.readers.known import every
+from paribus.readers.labels import Label
 from paribus.readers.launches import FAILED
 from paribus.readers.reader import Reader
 from paribus.readers.text import HEAD, LONGEST, within
@@ -33,7 +34,8 @@ class Found(NamedTuple):
     """An output that was read; `part` is its number, from 1, in a text that holds several, else 0.
 
     `date` is when it says that it was made (seconds since the epoch), and whether in a known zone.
-    `metrics` and `arm` are those of a launch in a harness's file (readers/harness.py).
+    `metrics` and `arm` are those of a launch in a harness's file (readers/harness.py). `labels` are
+    what its script said of it, by their form, and `counted` which launch it said that it is.
     """
 
     part: int
@@ -41,6 +43,8 @@ class Found(NamedTuple):
     date: tuple[float, bool] | None
     metrics: tuple[Metric, ...] = ()
     arm: str = ""
+    labels: Mapping[str, str] = MappingProxyType({})
+    counted: str = ""
 
 
 class Problem(NamedTuple):
@@ -72,10 +76,11 @@ _Read = tuple[list[Found], list[Problem]]
 
 
 class _Output(NamedTuple):
-    """One output: its text, whose it is, and `first`, the number in the file of its first line.
+    """One output: its text, and whose it is, nobody's if no benchmark is read that begins so.
 
-    `number` is its own among several, from 1, else 0. `part` has the numbers of the other lines
-    where some were left out; none where the whole file is given to all readers that may be right.
+    `number` is its own among several that have readers, from 1, else 0. `part` and the lines
+    `before` it in that say which line of the file one of the text is; without a part they are the
+    same.
     """
 
     text: str
@@ -162,13 +167,30 @@ def readings(text: str) -> Held:
     Where there is no title, the whole is given to the readers of the tools whose marks it has.
     """
     clean = not within(FAILED, text)
-    held = [_read(output, clean=clean) for output in _outputs(text)]
+    outputs = _outputs(text)
+    held = [_read(output, clean=clean) for output in outputs]
+    said: Mapping[str, str] = MappingProxyType({})
+    counted = ""
+    for output, (several, _) in zip(outputs, held, strict=True):
+        if output.part and output.part.labels and not output.before:
+            said = _in_force(said, output.part.labels)
+            counted = " ".join(one.counts for one in output.part.labels).strip() or counted
+        several[:] = [one._replace(labels=said, counted=counted) for one in several]
     found = [one for several, _ in held for one in several]
     if len(held) > 1 and any(one.metrics for one in found):  # each may hold several launches
         found = [one._replace(part=number) for number, one in enumerate(found, 1)]
     problems = [problem for _, refused in held for problem in refused]
     whole = sum(bool(several) and not refused for several, refused in held)
     return Held(found, problems, len(held), whole)
+
+
+def _in_force(before: Mapping[str, str], new: Iterable[Label]) -> Mapping[str, str]:
+    """Return what labels say below the new ones: each until another of its form is there."""
+    found: dict[str, str] = {}
+    for label in new:
+        if label.said:
+            found[label.form] = f"{found.get(label.form, '')} {label.said}".strip()
+    return MappingProxyType({**before, **found})
 
 
 def _outputs(text: str) -> list[_Output]:
@@ -180,8 +202,10 @@ def _outputs(text: str) -> list[_Output]:
         part = alone.after(one.library) if isinstance(one, Reader) and one.library else alone
         divide = one.several if isinstance(one, Reader) and one.several else _alone
         found += [_Output(each, mine, 0, part, before) for before, each in divide(part.text)]
-    if len(found) > 1:
-        return [one._replace(number=number) for number, one in enumerate(found, 1)]
+    known = [at for at, one in enumerate(found) if one.readers]
+    if len(known) > 1:
+        for number, at in enumerate(known, 1):
+            found[at] = found[at]._replace(number=number)
     return found or [_untitled(text)]
 
 

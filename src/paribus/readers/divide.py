@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from paribus.readers.heads import FIRST, UNREAD, Head
 from paribus.readers.known import every
+from paribus.readers.labels import Label, labels, tells
 from paribus.readers.launches import FAILED
 from paribus.readers.text import line_at, line_of, within
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 DEEPEST = 64
 """Blanks before a title, at most: those of a list in a page are fewer."""
+
+WIDEST = 8192
+"""Characters above an output in which labels are looked for."""
 
 MOST_FRAMED = 40
 """Lines between two rules of a message of Open MPI, at most."""
@@ -64,13 +68,15 @@ class Part(NamedTuple):
     """One output of a text: its title, which stands at `at`, and its lines.
 
     `numbers` are those of the lines in the file, from 1; one alone is that of the first, and none
-    was left out. `libraries` are the lines that were, with their numbers.
+    was left out. `labels` stand above it, and `libraries` are the lines that were left out, with
+    their numbers.
     """
 
     title: Title
     text: str
     at: int
     numbers: Sequence[int]
+    labels: tuple[Label, ...] = ()
     libraries: Sequence[tuple[int, str]] = ()
 
     def number(self, line: int) -> int:
@@ -135,18 +141,33 @@ def divided(text: str) -> list[Part]:
     noise = _noise(lines)
     text, kept = _without(lines, noise) if noise else (text, None)
     found = list(_own(text, _titles(_lines(text) if noise else lines)))
-    begins, least = [], 0
+    begins, above, least = [], [], 0
     for title in found:
-        begins.append(title.head.start(text, title.line, least) if len(found) > 1 else 0)
+        start = title.head.start(text, title.line, least)
+        begins.append(start if len(found) > 1 else 0)
+        above.append(_above(text, least, start, title))
         least = text.find("\n", title.at) + 1 or len(text)
     parts, first, end = [], 0, 0
-    for title, (begin, behind) in zip(found, pairwise([*begins, len(text)]), strict=True):
+    ends = pairwise([*begins, len(text)])
+    for title, told, (begin, behind) in zip(found, above, ends, strict=True):
         own = text[begin:behind]
         first += text.count("\n", end, begin)
-        part = Part(title, _outdented(own, title), title.line - begin, (first + 1,))
+        part = Part(title, _outdented(own, title), title.line - begin, (first + 1,), told)
         parts.append(part if kept is None else _counted(part, own.count("\n"), kept, lines))
         end = begin
     return parts
+
+
+def _above(text: str, least: int, start: int, title: Title) -> tuple[Label, ...]:
+    """Return what stands between an output that begins at `start` and the one before: its labels.
+
+    Some stand among its own lines as well.
+    """
+    if title.line == least:
+        return ()
+    lines = text[max(least, start - WIDEST) : start].split("\n")
+    own = [line for line in text[start : title.line].split("\n") if tells(line)]
+    return tuple(labels([*lines, *own], title.deeper))
 
 
 def _counted(part: Part, ends: int, kept: Places, lines: _Lines) -> Part:

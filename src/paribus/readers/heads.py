@@ -19,7 +19,7 @@ class Head(NamedTuple):
     `form` is a pattern of the text from there on; without it, `first` is enough. `above` is a
     pattern of lines that may stand above the title and belong to it. `indent` are the blanks that
     the tool itself puts before the title, None where the title is centred. `block` is a pattern of
-    a part of an output that begins like one, its group what tells it apart: parts that follow each
+    a part of an output that begins like one, its groups what tells it apart: parts that follow each
     other without anything else between them are one output, as long as no two are the same. `holds`
     is how titles begin of another tool's output that is a part of this one. `under`: a line below
     which there is no title, but a part of the output that began before. `names` stands before the
@@ -49,7 +49,9 @@ class Head(NamedTuple):
     def same(self, text: str, at: int) -> tuple[int, str] | None:
         """Return where the part of an output ends that begins at `at`, and what tells it apart."""
         found = _compiled(self.block).match(text, at) if self.block else None
-        return (found.end(), found[found.lastindex or 0]) if found else None
+        if found is None:
+            return None
+        return found.end(), " ".join(filter(None, found.groups())) or found[0]
 
     def start(self, text: str, at: int, least: int) -> int:
         """Return where the output begins whose title's line begins at `at`: not before `least`.

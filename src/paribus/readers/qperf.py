@@ -11,7 +11,7 @@ from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, refuse, refuse_said
 
 _BLOCK = re.compile(r"^(\w+)_(lat|bw):\n((?: {4}\w+ += +\S.*(?:\n|\Z))+)", re.M)
-_WHOLE = r"\w+:\n(?:[ \t]+\w+ += +\S.*\n?)+"
+_WHOLE = r"(\w+):\n(?:[ \t]+(?:msg_size += +(\S.*)|\w+ += +\S.*)\n?)+"
 _CONF = re.compile(r"^conf:\n(?: {4}\w+ += .*(?:\n|\Z))+", re.M)
 _ROW = re.compile(r"^ {4}(\w+) += +(\S+) *(\S*)(?: \(([\d,]+)\)$)?", re.M)
 _LOOSE = re.compile(r"^(?: {4}\w|\w+_(?:lat|bw):)", re.M)
