@@ -23,6 +23,7 @@ from paribus.compare.pairing import (
     Logs,
     several_in_a_file,
 )
+from paribus.compare.repeats import unclear
 from paribus.errors import UserError
 from paribus.judge.withhold import Because, withhold
 from paribus.judgement import Judgement, Notice, Word
@@ -58,7 +59,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
             + "; `paribus list` names the known tools"
             + "".join(f"; {one}" for one in dict.fromkeys(map(_alike, logs.apart)) if one),
         )
-    parts, designs = [], []
+    parts, designs = [], [*filter(None, [words.ASKED.get(logs.by), _held(logs)])]
     for kinds in alike(logs.kinds):
         part = judged(kinds, logs.arms, answers, directory)
         ordered = kinds[0].pairing in ("time", "order") and way(kinds[0]) == "none"
@@ -87,6 +88,12 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     why = {label: because for of_name in reasons.values() for label, because in of_name.items()}
     whole = replace(whole, design=" ".join(designs), notices=tuple(notices))
     return withhold(whole, lambda f: why.get(f.benchmark))
+
+
+def _held(logs: Logs) -> str:
+    """Return how many outputs there were, "" where each file was one that was read."""
+    whole = words.held(logs.files, logs.outputs, logs.read)
+    return whole if (logs.outputs, logs.read) != (logs.files, logs.files) else ""
 
 
 def _alike(one: Apart) -> str:
@@ -132,6 +139,11 @@ def _reasons(logs: Logs) -> dict[NoticeName, dict[str, Because]]:
             kind.label: because for kind in logs.kinds if (because := copied(kind.logs))
         },
         NoticeName.WORK_DIFFERS: _other_work(logs),
+        NoticeName.REPEATS_UNCLEAR: {
+            kind.label: (Reason.REPEATS_UNCLEAR, figures)
+            for kind in (() if logs.by else logs.kinds)
+            if (figures := unclear(kind.logs))
+        },
     }
 
 

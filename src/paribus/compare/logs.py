@@ -65,6 +65,7 @@ class Unread:
 
     `detail` is what the reason names: a path, what the system says, what a reader refused.
     `name` and `within` are those of a Log, and `of` are the parameters of one launch that failed.
+    `output` is the number of an output that was found in the file, from 1, and not read.
     """
 
     arm: str
@@ -74,6 +75,8 @@ class Unread:
     tool: str = ""
     of: Mapping[str, Scalar] = field(default_factory=dict)
     within: str = ""
+    output: int = 0
+    path: str = ""
 
     @property
     def why(self) -> str:
@@ -151,7 +154,7 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
     held = read_files([(path, size) for _, _, path, _, size in files])
     for (arm, name, file, written, _), one in zip(files, held, strict=True):
         logs += _logs(arm, name, file, written, one.found)
-        unread += [Unread(arm, name, *problem) for problem in one.problems]
+        unread += [Unread(arm, name, *problem, path=file) for problem in one.problems]
     if len(files) == 1:
         arms, logs, unread = _as_arms(arms, logs, unread)
     order = {arm: at for at, arm in enumerate(arms)}

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from paribus.compare.comparable import Apart, Skipped, comparable, metrics_of
 from paribus.compare.logs import Log, Unread, natural
+from paribus.compare.repeats import Repeats, told_apart
 from paribus.reasons import DatedBy, Untimed
 from paribus.tables.cases import in_order
 from paribus.tables.order import LEAST_PAIRED, neighbours
@@ -87,7 +88,8 @@ class Logs:
     """What was found in the folders of the arms: what can be compared, and what not.
 
     `apart` are logs that have no match; `cases` are cases that not every arm has, `partial` logs
-    that lack some, both with their label.
+    that lack some, both with their label. `by` is what the user says of several outputs in one
+    file; of the `outputs` in the `files` of logs so many were `read`.
     """
 
     arms: tuple[str, ...]
@@ -96,13 +98,24 @@ class Logs:
     apart: tuple[Apart, ...] = ()
     cases: tuple[Skipped, ...] = ()
     partial: tuple[Skipped, ...] = ()
+    by: Repeats = ""
+    files: int = 0
+    outputs: int = 0
+    read: int = 0
 
 
 def pair_logs(
-    arms: tuple[str, ...], found: Sequence[Log], unread: Sequence[Unread], asked: Asked = ""
+    arms: tuple[str, ...],
+    found: Sequence[Log],
+    unread: Sequence[Unread],
+    asked: Asked = "",
+    by: Repeats = "",
 ) -> Logs:
-    """Return the logs that every arm has the like of, paired; `asked` names the way of pairing."""
-    alike = comparable(found, arms)
+    """Return the logs that every arm has the like of, paired; `asked` names the way of pairing.
+
+    `by` is what the user says of several outputs in one file.
+    """
+    alike = comparable(told_apart(found, by), arms)
     kinds = []
     for label, mine in alike.kinds:
         how, grounds = _pairing(mine, arms, asked)
@@ -110,7 +123,11 @@ def pair_logs(
         logs = [replace(log, at=log.written or log.at) for log in mine] if by_file else mine
         kinds.append(Kind(label, logs[0].reading.benchmark, tuple(logs), how, grounds))
     left_out = tuple(alike.apart), tuple(alike.cases), tuple(alike.partial)
-    return Logs(arms, tuple(kinds), tuple(unread), *left_out)
+    read = {(one.path, 0 if one.metrics else one.name) for one in found}
+    refused = {(one.path, one.output) for one in unread if one.output}
+    files = {str(one.path) for one in found} | {one.path for one in unread if one.output}
+    outputs = len(read) + len(refused)
+    return Logs(arms, tuple(kinds), tuple(unread), *left_out, by, len(files), outputs, len(read))
 
 
 def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pairing, Grounds]:

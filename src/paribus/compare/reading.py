@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from paribus.compare.recognise import Held, Problem, near, readings
+from paribus.compare.recognise import Held, Problem, near, readings, shows
 from paribus.errors import ParseError
 from paribus.inputs import not_plain, open_regular
 from paribus.kept import left_out
@@ -32,7 +32,7 @@ def is_log(path: Path) -> bool:
     """Return whether a file begins as the output of a tool that is known here."""
     try:
         with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
-            return bool(near(plain(file.read(HEAD).decode(errors="replace"))))
+            return shows(plain(file.read(HEAD).decode(errors="replace")))
     except OSError:
         return False
 
@@ -41,7 +41,8 @@ def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
     """Yield what each file holds, in their order; `files` are paths with their sizes in bytes."""
     for path, size in files:
         text, why = _text(path, size)
-        yield Held([], [why]) if why else readings(text)
+        held = Held([], [why]) if why else readings(text)
+        yield held if held.found or held.problems else Held([], [_no_tool(text)])
 
 
 class _Text(NamedTuple):
@@ -75,25 +76,24 @@ def _opened(path: str, size: int) -> _Text:
         if b"\0" in raw:
             return _unread(Unreadable.BINARY)
         text = plain(raw.decode(errors="replace"))
-        shown = near(text)
-        if not shown:
-            return _unread(*_no_tool(text))
         if size > len(raw):
+            if not shows(text):
+                return _Text("", _no_tool(text))
             raw += opened.read(size - len(raw)) or b""  # what is written meanwhile is not read
             text = plain(raw.decode(errors="replace"))
         if missing := left_out(raw):
-            return _unread(Unreadable.SHORTENED, f"{missing:,} B", shown[0])
+            return _unread(Unreadable.SHORTENED, f"{missing:,} B", "".join(near(text)[:1]))
     return _Text(text, None)
 
 
-def _no_tool(text: str) -> tuple[Unreadable, str]:
+def _no_tool(text: str) -> Problem:
     """Return why a text is of no tool: a launch may have failed before its tool said its name."""
     if nvidia_topo.recognise(text):
-        return _wiring(text)
+        return Problem(*_wiring(text))
     found = [at for said in _failures() if (at := text.find(said)) >= 0]
     if not found:
-        return Unreadable.UNKNOWN_TOOL, ""
-    return Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160]
+        return Problem(Unreadable.UNKNOWN_TOOL)
+    return Problem(Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160])
 
 
 @cache

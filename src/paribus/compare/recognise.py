@@ -12,6 +12,7 @@ from paribus.errors import ParseError
 from paribus.model import Metric, Reading, Scalar
 from paribus.readers.divide import Part, divided, titles
 from paribus.readers.harness import Failed, Harness, Launches
+from paribus.readers.heads import UNREAD
 from paribus.readers.known import every
 from paribus.readers.labels import Label
 from paribus.readers.launches import FAILED
@@ -51,6 +52,7 @@ class Problem(NamedTuple):
     """What was not read, and why; `tool` if one was recognised in it.
 
     `of` and `arm` are the parameters and the arm of a launch that failed by a harness's file.
+    `output` is the number, from 1, of an output of which nothing was read, else 0.
     """
 
     code: Unreadable
@@ -58,18 +60,19 @@ class Problem(NamedTuple):
     tool: str = ""
     of: Mapping[str, Scalar] = MappingProxyType({})
     arm: str = ""
+    output: int = 0
 
 
 class Held(NamedTuple):
     """What a text holds, and what of it was not read, and why.
 
-    Of `outputs` in it `whole` were read: what else there is of them is among the problems.
+    Of the `outputs` in it something was read of `read`, and nothing of the others.
     """
 
     found: list[Found]
     problems: list[Problem]
     outputs: int = 0
-    whole: int = 0
+    read: int = 0
 
 
 _Read = tuple[list[Found], list[Problem]]
@@ -102,6 +105,11 @@ def _marks() -> Mapping[str, tuple[str, ...]]:
         for mark in one.marks:
             found[mark] = (*found.get(mark, ()), one.name)
     return found
+
+
+def shows(text: str) -> bool:
+    """Return whether the beginning of a text, which is `plain`, shows any known tool."""
+    return bool(titles(text[:HEAD]) or near(text))
 
 
 def near(text: str) -> list[str]:
@@ -179,9 +187,13 @@ def readings(text: str) -> Held:
     found = [one for several, _ in held for one in several]
     if len(held) > 1 and any(one.metrics for one in found):  # each may hold several launches
         found = [one._replace(part=number) for number, one in enumerate(found, 1)]
-    problems = [problem for _, refused in held for problem in refused]
-    whole = sum(bool(several) and not refused for several, refused in held)
-    return Held(found, problems, len(held), whole)
+    problems = [
+        problem._replace(output=0 if several else number)
+        for number, (several, refused) in enumerate(held, 1)
+        for problem in refused
+    ]
+    read = sum(bool(several) for several, _ in held)
+    return Held(found, problems, len(held) if found or problems else 0, read)
 
 
 def _in_force(before: Mapping[str, str], new: Iterable[Label]) -> Mapping[str, str]:
@@ -245,8 +257,9 @@ def _read(output: _Output, *, clean: bool) -> _Read:
         return [], [Problem(Unreadable.REFUSED, said, name)]
     if not output.readers and output.part:
         title, line = output.part.said
-        said = f"no benchmark is read that begins with {title[:LONGEST]!r}, line {line}"
-        return [], [Problem(Unreadable.REFUSED, said)]
+        of = UNREAD.get(output.part.title.head, "IMB-MPI1")
+        said = f"{of}, {title[:LONGEST]!r}, line {line}"
+        return [], [Problem(Unreadable.NO_READER, said)]
     found: list[Found] = []
     problems: list[Problem] = []
     for one in output.readers:

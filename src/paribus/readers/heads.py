@@ -87,11 +87,12 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-UNREAD = (
-    Head("# OSU ", r"# OSU [^\n]* v\d"),
-    Head("Program ", r"Program (?!PWSCF)[\w-]+ +v\.[^\n]+ starts on ", indent=5),
-    Head("#   ", r"# +Intel ?\(R\) MPI Benchmark[^\n]*"),
-    Head("Atomic", r"Atomic [^\n]*(?:BW|Latency) Test *(?=\n|\Z)", indent=20),
-    Head("RDMA_", r"RDMA_\w+ [^\n]*(?:BW|Latency) Test *(?=\n|\Z)", indent=20),
-)
-"""Titles of programs of known families that no reader reads: there another output begins."""
+_PERFTEST = r"\w+ [^\n]*(?:BW|Latency) Test *(?=\n|\Z)"
+UNREAD = {
+    Head("# OSU ", r"# OSU [^\n]* v\d"): "OSU Micro-Benchmarks",
+    Head("Program ", r"Program [\w-]+ +v\.[^\n]+ starts on ", indent=5): "Quantum ESPRESSO",
+    Head("#   ", r"# +Intel ?\(R\) MPI Benchmark[^\n]*"): "IMB-MPI1",
+    Head("Atomic", _PERFTEST, indent=20): "perftest",
+    Head("RDMA_", _PERFTEST, indent=20): "perftest",
+}
+"""Titles of programs that no reader reads, each with its family: there another output begins."""

@@ -28,6 +28,7 @@ FACTORS = {
 (doc/PERFORMANCE.md of nccl-tests)."""
 
 _VERSION = re.compile(r"# nccl-tests version (\S+)")
+_NAMED = re.compile(rf"\b({'|'.join(FACTORS)})_perf\b")
 _STARTED = re.compile(r"# Collective test starting: (\w+?)_perf(?:_mpi)?[ \t]*$", re.M)
 _SETTINGS = re.compile(
     r"nThread +(\d+) +nGpus +(\d+) +minBytes +(\d+) +maxBytes +(\d+) +step: (\d+)\((factor|bytes)\)"
@@ -83,7 +84,7 @@ def read(text: str) -> Reading:
         high = int(reduced[1])
     gpus = _gpus(text)
     ranks = len(gpus)
-    collective = _collective(text)
+    collective = _collective(text, at)
     headings = found(text, " algbw ", _HEADING)
     if len(headings) != 1:
         refuse("the heading of the table is not there once and whole")
@@ -138,13 +139,16 @@ def _gpus(text: str) -> list[str]:
     return [model for _, model in listed]
 
 
-def _collective(text: str) -> str:
-    """Return what was measured, "" where an old version does not say."""
+def _collective(text: str, at: int) -> str:
+    """Return what was measured, "" where an old version does not say, nor the command above it."""
     mark = "# Collective test starting"
     started = _said(text, mark, _STARTED)
     if text.count(mark) != (started is not None):
         refuse(f"the line {mark[2:]!r} is damaged or there twice")
-    return started[1] if started else ""
+    if started:
+        return started[1]
+    named = _NAMED.findall(text, max(0, at - 2048), at)
+    return named[-1] if named else ""
 
 
 def _rows(text: str, heading: re.Match[str]) -> list[Row]:
