@@ -8,25 +8,17 @@ error stream of a batch job brings them, belong to nobody.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from paribus.readers.heads import FIRST, UNREAD, Head
 from paribus.readers.known import every
-from paribus.readers.labels import Label, labels, tells
+from paribus.readers.labels import MOST, Label, labels, tells
 from paribus.readers.launches import FAILED
 from paribus.readers.text import line_at, line_of, within
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Places = NDArray[np.intp]
-
-DEEPEST = 64
-"""Blanks before a title, at most: those of a list in a page are fewer."""
 
 WIDEST = 8192
 """Characters above an output in which labels are looked for."""
@@ -40,8 +32,8 @@ _LIBRARY = re.compile(
     r"|NCCL version "
 )
 _WITHIN = (
-    (" NCCL ", re.compile(r"[^\n]* NCCL (?:INFO|WARN|TRACE) ")),
-    (" UCX ", re.compile(r"[^\n]* UCX +(?:WARN|INFO|DIAG|DEBUG|TRACE) ")),
+    ("NCCL", re.compile(r"[^\n]* NCCL (?:INFO|WARN|TRACE) ")),
+    ("UCX", re.compile(r"[^\n]* UCX +(?:WARN|INFO|DIAG|DEBUG|TRACE) ")),
 )
 _FRAME = re.compile(rf"-{{74}}\n(?:[^\n]*\n){{1,{MOST_FRAMED}}}?-{{74}}(?=\n|\Z)")
 _NOISY = ("libi", "libf", "libr", "mlx5", "mlx4", "srun", "slur", "sall", "OMP:", "NCCL", "----")
@@ -101,35 +93,9 @@ class Part(NamedTuple):
         return line, self.number(line_of(self.text, self.at))
 
 
-class _Lines(NamedTuple):
-    """Where the lines of a text begin, where their first characters but blanks stand, and the
-    first four of each as one number.
-    """
-
-    starts: Places
-    firsts: Places
-    words: NDArray[np.uint32]
-    text: str
-
-    def at(self, number: int) -> int:
-        """Return where a line begins, and where the text ends behind the last."""
-        return int(self.starts[number]) if number < len(self.starts) else len(self.text)
-
-    def of(self, first: Iterable[str]) -> NDArray[np.bool_]:
-        """Return which lines begin with one of these words; one of them may be one character."""
-        import numpy as np
-
-        whole = [np.frombuffer(w.encode()[:FIRST], np.uint32)[0] for w in first if len(w) >= FIRST]
-        found: NDArray[np.bool_] = np.isin(self.words, whole)
-        for word in first:
-            if len(word) == 1:
-                found |= (self.words & 0xFF) == ord(word)
-        return found
-
-
 def titles(text: str) -> list[Title]:
     """Return the title of every output in a text that is `plain`, in order."""
-    return list(_own(text, _titles(_lines(text))))
+    return list(_own(text, _titles(text, _begins(text))))
 
 
 def divided(text: str) -> list[Part]:
@@ -137,10 +103,11 @@ def divided(text: str) -> list[Part]:
 
     An output begins with what may stand above its title, and ends where the next begins.
     """
-    lines = _lines(text)
-    noise = _noise(lines)
-    text, kept = _without(lines, noise) if noise else (text, None)
-    found = list(_own(text, _titles(_lines(text) if noise else lines)))
+    whole, lines = text, _begins(text)
+    if noise := _noise(text, lines):
+        text = _without(text, noise)
+        lines = _begins(text)
+    found = list(_own(text, _titles(text, lines)))
     begins, above, least = [], [], 0
     for title in found:
         start = title.head.start(text, title.line, least)
@@ -148,12 +115,13 @@ def divided(text: str) -> list[Part]:
         above.append(_above(text, least, start, title))
         least = text.find("\n", title.at) + 1 or len(text)
     parts, first, end = [], 0, 0
+    kept = _kept(whole, noise) if noise else []
     ends = pairwise([*begins, len(text)])
     for title, told, (begin, behind) in zip(found, above, ends, strict=True):
         own = text[begin:behind]
         first += text.count("\n", end, begin)
         part = Part(title, _outdented(own, title), title.line - begin, (first + 1,), told)
-        parts.append(part if kept is None else _counted(part, own.count("\n"), kept, lines))
+        parts.append(_counted(part, own.count("\n"), kept, noise, whole) if noise else part)
         end = begin
     return parts
 
@@ -165,23 +133,21 @@ def _above(text: str, least: int, start: int, title: Title) -> tuple[Label, ...]
     """
     if title.line == least:
         return ()
-    lines = text[max(least, start - WIDEST) : start].split("\n")
+    lines = text[max(least, start - WIDEST) : start].rsplit("\n", MOST)
     own = [line for line in text[start : title.line].split("\n") if tells(line)]
     return tuple(labels([*lines, *own], title.deeper))
 
 
-def _counted(part: Part, ends: int, kept: Places, lines: _Lines) -> Part:
+def _counted(
+    part: Part, ends: int, kept: Sequence[int], noise: Sequence[_Span], whole: str
+) -> Part:
     """Return an output with the numbers in the file of its lines, and the lines left out of it."""
     first = part.numbers[0] - 1
-    own = kept[first : first + ends + 1].tolist()
-    last = int(kept[first + ends]) if first + ends < len(kept) else len(lines.starts)
-    places = set(own)
-    left_out = [
-        (number + 1, lines.text[lines.at(number) : lines.at(number + 1)])
-        for number in range(own[0], last)
-        if number not in places
-    ]
-    return part._replace(numbers=[number + 1 for number in own], libraries=left_out)
+    own = kept[first : first + ends + 1]
+    after = kept[first + ends] if first + ends < len(kept) else own[-1] + len(whole)
+    near = (bisect_left(noise, n, key=lambda one: one.number) for n in (own[0], after))
+    left_out = [(one.number, whole[one.begin : one.end]) for one in noise[slice(*near)]]
+    return part._replace(numbers=own, libraries=left_out)
 
 
 def _outdented(text: str, title: Title) -> str:
@@ -218,7 +184,7 @@ def _own(text: str, found: Iterable[Title]) -> Iterator[Title]:
                 end = same[0]
                 parts.add(same[1])
                 continue
-            if title.head.goes_on(text, title.head.start(text, title.line, last.line)):
+            if title.head.under and title.head.goes_on(text, title.line, last.line):
                 continue
         last, held = title, list(title.head.holds)
         end = _end(text, title)
@@ -243,21 +209,20 @@ def _end(text: str, title: Title) -> int:
     return max(line, text.find(f"\n{blanks}}}", title.at))
 
 
-def _titles(lines: _Lines) -> Iterator[Title]:
+def _titles(text: str, lines: Iterable[tuple[int, int]]) -> Iterator[Title]:
     """Yield all titles in a text, also those that stand in an output of another tool."""
-    import numpy as np
-
-    text, known = lines.text, _known()
-    for number in np.flatnonzero(lines.of(known)).tolist():
-        at = int(lines.firsts[number])
-        heads = known.get(text[at : at + FIRST]) or known.get(text[at : at + 1], {})
-        if text[at] == "{" and not _document().match(text, at):
-            heads = known.get(text[at : at + FIRST], {})
+    known = _known()
+    for line, at in lines:
+        heads = known.get(text[at : at + FIRST], {})
+        if not heads and text[at] != "{":
+            continue
+        if text[at] == "{" and _document().match(text, at):
+            heads = {**heads, **known["{"]}
         begun = [head for head in heads if head.begins(text, at)]
         tools = dict.fromkeys(name for head in begun for name in heads[head])
         if begun:
             head = next((one for one in begun if heads[one]), begun[0])
-            yield Title(at, int(lines.starts[number]), head, tuple(tools))
+            yield Title(at, line, head, tuple(tools))
 
 
 @cache
@@ -276,77 +241,81 @@ def _known() -> Mapping[str, Mapping[Head, tuple[str, ...]]]:
 @cache
 def _document() -> re.Pattern[str]:
     """Return the pattern of all documents: of many lines with a brace, few begin one."""
-    return re.compile("|".join(f"(?:{head.form})" for head in _known()["{"]))
+    return re.compile(rf"\{{\s*(?:{'|'.join(head.form for head in _known()['{'])})")
 
 
 # --- lines -----------------------------------------------------------------------------------
 
 
-def _lines(text: str) -> _Lines:
-    """Return where the lines of a text begin: a search for each title takes ten times as long."""
-    import numpy as np
+class _Span(NamedTuple):
+    """Lines from one place in a text to another; `number` is that of the first, from 1."""
 
-    code = text.encode(errors="surrogatepass")
-    raw = np.frombuffer(code + b"\n" * FIRST, dtype=np.uint8)
-    starts = np.concatenate(([0], np.flatnonzero(raw[: len(code)] == 10) + 1))
-    firsts = starts.copy()
-    blank = np.flatnonzero((raw[firsts] == 32) | (raw[firsts] == 9))
-    for _ in range(DEEPEST):
-        if not len(blank):
-            break
-        firsts[blank] += 1
-        said = raw[firsts[blank]]
-        blank = blank[(said == 32) | (said == 9)]
-    words = raw[firsts].astype(np.uint32)
-    for place in range(1, FIRST):
-        words |= raw[firsts + place].astype(np.uint32) << np.uint32(8 * place)
-    if len(code) > len(text):
-        # Characters, not bytes, are counted in a text: those that go on with one are left out.
-        passed = np.cumsum((raw & 0xC0) == 0x80)
-        starts, firsts = starts - passed[starts], firsts - passed[firsts]
-    return _Lines(starts, firsts, words, text)
+    begin: int
+    end: int
+    number: int
 
 
-def _noise(lines: _Lines) -> list[tuple[int, int]]:
-    """Return which lines are those of libraries, as the first and the one behind the last.
+def _begins(text: str) -> list[tuple[int, int]]:
+    """Return where lines begin that may be titles or noise, and their first characters but blanks.
 
-    What says that a launch failed is kept.
+    A search for each title would take thirty times as long.
     """
-    import numpy as np
+    form = _line()
+    first = form.match(f"\n{text[:WIDEST]}")
+    found = [(0, first.end(1) - 1)] if first else []
+    return found + [(one.start() + 1, one.end(1)) for one in form.finditer(text)]
 
-    text, found = lines.text, set[tuple[int, int]]()
-    for number in np.flatnonzero(lines.of((*_NOISY, "["))).tolist():
-        at = int(lines.firsts[number])
+
+@cache
+def _line() -> re.Pattern[str]:
+    """Return the pattern of a line that may be a title or noise, with the blanks before it."""
+    rests: dict[str, list[str]] = {"{": [""], "[": [""]}
+    for word in (*_known(), *_NOISY):
+        rests.setdefault(word[0], []).append(re.escape(word[1:FIRST]))
+    firsts = "".join(map(re.escape, rests))
+    words = "|".join(f"{re.escape(one)}(?:{'|'.join(more)})" for one, more in rests.items())
+    return re.compile(rf"\n([ \t]*+)(?=[{firsts}])(?:{words})")
+
+
+def _noise(text: str, lines: Iterable[tuple[int, int]]) -> list[_Span]:
+    """Return which lines are those of libraries; what says that a launch failed is kept."""
+    found: dict[int, int] = {}
+    for line, at in lines:
         if text[at] == "-":
-            said = _FRAME.match(text, at)
-            if said and not within(FAILED, said[0]):
-                found.add((number, number + said[0].count("\n") + 1))
+            if said := _FRAME.match(text, at):
+                found.setdefault(line, said.end() + 1)
         elif _LIBRARY.match(text, at):
-            found.add((number, number + 1))
+            found[line] = text.find("\n", at) + 1 or len(text)
     for word, form in _WITHIN:
         at = text.find(word)
         while at >= 0:
-            begin = text.rfind("\n", 0, at) + 1
+            begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at) + 1 or len(text)
             if form.match(text, begin):
-                number = int(np.searchsorted(lines.starts, begin))
-                found.add((number, number + 1))
-            end = text.find("\n", at)
-            at = text.find(word, end) if end >= 0 else -1
-    return sorted(one for one in found if not _says_failed(lines, one))
+                found[begin] = end
+            at = text.find(word, end)
+    spans: list[_Span] = []
+    at, number = 0, 1
+    for begin, end in sorted(found.items()):
+        if begin >= at and not within(FAILED, text[begin:end]):
+            number += text.count("\n", at, begin)
+            spans.append(_Span(begin, min(end, len(text)), number))
+            at = begin
+    return spans
 
 
-def _says_failed(lines: _Lines, noise: tuple[int, int]) -> bool:
-    return bool(within(FAILED, lines.text[lines.at(noise[0]) : lines.at(noise[1])]))
-
-
-def _without(lines: _Lines, noise: Iterable[tuple[int, int]]) -> tuple[str, Places]:
-    """Return a text without some of its lines, and the numbers from 0 of those that are kept."""
-    import numpy as np
-
-    keep = np.ones(len(lines.starts), dtype=bool)
+def _without(text: str, noise: Iterable[_Span]) -> str:
+    """Return a text without some of its lines."""
     pieces, at = [], 0
-    for first, behind in noise:
-        keep[first:behind] = False
-        pieces.append(lines.text[at : lines.at(first)])
-        at = max(at, lines.at(behind))
-    return "".join([*pieces, lines.text[at:]]), np.flatnonzero(keep)
+    for span in noise:
+        pieces.append(text[at : span.begin])
+        at = max(at, span.end)
+    return "".join([*pieces, text[at:]])
+
+
+def _kept(text: str, noise: Iterable[_Span]) -> list[int]:
+    """Return the numbers, from 1, of the lines that are kept."""
+    kept, at = list[int](), 1
+    for span in noise:
+        kept += range(at, span.number)
+        at = max(at, span.number + text.count("\n", span.begin, span.end))
+    return [*kept, *range(at, text.count("\n") + 2)]

@@ -38,7 +38,7 @@ READER = Reader(
             r"fio-\d+\.\d+\S*[ \t]*(?=\n)",
             above=r"\S.*: \(g=\d+\): rw=.*|\.\.\.|\S+: \(g=\d+\): .*",
         ),
-        Head("{", r'\{\s*"fio version"\s*:'),
+        Head("{", r'"fio version"\s*:'),
         *(Head(f"{n};fio", block=r"[^\n]*\n?") for n in (2, 3, 4, 5)),
     ),
     versions="3.1 to 3.38",

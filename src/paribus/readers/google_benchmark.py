@@ -121,7 +121,7 @@ HARNESS = Harness(
     "google_benchmark",
     read,
     marks=('"context": {\n    "date": "',),
-    heads=(Head("{", r'\{\s*"context"\s*:\s*\{\s*"date"\s*:'),),
+    heads=(Head("{", r'"context"\s*:\s*\{\s*"date"\s*:'),),
     launches=(
         "a file is one launch, because the program runs all repetitions in one process: a"
         " repetition is a sample; user counters are left out, for their direction is unknown"

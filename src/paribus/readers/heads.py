@@ -16,14 +16,15 @@ class Head(NamedTuple):
     """How the title of an output looks, and what else of it stands above.
 
     `first` is how its line begins, blanks aside: four characters at least, or "{" of a document.
-    `form` is a pattern of the text from there on; without it, `first` is enough. `above` is a
-    pattern of lines that may stand above the title and belong to it. `indent` are the blanks that
-    the tool itself puts before the title, None where the title is centred. `block` is a pattern of
-    a part of an output that begins like one, its groups what tells it apart: parts that follow each
-    other without anything else between them are one output, as long as no two are the same. `holds`
-    is how titles begin of another tool's output that is a part of this one. `under`: a line below
-    which there is no title, but a part of the output that began before. `names` stands before the
-    name of a benchmark where several have one title.
+    `form` is a pattern of the text from there on, of a document from what stands behind the brace;
+    without it, `first` is enough. `above` is a pattern of lines that may stand above the title and
+    belong to it. `indent` are the blanks that the tool itself puts before the title, None where the
+    title is centred. `block` is a pattern of a part of an output that begins like one, its groups
+    what tells it apart: parts that follow each other without anything else between them are one
+    output, as long as no two are the same. `holds` is how titles begin of another tool's output
+    that is a part of this one. `under`: a line below which there is no title, but a part of the
+    output that began before. `names` stands before the name of a benchmark where several have one
+    title.
     """
 
     first: str
@@ -38,13 +39,14 @@ class Head(NamedTuple):
     @property
     def document(self) -> bool:
         """Return whether the output is a document in braces: nothing in it is another's title."""
-        return self.first.startswith("{")
+        return self.first == "{"
 
     def begins(self, text: str, at: int) -> bool:
         """Return whether a title begins at `at`, the first character of its line but blanks."""
         if not text.startswith(self.first, at):
             return False
-        return not self.form or _compiled(self.form).match(text, at) is not None
+        form = rf"\{{\s*(?:{self.form})" if self.document else self.form
+        return not form or _compiled(form).match(text, at) is not None
 
     def same(self, text: str, at: int) -> tuple[int, str] | None:
         """Return where the part of an output ends that begins at `at`, and what tells it apart."""
@@ -74,10 +76,9 @@ class Head(NamedTuple):
             begin = at if line else begin
         return begin
 
-    def goes_on(self, text: str, at: int) -> bool:
-        """Return whether the line above `at` says that an output before goes on there."""
-        if not self.under or not at:
-            return False
+    def goes_on(self, text: str, line: int, least: int) -> bool:
+        """Return whether what is above a title in `line` says that an output before goes on."""
+        at = self.start(text, line, least)
         above = text[text.rfind("\n", 0, at - 1) + 1 : at - 1]
         return _compiled(self.under).fullmatch(above.strip()) is not None
 

@@ -61,7 +61,7 @@ HARNESS = Harness(
     "hyperfine",
     read,
     marks=('{\n  "results": [\n    {\n      "command": "',),
-    heads=(Head("{", r'\{\s*"results"\s*:\s*\[\s*\{\s*"command"\s*:'),),
+    heads=(Head("{", r'"results"\s*:\s*\[\s*\{\s*"command"\s*:'),),
     launches="every timed start of a command is a launch; warm-up starts are not in the file",
     versions="1.20",
     proof=(

@@ -237,7 +237,7 @@ READER = Reader(
     marks=(": MPI Coordinated Test of Parallel I/O", '"stoneWallingWearOut":'),
     heads=(
         Head("IOR-", r"IOR-\S+: MPI Coordinated Test of Parallel I/O"),
-        Head("{", r'\{\s*"Version"\s*:[^\n]*,\s*"Began"\s*:'),
+        Head("{", r'"Version"\s*:[^\n]*,\s*"Began"\s*:'),
     ),
     versions="3.2 to 4.1",
     proof=(

@@ -189,7 +189,7 @@ READER = Reader(
             _FIRST,
             above=r"iperf 3\..*|Linux .*|Control connection MSS .*|Time: .*",
         ),
-        Head("{", r'\{\s*"start"\s*:\s*\{'),
+        Head("{", r'"start"\s*:\s*\{'),
     ),
     complaints=("iperf3: error - ",),
     versions="3.7 to 3.18",

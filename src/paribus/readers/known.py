@@ -123,6 +123,7 @@ def harnesses() -> Mapping[str, Harness]:
     return {name: import_module(f"paribus.readers.{name}").HARNESS for name in HARNESSES}
 
 
+@cache
 def every() -> Mapping[str, Reader | Harness]:
     """Return all readers and all harnesses by name."""
     return {**readers(), **harnesses()}

@@ -19,18 +19,18 @@ LONGEST = 400
 _SHORT = 80
 _WORDS = 8
 
-_COMMAND = re.compile(
-    r"(?:[\w.@:~/\[\]() -]{0,80}(?:\$|[\w\]~]\#) |\++ )(?P<told>[\w./~$({\"'].*)"
-    r"|(?P<bare>(?:(?:export|env|time|sudo|numactl|taskset) .*)?(?:[\w./$-]*/)?"
-    r"(?:mpirun|mpiexec(?:\.\w+)?|srun|prun|aprun|jsrun|ibrun|horovodrun|torchrun|numactl|taskset"
-    r"|docker|podman|singularity|apptainer|ssh|kubectl)\s.*)"
+_PROMPT = re.compile(r"(?:[\w.@:~/\[\]() -]{0,80}(?:\$|[\w\]~]#) |\++ )(?=[\w./~$({\"'])")
+_LAUNCHERS = frozenset(
+    (
+        *("mpirun", "mpiexec", "mpiexec.hydra", "srun", "prun", "aprun", "jsrun", "ibrun"),
+        *("horovodrun", "torchrun", "numactl", "taskset", "docker", "podman", "singularity"),
+        *("apptainer", "ssh", "kubectl"),
+    )
 )
-_DECORATED = re.compile(
-    r"(?P<edge>[-=#*~+>]{2,}|\[)\s*(?P<told>[^\s\]].*?)\s*(?:[-=#*~+<]{2,}|\])?"
-)
-_ASSIGNED = re.compile(
-    r"(?:export |declare -x |set )?[A-Za-z_][\w.]*=\S*(?:[ ;,]+[A-Za-z_][\w.]*=\S*)*"
-)
+_BEFORE = frozenset(("export", "env", "time", "sudo", "nohup", "&&", ";"))
+_EDGES = "-=#*~+><"
+_DECORATED = re.compile(rf"[{_EDGES}]{{2,}}(?=.*\w)|\[(?=[^\]]*\w[^\]]*\]$)")
+_SET = re.compile(r"[A-Za-z_][\w.]*=")
 _JOB = re.compile(r"(?P<told>\S.*?): \(g=\d+\): rw=.*")
 _NAMED = re.compile(r"(?P<name>[A-Za-z][\w /.#()-]{0,40}?)\s*[:=]\s+(?P<told>\S.*)")
 
@@ -96,23 +96,35 @@ def labels(lines: Sequence[str], deeper: int) -> list[Label]:
 def tells(line: str) -> bool:
     """Return whether a line that belongs to an output says what it is of: a command, or a job."""
     said = line.strip()
-    return bool(len(said) <= LONGEST and (_COMMAND.fullmatch(said) or _JOB.fullmatch(said)))
+    return len(said) <= LONGEST and bool(_command(said) or _JOB.fullmatch(said))
+
+
+def _command(said: str) -> str:
+    """Return the command that a line echoes, "" for any other line."""
+    if prompt := _PROMPT.match(said):
+        return said[prompt.end() :]
+    for word in said.split():
+        if word.rpartition("/")[2] in _LAUNCHERS:
+            return said
+        if word not in _BEFORE and not _SET.match(word):
+            break
+    return ""
 
 
 def _label(said: str) -> Label | None:
     """Return what a line says, None for one of figures: these belong to an output."""
-    if command := _COMMAND.fullmatch(said):
-        told = _FILE.sub("", _REST.sub("", command["told"] or command["bare"]))
-        return _counted("command", told)
-    if decorated := _DECORATED.fullmatch(said):
-        return _counted(decorated["edge"][:2], decorated["told"])
+    if command := _command(said):
+        return _counted("command", _FILE.sub("", _REST.sub("", command)))
+    if edge := _DECORATED.match(said):
+        return _counted(edge[0][:2], said.strip(f"{_EDGES}[] "))
     if _FIGURE.search(_DATED.sub("", said)):
         return None
-    if _ASSIGNED.fullmatch(said):
-        return _counted(said.partition("=")[0], said)
+    words = said.removeprefix("export ").removeprefix("set ").split()
+    if all(map(_SET.match, words)):
+        return _counted(words[0].partition("=")[0], " ".join(words))
     if named := _NAMED.fullmatch(said):
         return _counted(named["name"], f"{named['name']} {named['told']}")
-    short = len(said) <= _SHORT and len(said.split()) <= _WORDS
+    short = len(said) <= _SHORT and len(words) <= _WORDS
     return _counted("words", said) if short else Label("words", "")
 
 

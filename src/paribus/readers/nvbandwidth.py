@@ -142,7 +142,7 @@ READER = Reader(
     "nvbandwidth",
     read,
     marks=("nvbandwidth Version:", '"nvbandwidth"'),
-    heads=(Head("nvbandwidth Version:"), Head("{", r'\{\s*"nvbandwidth"\s*:')),
+    heads=(Head("nvbandwidth Version:"), Head("{", r'"nvbandwidth"\s*:')),
     versions="0.2 to 0.10",
     proof=(
         "version once, every test case begun has its matrices, rows and columns numbered from 0,"

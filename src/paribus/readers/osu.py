@@ -374,7 +374,7 @@ READERS = {
         name,
         partial(read, name),
         marks=_marks(program.title),
-        heads=tuple(map(Head, _marks(program.title))),
+        heads=(Head(_BEGIN, "|".join(map(re.escape, _marks(program.title)))),),
         complaints=("This test requires ",),
         versions=_VERSIONS,
         proof=_PROOF,

@@ -67,7 +67,7 @@ _ABOVE = (
 def _heads(verb: str, name: str) -> tuple[Head, ...]:
     """Return how an output begins, and a report file."""
     title = rf"{verb} (?:Bidirectional )?(?:Post List )?{name} Test"
-    report = rf'\{{\s*"?test_info"?: *\{{\s*"?test"?: *"{title.replace(" ", "_")}"'
+    report = rf'"?test_info"?: *\{{\s*"?test"?: *"{title.replace(" ", "_")}"'
     return (
         Head(verb, rf"{title} *(?=\n|\Z)", above=_ABOVE, indent=20),
         Head("{", report),

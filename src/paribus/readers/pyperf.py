@@ -64,7 +64,7 @@ HARNESS = Harness(
     "pyperf",
     read,
     marks=('{"benchmarks":[{',),
-    heads=(Head("{", r'\{\s*"benchmarks"\s*:\s*\[\s*\{\s*"(?:runs|metadata)"\s*:'),),
+    heads=(Head("{", r'"benchmarks"\s*:\s*\[\s*\{\s*"(?:runs|metadata)"\s*:'),),
     launches="every worker process is a launch, and its values are samples; warm-ups do not count",
     versions="2.10, format 1.0",
     proof="whole JSON of format 1.0, every process with values above zero; bytes or seconds",

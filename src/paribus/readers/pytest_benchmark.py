@@ -55,7 +55,7 @@ HARNESS = Harness(
     "pytest_benchmark",
     read,
     marks=('"machine_info": {',),
-    heads=(Head("{", r'\{\s*"machine_info"\s*:'),),
+    heads=(Head("{", r'"machine_info"\s*:'),),
     launches="a file is one launch, for pytest runs all rounds in one process: a round is a sample",
     versions="5.3.1",
     proof=(

@@ -213,7 +213,7 @@ HARNESS = Harness(
     "reframe",
     read,
     marks=(REPORT, PERFLOG),
-    heads=(Head("{", r'\{\s*"session_info"\s*:'), Head(PERFLOG)),
+    heads=(Head("{", r'"session_info"\s*:'), Head(PERFLOG)),
     launches=(
         "every job of a test is a launch; one outside ReFrame's own limits counts as well, for"
         " without it an arm would lose its slow launches; retries (--max-retries) do not count"

@@ -118,7 +118,7 @@ HARNESS = Harness(
     heads=(
         Head(
             "{",
-            rf'\{{"[^\n]*/{CODE}(?::0)?": ',
+            rf'"[^\n]*/{CODE}(?::0)?": ',
             block=r'[^\n]*"node": *"([^"\n]*)"[^\n]*\n?',
         ),
     ),
