@@ -5,6 +5,7 @@ Nothing in a file is executed, and one that cannot be read costs only itself.
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -28,12 +29,24 @@ MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
 
 
+MOST_PACKED = 16 << 20
+"""Bytes of a compressed file, at most."""
+
+MOST_UNPACKED = 64 << 20
+"""Bytes of what a compressed file holds, at most: a small one may hold any number of zeros."""
+
+GZIP = b"\x1f\x8b"
+
+
 def is_log(path: Path) -> bool:
     """Return whether a file begins as the output of a tool that is known here."""
     try:
         with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
-            return shows(plain(file.read(HEAD).decode(errors="replace")))
-    except OSError:
+            raw = file.read(HEAD)
+        if raw.startswith(GZIP):
+            raw = zlib.decompressobj(wbits=31).decompress(raw, HEAD)
+        return shows(plain(raw.decode(errors="replace")))
+    except (OSError, zlib.error):
         return False
 
 
@@ -71,6 +84,8 @@ def _opened(path: str, size: int) -> _Text:
         return _unread(Unreadable.EMPTY)
     with FileIO(open_regular(path)) as opened:
         raw = opened.read(HEAD)
+        if raw.startswith(GZIP):
+            return _unpacked(raw + opened.read(MOST_PACKED - len(raw) + 1))
         if other := not_plain(raw):
             return _unread(Unreadable.NOT_PLAIN, f"{other[0]} ({other[1]})")
         if b"\0" in raw:
@@ -84,6 +99,24 @@ def _opened(path: str, size: int) -> _Text:
         if missing := left_out(raw):
             return _unread(Unreadable.SHORTENED, f"{missing:,} B", "".join(near(text)[:1]))
     return _Text(text, None)
+
+
+def _unpacked(packed: bytes) -> _Text:
+    """Return the text of a file that gzip has compressed, up to a limit."""
+    if len(packed) > MOST_PACKED:
+        return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_PACKED))
+    inflate = zlib.decompressobj(wbits=31)
+    try:
+        raw = inflate.decompress(packed, MOST_UNPACKED + 1)
+    except zlib.error as error:
+        return _unread(Unreadable.CANNOT_BE_READ, f"is not whole: {error}")
+    if len(raw) > MOST_UNPACKED:
+        return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_UNPACKED))
+    if not inflate.eof:
+        return _unread(Unreadable.CANNOT_BE_READ, "what was compressed is not whole")
+    if b"\0" in raw[:HEAD]:
+        return _unread(Unreadable.BINARY)
+    return _Text(plain(raw.decode(errors="replace")), None)
 
 
 def _no_tool(text: str) -> Problem:

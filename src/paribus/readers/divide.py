@@ -294,9 +294,12 @@ def _noise(text: str, lines: Iterable[tuple[int, int]]) -> list[_Span]:
                 found[begin] = end
             at = text.find(word, end)
     spans: list[_Span] = []
-    at, number = 0, 1
+    at, number, passed = 0, 1, 0
     for begin, end in sorted(found.items()):
-        if begin >= at and not within(FAILED, text[begin:end]):
+        if begin < passed:
+            continue
+        passed = end
+        if not within(FAILED, text[begin:end]):
             number += text.count("\n", at, begin)
             spans.append(_Span(begin, min(end, len(text)), number))
             at = begin
