@@ -192,7 +192,9 @@ def test_a_compressed_log_is_read(tmp_path: Path) -> None:
     path = FIXTURES / "osu_latency" / "good-shm.out"
     for arm in ("a", "b"):
         (tmp_path / arm).mkdir()
-        (tmp_path / arm / "osu.log.gz").write_bytes(gzip.compress(path.read_bytes() * 3))
+        (tmp_path / arm / "osu.log.gz").write_bytes(
+            gzip.compress(path.read_bytes() * 2) + gzip.compress(path.read_bytes())
+        )
     _, logs, unread = find_logs([tmp_path / "a", tmp_path / "b"])
     assert [log.reading.samples for log in logs] == 6 * [
         readings(text_of(path)).found[0].reading.samples

@@ -105,15 +105,18 @@ def _unpacked(packed: bytes) -> _Text:
     """Return the text of a file that gzip has compressed, up to a limit."""
     if len(packed) > MOST_PACKED:
         return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_PACKED))
-    inflate = zlib.decompressobj(wbits=31)
-    try:
-        raw = inflate.decompress(packed, MOST_UNPACKED + 1)
-    except zlib.error as error:
-        return _unread(Unreadable.CANNOT_BE_READ, f"is not whole: {error}")
-    if len(raw) > MOST_UNPACKED:
-        return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_UNPACKED))
-    if not inflate.eof:
-        return _unread(Unreadable.CANNOT_BE_READ, "what was compressed is not whole")
+    raw = b""
+    while packed.startswith(GZIP):  # what was appended is another member
+        inflate = zlib.decompressobj(wbits=31)
+        try:
+            raw += inflate.decompress(packed, MOST_UNPACKED + 1 - len(raw))
+        except zlib.error as error:
+            return _unread(Unreadable.CANNOT_BE_READ, str(error))
+        if len(raw) > MOST_UNPACKED:
+            return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_UNPACKED))
+        if not inflate.eof:
+            return _unread(Unreadable.CANNOT_BE_READ, "what was compressed is not whole")
+        packed = inflate.unused_data
     if b"\0" in raw[:HEAD]:
         return _unread(Unreadable.BINARY)
     return _Text(plain(raw.decode(errors="replace")), None)

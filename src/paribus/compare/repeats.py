@@ -46,7 +46,9 @@ def told_apart(logs: Sequence[Log], by: Repeats = "") -> list[Log]:
         key = of.benchmark, tuple(sorted(of.parameters.items())), of.ranks
         kinds.setdefault(key, []).append(at)
     for places in kinds.values():
-        mine = [logs[at] for at in places]
+        mine = _numbered([logs[at] for at in places])
+        for at, log in zip(places, mine, strict=True):
+            found[at] = log
         said = _places(mine) if by == "place" else _labels(mine)
         for at, more in zip(places, said, strict=True):
             if more:
@@ -75,7 +77,7 @@ def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
         form
         for several in of_file.values()
         for form in dict.fromkeys(form for log in several for form in log.labels)
-        if len({log.labels.get(form, "") for log in several}) > 1 and not _numbers(several, form)
+        if len({log.labels.get(form, "") for log in several}) > 1
     )
     if not forms:
         return [{} for _ in logs]
@@ -92,13 +94,22 @@ def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
     ]
 
 
-def _numbers(logs: Sequence[Log], form: str) -> bool:
-    """Return whether labels are nothing but numbers that count from the first log to the last."""
-    said = [log.labels.get(form, "") for log in logs]
-    numbers = [int(one) for one in said if one.isdecimal() and len(one) < 9]
-    return len(numbers) == len(said) and numbers == list(
-        range(numbers[0], numbers[0] + len(numbers))
-    )
+def _numbered(logs: Sequence[Log]) -> list[Log]:
+    """Return logs of which labels that are nothing but numbers in order only count launches."""
+    found = list(logs)
+    of_file: dict[tuple[str, str], list[int]] = {}
+    for at, log in enumerate(logs):
+        of_file.setdefault((log.arm, str(log.path)), []).append(at)
+    for places in of_file.values():
+        for form in {form for at in places for form in logs[at].labels}:
+            said = [logs[at].labels.get(form, "") for at in places]
+            if len(said) > 1 and all(one.isdecimal() and len(one) < 9 for one in said):
+                first = int(said[0])
+                if list(map(int, said)) == list(range(first, first + len(said))):
+                    for at, number in zip(places, said, strict=True):
+                        rest = {f: one for f, one in found[at].labels.items() if f != form}
+                        found[at] = replace(found[at], labels=rest, counted=number)
+    return found
 
 
 def _telling(words: Sequence[str], common: set[str]) -> str:

@@ -11,12 +11,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from paribus.readers.heads import FIRST, UNREAD, Head
 from paribus.readers.known import every
-from paribus.readers.labels import MOST, Label, labels, tells
+from paribus.readers.labels import MOST, Label, between, labels, tells
 from paribus.readers.launches import FAILED
 from paribus.readers.text import line_at, line_of, within
 
@@ -108,16 +107,18 @@ def divided(text: str) -> list[Part]:
         text = _without(text, noise)
         lines = _begins(text)
     found = list(_own(text, _titles(text, lines)))
-    begins, above, least = [], [], 0
+    begins, ends, above, least = [], [], [], 0
     for title in found:
         start = title.head.start(text, title.line, least)
+        told, said = _above(text, least, start, title)
         begins.append(start if len(found) > 1 else 0)
-        above.append(_above(text, least, start, title))
+        ends.append(start - said)
+        above.append(told)
         least = text.find("\n", title.at) + 1 or len(text)
     parts, first, end = [], 0, 0
     kept = _kept(whole, noise) if noise else []
-    ends = pairwise([*begins, len(text)])
-    for title, told, (begin, behind) in zip(found, above, ends, strict=True):
+    behinds = [*ends[1:], len(text)]
+    for title, told, begin, behind in zip(found, above, begins, behinds[: len(found)], strict=True):
         own = text[begin:behind]
         first += text.count("\n", end, begin)
         part = Part(title, _outdented(own, title), title.line - begin, (first + 1,), told)
@@ -126,16 +127,17 @@ def divided(text: str) -> list[Part]:
     return parts
 
 
-def _above(text: str, least: int, start: int, title: Title) -> tuple[Label, ...]:
+def _above(text: str, least: int, start: int, title: Title) -> tuple[tuple[Label, ...], int]:
     """Return what stands between an output that begins at `start` and the one before: its labels.
 
-    Some stand among its own lines as well.
+    Some stand among its own lines as well. And how many characters above it cannot be of the output
+    before.
     """
     if title.line == least:
-        return ()
+        return (), 0
     lines = text[max(least, start - WIDEST) : start].rsplit("\n", MOST)
     own = [line for line in text[start : title.line].split("\n") if tells(line)]
-    return tuple(labels([*lines, *own], title.deeper))
+    return tuple(labels([*lines, *own], title.deeper)), between(lines)
 
 
 def _counted(
@@ -183,8 +185,6 @@ def _own(text: str, found: Iterable[Title]) -> Iterator[Title]:
             if same and follows and same[1] not in parts:
                 end = same[0]
                 parts.add(same[1])
-                continue
-            if title.head.under and title.head.goes_on(text, title.line, last.line):
                 continue
         last, held = title, list(title.head.holds)
         end = _end(text, title)

@@ -22,8 +22,7 @@ class Head(NamedTuple):
     title is centred. `block` is a pattern of a part of an output that begins like one, its groups
     what tells it apart: parts that follow each other without anything else between them are one
     output, as long as no two are the same. `holds` is how titles begin of another tool's output
-    that is a part of this one. `under`: a line below which there is no title, but a part of the
-    output that began before. `names` stands before the name of a benchmark where several have one
+    that is a part of this one. `names` stands before the name of a benchmark where several have one
     title.
     """
 
@@ -33,7 +32,6 @@ class Head(NamedTuple):
     indent: int | None = 0
     block: str = ""
     holds: tuple[str, ...] = ()
-    under: str = ""
     names: str = ""
 
     @property
@@ -75,12 +73,6 @@ class Head(NamedTuple):
             at = before
             begin = at if line else begin
         return begin
-
-    def goes_on(self, text: str, line: int, least: int) -> bool:
-        """Return whether what is above a title in `line` says that an output before goes on."""
-        at = self.start(text, line, least)
-        above = text[text.rfind("\n", 0, at - 1) + 1 : at - 1]
-        return _compiled(self.under).fullmatch(above.strip()) is not None
 
 
 @lru_cache(maxsize=512)

@@ -93,6 +93,24 @@ def labels(lines: Sequence[str], deeper: int) -> list[Label]:
     return found[::-1]
 
 
+def between(lines: Sequence[str]) -> int:
+    """Return how many characters at the end of lines above an output are of none.
+
+    They are commands, headings of a script, and numbers that it counts with.
+    """
+    found = count = 0
+    for line in reversed(lines[1:]):
+        said = line.strip()
+        count += len(line) + 1
+        if said.isdecimal() or (said and (_command(said) or _DECORATED.match(said))):
+            if _BODY.match(said):
+                break
+            found = count - 1
+        elif said:
+            break
+    return found
+
+
 def tells(line: str) -> bool:
     """Return whether a line that belongs to an output says what it is of: a command, or a job."""
     said = line.strip()

@@ -28,7 +28,7 @@ FACTORS = {
 (doc/PERFORMANCE.md of nccl-tests)."""
 
 _VERSION = re.compile(r"# nccl-tests version (\S+)")
-_NAMED = re.compile(rf"\b({'|'.join(FACTORS)})_perf\b")
+_NAMED = re.compile(rf"(?m)^(?![ \t]*#).*\b({'|'.join(FACTORS)})_perf\b")
 _STARTED = re.compile(r"# Collective test starting: (\w+?)_perf(?:_mpi)?[ \t]*$", re.M)
 _SETTINGS = re.compile(
     r"nThread +(\d+) +nGpus +(\d+) +minBytes +(\d+) +maxBytes +(\d+) +step: (\d+)\((factor|bytes)\)"
@@ -274,7 +274,7 @@ READER = Reader(
     heads=(
         Head(
             "# nThread ",
-            above=r"# nccl-tests version .*|# Collective test starting.*|.*\b\w+_perf\b.*",
+            above=r"# nccl-tests version .*|# Collective test starting.*|(?!#).*\b\w+_perf\b.*",
         ),
     ),
     library=" NCCL ",

@@ -153,7 +153,6 @@ READERS = {
                 "|   ",
                 rf"\|[ ]{{14}}\|[ ]{{14}}\|{blank} +{kind} \(usec\) +\|",
                 above=r"\+-{14}\+[-+]+\+",
-                under=r"\| (?:Message size|Recv memory):.*",
             ),
         ),
         library=" UCX ",
