@@ -102,7 +102,7 @@ def test_outputs_without_labels_that_scatter_withhold_until_it_is_said_what_they
     assert code == 3
     assert heads["osu_latency"]["verdict"]["code"] == "repeats_unclear"  # type: ignore[index]
     notice = next(one for one in whole["notices"] if one["name"] == "repeats unclear")  # type: ignore[attr-defined]
-    assert "8 outputs that nothing tells apart" in notice["text"]
+    assert "8 outputs that nothing distinguishes" in notice["text"]
     assert "--repeated" in notice["text"]
     assert "--by place" in notice["text"]
     code, heads, whole = judged(capsys, tmp_path, arms, "--repeated")

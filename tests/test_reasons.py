@@ -99,6 +99,9 @@ ALLOWED = {
     ("compare/reading.py", "b'\\x00' in raw"),
     ("compare/reading.py", "text.find(said)"),
     ("compare/recognise.py", "part.text[:HEAD]"),
+    ("compare/recognise.py", "part.title.head.names in part.text"),
+    ("compare/repeats.py", "before.startswith('-')"),
+    ("compare/repeats.py", "log.labels.get(form, '').split()"),
     ("compare/recognise.py", "text[:HEAD]"),
     # Keys of facts and parameters, names of tools, cases and factors.
     ("study/load.py", "'name' in place.table"),

@@ -59,12 +59,13 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
             + "; `paribus list` names the known tools"
             + "".join(f"; {one}" for one in dict.fromkeys(map(_alike, logs.apart)) if one),
         )
-    parts, designs = [], [*filter(None, [words.ASKED.get(logs.by), _held(logs)])]
+    parts, designs = [], [*filter(None, [words.ASKED.get(logs.by)])]
     for kinds in alike(logs.kinds):
         part = judged(kinds, logs.arms, answers, directory)
         ordered = kinds[0].pairing in ("time", "order") and way(kinds[0]) == "none"
         designs += [_read_from(kinds, apart=ordered), part.design]
         parts.append(part)
+    designs += filter(None, [_held(logs)])
     readings = {kind.label: kind.logs[0].reading for kind in logs.kinds}
     selections = tuple(
         replace(s, parameters=readings[s.label].parameters, ranks=readings[s.label].ranks or 0)
@@ -142,7 +143,7 @@ def _reasons(logs: Logs) -> dict[NoticeName, dict[str, Because]]:
         NoticeName.REPEATS_UNCLEAR: {
             kind.label: (Reason.REPEATS_UNCLEAR, figures)
             for kind in (() if logs.by else logs.kinds)
-            if (figures := unclear(kind.logs))
+            if (figures := unclear(kind.logs, in_turns=kind.in_turns))
         },
     }
 

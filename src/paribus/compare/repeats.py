@@ -127,10 +127,11 @@ def _telling(words: Sequence[str], common: set[str]) -> str:
 # --- what figures show -----------------------------------------------------------------------
 
 
-def unclear(logs: Sequence[Log]) -> dict[str, Any]:
+def unclear(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
     """Return what shows that the outputs in one file may be cases, nothing if they are launches.
 
-    Launches are those that their script numbers, and those that a harness counts.
+    Launches are those that their script numbers, and those that a harness counts. If the arms were
+    launched `in_turns`, what drifts lets their figures rise and fall together.
     """
     files: dict[tuple[str, str], list[Log]] = {}
     for log in logs:
@@ -142,7 +143,7 @@ def unclear(logs: Sequence[Log]) -> dict[str, Any]:
         if fold > MOST_SCATTER:
             said = {"why": "scatter", "fold": fold}
             return {**said, "outputs": len(figures), "file": open_yet[key][0].path.name}
-    if len(files) > len({arm for arm, _ in files}):
+    if in_turns or len(files) > len({arm for arm, _ in files}):
         return {}
     for (key, one), (_, other) in combinations(series.items(), 2):
         chance = together(one, other) if len(one) == len(other) else 1.0

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from paribus.readers.heads import FIRST, UNREAD, Head
 from paribus.readers.known import every
-from paribus.readers.labels import MOST, Label, between, labels, tells
+from paribus.readers.labels import MOST, Label, between, labels, says_what
 from paribus.readers.launches import FAILED
 from paribus.readers.text import line_at, line_of, within
 
@@ -110,18 +110,20 @@ def divided(text: str) -> list[Part]:
     begins, ends, above, least = [], [], [], 0
     for title in found:
         start = title.head.start(text, title.line, least)
-        told, said = _above(text, least, start, title)
+        named, said = _above(text, least, start, title)
         begins.append(start if len(found) > 1 else 0)
         ends.append(start - said)
-        above.append(told)
+        above.append(named)
         least = text.find("\n", title.at) + 1 or len(text)
     parts, first, end = [], 0, 0
     kept = _kept(whole, noise) if noise else []
     behinds = [*ends[1:], len(text)]
-    for title, told, begin, behind in zip(found, above, begins, behinds[: len(found)], strict=True):
+    for title, named, begin, behind in zip(
+        found, above, begins, behinds[: len(found)], strict=True
+    ):
         own = text[begin:behind]
         first += text.count("\n", end, begin)
-        part = Part(title, _outdented(own, title), title.line - begin, (first + 1,), told)
+        part = Part(title, _outdented(own, title), title.line - begin, (first + 1,), named)
         parts.append(_counted(part, own.count("\n"), kept, noise, whole) if noise else part)
         end = begin
     return parts
@@ -136,7 +138,7 @@ def _above(text: str, least: int, start: int, title: Title) -> tuple[tuple[Label
     if title.line == least:
         return (), 0
     lines = text[max(least, start - WIDEST) : start].rsplit("\n", MOST)
-    own = [line for line in text[start : title.line].split("\n") if tells(line)]
+    own = [line for line in text[start : title.line].split("\n") if says_what(line)]
     return tuple(labels([*lines, *own], title.deeper)), between(lines)
 
 

@@ -1,7 +1,7 @@
 """What a script prints between outputs, which says what the next one is of.
 
 An echoed command, a host, a device, `KEY=VALUE`, `=== name ===`: a label, in force until another of
-its form comes. What only counts or dates launches tells none of them from the others.
+its form comes. What only counts or dates launches names none of them from the others.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _BEFORE = frozenset(("export", "env", "time", "sudo", "nohup", "&&", ";"))
 _EDGES = "-=#*~+><"
 _DECORATED = re.compile(rf"[{_EDGES}]{{2,}}(?=.*\w)|\[(?=[^\]]*\w[^\]]*\]$)")
 _SET = re.compile(r"[A-Za-z_][\w.]*=")
-_JOB = re.compile(r"(?P<told>\S.*?): \(g=\d+\): rw=.*")
-_NAMED = re.compile(r"(?P<name>[A-Za-z][\w /.#()-]{0,40}?)\s*[:=]\s+(?P<told>\S.*)")
+_JOB = re.compile(r"(?P<said>\S.*?): \(g=\d+\): rw=.*")
+_NAMED = re.compile(r"(?P<name>[A-Za-z][\w /.#()-]{0,40}?)\s*[:=]\s+(?P<said>\S.*)")
 
 _BODY = re.compile(
     r"\#(?!\#)|[|{}\]\",<]|\+-|iperf Done|Server output|Accepted connection|End of |JOB DONE"
@@ -85,7 +85,7 @@ def labels(lines: Sequence[str], deeper: int) -> list[Label]:
         job = _JOB.fullmatch(said)
         if job is None and (len(line) - len(line.lstrip()) > max(deeper, 0) or _BODY.match(said)):
             break
-        label = Label("job", job["told"]) if job else _label(said)
+        label = Label("job", job["said"]) if job else _label(said)
         if label is None:
             break
         if label.said or label.counts:
@@ -111,7 +111,7 @@ def between(lines: Sequence[str]) -> int:
     return found
 
 
-def tells(line: str) -> bool:
+def says_what(line: str) -> bool:
     """Return whether a line that belongs to an output says what it is of: a command, or a job."""
     said = line.strip()
     return len(said) <= LONGEST and bool(_command(said) or _JOB.fullmatch(said))
@@ -141,7 +141,7 @@ def _label(said: str) -> Label | None:
     if all(map(_SET.match, words)):
         return _counted(words[0].partition("=")[0], " ".join(words))
     if named := _NAMED.fullmatch(said):
-        return _counted(named["name"], f"{named['name']} {named['told']}")
+        return _counted(named["name"], f"{named['name']} {named['said']}")
     short = len(said) <= _SHORT and len(words) <= _WORDS
     return _counted("words", said) if short else Label("words", "")
 
