@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import pytest
 from scipy.stats import kendalltau
@@ -24,7 +25,7 @@ def output(latency: float, above: str = "") -> str:
 
 def judged(
     capsys: pytest.CaptureFixture[str], folder: Path, arms: Sequence[Sequence[str]], *more: str
-) -> tuple[int, dict[str, dict[str, object]], dict[str, object]]:
+) -> tuple[int, dict[str, dict[str, Any]], dict[str, Any]]:
     """Return exit code, headlines by their label, and the whole, of two files of outputs."""
     paths = [folder / "one.log", folder / "two.log"]
     for path, outputs in zip(paths, arms, strict=True):
@@ -91,7 +92,7 @@ def test_what_counts_numbers_launches(above: str, capsys: CAPS, tmp_path: Path) 
     ]
     _, heads, _ = judged(capsys, tmp_path, arms)
     assert list(heads) == ["osu_latency"]
-    assert heads["osu_latency"]["verdict"]["word"] == "slower"  # type: ignore[index]
+    assert heads["osu_latency"]["verdict"]["word"] == "slower"
 
 
 def test_outputs_without_labels_that_scatter_withhold_until_it_is_said_what_they_are(
@@ -100,21 +101,18 @@ def test_outputs_without_labels_that_scatter_withhold_until_it_is_said_what_they
     arms = [[output(times * n) for n in range(1, 9)] for times in (10.0, 12.0)]
     code, heads, whole = judged(capsys, tmp_path, arms)
     assert code == 3
-    assert heads["osu_latency"]["verdict"]["code"] == "repeats_unclear"  # type: ignore[index]
-    notice = next(one for one in whole["notices"] if one["name"] == "repeats unclear")  # type: ignore[attr-defined]
+    assert heads["osu_latency"]["verdict"]["code"] == "repeats_unclear"
+    notice = next(one for one in whole["notices"] if one["name"] == "repeats unclear")
     assert "8 outputs that nothing distinguishes" in notice["text"]
     assert "--repeated" in notice["text"]
     assert "--by place" in notice["text"]
     code, heads, whole = judged(capsys, tmp_path, arms, "--repeated")
-    assert heads["osu_latency"]["verdict"]["word"] == "undecided"  # type: ignore[index]
-    assert whole["design"].startswith("Outputs in one file")  # type: ignore[attr-defined]
+    assert heads["osu_latency"]["verdict"]["word"] == "undecided"
+    assert whole["design"].startswith("Outputs in one file")
     _, heads, whole = judged(capsys, tmp_path, arms, "--by", "place")
     assert len(heads) == 8
-    assert whole["design"].startswith("The n-th output")  # type: ignore[attr-defined]
-    assert all(
-        one["comparison"]["ratio"] == pytest.approx(1.2, abs=0.03)  # type: ignore[index]
-        for one in heads.values()
-    )
+    assert whole["design"].startswith("The n-th output")
+    assert all(one["comparison"]["ratio"] == pytest.approx(1.2, abs=0.03) for one in heads.values())
 
 
 def test_outputs_that_rise_and_fall_together_withhold(capsys: CAPS, tmp_path: Path) -> None:
@@ -122,8 +120,8 @@ def test_outputs_that_rise_and_fall_together_withhold(capsys: CAPS, tmp_path: Pa
     arms = [[output(times * at) for at in shape] for times in (1.0, 1.1)]
     _, heads, _ = judged(capsys, tmp_path, arms)
     verdict = heads["osu_latency"]["verdict"]
-    assert verdict["code"] == "repeats_unclear"  # type: ignore[index]
-    assert verdict["figures"]["why"] == "together"  # type: ignore[index]
+    assert verdict["code"] == "repeats_unclear"
+    assert verdict["figures"]["why"] == "together"
 
 
 def test_the_test_of_ranks_is_exact() -> None:

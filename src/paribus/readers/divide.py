@@ -117,10 +117,8 @@ def divided(text: str) -> list[Part]:
         least = text.find("\n", title.at) + 1 or len(text)
     parts, first, end = [], 0, 0
     kept = _kept(whole, noise) if noise else []
-    behinds = [*ends[1:], len(text)]
-    for title, named, begin, behind in zip(
-        found, above, begins, behinds[: len(found)], strict=True
-    ):
+    spans = zip(begins, [*ends[1:], len(text)], strict=False)
+    for title, named, (begin, behind) in zip(found, above, spans, strict=False):
         own = text[begin:behind]
         first += text.count("\n", end, begin)
         part = Part(title, _outdented(own, title), title.line - begin, (first + 1,), named)

@@ -1,7 +1,7 @@
 """What a script prints between outputs, which says what the next one is of.
 
 An echoed command, a host, a device, `KEY=VALUE`, `=== name ===`: a label, in force until another of
-its form comes. What only counts or dates launches names none of them from the others.
+its form comes. What only counts or dates launches is no part of it.
 """
 
 from __future__ import annotations
