@@ -271,3 +271,19 @@ def test_lines_of_other_text_between_outputs_are_of_no_output() -> None:
 def test_every_reader_says_how_its_outputs_begin(name: str) -> None:
     if BENCHMARKS[name].read is not None and name in every():
         assert every()[name].heads
+
+
+def test_a_launch_that_failed_before_its_title_costs_only_itself() -> None:
+    good = text_of(FIXTURES / "osu_latency" / "good-shm.out")
+    failed = "There are not enough slots available in the system\n"
+    for text, expected in (
+        (f"$ mpirun osu\n{good}$ mpirun osu\n{failed}$ mpirun osu\n{good}", (2, 1)),
+        (f"$ mpirun osu\n{failed}$ mpirun osu\n{good}", (1, 1)),
+        (f"+ mpirun osu\n{good}+ mpirun osu\n{failed}", (1, 1)),
+        (f"{good}{failed}{good}", (1, 0)),  # whose it is, nothing says
+    ):
+        held = readings(text)
+        assert said(held) == expected[0] * said(readings(good)), text
+        lost = [one for one in held.problems if one.code == "launch_failed"]
+        assert len(lost) == expected[1]
+        assert all(one.detail == failed.strip() for one in lost)

@@ -175,15 +175,20 @@ def readings(text: str) -> Held:
     Where there is no title, the whole is given to the readers of the tools whose marks it has.
     """
     clean = not within(FAILED, text)
-    outputs = _outputs(text)
+    parts, lost = divided(text), list[str]()
+    if not clean:
+        for at, (part, said) in enumerate([part.attempts() for part in parts]):
+            parts[at] = part
+            lost += said
+    outputs = _outputs(parts) or [_untitled(text)]
     held = [_read(output, clean=clean) for output in outputs]
-    said: Mapping[str, str] = MappingProxyType({})
+    labels: Mapping[str, str] = MappingProxyType({})
     counted = ""
     for output, (several, _) in zip(outputs, held, strict=True):
         if output.part and output.part.labels and not output.before:
-            said = _in_force(said, output.part.labels)
+            labels = _in_force(labels, output.part.labels)
             counted = " ".join(one.counts for one in output.part.labels).strip() or counted
-        several[:] = [one._replace(labels=said, counted=counted) for one in several]
+        several[:] = [one._replace(labels=labels, counted=counted) for one in several]
     found = [one for several, _ in held for one in several]
     if len(held) > 1 and any(one.metrics for one in found):  # each may hold several launches
         found = [one._replace(part=number) for number, one in enumerate(found, 1)]
@@ -192,6 +197,7 @@ def readings(text: str) -> Held:
         for number, (several, refused) in enumerate(held, 1)
         for problem in refused
     ]
+    problems += [Problem(Unreadable.LAUNCH_FAILED, line) for line in lost]
     read = sum(bool(several) for several, _ in held)
     return Held(found, problems, len(held) if found or problems else 0, read)
 
@@ -205,10 +211,10 @@ def _in_force(before: Mapping[str, str], new: Iterable[Label]) -> Mapping[str, s
     return MappingProxyType({**before, **found})
 
 
-def _outputs(text: str) -> list[_Output]:
-    """Return the outputs in a text, in order: those with one heading each by itself."""
+def _outputs(parts: Iterable[Part]) -> list[_Output]:
+    """Return the outputs in parts of a text, in order: those with one heading each by itself."""
     found: list[_Output] = []
-    for alone in divided(text):
+    for alone in parts:
         mine = _readers_of(alone)
         one = mine[0] if mine else None
         part = alone.after(one.library) if isinstance(one, Reader) and one.library else alone
@@ -218,7 +224,7 @@ def _outputs(text: str) -> list[_Output]:
     if len(known) > 1:
         for number, at in enumerate(known, 1):
             found[at] = found[at]._replace(number=number)
-    return found or [_untitled(text)]
+    return found
 
 
 def _alone(text: str) -> list[tuple[int, str]]:

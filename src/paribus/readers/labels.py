@@ -111,6 +111,16 @@ def between(lines: Sequence[str]) -> int:
     return found
 
 
+def commands(text: str) -> list[int]:
+    """Return where the lines begin in which a text echoes a command."""
+    found, at = [], 0
+    for line in text.splitlines(keepends=True):
+        if len(line) <= LONGEST and _command(line.strip()):
+            found.append(at)
+        at += len(line)
+    return found
+
+
 def says_what(line: str) -> bool:
     """Return whether a line that belongs to an output says what it is of: a command, or a job."""
     said = line.strip()

@@ -304,8 +304,8 @@ def _unclear(figures: Figures) -> str:
     said = scatter if figures["why"] == "scatter" else together
     return (
         f"{figures['file']} holds {figures['outputs']} outputs that nothing distinguishes, and"
-        f" their figures {said}: add --repeated if they are repeats, or --by place if the first of each"
-        " file belong together, the second, and so on"
+        f" their figures {said}: add --repeated if they are repeats, or --by place if the first"
+        " of each file belong together, the second, and so on"
     )
 
 
