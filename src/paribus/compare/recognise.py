@@ -15,7 +15,7 @@ from paribus.readers.harness import Failed, Harness, Launches
 from paribus.readers.heads import UNREAD
 from paribus.readers.known import every
 from paribus.readers.labels import Label
-from paribus.readers.launches import FAILED
+from paribus.readers.launches import failed
 from paribus.readers.reader import Reader
 from paribus.readers.text import HEAD, LONGEST, within
 from paribus.reasons import Unreadable
@@ -174,7 +174,7 @@ def readings(text: str) -> Held:
 
     Where there is no title, the whole is given to the readers of the tools whose marks it has.
     """
-    clean = not within(FAILED, text)
+    clean = not failed(text)
     parts, lost = divided(text), list[str]()
     if not clean:
         for at, (part, said) in enumerate([part.attempts() for part in parts]):

@@ -20,21 +20,19 @@ from paribus.readers.labels import MOST, Label, between, commands, labels, says_
 from paribus.readers.launches import FAILED
 from paribus.readers.text import line_at, line_of, within
 
-WIDEST = 8192
+WIDEST = 4096
 """Characters above an output in which labels are looked for."""
 
 MOST_FRAMED = 40
 """Lines between two rules of a message of Open MPI, at most."""
 
 _LIBRARY = re.compile(
-    r"\[[\w.-]+:\d+\] (?!\*\*\*)|\[\d+\] MPI startup\(\)|lib(?:ibverbs|fabric|rdmacm): "
+    r"\[\d+\.\d+\] \[[^]\n]+\] [^\n]*UCX +(?:WARN|INFO|DIAG|DEBUG|TRACE) "
+    r"|\[[\w.-]+:\d+\] (?!\*\*\*)|\[\d+\] MPI startup\(\)|lib(?:ibverbs|fabric|rdmacm): "
     r"|mlx[45]\w*: |srun: (?!error)|slurmstepd: (?!error)|salloc: |OMP: (?:Info|Warning) #"
     r"|NCCL version "
 )
-_WITHIN = (
-    ("NCCL", re.compile(r"[^\n]* NCCL (?:INFO|WARN|TRACE) ")),
-    ("UCX", re.compile(r"[^\n]* UCX +(?:WARN|INFO|DIAG|DEBUG|TRACE) ")),
-)
+_NCCL = re.compile(r"[^\n]* NCCL (?:INFO|WARN|TRACE) ")
 _FRAME = re.compile(rf"-{{74}}\n(?:[^\n]*\n){{1,{MOST_FRAMED}}}?-{{74}}(?=\n|\Z)")
 _NOISY = ("libi", "libf", "libr", "mlx5", "mlx4", "srun", "slur", "sall", "OMP:", "NCCL", "----")
 
@@ -306,13 +304,12 @@ def _noise(text: str, lines: Iterable[tuple[int, int]]) -> list[_Span]:
                 found.setdefault(line, said.end() + 1)
         elif _LIBRARY.match(text, at):
             found[line] = text.find("\n", at) + 1 or len(text)
-    for word, form in _WITHIN:
-        at = text.find(word)
-        while at >= 0:
-            begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at) + 1 or len(text)
-            if form.match(text, begin):
-                found[begin] = end
-            at = text.find(word, end)
+    at = text.find("NCCL")  # its lines begin with the name of a host
+    while at >= 0:
+        begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at) + 1 or len(text)
+        if _NCCL.match(text, begin):
+            found[begin] = end
+        at = text.find("NCCL", end)
     spans: list[_Span] = []
     at, number, passed = 0, 1, 0
     for begin, end in sorted(found.items()):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 MOST = 40
@@ -127,6 +128,8 @@ def says_what(line: str) -> bool:
     return len(said) <= LONGEST and bool(_command(said) or _JOB.fullmatch(said))
 
 
+# The last lines of a tool's outputs are alike, and are looked at for each of them.
+@lru_cache(maxsize=1024)
 def _command(said: str) -> str:
     """Return the command that a line echoes, "" for any other line."""
     if prompt := _PROMPT.match(said):
@@ -139,6 +142,7 @@ def _command(said: str) -> str:
     return ""
 
 
+@lru_cache(maxsize=1024)
 def _label(said: str) -> Label | None:
     """Return what a line says, None for one of figures: these belong to an output."""
     if command := _command(said):
