@@ -28,7 +28,7 @@ from pathlib import Path
 from types import FrameType
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.recognise import look, readings
+from paribus.compare.recognise import readings
 from paribus.errors import ParseError
 from paribus.model import Reading
 from paribus.readers import kernel, nvidia_topo
@@ -120,8 +120,7 @@ def _tree(text: str) -> object:
 
 def _file(text: str) -> object:
     text = plain(text)
-    _, problems = readings(text, look(text))
-    for problem in problems:
+    for problem in readings(text).problems:
         if ": not understood (" in problem.detail:
             raise RuntimeError(problem.detail)
     return None

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.recognise import look, readings, tools
+from paribus.compare.recognise import near, readings
 from paribus.errors import ParseError
 from paribus.model import Case, Reading
 from paribus.readers import nvidia_topo
@@ -52,7 +52,7 @@ def test_an_output_of_others_says_its_source_and_no_address(path: Path) -> None:
 def test_what_no_launch_of_ours_asks_for_is_read_too(path: Path) -> None:
     good = path.read_text()
     right = read(path, good)
-    assert tools(look(good).near) == [path.parent.name]
+    assert near(good) == [path.parent.name]
     lines = good.splitlines()
     refused = 0
     for i, line in enumerate(lines):
@@ -151,7 +151,7 @@ def test_matrices_that_nvidia_smi_printed(name: str) -> None:
 def test_trainings_one_after_the_other_are_taken_apart(path: Path, times: int) -> None:
     alone = read(path, path.read_text())
     text = plain(path.read_text()) * times
-    found, problems = readings(text, look(text))
+    found, problems, *_ = readings(text)
     assert problems == []
     assert [one.part for one in found] == list(range(1, times + 1))
     assert all(one.reading.samples == alone.samples for one in found)
@@ -161,7 +161,7 @@ def test_scripts_of_two_kinds_in_one_log_are_both_read_or_told() -> None:
     for first in LOGS:
         for second in LOGS:
             text = plain(first.read_text() + second.read_text())
-            found, problems = readings(text, look(text))
+            found, problems, *_ = readings(text)
             own = [read(path, path.read_text()).samples for path in (first, second)]
             told = any("two outputs in one" in problem.detail for problem in problems)
             assert told or [one.reading.samples for one in found] == own, (first.stem, second.stem)
@@ -171,6 +171,6 @@ def test_a_training_that_was_cut_costs_itself_and_not_the_one_after_it() -> None
     path = FIXTURES / "pytorch_ddp" / "good-handmade_torchvision.out"
     text = path.read_text()
     cut = text[: text.index("Training time")]
-    found, problems = readings(cut + text, look(text))
+    found, problems, *_ = readings(cut + text)
     assert not found or [one.reading.samples for one in found] == [read(path, text).samples]
     assert found or problems

@@ -1,60 +1,289 @@
-"""Outputs of one tool after the other in one file are so many launches, each read by itself."""
+"""Several outputs in one file are read as if each were alone, whatever stands between their lines.
+
+What was found adds up: every title is that of an output that was read, or refused with its tool.
+"""
 
 from __future__ import annotations
 
+import gzip
+import random
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.recognise import look, readings
+from paribus.compare import recognise
+from paribus.compare.logs import find_logs
+from paribus.compare.recognise import Held, readings
+from paribus.readers.divide import divided, titles
+from paribus.readers.known import every
 from paribus.readers.text import plain
 
 FIXTURES = Path(__file__).parent / "fixtures"
-GOOD = [
-    path
-    for name in ("incast", "iperf3", "netperf", "qperf", "sockperf", "ucx_perftest")
-    for path in sorted((FIXTURES / name).glob("good-*.out"))
-]
+GOOD = [path for name in every() for path in sorted((FIXTURES / name).glob("good-*.out"))]
+LIBRARIES = (
+    "[1741244344.655540] [node0:1963139:0]    perftest.c:800  UCX  WARN  CPU affinity is not set\n",
+    "node0:880:880 [0] NCCL INFO Bootstrap : Using eth0:172.17.0.2<0>\n",
+    "[node0:598920] 3 more processes have sent help message help-mpi-btl-openib.txt / no device\n",
+    "libibverbs: Warning: couldn't load driver 'libmlx5-rdmav34.so'\n",
+    f"{'-' * 74}\nWARNING: No InfiniBand device.\n\n  Local host: node0\n{'-' * 74}\n",
+)
+BETWEEN = (
+    "",
+    "\n\n",
+    "$ ./measure again\n",
+    "node17\nThu Nov 26 23:05:47 UTC 2026\n",
+    "=== run 3 ===\n",
+    "+ srun -n 2 ./program\n",
+    "\nreal\t0m3.2s\nuser\t0m1.0s\nsys\t0m0.1s\n",
+    "export CUDA_VISIBLE_DEVICES=0,1\n",
+)
+TRIES = 1600
+
+Sample = Callable[..., list[int]]
 
 
-@pytest.mark.parametrize("between", ["", "\n\n", "$ ./measure again\n"])
-@pytest.mark.parametrize("times", [2, 3])
-@pytest.mark.parametrize("path", GOOD, ids=lambda p: f"{p.parent.name}/{p.stem}")
-def test_outputs_after_each_other_are_taken_apart(path: Path, times: int, between: str) -> None:
-    one = plain(path.read_text())
-    read = BENCHMARKS[path.parent.name].read
-    assert read is not None
-    text = between.join([one] * times)
-    found, problems = readings(text, look(text))
-    assert problems == []
-    assert [one.part for one in found] == list(range(1, times + 1))
-    alone = read(one)
-    for _, reading, *_ in found:
-        assert reading.samples == alone.samples
-        assert reading.parameters == alone.parameters
+@cache
+def text_of(path: Path) -> str:
+    text = plain(path.read_text())
+    return text if text.endswith("\n") else f"{text}\n"
 
 
-def test_one_that_was_cut_short_costs_the_others_nothing() -> None:
-    one = plain((FIXTURES / "iperf3" / "good-tcp-text.out").read_text())
-    text = one + one[: len(one) // 2] + "\n" + one
-    found, problems = readings(text, look(text))
-    assert [one.part for one in found] == [1, 3]
-    assert len(problems) == 1
-    assert problems[0].tool == "iperf3"
+@cache
+def alone(path: Path) -> Held:
+    return readings(text_of(path))
 
 
-def test_an_incast_that_lacks_what_it_announced_is_refused() -> None:
-    read = BENCHMARKS["incast"].read
-    assert read is not None
-    text = (FIXTURES / "incast" / "good-handmade-three-senders.out").read_text()
-    assert read(text).parameters["senders"] == 3
-    short = "\n".join(line for line in text.split("\n") if "/3 64]" not in line)
-    for damaged, said in (
-        (short, r"of 4 16 64 queue pairs there are 4 and 16"),
-        (text.replace("[incast of 3]", "[incast of 4]"), "4 senders were to send"),
-        (text.replace("[incast of 3]", "[incast of x]"), "a line of a sender is not whole"),
-        (text + text, "twice"),
+def said(held: Held) -> list[object]:
+    """Return what is read of a text: not which output of it, nor what warns of a library's line."""
+    found = [(one.reading, one.date, one.metrics, one.arm) for one in held.found]
+    return [
+        (r.benchmark, r.version, r.parameters, r.ranks, r.samples, r.facts, *rest)
+        for r, *rest in found
+    ]
+
+
+def with_libraries(text: str, rng: random.Random) -> str:
+    """Return a text with lines of libraries between some of its lines."""
+    lines = text.splitlines(keepends=True)
+    return "".join(line + (rng.choice(LIBRARIES) if rng.random() < 0.15 else "") for line in lines)
+
+
+def drawn(rng: random.Random, most: int = 6) -> list[Path]:
+    """Return two outputs or more of any tools in any order; some logs repeat one."""
+    paths = [rng.choice(GOOD) for _ in range(rng.randint(2, most))]
+    return paths[:1] * len(paths) if rng.random() < 0.3 else paths
+
+
+def test_outputs_of_one_file_say_what_each_says_alone(sample: Sample) -> None:
+    for seed in sample(range(TRIES)):
+        rng = random.Random(seed)
+        paths, noisy = drawn(rng), rng.random() < 0.5
+        text = ""
+        for path in paths:
+            own = with_libraries(text_of(path), rng) if noisy else text_of(path)
+            text += rng.choice(BETWEEN) + own
+        held = readings(text)
+        assert said(held) == [one for path in paths for one in said(alone(path))], (seed, paths)
+        assert held.outputs == sum(alone(path).outputs for path in paths), seed
+        assert held.read == sum(alone(path).read for path in paths), seed
+
+
+def test_one_that_was_cut_costs_only_itself_and_is_named(sample: Sample) -> None:
+    for seed in sample(range(TRIES)):
+        rng = random.Random(seed)
+        before, cut, after = (rng.choice(GOOD) for _ in range(3))
+        lines = text_of(cut).splitlines(keepends=True)
+        short = "".join(lines[: rng.randint(1, len(lines))])
+        begun = [title for title in titles(short) if title.tools]
+        if not begun:
+            continue  # it was cut before its title
+        between = rng.choice(BETWEEN)
+        held = readings(f"{text_of(before)}{between}{short}{between}{text_of(after)}")
+        found, first, last = said(held), said(alone(before)), said(alone(after))
+        assert found[: len(first)] == first, (seed, before, cut, after)
+        assert found[len(found) - len(last) :] == last, (seed, before, cut, after)
+        named = [problem for problem in held.problems if problem.tool in begun[-1].tools]
+        assert named or len(found) > len(first) + len(last), (seed, before, cut, after)
+        assert held.outputs >= alone(before).outputs + alone(after).outputs + 1
+
+
+def each_line(text: str, form: Callable[[str], str]) -> str:
+    return "".join(map(form, text.splitlines(keepends=True)))
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "a list in a page": lambda text: each_line(text, lambda li: f"    {li}" if li.strip() else li),
+    "a tab": lambda text: each_line(text, lambda li: f"\t{li}" if li.strip() else li),
+    "srun -l": lambda text: each_line(text, lambda li: f"0: {li}"),
+    "mpirun --tag-output": lambda text: each_line(text, lambda li: f"[1,0]<stdout>:{li}"),
+    "GitHub Actions": lambda text: each_line(text, lambda li: f"2026-11-26T23:05:47.1234567Z {li}"),
+    "ts": lambda text: each_line(text, lambda li: f"[2026-11-26 23:05:47] {li}"),
+    "Jenkins": lambda text: each_line(text, lambda li: f"23:05:47  {li}"),
+    "a terminal": lambda text: text.replace("\n", "\r\n"),
+    "colours": lambda text: each_line(text, lambda li: f"\x1b[32m{li[:-1]}\x1b[0m\n"),
+    "a progress bar": lambda text: each_line(
+        text, lambda li: f" 10 %\r 100 %\r{li}" if li.strip() else li
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_put_before_every_line_changes_nothing(form: str, sample: Sample) -> None:
+    for place in sample(range(len(GOOD))):
+        path, other = GOOD[place], GOOD[place - 1]
+        one = readings(plain(FORMS[form](text_of(path))))
+        assert said(one) == said(alone(path)), path
+        both = readings(plain(FORMS[form](text_of(path) + text_of(other))))
+        assert said(both) == said(alone(path)) + said(alone(other)), (path, other)
+
+
+def test_a_refusal_names_the_line_of_the_file() -> None:
+    good = text_of(FIXTURES / "osu_latency" / "good-shm.out")
+    damaged = good.replace("4096  ", "4096 x", 1)
+    (problem,) = readings(damaged).problems
+    line = int(problem.detail.rpartition(", line ")[2])
+    assert line > damaged[: damaged.index("4096 x")].count("\n")
+    for above in ("", "".join(LIBRARIES), good, good + LIBRARIES[0]):
+        for noise in ("", LIBRARIES[1]):
+            head, _, rest = damaged.partition("# Size")
+            (problem,) = readings(f"{above}{head}{noise}# Size{rest}").problems
+            expected = line + above.count("\n") + noise.count("\n")
+            assert problem.detail.endswith(f", line {expected}"), (problem.detail, above, noise)
+
+
+def test_a_program_that_is_not_read_ends_the_output_before_it(tmp_path: Path) -> None:
+    good = text_of(FIXTURES / "osu_latency" / "good-shm.out")
+    other = good.replace("MPI Latency Test", "MPI Reduce_local Latency Test")
+    held = readings(good + other + good)
+    assert (held.outputs, held.read) == (3, 2)
+    assert said(held) == 2 * said(readings(good))
+    (problem,) = held.problems
+    assert "MPI Reduce_local Latency Test" in problem.detail
+    assert not problem.tool
+
+
+def test_several_rows_below_one_title_of_netperf_are_as_many_launches() -> None:
+    text = text_of(FIXTURES / "netperf" / "good-stream.out")
+    row = text.splitlines(keepends=True)[-1]
+    (one,) = readings(text).found
+    held = readings(text + row + "\n" + row)
+    assert (held.outputs, held.read) == (3, 3)
+    assert [found.reading.samples for found in held.found] == 3 * [one.reading.samples]
+    damaged = readings(text + row.replace(".", "") + row)
+    assert (damaged.outputs, damaged.read) == (3, 2)
+    assert damaged.problems[0].tool == "netperf"
+
+
+def test_a_part_that_is_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    good = text_of(FIXTURES / "osu_latency" / "good-shm.out")
+    long = text_of(FIXTURES / "lammps" / "good-lj_1rank.out")
+    monkeypatch.setattr(recognise, "MOST_CUT", len(good) + 10)
+    held = readings(good + long + good)
+    assert said(held) == 2 * said(readings(good))
+    assert "an output of more than" in held.problems[0].detail
+    assert held.problems[0].tool == "lammps"
+    assert readings(long).found  # one that is alone is read
+
+
+def test_a_compressed_log_is_read(tmp_path: Path) -> None:
+    path = FIXTURES / "osu_latency" / "good-shm.out"
+    for arm in ("a", "b"):
+        (tmp_path / arm).mkdir()
+        (tmp_path / arm / "osu.log.gz").write_bytes(
+            gzip.compress(path.read_bytes() * 2) + gzip.compress(path.read_bytes())
+        )
+    _, logs, unread = find_logs([tmp_path / "a", tmp_path / "b"])
+    assert [log.reading.samples for log in logs] == 6 * [
+        readings(text_of(path)).found[0].reading.samples
+    ]
+    assert unread == []
+    bomb = gzip.compress(bytes(80 << 20))
+    (tmp_path / "a" / "zeros.gz").write_bytes(bomb)
+    (tmp_path / "a" / "short.gz").write_bytes(gzip.compress(path.read_bytes())[:-20])
+    _, logs, unread = find_logs([tmp_path / "a", tmp_path / "b"])
+    assert len(logs) == 6
+    assert len(unread) == 2
+
+
+def labels_of(lines: Sequence[str]) -> list[dict[str, str]]:
+    """Return the labels of outputs with these lines above them."""
+    good = text_of(FIXTURES / "osu_latency" / "good-shm.out")
+    held = readings("".join(f"{line}\n{good}" for line in lines))
+    assert held.read == len(lines)
+    return [dict(found.labels) for found in held.found]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "$ mpirun -np 2 osu_latency -d {}",
+        "user@node:~/omb$ srun osu_latency {}",
+        "+ mpirun -np 2 osu_latency -d {}",
+        "mpirun -np 2 ./osu_latency D {}",
+        "export DEVICE={}",
+        "DEVICE={} PORT=1",
+        "=== device {} ===",
+        "--- {} ---",
+        "[device {}]",
+        "Device: {}",
+        "on {}",
+        "{}",
+    ],
+)
+def test_a_line_above_an_output_says_what_it_is_of(form: str) -> None:
+    found = labels_of([form.format(one) for one in ("mlx5_0", "mlx5_1")])
+    assert len({tuple(one.items()) for one in found}) == 2, found
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "=== run {} ===",
+        "iteration {}",
+        "--- Trial #{} of 10 ---",
+        "Thu Nov 2{} 23:05:47 UTC 2026",
+        "2026-11-2{}T23:05:47+01:00",
+        "Submitted batch job 8812{}",
+        "$ ./run.sh --seed={}",
+        "+ mpirun -np 2 osu_latency > out/{}.log",
+        "i={}",
+        "real\t0m1.{}s",
+    ],
+)
+def test_what_only_counts_and_dates_is_no_label(form: str) -> None:
+    found = labels_of([form.format(one) for one in (3, 4)])
+    assert len({tuple(one.items()) for one in found}) == 1, found
+
+
+def test_lines_of_other_text_between_outputs_are_of_no_output() -> None:
+    good = text_of(FIXTURES / "osu_latency" / "good-shm.out")
+    text = f"Loading modules\n{good}\nDone.\nnode3\n{good}"
+    first, second = divided(text)
+    assert second.text == good.lstrip("\n")
+    assert second.numbers[0] == text[: text.rindex("# OSU")].count("\n") + 1
+    assert "Loading" not in first.text
+
+
+@pytest.mark.parametrize("name", sorted(BENCHMARKS))
+def test_every_reader_says_how_its_outputs_begin(name: str) -> None:
+    if BENCHMARKS[name].read is not None and name in every():
+        assert every()[name].heads
+
+
+def test_a_launch_that_failed_before_its_title_costs_only_itself() -> None:
+    good = text_of(FIXTURES / "osu_latency" / "good-shm.out")
+    failed = "There are not enough slots available in the system\n"
+    for text, expected in (
+        (f"$ mpirun osu\n{good}$ mpirun osu\n{failed}$ mpirun osu\n{good}", (2, 1)),
+        (f"$ mpirun osu\n{failed}$ mpirun osu\n{good}", (1, 1)),
+        (f"+ mpirun osu\n{good}+ mpirun osu\n{failed}", (1, 1)),
+        (f"{good}{failed}{good}", (1, 0)),  # whose it is, nothing says
     ):
-        with pytest.raises(Exception, match=said):
-            read(damaged)
+        held = readings(text)
+        assert said(held) == expected[0] * said(readings(good)), text
+        lost = [one for one in held.problems if one.code == "launch_failed"]
+        assert len(lost) == expected[1]
+        assert all(one.detail == failed.strip() for one in lost)

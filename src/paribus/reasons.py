@@ -45,6 +45,7 @@ class Reason(StrEnum):
     LOGS_ALIKE = "logs_alike"
     WORK_DIFFERS = "work_differs"
     LOGS_REFUSED = "logs_refused"
+    REPEATS_UNCLEAR = "repeats_unclear"
 
 
 class NoticeName(StrEnum):
@@ -96,6 +97,7 @@ class NoticeName(StrEnum):
     WORK_DIFFERS = "work differs"
     LAUNCHES_FAILED = "launches failed"
     COPIES = "copies"
+    REPEATS_UNCLEAR = "repeats unclear"
     ONE_ARM_AFTER_THE_OTHER = "one arm after the other"
     NOT_IN_TURNS = "not in turns"
     CONTAMINATION = "contamination"
@@ -124,6 +126,7 @@ class Unreadable(StrEnum):
     BINARY = "binary"
     NOT_PLAIN = "not_plain"
     UNKNOWN_TOOL = "unknown_tool"
+    NO_READER = "no_reader"
     LAUNCH_FAILED = "launch_failed"
     WIRING = "wiring"
     WIRING_DAMAGED = "wiring_damaged"

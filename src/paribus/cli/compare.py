@@ -15,6 +15,7 @@ from paribus.inputs import exists
 if TYPE_CHECKING:
     from paribus.compare.imported import Answers
     from paribus.compare.pairing import Asked
+    from paribus.compare.repeats import Repeats
     from paribus.judgement import Judgement
     from paribus.model import Direction
 
@@ -39,7 +40,10 @@ withheld, because the numbers cannot support one.
 """
 
 
-FIXED = ("reference", "factor", "unit", "better", "pair", "margin", "part_of_arm", "key")
+FIXED = (
+    *("reference", "factor", "unit", "better", "pair", "repeated", "by", "margin"),
+    *("part_of_arm", "key"),
+)
 """The options that answer what logs and tables leave open."""
 
 
@@ -92,6 +96,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=(),
         help="settings that distinguish benchmarks, such as a device that the logs show",
     )
+    parser.add_argument(
+        "--repeated",
+        action="store_true",
+        help="several outputs in one log are repeats, whatever the log prints between them",
+    )
+    parser.add_argument(
+        "--by",
+        choices=("place",),
+        default="",
+        help="place: the n-th output of a kind in a log is case n",
+    )
     parser.add_argument("--margin", metavar="SHARE", help='practical equivalence, such as "2 %%"')
     parser.add_argument(
         "--facts",
@@ -140,7 +155,8 @@ def compare(arguments: argparse.Namespace) -> int:
             return changes(arguments.paths, out, arguments.fail_on, as_json=arguments.json)
         judgement = judged(arguments.paths[0])
     else:
-        judgement = _judged(arguments.paths, answers, arguments.pair, str(out or ""))
+        by: Repeats = "repeated" if arguments.repeated else arguments.by
+        judgement = _judged(arguments.paths, answers, (arguments.pair, by), str(out or ""))
     if arguments.facts:
         from paribus.compare.recordings import with_facts
 
@@ -189,7 +205,9 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
         )
 
 
-def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) -> Judgement:
+def _judged(
+    paths: list[Path], answers: Answers, asked: tuple[Asked, Repeats], directory: str
+) -> Judgement:
     """Return the judgement of whatever the paths are: logs, published figures, or tables."""
     from paribus.compare import beside, imported, logged, logs, pairing, reading
     from paribus.compare.published import load_publication
@@ -204,7 +222,7 @@ def _judged(paths: list[Path], answers: Answers, pair: Asked, directory: str) ->
     if printed:
         return beside.alone(load_publication(printed[0]), directory)
     if logs.are_logs(paths):
-        paired = pairing.pair_logs(*logs.find_logs(paths), pair, answers.moves)
+        paired = pairing.pair_logs(*logs.find_logs(paths), *asked, answers.moves)
         return logged.judge_logs(paired, answers, directory=directory)
     reading.refuse_strange(paths)
     return imported.judge_table(read_tables(paths), answers, directory=directory)

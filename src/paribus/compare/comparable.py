@@ -171,7 +171,7 @@ def _setting(name: str, value: Scalar | None) -> str:
     ('window size 64', 'no validation', '1 rank')
     """
     words = name.replace("_", " ")
-    if name == "cases":
+    if name in ("cases", "label"):
         return str(value)
     if isinstance(value, bool):
         return words if value else f"no {words}"

@@ -25,6 +25,7 @@ from paribus.compare.pairing import (
     several_in_a_file,
 )
 from paribus.compare.recordings import beside_facts
+from paribus.compare.repeats import unclear
 from paribus.compare.settings import apart_by_place, audited
 from paribus.errors import UserError
 from paribus.judge.withhold import Because, withhold
@@ -63,12 +64,13 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
             + _by_place(logs.apart),
         )
     logs, asked, answers = directed(logs, answers)
-    parts, designs = [], []
+    parts, designs = [], [*filter(None, [words.ASKED.get(logs.by)])]
     for kinds in alike(logs.kinds):
         part = judged(kinds, logs.arms, answers, directory)
         ordered = kinds[0].pairing in ("time", "order") and way(kinds[0]) == "none"
         designs += [_read_from(kinds, apart=ordered), part.design]
         parts.append(part)
+    designs += filter(None, [_held(logs)])
     readings = {kind.label: kind.logs[0].reading for kind in logs.kinds}
     selections = tuple(
         replace(s, parameters=readings[s.label].parameters, ranks=readings[s.label].ranks or 0)
@@ -107,6 +109,12 @@ def _by_place(apart: Sequence[Apart]) -> str:
             if names := apart_by_place([one.settings, other.settings]):
                 return words.by_place(names)
     return ""
+
+
+def _held(logs: Logs) -> str:
+    """Return how many outputs there were, "" where each file was one that was read."""
+    whole = words.held(logs.files, logs.outputs, logs.read)
+    return whole if (logs.outputs, logs.read) != (logs.files, logs.files) else ""
 
 
 def _alike(one: Apart) -> str:
@@ -152,6 +160,11 @@ def _reasons(logs: Logs) -> dict[NoticeName, dict[str, Because]]:
             kind.label: because for kind in logs.kinds if (because := copied(kind.logs))
         },
         NoticeName.WORK_DIFFERS: _other_work(logs),
+        NoticeName.REPEATS_UNCLEAR: {
+            kind.label: (Reason.REPEATS_UNCLEAR, figures)
+            for kind in (() if logs.by else logs.kinds)
+            if (figures := unclear(kind.logs, in_turns=kind.in_turns))
+        },
     }
 
 

@@ -38,7 +38,8 @@ class Log:
     `written` is when the file was, and `zoned` whether the date's time zone is known. `metrics`
     are those of a harness's file, otherwise those of the tool; `within` is what the launch is of
     where that file holds all arms. `printed` are settings that the output shows beside those of the
-    reading.
+    reading. `labels` are what its script printed above it, by their form, and `counted` the number
+    of the launch there (readers/labels.py).
     """
 
     arm: str
@@ -53,6 +54,8 @@ class Log:
     metrics: tuple[Metric, ...] = ()
     within: str = ""
     printed: Printed = NOTHING_PRINTED
+    labels: Mapping[str, str] = field(default_factory=dict)
+    counted: str = ""
 
 
 _File = tuple[str, str, str, float, int]
@@ -65,6 +68,7 @@ class Unread:
 
     `detail` is what the reason names: a path, what the system says, what a reader refused.
     `name` and `within` are those of a Log, and `of` are the parameters of one launch that failed.
+    `output` is the number of an output that was found in the file, from 1, and not read.
     """
 
     arm: str
@@ -74,6 +78,8 @@ class Unread:
     tool: str = ""
     of: Mapping[str, Scalar] = field(default_factory=dict)
     within: str = ""
+    output: int = 0
+    path: str = ""
 
     @property
     def why(self) -> str:
@@ -150,7 +156,7 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
     held = read_files([(path, size) for _, _, path, _, size in files])
     for (arm, name, file, written, _), one in zip(files, held, strict=True):
         logs += _logs(arm, name, file, written, one.found)
-        unread += [Unread(arm, name, *problem) for problem in one.problems]
+        unread += [Unread(arm, name, *problem, path=file) for problem in one.problems]
     if len(files) == 1:
         arms, logs, unread = _as_arms(arms, logs, unread)
     order = {arm: at for at, arm in enumerate(arms)}
@@ -273,14 +279,12 @@ def _logs(arm: str, name: str, path: str, written: float, found: Sequence[Found]
     """Yield the logs that a file holds."""
     of = [one.reading.benchmark for one in found]
     file = Path(path)
-    for part, reading, date, metrics, within, printed in found:
+    for part, reading, date, metrics, within, printed, labels, counted in found:
         at, zoned = date or (written, False)
         alone = of.count(reading.benchmark) == 1
         called = f"{name}#{part}" if part else name
-        dated = date is not None
-        yield Log(
-            arm, called, file, at, dated, alone, reading, written, zoned, metrics, within, printed
-        )
+        log = Log(arm, called, file, at, date is not None, alone, reading, written, zoned, metrics)
+        yield replace(log, within=within, printed=printed, labels=labels, counted=counted)
 
 
 def _shown(path: Path) -> str:

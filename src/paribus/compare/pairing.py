@@ -16,6 +16,7 @@ from typing import Any, Literal
 from paribus.compare.comparable import Apart, Skipped, comparable, metrics_of
 from paribus.compare.logs import Log, Unread, natural
 from paribus.compare.one_unit import with_one_unit
+from paribus.compare.repeats import Repeats, told_apart
 from paribus.compare.settings import AS_READ, Moves, regarded
 from paribus.reasons import DatedBy, Untimed
 from paribus.tables.cases import in_order
@@ -89,7 +90,8 @@ class Logs:
     """What was found in the folders of the arms: what can be compared, and what not.
 
     `apart` are logs that have no match; `cases` are cases that not every arm has, `partial` logs
-    that lack some, both with their label.
+    that lack some, both with their label. `by` is what the user says of several outputs in one
+    file; of the `outputs` in the `files` of logs so many were `read`.
     """
 
     arms: tuple[str, ...]
@@ -98,6 +100,10 @@ class Logs:
     apart: tuple[Apart, ...] = ()
     cases: tuple[Skipped, ...] = ()
     partial: tuple[Skipped, ...] = ()
+    by: Repeats = ""
+    files: int = 0
+    outputs: int = 0
+    read: int = 0
 
 
 def pair_logs(
@@ -105,13 +111,15 @@ def pair_logs(
     found: Sequence[Log],
     unread: Sequence[Unread],
     asked: Asked = "",
+    by: Repeats = "",
     moves: Moves = AS_READ,
 ) -> Logs:
     """Return the logs that every arm has the like of, paired; `asked` names the way of pairing.
 
-    Raises UserError as `regarded`, for names in `moves` that no log has.
+    `by` is what the user says of several outputs in one file. Raises UserError as `regarded`, for
+    names in `moves` that no log has.
     """
-    alike = comparable(with_one_unit(regarded(found, moves)), arms)
+    alike = comparable(told_apart(with_one_unit(regarded(found, moves)), by), arms)
     kinds = []
     for label, mine in alike.kinds:
         how, grounds = _pairing(mine, arms, asked)
@@ -119,7 +127,11 @@ def pair_logs(
         logs = [replace(log, at=log.written or log.at) for log in mine] if by_file else mine
         kinds.append(Kind(label, logs[0].reading.benchmark, tuple(logs), how, grounds))
     left_out = tuple(alike.apart), tuple(alike.cases), tuple(alike.partial)
-    return Logs(arms, tuple(kinds), tuple(unread), *left_out)
+    read = {(one.path, 0 if one.metrics else one.name) for one in found}
+    refused = {(one.path, one.output) for one in unread if one.output}
+    files = {str(one.path) for one in found} | {one.path for one in unread if one.output}
+    outputs = len(read) + len(refused)
+    return Logs(arms, tuple(kinds), tuple(unread), *left_out, by, len(files), outputs, len(read))
 
 
 def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pairing, Grounds]:

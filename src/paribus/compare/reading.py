@@ -5,6 +5,7 @@ Nothing in a file is executed, and one that cannot be read costs only itself.
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -13,14 +14,14 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from paribus.compare.recognise import Found, Problem, Seen, look, readings, tools
+from paribus.compare.recognise import Held, Problem, near, readings, shows
 from paribus.errors import ParseError, UserError
 from paribus.inputs import not_plain, open_regular
 from paribus.kept import left_out
 from paribus.outside import printable
 from paribus.readers import nvidia_topo
 from paribus.readers.hints import hint
-from paribus.readers.known import harnesses, readers
+from paribus.readers.known import every
 from paribus.readers.launches import FAILED
 from paribus.readers.reformatted import is_json, reformatted
 from paribus.readers.text import HEAD, line_at, plain
@@ -33,46 +34,50 @@ MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
 
 
-class Held(NamedTuple):
-    """What a file holds, and what of it was not read, and why."""
+MOST_PACKED = 16 << 20
+"""Bytes of a compressed file, at most."""
 
-    found: list[Found]
-    problems: list[Problem]
+MOST_UNPACKED = 64 << 20
+"""Bytes of what a compressed file holds, at most: a small one may hold any number of zeros."""
+
+GZIP = b"\x1f\x8b"
 
 
 def is_log(path: Path) -> bool:
     """Return whether a file begins as the output of a tool that is known here."""
     try:
         with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
-            text = plain(file.read(HEAD).decode(errors="replace"))
-            return bool(look(text).near) or is_json(text)
-    except OSError:
+            raw = file.read(HEAD)
+        if raw.startswith(GZIP):
+            raw = zlib.decompressobj(wbits=31).decompress(raw, HEAD)
+        text = plain(raw.decode(errors="replace"))
+        return shows(text) or is_json(text)
+    except (OSError, zlib.error):
         return False
 
 
 def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
     """Yield what each file holds, in their order; `files` are paths with their sizes in bytes."""
     for path, size in files:
-        text, seen, why = _text(path, size)
-        yield Held([], [why]) if why else _held(text, seen)
+        text, why = _text(path, size)
+        yield Held([], [why]) if why else _held(text)
 
 
-def _held(text: str, seen: Seen) -> Held:
+def _held(text: str) -> Held:
     """Return what a text holds; JSON that its tool's reader refuses is tried with other blanks."""
-    held = Held(*readings(text, seen))
+    held = readings(text)
     for again in () if held.found or not is_json(text) else reformatted(text):
-        other = Held(*readings(again, look(again)))
+        other = readings(again)
         if other.found:
             return other
         held = held if held.problems else other
-    return held if held.found or held.problems else Held([], [Problem(*_no_tool(text))])
+    return held if held.found or held.problems else Held([], [_no_tool(text)])
 
 
 class _Text(NamedTuple):
-    """The text of a file and what it shows, or `why` it is not read."""
+    """The text of a file, or `why` it is not read."""
 
     text: str
-    seen: Seen
     why: Problem | None
 
 
@@ -85,7 +90,7 @@ def _text(path: str, size: int) -> _Text:
 
 
 def _unread(code: Unreadable, detail: str = "", tool: str = "") -> _Text:
-    return _Text("", Seen([], clean=False), Problem(code, detail, tool))
+    return _Text("", Problem(code, detail, tool))
 
 
 def _opened(path: str, size: int) -> _Text:
@@ -95,21 +100,42 @@ def _opened(path: str, size: int) -> _Text:
         return _unread(Unreadable.EMPTY)
     with FileIO(open_regular(path)) as opened:
         raw = opened.read(HEAD)
+        if raw.startswith(GZIP):
+            return _unpacked(raw + opened.read(MOST_PACKED - len(raw) + 1))
         if other := not_plain(raw):
             return _unread(Unreadable.NOT_PLAIN, f"{other[0]} ({other[1]})")
         if b"\0" in raw:
             return _unread(Unreadable.BINARY)
         text = plain(raw.decode(errors="replace"))
-        seen = look(text)
-        if not (seen.near or is_json(text)):
-            return _unread(*_no_tool(text))
         if size > len(raw):
+            if not (shows(text) or is_json(text)):
+                return _Text("", _no_tool(text))
             raw += opened.read(size - len(raw)) or b""  # what is written meanwhile is not read
             text = plain(raw.decode(errors="replace"))
-            seen = look(text)
         if missing := left_out(raw):
-            return _unread(Unreadable.SHORTENED, f"{missing:,} B", next(iter(tools(seen.near)), ""))
-    return _Text(text, seen, None)
+            return _unread(Unreadable.SHORTENED, f"{missing:,} B", "".join(near(text)[:1]))
+    return _Text(text, None)
+
+
+def _unpacked(packed: bytes) -> _Text:
+    """Return the text of a file that gzip has compressed, up to a limit."""
+    if len(packed) > MOST_PACKED:
+        return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_PACKED))
+    raw = b""
+    while packed.startswith(GZIP):  # what was appended is another member
+        inflate = zlib.decompressobj(wbits=31)
+        try:
+            raw += inflate.decompress(packed, MOST_UNPACKED + 1 - len(raw))
+        except zlib.error as error:
+            return _unread(Unreadable.CANNOT_BE_READ, str(error))
+        if len(raw) > MOST_UNPACKED:
+            return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_UNPACKED))
+        if not inflate.eof:
+            return _unread(Unreadable.CANNOT_BE_READ, "what was compressed is not whole")
+        packed = inflate.unused_data
+    if b"\0" in raw[:HEAD]:
+        return _unread(Unreadable.BINARY)
+    return _Text(plain(raw.decode(errors="replace")), None)
 
 
 def refuse_strange(paths: Sequence[Path]) -> None:
@@ -119,36 +145,35 @@ def refuse_strange(paths: Sequence[Path]) -> None:
             continue
         with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
             text = plain(file.read(HEAD).decode(errors="replace"))
-        code, detail, _ = _no_tool(text)
+        why = _no_tool(text)
         raise UserError(
-            words.unread(code, detail),
+            words.unread(why.code, why.detail),
             place=printable(str(path)),
             fix="`paribus list` names the tools and harnesses whose output is read; a table of"
             " numbers begins with a line of column names: arm, benchmark, metric, value, ...",
         )
 
 
-def _no_tool(text: str) -> tuple[Unreadable, str, str]:
+def _no_tool(text: str) -> Problem:
     """Return why a text is of no tool, and whose it may be.
 
     A launch may have failed before its tool said its name.
     """
     if nvidia_topo.recognise(text):
-        return (*_wiring(text), "")
+        return Problem(*_wiring(text))
     found = [at for said in _failures() if (at := text.find(said)) >= 0]
-    if not found and (shown := hint(text)):
+    if found:
+        return Problem(Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160])
+    if shown := hint(text):
         said = f"{shown.tool}: {shown.lacks}, line {shown.line}"
-        return Unreadable.REFUSED, said, shown.tool
-    if not found:
-        return Unreadable.UNKNOWN_TOOL, "", ""
-    return Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160], ""
+        return Problem(Unreadable.REFUSED, said, shown.tool)
+    return Problem(Unreadable.UNKNOWN_TOOL)
 
 
 @cache
 def _failures() -> tuple[str, ...]:
     """Return what launchers say of a launch that failed, and tools before they say their name."""
-    said = [one.complaints for one in readers().values()]
-    said += [one.complaints for one in harnesses().values()]
+    said = [one.complaints for one in every().values()]
     return (*FAILED, *dict.fromkeys(chain.from_iterable(said)))
 
 

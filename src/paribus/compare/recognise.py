@@ -1,21 +1,26 @@
-"""Whose output a text is, and what it says: several outputs in one text are taken apart."""
+"""Whose output a text is, and what it says: each of the outputs in it is read by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from paribus.errors import ParseError
 from paribus.model import Metric, Reading, Scalar
-from paribus.readers.harness import Failed, Harness
-from paribus.readers.known import file_of, harnesses, readers
-from paribus.readers.launches import FAILED
+from paribus.readers.divide import Part, divided, titles
+from paribus.readers.harness import Failed, Harness, Launches
+from paribus.readers.heads import UNREAD
+from paribus.readers.known import every, file_of
+from paribus.readers.labels import Label
+from paribus.readers.launches import failed
+from paribus.readers.reader import Reader
 from paribus.readers.settings import NOTHING_PRINTED, Printed, printed
-from paribus.readers.text import HEAD, within
+from paribus.readers.text import HEAD, LONGEST, within
 from paribus.reasons import Unreadable
+from paribus.units import format_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.uint16]
 
 MOST_CUT = 16 << 20
-"""Characters of a text up to which it is searched for several outputs, one after the other."""
+"""Characters of one of several outputs in a text, at most. One that is alone may be longer."""
 
 
 class Found(NamedTuple):
@@ -32,7 +37,8 @@ class Found(NamedTuple):
 
     `date` is when it says that it was made (seconds since the epoch), and whether in a known zone.
     `metrics` and `arm` are those of a launch in a harness's file (readers/harness.py). `printed`
-    are the settings that it shows beside those of its reading (readers/settings.py).
+    are the settings that it shows beside those of its reading (readers/settings.py). `labels` are
+    what its script said of it, by their form, and `counted` which launch it said that it is.
     """
 
     part: int
@@ -41,12 +47,15 @@ class Found(NamedTuple):
     metrics: tuple[Metric, ...] = ()
     arm: str = ""
     printed: Printed = NOTHING_PRINTED
+    labels: Mapping[str, str] = MappingProxyType({})
+    counted: str = ""
 
 
 class Problem(NamedTuple):
     """What was not read, and why; `tool` if one was recognised in it.
 
     `of` and `arm` are the parameters and the arm of a launch that failed by a harness's file.
+    `output` is the number, from 1, of an output of which nothing was read, else 0.
     """
 
     code: Unreadable
@@ -54,32 +63,72 @@ class Problem(NamedTuple):
     tool: str = ""
     of: Mapping[str, Scalar] = MappingProxyType({})
     arm: str = ""
+    output: int = 0
+
+
+class Held(NamedTuple):
+    """What a text holds, and what of it was not read, and why.
+
+    Of the `outputs` in it something was read of `read`, and nothing of the others.
+    """
+
+    found: list[Found]
+    problems: list[Problem]
+    outputs: int = 0
+    read: int = 0
+
+
+_Read = tuple[list[Found], list[Problem]]
+
+
+class _Output(NamedTuple):
+    """One output: its text, and whose it is, nobody's if no benchmark is read that begins so.
+
+    `number` is its own among several that have readers, from 1, else 0. `part` and the lines
+    `before` it in that say which line of the file one of the text is; without a part they are the
+    same.
+    """
+
+    text: str
+    readers: Sequence[Reader | Harness]
+    number: int
+    part: Part | None
+    before: int = 0
+
+    def line(self, number: int) -> int:
+        """Return the number in the file of a line of the text."""
+        return self.part.number(self.before + number) if self.part else number
 
 
 @cache
 def _marks() -> Mapping[str, tuple[str, ...]]:
     """Return each mark with the tools whose it is: every tool's output has one near its start."""
     found: dict[str, tuple[str, ...]] = {}
-    marks = [(one.name, one.marks) for one in readers().values()]
-    for name, several in (*marks, *((one.name, one.marks) for one in harnesses().values())):
-        for mark in several:
-            found[mark] = (*found.get(mark, ()), name)
+    for one in every().values():
+        for mark in one.marks:
+            found[mark] = (*found.get(mark, ()), one.name)
     return found
 
 
-class Seen(NamedTuple):
-    """What a text shows before it is read: the marks of tools in its beginning.
+def shows(text: str) -> bool:
+    """Return whether the beginning of a text, which is `plain`, shows any known tool."""
+    return bool(titles(text[:HEAD]) or near(text))
 
-    `clean`: no launcher says in it that a launch failed; asked once, not for every output in it.
+
+def near(text: str) -> list[str]:
+    """Return the tools of which the beginning of a text, which is `plain`, shows something.
+
+    By a title, or where there is none by what else an output has near its beginning.
     """
+    head = text[:HEAD]
+    return _in_order([title.tools for title in titles(head)]) or _in_order(
+        [_marks()[mark] for mark in _marks_in(head)]
+    )
 
-    near: list[str]
-    clean: bool
 
-
-def look(text: str) -> Seen:
-    """Return what a text shows before it is read; it must be `plain`, for `readings` too."""
-    return Seen(_marks_in(text[:HEAD]), clean=not within(FAILED, text))
+def _in_order(several: Iterable[Sequence[str]]) -> list[str]:
+    """Return the tools that are named, each once, in the order of the list of all."""
+    return sorted({name for names in several for name in names}, key=_order().__getitem__)
 
 
 def _marks_in(text: str) -> list[str]:
@@ -118,156 +167,142 @@ def _pairs(text: str) -> Ints:
     return raw[:-1] << np.uint16(8) | raw[1:]
 
 
-def tools(marks: Sequence[str]) -> list[str]:
-    """Return the tools whose marks these are."""
-    found = {name for mark in marks for name in _marks()[mark]}
-    return sorted(found, key=_order().__getitem__)
-
-
 @cache
 def _order() -> Mapping[str, int]:
-    names = dict.fromkeys(name for names in _marks().values() for name in names)
-    return {name: at for at, name in enumerate(names)}
+    return {name: at for at, name in enumerate(every())}
 
 
-def readings(text: str, seen: Seen) -> tuple[list[Found], list[Problem]]:
-    """Return what a text holds, and what it holds of a tool that was refused.
+def readings(text: str) -> Held:
+    """Return what a text, which is `plain`, holds: each output is read by itself, or refused.
 
-    `seen` is what `look` says of the text. A reader refuses two outputs in one; then they are cut
-    apart where an output begins, and each must prove itself.
+    Where there is no title, the whole is given to the readers of the tools whose marks it has.
     """
-    found, problems = _whole(text, seen.near, seen.clean)
-    if problems and not found and len(text) <= MOST_CUT:
-        present = _marks_in(text) if len(text) > HEAD else seen.near
-        for parts in _cuts(text, present):
-            read = [
-                _whole(part, _within(part[:HEAD], present), seen.clean, number, line)
-                for number, (line, part) in enumerate(parts, 1)
-            ]
-            if all(found for found, _ in read):
-                break
-        if any(found for found, _ in read):
-            found = [one for several, _ in read for one in several]
-            if any(one.metrics for one in found):  # a part may hold several launches
-                found = [one._replace(part=number) for number, one in enumerate(found, 1)]
-            problems = [problem for _, refused in read for problem in refused]
-    return found, problems
+    clean = not failed(text)
+    parts, lost = divided(text), list[str]()
+    if not clean:
+        for at, (part, said) in enumerate([part.attempts() for part in parts]):
+            parts[at] = part
+            lost += said
+    outputs = _outputs(parts) or [_untitled(text)]
+    held = [_read(output, clean=clean) for output in outputs]
+    labels: Mapping[str, str] = MappingProxyType({})
+    counted = ""
+    for output, (several, _) in zip(outputs, held, strict=True):
+        if output.part and output.part.labels and not output.before:
+            labels = _in_force(labels, output.part.labels)
+            counted = " ".join(one.counts for one in output.part.labels).strip() or counted
+        several[:] = [one._replace(labels=labels, counted=counted) for one in several]
+    found = [one for several, _ in held for one in several]
+    if len(held) > 1 and any(one.metrics for one in found):  # each may hold several launches
+        found = [one._replace(part=number) for number, one in enumerate(found, 1)]
+    problems = [
+        problem._replace(output=0 if several else number)
+        for number, (several, refused) in enumerate(held, 1)
+        for problem in refused
+    ]
+    problems += [Problem(Unreadable.LAUNCH_FAILED, line) for line in lost]
+    read = sum(bool(several) for several, _ in held)
+    return Held(found, problems, len(held) if found or problems else 0, read)
 
 
-def _whole(
-    text: str, near: Sequence[str], clean: bool, part: int = 0, before: int = 0
-) -> tuple[list[Found], list[Problem]]:
-    """Return what the readers of a text read, and what they refuse; it follows `before` lines.
+def _in_force(before: Mapping[str, str], new: Iterable[Label]) -> Mapping[str, str]:
+    """Return what labels say below the new ones: each until another of its form is there."""
+    found: dict[str, str] = {}
+    for label in new:
+        if label.said:
+            found[label.form] = f"{found.get(label.form, '')} {label.said}".strip()
+    return MappingProxyType({**before, **found})
 
-    `clean`: no launcher says in it that its launch failed.
+
+def _outputs(parts: Iterable[Part]) -> list[_Output]:
+    """Return the outputs in parts of a text, in order: those with one heading each by itself."""
+    found: list[_Output] = []
+    for alone in parts:
+        mine = _readers_of(alone)
+        one = mine[0] if mine else None
+        part = alone.after(one.library) if isinstance(one, Reader) and one.library else alone
+        divide = one.several if isinstance(one, Reader) and one.several else _alone
+        found += [_Output(each, mine, 0, part, before) for before, each in divide(part.text)]
+    known = [at for at, one in enumerate(found) if one.readers]
+    if len(known) > 1:
+        for number, at in enumerate(known, 1):
+            found[at] = found[at]._replace(number=number)
+    return found
+
+
+def _alone(text: str) -> list[tuple[int, str]]:
+    return [(0, text)]
+
+
+def _readers_of(part: Part) -> list[Reader | Harness]:
+    """Return whose an output is: of tools with one title, those whose marks are in it.
+
+    One that ended before it named its benchmarks is refused in the name of the first of them.
     """
-    found, problems = [], []
-    likely = tools(near)
-    for harness in (harnesses()[tool] for tool in likely if tool in harnesses()):
-        if harness.recognise(text):  # names that its user gave may look like another tool's
-            return _of_harness(harness, text, part, before)
-    for tool in likely:
-        reader = readers()[tool]
-        if len(likely) > 1 and not reader.recognise(text):  # HPL's own, or printed by HPCC?
-            continue
+    mine: list[Reader | Harness] = [every()[name] for name in part.title.tools]
+    if len(mine) < 2:
+        return mine
+    marked = [one for one in mine if within(one.marks, part.text[:HEAD])]
+    return marked or ([] if part.title.head.names in part.text else mine[:1])
+
+
+def _untitled(text: str) -> _Output:
+    """Return what has no title as one output of every tool of which it shows something."""
+    likely = [every()[name] for name in near(text)]
+    mine = [one for one in likely if len(likely) == 1 or one.recognise(text)]
+    return _Output(text, mine, 0, None)
+
+
+def _read(output: _Output, *, clean: bool) -> _Read:
+    """Return what the readers of an output read, and what they refuse.
+
+    `clean`: no launcher says in its file that its launch failed.
+    """
+    if output.number and len(output.text) > MOST_CUT:
+        said = (
+            f"an output of more than {format_bytes(MOST_CUT)} among others, line {output.line(1)}"
+        )
+        name = output.readers[0].name if output.readers else ""
+        return [], [Problem(Unreadable.REFUSED, said, name)]
+    if not output.readers and output.part:
+        title, line = output.part.said
+        of = UNREAD.get(output.part.title.head, "IMB-MPI1")
+        said = f"{of}, {title[:LONGEST]!r}, line {line}"
+        return [], [Problem(Unreadable.NO_READER, said)]
+    found: list[Found] = []
+    problems: list[Problem] = []
+    for one in output.readers:
         try:
-            reading = reader.read_clean(text) if clean else reader.read(text)
-            date = reader.started(text)
-            found.append(Found(part, reading, date, printed=printed(file_of(tool), text)))
+            if isinstance(one, Harness):
+                return _of_harness(output, one.name, one.read_clean(output.text))
+            reading = one.read_clean(output.text) if clean else one.read(output.text)
+            date, shown = one.started(output.text), printed(file_of(one.name), output.text)
+            found.append(Found(output.number, reading, date, printed=shown))
         except Exception as error:
-            problems.append(_refused(tool, error, before))
+            problems.append(_refused(output, one.name, error))
     return found, problems
 
 
-def _of_harness(
-    harness: Harness, text: str, part: int, before: int
-) -> tuple[list[Found], list[Problem]]:
+def _of_harness(output: _Output, name: str, launches: Launches) -> _Read:
     """Return the launches that a harness's file holds, and those that failed."""
-    try:
-        launches = harness.read_clean(text)
-    except Exception as error:
-        return [], [_refused(harness.name, error, before)]
     found, problems = [], []
     for number, one in enumerate(launches, 1):
         if isinstance(one, Failed):
-            cause = f"{harness.name}: {one.cause}"
-            problems.append(Problem(Unreadable.REFUSED, cause, harness.name, *one[1:]))
+            cause = f"{name}: {one.cause}"
+            problems.append(Problem(Unreadable.REFUSED, cause, name, *one[1:]))
         else:
-            mine = Found(number if len(launches) > 1 else part, *one)
+            mine = Found(number if len(launches) > 1 else output.number, *one)
             # What a file with all arms says of machines, it does not say of one of them.
-            shown = NOTHING_PRINTED if one.arm else printed(harness.name, text)
+            shown = NOTHING_PRINTED if one.arm else printed(name, output.text)
             found.append(mine._replace(printed=shown))
     return found, problems
 
 
-def _refused(tool: str, error: Exception, before: int) -> Problem:
-    """Return why an output was refused that follows `before` lines.
-
-    A reader's own fault costs its file, not the comparison.
-    """
+def _refused(output: _Output, tool: str, error: Exception) -> Problem:
+    """Return why an output was refused; a reader's own fault costs its file, not the comparison."""
     why = f"not understood ({type(error).__name__}: {error})"
     if isinstance(error, ParseError):
-        why = f"{error.cause}, line {before + error.line}" if error.line else error.cause
+        why = error.cause
+        if line := error.line or (output.number and 1):
+            why = f"{why}, line {output.line(line)}"
     return Problem(Unreadable.REFUSED, f"{tool}: {why}", tool)
-
-
-def _within(head: str, present: Sequence[str]) -> list[str]:
-    """Return the marks in the beginning of a part of a text that has these."""
-    return [mark for mark in present if mark in head]
-
-
-def _cuts(text: str, present: Sequence[str]) -> Iterator[list[tuple[int, str]]]:
-    """Yield ways to cut a text into the outputs in it, each with the number of lines before it.
-
-    First where outputs of the tool begin that is the first in it, for HPCC prints what HPL prints;
-    then where outputs of any tool begin.
-    """
-    first: dict[str, tuple[int, str]] = {}
-    for mark in present:
-        at = text.find(mark)
-        for name in _marks()[mark]:
-            first[name] = min(first.get(name, (at, mark)), (at, mark))
-    marks = [mark for _, mark in sorted(set(first.values()))]
-    for several in (marks[:1], marks):
-        begins = {begin for mark in several for begin in _begins(text, mark)}
-        others = {text.rfind("\n", 0, text.find(mark) + 1) + 1 for mark in several[1:]}
-        line, parts = 0, []
-        for begin, end in pairwise(sorted({0, *begins, *others, len(text)})):
-            part = text[begin:end]
-            if not part.isspace():
-                parts.append((line, part))
-            line += part.count("\n")
-        yield parts
-
-
-def _begins(text: str, mark: str) -> Iterator[int]:
-    """Yield where the outputs with `mark` begin: before what stands above it in each of them.
-
-    What is above the first mark belongs to its output as far as it is above the others as well.
-    """
-    indent = len(mark) - len(mark.lstrip())
-    places = [at + indent for at in _places(text, mark)]
-    head = text[: places[0]]
-    above = head.split("\n")[:-1][::-1]
-    for at, before in zip(places[1:], places, strict=False):
-        begin = at - len(head)
-        if begin > before and text[begin - 1] == "\n" and text.startswith(head, begin):
-            yield begin
-            continue
-        lines = text[before:at].rsplit("\n", len(above) + 1)[:-1][::-1]
-        same = sum(1 for _ in takewhile(_alike, zip(above, lines, strict=False)))
-        line = text.rfind("\n", 0, at) + 1
-        yield line - sum(len(one) + 1 for one in lines[:same])
-
-
-def _places(text: str, mark: str) -> Iterator[int]:
-    at = text.find(mark)
-    while at >= 0:
-        yield at
-        at = text.find(mark, at + len(mark))
-
-
-def _alike(lines: tuple[str, str]) -> bool:
-    """Return whether two lines begin alike: a date at their end may differ."""
-    one, other = lines
-    return one[:8] == other[:8]

@@ -8,6 +8,7 @@ from math import inf
 from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
 
@@ -163,6 +164,7 @@ READER = Reader(
     "babelstream",
     read,
     marks=(_TEXT, _CSV),
+    heads=(Head("BabelStream", r"BabelStream[ \t]*\n+[ \t]*Version: "), Head(_CSV)),
     complaints=("Unrecognized argument",),
     versions="2.0 to 5.0",
     proof=(

@@ -8,6 +8,7 @@ from paribus.model import Reading
 from paribus.readers.dates import CTIME, SECONDS, date
 from paribus.readers.fio_json import of_json
 from paribus.readers.fio_text import of_text
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, refuse
 
@@ -31,6 +32,15 @@ READER = Reader(
     "fio",
     read,
     marks=('"fio version" :', "\nfio-3.", "\nfio-2.", ";fio-"),
+    heads=(
+        Head(
+            "fio-",
+            r"fio-\d+\.\d+\S*[ \t]*(?=\n)",
+            above=r"\S.*: \(g=\d+\): rw=.*|\.\.\.|\S+: \(g=\d+\): .*",
+        ),
+        Head("{", r'"fio version"\s*:'),
+        *(Head(f"{n};fio", block=r"[^\n]*\n?") for n in (2, 3, 4, 5)),
+    ),
     versions="3.1 to 3.38",
     proof=(
         "error 0 in every job; mode, block, engine, depth, jobs and O_DIRECT as asked; bytes,"

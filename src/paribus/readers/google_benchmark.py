@@ -11,6 +11,7 @@ from paribus.model import Case, Metric, Reading, Sample, Scalar
 from paribus.outside import printable
 from paribus.readers.figures import near
 from paribus.readers.harness import NOT_WRITTEN, Harness, Measured, name_of, when
+from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
 from paribus.readers.text import refuse
 from paribus.readers.units import seconds_of
@@ -159,6 +160,7 @@ HARNESS = Harness(
     "google_benchmark",
     read,
     marks=('"context": {\n    "date": "',),
+    heads=(Head("{", r'"context"\s*:\s*\{\s*"date"\s*:'),),
     launches=(
         "a file is one launch, because the program runs all repetitions in one process: a"
         " repetition is a sample; user counters are compared where --better says their direction"

@@ -9,6 +9,7 @@ from typing import NoReturn
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import CTIME, date
 from paribus.readers.figures import count, counts, figure, inverse, near
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import columns, line_at, line_of, once, refuse, within
 
@@ -141,6 +142,7 @@ READER = Reader(
     "gromacs",
     read,
     marks=(":-) GROMACS - gmx mdrun",),
+    heads=(Head(":-) GROMACS - gmx mdrun", above="Log file opened on .*", indent=None),),
     versions="2018 to 2022.5; 2023.3 and 2025 by parts of logs that others published",
     proof=(
         "title once, 'Finished mdrun', no signal and no fatal error, ns/day x hour/ns = 24, the"

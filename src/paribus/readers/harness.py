@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from paribus.model import Metric, Reading, Scalar
 from paribus.outside import printable
+from paribus.readers.heads import Head
 from paribus.readers.json import inner
 from paribus.readers.reader import check_reading, read_with
 from paribus.readers.text import HEAD, plain
@@ -60,6 +61,7 @@ class Harness:
     name: str
     of_plain: Callable[[str], Launches]
     marks: tuple[str, ...]
+    heads: tuple[Head, ...]
     launches: str
     versions: str
     proof: str

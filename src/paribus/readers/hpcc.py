@@ -12,6 +12,7 @@ from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers import linpack
 from paribus.readers.dates import SECONDS, date
 from paribus.readers.figures import count, figure
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import begin, line_of, once, refuse, refuse_said
 
@@ -121,6 +122,13 @@ READER = Reader(
     "hpcc",
     read,
     marks=(_TITLE,),
+    heads=(
+        Head(
+            "This is the DARPA/DOE HPC Challenge Benchmark version ",
+            above=linpack.BEFORE,
+            holds=("HPLinpack ", "HPLinpack "),
+        ),
+    ),
     complaints=("cannot open file hpccinf.txt", ">>> Need at least "),
     versions="1.4 and 1.5",
     proof=(

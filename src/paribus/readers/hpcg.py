@@ -11,6 +11,7 @@ from paribus.errors import ParseError
 from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, figure
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import begin, line_of, refuse
 
@@ -141,6 +142,14 @@ READER = Reader(
     "hpcg",
     read,
     marks=(_TITLE, _NESTED),
+    heads=(
+        Head("HPCG-Benchmark", r"HPCG-Benchmark[ \t]*\n[ \t]*version="),
+        Head(
+            "Distributed Processes: ",
+            above=r"\S+ version: V?\d.*|Release date: .*|Machine Summary:",
+            indent=2,
+        ),
+    ),
     versions="3.0 and 3.1",
     proof=(
         "VALID with a rating, the four checks PASSED, the rating equal to the overall Gflop/s of"

@@ -8,6 +8,7 @@ from functools import lru_cache
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers import linpack
 from paribus.readers.dates import CTIME, date
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import HEAD, begin, line_of, once, refuse
 
@@ -69,6 +70,7 @@ READER = Reader(
     "hpl",
     read,
     marks=(_TITLE,),
+    heads=(Head("HPLinpack ", above=linpack.BEFORE),),
     complaints=(">>> Need at least ",),
     versions="2.0 to 2.3",
     proof=(

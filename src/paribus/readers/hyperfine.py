@@ -10,6 +10,7 @@ from typing import Any
 from paribus.model import Case, Metric, Reading, Sample
 from paribus.readers.figures import near
 from paribus.readers.harness import NOT_WRITTEN, Failed, Harness, Measured, name_of
+from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
 from paribus.readers.text import refuse
 
@@ -60,6 +61,7 @@ HARNESS = Harness(
     "hyperfine",
     read,
     marks=('{\n  "results": [\n    {\n      "command": "',),
+    heads=(Head("{", r'"results"\s*:\s*\[\s*\{\s*"command"\s*:'),),
     launches="every timed start of a command is a launch; warm-up starts are not in the file",
     versions="1.20",
     proof=(

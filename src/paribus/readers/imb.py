@@ -12,6 +12,7 @@ from itertools import compress
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import CTIME, date
+from paribus.readers.heads import Head
 from paribus.readers.imb_output import Settings, Table, numbers, output_of
 from paribus.readers.reader import Reader
 from paribus.readers.text import refuse
@@ -135,11 +136,18 @@ _MEANS = (
     " which alone changed 1 MiB by 15 %; nothing is sent at 0 bytes of a collective, so"
     " that row is left out; the title of 2019 to 2021.3 says 2018"
 )
+_HEAD = Head(
+    "#   ",
+    r"# +Intel ?\(R\) MPI Benchmark(?:s| Suite) [^,\n]*, MPI-1 part",
+    above="#-{40,}",
+    names="\n# Benchmarking ",
+)
 READERS = {
     name: Reader(
         name,
         partial(read, name),
         marks=(f"\n# {part}\n",),
+        heads=(_HEAD,),
         versions="2.3 to 4.1, 2018 to 2021.11",
         proof=_PROOF,
         means=_MEANS,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from paribus.errors import ParseError
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.heads import Head
 from paribus.readers.perftest import VERSIONS
 from paribus.readers.perftest_text import COMPLAINTS, bandwidth_rows, heading, parameters_of
 from paribus.readers.reader import Reader
@@ -117,6 +118,7 @@ READER = Reader(
     "incast",
     read,
     marks=("[incast of ", "[incast 1/", "[incast 2/", "[incast 3/"),
+    heads=(Head("[incast of "),),
     versions=VERSIONS,
     proof=(
         "every sender's table, whole, with the queue pairs and size asked for, size times message"

@@ -13,6 +13,7 @@ from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import CTIME, date
 from paribus.readers.figures import count, figure
+from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
 from paribus.readers.reader import Reader
 from paribus.readers.text import begin, line_of, once, refuse
@@ -234,6 +235,10 @@ READER = Reader(
     "ior",
     read,
     marks=(": MPI Coordinated Test of Parallel I/O", '"stoneWallingWearOut":'),
+    heads=(
+        Head("IOR-", r"IOR-\S+: MPI Coordinated Test of Parallel I/O"),
+        Head("{", r'"Version"\s*:[^\n]*,\s*"Began"\s*:'),
+    ),
     versions="3.2 to 4.1",
     proof=(
         "no ERROR; api, access, sizes, segments and repetitions as asked; a row for each direction"

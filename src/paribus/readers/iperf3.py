@@ -8,6 +8,7 @@ from typing import Any
 from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import SECONDS, date
+from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_of, once, refuse, refuse_said
@@ -183,6 +184,13 @@ READER = Reader(
     "iperf3",
     read,
     marks=(_JSON, _FIRST),
+    heads=(
+        Head(
+            _FIRST,
+            above=r"iperf 3\..*|Linux .*|Control connection MSS .*|Time: .*",
+        ),
+        Head("{", r'"start"\s*:\s*\{'),
+    ),
     complaints=("iperf3: error - ",),
     versions="3.7 to 3.18",
     proof=(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from paribus.errors import ParseError
 from paribus.model import Case, Reading, Sample, Scalar, of_case
+from paribus.readers.heads import Head
 from paribus.readers.kernel_gpu import UNITS, gpu_cases
 from paribus.readers.reader import WORK, Reader
 from paribus.readers.text import refuse
@@ -346,6 +347,7 @@ READER = Reader(
     TOOL,
     read,
     marks=(MARK,),
+    heads=(Head(MARK),),
     versions="of contract 1",
     proof="first and last line, arguments echoed, every case once, the check of the data passed",
     means="docs/kernels.md",

@@ -107,6 +107,12 @@ def harnesses() -> Mapping[str, Harness]:
     return {name: import_module(f"paribus.readers.{name}").HARNESS for name in HARNESSES}
 
 
+@cache
+def every() -> Mapping[str, Reader | Harness]:
+    """Return all readers and all harnesses by name."""
+    return {**readers(), **harnesses()}
+
+
 def reader_of(benchmark: str) -> Reader:
     """Return the reader of a benchmark's output; all kernels of ours have one."""
     file = _FILE_OF.get(benchmark)

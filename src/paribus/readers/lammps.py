@@ -10,6 +10,7 @@ from typing import NamedTuple
 from paribus.errors import ParseError
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, figure, inverse, near
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader, Work, work_of
 from paribus.readers.text import line_at, line_of, once, refuse
 from paribus.readers.thermo import last_thermo
@@ -210,6 +211,7 @@ READER = Reader(
     "lammps",
     read,
     marks=("LAMMPS (",),
+    heads=(Head("LAMMPS (", r"LAMMPS \([^()\n]+\)[ \t]*(?=\n|\Z)"),),
     versions="6 Oct 2016 to 22 Jul 2025",
     proof=(
         "title once, as many runs ended as begun, time x timesteps/s = steps, tasks x threads ="

@@ -28,6 +28,17 @@ FAILED = (
 """What launchers, MPI libraries and resource managers say of a launch that failed."""
 
 
+_COMMON = ("Fatal error in ", ": error: ", "MPI_A")
+"""Parts of several of them: a search for each of these takes longer."""
+
+_SEARCHED = (*_COMMON, *(said for said in FAILED if not within(_COMMON, said)))
+
+
+def failed(text: str) -> bool:
+    """Return whether a text says somewhere that a launch failed."""
+    return any(part in text for part in _SEARCHED) and bool(within(FAILED, text))
+
+
 def check_launch(text: str) -> None:
     """Raise ParseError where a launcher, an MPI library or a resource manager says it failed."""
     if said := within(FAILED, text):

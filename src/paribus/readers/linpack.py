@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 from paribus.readers.text import line_of, refuse
 
+BEFORE = r"={70,90}|#{60,80}|Core: \w+"
+"""Lines above a title: of the table, and what OpenBLAS says when it starts."""
+
 _CORE = re.compile(r"\nCore: (\w+)[ \t]*(?![^\n])")
 _SETTING = re.compile(r"^([A-Z][A-Z0-9]*) +: ([\t -~]*(?:\n(?: {6}[\t -~]*|[ \t]*))*)$", re.M)
 """A setting with its values: more of them are on lines that are indented."""

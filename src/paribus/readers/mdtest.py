@@ -10,6 +10,7 @@ from functools import cache
 from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import date
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import begin, line_of, once, refuse
 
@@ -109,6 +110,7 @@ READER = Reader(
     "mdtest",
     read,
     marks=(_LAUNCHED,),
+    heads=(Head("mdtest-", rf"mdtest-\S+{_LAUNCHED}", above="-- started at .*"),),
     versions="1.9.3 to 4.1",
     proof=(
         "tasks, items, kind and iterations as asked, every operation with maximum, minimum, mean"

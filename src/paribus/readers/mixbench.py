@@ -9,6 +9,7 @@ from math import inf
 
 from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import found, line_at, line_of, once, refuse
 
@@ -143,6 +144,7 @@ READER = Reader(
     "mixbench",
     read,
     marks=(_HEADING,),
+    heads=(Head("mixbench", r"mixbench(?:-\w+)?(?:/\S+)? \([^\n()]+\)[ \t]*(?=\n)"),),
     versions="0.02 to 0.04",
     proof=(
         "title, heading and closing line, every row that the program prints, Gflop/s equal to"

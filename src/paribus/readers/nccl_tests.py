@@ -9,6 +9,7 @@ from itertools import groupby
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import near
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import found, line_at, line_of, once, refuse
 
@@ -28,6 +29,7 @@ FACTORS = {
 (doc/PERFORMANCE.md of nccl-tests)."""
 
 _VERSION = re.compile(r"# nccl-tests version (\S+)")
+_NAMED = re.compile(rf"(?m)^(?![ \t]*#).*\b({'|'.join(FACTORS)})_perf\b")
 _STARTED = re.compile(r"# Collective test starting: (\w+?)_perf(?:_mpi)?[ \t]*$", re.M)
 _SETTINGS = re.compile(
     r"nThread +(\d+) +nGpus +(\d+) +minBytes +(\d+) +maxBytes +(\d+) +step: (\d+)\((factor|bytes)\)"
@@ -86,7 +88,7 @@ def read(text: str) -> Reading:
         high = int(reduced[1])
     gpus = _gpus(text)
     ranks = len(gpus)
-    collective = _collective(text)
+    collective = _collective(text, at)
     headings = found(text, " algbw ", _HEADING)
     if not headings:
         refuse("the program ended before its table", text.rstrip("\n").count("\n") + 1)
@@ -149,13 +151,16 @@ def _gpus(text: str) -> list[str]:
     return [model for _, model in listed]
 
 
-def _collective(text: str) -> str:
-    """Return what was measured, "" where an old version does not say."""
+def _collective(text: str, at: int) -> str:
+    """Return what was measured, "" where an old version does not say, nor the command above it."""
     mark = "# Collective test starting"
     started = _said(text, mark, _STARTED)
     if text.count(mark) != (started is not None):
         refuse(f"the line {mark[2:]!r} is damaged or there twice")
-    return started[1] if started else ""
+    if started:
+        return started[1]
+    named = _NAMED.findall(text, max(0, at - 2048), at)
+    return named[-1] if named else ""
 
 
 def _rows(text: str, heading: re.Match[str]) -> list[Row]:
@@ -298,6 +303,13 @@ READER = Reader(
     "nccl_tests",
     read,
     marks=("# nThread ",),
+    heads=(
+        Head(
+            "# nThread ",
+            above=r"# nccl-tests version .*|# Collective test starting.*|(?!#).*\b\w+_perf\b.*",
+        ),
+    ),
+    library=" NCCL ",
     versions="2.4 to 2.19; RCCL's rccl-tests",
     proof=(
         "settings and heading once, every rank and its device once and two at least, every size"

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, figure
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
-from paribus.readers.text import line_of, once, refuse
+from paribus.readers.text import line_at, line_of, once, refuse
 from paribus.units import percent
 
 _VERSIONS = "2.6 to 2.7"
@@ -252,6 +254,37 @@ def _latencies(said: dict[str, str], rate: float, line: int) -> list[Sample]:
     ]
 
 
+_HEADING = re.compile(r"\n(?:[^\n]*(?:10\^\d+bits/s|Bytes +/s|per sec)[^\n]*|Throughput,[^\n]*)\n")
+_LAUNCH = re.compile(r"(?<=\n)[ \t]*\d[\d.,]*(?:[ \t]+-?\d[\d.]*){3,}[ \t]*(?=\n|\Z)")
+_CELLS = re.compile(r"(?<=\n)\d[^,\n]*(?:,[^,\n]*){2,}(?=\n|\Z)")
+_KEYS = re.compile(r"(?<=\n)THROUGHPUT=")
+
+
+def several(text: str) -> list[tuple[int, str]]:
+    """Return the launches below one title, each under it: netperf -P 0 prints none of its own."""
+    title = text.find(" TEST from ")
+    heading = _HEADING.search(text, title)
+    end = heading.end() if heading else text.find("\n", title) + 1
+    row = _CELLS if heading and "," in heading[0] else _LAUNCH if heading else _KEYS
+    begins = [found.start() for found in row.finditer(text, end)]
+    if row is _LAUNCH and "UDP STREAM" in line_at(text, title):
+        begins = begins[::2]  # a row for each side
+    head = text[:end]
+    lines = [text.count("\n", 0, begin) - head.count("\n") for begin in begins]
+    if len(begins) < 2:
+        return [(0, text)]
+    rows = pairwise([*begins, len(text)])
+    return [
+        (line, head + text[begin:after]) for line, (begin, after) in zip(lines, rows, strict=True)
+    ]
+
+
+def _heads(named: str) -> tuple[Head, ...]:
+    """Return how the title begins of tests that are named so."""
+    form = rf"(?:MIGRATED )?{named} TEST from \S"
+    return tuple(Head(first, form) for first in ("MIGRATED ", "TCP ", "UDP ", "OMNI ", "SCTP "))
+
+
 READERS = {
     "netperf": Reader(
         "netperf",
@@ -259,6 +292,8 @@ READERS = {
         marks=tuple(
             f"{name} TEST from " for name in ("STREAM", "MAERTS", "OMNI Send", "OMNI Receive")
         ),
+        heads=_heads(r"(?:\S+ STREAM|\S+ MAERTS|OMNI Send|OMNI Receive)"),
+        several=several,
         complaints=("are you sure there is a netserver listening",),
         versions=_VERSIONS,
         proof=(
@@ -275,6 +310,8 @@ READERS = {
         "netperf_rr",
         read_rr,
         marks=("REQUEST/RESPONSE TEST from ", "Connect/Request/Response TEST from "),
+        heads=_heads(r"\S+ (?:REQUEST/RESPONSE|Connect/Request/Response)"),
+        several=several,
         versions=_VERSIONS,
         proof="title once, test, sizes and seconds as asked, rate and mean latency agree",
         means=(

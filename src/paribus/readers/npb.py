@@ -15,6 +15,7 @@ from functools import partial
 from typing import NoReturn
 
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, once, refuse
 
@@ -271,6 +272,13 @@ READERS = {
         f"npb_{kernel}",
         partial(read, kernel),
         marks=(f" -- {kernel.upper()} Benchmark", f") - {kernel.upper()} Benchmark"),
+        heads=(
+            Head(
+                "NAS Parallel Benchmarks",
+                rf"NAS Parallel Benchmarks [^\n]*-+ {kernel.upper()} Benchmark",
+                indent=1,
+            ),
+        ),
         versions=_VERSIONS,
         proof=_PROOF,
         means=_MEANS,

@@ -10,6 +10,7 @@ from typing import Any
 
 from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample
+from paribus.readers.heads import Head
 from paribus.readers.matrix import Cells, matrix
 from paribus.readers.reader import Reader
 from paribus.readers.text import found, line_of, once, refuse, refuse_said
@@ -141,6 +142,7 @@ READER = Reader(
     "nvbandwidth",
     read,
     marks=("nvbandwidth Version:", '"nvbandwidth"'),
+    heads=(Head("nvbandwidth Version:"), Head("{", r'"nvbandwidth"\s*:')),
     versions="0.2 to 0.10",
     proof=(
         "version once, every test case begun has its matrices, rows and columns numbered from 0,"

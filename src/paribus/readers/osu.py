@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
 from paribus.model import Case, Reading, Sample, Scalar
+from paribus.readers.heads import Head
 from paribus.readers.osu_programs import NOT_RUN, PROGRAMS
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
@@ -382,6 +383,7 @@ READERS = {
         name,
         partial(read, name),
         marks=_marks(program.title),
+        heads=(Head(_BEGIN, "|".join(map(re.escape, _marks(program.title)))),),
         complaints=("This test requires ",),
         versions=_VERSIONS,
         proof=_PROOF,
@@ -394,6 +396,7 @@ READERS["osu_init"] = Reader(
     "osu_init",
     _read_init,
     marks=("# OSU MPI Init Test v",),
+    heads=(Head("# OSU MPI Init Test v"),),
     versions=_VERSIONS,
     proof="title and the line of figures once, min <= avg <= max, the ranks asked for",
     means="whole milliseconds, so 20 ms are known to 5 %; the launcher's own start is not in it",

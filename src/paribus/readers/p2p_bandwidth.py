@@ -6,6 +6,7 @@ import re
 from functools import cache, lru_cache
 
 from paribus.model import Case, Reading, Sample
+from paribus.readers.heads import Head
 from paribus.readers.matrix import matrix
 from paribus.readers.reader import Reader
 from paribus.readers.text import found, line_of, once, refuse
@@ -116,6 +117,7 @@ READER = Reader(
     "p2p_bandwidth",
     read,
     marks=(_TITLE,),
+    heads=(Head(_TITLE),),
     versions="CUDA 9 to 13",
     proof=(
         "title once, devices numbered from 0, all matrices of that many rows and columns, two"

@@ -6,6 +6,7 @@ from functools import partial
 
 from paribus.facts import of_tool
 from paribus.model import Reading
+from paribus.readers.heads import Head
 from paribus.readers.perftest_json import of_json
 from paribus.readers.perftest_text import of_text
 from paribus.readers.reader import Reader
@@ -55,11 +56,30 @@ def _marks(verb: str, name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+_ABOVE = (
+    r"-{80,100}|WARNING: .*|Perftest doesn't .*|initializing CUDA|Listing all CUDA devices.*"
+    r"|CUDA device \d+: .*|Picking device No\. .*|\[pid = \d+, dev = \d+\] .*|creating CUDA Ctx"
+    r"|making it the current CUDA Ctx|cuMemAlloc.*|allocated .*GPU buffer .*|Using .*GPU.*"
+    r"|\*{20,}|\* Waiting for client to connect\.\.\. \*"
+)
+
+
+def _heads(verb: str, name: str) -> tuple[Head, ...]:
+    """Return how an output begins, and a report file."""
+    title = rf"{verb} (?:Bidirectional )?(?:Post List )?{name} Test"
+    report = rf'"?test_info"?: *\{{\s*"?test"?: *"{title.replace(" ", "_")}"'
+    return (
+        Head(verb, rf"{title} *(?=\n|\Z)", above=_ABOVE, indent=20),
+        Head("{", report),
+    )
+
+
 READERS = {
     program: Reader(
         program,
         partial(read, program, verb, _NAMES[kind]),
         marks=_marks(verb, _NAMES[kind]),
+        heads=_heads(verb, _NAMES[kind]),
         complaints=("Unable to find the Infiniband/RoCE device",),
         versions=VERSIONS,
         proof=_PROOF + _AGREE[kind],

@@ -16,6 +16,7 @@ from paribus.readers.harness import (
     name_of,
     when,
 )
+from paribus.readers.heads import Head
 from paribus.readers.text import line_of, once, refuse
 from paribus.readers.units import canonical
 
@@ -134,6 +135,7 @@ HARNESS = Harness(
     "phoronix",
     read,
     marks=(MARK,),
+    heads=(Head("<PhoronixTestSuite>", above=r"<[?!].*"),),
     launches=(
         "every run of a test is a launch, because the suite starts its program anew; installation"
         " times and sizes, and graphs over time, are left out"

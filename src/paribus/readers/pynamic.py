@@ -8,6 +8,7 @@ from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import date
 from paribus.readers.figures import counts, figure
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import columns, line_at, line_of, once, refuse, within
 
@@ -66,13 +67,14 @@ def read(text: str) -> Reading:
 
 def _summary(text: str) -> tuple[dict[str, Scalar], dict[str, str]]:
     """Return what a summary of the build says: how many libraries, and how large."""
+    text = f"\n{text}"
     if "\nsummary of " not in text:
         return {}, {}
     at = once(text, "\nsummary of ", "the summary of the build") + 1
     summary = _SUMMARY.match(text, at)
     if summary is None:
-        refuse("the summary of the build is damaged", line_of(text, at))
-    sizes = {name.replace(" ", "_"): size for name, size in _SIZE.findall(f"\n{text}")}
+        refuse("the summary of the build is damaged", line_of(text, at) - 1)
+    sizes = {name.replace(" ", "_"): size for name, size in _SIZE.findall(text)}
     parameters: dict[str, Scalar] = {"libraries": int(summary[2])}
     return parameters, {f"pynamic.{name}": size for name, size in sizes.items()}
 
@@ -81,6 +83,13 @@ READER = Reader(
     "pynamic",
     read,
     marks=("Pynamic: Version ", "Pynamic: Sequoia Benchmark Version "),
+    heads=(
+        Head(
+            "Pynamic: ",
+            r"Pynamic: (?:Sequoia Benchmark )?Version ",
+            above=r"rank - \d+|\*{40,}|summary of pynamic-.*|Size of aggregate .*",
+        ),
+    ),
     versions="1.1 to 1.3 with mpi4py or pyMPI",
     proof=(
         "title once, modules imported and visited, 'module test passed!' and 'mpi test passed!',"

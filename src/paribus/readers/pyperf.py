@@ -7,6 +7,7 @@ from typing import Any
 
 from paribus.model import Case, Metric, Reading, Sample
 from paribus.readers.harness import NOT_WRITTEN, Harness, Measured, name_of, when
+from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
 from paribus.readers.text import refuse
 
@@ -63,6 +64,7 @@ HARNESS = Harness(
     "pyperf",
     read,
     marks=('{"benchmarks":[{',),
+    heads=(Head("{", r'"benchmarks"\s*:\s*\[\s*\{\s*"(?:runs|metadata)"\s*:'),),
     launches="every worker process is a launch, and its values are samples; warm-ups do not count",
     versions="2.10, format 1.0",
     proof="whole JSON of format 1.0, every process with values above zero; bytes or seconds",

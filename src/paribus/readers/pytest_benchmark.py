@@ -9,6 +9,7 @@ from typing import Any
 from paribus.model import Case, Metric, Reading, Sample
 from paribus.readers.figures import near
 from paribus.readers.harness import Harness, Measured, name_of, when
+from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
 from paribus.readers.text import refuse
 
@@ -54,6 +55,7 @@ HARNESS = Harness(
     "pytest_benchmark",
     read,
     marks=('"machine_info": {',),
+    heads=(Head("{", r'"machine_info"\s*:'),),
     launches="a file is one launch, for pytest runs all rounds in one process: a round is a sample",
     versions="5.3.1",
     proof=(

@@ -11,6 +11,7 @@ from itertools import pairwise
 from paribus.facts import Row, of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, counts, figure, figures, near
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import columns, found, line_at, line_of, once, refuse, within
 
@@ -57,6 +58,22 @@ _TRACEBACK = "Traceback (most recent call last)"
 _KNOWN = (_TRACEBACK, OURS, SYNTHETIC, TORCHVISION, DLLOGGER)
 MARKS = (OURS, SYNTHETIC, "Start training\n", TORCHVISION, " - PARAMETER ", DLLOGGER, IMAGENET)
 """What shows each kind; torchvision's and dllogger's begin with a line that comes once."""
+
+_HEADS = (
+    Head(OURS),
+    Head(
+        SYNTHETIC,
+        above=r"Model: \S+|Batch size: \d+|Number of (?:GPU|CPU)s: \d+",
+    ),
+    Head(
+        "Start training",
+        r"Start training[ \t]*(?=\n)",
+        above=r"Namespace\(.*|Loading .*|Took .*|Creating .*|Not using distributed mode"
+        r"|\| distributed init .*|Saving .*|Using .*",
+    ),
+    Head("DLL ", r"DLL \S+ \S+ - PARAMETER ", block=r"[^\n]*\n?"),
+    Head(IMAGENET, block=r"(?:Epoch: \[[^\n]*\n?)+"),
+)
 
 _BEGUN = re.compile(r"Epoch: \d+ Iteration: (?!\d+ +Validation)")
 _ENDED = re.compile(r"\nDLL \S+ \S+ - Summary: *[^\n]{0,400}?\btrain\.total_ips : ")
@@ -228,6 +245,7 @@ READER = Reader(
     "pytorch_ddp",
     read,
     marks=MARKS,
+    heads=_HEADS,
     versions="the four kinds of lines of the table Images per second",
     proof=(
         "first and last line of its kind once, every value of a numbered sequence, no traceback,"

@@ -9,6 +9,7 @@ from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import date
 from paribus.readers.figures import count, counts, figure
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import columns, line_at, line_of, once, refuse, within
 
@@ -181,6 +182,7 @@ READER = Reader(
     "qe",
     read,
     marks=("Program PWSCF",),
+    heads=(Head("Program PWSCF", indent=5),),
     versions="6.0 to 6.7; 7.4 and 7.5 by parts of outputs that others published",
     proof=(
         "title, clocks and 'JOB DONE.' once, every calculation converged, the iterations as many"

@@ -6,11 +6,13 @@ import re
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, figure
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, refuse, refuse_said
 from paribus.readers.units import rate_of, seconds_of, size_of
 
 _BLOCK = re.compile(r"^(\w+)_(lat|bw):\n((?: {4}\w+ += +\S.*(?:\n|\Z))+)", re.M)
+_WHOLE = r"(\w+):\n(?:[ \t]+(?:msg_size += +(\S.*)|\w+ += +\S.*)\n?)+"
 _CONF = re.compile(r"^conf:\n(?: {4}\w+ += .*(?:\n|\Z))+", re.M)
 _ROW = re.compile(r"^ {4}(\w+) += +(\S+) *(\S*)(?: \(([\d,]+)\)$)?", re.M)
 _LOOSE = re.compile(r"^(?: {4}\w|\w+_(?:lat|bw):)", re.M)
@@ -106,6 +108,11 @@ READER = Reader(
     read,
     marks=tuple(
         f"{name}_{kind}:\n    " for name in (*TRANSPORTS, *_WRITES) for kind in ("lat", "bw")
+    ),
+    heads=tuple(
+        Head(f"{name}_{kind}:", rf"{name}_{kind}:[ \t]*\n", block=_WHOLE)
+        for name in (*TRANSPORTS, *_WRITES)
+        for kind in ("lat", "bw")
     ),
     versions="0.4.9 to 0.4.11",
     proof="both figures with their unit, transport, message sizes and seconds as asked",

@@ -12,6 +12,7 @@ from paribus.errors import ParseError
 from paribus.facts import Row
 from paribus.model import Reading, of_case
 from paribus.readers.dates import Date, started
+from paribus.readers.heads import Head
 from paribus.readers.launches import check_launch
 from paribus.readers.text import HEAD, LONGEST, WINDOW, line_of, plain, refuse
 
@@ -48,10 +49,14 @@ class Reader:
     """What is known of a tool's output.
 
     `of_plain` reads a whole text without colour codes, tags of ranks and carriage returns.
-    `marks`: one of them is near the beginning of every output of the tool and of no other's;
-    `belongs` decides instead where a mark alone does not. `versions` were seen, `proof` is what is
-    demanded of an output, `means` what its figures mean. `complaints` are
-    what it says where it fails before its marks, `dates` how it writes when it ran, `work` what two
+    `marks`: one of them is near the beginning of every output of the tool, also of one that was
+    pasted without its title; `belongs` decides instead where a mark alone does not. `heads` are how
+    its outputs begin in a file of several; of readers with one head in common, the marks tell whose
+    it is. `library` is a word in lines of a library that the reader needs: they are left out
+    between the lines of an output, and then stand before it. `several` divides an output with one
+    title for several launches, each with the number of lines before it. `versions` were seen,
+    `proof` is what is demanded of an output, `means` what its figures mean. `complaints` are what
+    it says where it fails before its marks, `dates` how it writes when it ran, `work` what two
     outputs of the same work agree in, `facts` how the audit judges what only this tool gives; their
     keys begin with the name of the tool or of its file. `from_text`: no output of a real run was
     seen, only what others published of the tool: its source, or its documentation.
@@ -63,6 +68,9 @@ class Reader:
     versions: str
     proof: str
     means: str
+    heads: tuple[Head, ...] = ()
+    library: str = ""
+    several: Callable[[str], list[tuple[int, str]]] | None = None
     belongs: Callable[[str], bool] | None = None
     complaints: tuple[str, ...] = ()
     dates: tuple[Date, ...] = ()

@@ -18,6 +18,7 @@ from paribus.readers.harness import (
     name_of,
     when,
 )
+from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
 from paribus.readers.text import once, refuse
 from paribus.readers.units import better_of, canonical
@@ -228,6 +229,7 @@ HARNESS = Harness(
     "reframe",
     read,
     marks=(REPORT, PERFLOG),
+    heads=(Head("{", r'"session_info"\s*:'), Head(PERFLOG)),
     launches=(
         "every job of a test is a launch; one outside ReFrame's own limits counts as well, for"
         " without it an arm would lose its slow launches; retries (--max-retries) do not count"

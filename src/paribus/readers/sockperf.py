@@ -6,6 +6,7 @@ import re
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import figure
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_of, once, refuse, refuse_said
 from paribus.units import percent
@@ -107,6 +108,7 @@ READER = Reader(
     "sockperf",
     read,
     marks=("sockperf: == version #",),
+    heads=(Head("sockperf: == version #"),),
     versions="3.6 to 3.10",
     proof=(
         "no ERROR (it ends with 0 after one), none lost, double or out of order, average and"

@@ -6,6 +6,7 @@ import re
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
 
@@ -67,6 +68,7 @@ READER = Reader(
     "stream",
     read,
     marks=(_TITLE,),
+    heads=(Head(_TITLE, above="-{50,70}"),),
     versions="5.10 of stream.c",
     proof=(
         "title, heading and 'Solution Validates' once, four rows in order, the rate equal to the"

@@ -8,6 +8,7 @@ from typing import Any
 
 from paribus.model import Case, Direction, Metric, Reading, Sample, Scalar
 from paribus.readers.harness import NOT_WRITTEN, Failed, Harness, Measured, name_of
+from paribus.readers.heads import Head
 from paribus.readers.json import amount, row
 from paribus.readers.text import refuse
 
@@ -114,6 +115,13 @@ HARNESS = Harness(
     "superbench",
     read,
     marks=(f'/{CODE}": ', f'/{CODE}:0": '),
+    heads=(
+        Head(
+            "{",
+            rf'"[^\n]*/{CODE}(?::0)?": ',
+            block=r'[^\n]*"node": *"([^"\n]*)"[^\n]*\n?',
+        ),
+    ),
     launches=(
         "every benchmark on every node is a launch, and its repetitions are samples; ranks and"
         " parameters are cases; figures without a documented unit are left out"

@@ -7,6 +7,9 @@ import re
 HEAD = 1 << 14
 """Where numbers before lines must be seen, in characters: others' logs are searched no further."""
 
+WIDEST = 2048
+"""Characters of the first lines that are looked at for a time before them."""
+
 BANNER = 64
 """Lines without a tag that may surround an output of few lines."""
 
@@ -25,12 +28,27 @@ _NUMBERED = (
 `[default0]:` of torchrun (`--tee`)."""
 
 
+_STAMP = re.compile(
+    r"\n\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?"
+    r"(?: |(?=\n))"
+)
+"""The time before each line of GitHub Actions, Jenkins, `kubectl logs --timestamps`, `ts`."""
+
+_STAMPED = 8
+"""Lines among the first of a text of which one begins with a time, if every line does."""
+
+
 def untagged(text: str) -> str:
-    """Return `text` without the tags of ranks before its lines, the same text where there are none.
+    """Return `text` without times and tags of ranks before its lines; the same if there are none.
 
     A number before a line is a tag where most lines have one, or most of those from the first to
-    the last such line and few are around them.
+    the last such line and few are around them; a time likewise.
     """
+    begin = f"\n{text[:WIDEST]}".split("\n", _STAMPED)
+    if any(_STAMP.match(f"\n{line}\n") for line in begin[1:]):
+        head = f"\n{text[:HEAD]}"
+        if _on_most_lines(_STAMP, head):
+            text = _STAMP.sub("\n", f"\n{text}")[1:]
     if _STREAM in text:
         # Open MPI 5 puts a blank behind; version 4 does not, and lines without one show it.
         blank = "" if re.search(f"{_NAMED}(?! )", text) else " "

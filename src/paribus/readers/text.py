@@ -20,14 +20,22 @@ LONGEST = 240
 """Characters of a cause: a damaged line may be of any length."""
 
 
+_RETURNS = re.compile(r"\r+\n")
+_OVERWRITTEN = re.compile(r"[^\n]*\r")
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 
 
 def plain(text: str) -> str:
-    """Return `text` without colour codes or tags of ranks, and line feeds alone between lines."""
+    """Return `text` without colour codes or tags of ranks, and line feeds alone between lines.
+
+    Of a line that was written over, as that of a progress bar, the last form is left.
+    """
     if "\x1b" in text:
         text = _ESCAPE.sub("", text)
-    return untagged(text.replace("\r\n", "\n") if "\r" in text else text)
+    if "\r" in text:
+        text = _RETURNS.sub("\n", text)
+        text = _OVERWRITTEN.sub("", text) if "\n" in text else text.replace("\r", "\n")
+    return untagged(text)
 
 
 def once(text: str, mark: str, what: str = "") -> int:

@@ -12,6 +12,7 @@ from functools import partial
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, figure
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_of, refuse
 
@@ -165,6 +166,14 @@ READERS = {
         name,
         partial(read, kind, name),
         marks=(f"{blank}{kind} (usec)        |   bandwidth (MB/s)  |",),
+        heads=(
+            Head(
+                "|   ",
+                rf"\|[ ]{{14}}\|[ ]{{14}}\|{blank} +{kind} \(usec\) +\|",
+                above=r"\+-{14}\+[-+]+\+",
+            ),
+        ),
+        library=" UCX ",
         versions="1.9 to 1.18",
         proof=_PROOF,
         means=_MEANS,

@@ -9,6 +9,7 @@ from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import date
 from paribus.readers.figures import count, counts, figure, figures, near
+from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import columns, first, found, line_of, once, refuse
 
@@ -163,6 +164,7 @@ READER = Reader(
     "vasp",
     read,
     marks=(" executed on  ",),
+    heads=(Head("executed on  ", above=r"vasp\.\d.*", indent=1),),
     versions="5.3.3 to 6.4.2, by OUTCAR that others published; none could be started here",
     proof=(
         "one OUTCAR with its accounting, user + system = CPU time, every iteration and ionic step"

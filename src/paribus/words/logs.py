@@ -59,6 +59,18 @@ def read_from(files: int, outputs: int | None, tools: Sequence[str], paired: str
     return f"{found} of {listed(tools, MOST_TOOLS)}, {paired}."
 
 
+ASKED: Mapping[str, str] = {
+    "repeated": "Outputs in one file that print the same settings are repeats, as requested.",
+    "place": "The n-th output of each file is case n, as requested.",
+}
+
+
+def held(files: int, outputs: int, read: int) -> str:
+    """Return in one sentence how many outputs files hold, and how many of them were read."""
+    refused = f", {outputs - read} refused" if outputs > read else ""
+    return f"{count(outputs, 'output')} found in {count(files, 'file')}, {read} read{refused}."
+
+
 def order_fix(dated_by: DatedBy | None) -> str:
     """Return what would show the order of logs; `dated_by` is what shows it without `--pair`."""
     if dated_by is None:
@@ -144,6 +156,7 @@ _UNREAD: Mapping[Unreadable, str] = {
     Unreadable.BINARY: "{be} binary",
     Unreadable.NOT_PLAIN: "{be} {detail}",
     Unreadable.UNKNOWN_TOOL: "{be} not the output of a known tool",
+    Unreadable.NO_READER: "{be} of a program that Paribus does not read: {detail}",
     Unreadable.LAUNCH_FAILED: "{be} from a failed launch: {detail!r}",
     Unreadable.WIRING: "{be} not a benchmark: the wiring of {detail}",
     Unreadable.WIRING_DAMAGED: "{be} a damaged output of nvidia-smi topo -m: {detail}",

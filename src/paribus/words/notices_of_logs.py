@@ -187,6 +187,7 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.COPIES: lambda labels, f: (
         _withheld(labels, f) if f.get("code") else _identical(labels, f)
     ),
+    NoticeName.REPEATS_UNCLEAR: _withheld,
     NoticeName.ONE_ARM_AFTER_THE_OTHER: _one_after_the_other,
     NoticeName.NOT_IN_TURNS: _not_in_turns,
     NoticeName.CONTAMINATION: _contamination,

@@ -297,6 +297,20 @@ def _refused(figures: Figures) -> str:
     return f"too many logs show no success ({counts}): the reason may be the difference"
 
 
+def _unclear(figures: Figures) -> str:
+    scatter = f"differ {figures.get('fold', 0.0):.1f}-fold"
+    together = (
+        "rise and fall together with those at the same places of the other arm"
+        f" (p = {figures.get('chance', 1.0):.2g})"
+    )
+    said = scatter if figures["why"] == "scatter" else together
+    return (
+        f"{figures['file']} holds {figures['outputs']} outputs that nothing distinguishes, and"
+        f" their figures {said}: add --repeated if they are repeats, or --by place if the first"
+        " of each file belong together, the second, and so on"
+    )
+
+
 _MADE: Mapping[Reason, Callable[[Figures], str]] = {
     Reason.NOT_SUPPORTED_AMONG_CASES: _not_supported,
     Reason.BEFORE_NEXT_LOOK: lambda f: (
@@ -319,4 +333,5 @@ _MADE: Mapping[Reason, Callable[[Figures], str]] = {
     Reason.NO_COMPLETE_BLOCK: _no_block,
     Reason.WORK_DIFFERS: _other_work,
     Reason.LOGS_REFUSED: _refused,
+    Reason.REPEATS_UNCLEAR: _unclear,
 }

@@ -1,0 +1,170 @@
+"""What a script prints between outputs, which says what the next one is of.
+
+An echoed command, a host, a device, `KEY=VALUE`, `=== name ===`: a label, in force until another of
+its form comes. What only counts or dates launches is no part of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+MOST = 40
+"""Lines above a title in which labels are looked for."""
+
+LONGEST = 400
+"""Characters of a label, and of what stands alone on a line."""
+
+_SHORT = 80
+_WORDS = 8
+
+_PROMPT = re.compile(r"(?:[\w.@:~/\[\]() -]{0,80}(?:\$|[\w\]~]#) |\++ )(?=[\w./~$({\"'])")
+_LAUNCHERS = frozenset(
+    (
+        *("mpirun", "mpiexec", "mpiexec.hydra", "srun", "prun", "aprun", "jsrun", "ibrun"),
+        *("horovodrun", "torchrun", "numactl", "taskset", "docker", "podman", "singularity"),
+        *("apptainer", "ssh", "kubectl"),
+    )
+)
+_BEFORE = frozenset(("export", "env", "time", "sudo", "nohup", "&&", ";"))
+_EDGES = "-=#*~+><"
+_DECORATED = re.compile(rf"[{_EDGES}]{{2,}}(?=.*\w)|\[(?=[^\]]*\w[^\]]*\]$)")
+_SET = re.compile(r"[A-Za-z_][\w.]*=")
+_JOB = re.compile(r"(?P<said>\S.*?): \(g=\d+\): rw=.*")
+_NAMED = re.compile(r"(?P<name>[A-Za-z][\w /.#()-]{0,40}?)\s*[:=]\s+(?P<said>\S.*)")
+
+_BODY = re.compile(
+    r"\#(?!\#)|[|{}\]\",<]|\+-|iperf Done|Server output|Accepted connection|End of |JOB DONE"
+    r"|Finished|Total wall time|-- finished|deallocating|destroying|SUM |[\w ]+::|LOCAL_|REMOTE_"
+    r"|paribus-throughput|(?:real|user|sys)\s+\d|\[ *\d+\] |\[(?:SUM|ID)\]|sockperf|DLL |Epoch"
+)
+_FIGURE = re.compile(r"(?<![\w.:/-])\d+\.\d+(?![\w.])")
+_RULE = re.compile(r"[-=#*+~_ .]{3,}")
+
+_COUNTED = re.compile(
+    r"(?i)(?<![a-z])(?:run|iter(?:ation)?|rep(?:eat|etition|lica)?|trial|round|attempt|launch|loop"
+    r"|pass|sample|try|test|measurement|experiment|execution|repeat|(?:slurm_)?job(?:_?id)?|pid|seed"
+    r"|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+"
+    r"|(?<![\w./])\d+ *(?:/|of) *\d+(?![\w./])"
+)
+_DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?"
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
+_DATED = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T_ ]\d\d[:-]?\d\d(?:[:-]?\d\d)?(?:[.,]\d+)?(?: ?(?:Z|[+-]\d\d:?\d\d))?)?"
+    r"|\b\d{8}[-_T]\d{4,6}\b|(?<![\w./])\d{1,2}([/.])\d{1,2}\1\d{4}(?![\w./])"
+    rf"|\b{_DAY}(?=\s)|\b{_MONTH} +\d{{1,2}}\b,?|\b\d{{1,2}}\.? ?{_MONTH}(?=\s)"
+    r"|(?<![\w:])\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?[AP]M)?(?![\w:])|\b1[4-9]\d{8}(?:\.\d+)?\b"
+)
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b|\b(?:UTC|GMT|[CE]E?S?T|[AP]M)\b")
+_FILE = re.compile(r"\S*\.(?:log|json|txt|out|err|csv)\b")
+_REST = re.compile(r"(?:\d?>|\|).*")
+
+
+class Label(NamedTuple):
+    """A line that says what the next outputs are of: its form, and its words.
+
+    `counts` is what it says of the number of a launch; that and dates are no part of `said`.
+    """
+
+    form: str
+    said: str
+    counts: str = ""
+
+
+def labels(lines: Sequence[str], deeper: int) -> list[Label]:
+    """Return the labels in the lines above an output, of which `deeper` are the blanks before all.
+
+    They end where the output before them does: at a row of figures, or at what stands deeper.
+    """
+    found: list[Label] = []
+    for line in reversed(lines[-MOST:]):
+        said = line.strip()
+        if not said or len(said) > LONGEST or _RULE.fullmatch(said):
+            continue
+        job = _JOB.fullmatch(said)
+        if job is None and (len(line) - len(line.lstrip()) > max(deeper, 0) or _BODY.match(said)):
+            break
+        label = Label("job", job["said"]) if job else _label(said)
+        if label is None:
+            break
+        if label.said or label.counts:
+            found.append(label)
+    return found[::-1]
+
+
+def between(lines: Sequence[str]) -> int:
+    """Return how many characters at the end of lines above an output are of none.
+
+    They are commands, headings of a script, and numbers that it counts with.
+    """
+    found = count = 0
+    for line in reversed(lines[1:]):
+        said = line.strip()
+        count += len(line) + 1
+        if said.isdecimal() or (said and (_command(said) or _DECORATED.match(said))):
+            if _BODY.match(said):
+                break
+            found = count - 1
+        elif said:
+            break
+    return found
+
+
+def commands(text: str) -> list[int]:
+    """Return where the lines begin in which a text echoes a command."""
+    found, at = [], 0
+    for line in text.splitlines(keepends=True):
+        if len(line) <= LONGEST and _command(line.strip()):
+            found.append(at)
+        at += len(line)
+    return found
+
+
+def says_what(line: str) -> bool:
+    """Return whether a line that belongs to an output says what it is of: a command, or a job."""
+    said = line.strip()
+    return len(said) <= LONGEST and bool(_command(said) or _JOB.fullmatch(said))
+
+
+# The last lines of a tool's outputs are alike, and are looked at for each of them.
+@lru_cache(maxsize=1024)
+def _command(said: str) -> str:
+    """Return the command that a line echoes, "" for any other line."""
+    if prompt := _PROMPT.match(said):
+        return said[prompt.end() :]
+    for word in said.split():
+        if word.rpartition("/")[2] in _LAUNCHERS:
+            return said
+        if word not in _BEFORE and not _SET.match(word):
+            break
+    return ""
+
+
+@lru_cache(maxsize=1024)
+def _label(said: str) -> Label | None:
+    """Return what a line says, None for one of figures: these belong to an output."""
+    if command := _command(said):
+        return _counted("command", _FILE.sub("", _REST.sub("", command)))
+    if edge := _DECORATED.match(said):
+        return _counted(edge[0][:2], said.strip(f"{_EDGES}[] "))
+    if _FIGURE.search(_DATED.sub("", said)):
+        return None
+    words = said.removeprefix("export ").removeprefix("set ").split()
+    if all(map(_SET.match, words)):
+        return _counted(words[0].partition("=")[0], " ".join(words))
+    if named := _NAMED.fullmatch(said):
+        return _counted(named["name"], f"{named['name']} {named['said']}")
+    short = len(said) <= _SHORT and len(words) <= _WORDS
+    return _counted("words", said) if short else Label("words", "")
+
+
+def _counted(form: str, said: str) -> Label:
+    """Return a label without what only counts and dates launches."""
+    counts = [found[0] for found in _COUNTED.finditer(said)]
+    rest = _COUNTED.sub(" ", said)
+    if _DATED.search(rest):
+        rest = _YEAR.sub(" ", _DATED.sub(" ", rest))
+    words = [word for word in rest.split() if any(map(str.isalnum, word))]
+    return Label(form, " ".join(words), " ".join(counts))

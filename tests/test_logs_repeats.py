@@ -1,0 +1,148 @@
+"""Outputs of one file: launches of one case, or cases; what is printed between them decides."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from itertools import permutations
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import pytest
+from scipy.stats import kendalltau
+
+from paribus.__main__ import main
+from paribus.compare.repeats import LEVEL, together
+
+TITLE = "\n# OSU MPI Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n"
+
+
+def output(latency: float, above: str = "") -> str:
+    return f"{above}{TITLE}8{latency:>26.2f}\n16{latency + 0.5:>25.2f}\n"
+
+
+def judged(
+    capsys: pytest.CaptureFixture[str], folder: Path, arms: Sequence[Sequence[str]], *more: str
+) -> tuple[int, dict[str, dict[str, Any]], dict[str, Any]]:
+    """Return exit code, headlines by their label, and the whole, of two files of outputs."""
+    paths = [folder / "one.log", folder / "two.log"]
+    for path, outputs in zip(paths, arms, strict=True):
+        path.write_text("".join(outputs))
+    code = main(["compare", *map(str, paths), "--json", *more])
+    said = capsys.readouterr()
+    if not said.out:
+        return code, {}, {"refused": said.err}
+    whole = json.loads(said.out)
+    return code, {one["benchmark"]: one for one in whole["headlines"]}, whole
+
+
+def noisy(count: int, mean: float, seed: int) -> list[float]:
+    rng = random.Random(seed)
+    return [mean * rng.uniform(0.99, 1.01) for _ in range(count)]
+
+
+CAPS = pytest.CaptureFixture[str]
+
+
+def test_what_differs_in_labels_is_part_of_what_was_measured(capsys: CAPS, tmp_path: Path) -> None:
+    pairs = ("0,1", "0,2", "0,3")
+    arms = [
+        [
+            output(times * place, f"export HIP_VISIBLE_DEVICES={pair}\n$ mpirun -n 2 osu_latency\n")
+            for place, pair in enumerate(pairs, 1)
+        ]
+        for times in (10.0, 13.0)
+    ]
+    _, heads, whole = judged(capsys, tmp_path, arms)
+    assert list(heads) == [f"osu_latency (HIP_VISIBLE_DEVICES={pair})" for pair in pairs]
+    assert all(one["comparison"]["ratio"] == pytest.approx(1.3, abs=0.02) for one in heads.values())
+    assert "6 outputs found in 2 files, 6 read." in whole["design"]
+    _, heads, whole = judged(capsys, tmp_path, arms, "--repeated")
+    assert list(heads) == ["osu_latency"]
+    assert whole["design"].startswith("Outputs in one file")
+
+
+def test_only_the_words_that_differ_within_an_arm_are_its_labels(
+    capsys: CAPS, tmp_path: Path
+) -> None:
+    arms = [
+        [output(10.0 * n, f"$ {how} osu_latency -d mlx5_{n}\n") for n in (1, 2)]
+        for how in ("mpirun -n 2", "singularity exec image.sif mpirun -n 2")
+    ]
+    _, heads, _ = judged(capsys, tmp_path, arms)
+    assert list(heads) == ["osu_latency (-d mlx5_1)", "osu_latency (-d mlx5_2)"]
+
+
+def test_labels_that_no_other_arm_has_are_not_compared(capsys: CAPS, tmp_path: Path) -> None:
+    arms = [[output(10.0 * n, f"node{first + n}\n") for n in (1, 2)] for first in (0, 2)]
+    code, _, said = judged(capsys, tmp_path, arms)
+    assert code == 2
+    assert "osu_latency (node1): 1 log of arm one, none of arm two" in str(said["refused"])
+    _, heads, _ = judged(capsys, tmp_path, arms, "--by", "place")
+    assert set(heads) == {"osu_latency (place 1)", "osu_latency (place 2)"} or len(heads) == 0
+
+
+@pytest.mark.parametrize("above", ["=== run {} ===\n", "iteration {} of 10\n", "{}\n"])
+def test_what_counts_numbers_launches(above: str, capsys: CAPS, tmp_path: Path) -> None:
+    arms = [
+        [output(at, above.format(n)) for n, at in enumerate(noisy(10, mean, seed), 1)]
+        for seed, mean in ((1, 10.0), (2, 12.0))
+    ]
+    _, heads, _ = judged(capsys, tmp_path, arms)
+    assert list(heads) == ["osu_latency"]
+    assert heads["osu_latency"]["verdict"]["word"] == "slower"
+
+
+def test_outputs_without_labels_that_scatter_withhold_until_it_is_said_what_they_are(
+    capsys: CAPS, tmp_path: Path
+) -> None:
+    arms = [[output(times * n) for n in range(1, 9)] for times in (10.0, 12.0)]
+    code, heads, whole = judged(capsys, tmp_path, arms)
+    assert code == 3
+    assert heads["osu_latency"]["verdict"]["code"] == "repeats_unclear"
+    notice = next(one for one in whole["notices"] if one["name"] == "repeats unclear")
+    assert "8 outputs that nothing distinguishes" in notice["text"]
+    assert "--repeated" in notice["text"]
+    assert "--by place" in notice["text"]
+    code, heads, whole = judged(capsys, tmp_path, arms, "--repeated")
+    assert heads["osu_latency"]["verdict"]["word"] == "undecided"
+    assert whole["design"].startswith("Outputs in one file")
+    _, heads, whole = judged(capsys, tmp_path, arms, "--by", "place")
+    assert len(heads) == 8
+    assert whole["design"].startswith("The n-th output")
+    assert all(one["comparison"]["ratio"] == pytest.approx(1.2, abs=0.03) for one in heads.values())
+
+
+def test_outputs_that_rise_and_fall_together_withhold(capsys: CAPS, tmp_path: Path) -> None:
+    shape = noisy(10, 10.0, 3)
+    arms = [[output(times * at) for at in shape] for times in (1.0, 1.1)]
+    _, heads, _ = judged(capsys, tmp_path, arms)
+    verdict = heads["osu_latency"]["verdict"]
+    assert verdict["code"] == "repeats_unclear"
+    assert verdict["figures"]["why"] == "together"
+
+
+def test_the_test_of_ranks_is_exact() -> None:
+    for count in (2, 3, 5, 6):
+        first = list(range(count))
+        chances = [together(first, one) for one in permutations(first)]
+        for level in (0.01, 0.05, 0.3):
+            assert sum(chance <= level for chance in chances) <= level * len(chances)
+    rng = random.Random(1)
+    for count in (8, 12, 20):
+        one, other = ([rng.gauss(0, 1) for _ in range(count)] for _ in range(2))
+        expected = kendalltau(one, other, alternative="greater", method="exact").pvalue
+        assert together(one, other) == pytest.approx(expected)
+
+
+def test_noise_alone_withholds_one_comparison_in_a_hundred() -> None:
+    rng = random.Random(2)
+    tries = 2000
+    found = sum(
+        together(*([rng.gauss(0, 1) for _ in range(10)] for _ in range(2))) <= LEVEL
+        for _ in range(tries)
+    )
+    most = tries * LEVEL + NormalDist().inv_cdf(1 - 1e-6) * (tries * LEVEL) ** 0.5
+    assert found <= most
