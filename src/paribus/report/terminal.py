@@ -59,8 +59,8 @@ def print_report(judgement: Judgement, console: Console, *, brief: bool = False)
     Order: what needs attention first (verdict, warnings), then the figures, then the rest. Where
     not one launch gave usable output: why, and what to do. The verdict is also the last line,
     because that is what a terminal shows. `brief`: the verdict, warnings, what was left out of the
-    figures, why verdicts are withheld, and the table of verdicts, or how many launches failed where
-    that is all.
+    figures, what else differs between logs or tables, why verdicts are withheld, and the table of
+    verdicts, or how many launches failed where that is all.
     """
     line(console, judgement.sentence, style="bold")
     failed = lookup.nothing_came(judgement)
@@ -69,6 +69,7 @@ def print_report(judgement: Judgement, console: Console, *, brief: bool = False)
         for note in judgement.notices:
             if note.level == "note" and note.name in LEFT_OUT:
                 line(console, note.text, hang=9, name=note.name)
+        unequal.print_short(judgement, console)
         for reason in why_withheld(judgement):
             line(console, clean(reason), hang=9)
         if failed:

@@ -13,7 +13,7 @@ from paribus.design import Study
 from paribus.judgement import Difference, Judgement
 from paribus.model import Facts
 from paribus.nodeset import expand, fold
-from paribus.report import sentences
+from paribus.report import lookup, sentences
 from paribus.report.markup import Html, element, escape, join, table
 from paribus.report.printing import heading, item, line
 
@@ -115,6 +115,17 @@ def print_section(judgement: Judgement, console: Console) -> None:
         console,
         several=len(judgement.study.arms) > 2,
     )
+
+
+def print_short(judgement: Judgement, console: Console) -> None:
+    """Print in one line what was measured elsewhere under other conditions, nothing if nothing."""
+    kinds = ("unexplained", "noted")
+    mine = _joined([d for d in judgement.differences if d.kind in kinds])
+    if lookup.measured(judgement) or not mine:
+        return
+    said = [f"{one.key} {one.reference_value} -> {one.arm_value}" for one, _ in mine[:MOST_SHOWN]]
+    more = [f"{len(mine) - MOST_SHOWN} more"] if len(mine) > MOST_SHOWN else []
+    line(console, "; ".join([*said, *more]), hang=9, name="Not held equal")
 
 
 def print_audit(
