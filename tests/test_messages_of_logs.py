@@ -21,7 +21,7 @@ JSON = sorted(
     path
     for name in (*TOOLS, *HARNESSES)
     for path in (FIXTURES / name).glob("good-*.out")
-    if path.read_text(errors="replace").lstrip().startswith("{")
+    if path.read_text(errors="replace").lstrip().startswith(("{", "["))
     and not path.read_text().startswith('{"paribus_kernel"')
 )
 
