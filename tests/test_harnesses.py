@@ -23,6 +23,7 @@ GOOD = sorted(p for name in HARNESSES for p in (FIXTURES / name).glob("good-*.ou
 LAUNCHES = {
     "google_benchmark/good-debug_build": (1, 8, 0),
     "hyperfine/good-two_commands": (20, 20, 0),
+    "llama_bench/good-real-8cf427ff": (1, 2, 0),
     "phoronix/good-GVNO2": (26, 26, 1),
     "phoronix/good-GVNO3": (35, 35, 1),
     "pyperf/good-fast": (10, 10, 0),

@@ -21,7 +21,7 @@ JSON = sorted(
     path
     for name in (*TOOLS, *HARNESSES)
     for path in (FIXTURES / name).glob("good-*.out")
-    if path.read_text(errors="replace").lstrip().startswith("{")
+    if path.read_text(errors="replace").lstrip().startswith(("{", "["))
     and not path.read_text().startswith('{"paribus_kernel"')
 )
 
@@ -197,3 +197,120 @@ def test_a_column_that_is_nearly_right_is_named(
     made = write(tmp_path, {"t.csv": f"{header}\nhost,tool,time,1.0,1\ncont,tool,time,1.1,1\n"})
     assert main(["compare", str(made / "t.csv")]) == 2
     assert fix in " ".join(capsys.readouterr().err.split())
+
+
+# --- forms that are read, and what is missing --------------------------------------------------
+
+
+def nccl_of_types() -> str:
+    """Return a table of nccl-tests with two types and two operations, as -d and -o print it."""
+    text = (FIXTURES / "nccl_tests" / "good-handmade_all_reduce_iterations.out").read_text()
+    lines = text.split("\n")
+    rows = [n for n, line in enumerate(lines) if re.match(r" +\d+ +\d+ +float +sum ", line)]
+    first, last = rows[0], rows[-1] + 1
+    whole = lines[first:last]
+    several = [
+        line.replace(" float ", kind).replace(" sum ", operation)
+        for kind in (" float ", "  half ")
+        for operation in (" sum ", " max ")
+        for line in whole
+    ]
+    return "\n".join([*lines[:first], *several, *lines[last:]])
+
+
+def test_types_and_operations_of_one_nccl_table_are_cases() -> None:
+    reader = readers()["nccl_tests"]
+    text = (FIXTURES / "nccl_tests" / "good-handmade_all_reduce_iterations.out").read_text()
+    one, four = reader.read(text), reader.read(nccl_of_types())
+    assert len(four.samples) == 4 * len(one.samples)
+    cases = {tuple(dict(sample.case.items)) for sample in four.samples}
+    assert cases == {("bytes", "type", "redop")}
+    assert not {"type", "redop"} & four.parameters.keys()
+    assert {(s.case.get("type"), s.case.get("redop")) for s in four.samples} == {
+        (kind, operation) for kind in ("float", "half") for operation in ("sum", "max")
+    }
+    moved = nccl_of_types().split("\n")
+    row = next(n for n, line in enumerate(moved) if " half " in line and " max " in line)
+    moved.append(moved.pop(row))
+    with pytest.raises(ParseError):
+        reader.read("\n".join(moved))
+
+
+def test_ranks_of_nccl_that_measured_themselves_are_named() -> None:
+    text = (FIXTURES / "nccl_tests" / "fail-handmade_one_rank.out").read_text()
+    mixed = "\n".join(line for one in text.split("\n") for line in (one, one))
+    with pytest.raises(ParseError, match="built without MPI=1, so that each rank measured itself"):
+        readers()["nccl_tests"].read(text)
+    with pytest.raises(ParseError, match="rank 0 is listed 2 times") as refused:
+        readers()["nccl_tests"].read(mixed)
+    assert refused.value.line
+
+
+def test_a_sixth_column_of_perftest_is_read_and_an_unknown_one_is_named() -> None:
+    reader = readers()["ib_write_bw"]
+    for path in sorted((FIXTURES / "ib_write_bw").glob("good-*.out")):
+        text = path.read_text()
+        unit = re.search(r"BW peak(\[\S+\])", text)
+        if unit is None:
+            continue
+        lines = text.split("\n")
+        at = next(n for n, line in enumerate(lines) if " #bytes" in line)
+        end = next(n for n in range(at, len(lines)) if lines[n].startswith("----"))
+        wider = [
+            *lines[:at],
+            f"{lines[at].rstrip()}        BW min{unit[1]}",
+            *(f"{line}\t\t  0.00" for line in lines[at + 1 : end]),
+            *lines[end:],
+        ]
+        assert reader.read("\n".join(wider)) == reader.read(text)
+        other = [*lines[:at], f"{lines[at].rstrip()}   Jitter[us]", *lines[at + 1 :]]
+        with pytest.raises(ParseError, match="Jitter") as refused:
+            reader.read("\n".join(other))
+        assert refused.value.line == at + 1
+        return
+    pytest.fail("no fixture with such a heading")
+
+
+def test_a_card_without_double_is_read() -> None:
+    reader = readers()["mixbench"]
+    tried = 0
+    for path in sorted((FIXTURES / "mixbench").glob("good-*.out")):
+        text = path.read_text()
+        heads = [line for line in text.split("\n") if line.startswith("Experiment ID")]
+        if heads[0].split(",")[5].strip() != "Double precision ops":
+            continue
+        rows = []
+        for line in text.split("\n"):
+            cells = line.split(",")
+            if cells[0].strip().isdigit() and len(cells) > 9:
+                cells[6:9] = ["    0.00", "     inf", "    inf"]
+            rows.append(",".join(cells))
+        whole, less = reader.read(text), reader.read("\n".join(rows))
+        assert {s.metric for s in whole.samples} - {s.metric for s in less.samples} == {"dp"}
+        tried += 1
+    assert tried
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_file_that_ends_after_its_title_is_that_tool_s(
+    tool: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Never a table, and never "no log of a known tool"."""
+    marks = readers()[tool].marks
+    for path in sorted((FIXTURES / tool).glob("good-*.out"))[:2]:
+        text = path.read_text(errors="replace")
+        ends = [text.find(mark) + len(mark) for mark in marks if mark in text[:60_000]]
+        if not ends:
+            continue
+        end = text.find("\n", max(ends)) + 1 or len(text)
+        if end == len(text):
+            continue
+        made = write(tmp_path / path.stem, {"a.txt": text[:end], "b.txt": text[:end]})
+        code = main(["compare", str(made / "a.txt"), str(made / "b.txt")])
+        said = " ".join(capsys.readouterr().err.split())
+        assert code in (2, 3)
+        if code == 2:
+            assert "no log of a known tool" not in said
+            assert "column names" not in said
+            assert "has no column" not in said
+            assert re.search(r"not read: .*: \w+: \S", said) or "nothing to compare" in said

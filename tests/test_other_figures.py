@@ -15,7 +15,7 @@ from log_folders import FIXTURES, judged, write
 from paribus.__main__ import main
 from paribus.compare.imported import Answers, judge_table
 from paribus.judgement import Judgement, Word
-from paribus.report import stored
+from paribus.report import stored, tables
 from paribus.report.export import to_json
 from paribus.report.gate import Rule, failures
 from paribus.tables.table import Row, Source, build
@@ -60,6 +60,8 @@ def test_a_figure_that_does_not_decide_has_its_word(
     printed = capsys.readouterr()
     assert all(name in printed.out for name in FIGURES)
     assert "stream_triad" in printed.err
+    page = str(tables.headlines(judgement))
+    assert all(f"{name}, " in page or f">{name}<" in page for name in FIGURES)
 
 
 def test_the_json_keeps_what_decides_first(halved: tuple[Path, Path], tmp_path: Path) -> None:

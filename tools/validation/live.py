@@ -57,7 +57,7 @@ def carry_out(name: str, times: int, *, load: bool) -> Iterator[Told]:
         yield Told(
             done.returncode,
             verdict["sentence"],
-            tuple(verdict["headlines"]),
+            tuple(h for h in verdict["headlines"] if h.get("decides", True)),
             tuple(verdict["cases"]),
         )
 

@@ -15,6 +15,7 @@ from paribus.errors import ParseError
 from paribus.readers.text import WINDOW, line_at, line_of, once, refuse
 
 _PART = ", MPI-1 part"
+_OTHER_PART = re.compile(r"MPI Benchmarks [\w.]+, (?!MPI-1)([A-Z][\w-]*) part")
 _TITLE = re.compile(
     r"# +Intel ?\(R\) MPI Benchmark(?:s| Suite) (\S[^,\n]*), MPI-1 part[ \t]*$", re.M
 )
@@ -134,6 +135,8 @@ def _check_complaints(text: str, end: int) -> None:
 def _whole(text: str) -> _Output:
     title = _TITLE.search(text)
     if title is None:
+        if other := _OTHER_PART.search(text):
+            refuse(f"IMB-{other[1]} is not read: IMB-MPI1 is", line_of(text, other.start(1)))
         refuse("no title of IMB-MPI1")
     begin = title.end()
     listed = _LIST.search(text, begin)

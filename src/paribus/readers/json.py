@@ -30,6 +30,21 @@ def document(text: str, mark: str) -> dict[str, Any]:
     return found
 
 
+def within_text(text: str, mark: str) -> Any:
+    """Return what JSON begins with `mark`, which must be in `text` exactly once.
+
+    Raises ParseError as `document` does.
+    """
+    start = once(text, mark)
+    try:
+        found, _ = _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        refuse(f"is not whole JSON: {error.msg}", error.lineno)
+    except RecursionError:
+        refuse("is not JSON of this tool: nested too deep", line_of(text, start))
+    return found
+
+
 def row(line: str, number: int) -> dict[str, Any]:
     """Return the JSON object that a line is; raises ParseError as `document` does."""
     try:

@@ -80,6 +80,7 @@ HARNESSES = (
     "reframe",
     "phoronix",
     "superbench",
+    "llama_bench",
 )
 """The harnesses whose files are read, each in a file of its name that holds one HARNESS."""
 

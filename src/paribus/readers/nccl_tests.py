@@ -78,6 +78,7 @@ def _row(root: bool, iterations: bool) -> re.Pattern[str]:
 
 def read(text: str) -> Reading:
     """Return the time of every size, out of place and in place, and the bus bandwidth of it."""
+    _check_alone(text)
     at = once(text, "nThread ", "the line of settings, 'nThread ... nGpus ...'")
     said = _SETTINGS.match(text, at)
     if said is None:
@@ -127,6 +128,18 @@ def read(text: str) -> Reading:
     release = version[1] if version else "before 2.17"
     guards = () if checked else ("the data were not checked (-c 0): wrong ones take the same time",)
     return Reading("nccl_tests", release, parameters, ranks, tuple(samples), facts, guards)
+
+
+def _check_alone(text: str) -> None:
+    """Refuse outputs of ranks that each measured itself, in one text."""
+    listed = found(text, " Rank ", _RANK)
+    if len(listed) > 1 and {match[1] for match in listed} == {"0"}:
+        refuse(
+            f"rank 0 is listed {len(listed)} times, and no other: built without MPI=1, so that each"
+            " rank measured itself",
+            line_of(text, listed[1].start()),
+            alone=True,
+        )
 
 
 def _said(text: str, mark: str, pattern: re.Pattern[str]) -> re.Match[str] | None:

@@ -28,7 +28,7 @@ _STYLES: tuple[Mapping[str, Any], ...] = (
 
 def is_json(text: str) -> bool:
     """Return whether a text begins as JSON of a known tool, whatever the blanks in it."""
-    if text.lstrip()[:1] != "{":
+    if text.lstrip()[:1] not in ("{", "["):
         return False
     head = _squeezed(text[:HEAD])
     return any(mark in head for mark in _marks())

@@ -42,6 +42,12 @@ def rows(judgement: Judgement) -> tuple[Finding, ...]:
     )
 
 
+def row_name(judgement: Judgement, row: Finding) -> str:
+    """Return what the row of a headline is called: its benchmark, with the figure if of several."""
+    several = any(_same(f, row) for f in judgement.others)
+    return f"{row.benchmark}: {row.metric.name}" if several else row.benchmark
+
+
 def _same(one: Finding, other: Finding) -> bool:
     return (one.benchmark, one.arm) == (other.benchmark, other.arm)
 

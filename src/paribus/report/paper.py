@@ -48,7 +48,7 @@ def headlines(judgement: Judgement, title: str = "") -> PaperTable:
     made = PaperTable(title or judgement.study.question, head, frozenset(range(first, first + 4)))
     for f in lookup.rows(judgement):
         arm = [f.arm] if several else []
-        cells = [wording.row_name(f), *arm, f.metric.unit, f.metric.better, *_figures(f)]
+        cells = [lookup.row_name(judgement, f), *arm, f.metric.unit, f.metric.better, *_figures(f)]
         made.add(cells, note(f))
     return made
 

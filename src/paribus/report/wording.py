@@ -59,11 +59,6 @@ def clean(text: str) -> str:
     return printable(shown.replace("\r\n", " ").replace("\n", " ").replace("\t", " "))
 
 
-def row_name(finding: Finding) -> str:
-    """Return what the row of a headline is called: its benchmark, or the figure beside it."""
-    return finding.benchmark if finding.decides else f"{finding.benchmark}: {finding.metric.name}"
-
-
 def direction(metric: Metric) -> str:
     """Return "lower is better" or "higher is better"."""
     return f"{metric.better} is better"
