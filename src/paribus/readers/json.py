@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from paribus.readers.text import line_of, once, refuse
@@ -20,7 +21,7 @@ def document(text: str, mark: str) -> dict[str, Any]:
     if text[start : start + 1] != "{":
         refuse("the JSON does not begin with '{'", line_of(text, at))
     try:
-        found, _ = _DECODER.raw_decode(text, start)
+        found = decoded(text, start)
     except json.JSONDecodeError as error:
         refuse(f"is not whole JSON: {error.msg}", error.lineno)
     except RecursionError:
@@ -37,12 +38,20 @@ def within_text(text: str, mark: str) -> Any:
     """
     start = once(text, mark)
     try:
-        found, _ = _DECODER.raw_decode(text, start)
+        return decoded(text, start)
     except json.JSONDecodeError as error:
         refuse(f"is not whole JSON: {error.msg}", error.lineno)
     except RecursionError:
         refuse("is not JSON of this tool: nested too deep", line_of(text, start))
-    return found
+
+
+@lru_cache(maxsize=1)
+def decoded(text: str, start: int) -> Any:
+    """Return the JSON value that begins at `start`; whoever asks again for it gets the same.
+
+    Raises JSONDecodeError, RecursionError, and ParseError for NaN and a key with two values.
+    """
+    return _DECODER.raw_decode(text, start)[0]
 
 
 def row(line: str, number: int) -> dict[str, Any]:

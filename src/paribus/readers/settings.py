@@ -13,8 +13,11 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
+from paribus.errors import ParseError
+from paribus.readers.json import decoded
 from paribus.readers.text import HEAD
 
 PRINTED = "printed."
@@ -32,6 +35,9 @@ MOST = 400
 MOST_KNOWN = 20_000
 """Lines of the outputs of a tool that are kept in mind with what they say: most come again."""
 
+MOST_TOGETHER = 1000
+"""Outputs of a tool with other settings of which is kept in mind what they say together."""
+
 MOST_OF_LIST = 64
 """Values of a list in JSON that are looked at."""
 
@@ -39,8 +45,13 @@ _SEVERAL = re.compile(
     r"\t+(?![ ]*[:=])|[ ]{2,}(?=[A-Za-z][\w /.()-]{0,40}?[ ]*[:=][ ])|,[ ](?=[a-z_]+=)"
 )
 _PAIR = re.compile(r"([A-Za-z_(][\w ./()\[\]%*+&'<>,-]{0,60}?)[ ]*[:=]+[ ]*(\S.*)?")
-_RULE = r"[-=#*+|_~.:\s]*|-\d.*"
-"""Rules, and rows of figures; what begins with a digit is not looked at: readers check tables."""
+_ROWS = re.compile(r"\n[ \t#|]*+-?\d[^\n]*+")
+"""Rows of figures, which are not looked at: readers check tables. The end of the line before each
+is what a search for them finds fast.
+"""
+
+_BRACE = re.compile(r"\s*+\{")
+_RULE = r"[-=#*+|_~.:\s]*"
 
 _RESULT = re.compile(
     r"(?<![\d.])\d+\.\d+(?![\d]*\.\d)|\d %|\d%|\b\d{1,2}:\d\d:\d\d\b|\d{4}-\d\d-\d\d"
@@ -133,8 +144,21 @@ def printed(file: str, text: str) -> Printed:
     """
     if file not in tables():
         return NOTHING_PRINTED
+    lines = _telling(file, text)
+    # Outputs of one folder have the same settings: what they say together is kept in mind as well.
+    together = _together(file)
+    place = tuple(map(id, lines))
+    if (found := together.get(place)) is None:
+        if len(together) >= MOST_TOGETHER:
+            together.clear()
+        found = together[place] = _joined(file, lines)
+    return found
+
+
+def _joined(file: str, lines: Sequence[_Line]) -> Printed:
+    """Return the settings in lines by their names, several values of one name in one text."""
     found: dict[tuple[Kind, str], list[str]] = {}
-    for kind, name, value in _every(file, text):
+    for kind, name, value in chain.from_iterable(line.settings for line in lines):
         values = found.setdefault((kind, name), [])
         if value not in values:
             values.append(value)
@@ -185,21 +209,37 @@ class _Line(NamedTuple):
 _SAYS_NOTHING = _Line(())
 
 
-def _every(file: str, text: str) -> Iterator[tuple[Kind, str, str]]:
-    """Yield the settings in an output, as often as they stand there."""
-    tree = _tree(text)
-    if tree is not None:
-        for line in _flat(tree, "", lambda path: _is_settled(file, path)):
-            yield from _said(file, line, tree=True).settings
-        return
+def _telling(file: str, text: str) -> list[_Line]:
+    """Return what the lines of an output say, as far as they say something."""
+    if (tree := _tree(text)) is not None:
+        lines = [*_flat(tree, "", lambda path: _is_settled(file, path))]
+    else:
+        lines = _ROWS.sub("", f"\n{text[:HEAD]}").split("\n")
+    seen = _seen(file)
+    if len(seen) > MOST_KNOWN:
+        seen.clear()
+        _together(file).clear()  # it knows lines by their places in memory
+    told = list(map(seen.get, lines))
+    if None in told:
+        for line in {*lines} - seen.keys():
+            seen[line] = _of_line(tables()[file], line[:LONGEST].strip(" \t#|"), tree is not None)
+        told = list(map(seen.get, lines))
+    said = [one for one in told if one is not None and one is not _SAYS_NOTHING]
+    return _outside(lines, seen) if any(one.until for one in said) else said
+
+
+def _outside(lines: Sequence[str], seen: Mapping[str, _Line]) -> list[_Line]:
+    """Return what lines say that are in no block which does not matter."""
+    found = []
     until = ""
-    for line in text[:HEAD].split("\n"):
+    for line in lines:
         if until:
             until = "" if until in line else until
-        elif (said := _said(file, line)).until:
+        elif (said := seen[line]).until:
             until = said.until
-        else:
-            yield from said.settings
+        elif said is not _SAYS_NOTHING:
+            found.append(said)
+    return found
 
 
 @cache
@@ -208,22 +248,16 @@ def _seen(_file: str) -> dict[str, _Line]:
     return {}
 
 
-def _said(file: str, line: str, *, tree: bool = False) -> _Line:
-    seen = _seen(file)
-    said = seen.get(line)
-    if said is None:
-        short = line[:LONGEST].strip(" \t#|")
-        if not short or (short[0].isdigit() and not tree):
-            return _SAYS_NOTHING
-        said = _of_line(tables()[file], short, tree)
-        if len(seen) == MOST_KNOWN:
-            seen.clear()
-        seen[line] = said
-    return said
+@cache
+def _together(_file: str) -> dict[tuple[int, ...], Printed]:
+    """Return what lines of `_seen` say together, by their places in memory."""
+    return {}
 
 
 def _of_line(table: Table, line: str, tree: bool) -> _Line:
     """Return what a line says that was not seen before."""
+    if not line:
+        return _SAYS_NOTHING
     for one in table.nothing:
         if one.until and re.match(one.lines, line):
             return _Line((), one.until)
@@ -280,12 +314,12 @@ def _options(command: str) -> Iterator[tuple[str, str]]:
 
 def _tree(text: str) -> Any:
     """Return the JSON object that a text begins with, None without one."""
-    start = text.find("{")
-    if start < 0 or text[:start].strip():
+    start = _BRACE.match(text)
+    if start is None:
         return None
     try:
-        return json.JSONDecoder().raw_decode(text, start)[0]
-    except (ValueError, RecursionError):
+        return decoded(text, start.end() - 1)
+    except (ValueError, RecursionError, ParseError):
         return {}
 
 
