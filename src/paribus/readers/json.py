@@ -20,12 +20,7 @@ def document(text: str, mark: str) -> dict[str, Any]:
     start = 0 if text.startswith("{") else text.rfind("\n{", 0, at) + 1
     if text[start : start + 1] != "{":
         refuse("the JSON does not begin with '{'", line_of(text, at))
-    try:
-        found = decoded(text, start)
-    except json.JSONDecodeError as error:
-        refuse(f"is not whole JSON: {error.msg}", error.lineno)
-    except RecursionError:
-        refuse("is not JSON of this tool: nested too deep", line_of(text, start))
+    found = _whole(text, start)
     if text.find(mark, start) < at or not isinstance(found, dict):
         refuse("is not JSON of this tool", line_of(text, start))
     return found
@@ -36,7 +31,10 @@ def within_text(text: str, mark: str) -> Any:
 
     Raises ParseError as `document` does.
     """
-    start = once(text, mark)
+    return _whole(text, once(text, mark))
+
+
+def _whole(text: str, start: int) -> Any:
     try:
         return decoded(text, start)
     except json.JSONDecodeError as error:

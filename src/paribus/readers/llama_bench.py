@@ -7,6 +7,7 @@ from typing import Any
 from paribus.model import Case, Metric, Reading, Sample, Scalar
 from paribus.readers.figures import near
 from paribus.readers.harness import Harness, Measured, name_of, when
+from paribus.readers.heads import Head
 from paribus.readers.json import amount, inner, within_text
 from paribus.readers.text import refuse
 
@@ -69,6 +70,7 @@ HARNESS = Harness(
     "llama_bench",
     read,
     marks=(MARK,),
+    heads=(Head(MARK),),
     launches=(
         "a file is one launch, because the program runs all tests in one process: a repetition is a"
         " sample, pp512 a prompt of 512 tokens, tg128 an answer of 128"
