@@ -13,6 +13,7 @@ from paribus.model import Metric, Reading, Scalar
 from paribus.readers.divide import Part, divided, titles
 from paribus.readers.harness import Failed, Harness, Launches
 from paribus.readers.heads import UNREAD
+from paribus.readers.hints import hint
 from paribus.readers.known import every, file_of
 from paribus.readers.labels import Label
 from paribus.readers.launches import failed
@@ -266,6 +267,9 @@ def _read(output: _Output, *, clean: bool) -> _Read:
         return [], [Problem(Unreadable.REFUSED, said, name)]
     if not output.readers and output.part:
         title, line = output.part.said
+        if shown := hint(output.text):
+            said = f"{shown.tool}: {shown.lacks}, line {line}"
+            return [], [Problem(Unreadable.REFUSED, said, shown.tool)]
         of = UNREAD.get(output.part.title.head, "IMB-MPI1")
         said = f"{of}, {title[:LONGEST]!r}, line {line}"
         return [], [Problem(Unreadable.NO_READER, said)]

@@ -97,13 +97,14 @@ def labels(lines: Sequence[str], deeper: int) -> list[Label]:
 def between(lines: Sequence[str]) -> int:
     """Return how many characters at the end of lines above an output are of none.
 
-    They are commands, headings of a script, and numbers that it counts with.
+    They are commands, settings and headings of a script, and numbers that it counts with.
     """
     found = count = 0
     for line in reversed(lines[1:]):
         said = line.strip()
         count += len(line) + 1
-        if said.isdecimal() or (said and (_command(said) or _DECORATED.match(said))):
+        sets = said.startswith(("export ", "setenv "))
+        if sets or said.isdecimal() or (said and (_command(said) or _DECORATED.match(said))):
             if _BODY.match(said):
                 break
             found = count - 1
