@@ -143,3 +143,23 @@ def test_counters_of_google_benchmark_are_figures_of_their_own(tmp_path: Path) -
     ratios = {f.metric.name: f.comparison and f.comparison.ratio for f in answered.others}
     assert ratios["GFLOPS"] == pytest.approx(0.5)
     assert "lost" not in ratios
+
+
+def test_of_a_table_one_figure_s_direction_can_be_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["arm,block,benchmark,metric,unit,value"]
+    for block in range(10):
+        for arm, level in (("host", 1.0), ("cont", 0.5)):
+            rows += [f"{arm},{block},tool,speed,x,{level + 0.001 * block}"]
+            rows += [f"{arm},{block},tool,power,W,{level + 0.001 * block}"]
+    made = write(tmp_path, {"t.csv": "\n".join(rows) + "\n"})
+    words = ["--better", "speed=higher", "--better", "power=lower"]
+    assert main(["compare", str(made / "t.csv"), "--json", *words]) == 0
+    found = json.loads(capsys.readouterr().out)["headlines"]
+    assert [(f["metric"]["name"], f["verdict"]["word"]) for f in found] == [
+        ("speed", "slower"),
+        ("power", "faster"),
+    ]
+    assert main(["compare", str(made / "t.csv"), *words, "--better", "size=lower"]) == 2
+    assert "has no metric 'size'" in capsys.readouterr().err

@@ -194,6 +194,13 @@ def _metrics(
                 place=table.sources[0],
                 fix=f"leave --{name} out",
             )
+    names = {row.metric for row in table.rows}
+    if strange := [name for name in answers.directions if name not in names]:
+        raise UserError(
+            f"has no metric {shown(strange[0])}, which --better names",
+            place=table.sources[0],
+            fix=f"it has: {', '.join(map(shown, sorted(names)))}",
+        )
     found: dict[str, list[Metric]] = {}
     asked: list[str] = []
     for row in {(row.benchmark, row.metric): row for row in table.rows}.values():
@@ -201,7 +208,8 @@ def _metrics(
         unit = row.unit or answers.unit or (known.unit if known else "")
         better = row.better or answers.directions.get(row.metric) or answers.better
         better = better or (known.better if known else "")
-        if not known and row.metric not in asked and not {"unit", "better"} <= table.columns:
+        told = table.columns | ({"better"} if row.metric in answers.directions else set())
+        if not known and row.metric not in asked and not {"unit", "better"} <= told:
             asked.append(row.metric)
         if not unit or not better or len(asked) > 1:
             raise UserError(
