@@ -7,6 +7,7 @@ sort them (readers/settings.py), and the user has the last word.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,7 @@ from paribus.design import Study
 from paribus.errors import UserError
 from paribus.model import Case, Facts, Reading, Sample, Scalar
 from paribus.outside import printable
+from paribus.readers.known import file_of
 from paribus.readers.reader import WORK
 from paribus.readers.settings import LINES, PRINTED
 
@@ -61,7 +63,7 @@ def regarded(logs: Sequence[Log], moves: Moves) -> list[Log]:
 
     Raises UserError for a name of `moves` that none of them has.
     """
-    found = [_with_printed(log) for log in logs]
+    found = _with_printed(logs)
     for option, names, move in (
         ("--part-of-arm", moves.part_of_arm, _as_fact),
         ("--key", moves.keys, _as_key),
@@ -77,13 +79,38 @@ def regarded(logs: Sequence[Log], moves: Moves) -> list[Log]:
     return _told_apart(found)
 
 
-def _with_printed(log: Log) -> Log:
-    if not log.printed.keys and not log.printed.facts:
-        return log
-    reading = log.reading
-    parameters = {**log.printed.keys, **reading.parameters}
-    facts = {**log.printed.facts, **reading.facts}
-    return replace(log, reading=replace(reading, parameters=parameters, facts=facts))
+def _with_printed(logs: Sequence[Log]) -> list[Log]:
+    """Return logs with what they print beside their readings.
+
+    A key that some of them do not print, for they are of another version, is a fact where the
+    others all have one value of it.
+    """
+    values: dict[tuple[str, str], list[str]] = {}
+    counts = Counter(log.reading.benchmark for log in logs)
+    for log in logs:
+        for name, value in log.printed.keys.items():
+            values.setdefault((log.reading.benchmark, name), []).append(value)
+    silent = {
+        (tool, name)
+        for (tool, name), several in values.items()
+        if len(several) < counts[tool] and len(set(several)) == 1
+    }
+    found = []
+    for log in logs:
+        reading, printed = log.reading, log.printed
+        tool = reading.benchmark
+        own = {k: v for k, v in printed.keys.items() if (tool, k) not in silent}
+        others = {
+            f"{PRINTED}{file_of(tool)}.{k}": v for k, v in printed.keys.items() if k not in own
+        }
+        parameters = {**own, **printed.options, **reading.parameters}
+        facts = {**printed.facts, **others, **reading.facts}
+        found.append(
+            replace(log, reading=replace(reading, parameters=parameters, facts=facts))
+            if any(printed)
+            else log
+        )
+    return found
 
 
 def _as_fact(reading: Reading, name: str) -> Reading | None:
