@@ -207,12 +207,15 @@ def _cases(logs: Sequence[Log]) -> list[str]:
     seen: set[tuple[int, ...]] = set()
     found = []
     for key in sorted(keys):
-        texts = [json.dumps(log.reading.facts.get(key), sort_keys=True) for log in logs]
+        values = [log.reading.facts.get(key) for log in logs]
+        if all(value == values[0] for value in values):
+            continue
+        texts = [json.dumps(value, sort_keys=True) for value in values]
         of_arm: dict[str, set[str]] = {}
         for log, text in zip(logs, texts, strict=True):
             of_arm.setdefault(log.arm, set()).add(text)
-        values = list(of_arm.values())
-        if len(values) < 2 or len(values[0]) < 2 or any(one != values[0] for one in values):
+        several = list(of_arm.values())
+        if len(several) < 2 or len(several[0]) < 2 or any(one != several[0] for one in several):
             continue
         numbers = {text: at for at, text in enumerate(dict.fromkeys(texts))}
         partition = tuple(numbers[text] for text in texts)
@@ -294,7 +297,11 @@ def _of_one_form(facts: Mapping[str, Mapping[str, Any]]) -> bool:
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:
-    return list({json.dumps(value, sort_keys=True): value for value in values}.values())
+    """Return the different ones of several values; mostly they are all the same."""
+    every = list(values)
+    if all(value == every[0] for value in every):
+        return every[:1]
+    return list({json.dumps(value, sort_keys=True): value for value in every}.values())
 
 
 def apart_by_place(settings: Sequence[Mapping[str, Scalar | None]]) -> list[str]:
