@@ -88,7 +88,8 @@ def setting_rows() -> list[str]:
     rows = []
     for name, table in every.items():
         own = [one for one in table.nothing if one not in common]
-        keys = 0 if table.keys.pattern == settings.NONE else _alternatives(table.keys.pattern)
+        patterns = (table.keys.pattern, table.options.pattern)
+        keys = sum(_alternatives(one) for one in patterns if one != settings.NONE)
         why = "; ".join(one.why for one in own)
         rows.append(f"| `{name}` | {keys} | {sum(map(_kinds, own))} | {why} |")
     shared = [one for one in every["osu"].nothing if one in common]

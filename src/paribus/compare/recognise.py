@@ -267,9 +267,9 @@ def _read(output: _Output, *, clean: bool) -> _Read:
         return [], [Problem(Unreadable.REFUSED, said, name)]
     if not output.readers and output.part:
         title, line = output.part.said
-        if shown := hint(output.text):
-            said = f"{shown.tool}: {shown.lacks}, line {line}"
-            return [], [Problem(Unreadable.REFUSED, said, shown.tool)]
+        if likely := hint(output.text):
+            said = f"{likely.tool}: {likely.lacks}, line {line}"
+            return [], [Problem(Unreadable.REFUSED, said, likely.tool)]
         of = UNREAD.get(output.part.title.head, "IMB-MPI1")
         said = f"{of}, {title[:LONGEST]!r}, line {line}"
         return [], [Problem(Unreadable.NO_READER, said)]

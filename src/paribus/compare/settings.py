@@ -7,6 +7,7 @@ sort them (readers/settings.py), and the user has the last word.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,7 @@ from paribus.design import Study
 from paribus.errors import UserError
 from paribus.model import Case, Facts, Reading, Sample, Scalar
 from paribus.outside import printable
+from paribus.readers.known import file_of
 from paribus.readers.reader import WORK
 from paribus.readers.settings import LINES, PRINTED
 
@@ -61,7 +63,7 @@ def regarded(logs: Sequence[Log], moves: Moves) -> list[Log]:
 
     Raises UserError for a name of `moves` that none of them has.
     """
-    found = [_with_printed(log) for log in logs]
+    found = _with_printed(logs)
     for option, names, move in (
         ("--part-of-arm", moves.part_of_arm, _as_fact),
         ("--key", moves.keys, _as_key),
@@ -77,13 +79,38 @@ def regarded(logs: Sequence[Log], moves: Moves) -> list[Log]:
     return _told_apart(found)
 
 
-def _with_printed(log: Log) -> Log:
-    if not log.printed.keys and not log.printed.facts:
-        return log
-    reading = log.reading
-    parameters = {**log.printed.keys, **reading.parameters}
-    facts = {**log.printed.facts, **reading.facts}
-    return replace(log, reading=replace(reading, parameters=parameters, facts=facts))
+def _with_printed(logs: Sequence[Log]) -> list[Log]:
+    """Return logs with what they print beside their readings.
+
+    A key that some of them do not print, for they are of another version, is a fact where the
+    others all have one value of it.
+    """
+    values: dict[tuple[str, str], list[str]] = {}
+    counts = Counter(log.reading.benchmark for log in logs)
+    for log in logs:
+        for name, value in log.printed.keys.items():
+            values.setdefault((log.reading.benchmark, name), []).append(value)
+    silent = {
+        (tool, name)
+        for (tool, name), several in values.items()
+        if len(several) < counts[tool] and len(set(several)) == 1
+    }
+    found = []
+    for log in logs:
+        reading, printed = log.reading, log.printed
+        tool = reading.benchmark
+        own = {k: v for k, v in printed.keys.items() if (tool, k) not in silent}
+        others = {
+            f"{PRINTED}{file_of(tool)}.{k}": v for k, v in printed.keys.items() if k not in own
+        }
+        parameters = {**own, **printed.options, **reading.parameters}
+        facts = {**printed.facts, **others, **reading.facts}
+        found.append(
+            replace(log, reading=replace(reading, parameters=parameters, facts=facts))
+            if any(printed)
+            else log
+        )
+    return found
 
 
 def _as_fact(reading: Reading, name: str) -> Reading | None:
@@ -180,12 +207,15 @@ def _cases(logs: Sequence[Log]) -> list[str]:
     seen: set[tuple[int, ...]] = set()
     found = []
     for key in sorted(keys):
-        texts = [json.dumps(log.reading.facts.get(key), sort_keys=True) for log in logs]
+        values = [log.reading.facts.get(key) for log in logs]
+        if all(value == values[0] for value in values):
+            continue
+        texts = [json.dumps(value, sort_keys=True) for value in values]
         of_arm: dict[str, set[str]] = {}
         for log, text in zip(logs, texts, strict=True):
             of_arm.setdefault(log.arm, set()).add(text)
-        values = list(of_arm.values())
-        if len(values) < 2 or len(values[0]) < 2 or any(one != values[0] for one in values):
+        several = list(of_arm.values())
+        if len(several) < 2 or len(several[0]) < 2 or any(one != several[0] for one in several):
             continue
         numbers = {text: at for at, text in enumerate(dict.fromkeys(texts))}
         partition = tuple(numbers[text] for text in texts)
@@ -267,7 +297,11 @@ def _of_one_form(facts: Mapping[str, Mapping[str, Any]]) -> bool:
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:
-    return list({json.dumps(value, sort_keys=True): value for value in values}.values())
+    """Return the different ones of several values; mostly they are all the same."""
+    every = list(values)
+    if all(value == every[0] for value in every):
+        return every[:1]
+    return list({json.dumps(value, sort_keys=True): value for value in every}.values())
 
 
 def apart_by_place(settings: Sequence[Mapping[str, Scalar | None]]) -> list[str]:

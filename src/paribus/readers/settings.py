@@ -61,7 +61,7 @@ _RESULT = re.compile(
 NONE = r"(?!)"
 """The pattern that matches nothing."""
 
-Kind = Literal["key", "fact"]
+Kind = Literal["key", "option", "fact"]
 
 
 class Silent(NamedTuple):
@@ -83,11 +83,12 @@ class Pairs(NamedTuple):
 class Table(NamedTuple):
     """How the settings of the outputs of one file of readers are sorted.
 
-    `keys`, `facts` and `known` match whole names, or lines without one; `settled` whole lines,
-    `nothing` those that do not matter. `command` matches a line that echoes a command.
+    `keys`, `options`, `facts` and `known` match whole names, or lines without one; `settled` whole
+    lines, `nothing` those that do not matter. `command` matches a line that echoes a command.
     """
 
     keys: re.Pattern[str]
+    options: re.Pattern[str]
     facts: re.Pattern[str]
     known: re.Pattern[str]
     settled: re.Pattern[str]
@@ -97,9 +98,13 @@ class Table(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """The settings that an output shows: keys and facts, by name."""
+    """The settings that an output shows: keys and facts, by name.
+
+    `options` are keys whose absence is a value as well.
+    """
 
     keys: Mapping[str, str] = {}
+    options: Mapping[str, str] = {}
     facts: Mapping[str, str] = {}
 
 
@@ -121,6 +126,7 @@ def _table(entry: Mapping[str, Any], common: Sequence[Mapping[str, Any]]) -> Tab
     command = entry.get("command")
     return Table(
         re.compile(_any(entry.get("keys", ()))),
+        re.compile(_any(entry.get("options", ()))),
         re.compile(_any(entry.get("facts", ()))),
         re.compile(_any(entry.get("known", ()))),
         re.compile(_any((_RULE, *entry.get("read", ()), *cut))),
@@ -164,15 +170,11 @@ def _joined(file: str, lines: Sequence[_Line]) -> Printed:
             values.append(value)
         if len(found) == MOST:
             break
-    keys: dict[str, str] = {}
-    facts: dict[str, str] = {}
+    of: dict[Kind, dict[str, str]] = {"key": {}, "option": {}, "fact": {}}
     for (kind, name), values in found.items():
-        if kind == "key":
-            keys[name] = ", ".join(values)
-        else:
-            between = "\n" if name == LINES else ", "
-            facts[f"{PRINTED}{file}.{name}"] = between.join(values)
-    return Printed(keys, facts)
+        called = f"{PRINTED}{file}.{name}" if kind == "fact" else name
+        of[kind][called] = ("\n" if name == LINES else ", ").join(values)
+    return Printed(of["key"], of["option"], of["fact"])
 
 
 def what_matters(file: str, text: str) -> str:
@@ -263,19 +265,26 @@ def _of_line(table: Table, line: str, tree: bool) -> _Line:
             return _Line((), one.until)
     more = () if tree else tuple(_more(table, line))
     settled = table.settled.fullmatch(line) is not None
-    found = []
+
+    def says(name: str, value: str, of: str) -> bool:
+        """Return whether a setting that is no key is a fact."""
+        if table.known.fullmatch(of) or (settled and (name, value) not in more):
+            return False
+        return table.facts.fullmatch(of) is not None or not _RESULT.search(value)
+
+    found: list[tuple[Kind, str, str]] = []
     for name, value in (*more, *_settings(line)):
         of = line if name == LINES else name
-        if settled and (name, value) not in more and not table.keys.fullmatch(of):
-            continue
+        kind: Kind = "fact"
         if table.keys.fullmatch(of):
-            called = name.rpartition(".")[2] if tree else of
-            found.append(("key", called, "yes" if name == LINES else value))
-        elif not table.known.fullmatch(of) and (
-            table.facts.fullmatch(of) or not _RESULT.search(value)
-        ):
+            kind = "key"
+        elif table.options.fullmatch(of):
+            kind = "option"
+        if kind != "fact":
+            found.append((kind, name.rpartition(".")[2] if tree else name, value))
+        elif says(name, value, of):
             found.append(("fact", name, value))
-    return _Line(tuple(found)) if found else _SAYS_NOTHING  # type: ignore[arg-type]
+    return _Line(tuple(found)) if found else _SAYS_NOTHING
 
 
 def _settings(line: str) -> Iterator[tuple[str, str]]:

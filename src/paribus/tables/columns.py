@@ -87,7 +87,7 @@ def _kind(name: str, rows: Sequence[Row]) -> str:
     of_arm = list(_of_arms(name, rows).values())
     distinct = [set(values) for values in of_arm]
     if all(len(values) == 1 for values in distinct):
-        return "fact"
+        return "fact" if any(values != distinct[0] for values in distinct) else ""
     metrics = len({(row.metric, row.case) for row in rows})
     each = any(len(set(values)) * metrics >= len(values) > 2 * metrics for values in of_arm)
     if len(distinct) < 2 or any(values != distinct[0] for values in distinct):

@@ -16,7 +16,6 @@ from paribus.errors import UserError
 from paribus.inputs import not_plain, open_regular
 from paribus.outside import printable
 from paribus.tables.cells import kind_of, number, row_of
-from paribus.tables.columns import tells
 from paribus.tables.table import COLUMNS, NAMES, REQUIRED, Row, Source, Table, build, shown
 from paribus.units import format_bytes
 
@@ -150,7 +149,7 @@ def _source(path: Path, arm: str, names: Sequence[str], records: Records) -> Sou
         if arm and "arm" not in known.values():
             cells["arm"] = arm
         row = row_of(cells, file + where)
-        others = tuple((n, _text(record[n])) for n in ignored if n in record and tells(n))
+        others = tuple((n, _text(record[n])) for n in ignored if n in record)
         rows.append(row._replace(others=others) if others else row)
     return Source(file, rows, ignored)
 

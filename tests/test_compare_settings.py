@@ -1,0 +1,204 @@
+"""Settings of logs and columns of tables: keys, facts of the arms, and what says nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paribus.__main__ import main
+
+FIXTURES = Path(__file__).parent / "fixtures"
+PERFTEST = (FIXTURES / "ib_write_bw" / "good-real-24_gpu_mib.out").read_text()
+Verdict = dict[str, Any]
+Compare = Callable[..., Verdict]
+
+
+@pytest.fixture
+def compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Compare:
+    """A function that compares the logs of arms, and returns the verdict, or the message."""
+
+    def of(arms: Mapping[str, Sequence[str]], *options: str) -> Verdict:
+        for arm, texts in arms.items():
+            for number, text in enumerate(texts):
+                path = tmp_path / arm / f"{number}.log"
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text)
+        code = main(["compare", *(str(tmp_path / arm) for arm in arms), *options, "--json"])
+        said = capsys.readouterr()
+        return json.loads(said.out) if said.out else {"code": code, "message": said.err}
+
+    return of
+
+
+def scaled(text: str, factor: float) -> str:
+    """Return an output of perftest with other figures of its one row."""
+    row = next(line for line in text.splitlines() if line.startswith(" 65536"))
+    size, count, peak, mean, rate = row.split()
+    figures = [f"{float(one) * factor:.6f}" for one in (peak, mean, rate)]
+    return text.replace(row, f" {size}      {count}     " + "   ".join(figures))
+
+
+def named(verdict: Verdict) -> dict[str, tuple[str, str, str]]:
+    return {
+        one["key"]: (one["reference_value"], one["arm_value"], one["kind"])
+        for one in verdict["differences"]
+    }
+
+
+def launches(text: str, count: int = 8) -> list[str]:
+    return [scaled(text, 1 + n / 1000) for n in range(count)]
+
+
+def test_a_fact_of_the_arms_is_named_and_not_held_equal(compare: Compare) -> None:
+    other = PERFTEST.replace("4096[B]", "2048[B]").replace(
+        "Device         : mlx5_0", "Device         : mlx5_1"
+    )
+    verdict = compare({"a": [PERFTEST], "b": [scaled(other, 0.9)]})
+    assert named(verdict) == {
+        "perftest.mtu": ("4096", "2048", "noted"),
+        "printed.perftest.Device": ("mlx5_0", "mlx5_1", "noted"),
+    }
+    assert verdict["equal_facts"] > 5
+    assert verdict["facts"]["b"]["perftest.mtu"] == "2048"
+
+
+def test_a_factor_that_explains_facts_withholds_for_what_it_does_not_explain(
+    compare: Compare,
+) -> None:
+    other = launches(PERFTEST.replace("Link type       : IB", "Link type       : Ethernet"))
+    arms = {"a": launches(PERFTEST), "b": other}
+    word = compare(arms)["headlines"][0]["verdict"]
+    assert word["word"] == "equivalent"
+    held = compare(arms, "--factor", "library")["headlines"][0]["verdict"]
+    assert (held["word"], held["code"]) == ("withheld", "unexplained_differences")
+
+
+def test_what_each_launch_has_otherwise_says_nothing_of_an_arm(compare: Compare) -> None:
+    arms = {
+        arm: [text.replace("mlx5_0", f"{arm}{n}") for n, text in enumerate(launches(PERFTEST))]
+        for arm in ("a", "b")
+    }
+    verdict = compare(arms)
+    assert named(verdict) == {}
+    assert [one["reference_value"]["launches"] for one in verdict["headlines"]] == [8]
+
+
+def test_several_devices_in_every_arm_are_cases(compare: Compare) -> None:
+    one, two = launches(PERFTEST), launches(PERFTEST.replace("mlx5_0", "mlx5_1"))
+    slower = [scaled(text, 0.5) for text in two]
+    verdict = compare({"a": one + two, "b": one + slower})
+    words = {one["benchmark"]: one["verdict"]["word"] for one in verdict["headlines"]}
+    assert words == {
+        "ib_write_bw (Device mlx5_0)": "equivalent",
+        "ib_write_bw (Device mlx5_1)": "slower",
+    }
+
+
+def test_devices_that_only_one_arm_has_are_named_with_their_share(compare: Compare) -> None:
+    mixed = [*launches(PERFTEST, 4), *launches(PERFTEST.replace("mlx5_0", "mlx5_1"), 4)]
+    verdict = compare({"a": launches(PERFTEST), "b": mixed})
+    assert named(verdict)["printed.perftest.Device"] == ("mlx5_0", "mlx5_0, mlx5_1", "noted")
+
+
+THREADS = (FIXTURES / "stream" / "good-handmade-2_threads.out").read_text()
+MORE = THREADS.replace("requested = 2", "requested = 4").replace("counted = 2", "counted = 4")
+
+
+def test_whole_machines_with_other_numbers_of_cores_can_be_compared(compare: Compare) -> None:
+    arms = {"small": [THREADS], "large": [MORE]}
+    refused = compare(arms)
+    assert refused["code"] == 2
+    assert "nothing to compare" in refused["message"]
+    assert "--part-of-arm threads" in refused["message"]
+    verdict = compare(arms, "--part-of-arm", "threads")
+    assert named(verdict) == {"printed.arm.threads": ("2", "4", "noted")}
+    assert "Part of the arms (--part-of-arm): threads." in verdict["design"]
+
+
+def test_what_else_differs_is_no_part_of_an_arm_unasked(compare: Compare) -> None:
+    other = MORE.replace("80000000", "40000000")
+    assert "--part-of-arm" not in compare({"a": [THREADS], "b": [other]})["message"]
+
+
+def test_a_fact_can_be_a_key(compare: Compare) -> None:
+    other = scaled(PERFTEST.replace("mlx5_0", "mlx5_1"), 0.9)
+    arms = {"a": [PERFTEST], "b": [other]}
+    assert compare(arms)["headlines"]
+    refused = compare(arms, "--key", "device")
+    assert "nothing to compare: ib_write_bw (Device mlx5_0)" in refused["message"]
+    alike = compare({"a": [PERFTEST], "b": [scaled(PERFTEST, 0.9)]}, "--key", "device")
+    assert "What distinguishes benchmarks (--key): device." in alike["design"]
+
+
+@pytest.mark.parametrize("option", ["--key", "--part-of-arm"])
+def test_a_setting_that_no_log_has_is_refused_with_those_there_are(
+    compare: Compare, option: str
+) -> None:
+    refused = compare({"a": [PERFTEST], "b": [PERFTEST]}, option, "colour")
+    assert refused["code"] == 2
+    assert f"{option} colour: names no setting that these logs show" in refused["message"]
+    assert ("mtu" if option == "--key" else "queue pairs") in refused["message"]
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def table(tmp_path: Path, column: str, cell: Callable[[str, int, int], str]) -> Path:
+    """Return a table of two arms in eight blocks, two launches in each, with another column."""
+    rows = [
+        f"{arm},app,time,{10 + (arm == 'b') + block / 100},{block},{n},{cell(arm, block, n)}"
+        for block in range(8)
+        for arm in ("a", "b")
+        for n in (1, 2)
+    ]
+    path = tmp_path / "table.csv"
+    head = f"arm,benchmark,metric,value,block,launch,{column}"
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "fact"),
+    [
+        ("threads", lambda arm, *_: {"a": "64", "b": "32"}[arm], {"column.threads": ("64", "32")}),
+        ("jobid", lambda arm, block, n: f"{arm}{block}{n}", {}),
+        ("run", lambda _, block, n: str(2 * block + n), {}),
+        ("std", lambda arm, *_: {"a": "1", "b": "2"}[arm], {}),
+        ("site", lambda *_: "north", {}),
+    ],
+)
+def test_a_column_that_differs_between_the_arms_is_a_fact(
+    column: str,
+    cell: Callable[[str, int, int], str],
+    fact: Mapping[str, tuple[str, str]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = table(tmp_path, column, cell)
+    assert main(["compare", str(path), "--unit", "s", "--better", "lower", "--json"]) == 0
+    verdict = json.loads(capsys.readouterr().out)
+    assert {key: value[:2] for key, value in named(verdict).items()} == fact
+    ignored = [n for n in verdict["notices"] if n["name"] == "columns ignored"]
+    assert bool(ignored) == (column != "threads")
+
+
+def test_a_column_with_the_same_values_in_every_arm_is_part_of_the_case(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = table(tmp_path, "nodes", lambda _arm, _block, n: str(n))
+    main(["compare", str(path), "--unit", "s", "--better", "lower", "--json"])
+    verdict = json.loads(capsys.readouterr().out)
+    assert [one["case"] for one in verdict["cases"]] == [{"nodes": 1}, {"nodes": 2}]
+
+
+def test_a_column_is_what_the_user_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--unit", "s", "--better", "lower", "--json")
+    path = table(tmp_path, "run", lambda _arm, _block, n: str(n))
+    main(["compare", str(path), *asked, "--key", "run"])
+    verdict = json.loads(capsys.readouterr().out)
+    assert [one["case"] for one in verdict["cases"]] == [{"run": 1}, {"run": 2}]
+    assert "What distinguishes benchmarks (--key): run." in verdict["design"]
