@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -287,3 +288,28 @@ def test_a_launch_that_failed_before_its_title_costs_only_itself() -> None:
         lost = [one for one in held.problems if one.code == "launch_failed"]
         assert len(lost) == expected[1]
         assert all(one.detail == failed.strip() for one in lost)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "# OSU MPI Latency Test v7.4\n",
+        '{\n"fio version" : 1\n',
+        '    {\n"fio version" : 1\n# OSU MPI Latency Test v7.4\n',
+        "tcp_lat:\n    latency  =  1 us\n",
+        "Epoch: [0][1/9] x\n",
+        "DLL 1 2 - PARAMETER x\n",
+        f"{'-' * 74}\nA\n",
+        "n:1:2 [0] NCCL INFO x\n# OSU MPI Latency Test v7.4\n",
+        "$ mpirun a\nSegmentation fault\n# OSU MPI Latency Test v7.4\n",
+        "=== a ===\nb: c\nd=1\n# OSU MPI Latency Test v7.4\n",
+    ],
+)
+def test_many_titles_take_no_longer_each_than_few(piece: str) -> None:
+    def taken(times: int) -> float:
+        text, begun = piece * times, time.process_time()
+        divided(text)
+        return time.process_time() - begun
+
+    taken(100)
+    assert min(taken(16_000) for _ in range(2)) < 20 * min(taken(2_000) for _ in range(3)) + 0.05
