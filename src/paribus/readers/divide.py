@@ -84,7 +84,7 @@ class Part(NamedTuple):
         An echoed command parts each from the output; the line is given in which it says why.
         """
         lost, start, stop = [], 0, len(self.text)
-        for begin, end in pairwise([0, *commands(self.text), len(self.text)]):
+        for begin, end in pairwise([0, *(at for at, _ in commands(self.text)), len(self.text)]):
             said = within(FAILED, self.text[begin:end])
             if said and not begin <= self.at < end:
                 at = self.text.find(said[0], begin)
