@@ -117,7 +117,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: Path) -> No
     assert found.headlines[0].comparison.ratio == pytest.approx(1.1, rel=0.01)
     done = paribus("compare", "a", "b", cwd=tmp_path)
     assert done.returncode == 3
-    for name in ("x.log.gz", "pipe", "huge.log", "loop", "core"):
+    for name in ("x.log.xz", "pipe", "huge.log", "loop", "core"):
         assert name in done.stdout + "".join(n.text for n in found.notices)
 
 
