@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -287,3 +288,58 @@ def test_a_launch_that_failed_before_its_title_costs_only_itself() -> None:
         lost = [one for one in held.problems if one.code == "launch_failed"]
         assert len(lost) == expected[1]
         assert all(one.detail == failed.strip() for one in lost)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "# OSU MPI Latency Test v7.4\n",
+        '{\n"fio version" : 1\n',
+        '    {\n"fio version" : 1\n# OSU MPI Latency Test v7.4\n',
+        "tcp_lat:\n    latency  =  1 us\n",
+        "Epoch: [0][1/9] x\n",
+        "DLL 1 2 - PARAMETER x\n",
+        f"{'-' * 74}\nA\n",
+        "n:1:2 [0] NCCL INFO x\n# OSU MPI Latency Test v7.4\n",
+        "$ mpirun a\nSegmentation fault\n# OSU MPI Latency Test v7.4\n",
+        "=== a ===\nb: c\nd=1\n# OSU MPI Latency Test v7.4\n",
+    ],
+)
+def test_many_titles_take_no_longer_each_than_few(piece: str) -> None:
+    def taken(times: int) -> float:
+        text, begun = piece * times, time.process_time()
+        divided(text)
+        return time.process_time() - begun
+
+    taken(100)
+    assert min(taken(16_000) for _ in range(2)) < 20 * min(taken(2_000) for _ in range(3)) + 0.05
+
+
+@pytest.mark.parametrize("prompt", ["$ ", "user@node:~$ ls\n", "[user@node ~]$ ./other &\n", "$\n"])
+def test_a_prompt_between_two_lines_of_an_output_is_no_part_of_it(prompt: str) -> None:
+    good = text_of(FIXTURES / "osu_latency" / "good-shm.out")
+    lines = good.splitlines(keepends=True)
+    prompt = prompt if prompt.endswith("\n") else f"{prompt}echo\n"
+    for place in range(2, len(lines)):
+        text = "".join([*lines[:place], prompt, *lines[place:]])
+        assert said(readings(text)) == said(readings(good)), place
+        assert said(readings(text + text)) == 2 * said(readings(good)), place
+
+
+def test_the_output_of_an_unknown_program_costs_nobody_anything() -> None:
+    good = text_of(FIXTURES / "osu_latency" / "good-shm.out")
+    other = "$ ./unknown 1 2\n1 2.50\n2 3.50\n"
+    for text, times in ((good + other, 1), (other + good, 1), (good + other + good + other, 2)):
+        held = readings(text)
+        assert said(held) == times * said(readings(good))
+        assert held.problems == []
+
+
+def test_a_label_between_rows_of_netperf_is_of_the_next() -> None:
+    text = text_of(FIXTURES / "netperf" / "good-stream.out")
+    row = text.splitlines(keepends=True)[-1]
+    held = readings(f"$ netperf -H a\n{text}$ netperf -P 0 -H b\n{row}")
+    assert [dict(one.labels) for one in held.found] == [
+        {"command": "netperf -H a"},
+        {"command": "netperf -P 0 -H b"},
+    ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 import os
 import shutil
 import time
@@ -74,7 +74,7 @@ def test_a_batch_script_that_runs_several_tools_is_taken_apart(tmp_path: Path) -
 def test_what_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     a, b = write(tmp_path / "a", {"x.log": osu()}), write(tmp_path / "b", {"x.log": osu(1.1)})
     (b / "core").write_bytes(b"\x7fELF\0\1\2")
-    (b / "x.log.gz").write_bytes(gzip.compress(osu().encode()))
+    (b / "x.log.xz").write_bytes(lzma.compress(osu().encode()))
     (b / "wide.log").write_bytes(osu().encode("utf-16"))
     (b / "empty.err").touch()
     (b / "notes.txt").write_text("the fans were loud\n")
@@ -94,7 +94,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: Path) -> No
     assert time.monotonic() - begin < 5
     why = {one.name: one.why for one in logs.unread}
     assert "is binary" in why["core"]
-    assert "gunzip" in why["x.log.gz"]
+    assert "compressed" in why["x.log.xz"]
     assert "UTF-16" in why["wide.log"]
     assert why["empty.err"] == "is empty"
     assert why["notes.txt"] == "is not the output of a known tool"
@@ -117,7 +117,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: Path) -> No
     assert found.headlines[0].comparison.ratio == pytest.approx(1.1, rel=0.01)
     done = paribus("compare", "a", "b", cwd=tmp_path)
     assert done.returncode == 3
-    for name in ("x.log.gz", "pipe", "huge.log", "loop", "core"):
+    for name in ("x.log.xz", "pipe", "huge.log", "loop", "core"):
         assert name in done.stdout + "".join(n.text for n in found.notices)
 
 

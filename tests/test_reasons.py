@@ -102,6 +102,7 @@ ALLOWED = {
     ("compare/reading.py", "raw.startswith(GZIP)"),
     ("compare/recognise.py", "part.text[:HEAD]"),
     ("compare/recognise.py", "part.title.head.names in part.text"),
+    ("compare/recognise.py", "each.split('\\n')"),
     ("compare/repeats.py", "before.startswith('-')"),
     ("compare/repeats.py", "log.labels.get(form, '').split()"),
     ("compare/recognise.py", "text[:HEAD]"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import accumulate
 from types import MappingProxyType
@@ -15,7 +16,7 @@ from paribus.readers.harness import Failed, Harness, Launches
 from paribus.readers.heads import UNREAD
 from paribus.readers.hints import hint
 from paribus.readers.known import every, file_of
-from paribus.readers.labels import Label
+from paribus.readers.labels import Label, labels, without_commands
 from paribus.readers.launches import failed
 from paribus.readers.reader import Reader
 from paribus.readers.settings import NOTHING_PRINTED, Printed, printed
@@ -87,7 +88,7 @@ class _Output(NamedTuple):
 
     `number` is its own among several that have readers, from 1, else 0. `part` and the lines
     `before` it in that say which line of the file one of the text is; without a part they are the
-    same.
+    same. `labels` stand above it.
     """
 
     text: str
@@ -95,6 +96,7 @@ class _Output(NamedTuple):
     number: int
     part: Part | None
     before: int = 0
+    labels: Sequence[Label] = ()
 
     def line(self, number: int) -> int:
         """Return the number in the file of a line of the text."""
@@ -186,13 +188,12 @@ def readings(text: str) -> Held:
             lost += said
     outputs = _outputs(parts) or [_untitled(text)]
     held = [_read(output, clean=clean) for output in outputs]
-    labels: Mapping[str, str] = MappingProxyType({})
+    named: Mapping[str, str] = MappingProxyType({})
     counted = ""
     for output, (several, _) in zip(outputs, held, strict=True):
-        if output.part and output.part.labels and not output.before:
-            labels = _in_force(labels, output.part.labels)
-            counted = " ".join(one.counts for one in output.part.labels).strip() or counted
-        several[:] = [one._replace(labels=labels, counted=counted) for one in several]
+        named = _in_force(named, output.labels) if output.labels else named
+        counted = " ".join(one.counts for one in output.labels).strip() or counted
+        several[:] = [one._replace(labels=named, counted=counted) for one in several]
     found = [one for several, _ in held for one in several]
     if len(held) > 1 and any(one.metrics for one in found):  # each may hold several launches
         found = [one._replace(part=number) for number, one in enumerate(found, 1)]
@@ -223,7 +224,10 @@ def _outputs(parts: Iterable[Part]) -> list[_Output]:
         one = mine[0] if mine else None
         part = alone.after(one.library) if isinstance(one, Reader) and one.library else alone
         divide = one.several if isinstance(one, Reader) and one.several else _alone
-        found += [_Output(each, mine, 0, part, before) for before, each in divide(part.text)]
+        above = part.labels
+        for before, each in divide(part.text):
+            found.append(_Output(each, mine, 0, part, before, above))
+            above = tuple(labels(each.split("\n"), part.title.deeper))
     known = [at for at, one in enumerate(found) if one.readers]
     if len(known) > 1:
         for number, at in enumerate(known, 1):
@@ -279,12 +283,25 @@ def _read(output: _Output, *, clean: bool) -> _Read:
         try:
             if isinstance(one, Harness):
                 return _of_harness(output, one.name, one.read_clean(output.text))
-            reading = one.read_clean(output.text) if clean else one.read(output.text)
+            reading = _reading(one.read_clean if clean else one.read, output)
             date, shown = one.started(output.text), printed(file_of(one.name), output.text)
             found.append(Found(output.number, reading, date, printed=shown))
         except Exception as error:
             problems.append(_refused(output, one.name, error))
     return found, problems
+
+
+def _reading(read: Callable[[str], Reading], output: _Output) -> Reading:
+    """Return what a reader says of an output, or of it without commands that are echoed in it."""
+    try:
+        return read(output.text)
+    except ParseError:
+        title = output.part.at if output.part and not output.before else 0
+        several = without_commands(output.text, title) if len(output.text) <= MOST_CUT else []
+        for text in several:
+            with suppress(ParseError):
+                return read(text)
+        raise
 
 
 def _of_harness(output: _Output, name: str, launches: Launches) -> _Read:

@@ -20,6 +20,9 @@ from paribus.readers.labels import MOST, Label, between, commands, labels, says_
 from paribus.readers.launches import FAILED
 from paribus.readers.text import line_at, line_of, within
 
+DEEPEST = 64
+"""Blanks before a document, at most: those of a list in a page are fewer."""
+
 WIDEST = 4096
 """Characters above an output in which labels are looked for."""
 
@@ -81,7 +84,7 @@ class Part(NamedTuple):
         An echoed command parts each from the output; the line is given in which it says why.
         """
         lost, start, stop = [], 0, len(self.text)
-        for begin, end in pairwise([0, *commands(self.text), len(self.text)]):
+        for begin, end in pairwise([0, *(at for at, _ in commands(self.text)), len(self.text)]):
             said = within(FAILED, self.text[begin:end])
             if said and not begin <= self.at < end:
                 at = self.text.find(said[0], begin)
@@ -185,46 +188,52 @@ def _outdented(text: str, title: Title) -> str:
 
 
 def _own(text: str, found: Iterable[Title]) -> Iterator[Title]:
-    """Yield the titles at which an output begins: not those of a part of the output before."""
+    """Yield the titles at which an output begins: not those of a part of the output before.
+
+    `end` is that of a document, or of the part of an output that is to be told from the next.
+    """
     last: Title | None = None
     held: list[str] = []
-    end, parts = 0, set[str]()
+    end, parts, ends = 0, set[str](), dict[str, int]()
     for title in found:
         if last is not None:
-            if title.at < end and last.head.document and title.deeper > last.deeper:
+            if title.at < end and (last.head.block or title.deeper > last.deeper):
                 continue
             if title.head.first in held:
                 held.remove(title.head.first)
                 continue
             if title.head is last.head and _twin(text, last, title):
                 continue
-            same = title.head.same(text, title.at)
-            follows = title.tools == last.tools and not text[end : title.line].strip()
-            if same and follows and same[1] not in parts:
-                end = same[0]
-                parts.add(same[1])
-                continue
-        last, held = title, list(title.head.holds)
-        end = _end(text, title)
         same = title.head.same(text, title.at)
-        end, parts = (same[0], {same[1]}) if same else (end, set())
+        alike = last is not None and same is not None and title.tools == last.tools
+        if same and alike and same[1] not in parts and not text[end : title.line].strip():
+            end = same[0]
+            parts.add(same[1])
+            continue
+        last, held = title, list(title.head.holds)
+        end, parts = (same[0], {same[1]}) if same else (_end(text, title, ends), set())
         yield title
 
 
 def _twin(text: str, last: Title, title: Title) -> bool:
     """Return whether a title is the line above once more: osu_mbw_mr 7.1 prints its own twice."""
-    if title.head.document:
+    if title.head.document or title.line - last.line > WIDEST:
         return False
-    return text[last.line : title.line].strip() == text[title.line :].split("\n", 1)[0].strip()
+    return text[last.line : title.line].strip() == line_at(text, title.at).strip()
 
 
-def _end(text: str, title: Title) -> int:
-    """Return where a document ends, by its last brace; 0 for any other output."""
-    if not title.head.document:
+def _end(text: str, title: Title, ends: dict[str, int]) -> int:
+    """Return where a document ends, by its last brace; 0 for any other output.
+
+    `ends` keeps where a brace was found behind so many blanks: it is not searched for again.
+    """
+    if not title.head.document or title.at - title.line > DEEPEST:
         return 0
-    line = text.find("\n", title.at)
     blanks = text[title.line : title.at]
-    return max(line, text.find(f"\n{blanks}}}", title.at))
+    if ends.get(blanks, 0) <= title.at:
+        at = text.find(f"\n{blanks}}}", title.at)
+        ends[blanks] = at if at >= 0 else len(text)
+    return max(text.find("\n", title.at), ends[blanks] % len(text))
 
 
 def _titles(text: str, lines: Iterable[tuple[int, int]]) -> Iterator[Title]:

@@ -21,6 +21,7 @@ _SHORT = 80
 _WORDS = 8
 
 _PROMPT = re.compile(r"(?:[\w.@:~/\[\]() -]{0,80}(?:\$|[\w\]~]#) |\++ )(?=[\w./~$({\"'])")
+_PROMPT_ALONE = re.compile(r"(?:[\w.-]+@[\w.-]+:?[\w~/.-]*|\[[^]]+\])[$#]|\$")
 _LAUNCHERS = frozenset(
     (
         *("mpirun", "mpiexec", "mpiexec.hydra", "srun", "prun", "aprun", "jsrun", "ibrun"),
@@ -113,14 +114,28 @@ def between(lines: Sequence[str]) -> int:
     return found
 
 
-def commands(text: str) -> list[int]:
-    """Return where the lines begin in which a text echoes a command."""
+def commands(text: str) -> list[tuple[int, int]]:
+    """Return where lines begin and end in which a text echoes a command, or shows a prompt."""
     found, at = [], 0
     for line in text.splitlines(keepends=True):
-        if len(line) <= LONGEST and _command(line.strip()):
-            found.append(at)
+        said = line.strip() if len(line) <= LONGEST else ""
+        if said and (_command(said) or _PROMPT_ALONE.fullmatch(said)):
+            found.append((at, at + len(line)))
         at += len(line)
     return found
+
+
+def without_commands(text: str, title: int) -> list[str]:
+    """Return an output whose title is at `title` without commands below it, in each way there is.
+
+    A shell may show its prompt between the lines, or a command may begin what is another's output.
+    """
+    inside = [span for span in commands(text) if span[0] > title]
+    if not inside:
+        return []
+    edges = [0, *(place for span in inside for place in span), len(text)]
+    kept = zip(edges[::2], edges[1::2], strict=True)
+    return ["".join(text[begin:end] for begin, end in kept), text[: inside[0][0]]]
 
 
 def says_what(line: str) -> bool:
