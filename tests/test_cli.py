@@ -546,8 +546,8 @@ def test_list_tells_all_about_a_name_or_a_word(tmp_path: Path) -> None:
     assert "bytes: bytes of one of three arrays" in told
     assert "134217728" not in told
     table = json.loads(paribus("list", "one-sided", "roce-2024", "--json", cwd=tmp_path).stdout)
-    named = [b["name"] for b in table["benchmarks"]]
-    assert named[:2] == ["osu_put_latency", "osu_get_latency"]
+    sided = [b["name"] for b in table["benchmarks"]]
+    assert sided[:2] == ["osu_put_latency", "osu_get_latency"]
     assert {b["layer"] for b in table["benchmarks"]} == {"one-sided"}
     assert (list(table["publications"]), table["studies"]) == (["roce-2024"], {})
     table = json.loads(paribus("list", "NPB", "--json", cwd=tmp_path).stdout)

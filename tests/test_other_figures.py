@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -12,13 +13,18 @@ import pytest
 from scipy.stats import binom
 
 from log_folders import FIXTURES, judged, write
+from paribus import plan as plans
 from paribus.__main__ import main
 from paribus.compare.imported import Answers, judge_table
+from paribus.judge.conclude import conclude
 from paribus.judgement import Judgement, Word
+from paribus.model import Case, Metric, Outcome, Sample, State
 from paribus.report import stored, tables
 from paribus.report.export import to_json
 from paribus.report.gate import Rule, failures
+from paribus.store import Store
 from paribus.tables.table import Row, Source, build
+from test_conservation import DESIGNS
 
 HPCC = (FIXTURES / "hpcc" / "good-openblas_np2.out").read_text()
 FIGURES = (
@@ -131,3 +137,58 @@ def test_noise_alone_fails_a_pipeline_in_at_most_5_percent_of_comparisons() -> N
             alone += bool(failures(judgement.headlines, [Rule(Word.SLOWER)]))
     assert 0 < alone <= failed  # chance does give words
     assert failed <= binom.ppf(0.999, 400, 0.05)
+
+
+# --- studies -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("often", [0.0, 0.1, 1.0])
+def test_every_design_has_a_row_for_each_figure(design: str, often: float, tmp_path: Path) -> None:
+    """The second figure is halved; where launches of one arm fail, none has a word on speed."""
+    frozen = plans.freeze(DESIGNS[design], {})
+    latency = frozen.metrics["latency"][0]
+    both = (latency, Metric("bandwidth", "MB/s", "higher"))
+    frozen = replace(frozen, metrics={**frozen.metrics, "latency": both})
+    draw = random.Random(f"{design} {often}")
+    with Store(tmp_path, write=True) as store:
+        for block in frozen.blocks():
+            if block[0].block > 12:
+                break
+            for launch in block:
+                fails = launch.arm != "host" and draw.random() < often
+                halved = 1.0 if launch.arm == "host" else 0.5
+                noise = draw.lognormvariate(0, 0.001)
+                samples = [Sample(latency.name, Case.of(bytes=8), (9 * noise,) * 4)]
+                samples += [Sample("bandwidth", Case.of(bytes=8), (9 * halved / noise,) * 4)]
+                if launch.benchmark == "barrier":
+                    samples = [Sample("time", Case.of(bytes=8), (9 * noise,) * 4)]
+                state = State.FAILED if fails else State.OK
+                done = Outcome(
+                    state, float(launch.number), 1.0, 0, (), () if fails else (*samples,)
+                )
+                store.append(launch, done)
+        judgement = conclude(frozen, store)
+    heads = [f for f in judgement.headlines if f.benchmark == "latency"]
+    others = {f.arm: f for f in judgement.others}
+    assert {f.benchmark for f in judgement.others} <= {"latency"}
+    for head in heads:
+        if head.comparison is None:
+            assert head.arm not in others
+            continue
+        other = others[head.arm]
+        assert (other.metric.name, other.decides) == ("bandwidth", False)
+        if head.verdict.word is Word.RELIABILITY:
+            assert other.verdict == head.verdict
+        elif often == 0:
+            assert (head.verdict.word, other.verdict.word) == (Word.EQUIVALENT, Word.SLOWER)
+            assert "slower in latency bandwidth" in judgement.sentence
+    assert stored_again(judgement, tmp_path)
+
+
+def stored_again(judgement: Judgement, folder: Path) -> bool:
+    said = to_json(judgement)
+    (folder / "verdict.json").write_text(json.dumps(said))
+    return bool(
+        to_json(stored.read_report(folder / "verdict.json"))["headlines"] == said["headlines"]
+    )

@@ -81,6 +81,7 @@ HARNESSES = (
     "phoronix",
     "superbench",
     "llama_bench",
+    "vllm_serving",
 )
 """The harnesses whose files are read, each in a file of its name that holds one HARNESS."""
 

@@ -41,11 +41,12 @@ _COUNTED = frozenset(
         *("iteration", "key", "message", "msg", "op", "operation", "packet", "particle", "pixel"),
         *("point", "query", "read", "record", "request", "row", "sample", "sequence", "step"),
         *("timestep", "token", "transaction", "update", "word", "write"),
+        *("img", "it", "iter", "pkt", "req", "seq", "tok", "txn"),
     )
 )
 """What is counted, in the singular: before another word a k may be its first letter."""
 
-_SPEEDS = re.compile(r"([kKMGT]?)(IOPS|TEPS|LUPS|FPS)")
+_SPEEDS = re.compile(r"([kKMGT]?)(IOPS|TEPS|LUPS|FPS|QPS|RPS|TPS)")
 
 _PERIODS = {1.0: "s", 60.0: "min", 3600.0: "h", 86400.0: "day"}
 
