@@ -105,7 +105,7 @@ class Printed(NamedTuple):
 
     keys: Mapping[str, str] = {}
     options: Mapping[str, str] = {}
-    facts: Mapping[str, str] = {}
+    facts: Mapping[str, Any] = {}
 
 
 NOTHING_PRINTED = Printed()
@@ -172,9 +172,11 @@ def _joined(file: str, lines: Sequence[_Line]) -> Printed:
             break
     of: dict[Kind, dict[str, str]] = {"key": {}, "option": {}, "fact": {}}
     for (kind, name), values in found.items():
-        called = f"{PRINTED}{file}.{name}" if kind == "fact" else name
-        of[kind][called] = ("\n" if name == LINES else ", ").join(values)
-    return Printed(of["key"], of["option"], of["fact"])
+        of[kind][name] = ", ".join(values)
+    facts: dict[str, Any] = {f"{PRINTED}{file}.{name}": text for name, text in of["fact"].items()}
+    if several := found.get(("fact", LINES)):
+        facts[f"{PRINTED}{file}.{LINES}"] = several
+    return Printed(of["key"], of["option"], facts)
 
 
 def what_matters(file: str, text: str) -> str:
